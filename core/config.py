@@ -1,0 +1,94 @@
+"""Options: one line feeds validation, `--help`, the form on the page and the README."""
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from core.errors import ConfigError
+
+Unit = Literal["sentences", "tokens", "fraction", "threshold"]
+
+
+class Config(BaseModel):
+    """Base of every recipe's options: frozen, no unknown names, errors in one sentence."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+    def settled(self) -> Self:
+        """This config with all that its work depends on and the user need not say filled in."""
+        return self
+
+    @classmethod
+    def parse(cls, values: dict[str, Any]) -> Self:
+        """Validate `values`. Errors: ConfigError that names the option, what came and what was expected."""
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            name = ".".join(str(part) for part in first["loc"]) or cls.__name__
+            came = f" (came: {str(first['input'])[:60]!r})" if first["loc"] and first["type"] != "missing" else ""
+            raise ConfigError(f"{name}: {first['msg'].removeprefix('Value error, ')}{came}.") from error
+
+
+def option(
+    default: Any, help: str, *, unit: str | None = None, corpus: bool = False, hidden: bool = False, **bounds: Any
+) -> Any:
+    """A field of a `Config`.
+
+    default: `...` where the user must say. unit: shown behind the value ("pieces", "tokens").
+    corpus: the value names a corpus (or several), by name, fingerprint or path.
+    hidden: filled in by `settled`, offered to nobody.
+    bounds: pydantic's `ge`, `le`, `gt`, `lt`, `min_length`.
+    """
+    return Field(
+        default, description=help, json_schema_extra={"unit": unit, "corpus": corpus, "hidden": hidden}, **bounds
+    )
+
+
+def fields_with(config: type[Config], trait: Literal["corpus", "hidden"]) -> list[str]:
+    """The names of the options that are said to be `corpus` or `hidden`."""
+    extras = {name: field.json_schema_extra for name, field in config.model_fields.items()}
+    return [name for name, extra in extras.items() if isinstance(extra, dict) and extra.get(trait)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """How much of D_C may become S_C.
+
+    value: sentences or tokens (a whole number), fraction of D_C's sentences (0 to 1), or, for
+    `threshold`, the worst score still taken, in the strategy's own unit.
+    """
+
+    value: float
+    unit: Unit
+
+    def __post_init__(self) -> None:
+        if self.unit == "fraction" and not 0 < self.value <= 1:
+            raise ConfigError(
+                f"budget: {self.value:.4g} of D_C is not a share between 0% and 100%; give for example 20%."
+            )
+        if self.unit in ("sentences", "tokens") and (self.value < 1 or self.value != int(self.value)):
+            raise ConfigError(f"budget: {self.value:g} {self.unit} is not a whole number of at least 1.")
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """`1000`, `1000sentences`, `50000tokens`, `20%` or `threshold:0.75`."""
+        text = text.strip().replace("_", "").replace(" ", "")
+        if match := re.fullmatch(r"threshold:(-?\d+(?:\.\d+)?(?:e-?\d+)?)", text):
+            return cls(value=float(match[1]), unit="threshold")
+        if match := re.fullmatch(r"(\d+(?:\.\d+)?)%", text):
+            return cls(value=float(match[1]) / 100, unit="fraction")
+        if match := re.fullmatch(r"(\d+)(sentences|tokens)?", text):
+            return cls(value=int(match[1]), unit="tokens" if match[2] == "tokens" else "sentences")
+        raise ConfigError(
+            f"budget: {text!r} is not understood; give 1000 (sentences), 50000tokens, 20% or threshold:0.75."
+        )
+
+    def __str__(self) -> str:
+        if self.unit == "fraction":
+            return f"{self.value * 100:.12g}%"
+        if self.unit == "threshold":
+            return f"threshold:{self.value!r}"
+        return f"{int(self.value)}{'tokens' if self.unit == 'tokens' else ''}"

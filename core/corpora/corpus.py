@@ -1,0 +1,245 @@
+"""Sealed corpora: one Parquet file under its content's fingerprint, opened in blocks, never whole.
+
+home/corpora/<fingerprint>/sentences.parquet    one row a sentence; a row is a permanent address
+                           about.json           names, counts, types, where it came from
+"""
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import islice
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.errors import CorpusError
+from core.results import IntArray
+from core.text.sentence import Entity, Sentence
+from core.text.words import tokenize
+
+BLOCK = 8192  # rows a group: about 1 MB of text, the unit of every read and write
+
+_PLAIN = pa.schema([("id", pa.uint64()), ("text", pa.string()), ("n_tokens", pa.int32()), ("doc", pa.string())])
+_ENTITY = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("type", pa.string())])
+_LABELLED = _PLAIN.append(pa.field("tokens", pa.list_(pa.string()))).append(pa.field("entities", pa.list_(_ENTITY)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corpus:
+    """A handle on a sealed corpus.
+
+    fingerprint: 24 hex digits of the content's sha256. types: entities a type, empty where unlabelled.
+    origin: where it came from (file, format, scheme, or the run that made it), as the reader wrote it.
+    """
+
+    fingerprint: str
+    name: str
+    n_sentences: int
+    n_tokens: int
+    labelled: bool
+    path: Path
+    types: Mapping[str, int] = field(default_factory=dict)
+    origin: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return self.n_sentences
+
+    def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Sentence]]:
+        """Rows `start` to `stop` in order, at most `BLOCK` at a time."""
+        stop = self.n_sentences if stop is None else min(stop, self.n_sentences)
+        with pq.ParquetFile(self._file) as file:
+            for group in range(start // BLOCK, -(-stop // BLOCK)):
+                first = group * BLOCK
+                table = file.read_row_group(group)
+                low, high = max(start - first, 0), min(stop - first, len(table))
+                yield _to_sentences(table.slice(low, high - low))
+
+    def take(self, rows: Sequence[int] | IntArray) -> list[Sentence]:
+        """The sentences at `rows`, in the order asked for; reads only the row groups they lie in."""
+        wanted = np.asarray(rows, dtype=np.int64)
+        found: dict[int, Sentence] = {}
+        with pq.ParquetFile(self._file) as file:
+            for group in np.unique(wanted // BLOCK):
+                inside = np.unique(wanted[wanted // BLOCK == group])
+                table = file.read_row_group(int(group)).take(pa.array(inside - group * BLOCK))
+                found.update(zip(inside.tolist(), _to_sentences(table), strict=True))
+        return [found[row] for row in wanted.tolist()]
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """One stored column whole: `text` (string), `doc` (string, nullable)."""
+        return pq.read_table(self._file, columns=[name]).column(0)
+
+    def ids(self) -> IntArray:
+        """`(n,)` uint64; `f"{id:016x}"` is `Sentence.id`."""
+        return self.column("id").to_numpy()  # type: ignore[no-any-return]
+
+    def lengths(self) -> IntArray:
+        """`(n,)` int32, tokens a sentence."""
+        return self.column("n_tokens").to_numpy()  # type: ignore[no-any-return]
+
+    @property
+    def _file(self) -> Path:
+        return self.path / "sentences.parquet"
+
+
+class Library:
+    """All corpora of a home folder."""
+
+    def __init__(self, home: Path) -> None:
+        self.folder = home / "corpora"
+
+    def seal(
+        self,
+        sentences: Iterable[Sentence],
+        *,
+        name: str,
+        origin: Mapping[str, Any],
+        labelled: bool = False,
+        describe: Callable[[], Mapping[str, Any]] = dict,
+    ) -> Corpus:
+        """Write a stream of sentences in blocks and name it by its content.
+
+        describe: asked at the stream's end for what joins `origin` (a reader's report).
+        Content that is here already keeps its place and gets `name` as a further name.
+        Errors: CorpusError if the stream is empty. Nothing is left behind by a stream that fails.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        draft = Path(mkdtemp(prefix=".draft-", dir=self.folder))
+        try:
+            about = _write(draft / "sentences.parquet", iter(sentences), labelled)
+            if not about["n_sentences"]:
+                raise CorpusError(
+                    f"{name}: no sentence was left to keep; choose a file with at least one line of text."
+                )
+            about |= {"names": [name], "origin": {**origin, **describe()}}
+            _write_json(draft / "about.json", about)
+            target = self.folder / about["fingerprint"]
+            if not target.exists():
+                draft.rename(target)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+        return self._named(target, name)
+
+    def subset(self, corpus: Corpus, rows: IntArray, *, name: str, origin: Mapping[str, Any]) -> Corpus:
+        """The sentences at `rows`, in that order, sealed as a corpus of their own: same ids, same text."""
+        blocks = (corpus.take(rows[i : i + BLOCK]) for i in range(0, len(rows), BLOCK))
+        return self.seal((s for block in blocks for s in block), name=name, origin=origin, labelled=corpus.labelled)
+
+    def list(self) -> list[Corpus]:
+        """Every sealed corpus, newest first."""
+        folders = [path.parent for path in self.folder.glob("[!.]*/about.json")]
+        return [_open(path) for path in sorted(folders, key=lambda path: (-path.stat().st_mtime, path.name))]
+
+    def find(self, reference: str) -> Corpus:
+        """A corpus by name or by fingerprint (at least 6 digits of it).
+
+        Errors: CorpusError if nothing or more than one corpus answers to `reference`.
+        """
+        exact = self.folder / reference / "about.json"
+        if reference.isalnum() and exact.exists():
+            return _open(exact.parent)
+        found = [
+            corpus
+            for corpus in self.list()
+            if reference in (*corpus.origin.get("names", ()), corpus.name)
+            or (len(reference) >= 6 and corpus.fingerprint.startswith(reference))
+        ]
+        if not found:
+            known = ", ".join(sorted(corpus.name for corpus in self.list())[:8]) or "none yet"
+            raise CorpusError(f"{reference!r}: no corpus of this name or fingerprint (known: {known}); add it first.")
+        if len(found) > 1:
+            which = ", ".join(corpus.fingerprint[:12] for corpus in found)
+            raise CorpusError(f"{reference!r}: several corpora have this name; say which fingerprint: {which}.")
+        return found[0]
+
+    def remove(self, reference: str) -> None:
+        """Delete a sealed corpus."""
+        corpus = self.find(reference)
+        grave = corpus.path.with_name(f".removed-{corpus.fingerprint}")
+        corpus.path.rename(grave)  # gone at once for every reader, whatever the deletion takes
+        shutil.rmtree(grave)
+
+    def _named(self, path: Path, name: str) -> Corpus:
+        about = json.loads((path / "about.json").read_text(encoding="utf-8"))
+        if about["names"][0] != name:
+            about["names"] = [name, *(other for other in about["names"] if other != name)]
+            _write_json(path / "about.json", about)
+        return _open(path)
+
+
+def _open(path: Path) -> Corpus:
+    about = json.loads((path / "about.json").read_text(encoding="utf-8"))
+    names = about.pop("names")
+    about["origin"] = {**about["origin"], "names": names}
+    return Corpus(name=names[0], path=path, **about)
+
+
+def _write(file: Path, sentences: Iterator[Sentence], labelled: bool) -> dict[str, Any]:
+    digest = sha256(b"winnow corpus 1, labelled\n" if labelled else b"winnow corpus 1\n")
+    types: Counter[str] = Counter()
+    n_sentences = n_tokens = 0
+    schema = _LABELLED if labelled else _PLAIN
+    with pq.ParquetWriter(file, schema, compression="zstd", compression_level=1) as writer:
+        while (columns := _take_block(sentences, labelled))["id"]:
+            # What a reader gets back is what is fingerprinted: text, origin and, if labelled, tokens and entities.
+            digest.update(json.dumps([columns[key] for key in columns if key != "id"], ensure_ascii=False).encode())
+            writer.write_table(pa.table(columns, schema=schema))
+            n_sentences += len(columns["id"])
+            n_tokens += sum(columns["n_tokens"])
+            types.update(entity["type"] for row in columns.get("entities", ()) for entity in row)
+    return {
+        "fingerprint": digest.hexdigest()[:24],
+        "n_sentences": n_sentences,
+        "n_tokens": n_tokens,
+        "labelled": labelled,
+        "types": dict(types.most_common()),
+    }
+
+
+def _take_block(sentences: Iterator[Sentence], labelled: bool) -> dict[str, list[Any]]:
+    """The next `BLOCK` sentences by column. No sentence outlives its turn: kept, they cost a third more."""
+    columns: dict[str, list[Any]] = {"id": [], "text": [], "n_tokens": [], "doc": []}
+    ids, texts, lengths, docs = columns.values()
+    if labelled:
+        columns |= {"tokens": [], "entities": []}
+    for sentence in islice(sentences, BLOCK):
+        ids.append(int(sentence.id, 16))
+        texts.append(sentence.text)
+        lengths.append(len(sentence.tokens))
+        docs.append(sentence.doc)
+        if labelled:
+            columns["tokens"].append(list(sentence.tokens))
+            columns["entities"].append(
+                [{"start": e.start, "end": e.end, "type": e.type} for e in sentence.entities or ()]
+            )
+    return columns
+
+
+def _to_sentences(table: pa.Table) -> list[Sentence]:
+    columns = table.to_pydict()
+    if "tokens" not in columns:
+        return [
+            Sentence(id=f"{id:016x}", tokens=tokenize(text), text=text, doc=doc)
+            for id, text, doc in zip(columns["id"], columns["text"], columns["doc"], strict=True)
+        ]
+    return [
+        Sentence(
+            id=f"{id:016x}", tokens=tuple(tokens), text=text, doc=doc, entities=tuple(Entity(**e) for e in entities)
+        )
+        for id, text, doc, tokens, entities in zip(
+            columns["id"], columns["text"], columns["doc"], columns["tokens"], columns["entities"], strict=True
+        )
+    ]
+
+
+def _write_json(path: Path, value: Any) -> None:
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8")
+    draft.replace(path)

@@ -1,0 +1,189 @@
+"""All pairs of short texts with an edit similarity of at least .9: Levenshtein distance <= a tenth of the longer.
+
+PassJoin (Li et al. 2011): cut the shorter text into d + 1 segments; d edits leave one of them whole, and it
+stands in the other text within a few places of where it was. Texts that share such a segment are compared,
+first by their letters' counts, then by the distance itself, many pairs at a time.
+
+One approximation: of more than `_MEET` texts that share one segment, a text meets only those next to it in
+alphabetical order, read forwards and backwards. A list of a thousand "note 017 continued" is then bound
+into ten clusters instead of one: 990 of them are flagged, not 999.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from core.corpora.grams import Ragged, UIntArray, mix
+from core.reporter import Reporter
+from core.results import BoolArray, IntArray
+
+LONGEST = 160  # characters; "under ten words" and longer than this is not prose, and meets only its equals
+_MEET = 64
+_BESIDE = 8  # neighbours on either side
+_AT_ONCE = 1 << 22  # candidates held
+_PAIRS = 1 << 15  # candidates weighed at a time
+
+Texts = npt.NDArray[np.uint32]  # (n, length) code points of n texts of one length
+Pairs = tuple[IntArray, IntArray]
+
+
+def near_texts(texts: Ragged, live: IntArray, report: Reporter) -> Iterator[Pairs]:
+    """Pairs of `live` rows with edit similarity >= .9; a pair may come more than once.
+
+    texts: code points, at most `LONGEST` a row; an empty row is near to none.
+    """
+    lengths = texts.counts[live]
+    by_length = {int(n): live[lengths == n] for n in np.unique(lengths) if n}
+    for done, (short, rows) in enumerate(by_length.items()):
+        report.progress(done, len(by_length), "lengths")
+        left = _Side(texts, rows)
+        for long in range(short, short * 10 // 9 + 1):
+            report.check()
+            if long // 10 and long in by_length:
+                right = left if long == short else _Side(texts, by_length[long])
+                for i, j in _compare(left, right, long // 10, report):
+                    yield left.rows[i], right.rows[j]
+
+
+def within(left: Texts, right: Texts, edits: int) -> BoolArray:
+    """`(n,)` whether the Levenshtein distance of `left[i]` `(n, a)` and `right[i]` `(n, b)`, a <= b, is <= edits.
+
+    A way of at most `edits` steps strays at most `aside` diagonals from the straight ones (Ukkonen 1985).
+    """
+    (n, a), b = left.shape, right.shape[1]
+    hopeful = np.arange(n)
+    aside = (edits - (b - a)) // 2
+    width = b - a + 2 * aside + 1
+    far = np.int16(edits + 1)
+    a_columns, b_columns = np.ascontiguousarray(left.T), np.ascontiguousarray(right.T)
+    now = np.full((width + 2, n), far, np.int16)  # row d + 1 is diagonal d - aside; a wall on both sides
+    for d in range(aside, width):
+        now[d + 1] = d - aside
+    for i in range(1, a + 1):
+        before, now = now, np.full((width + 2, len(hopeful)), far, np.int16)
+        for d in range(width):
+            j = i + d - aside
+            if j == 0:
+                now[d + 1] = min(i, int(far))
+            elif 0 < j <= b:
+                best = before[d + 1] + (a_columns[i - 1] != b_columns[j - 1])
+                np.minimum(best, before[d + 2] + np.int16(1), out=best)
+                np.minimum(best, now[d] + np.int16(1), out=best)
+                now[d + 1] = np.minimum(best, far)
+        if i % 8 == 0 and not (kept := (now <= edits).any(axis=0)).all():
+            hopeful, now, a_columns, b_columns = hopeful[kept], now[:, kept], a_columns[:, kept], b_columns[:, kept]
+            if not len(hopeful):
+                break
+    result = np.zeros(n, np.bool_)
+    result[hopeful[now[b - a + aside + 1] <= edits]] = True
+    return result
+
+
+class _Side:
+    """All texts of one length, with what comparing them needs."""
+
+    def __init__(self, texts: Ragged, rows: IntArray) -> None:
+        self.rows = rows
+        self.length = int(texts.counts[rows[0]])
+        self.text: Texts = texts.gather(rows)[0].reshape(len(rows), self.length)
+        self.letters = np.zeros((len(rows), 32), np.int16)
+        hashes = mix(self.text.astype(np.uint64))
+        for column in range(self.length):
+            self.letters[np.arange(len(rows)), (hashes[:, column] & np.uint64(31)).astype(np.intp)] += 1
+        base = np.uint64(0x9E3779B97F4A7C15)
+        self._powers = np.cumprod(np.full(self.length + 1, base, np.uint64)) * _inverse(base)
+        self._sums = np.zeros((len(rows), self.length + 1), np.uint64)
+        np.cumsum(hashes * self._powers[: self.length], axis=1, out=self._sums[:, 1:])
+        self._orders: tuple[IntArray, ...] = ()
+
+    def piece(self, start: int, stop: int) -> UIntArray:
+        """`(n,)` a hash of characters `start` to `stop`, the same wherever they stand."""
+        return mix((self._sums[:, stop] - self._sums[:, start]) * _inverse(self._powers[start]))
+
+
+def _inverse(odd: np.uint64) -> np.uint64:
+    """Of an odd number, modulo 2**64."""
+    return np.uint64(pow(int(odd), -1, 1 << 64))
+
+
+def _compare(left: _Side, right: _Side, edits: int, report: Reporter) -> Iterator[Pairs]:
+    """Positions in `left` and `right` of the near pairs."""
+    met: list[IntArray] = []
+    for some in _meetings(left, right, edits):
+        report.check()
+        met.append(some)
+        if sum(map(len, met)) > _AT_ONCE:
+            yield from _weigh(left, right, edits, np.concatenate(met), report)
+            met.clear()
+    if met:
+        yield from _weigh(left, right, edits, np.concatenate(met), report)
+
+
+def _weigh(left: _Side, right: _Side, edits: int, met: IntArray, report: Reporter) -> Iterator[Pairs]:
+    more = right.length - left.length
+    pairs = np.unique(met)
+    for done in range(0, len(pairs), _PAIRS):
+        report.check()
+        i, j = (part.astype(np.int64) for part in np.divmod(pairs[done : done + _PAIRS], np.int64(len(right.rows))))
+        alike = np.abs(left.letters[i] - right.letters[j]).sum(axis=1) <= 2 * edits - more
+        i, j = i[alike], j[alike]
+        near = within(left.text[i], right.text[j], edits)
+        yield i[near], j[near]
+
+
+def _meetings(left: _Side, right: _Side, edits: int) -> Iterator[IntArray]:
+    """Candidates as `i * len(right) + j`, segment by segment, place by place."""
+    more = right.length - left.length
+    cuts = [left.length * part // (edits + 1) for part in range(edits + 2)]
+    for part, (start, stop) in enumerate(pairwise(cuts)):
+        key = left.piece(start, stop)
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        # The edits before the segment, and those behind it, cannot both be many (multi-match-aware bounds).
+        lowest, highest = max(-part, more - (edits - part)), min(part, more + (edits - part))
+        for shift in range(max(lowest, -start), min(highest, right.length - stop) + 1):
+            wanted = right.piece(start + shift, stop + shift)
+            low, high = np.searchsorted(key, wanted), np.searchsorted(key, wanted, "right")
+            n = high - low
+            if left is right and shift == 0:
+                n = np.where(n > 1, n, 0)
+            crowd = np.flatnonzero(n > _MEET)
+            n[crowd] = 0
+            j = np.repeat(np.arange(len(n)), n)
+            at = np.repeat(low, n) + np.arange(len(j)) - np.repeat(np.cumsum(n) - n, n)
+            i = order[at]
+            if left is right:
+                i, j = i[i != j], j[i != j]
+                i, j = np.minimum(i, j), np.maximum(i, j)
+            yield i * len(right.rows) + j
+            if len(crowd):
+                here = np.isin(key, wanted[crowd])
+                bucket = np.concatenate([key[here], wanted[crowd]])
+                yield from _neighbours(left, right, (order[here], crowd), bucket)
+
+
+def _neighbours(left: _Side, right: _Side, rows: Pairs, bucket: UIntArray) -> Iterator[IntArray]:
+    """Candidates out of crowded buckets: texts beside one another there, in two alphabetical orders.
+
+    rows: of `left` and of `right`; bucket: which one they are in, first for `left`'s rows, then for `right`'s.
+    """
+    there, crowd = rows
+    for step in (1, -1):
+        words = [_strings(side.text[rows, ::step]) for side, rows in ((left, there), (right, crowd))]
+        sorted_ = np.lexsort((np.concatenate(words), bucket))
+        for apart in range(1, 2 * _BESIDE + 1):
+            a, b = sorted_[:-apart], sorted_[apart:]
+            a, b = np.minimum(a, b), np.maximum(a, b)
+            kept = (bucket[a] == bucket[b]) & (a < len(there)) & (b >= len(there))
+            i, j = there[a[kept]], crowd[b[kept] - len(there)]
+            if left is right:
+                i, j = i[i != j], j[i != j]
+                i, j = np.minimum(i, j), np.maximum(i, j)
+            yield i * len(right.rows) + j
+
+
+def _strings(text: Texts) -> npt.NDArray[np.str_]:
+    """`(n,)` the same texts as strings that sort."""
+    return np.ascontiguousarray(text).view(f"U{text.shape[1]}")[:, 0]

@@ -1,0 +1,166 @@
+"""What a file is: its container, what its rows hold, and its text column."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from core.corpora.formats.arrow import arrow_batches, arrow_schema
+from core.corpora.formats.conll import looks_like_conll
+from core.corpora.formats.folders import is_brat
+from core.corpora.formats.hf import tag_columns
+from core.corpora.formats.jsons import json_array, json_lines
+from core.corpora.formats.ledger import Ledger, ReadOptions, Record
+from core.corpora.formats.source import BLOCK_BYTES, open_bytes, open_stream
+from core.corpora.formats.tables import table
+from core.errors import ReadError
+
+HEAD = 200  # rows that a guess looks at
+_TEXT_NAMES = (
+    "text",
+    "sentence",
+    "sentences",
+    "content",
+    "body",
+    "document",
+    "paragraph",
+    "abstract",
+    "note",
+    "review",
+)
+_DOC_NAMES = ("doc", "doc_id", "document_id", "docid")
+_COLUMN_SUFFIXES = (".conll", ".conll2003", ".conll2002", ".bio", ".iob", ".iob2", ".bioes", ".bilou", ".ner")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """format: as in `ReadOptions`. container: how rows lie in the file. columns: names, () where there are none."""
+
+    format: str
+    container: str
+    encoding: str
+    columns: tuple[str, ...] = ()
+    text_column: str | None = None
+    doc_column: str | None = None
+
+
+def suffix(path: Path) -> str:
+    """The file's ending without .gz or .zst, lower-case."""
+    endings = [ending.lower() for ending in path.suffixes]
+    while endings and endings[-1] in (".gz", ".zst", ".zstd"):
+        endings.pop()
+    return endings[-1] if endings else ""
+
+
+def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
+    """The rows of any container that has columns."""
+    if kind.container == "jsonl":
+        return json_lines(path, kind.encoding, ledger)
+    if kind.container == "json":
+        return json_array(path, kind.encoding, ledger)
+    if kind.container == "arrow":
+        wanted = tag_columns(kind.columns) if kind.format == "hf" else (kind.text_column, kind.doc_column)
+        columns = [name for name in wanted or () if name]
+        return arrow_batches(path, columns if kind.format in ("hf", "parquet") else None, ledger)
+    return table(path, kind.encoding, ledger, "\t" if kind.container == "tsv" else None)
+
+
+def kind_of(path: Path, options: ReadOptions) -> Kind:
+    """What `path` is, from its ending, its first block and what was asked for. Errors: ReadError."""
+    container = _container(path, options)
+    if container in ("txt", "conll", "brat"):
+        return Kind(container, container, options.encoding)
+    asked = options.format
+    if asked in ("txt", "conll", "brat"):
+        raise ReadError(path.name, 1, f"looks like {container}, not {asked}; choose the format {container} or auto.")
+    columns, rows = _first_rows(path, container, options)
+    shape = asked if asked in ("doccano", "prodigy", "labelstudio", "hf") else _shape(columns, rows)
+    if asked in ("csv", "tsv", "jsonl", "parquet"):
+        shape = ""
+    if shape:
+        return Kind(shape, container, options.encoding, tuple(columns), options.text_column)
+    text_column = options.text_column or guess_text_column(columns, rows)
+    if text_column is None or text_column not in columns:
+        problem = "no column holds text" if text_column is None else f"there is no column {text_column!r}"
+        raise ReadError(
+            path.name, 1, f"{problem}; its columns are {', '.join(columns[:20]) or 'none'}: name the one with the text."
+        )
+    doc_column = next((name for name in _DOC_NAMES if name in columns and name != text_column), None)
+    name = {"arrow": "parquet", "json": "jsonl"}.get(container, container)
+    return Kind(name, container, options.encoding, tuple(columns), text_column, doc_column)
+
+
+def _container(path: Path, options: ReadOptions) -> str:
+    """txt, conll, brat, jsonl, json, csv, tsv or arrow."""
+    asked, ending = options.format, suffix(path)
+    with open_bytes(path) as stream:
+        magic = stream.peek(8)[:8]
+    if magic[:4] == b"PAR1" or ending in (".parquet", ".arrow"):
+        return "arrow"
+    if asked == "auto" and is_brat(path):
+        return "brat"
+    if asked in ("txt", "conll", "brat", "csv", "tsv"):
+        return asked
+    with open_stream(path, options.encoding) as stream:
+        return _by_content(path, asked, stream.read(BLOCK_BYTES).decode("utf-8", "replace"))
+
+
+def _by_content(path: Path, asked: str, head: str) -> str:
+    ending, start = suffix(path), head.lstrip()[:1]
+    if ending == ".ann" or not (start or len(head) > 1000):
+        problem = "is brat's annotation; choose its folder" if ending == ".ann" else "the file holds no text"
+        raise ReadError(path.name, None, f"{problem}; choose a file with at least one line of text.")
+    if asked in ("jsonl", "doccano", "prodigy", "labelstudio", "hf") or ending in (".json", ".jsonl", ".ndjson"):
+        return "json" if start == "[" and ending != ".jsonl" else "jsonl"
+    if ending in _COLUMN_SUFFIXES or (ending in (".txt", ".tsv", "") and looks_like_conll(head)):
+        return "conll"
+    return ending[1:] if ending in (".csv", ".tsv") else "txt"
+
+
+def _first_rows(path: Path, container: str, options: ReadOptions) -> tuple[list[str], list[Mapping[str, Any]]]:
+    ledger = Ledger(options)
+    ledger.file = path.name
+    rows = [row for _, row in islice(records(path, Kind("", container, options.encoding), ledger), HEAD)]
+    if not rows and ledger.report.problems:
+        first = ledger.report.problems[0]
+        raise ReadError(path.name, first.line, f"{first.reason}; no row could be read as {container}.")
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    if container == "arrow" and not columns:
+        columns = arrow_schema(path).names
+    if not rows:
+        raise ReadError(path.name, None, f"it has no rows (columns: {', '.join(columns) or 'none'}); choose another.")
+    return columns, rows
+
+
+def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Which labelled format the rows have, "" for none."""
+
+    def lists(name: str) -> bool:
+        return any(isinstance(row.get(name), list) for row in rows)
+
+    if any(isinstance(row.get("data"), Mapping) for row in rows) and (lists("annotations") or lists("completions")):
+        return "labelstudio"
+    found = tag_columns(columns)
+    if found and all(map(lists, found)):
+        return "hf"
+    if "text" in columns and lists("spans"):
+        return "prodigy"
+    if "text" in columns and any(map(lists, ("label", "labels", "entities"))):
+        return "doccano"
+    return ""
+
+
+def guess_text_column(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str | None:
+    """The column with a usual name, else the one with the longest texts; None if none holds letters."""
+    usual = {name.lower(): name for name in reversed(columns)}
+    for name in _TEXT_NAMES:
+        if name in usual and any(isinstance(row.get(usual[name]), str) for row in rows):
+            return usual[name]
+
+    def length(name: str) -> int:
+        values = [value for row in rows if isinstance(value := row.get(name), str)]
+        return sum(map(len, values)) if any(char.isalpha() for value in values for char in value) else 0
+
+    best = max(columns, key=length, default=None)
+    return best if best is not None and length(best) else None

@@ -1,0 +1,68 @@
+"""Which files of a folder are read, and in which order."""
+
+import re
+from pathlib import Path
+
+from core.corpora.formats.ledger import ReadOptions
+from core.errors import PathError, ReadError
+
+_READ = (".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".conll", ".bio", ".iob")
+_ABOUT = frozenset(
+    {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "readme.txt", "license.txt"}
+)
+_PART = re.compile(r"(?:^|[^a-z])(train|validation|valid|dev|test)(?:[^a-z]|$)")
+_SAME = {"validation": "dev", "valid": "dev"}
+
+
+def files_of(path: Path, options: ReadOptions) -> list[Path]:
+    """`path`, or the files under it by name. Errors: PathError, ReadError if there is nothing to read.
+
+    Links that lead out of the folder and hidden files are passed over. A folder that holds several of
+    train, dev and test asks which is meant, unless `options.part` says so.
+    """
+    if not path.exists():
+        raise PathError(f"{path}: there is no such file or folder; check the path.")
+    if path.is_file():
+        return [path.with_suffix(".txt")] if path.suffix == ".ann" and path.with_suffix(".txt").exists() else [path]
+    root = path.resolve()
+    files = [file for file in sorted(path.rglob("*")) if _readable(file, path, root)]
+    if not files:
+        raise ReadError(path.name, None, f"the folder holds no file to read (expected one of {', '.join(_READ)}).")
+    parts = {file: _part(file, path) for file in files}
+    present = sorted({part for part in parts.values() if part})
+    wanted = _SAME.get(options.part or "", options.part)
+    if wanted:
+        files = [file for file in files if parts[file] == wanted]
+        if not files:
+            there = ", ".join(present) or "none"
+            raise ReadError(path.name, None, f"the folder holds no part {options.part!r} (found: {there}).")
+    elif len(present) > 1:
+        raise ReadError(
+            path.name,
+            None,
+            f"the folder holds several parts ({', '.join(present)}); say which to add, or choose a single file.",
+        )
+    return files
+
+
+def is_brat(path: Path) -> bool:
+    """Whether `path` is a text with brat's annotation beside it."""
+    return path.suffix == ".txt" and path.with_suffix(".ann").exists()
+
+
+def _readable(file: Path, folder: Path, root: Path) -> bool:
+    inside = file.relative_to(folder)
+    endings = [ending.lower() for ending in file.suffixes if ending.lower() not in (".gz", ".zst")]
+    return (
+        bool(endings)
+        and endings[-1] in _READ
+        and file.name.lower() not in _ABOUT
+        and not any(part.startswith(".") for part in inside.parts)
+        and file.is_file()
+        and file.resolve().is_relative_to(root)
+    )
+
+
+def _part(file: Path, folder: Path) -> str | None:
+    found = _PART.findall(str(file.relative_to(folder)).lower())
+    return _SAME.get(found[-1], found[-1]) if found else None

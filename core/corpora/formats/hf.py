@@ -1,0 +1,120 @@
+"""Token classification as Hugging Face data sets hold it: tokens, and tags by name or by number."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from core.corpora.formats.arrow import arrow_schema
+from core.corpora.formats.ledger import Ledger, Record
+from core.corpora.formats.sentences import Tagged, from_tags
+from core.errors import ReadError
+from core.text.schemes import Detector, Scheme
+from core.text.sentence import Sentence
+
+TOKENS = ("tokens", "words")
+Names = Callable[[], list[str] | None]  # asked only where tags are numbers
+
+TAGS = ("ner_tags", "tags", "ner", "labels", "tag")
+
+
+def tag_columns(columns: Sequence[str]) -> tuple[str, str] | None:
+    """The names of the token and the tag column, None if the data are not of this sort."""
+    tokens = next((name for name in TOKENS if name in columns), None)
+    tags = next((name for name in TAGS if name in columns), None)
+    return (tokens, tags) if tokens and tags else None
+
+
+def tag_names(path: Path, tags: str) -> list[str] | None:
+    """Names of the numbers in column `tags`: from the file's own metadata, dataset_info.json or the card's header."""
+    if path.suffix in (".parquet", ".arrow"):
+        stored = (arrow_schema(path).metadata or {}).get(b"huggingface")
+        if stored and (names := _names(json.loads(stored), tags)):
+            return names
+    for folder in list(path.parents)[:2]:
+        for name in ("dataset_info.json", "dataset_infos.json", "README.md"):
+            if (file := folder / name).is_file() and (names := _names(_metadata(file), tags)):
+                return names
+    return None
+
+
+def _metadata(file: Path) -> Any:
+    text = file.read_text(encoding="utf-8", errors="replace")[:1_000_000]
+    try:
+        if file.suffix == ".json":
+            return json.loads(text)
+        import yaml  # type: ignore[import-untyped]
+
+        return yaml.safe_load(text.split("\n---", 1)[0]) if text.startswith("---") else None
+    except (ValueError, RecursionError) as error:
+        raise ReadError(
+            file.name, None, "not readable as the description of a data set; repair or remove it."
+        ) from error
+    except Exception as error:
+        raise ReadError(file.name, 1, "its header is not YAML; repair or remove it.") from error
+
+
+def _names(value: Any, tags: str) -> list[str] | None:
+    """The class names found under `tags`, wherever the features are: each version of `datasets` nests them anew."""
+    if isinstance(value, Mapping):
+        here = value.get(tags) if value.get("name") != tags else value
+        if here is not None and (names := _class_names(here)):
+            return names
+        return next((names for part in value.values() if (names := _names(part, tags))), None)
+    if isinstance(value, list):
+        return next((names for part in value if (names := _names(part, tags))), None)
+    return None
+
+
+def _class_names(value: Any) -> list[str] | None:
+    if isinstance(value, Mapping):
+        names = value.get("names")
+        if isinstance(names, list) and all(isinstance(name, str) for name in names):
+            return names
+        if isinstance(names, Mapping):  # a card numbers them: '0': O
+            return [str(names[key]) for key in sorted(names, key=int)]
+        return next((found for part in value.values() if (found := _class_names(part))), None)
+    return None
+
+
+def read_hf(records: Iterator[Record], names: Names, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
+    """One sentence a record."""
+    for line, record in records:
+        if row := _tagged(line, record, names, ledger):
+            tokens, tags = row
+            yield from from_tags(Tagged(ledger.doc, tokens, tags, [line] * len(tokens)), scheme, ledger)
+
+
+def detect(records: Iterator[Record], names: Names, ledger: Ledger, detector: Detector) -> None:
+    """Show every tag to `detector`."""
+    for line, record in records:
+        if row := _tagged(line, record, names, ledger):
+            detector.add(row[1], [line] * len(row[1]))
+
+
+def _tagged(line: int, record: Mapping[str, Any], names: Names, ledger: Ledger) -> tuple[list[str], list[str]] | None:
+    found = tag_columns(list(record))
+    tokens, tags = (record[found[0]], record[found[1]]) if found else (None, None)
+    if not isinstance(tokens, list) or not isinstance(tags, list) or not all(isinstance(t, str) for t in tokens):
+        ledger.reject(line, "expected a list of tokens and a list of tags", str(dict(record)))
+        return None
+    if len(tokens) != len(tags):
+        ledger.reject(line, f"{len(tokens)} tokens but {len(tags)} tags", str(dict(record)))
+        return None
+    if not tokens:
+        ledger.report.empty += 1
+        return None
+    if all(isinstance(tag, str) for tag in tags):
+        return tokens, tags
+    known = names()
+    if known is None:
+        raise ReadError(
+            ledger.file,
+            line,
+            "its tags are numbers and nothing says what they stand for; expected names in the file's features or in"
+            " dataset_info.json beside it.",
+        )
+    if not all(isinstance(tag, int) and 0 <= tag < len(known) for tag in tags):
+        ledger.reject(line, f"a tag outside 0 to {len(known) - 1}, the numbers that have names", str(dict(record)))
+        return None
+    return tokens, [known[tag] for tag in tags]

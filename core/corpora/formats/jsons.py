@@ -1,0 +1,104 @@
+"""Rows of named values from JSON lines and from a JSON array, one at a time."""
+
+import codecs
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from core.corpora.formats.ledger import TOO_LONG, Ledger, Record, short
+from core.corpora.formats.source import BLOCK_BYTES, MAX_RECORD, lines, open_stream
+from core.errors import ReadError
+
+
+def json_lines(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
+    """One object a line."""
+    with open_stream(path, encoding, ledger.tick) as stream:
+        for line, raw, fits in lines(stream, MAX_RECORD):
+            if not fits:
+                ledger.reject(line, TOO_LONG.format(MAX_RECORD), raw.decode("utf-8", "replace"))
+            elif not raw.isspace():
+                try:
+                    value = json.loads(raw.decode())
+                except UnicodeDecodeError as error:
+                    ledger.undecodable(line, error, raw)
+                    continue
+                except (ValueError, RecursionError) as error:
+                    ledger.reject(line, f"not JSON ({short(error)})", raw.decode("utf-8", "replace"))
+                    continue
+                if isinstance(value, dict):
+                    yield line, value
+                else:
+                    ledger.reject(line, "not a JSON object in braces", raw.decode("utf-8", "replace"))
+
+
+def json_array(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
+    """The objects of one JSON array, read one by one. A broken object ends the array: it has no lines to go on at."""
+    decoder = json.JSONDecoder()
+    with open_stream(path, encoding, ledger.tick) as stream:
+        feed = _Feed(stream, path.name)
+        if feed.next_mark() != "[":
+            raise ReadError(path.name, 1, "expected a JSON array that begins with [, or one JSON object a line.")
+        feed.at += 1
+        while (mark := feed.next_mark()) != "]":
+            if mark == "":
+                raise ReadError(path.name, feed.line, "the JSON array is cut off before its closing ]; copy it again.")
+            if mark == ",":
+                feed.at += 1
+                continue
+            line, value = feed.line, feed.take(decoder)
+            if isinstance(value, dict):
+                yield line, value
+            else:
+                ledger.reject(line, "not a JSON object in braces", json.dumps(value))
+
+
+class _Feed:
+    """A window on a JSON text that grows as far as the next value needs and no further."""
+
+    def __init__(self, stream: IO[bytes], name: str) -> None:
+        self._stream, self._name = stream, name
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        self.text, self.at, self.line = "", 0, 1
+
+    def next_mark(self) -> str:
+        """The next character that is not white space, "" at the end."""
+        while True:
+            start = self.at
+            while self.at < len(self.text) and self.text[self.at].isspace():
+                self.at += 1
+            self.line += self.text.count("\n", start, self.at)
+            if self.at < len(self.text):
+                return self.text[self.at]
+            if not self._more(BLOCK_BYTES):
+                return ""
+
+    def take(self, decoder: json.JSONDecoder) -> Any:
+        """The value that begins here. Errors: ReadError if it is broken or too long."""
+        while True:
+            try:
+                value, end = decoder.raw_decode(self.text, self.at)
+            except (ValueError, RecursionError) as error:
+                left = len(self.text) - self.at
+                # The window doubles before each new attempt: a value costs at most twice its length of parsing.
+                if left > MAX_RECORD or not self._more(max(left, BLOCK_BYTES)):
+                    raise ReadError(
+                        self._name,
+                        self.line,
+                        f"not JSON, or an object of more than {MAX_RECORD:,} bytes ({short(error)}); export it again"
+                        " as one JSON object a line.",
+                    ) from error
+                continue
+            self.line += self.text.count("\n", self.at, end)
+            self.at = end
+            return value
+
+    def _more(self, size: int) -> bool:
+        raw = self._stream.read(size)
+        try:
+            new = self._decoder.decode(raw, final=not raw)
+        except UnicodeDecodeError as error:
+            line = self.line + self.text.count("\n", self.at) + raw[: error.start].count(b"\n")
+            raise ReadError(self._name, line, "these bytes are not UTF-8; give the file's encoding.") from error
+        self.text, self.at = self.text[self.at :] + new, 0
+        return bool(raw)

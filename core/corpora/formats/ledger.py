@@ -1,0 +1,181 @@
+"""What was asked of a reader, and its account of what became of every row."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+from core.errors import ReadError
+
+Format = Literal[
+    "auto", "txt", "jsonl", "csv", "tsv", "parquet", "conll", "doccano", "labelstudio", "prodigy", "brat", "hf"
+]
+LABELLED: frozenset[str] = frozenset({"conll", "doccano", "labelstudio", "prodigy", "brat", "hf"})
+
+Record = tuple[int, Mapping[str, Any]]  # line (or row of a Parquet file) from 1, values by column
+
+TOO_LONG = "a line of more than {:,} bytes; break it into lines"
+MAX_PROBLEMS = 50  # kept in memory and shown; the reject file has them all
+MAX_RAW = 10_000  # characters of a rejected row that the reject file keeps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadOptions:
+    """How a file or folder is to be read.
+
+    text_column: None guesses one. scheme: "auto" or one of `schemes.SCHEMES`. split: cut every row
+    (a document) into sentences. unit: what a row of a .txt is: a line, or the lines up to an empty one.
+    encoding: "utf-8" also takes UTF-8 and UTF-16 that begin with a byte order mark. repair: False rejects
+    a sentence with tags out of order instead of repairing it. part: which of train, dev (validation) and
+    test to take from a labelled folder that holds several.
+    """
+
+    format: Format = "auto"
+    text_column: str | None = None
+    scheme: str = "auto"
+    split: bool = False
+    unit: Literal["line", "paragraph"] = "line"
+    encoding: str = "utf-8"
+    repair: bool = True
+    part: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One row or span that was not taken as it came. Never its text."""
+
+    kind: Literal["rejected", "repaired", "skipped", "span"]
+    file: str
+    line: int | None
+    reason: str
+
+
+@dataclass(slots=True, kw_only=True)
+class ReadReport:
+    """Filled while reading; `read == kept + rejected + skipped`, all in rows (lines, records, CoNLL sentences).
+
+    repaired: tags and span borders that were put right; repaired_rows: the rows they stand in.
+    rejected_spans: annotations left out of a row that was kept (overlapping, discontinuous, out of range).
+    skipped: rows left out because the file says so (Prodigy's reject and ignore, tasks without annotation).
+    empty: rows without text, not counted as read. sentences: what came out (more than `kept` if split).
+    """
+
+    format: str = ""
+    scheme: str | None = None
+    text_column: str | None = None
+    encoding: str = ""
+    files: int = 0
+    read: int = 0
+    kept: int = 0
+    repaired: int = 0
+    repaired_rows: int = 0
+    rejected: int = 0
+    rejected_spans: int = 0
+    skipped: int = 0
+    empty: int = 0
+    sentences: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready."""
+        return asdict(self)
+
+
+class Ledger:
+    """Keeps the report and the reject file; formats write into it row by row.
+
+    file: name of the file being read; doc: what its sentences come from if it does not say more itself.
+    `tick(bytes)` is called about once a block.
+    """
+
+    def __init__(
+        self,
+        options: ReadOptions,
+        report: ReadReport | None = None,
+        *,
+        rejects: Path | None = None,
+        tick: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self.options, self.report, self.tick = options, report or ReadReport(), tick
+        self.file = ""
+        self.doc: str | None = None
+        self._path = rejects
+        self._out: TextIO | None = None
+        self._undecodable = 0
+        self._first_undecodable: tuple[str, int, str] | None = None
+
+    def reject(self, line: int | None, reason: str, raw: str = "") -> None:
+        """A row that cannot be used."""
+        self.report.read += 1
+        self.report.rejected += 1
+        self._keep("rejected", line, reason, raw)
+
+    def reject_span(self, line: int | None, reason: str, raw: str = "") -> None:
+        """An annotation that cannot be used in a row that can."""
+        self.report.rejected_spans += 1
+        self._keep("span", line, reason, raw)
+
+    def skip(self, line: int | None, reason: str) -> None:
+        """A row that its own file says to leave out."""
+        self.report.read += 1
+        self.report.skipped += 1
+        self._note("skipped", line, reason)
+
+    def repair(self, line: int | None, count: int, reason: str) -> None:
+        """`count` things put right in the row at `line`."""
+        self.report.repaired += count
+        self.report.repaired_rows += 1
+        self._note("repaired", line, reason)
+
+    def undecodable(self, line: int, error: UnicodeDecodeError, raw: bytes) -> None:
+        """A row that is not in the encoding."""
+        self.reject(line, self.not_decoded(line, error), raw[:MAX_RAW].decode("utf-8", "backslashreplace"))
+        if self._undecodable >= 100:
+            self.judge_encoding()
+
+    def not_decoded(self, line: int, error: UnicodeDecodeError) -> str:
+        """Count a line that is not in the encoding; the reason to reject its row with.
+
+        A few such lines are rejected; more than one in a hundred mean that the encoding is another one.
+        """
+        reason = f"byte 0x{error.object[error.start]:02x} is not UTF-8"
+        self._undecodable += 1
+        self._first_undecodable = self._first_undecodable or (self.file, line, reason)
+        return reason
+
+    def judge_encoding(self) -> None:
+        """Errors: ReadError if more than one row in a hundred could not be decoded."""
+        if self._first_undecodable and self._undecodable * 100 > self.report.read:
+            file, line, reason = self._first_undecodable
+            raise ReadError(
+                file,
+                line,
+                f"{reason} ({self._undecodable:,} such lines among {self.report.read:,}); save the file as UTF-8 or"
+                " give its encoding, for example cp1252 or latin-1.",
+            )
+
+    def _keep(self, kind: Literal["rejected", "span"], line: int | None, reason: str, raw: str) -> None:
+        self._note(kind, line, reason)
+        if self._path is None:
+            return
+        if self._out is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._out = self._path.open("w", encoding="utf-8")
+        row = {"file": self.file, "line": line, "kind": kind, "reason": reason, "raw": raw[:MAX_RAW]}
+        self._out.write(json.dumps(row) + "\n")
+
+    def _note(self, kind: Literal["rejected", "repaired", "skipped", "span"], line: int | None, reason: str) -> None:
+        if len(self.report.problems) < MAX_PROBLEMS:
+            self.report.problems.append(Problem(kind=kind, file=self.file, line=line, reason=reason))
+
+    def close(self) -> None:
+        """Finish the reject file."""
+        if self._out is not None:
+            self._out.close()
+            self._out = None
+
+
+def short(error: BaseException) -> str:
+    """The first line of somebody else's message."""
+    return str(error).split("\n", maxsplit=1)[0][:120]

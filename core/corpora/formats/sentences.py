@@ -1,0 +1,231 @@
+"""From a row's text, tokens, tags or spans to `Sentence`s; what has to be put right is counted."""
+
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from core.corpora import split
+from core.corpora.formats.ledger import Ledger
+from core.corpora.formats.source import MAX_TEXT
+from core.text.schemes import Scheme, TagError, decode, repairs
+from core.text.sentence import Entity, Sentence, sentence_id
+from core.text.words import clean, tokenize
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters `start` to `end` (half-open) of a text are a `type`."""
+
+    start: int
+    end: int
+    type: str
+
+
+def from_text(raw: str, line: int, doc: str | None, ledger: Ledger) -> Iterable[Sentence]:
+    """A row of plain text: one sentence, or a document's sentences. A row without text counts as empty."""
+    text = clean(raw)
+    report = ledger.report
+    if not text:
+        report.empty += 1
+        return ()
+    if "\0" in text or len(text) > MAX_TEXT or (not text.isascii() and unfit(text)):
+        ledger.reject(line, unfit(text) or f"NUL bytes, or more than {MAX_TEXT:,} characters", raw)
+        return ()
+    report.read += 1
+    report.kept += 1
+    if ledger.options.split:
+        return _split(raw, doc or f"{ledger.file}:{line}", ledger)
+    report.sentences += 1
+    return (Sentence(id=sentence_id(text), tokens=tokenize(text), text=text, doc=doc),)
+
+
+def _split(raw: str, doc: str, ledger: Ledger) -> Iterator[Sentence]:
+    for start, end in split.sentences(raw):
+        text = clean(raw[start:end])
+        ledger.report.sentences += 1
+        yield Sentence(id=sentence_id(text), tokens=tokenize(text), text=text, doc=doc)
+
+
+def unfit(text: str) -> str:
+    """Why `text` cannot be stored, "" if it can: half of a surrogate pair, as a careless JSON writer leaves it."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return "half of a surrogate pair, which is no character"
+    return ""
+
+
+@dataclass(slots=True)
+class Tagged:
+    """A sentence as it came: `places[i]` is the line of token i; fault: the first reason why it cannot be used."""
+
+    doc: str | None
+    tokens: list[str] = field(default_factory=list)
+    tags: list[str] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    fault: tuple[int, str, str] | None = None
+
+
+def from_tags(row: Tagged, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
+    """A sentence of tagged tokens. A token with a blank inside becomes several."""
+    tokens, tags, places = row.tokens, row.tags, row.places
+    raw = "\n".join(f"{token}\t{tag}" for token, tag in zip(tokens, tags, strict=False))
+    try:
+        entities, n_wrong = decode(tags, scheme)
+    except TagError as error:
+        ledger.reject(places[error.index], str(error), raw)
+        return
+    reasons: list[tuple[int, str]] = []
+    if n_wrong:
+        first = repairs(tags, scheme)[0]
+        before = tags[first - 1] if first else "the start"
+        reasons.append((first, f"tag {tags[first]!r} after {before!r} is out of order in {scheme.upper()}"))
+        if not ledger.options.repair:
+            ledger.reject(places[first], reasons[0][1], raw)
+            return
+    parts = [clean(token).split(" ") for token in tokens]
+    flat = tuple(part for pieces in parts for part in pieces)
+    text = " ".join(flat)
+    if "" in flat or "\0" in text or unfit(text):
+        place = places[parts.index([""])] if "" in flat else places[0]
+        ledger.reject(place, "an empty token" if "" in flat else unfit(text) or "NUL bytes, so not text", raw)
+        return
+    if len(flat) > len(tokens):
+        reasons.append((next(i for i, pieces in enumerate(parts) if len(pieces) > 1), "a token with a blank inside"))
+        at = list(accumulate(map(len, parts), initial=0))
+        entities = tuple(Entity(start=at[e.start], end=at[e.end], type=e.type) for e in entities)
+    if reasons:
+        n_wrong += sum(len(pieces) > 1 for pieces in parts)
+        ledger.repair(places[min(reasons)[0]], n_wrong, "; ".join(reason for _, reason in reasons))
+    _keep(ledger)
+    yield Sentence(id=sentence_id(text), tokens=flat, text=text, entities=entities, doc=row.doc)
+
+
+def _keep(ledger: Ledger, sentences: int = 1) -> None:
+    ledger.report.read += 1
+    ledger.report.kept += 1
+    ledger.report.sentences += sentences
+
+
+def from_spans(
+    text: str, spans: Sequence[Span], line: int | None, ledger: Ledger, *, by_line: bool = False
+) -> Iterator[Sentence]:
+    """A text with character spans, cut into tokens that end where spans do.
+
+    Spans lose white space at their ends; of overlapping ones the longest (then the first) stays.
+    Both are counted, as is a token that had to be cut. by_line: line breaks end sentences.
+    """
+    if len(text) > MAX_TEXT or "\0" in text or unfit(text):
+        ledger.reject(line, unfit(text) or f"NUL bytes, or a text of more than {MAX_TEXT:,} characters", text)
+        return
+    if not text.strip():
+        ledger.report.empty += 1
+        return
+    spans = _sound(text, spans, line, ledger)
+    text, spans = _composed(text, spans, line, ledger)
+    spans, cut = _trim(text, spans)
+    spans = _longest(spans, line, ledger)
+    pieces = list(_pieces(text, spans, ledger.options.split, by_line))
+    _keep(ledger, len(pieces))
+    for start, end in pieces:
+        inside = [span for span in spans if start <= span.start < end]
+        tokens, entities, n_cut = _tokens(text, start, end, inside)
+        cut += n_cut
+        stored = clean(text[start:end])
+        yield Sentence(
+            id=sentence_id(stored),
+            tokens=tokens,
+            text=stored,
+            entities=entities,
+            doc=ledger.doc or (f"{ledger.file}:{line}" if len(pieces) > 1 else None),
+        )
+    if cut:
+        ledger.repair(line, cut, "a span began or ended within a word or on white space; the word was cut there")
+
+
+def _sound(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger) -> list[Span]:
+    kept = []
+    for span in spans:
+        if not 0 <= span.start < span.end <= len(text):
+            ledger.reject_span(line, f"a span from {span.start} to {span.end} in a text of {len(text)} characters")
+        elif not text[span.start : span.end].strip():
+            ledger.reject_span(line, f"a span of white space alone from {span.start} to {span.end}")
+        elif not span.type or unfit(span.type):
+            ledger.reject_span(line, f"a span from {span.start} to {span.end} without a type")
+        else:
+            kept.append(span)
+    return kept
+
+
+def _trim(text: str, spans: Sequence[Span]) -> tuple[list[Span], int]:
+    trimmed = []
+    for span in spans:
+        piece = text[span.start : span.end]
+        left, right = len(piece) - len(piece.lstrip()), len(piece) - len(piece.rstrip())
+        trimmed.append(Span(span.start + left, span.end - right, span.type))
+    return trimmed, sum(a != b for a, b in zip(spans, trimmed, strict=True))
+
+
+def _composed(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger) -> tuple[str, list[Span]]:
+    """NFC, with the spans moved to where their characters went."""
+    if text.isascii() or unicodedata.is_normalized("NFC", text):
+        return text, list(spans)
+    moved = {
+        at: len(unicodedata.normalize("NFC", text[:at])) for at in sorted({x for s in spans for x in (s.start, s.end)})
+    }
+    composed, new = unicodedata.normalize("NFC", text), []
+    for span in spans:
+        start, end = moved[span.start], moved[span.end]
+        if composed[start:end].strip():
+            new.append(Span(start, end, span.type))
+        else:
+            ledger.reject_span(line, f"a span from {span.start} to {span.end} of a mark on the letter before it")
+    return composed, new
+
+
+def _longest(spans: Sequence[Span], line: int | None, ledger: Ledger) -> list[Span]:
+    kept: list[Span] = []
+    for span in sorted(spans, key=lambda s: (s.start - s.end, s.start, s.type)):
+        other = next((k for k in kept if span.start < k.end and k.start < span.end), None)
+        if other is None:
+            kept.append(span)
+        else:
+            ledger.reject_span(
+                line,
+                f"{span.type} from {span.start} to {span.end} overlaps the {other.type} from {other.start} to"
+                f" {other.end}, which is at least as long",
+            )
+    return sorted(kept, key=lambda s: s.start)
+
+
+def _pieces(text: str, spans: Sequence[Span], split_too: bool, by_line: bool) -> Iterator[tuple[int, int]]:
+    """(start, end) of the sentences; a border that would cut a span is passed over."""
+    borders = [end for _, end in split.sentences(text)] if split_too else []
+    if by_line:
+        borders = sorted({*borders, *(i for i, char in enumerate(text) if char == "\n")})
+    start = 0
+    for border in (*borders, len(text)):
+        crossed = any(span.start < border < span.end for span in spans)
+        if not crossed and text[start:border].strip():
+            yield start, border
+            start = border
+
+
+def _tokens(text: str, start: int, end: int, spans: Sequence[Span]) -> tuple[tuple[str, ...], tuple[Entity, ...], int]:
+    """Tokens of `text[start:end]`, the spans as entities over them, and how many borders fell within a word."""
+    tokens: list[str] = []
+    borders = sorted({x for span in spans for x in (span.start, span.end)})
+    first: dict[int, int] = {}  # character -> the token that begins there
+    last: dict[int, int] = {}  # character -> the token after the one that ends there
+    at, cut = start, 0
+    for token in tokenize(text[start:end]):
+        begin = text.index(token, at)
+        at = begin + len(token)
+        inner = [x for x in borders if begin < x < at]
+        cut += len(inner)
+        for low, high in zip((begin, *inner), (*inner, at), strict=True):
+            first[low], last[high] = len(tokens), len(tokens) + 1
+            tokens.append(text[low:high])
+    entities = tuple(Entity(start=first[span.start], end=last[span.end], type=span.type) for span in spans)
+    return tuple(tokens), entities, cut

@@ -1,0 +1,200 @@
+"""Bytes of a file as a stream of UTF-8 lines: unpacked, transcoded, counted, and bounded in every direction."""
+
+import codecs
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+
+from core.errors import ConfigError, PathError, ReadError
+
+MAX_TEXT = 1_000_000  # bytes: a longer line of text is rejected, without ever being held whole
+MAX_RECORD = 4_000_000  # bytes: the same for a record of JSON
+BLOCK_BYTES = 1 << 18
+BOMB_RATIO, BOMB_BYTES = 200, 1 << 30  # unpacked more than 200 times its size and more than 1 GiB
+
+_PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_BINARY = {
+    b"%PDF": "a PDF; export its text",
+    b"PK\x03\x04": "a zip archive or an Office file; unpack it, or save its text as UTF-8 .txt or .csv",
+    b"PK\x05\x06": "an empty zip archive",
+    b"\xd0\xcf\x11\xe0": "an old Office file; save its text as UTF-8 .txt or .csv",
+    b"BZh": "packed by bzip2; unpack it or pack it as .gz or .zst",
+    b"\xfd7zXZ": "packed by xz; unpack it or pack it as .gz or .zst",
+    b"7z\xbc\xaf": "a 7z archive; unpack it",
+    b"{\\rtf": "an RTF document; save its text as UTF-8 .txt",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+}
+_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+
+
+class _Watched(io.RawIOBase):
+    """The unpacked bytes of a file, counted: progress is told in packed bytes, a bomb is stopped."""
+
+    def __init__(self, path: Path, tick: Callable[[int], None]) -> None:
+        self._file = path.open("rb")
+        self._size = path.stat().st_size
+        self._name, self._tick, self._out = path.name, tick, 0
+        magic = self._file.read(4)
+        self._file.seek(0)
+        codec = next((codec for start, codec in _PACKED.items() if magic.startswith(start)), None)
+        self.packed = codec is not None
+        self._inner: Any = pa.CompressedInputStream(pa.PythonFile(self._file, "r"), codec) if codec else self._file
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._inner.read(len(buffer))
+        except OSError as error:  # pyarrow's ArrowIOError is OSError: damaged or cut off
+            raise ReadError(
+                self._name,
+                None,
+                f"the packed data end early or are damaged after {self._out:,} bytes of text; copy or pack it again.",
+            ) from error
+        self._out += len(data)
+        if self.packed and self._out > BOMB_BYTES and self._out > BOMB_RATIO * self._size:
+            raise ReadError(
+                self._name,
+                None,
+                f"unpacks to more than {BOMB_RATIO} times its size ({self._size:,} bytes), as a gzip bomb does;"
+                " unpack it yourself if it is to be trusted.",
+            )
+        self._tick(self._file.tell())
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            with suppress(OSError):
+                self._inner.close()
+            self._file.close()
+        super().close()
+
+
+class _Transcoded(io.RawIOBase):
+    """Another encoding's bytes as UTF-8. Errors: ReadError with the line of the first wrong byte."""
+
+    def __init__(self, raw: IO[bytes], encoding: str, name: str) -> None:
+        self._raw, self._encoding, self._name = raw, encoding, name
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._ready, self._line, self._ended = b"", 1, False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready and not self._ended:
+            block = self._raw.read(BLOCK_BYTES)
+            self._ended = not block
+            try:
+                text = self._decoder.decode(block, final=self._ended)
+                self._ready = text.encode("utf-8")
+            except UnicodeError as error:
+                before = block[: getattr(error, "start", 0)].decode(self._encoding, "replace")
+                line = self._line + before.count("\n")
+                raise ReadError(
+                    self._name, line, f"these bytes are not {self._encoding}; give the file's true encoding."
+                ) from error
+            self._line += text.count("\n")
+        part, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+
+class _NewLines(io.RawIOBase):
+    """Bytes whose lines end in a lone carriage return, as old Excel for Mac writes them."""
+
+    def __init__(self, raw: IO[bytes]) -> None:
+        self._raw = raw
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._raw.read(len(buffer)).replace(b"\r", b"\n")
+        buffer[: len(data)] = data
+        return len(data)
+
+
+@contextmanager
+def open_stream(path: Path, encoding: str, tick: Callable[[int], None] = lambda _: None) -> Iterator[IO[bytes]]:
+    """The text of `path` as UTF-8 without a byte order mark.
+
+    Errors: ReadError if it is empty, binary, cut off or a bomb; ConfigError for an unknown encoding.
+    """
+    with open_bytes(path, tick) as stream:
+        head = stream.peek(BLOCK_BYTES)[:BLOCK_BYTES]
+        if not head:
+            raise ReadError(path.name, None, "the file is empty; choose a file with at least one line of text.")
+        encoding = text_encoding(encoding, head)
+        _refuse_binary(path.name, head, encoding)
+        marked = next((bom for bom, of in _BOMS.items() if head.startswith(bom) and of == encoding), b"")
+        stream.read(len(marked))
+        text: IO[bytes] = stream
+        if encoding != "utf-8":
+            text = io.BufferedReader(_Transcoded(stream, encoding, path.name), BLOCK_BYTES)
+        start = text.peek(BLOCK_BYTES)  # type: ignore[attr-defined]
+        if b"\r" in start and b"\n" not in start and b"\r" in start.rstrip(b"\r"):
+            text = io.BufferedReader(_NewLines(text), BLOCK_BYTES)
+        yield text
+
+
+@contextmanager
+def open_bytes(path: Path, tick: Callable[[int], None] = lambda _: None) -> Iterator[io.BufferedReader]:
+    """The unpacked bytes of `path`. Errors: PathError if it cannot be opened."""
+    try:
+        raw = _Watched(path, tick)
+    except OSError as error:
+        raise PathError(f"{path.name}: cannot be opened ({error.strerror}); check the path and its rights.") from error
+    with raw:
+        yield io.BufferedReader(raw, BLOCK_BYTES)
+
+
+def text_encoding(encoding: str, head: bytes) -> str:
+    """The encoding to read with: as asked, unless UTF-8 was asked for and a byte order mark says otherwise."""
+    try:
+        name = codecs.lookup(encoding).name
+        if not codecs.lookup(encoding)._is_text_encoding:
+            raise LookupError(encoding)
+    except LookupError as error:
+        raise ConfigError(
+            f"encoding: {encoding!r} is not known; give for example utf-8, utf-16, cp1252 or latin-1."
+        ) from error
+    if name in ("utf-8", "utf-8-sig", "utf-16"):
+        found = next((of for bom, of in _BOMS.items() if head.startswith(bom)), None)
+        return found or ("utf-8" if name != "utf-16" else "utf-16-le")
+    return "utf-8" if name == "ascii" else name
+
+
+def _refuse_binary(name: str, head: bytes, encoding: str) -> None:
+    for magic, what in _BINARY.items():
+        if head.startswith(magic):
+            raise ReadError(name, None, f"not a text file but {what}.")
+    if head.count(b"\0") * 100 > len(head) and not encoding.startswith(("utf-16", "utf-32")):
+        raise ReadError(
+            name,
+            head[: head.index(b"\0")].count(b"\n") + 1,
+            "a binary file, or text in UTF-16 without a byte order mark (NUL bytes); save it as UTF-8 or give the"
+            " encoding utf-16-le.",
+        )
+
+
+def lines(stream: IO[bytes], cap: int = MAX_TEXT) -> Iterator[tuple[int, bytes, bool]]:
+    """(number from 1, line, whether it fits): a line above `cap` bytes comes cut to its first 10,000 and is skipped."""
+    number = 0
+    readline = stream.readline
+    while line := readline(cap + 1):
+        number += 1
+        if len(line) <= cap or line.endswith(b"\n"):
+            yield number, line, True
+            continue
+        head = line[:10_000]
+        while line and not line.endswith(b"\n"):
+            line = readline(BLOCK_BYTES)
+        yield number, head, False

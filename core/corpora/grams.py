@@ -1,0 +1,141 @@
+"""Words and word n-grams as numbers, block by block: the same in every process and on every machine."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import chain
+from tempfile import TemporaryFile
+
+import numpy as np
+import numpy.typing as npt
+
+from core.results import BoolArray, IntArray
+
+UIntArray = npt.NDArray[np.uint64]
+
+_KNOWN_WORDS = 1 << 20  # hashes remembered at a time: about 150 MB of words
+
+
+def mix(values: UIntArray) -> UIntArray:
+    """splitmix64's last step: every bit of the input moves every bit of the output."""
+    values = values ^ (values >> np.uint64(30))
+    values = values * np.uint64(0xBF58476D1CE4E5B9)
+    values = values ^ (values >> np.uint64(27))
+    values = values * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+_ODD = mix(np.arange(1, 33, dtype=np.uint64)) | np.uint64(1)
+
+
+def text_keys(texts: Sequence[str]) -> UIntArray:
+    """`(n,)` 64 bits a text; among 5 million texts, two share a key with a chance below one in a million."""
+    return np.frombuffer(b"".join(blake2b(t.encode(), digest_size=8).digest() for t in texts), dtype="<u8")
+
+
+class _Hashes(dict[str, int]):
+    def __missing__(self, word: str) -> int:
+        self[word] = value = int.from_bytes(blake2b(word.encode(), digest_size=8).digest(), "little")
+        return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """The words of a block of sentences. hashes: `(words,)`; starts: `(n + 1,)`, where each sentence begins."""
+
+    hashes: UIntArray
+    starts: IntArray
+
+    @property
+    def counts(self) -> IntArray:
+        """`(n,)` words a sentence."""
+        return np.diff(self.starts)
+
+    def grams(self, n: int) -> tuple[UIntArray, IntArray]:
+        """All word n-grams: `(m,)` hashes and `(m,)` the sentences of the block they stand in, ascending."""
+        rows = np.repeat(np.arange(len(self.starts) - 1), self.counts)
+        inside = np.flatnonzero(np.arange(len(rows)) + n <= self.starts[1:][rows])
+        total = np.zeros(len(inside), np.uint64)
+        for i in range(n):
+            total += self.hashes[inside + i] * _ODD[i]
+        return mix(total), rows[inside]
+
+
+class WordHasher:
+    """Hashes folded texts, remembering the words it has seen lately."""
+
+    def __init__(self) -> None:
+        self._known = _Hashes()
+
+    def __call__(self, folded: Sequence[str]) -> Words:
+        if len(self._known) > _KNOWN_WORDS:
+            self._known.clear()
+        words = [text.split() for text in folded]
+        starts = np.zeros(len(words) + 1, np.int64)
+        np.cumsum([len(row) for row in words], out=starts[1:])
+        hashes = np.fromiter(map(self._known.__getitem__, chain.from_iterable(words)), np.uint64, int(starts[-1]))
+        return Words(hashes=hashes, starts=starts)
+
+
+class Lookup:
+    """A fixed set of hashes that says fast which of many others it holds: most are turned away by a bit table."""
+
+    def __init__(self, values: UIntArray) -> None:
+        self._values = np.unique(values)
+        self._maybe = np.zeros(1 << 22, np.bool_)
+        self._maybe[self._values >> np.uint64(42)] = True
+
+    def holds(self, values: UIntArray) -> BoolArray:
+        """`(m,)` for `(m,)`."""
+        found: BoolArray = self._maybe[values >> np.uint64(42)]
+        likely = values[found]
+        at = np.searchsorted(self._values, likely)
+        found[found] = self._values[np.minimum(at, len(self._values) - 1)] == likely
+        return found
+
+
+class Ragged:
+    """Rows of numbers of different lengths, kept in an unnamed temporary file; 8 bytes of memory a row.
+
+    Append blocks, `seal`, then `gather` any rows.
+    """
+
+    def __init__(self, dtype: type[np.unsignedinteger]) -> None:
+        self._file = TemporaryFile()  # noqa: SIM115  (lives as long as the object)
+        self._dtype = np.dtype(dtype)
+        self._counts: list[IntArray] = []
+        self.starts: IntArray = np.zeros(1, np.int64)
+        self._values: npt.NDArray[np.unsignedinteger] = np.zeros(0, self._dtype)
+
+    def append(self, values: npt.NDArray[np.unsignedinteger], counts: IntArray) -> None:
+        """Add `len(counts)` rows whose numbers follow one another in `values`."""
+        assert len(values) == counts.sum()
+        np.ascontiguousarray(values, self._dtype).tofile(self._file)
+        self._counts.append(counts)
+
+    def seal(self) -> None:
+        """No more rows: open the file for reading."""
+        counts = np.concatenate([np.zeros(1, np.int64), *self._counts])
+        self.starts = np.cumsum(counts)
+        self._counts.clear()
+        self._file.flush()
+        if self.starts[-1]:
+            self._values = np.asarray(np.memmap(self._file, self._dtype, mode="r"))
+        self._file.close()  # the mapping lives on, and the disk space with it
+
+    def close(self) -> None:
+        """Give the disk space back, sealed or not."""
+        self._values = np.zeros(0, self._dtype)
+        self._file.close()
+
+    @property
+    def counts(self) -> IntArray:
+        """`(rows,)` numbers a row."""
+        return np.diff(self.starts)
+
+    def gather(self, rows: IntArray) -> tuple[npt.NDArray[np.unsignedinteger], IntArray]:
+        """The numbers of `rows`, one row after the other, and `(len(rows),)` how many each has."""
+        counts = self.starts[rows + 1] - self.starts[rows]
+        ends = np.cumsum(counts)
+        at = np.arange(ends[-1] if len(ends) else 0) + np.repeat(self.starts[rows] - ends + counts, counts)
+        return self._values[at], counts

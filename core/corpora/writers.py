@@ -1,0 +1,144 @@
+"""What leaves: a selection as txt, jsonl, csv or parquet with its data card, labelled sentences as CoNLL.
+
+Every file is written beside its place and moved there when it is whole.
+"""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from io import TextIOWrapper
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.errors import ConfigError, CorpusError, PathError
+from core.files import replacing
+from core.text.schemes import Scheme, encode
+from core.text.sentence import Sentence
+
+FORMATS = (".txt", ".jsonl", ".csv", ".parquet")
+COLUMNS = ("id", "text", "row", "score", "rank")
+
+_BLOCK = 8192  # rows a row group
+_SCHEMA = pa.schema(
+    [("id", pa.string()), ("text", pa.string()), ("row", pa.int64()), ("score", pa.float64()), ("rank", pa.int64())]
+)
+_FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # what makes a spreadsheet compute a cell (OWASP, CSV injection)
+
+
+def check_format(path: Path) -> None:
+    """Errors: ConfigError if `write_selection` cannot write such a file; asked before the work, not after it."""
+    if path.suffix.lower() not in FORMATS:
+        raise ConfigError(f"output: {path.name!r} ends in none of {', '.join(FORMATS)}; choose one of them.")
+
+
+def write_selection(rows: Iterable[Mapping[str, Any]], path: Path) -> int:
+    """Write rows (`id, text, row, score, rank`, best first) in the format of `path`'s ending; how many there were.
+
+    A .txt has the texts alone, one a line. In a .csv a text that a spreadsheet would compute begins with a quote.
+    Errors: ConfigError for another ending, PathError if it cannot be written; then nothing is left behind.
+    """
+    check_format(path)
+    write = {".txt": _txt, ".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}[path.suffix.lower()]
+    with _replacing(path) as file:
+        return write(rows, file)
+
+
+def write_conll(sentences: Iterable[Sentence], path: Path, scheme: Scheme = "iob2") -> int:
+    """Write `token<TAB>tag` lines and an empty one after each sentence; how many sentences there were.
+
+    Errors: CorpusError for a sentence that is not labelled.
+    """
+    count = 0
+    with _replacing(path) as out:
+        for count, sentence in enumerate(sentences, 1):  # noqa: B007  the number of the last is the result
+            if sentence.entities is None:
+                raise CorpusError(f"{path.name}: sentence {sentence.id} is not labelled; export it as text.")
+            tags = encode(sentence.entities, len(sentence.tokens), scheme)
+            lines = "".join(f"{token}\t{tag}\n" for token, tag in zip(sentence.tokens, tags, strict=True))
+            out.write(f"{lines}\n".encode())
+    return count
+
+
+def write_card(folder: Path, *, data_file: str, title: str, about: Mapping[str, Any]) -> Path:
+    """Write `README.md`, a data card with which `datasets.load_dataset(folder)` finds `data_file`.
+
+    about: what the card's table says (strategy, budget, corpora, seed ...), one row a key.
+    """
+    header = json.dumps({"config_name": "default", "data_files": [{"split": "train", "path": data_file}]})
+    table = "".join(f"| {_cell(key)} | {_cell(value)} |\n" for key, value in about.items())
+    columns = (
+        ""
+        if data_file.endswith(".txt")
+        else (
+            "\n`row` is the sentence's row in its corpus, `score` in the strategy's own unit, `rank` 1 is the best.\n"
+        )
+    )
+    card = folder / "README.md"
+    # JSON is YAML too, and needs no second rule for quoting a file's name.
+    text = f"---\nconfigs:\n- {header}\n---\n\n# {_cell(title)}\n\n| what | value |\n|---|---|\n{table}{columns}"
+    with _replacing(card) as out:
+        out.write(text.encode())
+    return card
+
+
+def _cell(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+def _txt(rows: Iterable[Mapping[str, Any]], out: BinaryIO) -> int:
+    return sum(bool(out.write((" ".join(row["text"].split()) + "\n").encode())) for row in rows)
+
+
+def _jsonl(rows: Iterable[Mapping[str, Any]], out: BinaryIO) -> int:
+    return sum(bool(out.write((json.dumps(_values(row), ensure_ascii=False) + "\n").encode())) for row in rows)
+
+
+def _csv(rows: Iterable[Mapping[str, Any]], out: BinaryIO) -> int:
+    text = TextIOWrapper(out, encoding="utf-8-sig", newline="")  # Excel knows UTF-8 by its mark alone
+    writer = csv.writer(text)
+    writer.writerow(COLUMNS)
+    count = sum(bool(writer.writerow([_harmless(value) for value in _values(row).values()])) for row in rows)
+    text.detach()
+    return count
+
+
+def _harmless(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _parquet(rows: Iterable[Mapping[str, Any]], out: BinaryIO) -> int:
+    count = 0
+    stream = iter(rows)
+    with pq.ParquetWriter(out, _SCHEMA, compression="zstd") as writer:
+        while block := [_values(row) for row in islice(stream, _BLOCK)]:
+            writer.write_table(pa.Table.from_pylist(block, schema=_SCHEMA))
+            count += len(block)
+    return count
+
+
+def _values(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The five columns as plain Python values; a score that is not a number is empty, which JSON can say."""
+    score = None if row["score"] is None or row["score"] != row["score"] else float(row["score"])
+    return {
+        "id": str(row["id"]),
+        "text": str(row["text"]),
+        "row": int(row["row"]),
+        "score": score,
+        "rank": int(row["rank"]),
+    }
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as file:
+            yield file
+    except OSError as error:
+        raise PathError(f"{path}: cannot be written ({error.strerror or error}); choose another place.") from error

@@ -1,0 +1,163 @@
+"""What only the pages look at: figures' data, examples, comparisons, uploads."""
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from core import plots as figures
+from core.corpora.corpus import Corpus
+from core.corpora.hygiene import FLAGS
+from core.errors import PathError
+from core.facade.home import home, store
+from core.facade.selections import choose, scored
+from core.recipes import RECIPES
+from core.recipes.base import plan
+from core.recipes.chosen import withheld
+from core.results import IntArray, Selection
+from core.runs.store import Run
+from core.text.sentence import Sentence
+
+Which = Literal["top", "borderline", "rejected", "withheld"]
+_STALE = 24 * 3600  # seconds after which an upload that nobody imported is deleted
+
+
+@lru_cache(maxsize=4)
+def _score_bins(folder: Path, run_id: str) -> figures.ScoreBins:
+    return figures.score_bins(scored(run_id).scores.values)
+
+
+def score_bins(run_id: str) -> figures.ScoreBins:
+    """All scores of a `select` run as a histogram."""
+    return _score_bins(home(), run_id)
+
+
+@lru_cache(maxsize=4)
+def _free(folder: Path, run_id: str, keep: tuple[str, ...]) -> tuple[IntArray, IntArray]:
+    """D_C's rows, best first: those that may be chosen, and those that a flag withholds."""
+    found = scored(run_id)
+    bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in withheld(keep)))
+    free = (found.audit.mask[found.order] & bits) == 0
+    return found.order[free], found.order[~free]
+
+
+@lru_cache(maxsize=32)
+def _told(folder: Path, run_id: str, rows: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Kept, since the best rows stay the same whatever the slider says and lie scattered over the file."""
+    return scored(run_id).table(np.array(rows, dtype=np.int64))
+
+
+def examples(run_id: str, chosen: Selection, keep: Sequence[str], which: Which, n: int = 8) -> list[dict[str, Any]]:
+    """Sentences to look at, as `Scored.table` gives them, with `selected`.
+
+    which: `top`; `borderline`, the last that got in and the first that did not; `rejected`, the farthest from
+    T_C; `withheld`, the best scored that a flag keeps out.
+    """
+    free, flagged = _free(home(), run_id, tuple(keep))
+    k = len(chosen.rows)
+    rows = {
+        "top": chosen.rows[:n],
+        "borderline": free[max(k - n // 2, 0) : k + n // 2],
+        "rejected": free[max(len(free) - n, k) :][::-1],
+        "withheld": flagged[:n],
+    }[which]
+    inside = {"top": n, "borderline": min(k, n // 2)}.get(which, 0)
+    return [{**row, "selected": i < inside} for i, row in enumerate(_told(home(), run_id, tuple(rows.tolist())))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlap:
+    """Two selections of one D_C: sizes, rows in both, and the best rows that only one of them has."""
+
+    ours: int
+    theirs: int
+    shared: int
+    only_ours: Sequence[Mapping[str, Any]]
+    only_theirs: Sequence[Mapping[str, Any]]
+
+
+def overlap(run_id: str, other: str, budget: str, keep: Sequence[str], n: int = 5) -> Overlap:
+    """How far two scorings agree at one budget. Errors: ConfigError where one of them chooses nothing."""
+    ours, theirs = (choose(name, budget, keep).rows for name in (run_id, other))
+    only_ours, only_theirs = ours[~np.isin(ours, theirs)], theirs[~np.isin(theirs, ours)]
+    return Overlap(
+        ours=len(ours),
+        theirs=len(theirs),
+        shared=len(ours) - len(only_ours),
+        only_ours=scored(run_id).table(only_ours[:n]),
+        only_theirs=scored(other).table(only_theirs[:n]),
+    )
+
+
+def comparable(run_id: str) -> list[Run]:
+    """Other finished `select` runs on the same D_C, newest first."""
+    mine = store().get(run_id)
+    return [
+        run
+        for run in store().list()
+        if run.id != run_id
+        and run.manifest.kind == "select"
+        and run.manifest.inputs["domain"] == mine.manifest.inputs["domain"]
+        and run.state().state == "succeeded"
+    ]
+
+
+def length_warnings(lengths: Mapping[str, IntArray], tolerance: float = 0.25) -> list[str]:
+    """A sentence for every role whose median length is more than `tolerance` off that of T_C."""
+    medians = {role: float(np.median(values)) for role, values in lengths.items() if len(values)}
+    target = medians.get("T_C")
+    return [
+        f"Sentences of {role} have a median of {median:.0f} tokens, those of T_C {target:.0f}: "
+        f"{abs(median / target - 1):.0%} {'longer' if median > target else 'shorter'}."
+        for role, median in medians.items()
+        if target and role != "T_C" and abs(median / target - 1) > tolerance
+    ]
+
+
+def first_sentences(found: Corpus, n: int = 5) -> list[Sentence]:
+    """A corpus's first `n` rows; of a labelled one, the first that hold an entity where there are such."""
+    first = next(found.batches(0, 500), [])
+    return list(islice([*(s for s in first if s.entities), *(s for s in first if not s.entities)], n))
+
+
+def finished(kind: str, options: Mapping[str, Any]) -> Run | None:
+    """The finished run that `start(kind, options)` would return instead of a new one."""
+    recipe = RECIPES[kind]
+    return store().finished(plan(recipe, recipe.config.parse(dict(options)), home()).key)
+
+
+def spooled(token: str) -> Path:
+    """An upload on disk by its token (its folder's name). Errors: PathError if it is gone."""
+    folder = home() / "uploads" / token
+    files = list(folder.iterdir()) if re.fullmatch(r"[0-9a-f]{12}", token) and folder.is_dir() else []
+    if not files:
+        raise PathError(f"upload {token[:20]!r}: is no longer here; upload the file again.")
+    return files[0]
+
+
+def discard(token: str) -> None:
+    """Delete an upload that shall not be imported, and those of days past that nobody came back for."""
+    shutil.rmtree(spooled(token).parent)
+    for folder in (home() / "uploads").iterdir():
+        if time.time() - folder.stat().st_mtime > _STALE:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def disk() -> tuple[int, int]:
+    """Bytes `(free, in all)` where the home folder lies."""
+    home().mkdir(parents=True, exist_ok=True)
+    usage = shutil.disk_usage(home())
+    return usage.free, usage.total
+
+
+def cores() -> int:
+    """Processor cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

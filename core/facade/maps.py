@@ -1,0 +1,181 @@
+"""The map of a selection: made by a `map` run, looked at here. Points are numbers into the map's arrays.
+
+A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from core.corpora.corpus import BLOCK
+from core.corpora.writers import write_selection
+from core.facade.home import home, library, store
+from core.facade.selections import chosen, scored
+from core.recipes.embed import load
+from core.recipes.mapped import CLASSES, Hits, Mapped, stored
+from core.results import FloatArray, IntArray
+from core.runs.store import Run
+from core.selection.contrast import Telling
+from core.selection.near import nearest_rows
+from core.selection.region import stratified
+
+Sort = Literal["score", "tokens", "row", "class"]
+By = Literal["class", "score", "cluster", "length", "source"]
+
+
+def map_options(selection: str, **options: Any) -> dict[str, Any]:
+    """Options for `start("map", ...)`: a `select` run's id, its corpora, and `sample`, `limit`, `seed` ... if given."""
+    inputs = store().get(selection).manifest.inputs
+    return {"selection": selection, "task": inputs["task"], "domain": inputs["domain"], **options}
+
+
+def maps(selection: str | None = None) -> list[Run]:
+    """Finished `map` runs (of one `select` run), newest first."""
+    return [
+        run
+        for run in store().list()
+        if run.manifest.kind == "map"
+        and selection in (None, run.manifest.config["selection"])
+        and run.state().state == "succeeded"
+    ]
+
+
+def mapped(map_run: str) -> Mapped:
+    """A finished map: `n` points, `xy (2 or 3, n)`, `rows (n,)`, `n_task`, `fitted (n,)`, `cluster (n,)`, `clusters`
+    (names and sizes), `selection` (the `select` run's id), `seed`, `of` (sentences of T_C and D_C in all). Kept in
+    memory for the last few maps."""
+    return _mapped(home(), map_run)
+
+
+@lru_cache(maxsize=4)
+def _mapped(folder: Path, map_run: str) -> Mapped:
+    return Mapped.read(store().get(map_run), library())
+
+
+def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None = None) -> IntArray:
+    """`(n,)` uint8 indices into `CLASSES` (T_C, selected, filtered), hand edits counted.
+
+    budget, keep: those of the `select` run unless given.
+    """
+    found = mapped(map_run)
+    return found.classes(chosen(found.selection, budget, keep).rows)
+
+
+def draw(map_run: str, kinds: IntArray, n: int = 20_000) -> IntArray:
+    """Up to `n` points to draw, ascending: equal shares of the classes as far as they go, seeded by the map's seed."""
+    return mapped(map_run).draw(kinds, n)
+
+
+def colour_values(map_run: str, points: IntArray, by: By) -> FloatArray | list[str]:
+    """What `points` are coloured by: numbers (score, length; NaN where unknown) or names (class, cluster, source).
+
+    class: as the `select` run chose; for another budget take `classes` instead.
+    """
+    found = mapped(map_run)
+    if by == "score":
+        return found.values(points, scored(found.selection).scores.values)
+    if by == "length":
+        return found.values(points, *(stored(corpus, "n_tokens").to_numpy() for corpus in (found.domain, found.task)))
+    if by == "class":
+        return [CLASSES[kind] for kind in classes(map_run)[points].tolist()]
+    if by == "cluster":
+        return [found.clusters[kind]["name"] for kind in found.cluster[points].tolist()]
+    return [name or "unknown" for name in found.column(points, "doc")]
+
+
+def hover(map_run: str, points: IntArray, width: int = 120) -> list[dict[str, Any]]:
+    """`id, score, text` (its first `width` characters) of each point; plain text, to be escaped by who shows it."""
+    found = mapped(map_run)
+    scores = found.values(points, scored(found.selection).scores.values).tolist()
+    texts = (text if len(text) <= width else text[: width - 1] + "…" for text in found.column(points))
+    return [
+        {"id": id, "score": score, "text": text}
+        for id, score, text in zip(found.column(points, "id"), scores, texts, strict=True)
+    ]
+
+
+def lasso(map_run: str, polygon: Sequence[tuple[float, float]]) -> IntArray:
+    """The points inside a polygon (even-odd rule), drawn or not, ascending."""
+    return mapped(map_run).lasso(polygon)
+
+
+def box(map_run: str, x0: float, x1: float, y0: float, y1: float) -> IntArray:
+    """The points inside a box, borders included, ascending."""
+    return mapped(map_run).box(x0, x1, y0, y1)
+
+
+def class_counts(points: IntArray, kinds: IntArray) -> dict[str, tuple[int, int]]:
+    """{class: (how many of `points`, how many on the map)}: "47 of 412 selected"."""
+    inside, all_ = (np.bincount(part, minlength=len(CLASSES)).tolist() for part in (kinds[points], kinds))
+    return {name: (inside[i], all_[i]) for i, name in enumerate(CLASSES)}
+
+
+def page_of(
+    map_run: str, points: IntArray, kinds: IntArray, *, sort: Sort = "score", descending: bool | None = None,
+    page: int = 0, size: int = 50,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """One page of a table: `point, corpus, row, id, class, score, tokens, flags, text`; reads only that page's text.
+
+    descending: None puts what the strategy prefers first (score) or the smallest first. T_C has no score: last.
+    """
+    found, scores = mapped(map_run), scored(mapped(map_run).selection)
+    points = np.asarray(points, dtype=np.int64)
+    keys = _keys(map_run, points, kinds, sort)
+    down = (sort == "score" and scores.scores.prefer == "high") if descending is None else descending
+    here = points[np.argsort(-keys if down else keys, kind="stable")][page * size : (page + 1) * size]
+    return found.table(here, kinds, scores)
+
+
+def _keys(map_run: str, points: IntArray, kinds: IntArray, sort: Sort) -> FloatArray:
+    if sort in ("score", "tokens"):
+        values = colour_values(map_run, points, "score" if sort == "score" else "length")
+        assert isinstance(values, np.ndarray)
+        return values
+    return np.asarray(kinds if sort == "class" else mapped(map_run).rows)[points].astype(np.float64)
+
+
+def search(map_run: str, query: str, mode: Literal["substring", "words"] = "substring") -> Hits:
+    """Sentences that hold `query` (any case), in all of D_C and T_C, mapped or not.
+
+    words: all its words, in any order. Returns `Hits(points, rows, task_rows)`.
+    """
+    return mapped(map_run).search(query, mode)
+
+
+def telling_words(map_run: str, points: IntArray, n: int = 30) -> list[Telling]:
+    """Words that tell `points` from the rest: `word, z, inside, outside`, most telling first (log-odds with prior)."""
+    return mapped(map_run).telling(points, n)
+
+
+def export_points(map_run: str, points: IntArray, path: Path) -> Path:
+    """Write sentences as .txt, .jsonl, .parquet or .csv, by the same writer as selections: best first, T_C last."""
+    found = mapped(map_run)
+    scores = scored(found.selection)
+    points = np.asarray(points, dtype=np.int64)
+    keys = found.values(points, scores.scores.values)
+    points = points[np.argsort(-keys if scores.scores.prefer == "high" else keys, kind="stable")]
+    kinds = np.zeros(len(found), dtype=np.uint8)
+    blocks = (found.table(points[i : i + BLOCK], kinds, scores) for i in range(0, len(points), BLOCK))
+    rows = (row for block in blocks for row in block)
+    write_selection(({**row, "rank": rank} for rank, row in enumerate(rows, 1)), path)
+    return path
+
+
+def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[dict[str, Any], dict[str, Any], float]]:
+    """S0's Fig. 3a: `n` selected sentences, each with the nearest filtered one on the map and their cosine.
+
+    The selected ones are drawn by lot, the same for the same map, so that they show its breadth, not its top.
+    """
+    found = mapped(map_run)
+    selected, filtered = (np.flatnonzero(kinds == kind) for kind in (1, 2))
+    if not len(selected) or not len(filtered):
+        return []
+    ours = selected[stratified(np.zeros(len(selected), dtype=np.int64), n, found.seed)]
+    vectors, _ = load(store().get(found.embedded["domain"]).artifacts)
+    which, cosines = nearest_rows(vectors, found.rows[ours], found.rows[filtered])
+    scores = scored(found.selection)
+    rows = [found.table(points, kinds, scores) for points in (ours, filtered[which])]
+    return list(zip(*rows, cosines.tolist(), strict=True))

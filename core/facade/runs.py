@@ -1,0 +1,153 @@
+"""Runs: starting, following, stopping, and the command line that does the same."""
+
+import shlex
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from core.config import Config, fields_with
+from core.errors import CorpusError, RunBusy
+from core.facade.corpora import corpus
+from core.facade.home import home, library, store
+from core.recipes import RECIPES
+from core.recipes.base import Job, register
+from core.runs import launch, worker
+from core.runs.context import RunContext
+from core.runs.events import Event, RunState
+from core.runs.store import Run
+from core.selection import DEFAULT_STRATEGY, strategy_options
+
+
+def runs(kind: str | None = None) -> list[Run]:
+    """Every run, newest first."""
+    return [run for run in store().list() if kind in (None, run.manifest.kind)]
+
+
+def run(run_id: str) -> Run:
+    """A run by id. Errors: RunError."""
+    return store().get(run_id)
+
+
+def state(run_id: str) -> RunState:
+    """A run's state now; helps a cancelled run that does not end along."""
+    launch.escalate_if_due(run(run_id))
+    return run(run_id).state()
+
+
+def start(kind: str, options: Mapping[str, Any]) -> str:
+    """Begin a run in a process of its own and return its id; a finished run of the same key is returned instead.
+
+    Errors: ConfigError, CorpusError for options that cannot work.
+    """
+    recipe = RECIPES[kind]
+    found = register(recipe, recipe.config.parse(dict(options)), store())
+    if found.state().state != "succeeded":
+        with suppress(RunBusy):  # somebody is at it already
+            launch.start(found)
+    return found.id
+
+
+def execute(kind: str, options: Mapping[str, Any], listener: Callable[[Event], None] | None = None) -> Run:
+    """Do the work here and now; a finished run of the same key is returned instead."""
+    recipe = RECIPES[kind]
+    found = register(recipe, recipe.config.parse(dict(options)), store())
+    worker.execute(found, _function(found), listener=listener)
+    return found
+
+
+def work(run_id: str) -> int:
+    """What a worker process does with the run it was started for. Returns its exit status."""
+    found = run(run_id)
+    return worker.work(found, _function(found))
+
+
+def _function(found: Run) -> Callable[[RunContext], dict[str, Any]]:
+    recipe = RECIPES[found.manifest.kind]
+    config = recipe.config.parse(dict(found.manifest.config))
+    return lambda context: recipe.run(config, Job(home(), context, RECIPES))
+
+
+def cancel(run_id: str) -> None:
+    """Ask a run to stop; returns at once."""
+    run(run_id).cancel()
+
+
+def resume(run_id: str) -> None:
+    """Go on with a run that was cancelled, interrupted or has failed."""
+    launch.start(run(run_id))
+
+
+def remove_run(run_id: str) -> None:
+    """Delete a run and what it made. Errors: RunError while it runs."""
+    store().remove(run_id)
+
+
+def command(kind: str, options: Mapping[str, Any]) -> str:
+    """The command line that does what `start(kind, options)` does."""
+    recipe = RECIPES[kind]
+    config = recipe.config.parse(dict(options))
+    references, hidden = (set(fields_with(recipe.config, trait)) for trait in ("corpus", "hidden"))
+    words = ["python", "-m", "core", *({"add": ["corpus", "add"]}.get(kind, [kind]))]
+    for name, field in recipe.config.model_fields.items():
+        value = getattr(config, name)
+        if name in hidden or (value == field.default and not field.is_required()):
+            continue
+        flag = "--" + name.replace("_", "-")
+        if isinstance(value, dict):
+            usual = strategy_options(options.get("strategy", DEFAULT_STRATEGY), {}).model_dump(mode="json")
+            value = {key: item for key, item in value.items() if item != usual.get(key)}
+            words += [part for key, item in value.items() for part in ("--option", f"{key}={item}")]
+        elif isinstance(value, tuple):
+            words += [part for item in value for part in (flag, _shown(item) if name in references else str(item))]
+        elif value is True:
+            words.append(flag)
+        elif name == "path":
+            words.append(str(value))
+        else:
+            words += [flag, _shown(value) if name in references else str(value)]
+    return shlex.join(words)
+
+
+def _shown(fingerprint: str) -> str:
+    """A corpus's name where it is the only one of that name, else its fingerprint."""
+    try:
+        name = corpus(fingerprint).name
+        return name if corpus(name).fingerprint == corpus(fingerprint).fingerprint else fingerprint
+    except CorpusError:
+        return fingerprint
+
+
+def stop(run_id: str) -> RunState:
+    """Ask a run to stop and wait for its end, 15 seconds at most."""
+    return launch.stop(run(run_id))
+
+
+def go_on(run_id: str, listener: Callable[[Event], None] | None = None) -> dict[str, Any]:
+    """Resume a run here and now; its result."""
+    found = run(run_id)
+    return worker.execute(found, _function(found), listener=listener)
+
+
+def with_corpora(
+    config: type[Config], options: Mapping[str, Any], listener: Callable[[Event], None] | None = None
+) -> dict[str, Any]:
+    """`options` with every corpus that is a path, not a name, added on the way."""
+    found = dict(options)
+    for name in fields_with(config, "corpus"):
+        value = found.get(name)
+        if isinstance(value, str):
+            found[name] = _reference(value, listener)
+        elif value:
+            found[name] = tuple(_reference(item, listener) for item in value)
+    return found
+
+
+def _reference(text: str, listener: Callable[[Event], None] | None) -> str:
+    try:
+        return library().find(text).fingerprint
+    except CorpusError:
+        if not text or not Path(text).exists():
+            raise
+    fingerprint: str = execute("add", {"path": str(Path(text).absolute())}, listener).result()["corpus"]
+    return fingerprint

@@ -1,0 +1,162 @@
+"""Interpolated modified Kneser-Ney over arrays: counts, discounts, probabilities, back-offs (SPEC A4).
+
+The conventions are KenLM's (Heafield et al. 2013): lower orders count left continuations, but an n-gram that
+begins with `<s>` keeps its raw count; nothing is pruned; unigrams interpolate with the uniform distribution.
+
+Words are ids, `<s>` the lowest. The n-grams of an order are numbered in lexicographic order of their words, so one
+integer, `prefix << bits | word`, is an n-gram's key, where prefix is the number of the n-gram without its last
+word. Keys ascend, the n-grams of one context are neighbours, and those that begin with `<s>` come first.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from core.reporter import Reporter
+from core.results import BoolArray, FloatArray, IntArray
+
+BOS, UNK, EOS = 0, 1, 2
+FALLBACK = (0.5, 1.0, 1.5)
+
+Discounts = tuple[float, float, float]
+Ids = npt.NDArray[np.int32]
+_Int64 = npt.NDArray[np.int64]
+_Float64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NgramTable:
+    """The `m` n-grams of one order.
+
+    keys: `(m,)` int64, ascending. log_probs: `(m,)` float32, log10 P(last word | the words before it).
+    backoffs: `(m,)` float32, log10 weight of the next lower order after this context, 0 where it is no context.
+    """
+
+    keys: IntArray
+    log_probs: FloatArray
+    backoffs: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def find(self, keys: IntArray) -> tuple[BoolArray, IntArray]:
+        """Which of `keys` are here, `(len(keys),)`, and the rows of those that are."""
+        rows = np.searchsorted(self.keys, keys)
+        hit = rows < len(self.keys)
+        hit[hit] = self.keys[rows[hit]] == keys[hit]
+        return hit, rows[hit]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Level:
+    """One order while it is fitted. suffix: `(m,)` row of the n-gram without its first word, one order below."""
+
+    keys: _Int64
+    counts: Ids
+    suffix: Ids
+
+
+def word_bits(n_words: int) -> int:
+    """How many bits of a key hold the word."""
+    return max(1, (n_words - 1).bit_length())
+
+
+def closed_form(n1: int, n2: int, n3: int, n4: int) -> Discounts | None:
+    """D1, D2 and D3+ from how many n-grams occur once to four times; None where the form fails (SPEC A4)."""
+    if not (n1 and n2 and n3):
+        return None
+    y = n1 / (n1 + 2 * n2)
+    d = (1 - 2 * y * n2 / n1, 2 - 3 * y * n3 / n2, 3 - 4 * y * n4 / n3)
+    return d if min(d) >= 0 else None  # the form itself keeps Dj below j
+
+
+def fit_tables(
+    words: Ids, *, n_words: int, order: int, vocabulary_size: int, report: Reporter
+) -> tuple[list[NgramTable], list[Discounts | None]]:
+    """One table an order, from unigrams up, and its closed-form discounts (None: `FALLBACK` was taken).
+
+    words: `(t,)`, the sentences one after the other, each as `<s> ... </s>`; n_words: ids in use.
+    vocabulary_size: the uniform term is one over it.
+    """
+    levels = list(_count(words, n_words=n_words, order=order, report=report))
+    _adjust(levels, word_bits(n_words))
+    tables: list[NgramTable] = []
+    formed: list[Discounts | None] = []
+    probs: _Float64 = np.array([1 / vocabulary_size])
+    keys, log_probs = np.zeros(1, np.int64), np.zeros(1, np.float32)  # order 0: the root context
+    while levels:
+        report.check()
+        level = levels.pop(0)
+        formed.append(closed_form(*np.bincount(np.minimum(level.counts, 5), minlength=6)[1:5].tolist()))
+        probs, weights = _smooth(level, probs, formed[-1] or FALLBACK, contexts=len(keys), bits=word_bits(n_words))
+        if len(formed) == 1:
+            probs[BOS] = 1  # never predicted; lmplz writes it so
+        else:
+            tables.append(NgramTable(keys=keys, log_probs=log_probs, backoffs=_log10(weights)))
+        keys, log_probs = level.keys, _log10(probs)
+    tables.append(NgramTable(keys=keys, log_probs=log_probs, backoffs=np.zeros(len(keys), np.float32)))
+    return tables, formed
+
+
+def _count(words: Ids, *, n_words: int, order: int, report: Reporter) -> Iterator[_Level]:
+    """Raw counts, order by order. Positions in order of word, stably sorted by prefix, are in order of key."""
+    bits = word_bits(n_words)
+    counts = np.bincount(words, minlength=n_words).astype(np.int32)
+    begin, counts[BOS] = counts[BOS], 0  # <s> is never predicted
+    yield _Level(keys=np.arange(n_words), counts=counts, suffix=np.zeros(n_words, np.int32))
+    positions = _by(words, n_words, np.arange(len(words), dtype=np.int32))[0][begin:]  # not those of <s>
+    ids, size = words, n_words  # number of the n-gram that ends at a position, -1 where it would begin before <s>
+    for _ in range(2, order + 1):
+        report.check()
+        prefix = ids[positions - 1]
+        positions, prefix = positions[prefix >= 0], prefix[prefix >= 0]
+        at, of = _by(prefix, size, positions)
+        keys = np.repeat(np.arange(size) << bits, of) | words[at]
+        new = np.ones(len(at), np.bool_)
+        np.not_equal(keys[1:], keys[:-1], out=new[1:])
+        first = np.flatnonzero(new)
+        suffix = ids[at[first]]
+        ids, size = np.full(len(words), -1, np.int32), len(first)
+        ids[at] = np.cumsum(new, dtype=np.int32) - 1
+        yield _Level(keys=keys[first], counts=np.diff(first, append=len(at)).astype(np.int32), suffix=suffix)
+
+
+def _by(values: Ids, size: int, what: Ids) -> tuple[Ids, npt.NDArray[np.signedinteger[Any]]]:
+    """`what` stably sorted by `values` in `[0, size)`, and how often each value occurs, `(size,)`.
+
+    A counting sort, done by turning a sparse matrix from rows to columns: on ten million ids it takes a fifth of
+    the time of `np.argsort`.
+    """
+    cells = csr_array((what, values, np.arange(len(values) + 1, dtype=np.int32)), shape=(len(values), size)).tocsc()
+    return cells.data, np.diff(cells.indptr)
+
+
+def _adjust(levels: list[_Level], bits: int) -> None:
+    """Replace counts below the highest order by the number of different words to the left, `<s>` n-grams apart."""
+    begin = 1  # how many n-grams of the order begin with <s>
+    for lower, upper in pairwise(levels):
+        continuations = np.bincount(upper.suffix, minlength=len(lower.keys))
+        lower.counts[begin:] = continuations[begin:]
+        begin = int(np.searchsorted(upper.keys, begin << bits))
+
+
+def _smooth(
+    level: _Level, lower: _Float64, discounts: Discounts, *, contexts: int, bits: int
+) -> tuple[_Float64, _Float64]:
+    """P of each n-gram, `(m,)`, and the weight each context leaves to the order below, `(contexts,)`."""
+    context = level.keys >> bits
+    taken = np.array([0, *discounts]).take(level.counts, mode="clip")
+    total = np.bincount(context, weights=level.counts, minlength=contexts)
+    left = np.bincount(context, weights=taken, minlength=contexts)
+    weights: _Float64 = np.divide(left, total, out=np.ones(contexts), where=total > 0)
+    return (level.counts - taken) / total[context] + weights[context] * lower[level.suffix], weights
+
+
+def _log10(values: _Float64) -> npt.NDArray[np.float32]:
+    with np.errstate(divide="ignore"):  # a weight is 0 where D2 is
+        return np.log10(values).astype(np.float32)

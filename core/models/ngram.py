@@ -1,0 +1,221 @@
+"""The n-gram language model: interpolated modified Kneser-Ney with KenLM's conventions (SPEC A4)."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice, pairwise, repeat
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from core.errors import ConfigError, CorpusError
+from core.models.kneser_ney import BOS, EOS, FALLBACK, UNK, Discounts, Ids, NgramTable, fit_tables, word_bits
+from core.reporter import Reporter, Silent
+from core.results import IntArray
+
+RESERVED = {"<s>": BOS, "<unk>": UNK, "</s>": EOS}
+_READ = 10_000  # sentences read at a time
+_SCORED = 1 << 19  # tokens scored at a time
+
+_Float64 = npt.NDArray[np.float64]
+_Int64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NgramScores:
+    """What a model says of `n` sentences; row i scores sentence i.
+
+    log10: log10 P of the sentence with its `</s>`. oov_log10: the part of it that unknown words cost.
+    tokens, oov: how many tokens, and unknown ones, `</s>` not counted. All `(n,)`.
+    """
+
+    log10: _Float64
+    oov_log10: _Float64
+    tokens: _Int64
+    oov: _Int64
+
+    def perplexities(self, *, count_end: bool = True, exclude_oov: bool = False) -> _Float64:
+        """P^(-1/N) of each sentence, `(n,)`, low is near; NaN where N is 0.
+
+        count_end: N counts `</s>`, KenLM's habit; its probability is in P either way.
+        exclude_oov: leave unknown words out of P and N; they stay in the histories of the others.
+        """
+        return _perplexity(*self._parts(count_end, exclude_oov))
+
+    def corpus_perplexity(self, *, count_end: bool = True, exclude_oov: bool = False) -> float:
+        """10^(-sum of log10 P / sum of N), options as in `perplexities`."""
+        log10, n = self._parts(count_end, exclude_oov)
+        return float(_perplexity(log10.sum(), n.sum()))
+
+    def _parts(self, count_end: bool, exclude_oov: bool) -> tuple[_Float64, _Int64]:
+        log10 = self.log10 - self.oov_log10 if exclude_oov else self.log10
+        return log10, self.tokens + count_end - (self.oov if exclude_oov else 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KneserNey:
+    """A fitted model.
+
+    vocabulary: word -> id, `<s>`, `<unk>` and `</s>` among them. tables: one an order, from unigrams up.
+    discounts: (D1, D2, D3+) an order; empty where the model was read from a file.
+    fallback_orders: orders whose discounts could not be estimated and are 0.5, 1, 1.5: the corpus is too small.
+    """
+
+    vocabulary: dict[str, int]
+    tables: tuple[NgramTable, ...]
+    discounts: tuple[Discounts, ...] = ()
+    fallback_orders: tuple[int, ...] = ()
+
+    @classmethod
+    def fit(
+        cls,
+        sentences: Iterable[Sequence[str]],
+        *,
+        order: int = 5,
+        vocabulary_size: int | None = None,
+        report: Reporter | None = None,
+    ) -> Self:
+        """Fit on sentences of tokens, read once.
+
+        The tokens `<s>`, `</s>` and `<unk>` are skipped, as by `lmplz --skip_symbols`; an empty sentence counts as
+        `<s> </s>`. vocabulary_size: the size V of a vocabulary shared with other models, `<unk>` and `</s>` counted
+        and `<s>` not; each of its words has at least the uniform share of 1/V. Default: the corpus's own.
+        Errors: CorpusError where there is no token, ConfigError for a wrong order or a V below the corpus's own.
+        """
+        if order < 1:
+            raise ConfigError(f"order: {order} is not an n-gram length; give 1 or more, for example 5.")
+        report = report or Silent()
+        vocabulary, ids, lengths = _encode(sentences, report)
+        if not len(ids):
+            raise CorpusError("The corpus has no tokens, so no n-gram model can be fitted; give sentences of words.")
+        own = len(vocabulary) - 1
+        if vocabulary_size is not None and vocabulary_size < own:
+            raise ConfigError(
+                f"vocabulary_size: {vocabulary_size} is less than the corpus's own {own} words; "
+                "give the size of a vocabulary that contains them."
+            )
+        words, _ = _frame(ids, lengths)
+        del ids, lengths
+        tables, formed = fit_tables(
+            words, n_words=own + 1, order=order, vocabulary_size=vocabulary_size or own, report=report
+        )
+        fallback = tuple(n for n, discounts in enumerate(formed, 1) if discounts is None)
+        if fallback:
+            orders = ", ".join(map(str, fallback))
+            report.note(f"The corpus is too small to estimate the discounts of order {orders}; 0.5, 1, 1.5 were taken.")
+        return cls(
+            vocabulary=vocabulary,
+            tables=tuple(tables),
+            discounts=tuple(discounts or FALLBACK for discounts in formed),
+            fallback_orders=fallback,
+        )
+
+    @property
+    def order(self) -> int:
+        """Length of the longest n-grams."""
+        return len(self.tables)
+
+    def score(self, sentences: Sequence[Sequence[str]], *, report: Reporter | None = None) -> NgramScores:
+        """Score sentences of tokens; `<s>`, `</s>` and `<unk>` among the tokens count as unknown words."""
+        lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
+        log10, oov_log10 = np.zeros(len(sentences)), np.zeros(len(sentences))
+        oov = np.zeros(len(sentences), np.int64)
+        for start, stop in _blocks(lengths + 2):
+            if report is not None:
+                report.check()
+            sizes = lengths[start:stop]
+            words, starts = _frame(self._ids(sentences[start:stop], int(sizes.sum())), sizes)
+            each = self._log10_each(words)
+            unknown = words == UNK
+            log10[start:stop] = np.add.reduceat(each, starts)
+            oov_log10[start:stop] = np.add.reduceat(np.where(unknown, each, 0), starts)
+            oov[start:stop] = np.add.reduceat(unknown, starts, dtype=np.int64)
+        return NgramScores(log10=log10, oov_log10=oov_log10, tokens=lengths, oov=oov)
+
+    def log10_probabilities(self, sentences: Sequence[Sequence[str]]) -> _Float64:
+        """log10 P of each sentence with its `</s>`, `(n,)`."""
+        return self.score(sentences).log10
+
+    def perplexities(self, sentences: Sequence[Sequence[str]], *, count_end: bool = True) -> _Float64:
+        """P^(-1/N) of each sentence, `(n,)`; N counts `</s>` unless told otherwise; NaN where N is 0."""
+        return self.score(sentences).perplexities(count_end=count_end)
+
+    def prob(self, word: str, context: Sequence[str] = ()) -> float:
+        """P(word | context). Here `<s>`, `</s>` and `<unk>` mean what they say; only the last words count."""
+        spelled = [*context[max(0, len(context) - self.order + 1) :], word]
+        words = np.fromiter((self.vocabulary.get(each, UNK) for each in spelled), np.int32, len(spelled))
+        return float(10 ** self._log10_each(words)[-1])
+
+    def _ids(self, sentences: Sequence[Sequence[str]], size: int) -> Ids:
+        ids = np.fromiter(map(self.vocabulary.get, chain.from_iterable(sentences), repeat(UNK)), np.int32, size)
+        ids[ids <= EOS] = UNK
+        return ids
+
+    def _log10_each(self, words: Ids) -> _Float64:
+        """log10 P of each word after those before it, `(len(words),)`; P of `<s>` counts as 1.
+
+        Contexts are visited in order of their first word, so that neighbours look near each other in a table.
+        """
+        bits = word_bits(len(self.vocabulary))
+        words = np.append(words, BOS)  # a place after the last word; nothing is ever found there
+        log10 = self.tables[0].log_probs[words].astype(np.float64)
+        ends = np.argsort(words[:-1])  # where the contexts of the order end,
+        rows: IntArray = words[ends].astype(np.int64)  # and which they are
+        seen = np.ones(len(words), np.bool_)  # does an n-gram of the order below end here
+        for lower, upper in pairwise(self.tables):
+            at = ends + 1
+            log10[at] += lower.backoffs[rows]
+            likely = seen[at]  # an n-gram was seen only where its suffix was
+            at = at[likely]
+            hit, found = upper.find(rows[likely] << bits | words[at])
+            ends, rows = at[hit], found
+            log10[ends] = upper.log_probs[rows]
+            seen[:] = False
+            seen[ends] = True
+        return log10[:-1]
+
+
+def _encode(sentences: Iterable[Sequence[str]], report: Reporter) -> tuple[dict[str, int], Ids, Ids]:
+    """Vocabulary in order of appearance, token ids `(t,)` and sentence lengths `(n,)`, reserved tokens skipped."""
+    growing: defaultdict[str, int] = defaultdict(None, RESERVED)
+    growing.default_factory = growing.__len__
+    ids, lengths = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+    source = iter(sentences)
+    while block := list(islice(source, _READ)):
+        report.check()
+        sizes = np.fromiter(map(len, block), np.int32, len(block))
+        tokens = np.fromiter(map(growing.__getitem__, chain.from_iterable(block)), np.int32, int(sizes.sum()))
+        kept = tokens > EOS
+        before = np.append(0, np.cumsum(kept))
+        ids.append(tokens[kept])
+        lengths.append(np.diff(before[np.append(0, np.cumsum(sizes))]).astype(np.int32))
+    return dict(growing), np.concatenate(ids), np.concatenate(lengths)
+
+
+def _frame(ids: Ids, lengths: npt.NDArray[np.integer[Any]]) -> tuple[Ids, _Int64]:
+    """Sentences as `<s> ... </s>`, one after the other, and where each begins."""
+    ends = np.cumsum(lengths + 2, dtype=np.int64)
+    starts = ends - lengths - 2
+    inside = np.ones(len(ids) + 2 * len(lengths), np.bool_)
+    inside[starts] = inside[ends - 1] = False
+    words = np.full(len(inside), EOS, np.int32)
+    words[starts] = BOS
+    words[inside] = ids
+    return words, starts
+
+
+def _blocks(sizes: _Int64) -> Iterator[tuple[int, int]]:
+    """Slices of whole sentences that hold about `_SCORED` words each."""
+    ends = np.cumsum(sizes)
+    start = 0
+    while start < len(sizes):
+        done = ends[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, done + _SCORED, side="right")))
+        yield start, stop
+        start = stop
+
+
+def _perplexity(log10: _Float64, n: _Int64) -> _Float64:
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(n > 0, 10.0 ** (-log10 / n), np.nan)

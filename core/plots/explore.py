@@ -1,0 +1,226 @@
+"""Figures of `4_Explore`: one WebGL scatter of sentences, and how far two selections agree."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.plots.theme import COLOURS, ENTITY_COLOURS, figure, plain
+from core.results import BoolArray, FloatArray, IntArray
+
+Corners = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """How one kind of point is told from the others: colour, and shape for who does not see it."""
+
+    name: str
+    colour: str
+    symbol: str
+    size: int
+
+
+CLASS_LOOKS = (
+    Look(name="T_C", colour=COLOURS["T_C"], symbol="diamond-open", size=7),
+    Look(name="selected", colour=COLOURS["S_C"], symbol="circle", size=6),
+    Look(name="filtered", colour=COLOURS["filtered"], symbol="circle-open", size=5),
+)
+SIDE_LOOKS = (
+    Look(name="neither", colour=COLOURS["filtered"], symbol="circle-open", size=5),
+    Look(name="only A", colour="#0072B2", symbol="triangle-up", size=8),
+    Look(name="only B", colour="#CC79A7", symbol="triangle-down", size=8),
+    Look(name="both", colour="#009E73", symbol="circle", size=6),
+    Look(name="T_C", colour=COLOURS["T_C"], symbol="diamond-open", size=7),
+)
+NAMES = 7  # categories with a colour of their own; the rest share grey
+HOVER_LINE = 44  # characters
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Drawn:
+    """The points that are drawn.
+
+    x, y: `(m,)` float32. points: `(m,)` their numbers on the map, which a click sends back. kinds: `(m,)` indices
+    into the looks. hover: `(m,)` lines for the tooltip, plain text, or None for points that have none.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    points: IntArray
+    kinds: IntArray
+    hover: Sequence[str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """How the map is looked at: `zoom` (x0, x1, y0, y1), the `outlines` of what is picked, the `tool` of the mouse."""
+
+    zoom: tuple[float, float, float, float] | None = None
+    outlines: tuple[tuple[tuple[float, float], ...], ...] = ()
+    tool: str = "lasso"
+    height: int = 560
+
+
+def by_class(drawn: Drawn, totals: Sequence[int], view: View, looks: Sequence[Look] = CLASS_LOOKS) -> go.Figure:
+    """Points in their class's colour and shape. totals: points of each class on the map, drawn or not."""
+    fig = _canvas(view)
+    for kind, mask in _kinds(drawn, looks):
+        n = int(mask.sum())
+        if totals[kind]:
+            of = f"{n:,}" if n == totals[kind] else f"{n:,} of {totals[kind]:,}"
+            _add(fig, drawn, mask, looks[kind], name=f"{looks[kind].name} ({of})", legendrank=kind)
+    return fig
+
+
+def by_value(drawn: Drawn, values: FloatArray, title: str, view: View) -> go.Figure:
+    """Points coloured by a number, `values` `(m,)`, and shaped by class; unknown ones keep their class's colour.
+
+    The colours span the 1st to the 99th percentile, so that one outlier does not flatten all others.
+    """
+    fig = _canvas(view)
+    known = ~np.isnan(values)
+    for kind, mask in _kinds(drawn, CLASS_LOOKS):
+        look = CLASS_LOOKS[kind]
+        for part, colour in ((mask & ~known, look.colour), (mask & known, values[mask & known].astype(np.float32))):
+            if part.any():
+                marker = {} if isinstance(colour, str) else {"color": colour, "coloraxis": "coloraxis"}
+                _add(fig, drawn, part, look, showlegend=False, marker=marker)
+        _key(fig, look, COLOURS["T_C"] if look.name == "T_C" else COLOURS["filtered"], legendrank=kind)
+    low, high = np.percentile(values[known], [1, 99]).tolist() if known.any() else (0.0, 1.0)
+    bar = {"title": {"text": plain(title), "side": "right"}, "thickness": 12, "outlinewidth": 0}
+    fig.update_layout(coloraxis={"colorscale": "Viridis", "cmin": low, "cmax": high, "colorbar": bar})
+    return fig
+
+
+def by_name(drawn: Drawn, names: Sequence[str], view: View) -> go.Figure:
+    """Points coloured by a name each, shaped by class. The most frequent names have a colour, the rest are grey."""
+    fig = _canvas(view)
+    labels = np.asarray(names, dtype=object)
+    found, counts = np.unique(labels.astype(str), return_counts=True)
+    first = found[np.argsort(-counts, kind="stable")][: NAMES - 1 if len(found) > NAMES else NAMES]
+    groups = [(name, labels == name, ENTITY_COLOURS[i % len(ENTITY_COLOURS)]) for i, name in enumerate(first.tolist())]
+    if len(found) > len(first):
+        groups.append((f"{len(found) - len(first)} more", ~np.isin(labels.astype(str), first), COLOURS["filtered"]))
+    for rank, (name, inside, colour) in enumerate(groups):
+        shown = True
+        for kind, mask in _kinds(drawn, CLASS_LOOKS):
+            if (mask & inside).any():
+                more = {"legendgroup": name, "showlegend": shown, "legendrank": rank, "marker": {"color": colour}}
+                _add(fig, drawn, mask & inside, CLASS_LOOKS[kind], name=f"{_short(name)} ({inside.sum():,})", **more)
+                shown = False
+    for kind, look in enumerate(CLASS_LOOKS):
+        _key(fig, look, COLOURS["filtered"], legendrank=1000 + kind)
+    return fig
+
+
+def mark(fig: go.Figure, drawn: Drawn, points: IntArray, name: str) -> None:
+    """A ring around the drawn ones of `points`."""
+    hit = np.isin(drawn.points, points)
+    ring = Look(name=name, colour=COLOURS["cut"], symbol="circle-open", size=13)
+    _add(fig, drawn, hit, ring, name=f"{plain(name)} ({hit.sum():,})", opacity=1, marker={"line": {"width": 2}})
+
+
+def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
+    """Share of the best n of one selection that are among the best n of the other, against n, beside pure chance.
+
+    points: (n, shared). of: sentences to choose from.
+    """
+    sizes = np.array([n for n, _ in points], dtype=np.float64)
+    shares = np.array([shared / max(n, 1) for n, shared in points])
+    fig = figure(300, x="sentences in each selection", y="share that both hold")
+    fig.add_scatter(
+        x=sizes, y=shares, name="these two", mode="lines+markers", line={"width": 2.5, "color": COLOURS["S_C"]},
+        hovertemplate="best %{x:,}: %{y:.1%} shared<extra></extra>",
+    )  # fmt: skip
+    fig.add_scatter(
+        x=sizes, y=sizes / max(of, 1), name="chance", mode="lines",
+        line={"width": 1.5, "dash": "dot", "color": COLOURS["D_C"]},
+        hovertemplate="best %{x:,}: %{y:.1%} by chance<extra></extra>",
+    )  # fmt: skip
+    fig.update_yaxes(tickformat=".0%", range=[0, 1.05])
+    return fig
+
+
+def hover_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """`id, score, text` of each row as a tooltip's lines, escaped."""
+    return [_hover(row["id"], row["score"], row["text"]) for row in rows]
+
+
+def _hover(name: str, score: float | None, text: str) -> str:
+    told = "" if score is None or np.isnan(score) else f" · score {score:.4g}"
+    return "<br>".join([f"{name}{told}", *map(plain, wrap(text, HOVER_LINE))])
+
+
+def _key(fig: go.Figure, look: Look, colour: str, **more: Any) -> None:
+    """A line of the legend for a shape whose points have many colours."""
+    fig.add_scatter(
+        x=[None], y=[None], mode="markers", name=look.name, hoverinfo="skip", **more,
+        marker={"color": colour, "symbol": look.symbol, "size": look.size},
+    )  # fmt: skip
+
+
+def _short(name: str) -> str:
+    return plain(name if len(name) <= 30 else name[:29] + "…")
+
+
+def _kinds(drawn: Drawn, looks: Sequence[Look]) -> Iterator[tuple[int, BoolArray]]:
+    """The many first, so that the few lie on top; T_C last of all."""
+    order = sorted(range(len(looks)), key=lambda kind: (looks[kind].name == "T_C", looks[kind].name == "selected"))
+    filtered = [kind for kind in order if looks[kind].colour == COLOURS["filtered"]]
+    for kind in [*filtered, *(kind for kind in order if kind not in filtered)]:
+        yield kind, drawn.kinds == kind
+
+
+def _canvas(view: View) -> go.Figure:
+    """Axes without numbers: only who is near whom means anything."""
+    fig = figure(view.height, x="", y="")
+    bare = {"showgrid": False, "showticklabels": False, "ticks": "", "title": None, "fixedrange": False}
+    fig.update_xaxes(**bare)
+    fig.update_yaxes(**bare)
+    if view.zoom:
+        fig.update_xaxes(range=view.zoom[:2])
+        fig.update_yaxes(range=view.zoom[2:])
+    line = {"color": COLOURS["cut"], "width": 2, "dash": "solid"}
+    paths = ["M" + "L".join(f"{x},{y}" for x, y in corners) + "Z" for corners in view.outlines]
+    fig.update_layout(
+        dragmode=view.tool,
+        hovermode="closest",
+        uirevision="map",
+        newselection={"line": line},
+        modebar={
+            "orientation": "v",
+            "bgcolor": "rgba(0,0,0,0)",
+            "color": COLOURS["D_C"],
+            "activecolor": COLOURS["S_C"],
+        },
+        selections=[{"type": "path", "xref": "x", "yref": "y", "path": path, "line": line} for path in paths],
+        legend={"itemsizing": "constant"},
+        margin={"l": 4, "r": 40, "t": 28, "b": 4},
+    )
+    return fig
+
+
+def _add(fig: go.Figure, drawn: Drawn, mask: BoolArray, look: Look, **more: Any) -> None:
+    edge = 1 if look.symbol.endswith("open") else 0  # an open symbol is nothing but its edge
+    marker = {"color": look.colour, "symbol": look.symbol, "size": look.size, "line": {"width": edge}}
+    marker |= more.pop("marker", {})
+    rows = np.flatnonzero(mask)
+    text = [drawn.hover[i] for i in rows.tolist()]
+    silent = not any(text)
+    fig.add_trace(
+        go.Scattergl(
+            x=drawn.x[rows],
+            y=drawn.y[rows],
+            customdata=drawn.points[rows].astype(np.int32),
+            mode="markers",
+            marker=marker,
+            hovertext=None if silent else text,
+            hoverinfo="skip" if silent else "text",
+            unselected={"marker": {"opacity": 0.15}},
+            **({"opacity": 0.85} | more),
+        )
+    )

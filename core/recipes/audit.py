@@ -1,0 +1,28 @@
+"""`audit`: flags of one corpus's rows: duplicates, leaks of held-out data, too short, too long."""
+
+from core.config import Config, option
+from core.corpora.hygiene import Audit, audit
+from core.recipes.base import Job, Result
+
+
+class Lengths(Config):
+    """Which sentences count as too short or too long."""
+
+    min_tokens: int = option(5, "Sentences with fewer tokens are flagged too short.", unit="tokens", ge=0)
+    max_tokens: int = option(128, "Sentences with more tokens are flagged too long.", unit="tokens", ge=1)
+
+
+class AuditConfig(Lengths):
+    """What to look through, and what must not be found in it."""
+
+    corpus: str = option(..., "The corpus to look through.", corpus=True)
+    held_out: tuple[str, ...] = option((), "Labelled dev and test splits whose sentences count as leaks.", corpus=True)
+
+
+def run(config: AuditConfig, job: Job) -> Result:
+    """Artifacts: `audit/` (one byte of flags and one cluster number a row)."""
+    corpus = job.corpus(config.corpus)
+    held_out = [job.corpus(reference) for reference in config.held_out]
+    found: Audit = audit(corpus, held_out, job.context, min_tokens=config.min_tokens, max_tokens=config.max_tokens)
+    found.save(job.context.run.artifacts / "audit")
+    return {"flags": found.counts, "leak_rules": found.leak_rules, "sentences": len(corpus)}

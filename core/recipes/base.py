@@ -1,0 +1,120 @@
+"""What a recipe is: options in, a JSON result out, with a `Job` to reach corpora, artifacts and other runs."""
+
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from core import __version__
+from core.config import Config, fields_with
+from core.corpora.corpus import Corpus, Library
+from core.runs.context import RunContext
+from core.runs.shared import run_or_reuse
+from core.runs.store import Run, RunStore, run_key
+
+Result = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One kind of run.
+
+    reuse: a finished run with the same key is as good as a new one.
+    """
+
+    kind: str
+    config: type[Config]
+    run: Callable[[Any, "Job"], Result]
+    reuse: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a recipe may touch."""
+
+    home: Path
+    context: RunContext
+    recipes: Mapping[str, Recipe]
+
+    @property
+    def library(self) -> Library:
+        return Library(self.home)
+
+    def corpus(self, reference: str) -> Corpus:
+        """A sealed corpus by fingerprint or name."""
+        return self.library.find(reference)
+
+    def child(self, kind: str, **options: Any) -> Run:
+        """A finished run of another recipe with these options: found by its key, else made now, here."""
+        recipe = self.recipes[kind]
+        wanted = plan(recipe, recipe.config.parse(options), self.home)
+
+        def function(context: RunContext) -> Result:
+            return recipe.run(wanted.config, Job(self.home, context, self.recipes))
+
+        return run_or_reuse(self.context, function=function, **wanted.manifest())
+
+
+def resolve(config: Config, library: Library) -> tuple[Config, dict[str, str]]:
+    """`config` with every corpus named by fingerprint, and those fingerprints by option.
+
+    Errors: CorpusError for a corpus that is not there.
+    """
+    changed: dict[str, Any] = {}
+    inputs: dict[str, str] = {}
+    for name in fields_with(type(config), "corpus"):
+        value = getattr(config, name)
+        if isinstance(value, str) and value:
+            changed[name] = inputs[name] = library.find(value).fingerprint
+        elif value:
+            changed[name] = tuple(library.find(reference).fingerprint for reference in value)
+            inputs |= {f"{name}.{i}": fingerprint for i, fingerprint in enumerate(changed[name])}
+    return config.model_copy(update=changed), inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Work that is wanted: what a manifest says of it, before there is a run."""
+
+    kind: str
+    config: Config
+    inputs: Mapping[str, str]
+    key: str
+
+    def manifest(self) -> dict[str, Any]:
+        """The manifest's fields."""
+        return {
+            "kind": self.kind,
+            "config": self.config.model_dump(mode="json"),
+            "inputs": self.inputs,
+            "seed": getattr(self.config, "seed", None),
+            "versions": versions(),
+            "key": self.key,
+        }
+
+
+def plan(recipe: Recipe, config: Config, home: Path) -> Plan:
+    """Name the corpora of `config` by fingerprint and the work by its key."""
+    config, inputs = resolve(config.settled(), Library(home))
+    seed = getattr(config, "seed", None)
+    key = run_key(recipe.kind, config.model_dump(mode="json"), inputs, seed=seed, code_version=__version__)
+    return Plan(recipe.kind, config, inputs, key)
+
+
+def register(recipe: Recipe, config: Config, store: RunStore) -> Run:
+    """The run that does this work: a finished one, else one that was begun, else a new one."""
+    wanted = plan(recipe, config, store.home)
+    with store.critical():
+        found = (store.finished(wanted.key) or store.unfinished(wanted.key)) if recipe.reuse else None
+        return found or store.create(**wanted.manifest())
+
+
+@cache
+def versions() -> Mapping[str, str]:
+    """What the numbers of a run may depend on."""
+    packages = ("numpy", "torch", "transformers", "scikit-learn", "pyarrow")
+    found = {package: metadata.version(package) for package in packages}
+    return {"winnow": __version__, "python": platform.python_version(), **found}

@@ -1,0 +1,134 @@
+"""A finished scoring, looked at: chosen from, shown, compared, written out. No model is needed any more."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from core.config import Budget
+from core.corpora.corpus import BLOCK, Corpus, Library
+from core.corpora.hygiene import FLAGS, Audit
+from core.corpora.writers import write_card, write_selection
+from core.errors import ConfigError
+from core.recipes.edits import Edits
+from core.results import IntArray, Scores, Selection
+from core.runs.store import Run
+from core.selection.choose import choose
+
+
+def withheld(keep: Sequence[str]) -> tuple[str, ...]:
+    """The flags that withhold a sentence when those in `keep` do not. Errors: ConfigError for an unknown flag."""
+    if unknown := sorted(set(keep) - set(FLAGS)):
+        raise ConfigError(f"keep: {unknown[0]!r} is no flag; known flags are {', '.join(FLAGS)}.")
+    return tuple(flag for flag in FLAGS if flag not in keep)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """D_C, its scores `(n,)`, their order `(m,)` and its flags."""
+
+    domain: Corpus
+    scores: Scores
+    order: IntArray
+    audit: Audit
+    lengths: IntArray
+
+    @classmethod
+    def read(cls, score_run: Run, audit_run: Run, library: Library, select_run: Run | None = None) -> Self:
+        """What two finished runs say of D_C. select_run: the selection whose diversity re-ordered it, if it did."""
+        own = select_run.artifacts / "order.npy" if select_run else None
+        result = score_run.result()
+        domain = library.find(score_run.manifest.inputs["domain"])
+        scores = Scores(
+            name=result["strategy"],
+            unit=result["unit"],
+            prefer=result["prefer"],
+            values=np.load(score_run.artifacts / "scores.npy"),
+            corpus=domain.fingerprint,
+            params=score_run.manifest.config,
+        )
+        return cls(
+            domain=domain,
+            scores=scores,
+            order=np.load(own if own and own.exists() else score_run.artifacts / "order.npy"),
+            audit=Audit.load(audit_run.artifacts / "audit"),
+            lengths=domain.lengths(),
+        )
+
+    def choose(self, budget: Budget, drop: Sequence[str]) -> Selection:
+        """See `selection.choose`; milliseconds for a million rows."""
+        return choose(self.scores, budget, lengths=self.lengths, mask=self.audit.mask, drop=drop, order=self.order)
+
+    def free(self, drop: Sequence[str]) -> IntArray:
+        """Rows that may be chosen, in order: scored, and withheld by no flag in `drop`."""
+        bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in drop))
+        rows: IntArray = self.order[(self.audit.mask[self.order] & bits) == 0]
+        return rows
+
+    def rank(self, row: int) -> int | None:
+        """A row's place by score alone, 1 the best, ties by row; None if it could not be scored."""
+        values, mine = self.scores.values, self.scores.values[row]
+        if np.isnan(mine):
+            return None
+        better = values > mine if self.scores.prefer == "high" else values < mine
+        return int(better.sum() + (values[:row] == mine).sum()) + 1
+
+    def table(self, rows: IntArray) -> list[dict[str, Any]]:
+        """`row, id, score, tokens, flags, text` of some rows, in the order given."""
+        return [
+            {
+                "row": int(row),
+                "id": sentence.id,
+                "score": float(self.scores.values[row]),
+                "tokens": int(self.lengths[row]),
+                "flags": [flag for bit, flag in enumerate(FLAGS) if self.audit.mask[row] >> bit & 1],
+                "text": sentence.text,
+            }
+            for row, sentence in zip(rows.tolist(), self.domain.take(rows), strict=True)
+        ]
+
+    def borderline(self, chosen: Selection, drop: Sequence[str], n: int) -> tuple[IntArray, IntArray]:
+        """The last `n` rows that got in and the first `n` that did not (withheld rows left aside)."""
+        free = self.free(drop)
+        k = len(chosen.rows)
+        return free[max(k - n, 0) : k], free[k : k + n]
+
+    def export(self, chosen: Selection, path: Path, run_id: str, edits: Edits) -> None:
+        """Write S_C as .txt, .jsonl, .parquet or .csv, or into a folder that `datasets.load_dataset` reads.
+
+        edits: the hand edits that `chosen` counts; a folder's card names them.
+        """
+        if path.suffix:
+            write_selection(self._records(chosen), path)
+            return
+        path.mkdir(parents=True, exist_ok=True)
+        write_selection(self._records(chosen), path / "selected.parquet")
+        write_card(
+            path,
+            data_file="selected.parquet",
+            title=f"S_C of {self.domain.name}",
+            about={
+                "strategy": self.scores.name,
+                "unit": f"{self.scores.unit}, {self.scores.prefer} is wanted",
+                "budget": str(chosen.budget),
+                "selected": f"{len(chosen.rows):,} of {len(self.domain):,} sentences",
+                "withheld": ", ".join(f"{n:,} {reason}" for reason, n in chosen.dropped.items()) or "none",
+                **({"hand edits": str(edits)} if edits else {}),
+                "D_C": self.domain.fingerprint,
+                "run": run_id,
+            },
+        )
+
+    def _records(self, chosen: Selection) -> Iterator[dict[str, Any]]:
+        for start in range(0, len(chosen.rows), BLOCK):
+            rows = chosen.rows[start : start + BLOCK]
+            for rank, (row, sentence) in enumerate(zip(rows.tolist(), self.domain.take(rows), strict=True), start + 1):
+                yield {
+                    "id": sentence.id,
+                    "text": sentence.text,
+                    "row": row,
+                    "score": float(self.scores.values[row]),
+                    "rank": rank,
+                }

@@ -1,0 +1,97 @@
+"""What a map is made of: sentences of T_C and D_C with their vectors, classes and scores; and the file it leaves."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.corpora.corpus import BLOCK, Corpus
+from core.files import replacing
+from core.recipes.mapped import CLASSES
+from core.reporter import Reporter
+from core.results import BoolArray, FloatArray, IntArray
+from core.selection.contrast import count_words, telling_words
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pile:
+    """Everything that may be on the map: T_C's sentences, then D_C's.
+
+    rows: `(n,)` rows of the points; the first `n_task` are T_C's. vectors: float16 of T_C and D_C. chosen: `(|D_C|,)`.
+    """
+
+    task: Corpus
+    domain: Corpus
+    vectors: tuple[FloatArray, FloatArray]
+    chosen: BoolArray
+    scores: FloatArray
+    rows: IntArray
+    n_task: int
+
+    def kinds(self) -> IntArray:
+        """`(n,)` indices into `CLASSES`."""
+        kinds = np.zeros(len(self.rows), dtype=np.int64)
+        kinds[self.n_task :] = 2 - self.chosen[self.rows[self.n_task :]]
+        return kinds
+
+    def vectors_at(self, points: IntArray) -> FloatArray:
+        """points: ascending, so that T_C's come first."""
+        split = int(np.searchsorted(points, self.n_task))
+        task, domain = self.rows[points[:split]], self.rows[points[split:]]
+        return np.concatenate([self.vectors[0][task], self.vectors[1][domain]])
+
+    def blocks(self) -> Iterator[tuple[Corpus, IntArray]]:
+        """All points in order, in pieces of one corpus."""
+        for corpus, rows in ((self.task, self.rows[: self.n_task]), (self.domain, self.rows[self.n_task :])):
+            for start in range(0, len(rows), BLOCK):
+                yield corpus, rows[start : start + BLOCK]
+
+
+def name_topics(pile: Pile, points: IntArray, cluster: IntArray, report: Reporter) -> list[dict[str, Any]]:
+    """Each topic's size on the map and the words that tell it from the others, counted in the fitted sentences."""
+    kinds = cluster[points]
+    counts: list[Counter[str]] = [Counter() for _ in range(int(cluster.max()) + 1)]
+    split = int(np.searchsorted(points, pile.n_task))
+    for corpus, part, kind in (
+        (pile.task, pile.rows[points[:split]], kinds[:split]),
+        (pile.domain, pile.rows[points[split:]], kinds[split:]),
+    ):
+        for start in range(0, len(part), BLOCK):
+            report.check()
+            sentences = corpus.take(part[start : start + BLOCK])
+            for topic, sentence in zip(kind[start : start + BLOCK].tolist(), sentences, strict=True):
+                counts[topic].update(count_words([sentence.text]))
+    total = sum(counts, Counter())
+    sizes = np.bincount(cluster, minlength=len(counts)).tolist()
+    return [
+        {"name": ", ".join(t.word for t in telling_words(mine, total - mine, 3)) or "mixed", "size": size}
+        for mine, size in zip(counts, sizes, strict=True)
+    ]
+
+
+def write_map(path: Path, pile: Pile, coordinates: FloatArray, report: Reporter) -> None:
+    """x, y, (z,) id, text, class, score, row, corpus: what Embedding Atlas and notebooks open."""
+    axes = ["x", "y", "z"][: len(coordinates)]
+    schema = pa.schema(
+        [*((axis, pa.float32()) for axis in axes), ("id", pa.string()), ("text", pa.string()), ("class", pa.string()),
+         ("score", pa.float64()), ("row", pa.int64()), ("corpus", pa.string())]
+    )  # fmt: skip
+    done, kinds = 0, pile.kinds()
+    with replacing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for corpus, rows in pile.blocks():
+            report.check()
+            report.progress(done, len(kinds), "sentences")
+            here = slice(done, done + len(rows))
+            sentences = corpus.take(rows)
+            scores = pile.scores[rows] if corpus is pile.domain else np.full(len(rows), np.nan)
+            columns: dict[str, Any] = {axis: values[here] for axis, values in zip(axes, coordinates, strict=True)}
+            columns |= {"id": [s.id for s in sentences], "text": [s.text for s in sentences]}
+            columns |= {"class": [CLASSES[kind] for kind in kinds[here].tolist()]}
+            columns |= {"score": pa.array(scores, from_pandas=True), "row": rows, "corpus": [corpus.name] * len(rows)}
+            writer.write_table(pa.table(columns, schema=schema))
+            done += len(rows)

@@ -1,0 +1,104 @@
+"""`select`: D_C scored, and the best sentences within a budget sealed as S_C."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+from pydantic import field_validator
+
+from core.config import Budget, option
+from core.corpora.hygiene import FLAGS
+from core.errors import ConfigError
+from core.recipes.audit import Lengths
+from core.recipes.base import Job, Result
+from core.recipes.chosen import Scored, withheld
+from core.recipes.embed import encoder_options, load
+from core.recipes.score import ScoreConfig
+from core.results import IntArray, Selection
+from core.selection import diversity
+
+_SUFFIX = {"none": "", "quota": " by quota", "mmr": " by mmr"}
+
+
+class SelectConfig(ScoreConfig, Lengths):
+    """What to select, how, and how much of it."""
+
+    dev: str = option("", "Labelled dev split; its sentences count as leaks too.", corpus=True)
+    budget: str = option("10%", "1000 (sentences), 50000tokens, 20% of D_C, or threshold:0.75 in the strategy's unit.")
+    keep: tuple[str, ...] = option((), f"Flags that shall not withhold a sentence: {', '.join(FLAGS)}.")
+    diversity: Literal["none", "quota", "mmr"] = option(
+        "none",
+        "Re-order the best five times the budget: quota gives every cluster its share, mmr takes what is unlike "
+        "the sentences taken before it (slower).",
+    )
+    trade: float = option(0.7, "What mmr gives to the score; the rest goes to being different.", ge=0, le=1)
+
+    @field_validator("budget")
+    @classmethod
+    def _budget(cls, budget: str) -> str:
+        """In one spelling. Errors: ConfigError, before anything is computed."""
+        return str(Budget.parse(budget))
+
+    @field_validator("keep")
+    @classmethod
+    def _keep(cls, keep: tuple[str, ...]) -> tuple[str, ...]:
+        withheld(keep)
+        return keep
+
+
+def run(config: SelectConfig, job: Job) -> Result:
+    """Artifacts: `rows.npy` `(k,)` int64 in rank order; `order.npy` where diversity changed it.
+
+    S_C itself is sealed as a corpus.
+    """
+    budget, drop = Budget.parse(config.budget), withheld(config.keep)
+    holdout = tuple(dict.fromkeys((*config.holdout, *((config.dev,) if config.dev else ()))))
+    lengths = config.model_dump(include=set(Lengths.model_fields))
+    audit_run = job.child("audit", corpus=config.domain, held_out=holdout, **lengths)
+    shared = config.model_dump(include=set(ScoreConfig.model_fields)) | {"holdout": holdout}
+    score_run = job.child("score", **shared)
+
+    job.context.stage("choosing")
+    scored = Scored.read(score_run, audit_run, job.library)
+    chosen = scored.choose(budget, drop)
+    if config.diversity != "none":
+        scored = replace(scored, order=_diverse(config, job, scored, chosen, drop))
+        np.save(job.context.run.artifacts / "order.npy", scored.order)
+        chosen = scored.choose(budget, drop)
+    np.save(job.context.run.artifacts / "rows.npy", chosen.rows)
+    job.context.stage("sealing S_C")
+    domain = scored.domain
+    sealed = job.library.subset(
+        domain,
+        chosen.rows,
+        name=f"S_C {domain.name} {config.strategy} {budget}{_SUFFIX[config.diversity]}",
+        origin={"run": job.context.run.id, "from": domain.fingerprint},
+    )
+    return {
+        "strategy": config.strategy,
+        "selected": len(chosen.rows),
+        "of": len(domain),
+        "tokens": sealed.n_tokens,
+        "dropped": dict(chosen.dropped),
+        "corpus": sealed.fingerprint,
+        "score_run": score_run.id,
+        "audit_run": audit_run.id,
+    }
+
+
+def _diverse(config: SelectConfig, job: Job, scored: Scored, chosen: Selection, drop: Sequence[str]) -> IntArray:
+    """`(m,)` all rows that could be scored: the pool in its new order, then the others by score."""
+    if chosen.budget.unit == "threshold":
+        raise ConfigError("diversity: a threshold takes every sentence above it, in any order; give another budget.")
+    n = len(chosen.rows)
+    pool = scored.free(drop)[: diversity.POOL * n]
+    run = job.child("embed", corpus=config.domain, **encoder_options(config))
+    job.context.stage("choosing with diversity")
+    vectors = load(run.artifacts)[0][pool]
+    if config.diversity == "mmr":
+        values, prefer = scored.scores.values[pool], scored.scores.prefer
+        order = diversity.mmr(vectors, values, prefer, n, trade=config.trade, report=job.context)
+    else:
+        order = diversity.quota(vectors, n, seed=config.seed)
+    return np.concatenate([pool[order], scored.order[~np.isin(scored.order, pool)]])

@@ -1,0 +1,139 @@
+"""Why a sentence was or was not selected."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.corpora.corpus import Corpus, Library
+from core.corpora.hygiene import FLAGS, near_duplicates_of
+from core.errors import CorpusError
+from core.recipes.chosen import Scored
+from core.recipes.edits import Edits
+from core.recipes.embed import EncoderOptions, load
+from core.results import FloatArray, Prefer, Selection
+from core.runs.store import Run, RunStore
+from core.selection.explain import explain, neighbours
+from core.selection.parts import Evidence, Part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """One sentence of D_C.
+
+    rank: 1 is best, None where it could not be scored; `of` sentences were scored. percentile: share of the others
+    that are ranked below it, 0 to 100. parts add up to `total`; `formula` says how that becomes the score.
+    neighbours: nearest T_C sentences, `{"row", "cosine", "text"}`. duplicates: `Scored.table` rows of the same
+    cluster of exact and near duplicates. verdict, notes: sentences for people.
+    """
+
+    row: int
+    score: float
+    unit: str
+    prefer: Prefer
+    rank: int | None
+    of: int
+    percentile: float | None
+    verdict: str
+    parts: Sequence[Part]
+    total: float
+    formula: str
+    neighbours: Sequence[Mapping[str, Any]]
+    duplicates: Sequence[Mapping[str, Any]]
+    notes: Sequence[str]
+
+
+def explain_row(
+    select: Run, row: int, *, scored: Scored, chosen: Selection, edits: Edits, drop: Sequence[str], library: Library
+) -> Why:
+    """Everything that is known of one row. chosen: what the score alone selects; edits: by hand, after it."""
+    if not 0 <= row < len(scored.domain):
+        raise CorpusError(f"row {row}: D_C has rows 0 to {len(scored.domain) - 1:,}; give one of them.")
+    task = library.find(select.manifest.inputs["task"])
+    evidence = _evidence(select, row, scored, task, library)
+    found = explain(scored.scores.name, evidence)
+    near = neighbours(evidence)
+    texts = task.take([at for at, _ in near])
+    rank, of = scored.rank(row), len(scored.order)
+    return Why(
+        row=row,
+        score=evidence.score,
+        unit=scored.scores.unit,
+        prefer=scored.scores.prefer,
+        rank=rank,
+        of=of,
+        percentile=None if rank is None else 100.0 * (of - rank) / max(of - 1, 1),
+        verdict=verdict(row, rank, scored=scored, chosen=chosen, edits=edits, drop=drop),
+        parts=found.parts,
+        total=found.total,
+        formula=found.formula,
+        neighbours=[
+            {"row": at, "cosine": cosine, "text": sentence.text}
+            for (at, cosine), sentence in zip(near, texts, strict=True)
+        ],
+        duplicates=scored.table(near_duplicates_of(row, scored.audit)),
+        notes=found.notes,
+    )
+
+
+def verdict(row: int, rank: int | None, *, scored: Scored, chosen: Selection, edits: Edits, drop: Sequence[str]) -> str:
+    """In a sentence: selected and where, or what kept it out."""
+    at, cut = np.flatnonzero(chosen.rows == row), len(chosen.rows)
+    if row in edits.removed:
+        return "Taken out of S_C by hand."
+    if len(at):
+        return f"Selected: number {at[0] + 1:,} of {cut:,}."
+    if row in edits.added:
+        return "Put into S_C by hand."
+    if rank is None:
+        return "Left out: it could not be scored."
+    free = scored.free(drop)
+    before = int(np.isin(scored.order[: int(np.flatnonzero(scored.order == row)[0])], free).sum())
+    if flags := [flag for flag in drop if scored.audit.mask[row] >> FLAGS.index(flag) & 1]:
+        otherwise = "its score would have let it in" if before < cut else "its score would not have let it in either"
+        return f"Withheld: flagged {flags[0].replace('_', ' ')}; {otherwise}."
+    return f"Below the cut: number {before + 1:,} of {len(free):,} that may be taken, and the budget took {cut:,}."
+
+
+def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Library) -> Evidence:
+    store = RunStore(select.home)
+    score_run = store.get(select.result()["score_run"])
+    config = score_run.manifest.config
+    model: dict[str, Any] = {}
+    if (path := score_run.artifacts / "model.npz").exists():
+        with np.load(path, allow_pickle=False) as kept:
+            model = dict(kept)
+    domain_vectors = embedded(store, config, scored.domain)
+    task_vectors = embedded(store, config, task)
+    known = domain_vectors is not None and task_vectors is not None
+    return Evidence(
+        sentence=scored.domain.take([row])[0],
+        score=float(scored.scores.values[row]),
+        unit=scored.scores.unit,
+        options=config["options"],
+        seed=config["seed"],
+        model=model,
+        vector=np.asarray(domain_vectors[0][row]) if known and domain_vectors else None,
+        task=task_vectors[0] if known and task_vectors else None,
+        task_norms=task_vectors[1] if known and task_vectors else None,
+        labelled=_labelled(config["train"], library),
+    )
+
+
+def embedded(store: RunStore, config: Mapping[str, Any], corpus: Corpus) -> tuple[FloatArray, FloatArray] | None:
+    """`(vectors, norms)` of a corpus under the encoder options of `config`, if some finished run has made them."""
+    names = [name for name in EncoderOptions.model_fields if name != "weights" or config["weights"]]
+    wanted = {name: config[name] for name in names} | {"corpus": corpus.fingerprint}
+    for run in store.list():
+        made = run.manifest.config
+        if run.manifest.kind == "embed" and wanted.items() <= dict(made).items() and run.state().state == "succeeded":
+            return load(run.artifacts)
+    return None
+
+
+def _labelled(fingerprint: str, library: Library) -> Corpus | None:
+    try:
+        return library.find(fingerprint) if fingerprint else None
+    except CorpusError:
+        return None

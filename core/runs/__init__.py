@@ -1,0 +1,31 @@
+"""Runs: a folder, a manifest, an event log and a lock. Knows nothing of what is computed in them.
+
+store = RunStore(home)
+run = store.create("select", config, inputs, seed=0, versions=versions, key=run_key(...))
+launch.start(run)            # in a process of its own; or worker.execute(run, recipe) in this one
+run.state(), run.events(offset), run.cancel(), run.result()
+"""
+
+from core.runs.chunks import chunked
+from core.runs.context import RunContext
+from core.runs.events import Event, RunState, fold
+from core.runs.run import Manifest, Run, run_key
+from core.runs.shared import device_lock, run_or_reuse
+from core.runs.store import RunStore
+from core.runs.worker import execute, work
+
+__all__ = [
+    "Event",
+    "Manifest",
+    "Run",
+    "RunContext",
+    "RunState",
+    "RunStore",
+    "chunked",
+    "device_lock",
+    "execute",
+    "fold",
+    "run_key",
+    "run_or_reuse",
+    "work",
+]

@@ -1,0 +1,115 @@
+"""What a recipe is handed: the `Reporter` that writes to the run's log and hears its cancellations."""
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from core.errors import Cancelled
+from core.reporter import Reporter
+from core.runs.events import Event, EventLog, Kind
+from core.runs.run import Run
+
+PROGRESS_EVERY = 0.5  # seconds
+CHECK_EVERY = 0.2
+
+Listener = Callable[[Event], None]
+
+
+class RunContext(Reporter):
+    """A `Reporter` bound to a run, for the holder of its lock.
+
+    listener: is told every event as it is written, for a command line in the foreground.
+    parent: the context of the run that needs this one; it hears what happens here, and its end is ours.
+    """
+
+    def __init__(
+        self, run: Run, log: EventLog, *, listener: Listener | None = None, parent: "RunContext | None" = None
+    ) -> None:
+        self.run = run
+        self.config = dict(run.manifest.config)
+        self.is_child = parent is not None
+        self._terminated = False
+        self._log, self._listener, self._parent = log, listener, parent
+        self._pending: dict[str, Any] | None = None
+        self._wrote_progress = self._checked = float("-inf")
+
+    @property
+    def terminated(self) -> bool:
+        """SIGTERM came, here or to the parent."""
+        return self._terminated or (self._parent is not None and self._parent.terminated)
+
+    def terminate(self) -> None:
+        """What SIGTERM does: the next `check()` raises Cancelled."""
+        self._terminated = True
+
+    def stage(self, name: str) -> None:
+        self.emit("stage", {"name": name})
+
+    def progress(self, done: int, total: int | None, unit: str) -> None:
+        """Thinned to two a second; the last one before any other event is always written."""
+        self._pending = {"done": int(done), "total": None if total is None else int(total), "unit": unit}
+        self._write_progress_if_due()
+
+    def metric(self, name: str, value: float, step: int | None = None) -> None:
+        self.emit("metric", {"name": name, "value": float(value), "step": step})
+
+    def note(self, text: str) -> None:
+        self.emit("note", {"text": text})
+
+    def checkpoint(self, data: Mapping[str, Any]) -> None:
+        """A complete checkpoint now lies in `run.checkpoints`. data: JSON, e.g. its name and step."""
+        self.emit("checkpoint", data)
+
+    def artifact(self, name: str, path: Path) -> None:
+        """A complete file or folder within the run, for people or later runs."""
+        self.emit("artifact", {"name": name, "path": str(path.relative_to(self.run.path))})
+
+    def check(self) -> None:
+        now = time.monotonic()
+        if now - self._checked < CHECK_EVERY:
+            return
+        self._checked = now
+        if self.terminated or self.run.cancel_file.exists():
+            raise Cancelled(f"run {self.run.id}: was stopped on request; resume it to go on where it was.")
+        if self._parent:
+            self._parent.check()
+        self._write_progress_if_due()
+
+    def waiting(self, run_id: str | None) -> None:
+        """Tell that this run waits for another, or (None) that it no longer does."""
+        text = f"waiting for {run_id}" if run_id else "the wait is over"
+        self.emit("note", {"text": text, "waiting_for": run_id})
+
+    def emit(self, kind: Kind, data: Mapping[str, Any]) -> None:
+        """Append an event, after the progress it may have held back. Errors: OSError if the disk is full."""
+        if self._pending is not None and kind != "progress":
+            pending, self._pending = self._pending, None
+            self.emit("progress", pending)
+        event = self._log.append(kind, data)
+        if self._listener:
+            self._listener(event)
+        if self._parent:
+            self._parent.relay(self.run, event)
+
+    def relay(self, child: Run, event: Event) -> None:
+        """Pass on what happens in a child run, under its kind's name."""
+        kind, data = child.manifest.kind, event.data
+        match event.kind:
+            case "stage":
+                self.stage(f"{kind}: {data['name']}")
+            case "progress":
+                self.progress(data["done"], data["total"], data["unit"])
+            case "metric":
+                self.metric(f"{kind}/{data['name']}", data["value"], data["step"])
+            case "note" if "waiting_for" in data:
+                self.waiting(data["waiting_for"])
+            case "note":
+                self.note(f"{kind}: {data['text']}")
+
+    def _write_progress_if_due(self) -> None:
+        now = time.monotonic()
+        if self._pending is not None and now - self._wrote_progress >= PROGRESS_EVERY:
+            pending, self._pending = self._pending, None
+            self._wrote_progress = now
+            self.emit("progress", pending)

@@ -1,0 +1,184 @@
+"""What happened to a run, line by line, and the state that follows from it.
+
+    started  stage  progress  metric  note  checkpoint  artifact  succeeded | failed | cancelled
+
+`events.jsonl` is append-only and has one writer, the holder of the run's lock. An attempt opens
+with `started` and ends with exactly one of the last three; if it does not, its worker died.
+"""
+
+import errno
+import json
+import os
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self, get_args
+
+from core.files import sync_folder
+
+Ending = Literal["succeeded", "failed", "cancelled"]
+Kind = Literal["started", "stage", "progress", "metric", "note", "checkpoint", "artifact"] | Ending
+State = Literal["queued", "running", "interrupted"] | Ending
+
+ENDINGS: frozenset[str] = frozenset(get_args(Ending))
+_NEW_STAGE: Mapping[str, Any] = {"done": 0, "total": None, "unit": "", "rate": None, "eta": None, "stage_from": None}
+_OVER: Mapping[str, Any] = {"eta": None, "waiting_for": None}
+INTERRUPTED = "The worker ended without a word (killed, or out of memory); worker.log has its last lines; resume it."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """seq: 0-based, goes on over attempts. time: seconds since 1970."""
+
+    seq: int
+    time: float
+    kind: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """A run as a page shows it, never stored.
+
+    done, total, unit: progress of the current stage (total None: unknown). rate: units a second;
+    eta: seconds left of the stage. started: of the latest attempt; started, ended, updated:
+    seconds since 1970. metrics: the latest value of each name. waiting_for: a run's id.
+    cancelling: asked to stop, not yet there. worker: (pid, create time) of the latest attempt.
+    stage_from: (time, done) of the stage's first progress, from which the rate is counted.
+    """
+
+    state: State = "queued"
+    stage: str | None = None
+    done: int = 0
+    total: int | None = None
+    unit: str = ""
+    rate: float | None = None
+    eta: float | None = None
+    started: float | None = None
+    ended: float | None = None
+    updated: float | None = None
+    error: str | None = None
+    notes: tuple[str, ...] = ()
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    waiting_for: str | None = None
+    cancelling: bool = False
+    attempts: int = 0
+    worker: tuple[int, float] | None = None
+    stage_from: tuple[float, int] | None = None
+
+    @property
+    def active(self) -> bool:
+        """Somebody works on it or is about to."""
+        return self.state in ("queued", "running")
+
+
+def fold(events: Iterable[Event], *, locked: bool, cancel_requested: bool = False, launching: bool = False) -> RunState:
+    """The state of a run. locked: somebody holds its lock. launching: a worker was spawned and has yet to start."""
+    state = RunState()
+    for event in events:
+        state = step(state, event)
+    return settle(state, locked=locked, cancel_requested=cancel_requested, launching=launching)
+
+
+def step(state: RunState, event: Event) -> RunState:
+    """The state that the log alone tells after one more event: an attempt without an end is `running`."""
+    data = event.data
+    changes: dict[str, Any] = {}
+    match event.kind:
+        case "started":
+            worker = (data["pid"], data["created"])
+            state = RunState(notes=state.notes, metrics=state.metrics, attempts=state.attempts + 1, worker=worker)
+            changes = {"state": "running", "started": event.time}
+        case "stage":
+            changes = {**_NEW_STAGE, "stage": data["name"]}
+        case "progress":
+            changes = _progress(state, event)
+        case "metric":
+            changes = {"metrics": {**state.metrics, data["name"]: data["value"]}}
+        case "note" if "waiting_for" in data:
+            changes = {"waiting_for": data["waiting_for"]}
+        case "note" if data["text"] not in state.notes:
+            changes = {"notes": (*state.notes, data["text"])}
+        case "succeeded" | "failed" | "cancelled":
+            changes = {**_OVER, "state": event.kind, "ended": event.time, "error": data.get("error")}
+    return replace(state, updated=event.time, **changes)
+
+
+def settle(state: RunState, *, locked: bool, cancel_requested: bool, launching: bool) -> RunState:
+    """Set what the log tells against who is alive."""
+    ended = state.state in ENDINGS
+    if launching and (ended or not locked):
+        return replace(state, state="queued", ended=None, error=None, cancelling=cancel_requested)
+    if ended:
+        return state
+    if locked:
+        return replace(state, state="running", cancelling=cancel_requested)
+    if cancel_requested:  # it had to be killed
+        return replace(state, state="cancelled", ended=state.updated, **_OVER)
+    return replace(state, state="interrupted", ended=state.updated, error=INTERRUPTED, **_OVER)
+
+
+def _progress(state: RunState, event: Event) -> dict[str, Any]:
+    done, total, unit = (event.data[name] for name in ("done", "total", "unit"))
+    since, first = state.stage_from or (event.time, done)
+    seconds, gained = event.time - since, done - first
+    rate = gained / seconds if seconds > 0 and gained > 0 else None
+    eta = (total - done) / rate if rate and total is not None else None
+    return {"done": done, "total": total, "unit": unit, "rate": rate, "eta": eta, "stage_from": (since, first)}
+
+
+def read_events(path: Path, after: int = 0) -> tuple[list[Event], int]:
+    """Events from byte `after` on, and the byte to go on from. A torn last line is left for next time."""
+    try:
+        with path.open("rb") as file:
+            file.seek(after)
+            block = file.read()
+    except FileNotFoundError:
+        return [], after
+    whole = block.rfind(b"\n") + 1
+    events = (_parse(line) for line in block[:whole].splitlines())
+    return [event for event in events if event], after + whole
+
+
+def _parse(line: bytes) -> Event | None:
+    """None: a line that a failing disk spoilt; the rest of the log still counts."""
+    try:
+        return Event(**json.loads(line))
+    except (ValueError, TypeError):
+        return None
+
+
+class EventLog:
+    """The writing end of `events.jsonl`, for the holder of the run's lock only."""
+
+    def __init__(self, path: Path) -> None:
+        events, whole = read_events(path)
+        self._next = events[-1].seq + 1 if events else 0
+        self.ended = False  # this attempt has had its last event
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        os.ftruncate(self._file, whole)  # a torn last line
+        sync_folder(path.parent)
+
+    def append(self, kind: Kind, data: Mapping[str, Any]) -> Event:
+        """One event, one write: a reader sees all of a line or none. Errors: OSError if the disk is full."""
+        event = Event(seq=self._next, time=round(time.time(), 3), kind=kind, data=dict(data))
+        line = json.dumps({"seq": event.seq, "time": event.time, "kind": kind, "data": event.data}).encode() + b"\n"
+        written = os.write(self._file, line)
+        if written < len(line):
+            os.ftruncate(self._file, os.fstat(self._file).st_size - written)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "events.jsonl")
+        self._next += 1
+        if kind in ENDINGS:
+            self.ended = True
+            os.fsync(self._file)
+        return event
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._file)

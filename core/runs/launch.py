@@ -1,0 +1,90 @@
+"""Starting and stopping workers. A worker is named by its command line, so nothing of it is imported here."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from signal import SIGKILL, SIGTERM
+
+from core.errors import RunBusy, RunError
+from core.runs.events import RunState
+from core.runs.lock import Worker
+from core.runs.run import Run
+
+GRACE = 12.0  # seconds from the wish to cancel to SIGKILL: a device is free within 15 (UX, point 17)
+POLITE = 0.4  # share of the grace that belongs to `check()` alone; SIGTERM follows
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+def start(run: Run, *, module: str = "core") -> None:
+    """Spawn `python -m <module> work <run> --home <home>`, which outlives this process; also resumes.
+
+    Errors: RunBusy if somebody works on the run, RunError if it has succeeded or no process can be spawned.
+    """
+    state = run.state().state
+    if state == "succeeded":
+        raise RunError(f"run {run.id}: has succeeded already; read its result or start a new run.")
+    # The lock keeps a second starter out, and waits for a worker that has said its last word but not yet left.
+    if state == "running" or not run.lock.acquire():
+        raise RunBusy(f"run {run.id}: is being worked on already; wait for it or cancel it.")
+    try:
+        if run.coming():
+            raise RunBusy(f"run {run.id}: is about to begin; wait for it or cancel it.")
+        run.cancel_file.unlink(missing_ok=True)
+        _spawn(run, module)
+    finally:
+        run.lock.release()
+
+
+def _spawn(run: Run, module: str) -> None:
+    command = [sys.executable, "-m", module, "work", run.id, "--home", str(run.home)]
+    environment = {**os.environ, "PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"}
+    try:
+        with run.log_file.open("ab") as log:  # never a pipe: nobody may be left to read it
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=_ROOT,
+                env=environment,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise RunError(
+            f"run {run.id}: no worker can be started ({error}); free memory or disk and resume it."
+        ) from error
+    worker = Worker.of(process.pid, run.id)
+    threading.Thread(target=process.wait, name=f"reap {run.id}", daemon=True).start()  # no zombies in a long-lived app
+    if worker:  # whole for its readers; nothing is synced, for after a power cut there is no worker
+        temporary = run.path / ".launched.tmp"
+        temporary.write_bytes(worker.to_json())
+        temporary.replace(run.launched_file)
+
+
+def escalate_if_due(run: Run, grace: float = GRACE) -> None:
+    """Help an asked-for end along: SIGTERM after 40% of `grace` seconds, SIGKILL after all of it.
+
+    For whoever polls a cancelled run anyway. Signals only the worker's own process, told by pid
+    and create time, and what it spawned.
+    """
+    try:
+        waited = time.time() - run.cancel_file.stat().st_mtime
+    except FileNotFoundError:
+        return
+    if waited < grace * POLITE:
+        return
+    if worker := run.worker():
+        worker.signal(SIGKILL if waited >= grace else SIGTERM)
+
+
+def stop(run: Run, grace: float = GRACE) -> RunState:
+    """Cancel and wait for the end, which comes soon after `grace` seconds at the latest."""
+    deadline = time.monotonic() + grace + 5
+    run.cancel()
+    while (state := run.state()).active and time.monotonic() < deadline:
+        escalate_if_due(run, grace)
+        time.sleep(0.05)
+    return state

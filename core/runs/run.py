@@ -1,0 +1,131 @@
+"""One run: its manifest, its folder and its state."""
+
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Self
+
+from core.errors import RunError
+from core.runs.events import Event, RunState, read_events, settle, step
+from core.runs.lock import Lock, Worker
+
+LAUNCH_PATIENCE = 10.0  # seconds from manifest to worker; later nobody is coming any more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a run was asked to do. Written once, never edited.
+
+    config: JSON. inputs: {role or name: fingerprint}. created: ISO 8601, UTC. parent: the run
+    that needed this one. key: equal for runs that must give the same result.
+    """
+
+    run_id: str
+    kind: str
+    config: Mapping[str, Any]
+    inputs: Mapping[str, str]
+    seed: int | None
+    versions: Mapping[str, str]
+    created: str
+    parent: str | None
+    key: str
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Errors: OSError, ValueError or TypeError if there is no whole manifest at `path`."""
+        return cls(**json.loads(path.read_bytes()))
+
+
+def run_key(
+    kind: str, config: Mapping[str, Any], inputs: Mapping[str, str], *, seed: int | None, code_version: str
+) -> str:
+    """sha256 of everything a result depends on."""
+    parts = {"kind": kind, "config": config, "inputs": inputs, "seed": seed, "code": code_version}
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class Run:
+    """A handle on one run's folder. Reads are safe from any process and thread at any time."""
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path, self.manifest = path, manifest
+        self.id = manifest.run_id
+        self.home = path.parents[1]
+        self.chunks, self.checkpoints, self.artifacts = path / "chunks", path / "checkpoints", path / "artifacts"
+        self.events_file, self.result_file = path / "events.jsonl", path / "result.json"
+        self.log_file, self.launched_file = path / "worker.log", path / "launched"
+        self.cancel_file = path / "cancel"
+        self.lock = Lock(path / "lock")
+        self._told, self._offset, self._guard = RunState(), 0, threading.Lock()
+
+    def state(self) -> RunState:
+        """The state now; only what was appended since the last call is read.
+
+        The order matters. Whoever was alive before the log was read has had no later chance to
+        write, so a worker that ends meanwhile is never mistaken for one that died.
+        """
+        launching = self.coming() is not None
+        held = self.lock.held()
+        told = self._read_on()
+        if told.attempts == 0 and not self.launched_file.exists():
+            launching = self._age() < LAUNCH_PATIENCE
+        if told.state == "running" and not held:
+            held = self.lock.held()  # an attempt that began between probe and read
+        return settle(told, locked=held, cancel_requested=self.cancel_file.exists(), launching=launching)
+
+    def events(self, after: int = 0) -> tuple[list[Event], int]:
+        """Events from byte `after` on, and the byte to ask for next time."""
+        return read_events(self.events_file, after)
+
+    def result(self) -> dict[str, Any]:
+        """What the recipe returned. Errors: RunError unless the run has succeeded."""
+        if self._read_on().state != "succeeded":
+            raise RunError(f"run {self.id}: has no result, it is {self.state().state}; resume it or wait for its end.")
+        result: dict[str, Any] = json.loads(self.result_file.read_bytes())
+        return result
+
+    def cancel(self) -> bool:
+        """Ask for an end and return at once; False if nobody works on the run. See `launch.escalate_if_due`."""
+        if not self.state().active:
+            return False
+        with suppress(FileExistsError):  # asking twice must not restart the grace
+            self.cancel_file.touch(exist_ok=False)
+        return True
+
+    def coming(self) -> Worker | None:
+        """The living process that was spawned for the run and has yet to begin."""
+        worker = Worker.read(self.launched_file)
+        if worker is None or not worker.alive():
+            return None
+        told = self._read_on()
+        return None if told.worker and worker.same(*told.worker) else worker
+
+    def worker(self) -> Worker | None:
+        """The living process that works on the run or is about to; never another that has its pid."""
+        return self.lock.holder() if self.lock.held() else self.coming()
+
+    def log_tail(self, n: int = 30) -> list[str]:
+        """The last `n` lines of worker.log, of at most its last 64 KiB."""
+        if not self.log_file.exists():
+            return []
+        with self.log_file.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 65_536))
+            return file.read().decode(errors="replace").splitlines()[-n:]
+
+    def _read_on(self) -> RunState:
+        with self._guard:
+            events, self._offset = read_events(self.events_file, self._offset)
+            for event in events:
+                self._told = step(self._told, event)
+            return self._told
+
+    def _age(self) -> float:
+        return time.time() - datetime.fromisoformat(self.manifest.created).timestamp()

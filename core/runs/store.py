@@ -1,0 +1,134 @@
+"""Runs on disk: one folder each, complete in itself.
+
+home/runs/<run_id>/  manifest.json  events.jsonl  lock  [cancel]  [launched]  worker.log
+                     chunks/  checkpoints/  artifacts/  result.json
+"""
+
+import json
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from core.errors import RunError
+from core.files import sync_folder, write_atomic
+from core.runs.lock import locked
+from core.runs.run import Manifest, Run, run_key
+
+__all__ = ["Manifest", "Run", "RunStore", "run_key"]
+
+_RUN_ID = re.compile(r"\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4}")
+_KIND = re.compile(r"[a-z][a-z0-9-]*")
+Runs = list[Run]  # within `RunStore`, `list` is its method
+
+
+class RunStore:
+    """All runs of a home folder. Keep one a process: its handles remember what they have read."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home.absolute()
+        self.folder = self.home / "runs"
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._runs: dict[str, Run] = {}
+
+    def create(
+        self,
+        kind: str,
+        config: Mapping[str, Any],
+        inputs: Mapping[str, str],
+        *,
+        seed: int | None = None,
+        versions: Mapping[str, str],
+        key: str,
+        parent: str | None = None,
+    ) -> Run:
+        """A new run that nobody works on yet. Errors: RunError for a kind that makes no folder name."""
+        if not _KIND.fullmatch(kind):
+            raise RunError(f"run kind {kind!r}: is not lower-case letters, digits and hyphens; choose such a name.")
+        path, created = self._new_folder(kind)
+        for name in ("chunks", "checkpoints", "artifacts"):
+            (path / name).mkdir()
+        manifest = Manifest(
+            run_id=path.name,
+            kind=kind,
+            config=dict(config),
+            inputs=dict(inputs),
+            seed=seed,
+            versions=dict(versions),
+            created=created.isoformat(timespec="microseconds"),
+            parent=parent,
+            key=key,
+        )
+        write_atomic(path / "manifest.json", json.dumps(asdict(manifest), indent=1, ensure_ascii=False).encode())
+        sync_folder(self.folder)
+        return self.get(path.name)
+
+    def get(self, run_id: str) -> Run:
+        """Errors: RunError if there is no such run here."""
+        run = self._find(run_id) if _RUN_ID.fullmatch(run_id) else None
+        if run is None:
+            raise RunError(f"run {run_id[:80]!r}: is not in {self.folder}; `runs list` shows the ones that are.")
+        return run
+
+    def list(self) -> Runs:
+        """Newest first. Foreign and half-made folders are passed over."""
+        names = (entry.name for entry in os.scandir(self.folder) if _RUN_ID.fullmatch(entry.name))
+        runs = [run for name in names if (run := self._find(name))]
+        return sorted(runs, key=lambda run: (run.manifest.created, run.id), reverse=True)
+
+    def finished(self, key: str) -> Run | None:
+        """The newest run with `key` whose result can be read."""
+        return next((run for run in self._with_key(key) if run.state().state == "succeeded"), None)
+
+    def unfinished(self, key: str) -> Run | None:
+        """The newest run with `key` that has not succeeded, whether or not somebody works on it."""
+        return next((run for run in self._with_key(key) if run.state().state != "succeeded"), None)
+
+    def remove(self, run_id: str) -> None:
+        """Delete a run and all it made. Errors: RunError if it is unknown or somebody works on it."""
+        run = self.get(run_id)
+        if not run.lock.acquire():
+            raise RunError(f"run {run_id}: is being worked on; cancel it before removing it.")
+        try:
+            if run.coming():
+                raise RunError(f"run {run_id}: is about to begin; cancel it before removing it.")
+            doomed = run.path.with_name(f".removed-{run_id}")  # a half-deleted run must not look like one
+            run.path.rename(doomed)
+            shutil.rmtree(doomed)
+            self._runs.pop(run_id, None)
+        finally:
+            run.lock.release()
+
+    def critical(self) -> AbstractContextManager[None]:
+        """A moment in which no other process finds or creates a run: `with store.critical(): ...`."""
+        return locked(self.home / "locks" / "store.lock", patience=30)
+
+    def _with_key(self, key: str) -> Runs:
+        return [run for run in self.list() if run.manifest.key == key]
+
+    def _find(self, run_id: str) -> Run | None:
+        """Also notices that another process has removed the run."""
+        path = self.folder / run_id / "manifest.json"
+        if (run := self._runs.get(run_id)) and path.exists():
+            return run
+        try:
+            run = Run(path.parent, Manifest.read(path))
+        except (OSError, ValueError, TypeError):
+            return None
+        return self._runs.setdefault(run_id, run) if run.id == run_id else None
+
+    def _new_folder(self, kind: str) -> tuple[Path, datetime]:
+        while True:
+            now = datetime.now(UTC)
+            path = self.folder / f"{now:%Y%m%d-%H%M%S}-{kind}-{secrets.token_hex(2)}"
+            try:
+                path.mkdir()
+            except FileExistsError:
+                continue
+            return path, now

@@ -1,0 +1,146 @@
+"""One attempt at a run: lock, `started`, the work, its result, and how it ended."""
+
+import errno
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from core.errors import Cancelled, ResourceError, RunBusy, WinnowError
+from core.files import write_atomic
+from core.runs.context import Listener, RunContext
+from core.runs.events import Ending, EventLog
+from core.runs.lock import Worker
+from core.runs.run import Run
+
+Result = dict[str, Any]
+Recipe = Callable[[RunContext], Result]
+
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Messages of these speak of code, not of data; others (ValueError, KeyError, ...) may quote a corpus.
+_SPEAKS_OF_CODE = (RuntimeError, TypeError, AttributeError, IndexError, ArithmeticError, ImportError, OSError)
+
+
+def execute(run: Run, function: Recipe, *, listener: Listener | None = None) -> Result:
+    """Work on `run` in this process: `function`'s result, or at once the old one if the run has succeeded.
+
+    Errors: RunBusy if another holds the run; otherwise what ended the attempt, which `events.jsonl`
+    then tells too: Cancelled, any WinnowError, ResourceError for a full disk or memory, or a bug as it is.
+    """
+    with _held(run):
+        run.cancel_file.unlink(missing_ok=True)
+        return attempt(run, function, listener=listener)
+
+
+def work(run: Run, function: Recipe) -> int:
+    """The whole of a spawned worker: `execute`, as an exit status. `launch.start` began the attempt, so
+    a cancel file found here is meant for it."""
+    try:
+        with _held(run):
+            attempt(run, function)
+    except Cancelled:
+        return 130
+    except WinnowError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except Exception:  # noqa: BLE001  its traceback is in worker.log already
+        return 1
+    return 0
+
+
+def attempt(
+    run: Run, function: Recipe, *, listener: Listener | None = None, parent: RunContext | None = None
+) -> Result:
+    """`execute` for the holder of the run's lock."""
+    if run.state().state == "succeeded":  # while we waited for the lock
+        return run.result()
+    me = Worker.of(os.getpid())
+    assert me
+    try:
+        log = EventLog(run.events_file)
+    except OSError as error:
+        raise ResourceError(
+            f"{run.events_file}: {error.strerror}; free disk space or check its permissions."
+        ) from error
+    with log:
+        context = RunContext(run, log, listener=listener, parent=parent)
+        try:
+            with _terminable(context):
+                context.emit("started", {"pid": me.pid, "created": me.created})
+                payload = json.dumps(function(context), ensure_ascii=False, indent=1).encode()
+                write_atomic(run.result_file, payload)
+                context.emit("succeeded", {})
+        except BaseException as error:
+            ending, told = _explain(context, error)
+            with suppress(OSError):  # even this line may find the disk full; then the run reads as interrupted
+                if not log.ended:
+                    context.emit(ending, {"error": str(told)} if ending == "failed" else {})
+            if ending == "cancelled":
+                run.cancel_file.unlink(missing_ok=True)
+            if told is error or isinstance(told, _Bug):
+                raise
+            raise told from error
+    result: Result = json.loads(payload)
+    return result
+
+
+class _Bug(Exception):
+    """Only its sentence travels."""
+
+
+def _explain(context: RunContext, error: BaseException) -> tuple[Ending, Exception]:
+    """How an attempt that raised `error` has ended, and what to tell."""
+    run = context.run
+    name = type(error).__name__
+    if isinstance(error, Cancelled):
+        return "cancelled", error
+    if isinstance(error, KeyboardInterrupt) or context.terminated:
+        return "cancelled", Cancelled(f"run {run.id}: was stopped on request; resume it to go on where it was.")
+    if isinstance(error, WinnowError):
+        return "failed", error
+    if (isinstance(error, OSError) and error.errno in _DISK_FULL) or "No space left on device" in str(error):
+        problem = f"the disk that holds {run.home} is full; free some space there and resume the run."
+        return "failed", ResourceError(f"run {run.id}: {problem}")
+    if isinstance(error, MemoryError) or name == "OutOfMemoryError":  # the latter is torch's, of a device
+        problem = "memory ran out; choose smaller batches or a smaller model, or close other programs, and start again."
+        return "failed", ResourceError(f"run {run.id}: {problem}")
+    _log_traceback(run, error)
+    return "failed", _Bug(f"This is a bug in Winnow: {name}; the traceback is in worker.log.")
+
+
+def _log_traceback(run: Run, error: BaseException) -> None:
+    link: BaseException | None = error
+    with suppress(OSError), run.log_file.open("a", encoding="utf-8") as log:
+        while link:
+            message = f": {link}" if isinstance(link, _SPEAKS_OF_CODE) else " (its message may quote a corpus)"
+            log.writelines(["Traceback, latest call last:\n", *traceback.format_tb(link.__traceback__)])
+            log.write(f"{type(link).__name__}{message}\n")
+            link = link.__cause__ or link.__context__
+
+
+@contextmanager
+def _held(run: Run) -> Iterator[None]:
+    if not run.lock.acquire(run.id):
+        raise RunBusy(f"run {run.id}: is being worked on by another process; wait for it or cancel it.")
+    try:
+        yield
+    finally:
+        run.lock.release()
+
+
+@contextmanager
+def _terminable(context: RunContext) -> Iterator[None]:
+    """SIGTERM becomes a wish that `check()` grants. Child runs learn of it from their parents."""
+    if context.is_child or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda number, frame: context.terminate())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

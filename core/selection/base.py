@@ -1,0 +1,127 @@
+"""What a selection strategy is: one float a sentence, in its own unit, and nothing else.
+
+Choosing (budgets, ties, hygiene, export) is shared by all strategies and lives in `choose`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import ClassVar, Literal, Protocol
+
+import numpy as np
+
+from core.config import Config
+from core.corpora.corpus import BLOCK, Corpus
+from core.errors import CorpusError
+from core.reporter import Reporter
+from core.results import BoolArray, FloatArray, IntArray, Prefer, Role
+from core.text.sentence import Sentence
+
+Reads = Literal["text", "vectors", "both"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Some sentences, as much of them as the strategy reads.
+
+    ids: `(n,)` uint64. sentences: n of them, or none where the strategy reads vectors.
+    vectors: `(n, d)` float16 rows of length 1 (0 for an empty sentence), or None.
+    """
+
+    ids: IntArray
+    sentences: Sequence[Sentence] = ()
+    vectors: FloatArray | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A corpus as a strategy may look at it.
+
+    vectors, norms: `(n, d)` and `(n,)`; a raw embedding is `vectors[i] * norms[i]`. Both None where the
+    strategy reads text. keep: `(n,)` rows that may be learnt from (a leaked test sentence may not).
+    """
+
+    corpus: Corpus
+    vectors: FloatArray | None = None
+    norms: FloatArray | None = None
+    keep: BoolArray | None = None
+
+    def batches(self, reads: Reads, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+        """Rows `start` to `stop` in order, `BLOCK` at a time; `start` is a multiple of `BLOCK`."""
+        ids = self.corpus.ids()
+        stop = len(ids) if stop is None else stop
+        texts = self.corpus.batches(start, stop) if reads != "vectors" else repeat(())
+        for first, sentences in zip(range(start, stop, BLOCK), texts, strict=False):
+            rows = slice(first, min(first + BLOCK, stop))
+            vectors = None if self.vectors is None else self.vectors[rows]
+            yield Batch(ids=ids[rows], sentences=sentences, vectors=vectors)
+
+    def sentences(self) -> Iterator[Sentence]:
+        """The sentences that may be learnt from."""
+        start = 0
+        for batch in self.corpus.batches():
+            for row, sentence in enumerate(batch, start):
+                if self.keep is None or self.keep[row]:
+                    yield sentence
+            start += len(batch)
+
+    def learnable_rows(self) -> IntArray:
+        """Rows, ascending, that `learnable` gives the vectors of."""
+        assert self.norms is not None
+        return np.flatnonzero(self.norms > 0 if self.keep is None else (self.norms > 0) & self.keep)
+
+    def learnable(self) -> tuple[FloatArray, FloatArray]:
+        """`(m, d)` float32 vectors of length 1 and their `(m,)` norms: rows kept, empty sentences left out.
+
+        Errors: CorpusError if none is left.
+        """
+        assert self.vectors is not None
+        assert self.norms is not None
+        rows = self.learnable_rows()
+        if not len(rows):
+            raise CorpusError(
+                f"{self.corpus.name}: no sentence is left to learn from (all are empty or found in held-out data); "
+                "give a task corpus with sentences of its own."
+            )
+        return np.asarray(self.vectors[rows], dtype=np.float32), np.asarray(self.norms[rows], dtype=np.float32)
+
+
+class Strategy(Protocol):
+    """A way to score the sentences of D_C.
+
+    reads: whether `score` looks at sentences, at embeddings, or at both. needs: roles beside T_C and D_C.
+    summary, trust: one sentence on what it does, one on when to trust it (shown on the page).
+    """
+
+    name: ClassVar[str]
+    unit: ClassVar[str]
+    prefer: ClassVar[Prefer]
+    needs: ClassVar[frozenset[Role]]
+    reads: ClassVar[Reads]
+    summary: ClassVar[str]
+    trust: ClassVar[str]
+    Options: ClassVar[type[Config]]
+
+    def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
+        """Learn what scoring needs. Called once, before `score`."""
+
+    def score(self, batch: Batch) -> FloatArray:
+        """`(len(batch),)`: each sentence's score depends on that sentence alone; NaN = could not be scored."""
+
+
+StrategyFactory = Callable[[Config, int], Strategy]  # (its Options, seed)
+
+
+def uniform(ids: IntArray, seed: int) -> FloatArray:
+    """`(n,)` numbers in (0, 1) that depend on id and seed alone, so that chunks and resumes cannot change them.
+
+    splitmix64's finaliser (Steele et al. 2014) over id + seed.
+    """
+    x = ids.astype(np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15 + 0x9E3779B97F4A7C15) % 2**64)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x ^= x >> np.uint64(31)
+    return ((x >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53

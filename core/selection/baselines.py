@@ -1,0 +1,74 @@
+"""Controls: what any strategy must beat before its cleverness counts (SPEC C9)."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+import numpy as np
+
+from core.config import Config
+from core.reporter import Reporter
+from core.results import FloatArray, IntArray, Prefer, Role
+from core.selection.base import Batch, Reads, Source, uniform
+
+
+class Random:
+    """Equal chances for every sentence: S0 lacks this control, and it is the one that matters most."""
+
+    name: ClassVar[str] = "random"
+    unit: ClassVar[str] = "chance"
+    prefer: ClassVar[Prefer] = "high"
+    needs: ClassVar[frozenset[Role]] = frozenset()
+    reads: ClassVar[Reads] = "text"
+    summary: ClassVar[str] = "Picks sentences by lot, the same ones for the same seed."
+    trust: ClassVar[str] = "Always run it beside another strategy: what random text does is not the strategy's merit."
+    Options: ClassVar[type[Config]] = Config
+
+    def __init__(self, options: Config, seed: int) -> None:
+        self.seed = seed
+
+    def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
+        """Nothing to learn."""
+
+    def score(self, batch: Batch) -> FloatArray:
+        return uniform(batch.ids, self.seed)
+
+
+EDGES = np.array([5, 8, 11, 14, 17, 20, 24, 28, 33, 40, 50, 64, 90, 128])  # tokens; about equal shares of prose
+
+
+class LengthMatchedRandom:
+    """Random sentences with T_C's distribution of lengths: tells "closer" from "merely as long".
+
+    Importance weights of 15 length bins, drawn without replacement by Gumbel top-k (SPEC B2, DSIR).
+    """
+
+    name: ClassVar[str] = "length-matched-random"
+    unit: ClassVar[str] = "log weight"
+    prefer: ClassVar[Prefer] = "high"
+    needs: ClassVar[frozenset[Role]] = frozenset()
+    reads: ClassVar[Reads] = "text"
+    summary: ClassVar[str] = "Picks by lot, but long and short sentences in the shares that T_C has them."
+    trust: ClassVar[str] = "The control for strategies that favour long or short sentences."
+    Options: ClassVar[type[Config]] = Config
+
+    def __init__(self, options: Config, seed: int) -> None:
+        self.seed = seed
+        self._log_weight: FloatArray
+
+    def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
+        task, domain = sources[Role.TASK], sources[Role.DOMAIN]
+        lengths = task.corpus.lengths()
+        share = _shares(lengths if task.keep is None else lengths[task.keep])
+        self._log_weight = np.log(share) - np.log(_shares(domain.corpus.lengths()))
+
+    def score(self, batch: Batch) -> FloatArray:
+        lengths = np.array([len(sentence.tokens) for sentence in batch.sentences], dtype=np.int64)
+        gumbel = -np.log(-np.log(uniform(batch.ids, self.seed)))
+        result: FloatArray = self._log_weight[np.digitize(lengths, EDGES)] + gumbel
+        return result
+
+
+def _shares(lengths: IntArray) -> FloatArray:
+    counts = np.bincount(np.digitize(lengths, EDGES), minlength=len(EDGES) + 1)
+    result: FloatArray = (counts + 0.5) / (counts.sum() + 0.5 * len(counts))  # no bin is impossible
+    return result

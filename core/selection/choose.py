@@ -1,0 +1,82 @@
+"""Choosing: the one pure function that turns scores into S_C, for every strategy alike."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from core.config import Budget
+from core.corpora.hygiene import FLAGS
+from core.errors import ConfigError
+from core.results import BoolArray, FloatArray, IntArray, Prefer, Scores, Selection
+
+
+def ranking(values: FloatArray, prefer: Prefer) -> IntArray:
+    """`(m,)` rows, best first, ties by row; rows that could not be scored (NaN) are left out."""
+    keys = -values if prefer == "high" else values
+    order = np.argsort(keys, kind="stable")  # NaN sorts last
+    return order[: len(order) - int(np.isnan(keys).sum())]
+
+
+def choose(
+    scores: Scores,
+    budget: Budget,
+    *,
+    lengths: IntArray,
+    mask: IntArray,
+    drop: Sequence[str] = FLAGS,
+    order: IntArray | None = None,
+) -> Selection:
+    """The best rows that no dropped flag withholds, up to the budget.
+
+    A smaller budget's selection is always the beginning of a larger one's (nested prefixes).
+    lengths: `(n,)` tokens. mask: `(n,)` uint8, bit i set where `FLAGS[i]` holds. drop: the flags that
+    withhold a row. order: `ranking(scores.values, scores.prefer)` if it is at hand; makes this O(n).
+    Errors: ConfigError where the budget is larger than the corpus or chooses nothing.
+    """
+    order = ranking(scores.values, scores.prefer) if order is None else order
+    _check(budget, lengths)
+    withheld = np.uint8(sum(1 << FLAGS.index(flag) for flag in drop))
+    free = order[(mask[order] & withheld) == 0]
+    rows = free[: _count(budget, free, scores, lengths)]
+    if not len(rows):
+        raise ConfigError(f"budget: {budget} chooses no sentence; give a larger budget or keep more flags.")
+    dropped = _dropped(mask, drop) | {"not_scored": int(np.isnan(scores.values).sum())}
+    return Selection(
+        corpus=scores.corpus,
+        rows=rows,
+        scores=scores.values[rows],
+        budget=budget,
+        dropped={reason: n for reason, n in dropped.items() if n},
+    )
+
+
+def _check(budget: Budget, lengths: IntArray) -> None:
+    size = {"sentences": len(lengths), "tokens": int(lengths.sum(dtype=np.int64))}.get(budget.unit)
+    if size is not None and budget.value > size:
+        raise ConfigError(
+            f"budget: {int(budget.value):,} {budget.unit} is more than D_C holds ({size:,}); "
+            "give a smaller one or a share like 20%."
+        )
+
+
+def _count(budget: Budget, free: IntArray, scores: Scores, lengths: IntArray) -> int:
+    """How many of the `free` rows, best first, the budget takes."""
+    if budget.unit == "threshold":
+        values = scores.values[free]
+        return int((values >= budget.value).sum() if scores.prefer == "high" else (values <= budget.value).sum())
+    if budget.unit == "tokens":
+        return int(np.searchsorted(np.cumsum(lengths[free], dtype=np.int64), budget.value, side="right"))
+    if budget.unit == "fraction":
+        return max(round(budget.value * len(lengths)), 1)
+    return int(budget.value)
+
+
+def _dropped(mask: IntArray, drop: Sequence[str]) -> dict[str, int]:
+    """Rows each flag withholds; a row with several counts under the first in `drop`."""
+    left: BoolArray = np.ones(len(mask), dtype=bool)
+    counts = {}
+    for flag in drop:
+        hit = left & ((mask >> np.uint8(FLAGS.index(flag))) & 1).astype(bool)
+        counts[flag] = int(hit.sum())
+        left &= ~hit
+    return counts

@@ -1,0 +1,112 @@
+"""`cos-pretrained`: cosine of a sentence's embedding to T_C's (S0; SPEC A2.1, C1, C2)."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal, cast
+
+import numpy as np
+
+from core.config import Config, option
+from core.models.vectors import cosine
+from core.reporter import Reporter
+from core.results import FloatArray, Prefer, Role
+from core.selection.base import Batch, Reads, Source
+
+Query = Literal["raw-mean", "unit-mean", "k-means", "contrastive"]
+_SAMPLE = 20_000  # rows of D_C that its mean and the covariance are estimated from
+
+
+class CosineOptions(Config):
+    """Options of `cos-pretrained`."""
+
+    query: Query = option(
+        "raw-mean",
+        "What stands for T_C: the mean of its embeddings (raw-mean, as printed in S0), the mean of their directions "
+        "(unit-mean), the nearest of several means (k-means), or the mean of T_C against that of D_C (contrastive).",
+    )
+    centroids: int = option(10, "Number of means where query is k-means.", ge=1, le=200)
+    contrast: float = option(1.0, "Weight of D_C's mean where query is contrastive.", ge=0, le=10)
+    whiten: bool = option(False, "Give every direction of the embedding space equal variance first (SPEC C2).")
+
+
+class CosinePretrained:
+    """Cosine of e(x) to a query made of T_C's embeddings.
+
+    raw-mean: cos(e(x), mean e). unit-mean: the same over vectors of length 1. k-means: the largest cosine
+    to one of k spherical centroids. contrastive: cos(e(x), q_T) - contrast * cos(e(x), q_D).
+    """
+
+    name: ClassVar[str] = "cos-pretrained"
+    unit: ClassVar[str] = "cosine"
+    prefer: ClassVar[Prefer] = "high"
+    needs: ClassVar[frozenset[Role]] = frozenset()
+    reads: ClassVar[Reads] = "vectors"
+    summary: ClassVar[str] = "Prefers sentences whose embedding points the way T_C's average embedding does."
+    trust: ClassVar[str] = "The papers' first strategy; a mean favours generic sentences when T_C has several topics."
+    Options: ClassVar[type[Config]] = CosineOptions
+
+    def __init__(self, options: CosineOptions, seed: int) -> None:
+        self.options, self.seed = options, seed
+        self._shift: FloatArray | None = None
+        self._rotation: FloatArray
+        self._queries: FloatArray
+        self._against: FloatArray | None = None
+
+    def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
+        task, norms = sources[Role.TASK].learnable()
+        domain = cast(FloatArray, sources[Role.DOMAIN].vectors)
+        if self.options.whiten:
+            report.stage("whitening")
+            self._fit_whitening(task, domain)
+            task, norms = self._whitened(task), np.ones(len(task), dtype=np.float32)
+        report.stage("averaging T_C")
+        self._queries = self._make_queries(task, norms)
+        if self.options.query == "contrastive":
+            self._against = _unit(self._domain_mean(domain))[None]
+
+    def score(self, batch: Batch) -> FloatArray:
+        assert batch.vectors is not None
+        vectors = self._whitened(batch.vectors) if self._shift is not None else batch.vectors
+        result: FloatArray = cosine(vectors, self._queries).max(axis=1).astype(np.float64)
+        if self._against is not None:
+            result -= self.options.contrast * cosine(vectors, self._against)[:, 0]
+        result[~np.asarray(batch.vectors).any(axis=1)] = np.nan  # an empty sentence points nowhere
+        return result
+
+    def _make_queries(self, task: FloatArray, norms: FloatArray) -> FloatArray:
+        """`(q, d)` directions that stand for T_C."""
+        if self.options.query == "k-means":
+            from sklearn.cluster import KMeans
+
+            k = min(self.options.centroids, len(task))
+            return _unit(KMeans(k, n_init=4, random_state=self.seed).fit(task).cluster_centers_)
+        if self.options.query == "raw-mean":
+            return _unit((task * norms[:, None]).mean(axis=0))[None]
+        return _unit(task.mean(axis=0))[None]
+
+    def _domain_mean(self, domain: FloatArray) -> FloatArray:
+        sample = _sample(domain)
+        result: FloatArray = (sample if self._shift is None else self._whitened(sample)).mean(axis=0)
+        return result
+
+    def _fit_whitening(self, task: FloatArray, domain: FloatArray) -> None:
+        """PCA whitening of T_C and a sample of D_C together (Su et al. 2021); test data has no part in it."""
+        sample = np.concatenate([task, _sample(domain)]).astype(np.float64)
+        self._shift = sample.mean(axis=0).astype(np.float32)
+        values, axes = np.linalg.eigh(np.cov(sample - self._shift, rowvar=False))
+        self._rotation = (axes / np.sqrt(np.maximum(values, values.max() * 1e-5))).astype(np.float32)
+
+    def _whitened(self, vectors: FloatArray) -> FloatArray:
+        assert self._shift is not None
+        return _unit((np.asarray(vectors, dtype=np.float32) - self._shift) @ self._rotation)
+
+
+def _sample(domain: FloatArray) -> FloatArray:
+    """Up to `_SAMPLE` rows at even distances: the same ones every time."""
+    rows = np.unique(np.linspace(0, len(domain) - 1, min(len(domain), _SAMPLE)).astype(np.int64))
+    return np.asarray(domain[rows], dtype=np.float32)
+
+
+def _unit(vectors: FloatArray) -> FloatArray:
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    result: FloatArray = (vectors / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return result

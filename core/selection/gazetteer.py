@@ -1,0 +1,89 @@
+"""`gazetteer`: how many names of a list a sentence holds (CrossNER's "entity-level" corpus, offline)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from core.config import Config, option
+from core.errors import CorpusError
+from core.reporter import Reporter
+from core.results import FloatArray, Prefer, Role
+from core.selection.base import Batch, Reads, Source
+
+_END = ""  # no token is empty, so the key is free to mark the end of a name
+Trie = dict[str, Any]
+
+
+class GazetteerOptions(Config):
+    """Options of `gazetteer`."""
+
+    case_sensitive: bool = option(False, "Whether 'apple' in a sentence matches 'Apple' in the list.")
+
+
+class Gazetteer:
+    """Longest matches from left to right, counted; among equal counts the denser sentence first (SPEC A2.6).
+
+    The list is L_C: the entity surfaces of a labelled corpus, or the lines of an unlabelled one.
+    The score is the count plus a density below 1, so that ties break without a second column.
+    """
+
+    name: ClassVar[str] = "gazetteer"
+    unit: ClassVar[str] = "names (+ density)"
+    prefer: ClassVar[Prefer] = "high"
+    needs: ClassVar[frozenset[Role]] = frozenset({Role.LABELLED})
+    reads: ClassVar[Reads] = "text"
+    summary: ClassVar[str] = "Counts the names of a list (your labelled entities, or a file of names) in each sentence."
+    trust: ClassVar[str] = "Trust it when the list is long and unambiguous; it finds known names, not new contexts."
+    Options: ClassVar[type[Config]] = GazetteerOptions
+
+    def __init__(self, options: GazetteerOptions, seed: int) -> None:
+        self._fold = (lambda word: word) if options.case_sensitive else str.casefold
+        self._trie: Trie = {}
+
+    def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
+        source = sources[Role.LABELLED]
+        report.stage("reading the list of names")
+        for sentence in source.sentences():
+            if sentence.entities is None:
+                self._add(sentence.tokens)
+            for entity in sentence.entities or ():
+                self._add(sentence.tokens[entity.start : entity.end])
+        if not self._trie:
+            raise CorpusError(f"{source.corpus.name}: holds no entity and no name; give a list with one name a line.")
+
+    def score(self, batch: Batch) -> FloatArray:
+        return np.array([self._score(sentence.tokens) for sentence in batch.sentences], dtype=np.float64)
+
+    def _add(self, name: Sequence[str]) -> None:
+        node = self._trie
+        for word in name:
+            node = node.setdefault(self._fold(word), {})
+        node[_END] = True
+
+    def matches(self, tokens: Sequence[str]) -> list[tuple[int, int]]:
+        """Where the names are, `(start, end)` in tokens, none overlapping another."""
+        words = [self._fold(word) for word in tokens]
+        found, position = [], 0
+        while position < len(words):
+            length = _longest(self._trie, words, position)
+            if length:
+                found.append((position, position + length))
+            position += max(length, 1)
+        return found
+
+    def _score(self, tokens: Sequence[str]) -> float:
+        count = len(self.matches(tokens))
+        return count + count / (len(tokens) + 1)
+
+
+def _longest(trie: Trie, words: Sequence[str], start: int) -> int:
+    """Tokens of the longest name that begins at `start`; 0 where none does."""
+    node, longest = trie, 0
+    for length, word in enumerate(words[start:], 1):
+        if word not in node:
+            break
+        node = node[word]
+        if _END in node:
+            longest = length
+    return longest

@@ -1,0 +1,34 @@
+"""Nearest sentences by cosine, exactly, without torch: for one sentence or a few, on a page."""
+
+import numpy as np
+
+from core.results import FloatArray, IntArray
+
+BLOCK = 1024  # rows widened to float32 at a time: they stay in the core's cache
+
+
+def widened(vectors: FloatArray, start: int) -> FloatArray:
+    """Rows `start` to `start + BLOCK` in float32."""
+    return np.asarray(vectors[start : start + BLOCK], dtype=np.float32)
+
+
+def cosines(vectors: FloatArray, queries: FloatArray) -> FloatArray:
+    """`(n, q)` float32 cosines of unit rows `(n, d)` with unit queries `(q, d)`."""
+    across = np.ascontiguousarray(np.asarray(queries, dtype=np.float32).T)
+    found = np.empty((len(vectors), across.shape[1]), dtype=np.float32)
+    for start in range(0, len(vectors), BLOCK):
+        found[start : start + BLOCK] = widened(vectors, start) @ across
+    return found
+
+
+def nearest_rows(vectors: FloatArray, queries: IntArray, among: IntArray) -> tuple[IntArray, FloatArray]:
+    """For each row `queries` of `vectors` the index into rows `among` of its nearest, and the cosine; `(q,)` both."""
+    asked = np.asarray(vectors[queries], dtype=np.float32)
+    best, which = np.full(len(asked), -np.inf, dtype=np.float32), np.zeros(len(asked), dtype=np.int64)
+    for start in range(0, len(among), BLOCK):
+        near = np.asarray(vectors[among[start : start + BLOCK]], dtype=np.float32) @ asked.T
+        at = near.argmax(axis=0)
+        value = near[at, np.arange(len(asked))]
+        better = value > best
+        best[better], which[better] = value[better], start + at[better]
+    return which, best

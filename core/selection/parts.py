@@ -1,0 +1,63 @@
+"""What an explanation is made of: one sentence's evidence, and terms that add up to its score."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
+
+from core.corpora.corpus import Corpus
+from core.results import FloatArray
+from core.text.sentence import Sentence
+
+SHOWN = 12  # parts of one sort; the others are added up
+Arrays = Mapping[str, npt.NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A term of a score. task_row: the sentence of T_C it comes from, if it is one."""
+
+    name: str
+    value: float
+    task_row: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """formula: how the sum of `parts` becomes the score."""
+
+    parts: Sequence[Part]
+    formula: str = "the parts add up to the score"
+    notes: Sequence[str] = ()
+
+    @property
+    def total(self) -> float:
+        return float(sum(part.value for part in self.parts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evidence:
+    """One sentence of D_C and what its score was made from.
+
+    vector: `(d,)` of length 1, None where the strategy reads text. task: `(t, d)` T_C's vectors; task_norms `(t,)`.
+    model: what `learned` kept. options: the strategy's own. labelled: L_C.
+    """
+
+    sentence: Sentence
+    score: float
+    unit: str
+    options: Mapping[str, Any]
+    seed: int
+    model: Arrays
+    vector: FloatArray | None = None
+    task: FloatArray | None = None
+    task_norms: FloatArray | None = None
+    labelled: Corpus | None = None
+
+
+def top(parts: Sequence[Part], rest: str) -> list[Part]:
+    """The `SHOWN` largest parts, largest first, and the others added up."""
+    ordered = sorted(parts, key=lambda part: -abs(part.value))
+    others = ordered[SHOWN:]
+    return [*ordered[:SHOWN], *([Part(name=rest, value=sum(part.value for part in others))] if others else [])]

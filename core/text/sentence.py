@@ -1,0 +1,34 @@
+"""One sentence and its entities."""
+
+from dataclasses import dataclass
+from hashlib import blake2b
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Entity:
+    """Words `start` to `end` (half-open, counted in tokens) are a `type`."""
+
+    start: int
+    end: int
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """One record of a corpus.
+
+    id: 16 hex digits, a hash of `text`, so that joins survive a second upload.
+    text: as `words.clean` leaves it. entities: None where unlabelled, () where labelled and none present.
+    doc: what the sentence came from (a document's name), where known.
+    """
+
+    id: str
+    tokens: tuple[str, ...]
+    text: str
+    entities: tuple[Entity, ...] | None = None
+    doc: str | None = None
+
+
+def sentence_id(text: str) -> str:
+    """16 hex digits (64 bits of blake2b) of a cleaned text."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -1,0 +1,170 @@
+"""Corpora: add them, give them roles, see their health: labels, lengths, duplicates, leaks."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from core import facade
+from pages.ui.frame import page
+from pages.ui.imports import RUN, importer, report
+from pages.ui.run_panel import attached, run_panel
+from pages.ui.widgets import chart, corpus_picker, sample_buttons, sentence_list, table
+
+CARDS = {
+    "T_C": ("The task corpus: text like that of your task, unlabelled.", ("task",)),
+    "D_C": ("The domain corpus: the large one to select from.", ("domain",)),
+    "L_C": ("The labelled corpus. Dev and test sentences must not leak into T_C or D_C.", ("train", "dev", "test")),
+}
+FLAG_WORDS = {
+    "exact_duplicate": "exact duplicates",
+    "near_duplicate": "near duplicates",
+    "leak": "leaks of dev or test",
+    "too_short": "too short",
+    "too_long": "too long",
+}
+
+
+def main() -> None:
+    """The page."""
+    with page("Corpora", "What you have, which part it plays, and how healthy it is."):
+        corpora = facade.corpora()
+        if not corpora:
+            st.info("Nothing is here yet. Open a sample in one click, or import a file of your own below.")
+            sample_buttons("corpora", "pages/1_Corpora.py")
+        with st.expander("Import a corpus", expanded=not corpora or "upload" in st.query_params, icon=":material/add:"):
+            importer()
+        _import_run()
+        if corpora:
+            _check()
+            for name, (words, roles) in CARDS.items():
+                _card(name, words, roles)
+            _library(corpora)
+
+
+def _import_run() -> None:
+    """The import that this visit is about, or that is at work."""
+    run_id = attached("add", RUN)
+    if run_id is None or not (st.query_params.get("run") == run_id or facade.state(run_id).active):
+        return
+    if run_panel(run_id, RUN).state == "succeeded":
+        report(run_id)
+
+
+def _audits(roles: Mapping[str, str]) -> dict[str, dict[str, object]]:
+    """{role: options of its audit}, held-out splits in the order in which a selection names them."""
+    held_out = [roles[role] for role in ("test", "dev") if role in roles]
+    return {role: {"corpus": roles[role], "held_out": held_out} for role in ("task", "domain") if role in roles}
+
+
+def _check() -> None:
+    audits = _audits(facade.roles())
+    done = {role: facade.finished("audit", options) for role, options in audits.items()}
+    todo = [role for role, run in done.items() if run is None]
+    if todo and st.button(
+        "Check for duplicates and leaks", type="primary", icon=":material/fact_check:", key="corpora.check"
+    ):
+        for role in todo:
+            facade.start("audit", audits[role])
+        st.rerun()
+    seen = set()
+    for run in facade.runs("audit"):
+        corpus = run.manifest.inputs["corpus"]
+        if run.manifest.parent is None and corpus not in seen and corpus in [audits[role]["corpus"] for role in todo]:
+            seen.add(corpus)
+            if facade.state(run.id).state != "succeeded":
+                run_panel(run.id, f"corpora.audit.{corpus[:12]}")
+
+
+def _card(name: str, words: str, roles: tuple[str, ...]) -> None:
+    with st.container(border=True, key=f"corpora.card.{name}"):
+        held = facade.roles()
+        given = [role for role in roles if role in held]
+        left, right = st.columns((2, 3), gap="large", vertical_alignment="bottom")
+        with left:
+            st.subheader(name, anchor=False)
+            st.caption(words)
+        columns = [right] if len(roles) == 1 else st.columns(len(roles))
+        for column, role in zip(columns, roles, strict=True):
+            with column:
+                _role(role, held.get(role))
+        if not given:
+            return
+        role = given[0]
+        if len(given) > 1:
+            role = st.segmented_control("Look at", given, default=given[0], required=True, key=f"corpora.look.{name}")
+        _inside(facade.corpus(held[role]), name, role)
+
+
+def _role(role: str, held: str | None) -> None:
+    """Who plays the part; the heading names it where there is only one."""
+    label, alone = facade.ROLES[role].split(":")[0], role in ("task", "domain")
+    hidden = "collapsed" if alone else "visible"
+    chosen = corpus_picker(label, f"corpora.pick.{role}.{held}", held, label_visibility=hidden)
+    if chosen != held:
+        facade.set_role(role, chosen)
+        st.rerun()
+
+
+def _inside(corpus: facade.Corpus, name: str, role: str) -> None:
+    types = list(corpus.types)
+    left, right = st.columns(2, gap="large")
+    with left:
+        _numbers(corpus)
+        _flags(role)
+        if types:
+            bars = facade.figures.type_bars(corpus.types)
+            chart(bars, f"corpora.types.{role}", f"Entities by type in {corpus.name}")
+    with right:
+        lengths = facade.figures.length_histogram(facade.token_lengths(corpus.fingerprint), name)
+        chart(lengths, f"corpora.lengths.{role}", f"Histogram of sentence lengths of {corpus.name}")
+    st.markdown("**Five of its sentences**")
+    sentence_list(facade.first_sentences(corpus), types, f"Sentences of {corpus.name}")
+
+
+def _numbers(corpus: facade.Corpus) -> None:
+    with st.container(horizontal=True):
+        st.metric("Sentences", f"{len(corpus):,}", width="content")
+        st.metric("Tokens", f"{corpus.n_tokens:,}", width="content")
+        if corpus.labelled:
+            st.metric("Entities", f"{sum(corpus.types.values()):,}", width="content")
+
+
+def _flags(role: str) -> None:
+    """Duplicates and leaks, where they have been looked for."""
+    options = _audits(facade.roles()).get(role)
+    if options is None:
+        return
+    run = facade.finished("audit", options)
+    if run is None:
+        st.caption("Duplicates and leaks: not checked yet.")
+        return
+    rows = [{"n": n, "flag": FLAG_WORDS[flag]} for flag, n in run.result()["flags"].items()]
+    table(rows, {"n": "Sentences", "flag": "Flagged as"}, "Flagged sentences")
+    if not options["held_out"]:
+        st.caption("No dev or test split has its part yet, so leaks were not looked for.")
+
+
+def _library(corpora: list[facade.Corpus]) -> None:
+    """Every corpus, and its removal."""
+    st.subheader("All corpora", anchor=False)
+    parts = {
+        fingerprint: words.split(":")[0]
+        for role, words in facade.ROLES.items()
+        if (fingerprint := facade.roles().get(role))
+    }
+    rows = [
+        {"name": c.name, "n": len(c), "tokens": c.n_tokens, "labels": ", ".join(c.types) if c.labelled else "no",
+         "part": parts.get(c.fingerprint, ""), "file": c.origin.get("file") or c.origin.get("run", "")}
+        for c in corpora
+    ]  # fmt: skip
+    names = {"name": "Name", "n": "Sentences", "tokens": "Tokens", "labels": "Labels", "part": "Part", "file": "From"}
+    table(rows, names, "All corpora")
+    with st.popover("Remove a corpus", icon=":material/delete:"):
+        doomed = corpus_picker("Corpus", "corpora.doomed", None)
+        st.caption("Its text is deleted from this machine's Winnow folder; the file it came from is not touched.")
+        if doomed and st.button("Remove it", type="primary", key="corpora.remove"):
+            facade.remove_corpus(doomed)
+            st.rerun()
+
+
+main()

@@ -1,0 +1,155 @@
+"""The map: one WebGL scatter, what it is coloured by, what is searched for, what is picked."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from core import facade
+from pages.ui import explore_state as state
+from pages.ui.frame import ASSETS, guard
+from pages.ui.widgets import plain
+
+KEY = "explore-map"
+MOST_DRAWN, MOST_HOVERED = 50_000, 20_000  # a lasso sends every drawn point back: 130 bytes each, and their hover
+COLOURINGS = {"class": "class", "score": "score", "cluster": "topic", "length": "length", "source": "source file"}
+MODES = {"substring": "as written", "words": "all words, any order"}
+WHEEL = {"scrollZoom": True, "displayModeBar": True, "modeBarButtonsToRemove": ["toImage", "zoomIn2d", "zoomOut2d"]}
+_bridge = st.components.v2.component("winnow_map", js=(ASSETS / "map.js").read_text(encoding="utf-8"))
+
+
+def controls(map_run: str) -> tuple[str, int, str, str]:
+    """What to colour by, how many to draw, what to search for and how."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        by = st.segmented_control(
+            "Colour by", list(COLOURINGS), format_func=COLOURINGS.__getitem__, default="class", required=True,
+            key="explore.by",
+        )  # fmt: skip
+        query = st.text_input(
+            "Search all sentences", key="explore.query", type="search", icon=":material/search:", width=270,
+            placeholder="a word or a phrase",
+        ).strip()  # fmt: skip
+        with st.popover("Options", icon=":material/settings:"):
+            mode = st.segmented_control(
+                "Search for", list(MODES), format_func=MODES.__getitem__, default="substring", required=True,
+                key="explore.mode",
+            )  # fmt: skip
+            n = _to_draw(len(facade.mapped(map_run)), f"explore.n.{map_run}")
+    if query:
+        _hits(map_run, query, mode)
+    return by, n, query, mode
+
+
+def _to_draw(most: int, key: str) -> int:
+    return int(
+        st.number_input(
+            "Sentences to draw", min(100, most), most, min(20_000, most), 5_000, key=key,
+            help=f"At most {MOST_DRAWN:,} are drawn; a lasso takes the others with it all the same.",
+        )
+    )  # fmt: skip
+
+
+def _hits(map_run: str, query: str, mode: str) -> None:
+    hits = state.found(map_run, query, mode)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        said = f"**{len(hits.rows):,}** in D_C and **{len(hits.task_rows):,}** in T_C hold {plain(query)}."
+        st.markdown(said, width="content")
+        st.button(
+            f"Pick the {len(hits.points):,} on the map", key="explore.hits", disabled=not len(hits.points),
+            on_click=state.pick, args=(map_run, "hits", (query, mode)), icon=":material/select_all:",
+        )  # fmt: skip
+
+
+def draw(run_id: str, map_run: str, kinds: Any, asked: tuple[str, int, str, str]) -> None:
+    """The figure, and what it shows in words. asked: what `controls` returned."""
+    by, n, query, mode = asked
+    key = f"{KEY}-{map_run[-4:]}-{state.turn()}"
+    ink = "#e6e6e6" if st.context.theme.type == "dark" else "#31333f"
+    data = (str(facade.home()), map_run, state.stamp(run_id), by, min(n, MOST_DRAWN), query, mode, ink)
+    view = _view(data, map_run)
+    fig, drawn = _figure(data, view, kinds)
+    with st.container(key=KEY):
+        _bridged(map_run)
+        st.plotly_chart(
+            fig, key=key, config=WHEEL, alt=_alt(map_run, kinds, drawn),
+            on_select=lambda: state.take(map_run, key), selection_mode=("points", "lasso", "box"),
+        )  # fmt: skip
+    _told(map_run, len(drawn), n)
+
+
+def _view(data: tuple[Any, ...], map_run: str) -> facade.figures.View:
+    """Baked in when the figure is drawn anew: a zoom or a lasso in the browser must not redraw it."""
+    baked = st.session_state.get(state.BAKED)
+    fresh = (data, state.turn())
+    if baked is None or baked[0] != fresh or "explore.bridge" not in st.session_state:
+        zoom = st.session_state.get(state.ZOOM) or {}
+        region = state.picked(map_run)
+        view = facade.figures.View(zoom=zoom.get(map_run), outlines=state.outlines(region))
+        baked = st.session_state[state.BAKED] = (fresh, view)
+    return baked[1]
+
+
+@st.cache_resource(max_entries=6, show_spinner="Drawing the map")
+def _figure(data: tuple[Any, ...], view: Any, _kinds: Any) -> tuple[Any, Any]:
+    """The figure and the points in it. data: everything it depends on."""
+    figures, (_, map_run, _, by, n, query, mode, ink) = facade.figures, data
+    found = facade.mapped(map_run)
+    points = facade.draw(map_run, _kinds, n)
+    hovered = np.ones(len(points), dtype=bool) if n <= MOST_HOVERED else _kinds[points] != 2
+    hover = np.full(len(points), None, dtype=object)
+    hover[hovered] = figures.hover_lines(facade.hover(map_run, points[hovered]))
+    drawn = figures.Drawn(
+        x=found.xy[0][points], y=found.xy[1][points], points=points, kinds=_kinds[points], hover=hover.tolist()
+    )
+    if by == "class":
+        fig = figures.by_class(drawn, np.bincount(_kinds, minlength=3).tolist(), view)
+    elif by in ("score", "length"):
+        unit = facade.scored(found.selection).scores.unit if by == "score" else "tokens"
+        fig = figures.by_value(drawn, facade.colour_values(map_run, points, by), unit, view)
+    else:
+        fig = figures.by_name(drawn, facade.colour_values(map_run, points, by), view)
+    if query:
+        figures.mark(fig, drawn, state.found(map_run, query, mode).points, "found")
+    fig.update_layout(font_color=ink, legend_font_color=ink, hoverlabel_font_color=ink)
+    return fig, points
+
+
+@st.fragment
+def _bridged(map_run: str) -> None:
+    """Hears of zooms and clicks; alone in its fragment, so that a zoom reruns nothing else."""
+    with guard():
+        told = _bridge(
+            key="explore.bridge", data={"chart": KEY}, height=1,
+            on_zoom_change=lambda: None, on_click_change=lambda: None,
+        )  # fmt: skip
+        if told.zoom is not None or "zoom" in told:
+            zoom = told.zoom
+            st.session_state[state.ZOOM] = {map_run: tuple(zoom) if zoom else None}
+        if told.click is not None:
+            state.pick(map_run, "point", int(told.click))
+            st.rerun(scope="app")
+
+
+def _alt(map_run: str, kinds: Any, drawn: Any) -> str:
+    counts = ", ".join(f"{of:,} {name}" for name, (_, of) in facade.class_counts(drawn, kinds).items())
+    return (
+        f"Map of {len(drawn):,} sentences, similar ones close together. On the map: {counts}. "
+        "The table below lists the same sentences."
+    )
+
+
+def _told(map_run: str, drawn: int, asked: int) -> None:
+    found = facade.mapped(map_run)
+    parts = [f"{drawn:,} shown of {len(found):,}"]
+    if drawn < len(found):
+        parts[0] += f", stratified by class, seed {found.seed}; a lasso takes all, drawn or not"
+    if len(found) < found.of:
+        parts.append(f"the map holds {len(found):,} of {found.of:,} sentences")
+    if asked > MOST_DRAWN:
+        parts.append(f"{asked:,} were asked for, {MOST_DRAWN:,} is the most a browser draws lassos over at ease")
+    if drawn > MOST_HOVERED:
+        parts.append("filtered ones have no tooltip at this size")
+    st.caption(
+        ". ".join(part[:1].upper() + part[1:] for part in parts)
+        + ". Draw around sentences, or click one; the tools at the map's corner switch to box, pan and zoom."
+    )

@@ -1,0 +1,80 @@
+"""Why this sentence: its score and its place, what the score is made of, what is like it, what kept it out."""
+
+from html import escape
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from core import facade
+from pages.ui.widgets import plain, table
+
+
+def why_card(run_id: str, map_run: str, point: int, kinds: Any) -> None:
+    """The card of one point of the map."""
+    found = facade.mapped(map_run)
+    with st.container(border=True, key="explore-why"):
+        row = facade.page_of(map_run, np.array([point]), kinds)[0]
+        st.subheader("Why this sentence", anchor=False)
+        st.html(f'<blockquote class="w-sentences">{escape(row["text"])}</blockquote>')
+        if point < found.n_task:
+            st.markdown(
+                f"A sentence of T_C ({plain(found.task.name)}, row {row['row']:,}): what all others are held to."
+            )
+            return
+        why = facade.why(run_id, row["row"])
+        st.markdown(f"**{plain(why.verdict)}**")
+        _place(why, row["class"])
+        _one(run_id, why.row, row["class"] == "selected")
+        _neighbours(why)
+        _parts(why)
+        _duplicates(why)
+        for note in why.notes:
+            st.caption(plain(note))
+
+
+def _place(why: facade.Why, kind: str) -> None:
+    better = "higher" if why.prefer == "high" else "lower"
+    with st.container(horizontal=True):
+        st.metric("Class", kind, width="content")
+        if why.rank is None:
+            st.metric("Score", "none", width="content", help="This sentence could not be scored.")
+            return
+        st.metric(f"Score ({plain(why.unit)})", f"{why.score:.4g}", width="content", help=f"{better} is closer to T_C")
+        st.metric("Rank", f"{why.rank:,} of {why.of:,}", width="content")
+        st.metric("Better than", f"{why.percentile:.1f}%", width="content", help="of all scored sentences of D_C")
+
+
+def _one(run_id: str, row: int, selected: bool) -> None:
+    act, label = (facade.remove_rows, "Remove from S_C") if selected else (facade.add_rows, "Add to S_C")
+    if st.button(label, key="explore.one", icon=f":material/{'remove' if selected else 'add'}:"):
+        act(run_id, np.array([row]))
+        st.rerun(scope="app")
+
+
+def _parts(why: facade.Why) -> None:
+    st.markdown("**What the score is made of**")
+    if not why.parts:
+        st.caption("This strategy's score has no parts.")
+    else:
+        rows = [{"part": part.name, "value": float(part.value)} for part in why.parts]
+        if len(rows) > 1:
+            rows.append({"part": "together", "value": float(why.total)})
+        table(rows, {"part": "Part", "value": "Value"}, "What the score is made of")
+    if why.formula:
+        st.caption(plain(why.formula))
+
+
+def _neighbours(why: facade.Why) -> None:
+    st.markdown("**Nearest sentences of T_C**")
+    if not why.neighbours:
+        st.caption("None to show: this selection has no embeddings.")
+        return
+    rows = [{**row, "cosine": float(row["cosine"])} for row in why.neighbours]
+    table(rows, {"cosine": "Cosine", "text": "Sentence"}, "Nearest sentences of T_C")
+
+
+def _duplicates(why: facade.Why) -> None:
+    if why.duplicates:
+        st.markdown("**Copies and near copies in D_C**")
+        table(why.duplicates, {"row": "Row", "score": "Score", "text": "Sentence"}, "Copies and near copies in D_C")

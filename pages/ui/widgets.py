@@ -1,0 +1,149 @@
+"""Pieces that pages share. No user's text becomes markup: `plain` for Markdown places, `escape` for HTML ones."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any, Literal, get_args, get_origin
+
+import streamlit as st
+
+from core import facade
+
+_MARKUP = re.compile(r"[!-/:-@\[-`{-~]")  # all of ASCII's punctuation
+_LINKED = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)  # what emoji names, bare links and addresses are told by
+_JOINER = "\u2060"
+
+
+def plain(text: str) -> str:
+    """A user's text for a place that reads Markdown, shown letter by letter.
+
+    Numeric references keep it from being parsed; an invisible word joiner keeps what is looked for after
+    parsing (`:name:`, `http://`, `www.`, `a@b.c`) from being found.
+    """
+    broken = _LINKED.sub(lambda m: m[0] + _JOINER, " ".join(text.split()))
+    return _MARKUP.sub(lambda m: f"&#{ord(m[0])};", broken)
+
+
+def entity_html(sentence: facade.Sentence, types: Sequence[str]) -> str:
+    """A sentence as HTML, entities underlined in their type's colour and named."""
+    colours = facade.figures.ENTITY_COLOURS
+    words = [escape(token) for token in sentence.tokens]
+    for entity in sentence.entities or ():
+        colour = colours[types.index(entity.type) % len(colours)] if entity.type in types else colours[-1]
+        words[entity.start] = f'<mark class="w-entity" style="--c:{colour}">' + words[entity.start]
+        words[entity.end - 1] += f" <small>{escape(entity.type)}</small></mark>"
+    return " ".join(words) if sentence.entities else escape(sentence.text)
+
+
+def sentence_list(sentences: Sequence[facade.Sentence], types: Sequence[str], name: str) -> None:
+    """Sentences to read. name: what assistive technology calls the list."""
+    rows = "".join(f"<li>{entity_html(sentence, types)}</li>" for sentence in sentences)
+    st.html(f'<ol class="w-sentences" aria-label="{escape(name)}">{rows}</ol>')
+
+
+def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], name: str) -> None:
+    """A small table for reading, text wrapped. columns: {key: heading}; name: its caption for assistive technology."""
+    numbers = {key for key in columns if rows and type(rows[0][key]) in (int, float)}
+    classes = {key: ' class="w-number"' if key in numbers else "" for key in columns}
+    head = "".join(f'<th scope="col"{classes[key]}>{escape(heading)}</th>' for key, heading in columns.items())
+    body = "".join("<tr>" + "".join(_cell(row[key]) for key in columns) + "</tr>" for row in rows)
+    st.html(
+        f'<div class="w-scroll" tabindex="0" role="region" aria-label="{escape(name)}"><table class="w-table">'
+        f"<caption>{escape(name)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return f'<td class="{"w-in" if value else "w-out"}">{"selected" if value else "not selected"}</td>'
+    if isinstance(value, int):
+        return f'<td class="w-number">{value:,}</td>'
+    return f'<td class="w-number">{value:.4g}</td>' if isinstance(value, float) else f"<td>{escape(str(value))}</td>"
+
+
+def chart(figure: Any, key: str, name: str) -> None:
+    """A figure that stands still, its writing in the theme's ink. name: what assistive technology calls it."""
+    ink = "#e6e6e6" if st.context.theme.type == "dark" else "#31333f"
+    figure.update_layout(font_color=ink, legend_font_color=ink)
+    figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
+    figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
+    st.plotly_chart(figure, key=key, config={"displayModeBar": False}, alt=name)
+
+
+def corpus_picker(label: str, key: str, chosen: str | None, **options: Any) -> str | None:
+    """Pick one of the corpora that are here; None where the user picks none."""
+    known = {corpus.fingerprint: corpus for corpus in facade.corpora()}
+    choices = list(known)
+    return st.selectbox(
+        label,
+        choices,
+        index=choices.index(chosen) if chosen in choices else None,
+        format_func=lambda fingerprint: corpus_label(known[fingerprint]),
+        key=key,
+        placeholder="pick a corpus",
+        **options,
+    )
+
+
+def corpus_label(corpus: facade.Corpus) -> str:
+    """A corpus in a list of choices (shown as plain text there)."""
+    return f"{corpus.name} ({len(corpus):,} sentences)"
+
+
+def config_form(config: type[facade.Config], names: Sequence[str], prefix: str) -> dict[str, Any]:
+    """A field a widget for the options `names` of a recipe or strategy; their values by name."""
+    return {name: _field(name, config.model_fields[name], f"{prefix}.{name}") for name in names}
+
+
+def _field(name: str, field: Any, key: str) -> Any:
+    unit = (field.json_schema_extra or {}).get("unit")
+    label = name.replace("_", " ").capitalize() + (f" ({unit})" if unit else "")
+    kind, common = field.annotation, {"help": plain(field.description or ""), "key": key}
+    if get_origin(kind) is Literal:
+        choices = get_args(kind)
+        return st.selectbox(label, choices, index=choices.index(field.default), **common)
+    if kind is bool:
+        return st.toggle(label, field.default, **common)
+    if kind in (int, float):
+        low, high = _bounds(field, kind)
+        return st.number_input(label, low, high, field.default, **common)
+    return st.text_input(label, field.default, **common)
+
+
+def _bounds(field: Any, kind: Callable[[Any], Any]) -> tuple[Any, Any]:
+    found = {
+        name: getattr(bound, name)
+        for bound in field.metadata
+        for name in ("ge", "gt", "le", "lt")
+        if hasattr(bound, name)
+    }
+    low, high = found.get("ge", found.get("gt")), found.get("le", found.get("lt"))
+    return (None if low is None else kind(low)), (None if high is None else kind(high))
+
+
+def sample_buttons(key: str, then: str) -> None:
+    """Every sample set in one click, then the page `then`."""
+    first = "secondary" if facade.roles() else "primary"
+    with st.container(horizontal=True):
+        for number, sample in enumerate(facade.samples()):
+            label, style = f"Open the {sample.name} sample", "secondary" if number else first
+            if st.button(label, key=f"{key}.sample.{sample.name}", type=style, help=sample.description):
+                with st.spinner("Reading the sample"):
+                    facade.open_sample(sample.name)
+                st.switch_page(then)
+
+
+def size(n: float) -> str:
+    """Bytes as people read them."""
+    for unit in ("bytes", "KB", "MB", "GB"):
+        if n < 1000:
+            return f"{n:.0f} {unit}"
+        n /= 1000
+    return f"{n:.1f} TB"
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

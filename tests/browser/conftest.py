@@ -1,0 +1,90 @@
+"""A real server and a real chromium. Every page that a test opens is held to: no other host, no console error."""
+
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+
+from tests.browser.driver import Server
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+PATIENCE = 30_000  # milliseconds; two busy cores
+expect.set_options(timeout=PATIENCE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.browser)
+            if CHROMIUM is None:
+                item.add_marker(pytest.mark.skip(reason="needs chromium"))
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    data = tmp_path / "data"
+    data.mkdir()
+    server = Server(home=tmp_path / "home", data=data)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page whose whole traffic is watched."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    foreign, errors = [], []
+
+    def asked(request: Request) -> None:
+        if urlparse(request.url).hostname not in ("localhost", "127.0.0.1", None, ""):
+            foreign.append(request.url)
+
+    def said(message: ConsoleMessage) -> None:
+        if message.type == "error" and not _expected(message):
+            errors.append(f"{message.text} {message.location}")
+
+    page.on("request", asked)
+    page.on("websocket", lambda socket: foreign.append(socket.url) if "//localhost" not in socket.url else None)
+    page.on("console", said)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("dialog", lambda dialog: (errors.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    yield page
+    context.close()
+    assert not foreign, "asked another host"
+    assert not errors
+
+
+def _expected(message: ConsoleMessage) -> bool:
+    """A deep link looks for the server's base below itself first; a stopped server refuses connections."""
+    where = (message.location or {}).get("url", "")
+    probes = ("/_stcore/health", "/_stcore/host-config", "/_stcore/stream")
+    gone = ("ERR_CONNECTION_REFUSED", "when disconnected from server")
+    return any(part in where for part in probes) or any(part in message.text for part in (*probes, *gone))
+
+
+@pytest.fixture
+def lines() -> Callable[[int, int], list[str]]:
+    """`lines(n, seed)`: n sentences that no two share, of made-up words."""
+    starts = ("ba", "de", "fi", "go", "hu", "ka", "le", "mi", "no", "pu", "ra", "se", "ti", "vo", "wu")
+    words = [start + end for start in starts for end in ("lan", "mer", "nit", "pos", "rud")]
+
+    def make(n: int, seed: int) -> list[str]:
+        draw = random.Random(seed)
+        return [" ".join(draw.choice(words) for _ in range(draw.randint(8, 20))) + " ." for _ in range(n)]
+
+    return make

@@ -1,0 +1,172 @@
+"""The app as a person meets it."""
+
+import json
+import os
+import re
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from core import facade
+from tests.browser.driver import ROOT, Server, settled
+
+LINKS = 1 + len(list((ROOT / "pages").glob("*.py")))  # Home and every page that exists
+NASTY = [
+    "<img src=x onerror=alert(1)> is what the clause of the contract says today .",
+    "The clause of [the contract](http://evil.example) is :red[void] and costs $x^2$ now .",
+]
+
+
+def option(page: Page, name: str) -> None:
+    """Choose in a row of buttons."""
+    page.get_by_role("radio", name=name, exact=True).click()
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+@pytest.mark.parametrize(("path", "title"), [("/", "Winnow"), ("/Corpora", "Corpora"), ("/Selection", "Selection")])
+def test_a_deep_link_to_a_cold_server(server: Server, page: Page, path: str, title: str) -> None:
+    page.goto(server.url + path)
+    expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
+    settled(page)
+    expect(page.get_by_test_id("stSidebar").get_by_role("link")).to_have_count(LINKS)
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Selection").click()
+    expect(page.get_by_role("heading", name="Selection", exact=True)).to_be_visible()
+    page.set_viewport_size({"width": 480, "height": 900})
+    page.wait_for_function("document.documentElement.scrollWidth <= 480")
+
+
+def test_three_clicks_lead_from_home_to_an_exported_selection(server: Server, page: Page) -> None:
+    idle = os.getloadavg()[0] < (os.cpu_count() or 1)
+    page.goto(server.url)
+    settled(page)
+    began = time.monotonic()
+    sample = page.get_by_role("button", name="Open the legal sample")
+    for _ in range(40):  # the first of the three by keyboard alone
+        if sample.evaluate("button => button === document.activeElement"):
+            break
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    press(page, "Score and select")
+    download = page.get_by_role("button", name="Download", exact=True)
+    expect(download).to_be_visible(timeout=600_000)
+    with page.expect_download() as caught:
+        download.click()
+    took = time.monotonic() - began
+    selected = Path(caught.value.path()).read_text(encoding="utf-8").splitlines()
+    assert len(selected) == 660  # a tenth of 6,600
+    if idle:  # what a person's machine is; a crowded one says nothing about the app
+        assert took < 60
+    expect(page.get_by_text("Withheld from the selection:")).to_be_visible()
+    expect(page.get_by_test_id("stPlotlyChart")).to_have_count(2)
+
+
+def test_from_files_to_an_export(server: Server, page: Page, lines: Callable[[int, int], list[str]]) -> None:
+    (server.data / "domain.txt").write_text("\n".join([*NASTY, *lines(300, 1)]), encoding="utf-8")
+    (server.data / "task.txt").write_text("\n".join([*NASTY, *lines(40, 2)]), encoding="utf-8")
+    page.goto(server.url + "/Corpora")
+    settled(page)
+    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(server.data / "domain.txt")
+    expect(page.get_by_text(NASTY[0])).to_be_visible()  # the preview, letter by letter
+    page.reload()  # the upload is on disk, so it is still there
+    expect(page.get_by_text(NASTY[1])).to_be_visible()
+    press(page, "Import")
+    use(page, "Import domain", "D_C")
+    page.get_by_text("Import a corpus").click()
+    option(page, "A path on this machine")
+    page.get_by_role("textbox", name="File or folder").fill(str(server.data / "task.txt"))
+    page.keyboard.press("Enter")
+    press(page, "Import")
+    use(page, "Import task", "T_C")
+    press(page, "Check for duplicates and leaks")
+    expect(page.get_by_text("exact duplicates")).to_have_count(2)
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Selection").click()
+    select(page, "ngram-perplexity")
+    expect(page.get_by_test_id("stPlotlyChart")).to_have_count(2)
+    expect(page.get_by_role("cell", name=NASTY[0])).to_be_visible()
+    expect(page.get_by_role("cell", name=NASTY[1])).to_be_visible()
+    assert page.locator("img[src=x], a[href*='evil.example'], .katex").count() == 0
+    for kind in ("text", "JSONL", "Parquet"):
+        option(page, kind)
+        settled(page)
+        with page.expect_download() as caught:
+            press(page, "Download")
+        assert Path(caught.value.path()).stat().st_size > 500
+    option(page, "folder for datasets")
+    press(page, "Export")
+    expect(page.get_by_text("Written to:", exact=True)).to_be_visible()
+    assert list((server.home / "exports").glob("*/selected.parquet"))
+
+
+def use(page: Page, title: str, part: str) -> None:
+    """Wait for an import's end and give its corpus a part."""
+    expect(page.locator(".st-key-corpora-run-panel").get_by_text(title, exact=True)).to_be_visible()
+    expect(page.get_by_text("Use it as")).to_be_visible()
+    settled(page)
+    option(page, part)
+    expect(page.get_by_role("radio", name=part, exact=True)).to_be_checked()
+    settled(page)
+
+
+def select(page: Page, strategy: str) -> None:
+    page.get_by_role("combobox", name="Strategy").fill(strategy)
+    page.get_by_role("option", name=re.compile(strategy)).click()
+    expect(page.get_by_text(facade.STRATEGIES[strategy].summary)).to_be_visible()
+    press(page, "Score and select")
+
+
+def test_a_run_outlives_page_and_server_and_can_be_cancelled_and_resumed(
+    server: Server, page: Page, lines: Callable[[int, int], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(server.home))
+    for role, n in (("domain", 60_000), ("task", 400)):
+        (server.data / f"{role}.txt").write_text("\n".join(lines(n, n)), encoding="utf-8")
+        facade.set_role(role, facade.execute("add", {"path": str(server.data / f"{role}.txt")}).result()["corpus"])
+    page.goto(server.url + "/Selection")
+    settled(page)
+    select(page, "ngram-perplexity")
+    worker = frozen(server.home)  # stopped in the middle, so that no machine is too fast for what follows
+    panel = page.locator(".st-key-selection-run-panel")
+    expect(panel.get_by_text("Running")).to_be_visible()
+    page.reload()
+    expect(panel.get_by_text("Running")).to_be_visible(timeout=10_000)
+    server.stop()
+    server.start()
+    page.goto(server.url + "/Selection")  # without the run's id in the address
+    began = time.monotonic()
+    expect(panel.get_by_text("Running")).to_be_visible(timeout=15_000)
+    reattached = time.monotonic() - began
+    assert reattached < (3 if os.getloadavg()[0] < 2 else 15)
+    press(page, "Cancel")
+    expect(panel.get_by_text("Stopping")).to_be_visible()
+    os.kill(worker, signal.SIGCONT)
+    expect(panel.get_by_text("Cancelled")).to_be_visible()
+    expect(page.get_by_text("Stopped at your request")).to_be_visible()
+    assert page.get_by_role("button", name="Cancel", exact=True).count() == 0
+    press(page, "Resume")
+    expect(page.get_by_role("button", name="Download", exact=True)).to_be_visible()
+    expect(panel.get_by_text("Finished")).to_be_visible()
+    assert [run.state().attempts for run in facade.runs("select")] == [2]
+    page.goto(server.url)
+    expect(page.get_by_text("by ngram-perplexity")).to_be_visible()
+    page.get_by_role("link", name="Open").first.click()
+    expect(page.get_by_role("button", name="Download", exact=True)).to_be_visible()
+
+
+def frozen(home: Path) -> int:
+    """Stop the select run's worker as soon as it has begun; its process id."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for file in home.glob("runs/*-select-*/events.jsonl"):
+            if (text := file.read_text()).count("\n"):
+                pid = int(json.loads(text.splitlines()[0])["data"]["pid"])
+                os.kill(pid, signal.SIGSTOP)
+                return pid
+        time.sleep(0.02)
+    raise AssertionError("no worker began within a minute")

@@ -1,0 +1,193 @@
+"""The map as a person uses it: a real mouse draws the lasso, and the stored coordinates say what is in it."""
+
+import json
+import math
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from playwright.sync_api import Page, expect
+
+from core import facade
+from core.corpora.corpus import Library
+from tests.browser.driver import Server, settled
+from tests.conftest import sentence
+from tests.planted import contracts, kitchen
+
+NASTY = "The <img src=x onerror=alert(1)> clause of [the contract](http://evil.example) is :red[void] here ."
+MAP = ".st-key-explore-map"
+OUTLINE = f"document.querySelector('{MAP} .js-plotly-plot').layout.selections.map(s => s.path)"
+RANGES = f"(l => [...l.xaxis.range, ...l.yaxis.range])(document.querySelector('{MAP} .js-plotly-plot')._fullLayout)"
+Points = dict[str, dict[str, object]]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Points]:
+    """A home with a selection and its map, and the map's file as `{corpus/row: row}`."""
+    home = tmp_path_factory.mktemp("explored")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WINNOW_HOME", str(home))
+        for name, lines in (
+            ("task", contracts(60, seed=1)),
+            ("domain", [*contracts(250, seed=2), *kitchen(250), NASTY]),
+        ):
+            made = Library(home).seal(map(sentence, lines), name=name, origin={}, labelled=False)
+            facade.set_role(name, made.fingerprint)
+        options = {**facade.roles(), "encoder": "tiny", "budget": "120"}
+        select = facade.execute("select", {**options, "strategy": "knn"}).id
+        run = facade.execute("map", facade.map_options(select, sample=300, clusters=5))
+        rows = pq.read_table(run.artifacts / "map.parquet").to_pylist()
+    return home, select, {f"{row['corpus']}/{row['row']}": row for row in rows}
+
+
+@pytest.fixture
+def mapped(built: tuple[Path, str, Points], server: Server) -> tuple[str, Points]:
+    shutil.copytree(built[0], server.home, dirs_exist_ok=True)
+    return built[1:]
+
+
+def drag(page: Page, corners: int = 9, size: float = 0.3) -> None:
+    """A lasso around the middle of the map."""
+    field = page.locator(f"{MAP} .nsewdrag.drag").first
+    field.scroll_into_view_if_needed()
+    box = field.bounding_box()
+    assert box is not None
+    x, y, r = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, size * min(box["width"], box["height"])
+    turns = [2 * math.pi * i / corners for i in range(corners)]
+    places = [(x + r * math.cos(turn), y + 0.8 * r * math.sin(turn)) for turn in turns]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=2)
+    page.mouse.up()
+    expect(page.get_by_role("heading", name="Your lasso")).to_be_visible()
+    settled(page)
+
+
+def crossings(x: float, y: float, corners: list[tuple[float, float]]) -> bool:
+    """Even-odd, one point at a time: how often a ray to the right meets the border."""
+    odd = False
+    for (x1, y1), (x2, y2) in zip(corners, corners[1:] + corners[:1], strict=True):
+        if (y1 > y) != (y2 > y) and x < x1 + (y - y1) * (x2 - x1) / (y2 - y1):
+            odd = not odd
+    return odd
+
+
+def lassoed(page: Page, points: Points) -> Points:
+    """What is inside, by the border that the browser shows and the coordinates on disk."""
+    (path,) = page.evaluate(OUTLINE)
+    numbers = [float(number) for number in re.findall(r"-?\d[\d.e+-]*", path)]
+    corners = list(zip(numbers[::2], numbers[1::2], strict=True))
+    assert len(corners) >= 9
+    return {key: row for key, row in points.items() if crossings(row["x"], row["y"], corners)}
+
+
+def counted(page: Page) -> dict[str, int]:
+    """{class: picked} as the panel says it."""
+    rows = page.locator("[data-testid=stMarkdown] table tbody tr").all()
+    return {(cells := row.locator("td").all_text_contents())[0]: int(cells[1].replace(",", "")) for row in rows}
+
+
+def press(page: Page, name: str | re.Pattern[str]) -> None:
+    page.get_by_role("button", name=name).first.click()
+    settled(page)
+
+
+def taken(page: Page, kind: str) -> bytes:
+    with page.expect_download() as caught:
+        page.get_by_role("button", name=kind, exact=True).click()
+    return Path(caught.value.path()).read_bytes()
+
+
+def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped: tuple[str, Points]) -> None:
+    select, points = mapped
+    page.goto(f"{server.url}/Explore?run={select}")
+    expect(page.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
+    settled(page)
+    drag(page)
+    inside = lassoed(page, points)
+    assert 20 < len(inside) < len(points) - 20
+    classes = [row["class"] for row in inside.values()]
+    assert counted(page) == {name: classes.count(name) for name in facade.CLASSES}
+    best = max((row for row in inside.values() if row["score"] is not None), key=lambda row: row["score"])
+    expect(page.get_by_test_id("glide-cell-1-0")).to_have_text(best["class"])
+    rows = [json.loads(line) for line in taken(page, "JSONL").splitlines()]
+    assert sorted(row["id"] for row in rows) == sorted(row["id"] for row in inside.values())
+
+    fresh = {row["row"] for row in inside.values() if row["class"] == "filtered"}
+    old = {row["row"] for row in inside.values() if row["class"] == "selected"}
+    press(page, re.compile("^.*Add .* to S_C"))
+    expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
+    assert counted(page) == {"T_C": classes.count("T_C"), "selected": len(fresh | old), "filtered": 0}
+    press(page, re.compile("^.*Remove .* from S_C"))
+    expect(page.get_by_text(f"0 added, {len(fresh | old):,} removed.")).to_be_visible()
+    press(page, re.compile("Undo remove"))
+    expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
+    page.reload()
+    expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
+    settled(page)
+    pick(page, "All selected sentences")
+    edited = [json.loads(line)["row"] for line in taken(page, "JSONL").splitlines()]
+    selected = {row["row"] for row in points.values() if row["class"] == "selected"}
+    assert set(edited) == selected | fresh
+    assert len(taken(page, "Text").splitlines()) == len(selected | fresh)
+    assert taken(page, "Parquet")[:4] == b"PAR1"
+
+
+def pick(page: Page, name: str) -> None:
+    """Without a mouse."""
+    box = page.get_by_role("combobox", name="Pick a topic or a class")
+    box.focus()
+    box.press_sequentially(name)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name=name)).to_be_visible()
+    settled(page)
+
+
+def test_zoom_outlives_a_redrawn_map(server: Server, page: Page, mapped: tuple[str, Points]) -> None:
+    page.goto(server.url + "/Explore")
+    field = page.locator(f"{MAP} .nsewdrag.drag").first
+    expect(field).to_be_visible()
+    settled(page)
+    whole = page.evaluate(RANGES)
+    field.hover()
+    page.mouse.wheel(0, -400)
+    page.wait_for_function(f"before => ({RANGES})[0] !== before", arg=whole[0])
+    page.wait_for_timeout(400)  # plotly tells of a turned wheel once it rests
+    settled(page)
+    near = page.evaluate(RANGES)
+    drag(page, size=0.2)
+    page.get_by_role("radio", name="score", exact=True).first.click()
+    expect(page.locator(f"{MAP} .js-plotly-plot .cbaxis, {MAP} .js-plotly-plot .colorbar").first).to_be_visible()
+    settled(page)
+    assert np.allclose(page.evaluate(RANGES), near)
+    expect(page.get_by_role("heading", name="Your lasso")).to_be_visible()
+    assert len(page.evaluate(OUTLINE)) == 1
+
+
+def test_a_corpus_is_never_markup_and_a_search_reaches_all(
+    server: Server, page: Page, mapped: tuple[str, Points]
+) -> None:
+    page.goto(server.url + "/Explore")
+    settled(page)
+    page.get_by_label("Search all sentences").fill("onerror")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("1 in D_C and 0 in T_C hold onerror.")).to_be_visible()
+    press(page, re.compile("Pick the 1 on the map"))
+    expect(page.get_by_test_id("glide-cell-4-0")).to_have_text(NASTY)
+    box = page.get_by_test_id("stDataFrame").bounding_box()
+    assert box is not None
+    page.get_by_test_id("stDataFrame").scroll_into_view_if_needed()
+    box = page.get_by_test_id("stDataFrame").bounding_box() or box
+    page.mouse.click(box["x"] + 18, box["y"] + 70)
+    card = page.locator(".st-key-explore-why")
+    expect(card.get_by_text(NASTY)).to_be_visible()
+    press(page, re.compile("(Add to|Remove from) S_C"))
+    expect(page.get_by_text(re.compile("By hand"))).to_be_visible()
+    for tab in ("Compare", "Side by side", "Health of S_C"):
+        page.get_by_role("tab", name=tab).click()
+        settled(page)
+    assert page.locator("img[src=x], a[href*='evil.example']").count() == 0

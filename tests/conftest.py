@@ -1,0 +1,53 @@
+"""What several tests share: a home of its own for each, real data where it is, corpora from words."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # two cores, several test processes
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+import pytest
+
+from core.corpora.corpus import Corpus, Library
+from core.text.sentence import Entity, Sentence, sentence_id
+from core.text.words import tokenize
+
+ROOT = Path(__file__).resolve().parents[1]
+REAL_DATA = Path(os.environ.get("WINNOW_REAL_DATA", ROOT.parent / "shared" / "data"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not REAL_DATA.is_dir():
+        for item in items:
+            if item.get_closest_marker("real"):
+                item.add_marker(pytest.mark.skip(reason=f"needs the corpora of {REAL_DATA}"))
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No test may see or touch the user's own home."""
+    path = tmp_path / "home"
+    monkeypatch.setenv("WINNOW_HOME", str(path))
+    return path
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    return REAL_DATA
+
+
+def sentence(text: str, entities: Sequence[tuple[int, int, str]] | None = None) -> Sentence:
+    spans = None if entities is None else tuple(Entity(start=s, end=e, type=t) for s, e, t in entities)
+    return Sentence(id=sentence_id(text), tokens=tokenize(text), text=text, entities=spans)
+
+
+@pytest.fixture
+def seal(home: Path) -> Callable[..., Corpus]:
+    """`seal(texts, name="c")` -> a sealed corpus of this test's home."""
+
+    def make(texts: Sequence[str | Sentence], name: str = "corpus", labelled: bool = False) -> Corpus:
+        rows = [text if isinstance(text, Sentence) else sentence(text) for text in texts]
+        return Library(home).seal(rows, name=name, origin={}, labelled=labelled)
+
+    return make

@@ -1,0 +1,127 @@
+"""Sealed corpora: named by content, addressed by row, whole or not at all."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.corpora import corpus as module
+from core.corpora.corpus import Library
+from core.corpora.readers import read
+from core.errors import CorpusError
+from core.text.sentence import Entity, Sentence, sentence_id
+from core.text.words import clean, tokenize
+
+
+def plain(text, doc=None):
+    text = clean(text)
+    return Sentence(id=sentence_id(text), tokens=tokenize(text), text=text, doc=doc)
+
+
+def tagged(*tokens, entities=()):
+    text = " ".join(tokens)
+    return Sentence(
+        id=sentence_id(text),
+        tokens=tokens,
+        text=text,
+        entities=tuple(Entity(start=s, end=e, type=t) for s, e, t in entities),
+    )
+
+
+def rows(corpus):
+    return [sentence for batch in corpus.batches() for sentence in batch]
+
+
+LABELLED = [
+    tagged("Ann", "met", "Bo", entities=[(0, 1, "PER"), (2, 3, "PER")]),
+    tagged("in", "St.", "Lo", entities=[(1, 3, "LOC")]),
+    tagged("None"),
+]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    texts=st.lists(
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20).filter(lambda t: t.strip()),
+        min_size=1,
+        max_size=12,
+    ),
+    data=st.data(),
+)
+def test_what_is_sealed_is_read_again_in_any_order(texts, data, tmp_path_factory):
+    sentences = [plain(text, doc="d" if i % 2 else None) for i, text in enumerate(texts)]
+    corpus = Library(tmp_path_factory.mktemp("home")).seal(iter(sentences), name="c", origin={"file": "x"})
+    assert rows(corpus) == sentences
+    assert (len(corpus), corpus.n_tokens) == (len(sentences), sum(len(s.tokens) for s in sentences))
+    wanted = data.draw(st.lists(st.integers(0, len(texts) - 1), max_size=8))
+    assert corpus.take(wanted) == [sentences[i] for i in wanted]
+    assert [f"{i:016x}" for i in corpus.ids()] == [s.id for s in sentences]
+    assert corpus.lengths().tolist() == [len(s.tokens) for s in sentences]
+
+
+def test_labels_are_kept_and_counted(home):
+    corpus = Library(home).seal(LABELLED, name="l", origin={}, labelled=True)
+    assert rows(corpus) == LABELLED
+    assert (corpus.labelled, dict(corpus.types), corpus.n_tokens) == (True, {"PER": 2, "LOC": 1}, 7)
+
+
+def test_blocks_and_subsets_keep_addresses(home, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", 4)
+    library = Library(home)
+    sentences = [plain(f"Row number {i}.") for i in range(11)]
+    corpus = library.seal(sentences, name="c", origin={})
+    assert [len(batch) for batch in corpus.batches()] == [4, 4, 3]
+    assert [s for batch in corpus.batches(3, 9) for s in batch] == sentences[3:9]
+    assert [len(batch) for batch in corpus.batches(3, 9)] == [1, 4, 1]
+    subset = library.subset(corpus, module.np.array([10, 0, 5, 5, 7]), name="s", origin={"run": "r"})
+    assert rows(subset) == [sentences[i] for i in (10, 0, 5, 5, 7)]
+
+
+def test_a_fingerprint_is_the_content_alone(home):
+    library = Library(home)
+    one = library.seal([plain("A."), plain("B.")], name="one", origin={"file": "a"})
+    two = library.seal(iter([plain("A."), plain("B.")]), name="two", origin={"file": "b"})
+    assert (one.fingerprint, two.name, len(library.list())) == (two.fingerprint, "two", 1)
+    assert (
+        library.find("one").fingerprint
+        == library.find("two").fingerprint
+        == library.find(one.fingerprint[:8]).fingerprint
+    )
+    others = [[plain("B."), plain("A.")], [plain("A. B.")], [plain("A."), plain("B.", doc="d")]]
+    prints = {library.seal(o, name="o", origin={}).fingerprint for o in others} | {one.fingerprint}
+    prints.add(library.seal([tagged("A", "."), tagged("B", ".")], name="l", origin={}, labelled=True).fingerprint)
+    assert len(prints) == 5
+
+
+def test_a_stream_that_fails_leaves_nothing(home):
+    library = Library(home)
+
+    def broken():
+        yield plain("A.")
+        raise RuntimeError("gone")
+
+    with pytest.raises(RuntimeError):
+        library.seal(broken(), name="c", origin={})
+    with pytest.raises(CorpusError, match="no sentence"):
+        library.seal([], name="c", origin={})
+    assert list(library.folder.iterdir()) == []
+
+
+def test_finding_and_removing(home):
+    library = Library(home)
+    one = library.seal([plain("A.")], name="c", origin={})
+    library.seal([plain("B.")], name="c", origin={})
+    with pytest.raises(CorpusError, match="several"):
+        library.find("c")
+    with pytest.raises(CorpusError, match="known: c, c"):
+        library.find("../c")
+    library.remove(one.fingerprint)
+    assert library.find("c").n_sentences == 1
+    assert [path.name for path in library.folder.iterdir()] == [library.find("c").fingerprint]
+
+
+@pytest.mark.real
+def test_a_real_corpus_is_sealed_whole(home, real_data):
+    corpus = Library(home).seal(read(real_data / "unlabeled" / "wikitext2-valid.txt.gz"), name="w", origin={})
+    assert len(corpus) == 7086
+    assert sum(len(batch) for batch in corpus.batches()) == 7086
+    assert len(set(corpus.ids().tolist())) == 7086

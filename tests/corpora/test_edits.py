@@ -1,0 +1,133 @@
+"""The edit join against the definition: Levenshtein's table for every pair."""
+
+from itertools import combinations
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.corpora import edits
+from core.corpora.edits import LONGEST, near_texts, within
+from core.corpora.grams import Ragged
+from core.errors import Cancelled
+from core.reporter import Silent
+
+
+def distance(a: str, b: str) -> int:
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        above, row = row, [i]
+        for j, y in enumerate(b, 1):
+            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (x != y)))
+    return row[-1]
+
+
+def stored(texts: list[str]) -> Ragged:
+    store = Ragged(np.uint32)
+    values = np.array([ord(c) for text in texts for c in text], np.uint32)
+    store.append(values, np.array([len(text) for text in texts], np.int64))
+    store.seal()
+    return store
+
+
+def found(texts: list[str]) -> set[tuple[int, int]]:
+    pairs = near_texts(stored(texts), np.arange(len(texts)), Silent())
+    return {tuple(sorted(pair)) for i, j in pairs for pair in zip(i.tolist(), j.tolist(), strict=True)}  # type: ignore[misc]
+
+
+def true(texts: list[str]) -> set[tuple[int, int]]:
+    """Distinct texts alone: equal ones are found before they come here."""
+    return {
+        (i, j)
+        for (i, a), (j, b) in combinations(enumerate(texts), 2)
+        if a and b and abs(len(a) - len(b)) <= max(len(a), len(b)) // 10 >= distance(a, b)
+    }
+
+
+def spoilt(rng: Random, text: str, n: int, letters: str) -> str:
+    chars = list(text)
+    for _ in range(n):
+        at = rng.randrange(len(chars))
+        match rng.randrange(3):
+            case 0:
+                chars[at] = rng.choice(letters)
+            case 1:
+                chars.insert(at, rng.choice(letters))
+            case _ if len(chars) > 1:
+                del chars[at]
+    return "".join(chars)
+
+
+@pytest.mark.parametrize("letters", ["ab", "abcdefgh ", "äöπ漢𝔘 "])
+@pytest.mark.parametrize("seed", range(4))
+def test_finds_exactly_the_near_pairs(seed: int, letters: str) -> None:
+    rng = Random(seed)
+    bases = ["".join(rng.choices(letters, k=rng.randrange(8, 50))) for _ in range(8)]
+    bases.append("".join(rng.choices(letters, k=LONGEST - 20)))
+    texts = sorted(
+        {spoilt(rng, base, rng.randrange(0, len(base) // 10 + 3), letters) for base in bases for _ in range(6)}
+    )
+    rng.shuffle(texts)
+    assert len(true(texts)) > 10
+    assert found(texts) == true(texts)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text("ab", min_size=8, max_size=24), max_size=12, unique=True))
+def test_finds_exactly_the_near_pairs_of_two_letters(texts: list[str]) -> None:
+    assert found(texts) == true(texts)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.text("abc", min_size=1, max_size=15), st.text("abc", min_size=1, max_size=15), st.integers(0, 15))
+def test_within_is_levenshtein(a: str, b: str, most: int) -> None:
+    a, b = sorted((a, b), key=len)
+    if most < len(b) - len(a):  # never asked
+        return
+    one, two = (np.array([[ord(c) for c in text]], np.uint32) for text in (a, b))
+    assert within(one, two, most).tolist() == [distance(a, b) <= most]
+
+
+def test_a_tenth_counts_and_a_hair_more_does_not() -> None:
+    assert found(["abcdefghij", "abcdefghiX"]) == {(0, 1)}  # 1 of 10
+    assert found(["abcdefghi", "abcdefghX"]) == set()  # 1 of 9
+    assert found(["abcdefghi", "abcdefghij"]) == {(0, 1)}  # 1 of the longer, 10
+    assert found(["", "a", ""]) == set()
+
+
+def test_a_crowd_is_bound_into_few_clusters_without_meeting_all() -> None:
+    texts = [f"note {i:03d} continued" for i in range(1000)]
+    head = list(range(len(texts)))
+
+    def top(i: int) -> int:
+        while head[i] != i:
+            i = head[i]
+        return i
+
+    pairs = found(texts)
+    for i, j in pairs:
+        assert distance(texts[i], texts[j]) <= max(len(texts[i]), len(texts[j])) // 10
+        head[max(top(i), top(j))] = min(top(i), top(j))
+    assert len({top(i) for i in range(len(texts))}) <= 10
+    assert len(pairs) < 40 * len(texts)
+
+
+def test_held_back_candidates_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = Random(9)
+    texts = sorted({spoilt(rng, "the quick brown fox jumps over it", 3, "abc ") for _ in range(30)})
+    whole = found(texts)
+    monkeypatch.setattr(edits, "_AT_ONCE", 10)
+    monkeypatch.setattr(edits, "_PAIRS", 3)
+    assert found(texts) == whole == true(texts)
+
+
+class _Stop(Silent):
+    def check(self) -> None:
+        raise Cancelled("stopped")
+
+
+def test_can_be_cancelled() -> None:
+    with pytest.raises(Cancelled):
+        list(near_texts(stored(["abcdefghij", "abcdefghiX"]), np.arange(2), _Stop()))

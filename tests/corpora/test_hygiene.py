@@ -1,0 +1,349 @@
+"""Flags against their definitions: planted cases, near misses, and every pair of small corpora."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+
+from core.corpora import hygiene
+from core.corpora.corpus import Corpus
+from core.corpora.grams import WordHasher
+from core.corpora.hygiene import FLAGS, Audit, audit, near_duplicates_of
+from core.errors import Cancelled
+from core.reporter import Silent
+from core.text.words import fold
+from tests.conftest import ROOT
+
+Seal = Callable[..., Corpus]
+
+WORDS = """court party seller buyer notice term rent tenant lease clause breach damage loss claim judge order
+appeal law state city bank loan share board vote fund trust heir deed title""".split()  # noqa: SIM905
+
+
+def sentences(rng: Random, n: int, least: int = 4, most: int = 24) -> list[str]:
+    return [" ".join(rng.choices(WORDS, k=rng.randint(least, most))) for _ in range(n)]
+
+
+def flags(found: Audit, row: int) -> set[str]:
+    return {flag for flag in FLAGS if found.has(flag)[row]}
+
+
+# --- the definitions, written out ---------------------------------------------------------------------------
+
+
+def jaccard(a: str, b: str) -> float:
+    x, y = ({tuple(w[i : i + 5]) for i in range(len(w) - 4)} for w in (fold(a).split(), fold(b).split()))
+    return len(x & y) / len(x | y) if x | y else 0.0
+
+
+def edit_similarity(a: str, b: str) -> float:
+    a, b = fold(a), fold(b)
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        above, row = row, [i]
+        for j, y in enumerate(b, 1):
+            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (x != y)))
+    return 1 - row[-1] / max(len(a), len(b), 1)
+
+
+def near(a: str, b: str) -> bool:
+    fewer, more = sorted((len(fold(a).split()), len(fold(b).split())))
+    return jaccard(a, b) >= 0.8 or (fewer < 10 and more < 12 and edit_similarity(a, b) >= 0.9 - 1e-12)
+
+
+def quotes(text: str, held: str) -> bool:
+    words, theirs = fold(text).split(), fold(held).split()
+    n = 13 if len(theirs) >= 13 else 8
+    runs = {tuple(theirs[i : i + n]) for i in range(len(theirs) - n + 1)}
+    return any(tuple(words[i : i + n]) in runs for i in range(len(words) - n + 1))
+
+
+def first_of_cluster(texts: Sequence[str]) -> list[int]:
+    head = list(range(len(texts)))
+
+    def top(i: int) -> int:
+        while head[i] != i:
+            i = head[i]
+        return i
+
+    for (i, a), (j, b) in combinations(enumerate(texts), 2):
+        if top(i) != top(j) and (fold(a) == fold(b) or near(a, b)):
+            head[max(top(i), top(j))] = min(top(i), top(j))
+    return [top(i) for i in range(len(texts))]
+
+
+def variants(rng: Random, bases: Sequence[str], n: int) -> list[str]:
+    texts = list(bases)
+    for _ in range(n):
+        words = rng.choice(bases).split()
+        at = rng.choice([0, -1, rng.randrange(len(words))])
+        match rng.randrange(5):
+            case 0:
+                words[at] = words[at].upper() + ","
+            case 1:
+                words[at] = words[at][:-1] + rng.choice("xyz")
+            case 2:
+                words.insert(at, rng.choice("abc"))
+            case 3:
+                words.append(rng.choice(WORDS))
+            case _:
+                words[at] = rng.choice(WORDS)
+        texts.append(" ".join(words))
+    rng.shuffle(texts)
+    return texts
+
+
+# --- all flags against the definitions ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_duplicates_are_the_clusters_of_the_definition(seal: Seal, seed: int) -> None:
+    rng = Random(seed)
+    texts = variants(rng, sentences(rng, 40), 80)
+    found = audit(seal(texts), [], Silent())
+    head = first_of_cluster(texts)
+    seen: set[str] = set()
+    exact = [fold(t) in seen or bool(seen.add(fold(t))) for t in texts]  # type: ignore[func-returns-value]
+    assert found.cluster.tolist() == head
+    assert found.has("exact_duplicate").tolist() == exact
+    assert found.has("near_duplicate").tolist() == [
+        not e and h != i for i, (e, h) in enumerate(zip(exact, head, strict=True))
+    ]
+    assert found.counts["exact_duplicate"] > 10
+    assert found.counts["near_duplicate"] > 10
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_leaks_are_those_of_the_definition(seal: Seal, seed: int) -> None:
+    rng = Random(10 + seed)
+    held = sentences(rng, 25)
+    quoting = [f"{' '.join(rng.choices(WORDS, k=6))} {text} {' '.join(rng.choices(WORDS, k=9))}" for text in held]
+    texts = variants(rng, held, 70) + quoting
+    splits = [seal(held[:12], "dev"), seal(held[12:], "test")]
+    found = audit(seal(texts), splits, Silent())
+    exact = [any(fold(t) == fold(h) for h in held) for t in texts]
+    ngram = [any(quotes(t, h) for h in held) for t in texts]
+    like = [not e and any(near(t, h) for h in held) for t, e in zip(texts, exact, strict=True)]
+    assert found.leak_rules == {"exact": sum(exact), "ngram": sum(ngram), "near": sum(like)}
+    assert found.has("leak").tolist() == [any(rules) for rules in zip(exact, ngram, like, strict=True)]
+    assert min(found.leak_rules.values()) > 5
+
+
+LONG = "the tenant shall pay the rent on the first day of every month without any deduction"  # 16 words
+MIDDLE = "the seller shall give notice to every buyer"  # 8 words
+
+
+@pytest.mark.parametrize(
+    ("held", "text", "rules"),
+    [
+        ("Germany", "GERMANY !", "exact"),
+        ("Germany", "Germany won", ""),
+        (LONG, LONG.upper().replace(" ", " , "), "exact ngram"),
+        (LONG, "who knows whether " + " ".join(LONG.split()[:13]) + " or not at all", "ngram"),
+        (LONG, "who knows whether " + " ".join(LONG.split()[:12]) + " or not at all", ""),
+        (MIDDLE, "it was agreed that " + MIDDLE + " and that was that", "ngram"),
+        (MIDDLE, "it was agreed that " + MIDDLE[:-6] + " and that was that", ""),
+        (MIDDLE, MIDDLE.replace("every", "evary"), "near"),
+        (MIDDLE, MIDDLE.replace("every", "neither"), ""),
+        (LONG, "then " + " ".join(LONG.split()[:8]) + " or so", ""),  # 8 words suffice for short ones only
+        ("7 words are too few for this", "so it is that 7 words are too few for this rule of ours", ""),
+    ],
+)
+def test_each_leak_rule_and_its_near_miss(seal: Seal, held: str, text: str, rules: str) -> None:
+    other = "an unrelated sentence about something else entirely"
+    found = audit(seal([other, text, other]), [seal([held], "held")], Silent())
+    assert {name for name, n in found.leak_rules.items() if n} == set(rules.split())
+    assert found.has("leak").tolist() == [False, bool(rules), False]
+
+
+def test_a_near_copy_of_a_long_sentence_leaks_by_both_rules(seal: Seal) -> None:
+    found = audit(seal([LONG + " whatever"]), [seal([LONG], "held")], Silent())
+    assert found.leak_rules == {"exact": 0, "ngram": 1, "near": 1}
+
+
+def test_copies_of_a_leak_leak(seal: Seal) -> None:
+    spoilt = MIDDLE.replace("every", "evary")
+    found = audit(seal([spoilt, "something else altogether here", spoilt + "."]), [seal([MIDDLE], "held")], Silent())
+    assert found.has("leak").tolist() == [True, False, True]
+    assert found.leak_rules["near"] == 2
+
+
+def test_held_out_sentences_are_no_one_s_duplicate(seal: Seal) -> None:
+    """Two rows that are near the same held-out sentence, and not each other, are leaks and no duplicates."""
+    held = " ".join(f"w{i}" for i in range(40))
+    one, two = (" ".join([*held.split()[4:], "a"]), " ".join(["b", *held.split()[:-4]]))
+    assert jaccard(one, held) >= 0.8 <= jaccard(two, held)
+    assert jaccard(one, two) < 0.8
+    found = audit(seal([one, two]), [seal([held, held + " x"], "held")], Silent())
+    assert found.counts | {"leak": 2} == found.counts
+    assert found.counts["near_duplicate"] == 0
+    assert found.cluster.tolist() == [0, 1]
+
+
+def test_too_short_and_too_long_count_tokens(seal: Seal) -> None:
+    rows = ["a b c d", "a b c d e", "a, b, c", " ".join(f"x{i}" for i in range(9)), " ".join(f"y{i}" for i in range(8))]
+    found = audit(seal(rows), [], Silent(), min_tokens=5, max_tokens=8)
+    assert found.has("too_short").tolist() == [True, False, False, False, False]
+    assert found.has("too_long").tolist() == [False, False, False, True, False]
+
+
+def test_the_threshold_is_the_caller_s(seal: Seal) -> None:
+    rows = [" ".join(f"w{i}" for i in range(30)), " ".join([*(f"w{i}" for i in range(20)), *"abcdefghij"])]
+    assert jaccard(*rows) == pytest.approx(16 / 36)
+    assert audit(seal(rows), [], Silent(), near_threshold=0.44).counts["near_duplicate"] == 1
+    assert audit(seal(rows), [], Silent(), near_threshold=0.45).counts["near_duplicate"] == 0
+
+
+# --- edges --------------------------------------------------------------------------------------------------
+
+
+def test_one_row_is_clean(seal: Seal) -> None:
+    found = audit(seal(["the only sentence there is"]), [], Silent())
+    assert (found.mask.tolist(), found.cluster.tolist()) == ([0], [0])
+    assert (found.mask.dtype, found.cluster.dtype) == (np.uint8, np.int64)
+
+
+def test_rows_without_a_word_are_not_each_other_s_copies(seal: Seal) -> None:
+    found = audit(seal(["- - - - -", "! ! ! ! !", "- - - - -"]), [seal(["?", "..."], "held")], Silent())
+    assert [flags(found, row) for row in range(3)] == [set(), set(), {"exact_duplicate"}]
+
+
+def test_unicode_folds_before_it_is_compared(seal: Seal) -> None:
+    rows = ["STRASSE nach Köln, heute ganz früh", "Straße nach KÖLN heute ganz früh!", "Straße nach Köln heute ganz frük",
+            "合同双方应当遵守本协议的全部条款和条件", "合同双方应当遵守本协议的全部条款或条件", "😀 𝔘𝔫𝔦 один два три"]  # fmt: skip
+    found = audit(seal(rows), [], Silent())
+    assert found.cluster.tolist() == [0, 0, 0, 3, 3, 5]
+    assert flags(found, 1) == {"exact_duplicate"}
+    assert flags(found, 2) == {"near_duplicate"}
+
+
+def test_counts_do_not_depend_on_order_or_blocks(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = Random(20)
+    held = sentences(rng, 10)
+    texts = variants(rng, [*held, *sentences(rng, 30)], 80)
+    split = seal(held, "held")
+    one = audit(seal(texts), [split], Silent())
+    order = rng.sample(range(len(texts)), len(texts))
+    monkeypatch.setattr(hygiene, "BLOCK", 7)
+    two = audit(seal([texts[row] for row in order], "shuffled"), [split], Silent())
+    assert one.counts == two.counts
+    assert one.leak_rules == two.leak_rules
+    assert one.has("leak")[order].tolist() == two.has("leak").tolist()
+    groups = [{frozenset(np.flatnonzero(a.cluster == c).tolist()) for c in set(a.cluster.tolist())} for a in (one, two)]
+    assert groups[0] == {frozenset(order[row] for row in group) for group in groups[1]}
+
+
+SCRIPT = """
+import sys
+from pathlib import Path
+from core.corpora.corpus import Library
+from core.corpora.grams import WordHasher
+from core.corpora.hygiene import audit
+from core.reporter import Silent
+library = Library(Path(sys.argv[1]))
+found = audit(library.find("corpus"), [library.find("held")], Silent())
+print(found.mask.tolist(), found.cluster.tolist(), found.leak_rules, WordHasher()(["a b"]).hashes.tolist())
+"""
+
+
+def test_the_same_in_every_process(seal: Seal, home: Path) -> None:
+    rng = Random(30)
+    held = sentences(rng, 5)
+    corpus, split = seal(variants(rng, [*held, *sentences(rng, 20)], 40)), seal(held, "held")
+    here = audit(corpus, [split], Silent())
+    hashes = WordHasher()(["a b"]).hashes.tolist()
+    for hash_seed in ("1", "2"):
+        command = [sys.executable, "-c", SCRIPT, str(home)]
+        environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+        there = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=ROOT)
+        assert there.stdout.strip() == f"{here.mask.tolist()} {here.cluster.tolist()} {here.leak_rules} {hashes}"
+
+
+def test_save_and_load(seal: Seal, tmp_path: Path) -> None:
+    found = audit(seal([MIDDLE, MIDDLE, "too short"]), [seal([MIDDLE], "held")], Silent())
+    found.save(tmp_path / "audit")
+    again = Audit.load(tmp_path / "audit")
+    assert (again.mask == found.mask).all()
+    assert (again.cluster == found.cluster).all()
+    assert (again.corpus, again.leak_rules, again.counts) == (found.corpus, found.leak_rules, found.counts)
+    assert {path.suffix for path in (tmp_path / "audit").iterdir()} == {".npy", ".json"}
+
+
+def test_near_duplicates_of_a_row(seal: Seal) -> None:
+    found = audit(seal([MIDDLE, "not like any other row here", MIDDLE + "!", MIDDLE + "s"]), [], Silent())
+    assert near_duplicates_of(2, found).tolist() == [0, 3]
+    assert near_duplicates_of(2, found, limit=1).tolist() == [0]
+    assert near_duplicates_of(1, found).tolist() == []
+
+
+class _Counting(Silent):
+    def __init__(self, stop_at: str = "") -> None:
+        self.seen: list[tuple[int, int | None]] = []
+        self.stages: list[str] = []
+        self.stop_at = stop_at
+
+    def stage(self, name: str) -> None:
+        self.stages.append(name)
+
+    def progress(self, done: int, total: int | None, unit: str) -> None:
+        self.seen.append((done, total))
+
+    def check(self) -> None:
+        if self.stages[-1] == self.stop_at:
+            raise Cancelled("stopped")
+
+
+def test_reports_progress_and_can_be_cancelled_in_every_stage(seal: Seal) -> None:
+    corpus, split = seal(sentences(Random(40), 30)), seal([MIDDLE], "held")
+    report = _Counting()
+    audit(corpus, [split], report)
+    assert (30, 30) in report.seen
+    for stage in report.stages:
+        with pytest.raises(Cancelled):
+            audit(corpus, [split], _Counting(stage))
+
+
+def conll_texts(file: Path) -> list[str]:
+    sentences = file.read_text(encoding="utf-8").strip().split("\n\n")
+    return [" ".join(line.split()[0] for line in lines.split("\n")) for lines in sentences]
+
+
+@pytest.mark.real
+def test_conll_test_sentences_that_stand_in_train_and_dev(seal: Seal, real_data: Path) -> None:
+    """SPEC G13: 126 sentences of test are in train word by word, 50 in dev, 269 repeat inside test."""
+
+    texts = {split: conll_texts(real_data / "conll2003" / f"{split}.conll") for split in ("train", "dev", "test")}
+    test = seal(texts["test"], "test")
+    for split, verbatim in (("train", 126), ("dev", 50)):
+        found = audit(test, [seal(texts[split], split)], Silent())
+        there = np.array([text in set(texts[split]) for text in texts["test"]])
+        assert there.sum() == verbatim
+        assert found.has("leak")[there].all()
+        folded = {fold(text) or text for text in texts[split]}
+        assert found.leak_rules["exact"] == sum((fold(text) or text) in folded for text in texts["test"]) >= verbatim
+    assert len(texts["test"]) - len(set(texts["test"])) == 269
+    assert found.counts["exact_duplicate"] >= 269
+
+
+@pytest.mark.parametrize("sample", ["legal", "medical"])
+def test_finds_what_the_sample_sets_have_planted_and_nothing_else(seal: Seal, sample: str) -> None:
+    folder = ROOT / "assets" / "samples" / sample
+    with gzip.open(folder / "domain.txt.gz", "rt", encoding="utf-8") as file:
+        rows = file.read().splitlines()
+    with gzip.open(folder / "truth.jsonl.gz", "rt", encoding="utf-8") as file:
+        truth = [json.loads(line) for line in file]
+    splits = [seal(conll_texts(folder / f"{split}.conll"), split) for split in ("dev", "test")]
+    found = audit(seal(rows), splits, Silent())
+    copies = [row["kind"] if row["copy_of"] is not None else None for row in truth]
+    assert found.has("leak").tolist() == [row["leak_of"] is not None for row in truth]
+    assert found.has("exact_duplicate").tolist() == [kind == "exact" for kind in copies]
+    assert found.has("near_duplicate").tolist() == [kind == "near" for kind in copies]
+    assert min(copies.count("exact"), copies.count("near"), found.counts["leak"]) > 50

@@ -1,0 +1,386 @@
+"""Readers of labelled formats: the same entities from each, repairs counted, nothing lost in silence."""
+
+import json
+from itertools import pairwise
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.corpora import readers
+from core.corpora.readers import ReadOptions, ReadReport, read, sniff
+from core.corpora.writers import write_conll
+from core.errors import ReadError
+from core.text.schemes import SCHEMES, encode
+from core.text.sentence import Entity, Sentence, sentence_id
+
+
+def load(path, **options):
+    report = ReadReport()
+    found = list(read(path, ReadOptions(**options), report=report))
+    assert report.read == report.kept + report.rejected + report.skipped
+    return found, report
+
+
+def write(path, content):
+    path.parent.mkdir(exist_ok=True, parents=True)
+    path.write_text(content, encoding="utf-8", newline="")
+    return path
+
+
+def surfaces(sentence):
+    return [(" ".join(sentence.tokens[e.start : e.end]), e.type) for e in sentence.entities]
+
+
+TEXT = "Dr. Ann-Marie Öz took 5 mg of Aspirin\u00ae 😀 in Bonn."
+SPANS = [
+    (TEXT.index(x), TEXT.index(x) + len(x), t)
+    for x, t in [("Ann-Marie Öz", "PER"), ("Aspirin", "DRUG"), ("Bonn", "LOC")]
+]
+EXPECTED = [("Ann - Marie Öz", "PER"), ("Aspirin", "DRUG"), ("Bonn", "LOC")]
+
+
+def span_files(folder):
+    """TEXT with SPANS in every format that counts characters."""
+    as_dicts = [{"start": s, "end": e, "label": t} for s, e, t in SPANS]
+    utf16 = lambda i: len(TEXT[:i].encode("utf-16-le")) // 2
+    results = [
+        {"type": "labels", "value": {"start": utf16(s), "end": utf16(e), "text": TEXT[s:e], "labels": [t]}}
+        for s, e, t in SPANS
+    ]
+    task = {"id": 1, "data": {"text": TEXT}, "annotations": [{"was_cancelled": True}, {"result": results}]}
+    notes = "".join(f"T{i}\t{t} {s} {e}\t{TEXT[s:e]}\n" for i, (s, e, t) in enumerate(SPANS)) + "#1\tNote T1\tx\n"
+    offsets = [{"id": i, "label": t, "start_offset": s, "end_offset": e} for i, (s, e, t) in enumerate(SPANS)]
+    write(folder / "brat" / "d1.ann", notes)
+    write(folder / "brat" / "d1.txt", TEXT + "\n")
+    return {
+        "doccano": [
+            write(folder / "d.jsonl", json.dumps({"id": 1, "text": TEXT, "label": SPANS}) + "\n"),
+            write(folder / "d2.jsonl", json.dumps({"text": TEXT, "entities": offsets, "relations": []}) + "\n"),
+        ],
+        "prodigy": [
+            write(folder / "p.jsonl", json.dumps({"text": TEXT, "spans": as_dicts, "answer": "accept"}) + "\n")
+        ],
+        "labelstudio": [write(folder / "ls.json", json.dumps([task]))],
+        "brat": [folder / "brat", folder / "brat" / "d1.txt", folder / "brat" / "d1.ann"],
+    }
+
+
+def test_every_span_format_gives_the_same_entities(tmp_path):
+    for name, paths in span_files(tmp_path).items():
+        for path in paths:
+            found, report = load(path)
+            assert report.format == name
+            assert [surfaces(s) for s in found] == [EXPECTED], path
+            assert (report.rejected_spans, report.repaired) == (0, 0), path
+            assert found[0].text == TEXT
+            assert found[0].id == sentence_id(TEXT)
+            preview = sniff(path)
+            assert (preview.format, readers.labelled(preview), preview.rows) == (name, True, (TEXT,))
+
+
+def test_spans_that_do_not_fit_are_repaired_or_listed(tmp_path):
+    text = "Acetylsalicylic acid-free  pills in New York City."
+    spans = [
+        [0, 6, "HALF"],
+        [15, 21, "TRIM"],
+        [36, 44, "LOC"],
+        [36, 49, "GPE"],
+        [40, 44, "LOC"],
+        [2, 2, "X"],
+        [0, 999, "X"],
+        ["a", 3, "X"],
+        [25, 27, "X"],
+    ]
+    path = write(tmp_path / "a.jsonl", json.dumps({"text": text, "labels": spans}) + "\n")
+    rejects = tmp_path / "rejects.jsonl"
+    report = ReadReport()
+    (sentence,) = read(path, report=report, rejects=rejects)
+    assert surfaces(sentence) == [("Acetyl", "HALF"), ("acid -", "TRIM"), ("New York City", "GPE")]
+    assert sentence.text == text.replace("  ", " ")
+    assert "".join(sentence.tokens) == text.replace(" ", "")
+    assert (report.repaired, report.repaired_rows, report.rejected_spans, report.kept) == (2, 1, 6, 1)
+    listed = [json.loads(line) for line in rejects.read_text().splitlines()]
+    assert len(listed) == 6
+    assert {row["line"] for row in listed} == {1}
+    assert any("overlaps the GPE" in row["reason"] for row in listed)
+
+
+def test_decomposed_letters_keep_their_spans(tmp_path):
+    text = "Cafe\u0301 Mu\u0308ller in Ko\u0308ln"
+    spans = [[6, 13, "ORG"], [17, 22, "LOC"]]
+    path = write(tmp_path / "a.jsonl", json.dumps({"text": text, "label": spans}) + "\n")
+    (sentence,), _ = load(path)
+    assert sentence.text == "Café Müller in Köln"
+    assert surfaces(sentence) == [("Müller", "ORG"), ("Köln", "LOC")]
+
+
+@settings(max_examples=50, deadline=None)
+@given(text=st.text("ab .Ö\u0301-😀\n", min_size=1, max_size=30), data=st.data())
+def test_apart_spans_always_come_through(text, data, tmp_path_factory):
+    borders = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=8)))
+    spans = [[s, e, "X"] for s, e in zip(borders[::2], borders[1::2], strict=False)]
+    if not text.strip():
+        return
+    path = write(tmp_path_factory.mktemp("d") / "a.jsonl", json.dumps({"text": text, "label": spans}) + "\n")
+    (sentence,), report = load(path)
+    assert len(sentence.entities) + report.rejected_spans == len(spans)
+    assert report.rejected_spans <= sum(not text[s:e].strip() or text[s] == "\u0301" for s, e, _ in spans)
+    assert all(0 <= e.start < e.end <= len(sentence.tokens) for e in sentence.entities)
+    assert all(token and not any(map(str.isspace, token)) for token in sentence.tokens)
+
+
+def test_prodigy_answers_and_empty_tasks_are_skipped_and_counted(tmp_path):
+    rows = [{"text": "Yes.", "spans": [], "answer": a} for a in ("accept", "reject", "ignore")] + [
+        {"text": "No answer.", "spans": []}
+    ]
+    found, report = load(write(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
+    assert [s.text for s in found] == ["Yes.", "No answer."]
+    assert all(s.entities == () for s in found)
+    assert (report.skipped, report.read) == (2, 4)
+    tasks = [
+        {"data": {"text": "Done."}, "annotations": [{"result": []}]},
+        {"data": {"text": "To do."}, "annotations": []},
+    ]
+    found, report = load(write(tmp_path / "ls.json", json.dumps(tasks)))
+    assert ([s.text for s in found], report.skipped) == (["Done."], 1)
+
+
+def test_brat_lines_are_sentences_unless_an_entity_crosses(tmp_path):
+    text = "First line.\nSecond New\nYork line. More.\n"
+    notes = "T1\tLOC 19 27\tNew York\nT2\tX 0 2;4 5\tFi t\nT3\tX 0 5\tWrong\nT4\tbroken\nR1\tRel Arg1:T1 Arg2:T2\n"
+    write(tmp_path / "b" / "n.txt", text)
+    write(tmp_path / "b" / "n.ann", notes)
+    write(tmp_path / "b" / "alone.txt", "No notes.\n")
+    found, report = load(tmp_path / "b", format="brat")
+    assert [(s.text, s.doc) for s in found] == [("First line.", "n"), ("Second New York line. More.", "n")]
+    assert surfaces(found[1]) == [("New York", "LOC")]
+    assert [(p.kind, p.file, p.line) for p in report.problems] == [
+        ("rejected", "alone.txt", None),
+        ("span", "n.ann", 2),
+        ("span", "n.ann", 3),
+        ("span", "n.ann", 4),
+    ]
+    assert [s.text for s in load(tmp_path / "b" / "n.txt", split=True)[0]] == [
+        "First line.",
+        "Second New York line.",
+        "More.",
+    ]
+
+
+TOKENS = ["Ann", "Bo", "met", "Al", "Cy", "in", "New", "York", "."]
+ENTITIES = (
+    Entity(start=0, end=2, type="PER"),
+    Entity(start=3, end=4, type="PER"),
+    Entity(start=4, end=5, type="PER"),
+    Entity(start=6, end=8, type="LOC"),
+)
+
+
+@pytest.mark.parametrize("scheme", [s for s in SCHEMES if s != "io"])
+def test_every_scheme_gives_the_same_entities(scheme, tmp_path):
+    tags = encode(ENTITIES, len(TOKENS), scheme)
+    rows = list(zip(TOKENS, tags, strict=True))
+    variants = {
+        "2tab.conll": "".join(f"{a}\t{b}\n" for a, b in rows),
+        "4.txt": "-DOCSTART- -X- -X- O\n\n" + "".join(f"{a} NN I-NP {b}\r\n" for a, b in rows) + "\r\n",
+        "3.bio": "# id 1\n" + "".join(f"{a}  NN {b}\n" for a, b in rows),
+    }
+    for name, content in variants.items():
+        path = write(tmp_path / name, content)
+        (sentence,), report = load(path, scheme=scheme)
+        assert (sentence.entities, list(sentence.tokens)) == (ENTITIES, TOKENS)
+        assert sentence.text == " ".join(TOKENS)
+        assert (report.repaired, report.scheme) == (0, scheme)
+        if scheme == "iob1":
+            with pytest.raises(ReadError, match="cannot follow"):
+                load(path)
+        else:
+            assert load(path)[1].scheme == scheme
+            assert sniff(path).scheme.scheme == scheme
+
+
+def test_iob1_against_iob2_is_asked_for(tmp_path):
+    path = write(tmp_path / "train.conll", "Bo\tB-PER\n\nIn\tO\nRome\tI-LOC\n.\tO\n")
+    with pytest.raises(ReadError, match=r"train.conll line 4: tag 'I-LOC' cannot follow 'O' in IOB2.*iob1") as caught:
+        load(path)
+    assert caught.value.line == 4
+    found, report = load(path, scheme="iob2")
+    assert [surfaces(s) for s in found] == [[("Bo", "PER")], [("Rome", "LOC")]]
+    assert (report.repaired, report.repaired_rows, report.problems[0].line, report.problems[0].kind) == (
+        1,
+        1,
+        4,
+        "repaired",
+    )
+    found, report = load(path, scheme="iob2", repair=False)
+    assert ([s.text for s in found], report.rejected) == (["Bo"], 1)
+
+
+def test_bad_lines_cost_their_sentence_alone(tmp_path):
+    good = "Al\tB-PER\n\n"
+    bad = ["x\tO\ty\n", "x\n", "x\tPER\n", "x\tS-PER\n", "\tO\n", "a\0b\tO\n"]
+    path = write(tmp_path / "a.conll", good * 20 + "".join(f"fine\tO\n{line}\n{good}" for line in bad))
+    rejects = tmp_path / "r.jsonl"
+    report = ReadReport()
+    found = list(read(path, report=report, rejects=rejects, options=ReadOptions(scheme="iob2")))
+    assert [s.text for s in found] == ["Al"] * 26
+    listed = [json.loads(line) for line in rejects.read_text().splitlines()]
+    assert [row["line"] for row in listed] == [42, 47, 52, 57, 62, 66]
+    assert "3 columns where the file has 2" in listed[0]["reason"]
+    assert "tag 'PER' is no IOB2 tag" in listed[2]["reason"]
+    assert listed[2]["raw"] == "fine\tO\nx\tPER"
+
+
+def test_a_tag_without_a_scheme_is_rejected_not_guessed(tmp_path):
+    path = write(tmp_path / "a.conll", "Al\tB-PER\n\n" * 5 + "Bo\tPER\n")
+    with pytest.raises(ReadError, match=r"a.conll line 11: .*without one"):
+        load(path)
+    found, report = load(path, scheme="iob2")  # told so, the reader rejects that sentence alone
+    assert (len(found), report.problems[0].line) == (5, 11)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("a\tB-X\nb\tE-X\n\nc\tU-X\n", ["line 4", "mixed"]),
+        ("a\tS-X\n\nb\tB-X\nc\tO\n", ["line 4", "mixed"]),
+        ("a\tX\nb\tX\n\nc\tB-X\n", ["line 4", "prefix"]),
+        ("1 a b c O\n2 d e f O\n", ["5 columns", "2 or 4"]),
+        ("one\ncolumn\n", ["1 column;", "2 or 4"]),
+    ],
+)
+def test_files_whose_tags_make_no_sense(content, words, tmp_path):
+    with pytest.raises(ReadError) as caught:
+        load(write(tmp_path / "a.conll", content))
+    assert all(word in str(caught.value) for word in words)
+
+
+def test_tokens_with_blanks_become_several(tmp_path):
+    (s,), report = load(write(tmp_path / "a.conll", "in\tO\nNew\u00a0York\tB-LOC\nCity\tI-LOC\n10 000\tO\n"))
+    assert s.tokens == ("in", "New", "York", "City", "10", "000")
+    assert surfaces(s) == [("New York City", "LOC")]
+    assert (report.repaired, report.problems[0].line) == (2, 2)
+
+
+def test_documents_are_numbered(tmp_path):
+    doc = "-DOCSTART-\tO\n\nAl\tB-PER\n\nBo\tB-PER\n\n"
+    found, _ = load(write(tmp_path / "news.conll", doc * 2))
+    assert [s.doc for s in found] == ["news:1", "news:1", "news:2", "news:2"]
+
+
+def test_parts_of_a_folder_are_never_mixed(tmp_path):
+    for part in ("train", "dev", "test"):
+        write(tmp_path / "d" / f"{part}.conll", f"{part}\tO\n")
+    with pytest.raises(ReadError, match=r"several parts \(dev, test, train\)"):
+        load(tmp_path / "d")
+    assert [s.text for s in load(tmp_path / "d", part="validation")[0]] == ["dev"]
+    write(tmp_path / "m" / "a.conll", "a\tO\n")
+    write(tmp_path / "m" / "b.jsonl", '{"text": "b"}\n')
+    with pytest.raises(ReadError, match="labelled and unlabelled"):
+        load(tmp_path / "m")
+
+
+NAMES = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+
+
+def hf_rows():
+    ids = [NAMES.index(tag) for tag in encode(ENTITIES, len(TOKENS), "iob2")]
+    return [{"id": "0", "tokens": TOKENS, "ner_tags": ids}, {"id": "1", "tokens": ["None", "."], "ner_tags": [0, 0]}]
+
+
+def test_hugging_face_data_as_datasets_writes_them(tmp_path):
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features(
+        {
+            "id": datasets.Value("string"),
+            "tokens": datasets.Sequence(datasets.Value("string")),
+            "ner_tags": datasets.Sequence(datasets.ClassLabel(names=NAMES)),
+        }
+    )
+    data = datasets.Dataset.from_list(hf_rows(), features=features)
+    data.to_parquet(tmp_path / "p" / "data" / "train-00000.parquet")
+    data.save_to_disk(tmp_path / "s")
+    datasets.DatasetDict({"train": data, "test": data}).save_to_disk(tmp_path / "dict")
+    for folder, part in (("p", None), ("s", None), ("dict", "test")):
+        found, report = load(tmp_path / folder, part=part)
+        assert [s.entities for s in found] == [ENTITIES, ()], folder
+        assert (report.format, report.scheme) == ("hf", "iob2")
+
+
+def test_hugging_face_names_from_elsewhere_and_missing(tmp_path):
+    pq.write_table(pa.Table.from_pylist(hf_rows()), tmp_path / "train.parquet")
+    with pytest.raises(ReadError, match=r"train.parquet line 1: its tags are numbers"):
+        load(tmp_path)
+    card = {
+        "dataset_info": {
+            "features": [
+                {"name": "ner_tags", "sequence": {"class_label": {"names": {str(i): n for i, n in enumerate(NAMES)}}}}
+            ]
+        }
+    }
+    write(tmp_path / "README.md", f"---\n{json.dumps(card)}\n---\n# A card\n")
+    assert load(tmp_path)[0][0].entities == ENTITIES
+    write(tmp_path / "README.md", "---\n: [\n---\n")
+    with pytest.raises(ReadError, match=r"README.md line 1"):
+        load(tmp_path)
+    rows = [
+        {"tokens": ["a", "b"], "tags": ["O", "B-X"]},
+        {"tokens": ["a"], "tags": ["O", "O"]},
+        {"tokens": "a", "tags": []},
+    ]
+    found, report = load(write(tmp_path / "j" / "a.jsonl", "".join(json.dumps(r) + "\n" for r in rows)))
+    assert [surfaces(s) for s in found] == [[("b", "X")]]
+    assert [p.line for p in report.problems] == [2, 3]
+
+
+words = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1, max_size=6)
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    rows=st.lists(
+        st.lists(st.tuples(words, st.sampled_from(["O", "X", "Y"])), min_size=1, max_size=6), min_size=1, max_size=4
+    ),
+    scheme=st.sampled_from(SCHEMES),
+)
+def test_what_is_written_is_read_again(rows, scheme, tmp_path_factory):
+    from core.text.words import clean
+
+    sentences = []
+    for row in rows:
+        tokens = tuple(clean(word) for word, _ in row)
+        text = " ".join(tokens)
+        entities = tuple(Entity(start=i, end=i + 1, type=kind) for i, (_, kind) in enumerate(row) if kind != "O")
+        if scheme != "io" or all(a.end < b.start for a, b in pairwise(entities)):
+            sentences.append(Sentence(id=sentence_id(text), tokens=tokens, text=text, entities=entities))
+    if not sentences or any(s.tokens[0] == "-DOCSTART-" for s in sentences):
+        return
+    path = tmp_path_factory.mktemp("w") / "a.conll"
+    assert write_conll(sentences, path, scheme) == len(sentences)
+    assert load(path, scheme=scheme)[0] == sentences
+
+
+@pytest.mark.real
+def test_real_corpora_have_the_counts_of_their_table(real_data):
+    seen = 0
+    for row in (real_data / "DATA.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in row.split("|")]
+        path = real_data / cells[1] / f"{cells[2]}.conll" if len(cells) == 8 else None
+        if path is None or not path.exists():
+            continue
+        found, report = load(path)
+        counts = (len(found), sum(len(s.tokens) for s in found), sum(len(s.entities) for s in found))
+        assert counts == tuple(map(int, cells[3:6])), path
+        assert report.scheme == ("io" if cells[1] == "german-ep" else "iob2")
+        assert (report.repaired, report.rejected) == (0, 0)
+        seen += 1
+    assert seen == 34
+
+
+def test_a_span_of_an_accent_alone_is_counted_not_lost(tmp_path):
+    path = write(tmp_path / "a.jsonl", json.dumps({"text": "aaa\u0301", "label": [[3, 4, "X"]]}) + "\n")
+    (sentence,), report = load(path)
+    assert (sentence.text, sentence.entities, report.rejected_spans) == ("aaá", (), 1)

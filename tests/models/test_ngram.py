@@ -1,0 +1,272 @@
+"""Kneser-Ney n-grams against SPEC G10, sums to one, a slow second implementation and KenLM's own numbers."""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.errors import Cancelled, ConfigError, CorpusError
+from core.models.kneser_ney import FALLBACK, closed_form
+from core.models.ngram import KneserNey
+from core.reporter import Silent
+
+TRAIN = [
+    line.split()
+    for line in (
+        "the cat sat on the mat",
+        "the dog sat on the log",
+        "a cat saw the dog",
+        "the dog saw a cat",
+        "a cat sat on a log",
+        "the mat was on the log",
+    )
+]
+TEST = [line.split() for line in ("the cat saw the mat", "a dog sat on the unicorn")]
+
+corpora = st.lists(st.lists(st.sampled_from("abcde"), max_size=7), min_size=1, max_size=25).filter(any)
+
+
+class SlowKneserNey:
+    """The same model from the definition: plain dicts and recursion."""
+
+    def __init__(self, sentences: Sequence[Sequence[str]], order: int, vocabulary_size: int | None = None) -> None:
+        self.order = order
+        self.words = sorted({word for sentence in sentences for word in sentence} | {"<unk>", "</s>"})
+        self.uniform = 1 / (vocabulary_size or len(self.words))
+        raw: list[Counter[tuple[str, ...]]] = [Counter() for _ in range(order + 1)]
+        for sentence in sentences:
+            framed = ("<s>", *sentence, "</s>")
+            for n in range(1, order + 1):
+                raw[n].update(framed[i : i + n] for i in range(len(framed) - n + 1))
+        self.counts: list[dict[tuple[str, ...], int]] = [{}]
+        for n in range(1, order + 1):
+            left = Counter(gram[1:] for gram in raw[n + 1]) if n < order else Counter()
+            self.counts.append(
+                {
+                    gram: count if n == order or gram[0] == "<s>" else left[gram]
+                    for gram, count in raw[n].items()
+                    if gram != ("<s>",)
+                }
+            )
+        self.discounts = [FALLBACK, *(self._discounts(counts.values()) or FALLBACK for counts in self.counts[1:])]
+
+    @staticmethod
+    def _discounts(counts: Sequence[int]) -> tuple[float, ...] | None:
+        n = [sum(count == k for count in counts) for k in range(5)]
+        if 0 in n[1:4]:
+            return None
+        y = n[1] / (n[1] + 2 * n[2])
+        d = tuple(k - (k + 1) * y * n[k + 1] / n[k] for k in (1, 2, 3))
+        return d if all(0 <= d[k - 1] <= k for k in (1, 2, 3)) else None
+
+    def prob(self, word: str, context: tuple[str, ...] = ()) -> float:
+        context = context[max(0, len(context) - self.order + 1) :]
+        n = len(context) + 1
+        lower = self.prob(word, context[1:]) if context else self.uniform
+        after = {gram[-1]: count for gram, count in self.counts[n].items() if gram[:-1] == context}
+        if not after:
+            return lower
+        taken = {each: self.discounts[n][min(count, 3) - 1] for each, count in after.items()}
+        kept = after.get(word, 0) - taken.get(word, 0)
+        return (kept + sum(taken.values()) * lower) / sum(after.values())
+
+    def log10(self, sentence: Sequence[str]) -> float:
+        known = [word if word in self.words else "<unk>" for word in sentence]
+        framed = ("<s>", *known, "</s>")
+        return sum(math.log10(self.prob(framed[i], framed[:i])) for i in range(1, len(framed)))
+
+
+class TestGolden:
+    """SPEC G10, to the digits printed there."""
+
+    def test_order_5(self) -> None:
+        model = KneserNey.fit(TRAIN)
+        assert len(model.vocabulary) - 1 == 12
+        assert model.discounts[0] == pytest.approx((0.2308, 1.7231, 2.5385), abs=5e-5)
+        assert model.discounts[0] == closed_form(3, 5, 2, 1)
+        assert model.discounts[1:] == (FALLBACK,) * 4
+        assert model.fallback_orders == (2, 3, 4, 5)
+        assert model.log10_probabilities(TEST) == pytest.approx([-4.32546, -6.56858], abs=5e-6)
+        perplexities = model.perplexities(TEST)
+        assert perplexities == pytest.approx([5.2591, 8.6770], abs=5e-5)
+        assert perplexities.sum() == pytest.approx(13.9361, abs=5e-5)
+        assert perplexities.mean() == pytest.approx(6.9680, abs=5e-5)
+        assert model.score(TEST).corpus_perplexity() == pytest.approx(6.8866, abs=5e-5)
+        assert model.perplexities(TEST, count_end=False) == pytest.approx([7.3298, 12.4384], abs=5e-5)
+
+    def test_order_2(self) -> None:
+        model = KneserNey.fit(TRAIN, order=2)
+        assert model.log10_probabilities(TEST) == pytest.approx([-3.94649, -5.78244], abs=5e-6)
+        assert model.perplexities(TEST).mean() == pytest.approx(5.6235, abs=5e-5)
+
+    @pytest.mark.parametrize(
+        ("order", "vocabulary_size", "expected"),
+        [
+            (2, None, [-3.9464948, -5.7824416]),
+            (2, 1000, [-4.3958974, -8.6209993]),
+            (3, None, [-3.7233996, -6.1311417]),
+            (3, 1000, [-3.9687042, -8.9330845]),
+            (5, None, [-4.3254595, -6.5685811]),
+            (5, 1000, [-4.5707641, -9.3620443]),
+        ],
+    )
+    def test_what_lmplz_gives(self, order: int, vocabulary_size: int | None, expected: list[float]) -> None:
+        """kenlm 0.3.0: `lmplz -o ORDER --discount_fallback --vocab_pad SIZE`, then `kenlm.Model.score`."""
+        model = KneserNey.fit(TRAIN, order=order, vocabulary_size=vocabulary_size)
+        assert model.log10_probabilities(TEST) == pytest.approx(expected, rel=1e-6)
+
+    def test_order_1_discounts_of_lmplz(self) -> None:
+        assert KneserNey.fit(TRAIN, order=1).discounts[0] == pytest.approx((0.2, 1.1, 2.2))
+
+
+class TestDiscounts:
+    def test_formula(self) -> None:
+        assert closed_form(100, 40, 20, 12) == pytest.approx((0.555556, 1.166667, 1.666667), abs=5e-7)
+
+    @pytest.mark.parametrize("n", [(0, 4, 2, 1), (9, 0, 2, 1), (9, 4, 0, 1), (10, 3, 60, 1), (1, 1, 1, 40)])
+    def test_none_where_the_form_fails(self, n: tuple[int, int, int, int]) -> None:
+        assert closed_form(*n) is None
+
+    def test_bounds_belong_to_the_range(self) -> None:
+        assert closed_form(2, 1, 1, 0) == pytest.approx((0.5, 0.5, 3.0))
+
+    def test_fallback_is_noted_with_its_orders(self) -> None:
+        notes: list[str] = []
+
+        class Listener(Silent):
+            def note(self, text: str) -> None:
+                notes.append(text)
+
+        KneserNey.fit(TRAIN, report=Listener())
+        assert len(notes) == 1
+        assert "too small" in notes[0]
+        assert "2, 3, 4, 5" in notes[0]
+
+
+class TestSumsToOne:
+    @pytest.mark.parametrize("order", [1, 2, 3, 5])
+    @pytest.mark.parametrize("padding", [0, 500])
+    def test_every_context(self, order: int, padding: int) -> None:
+        """All contexts of up to two words, and every one that was seen: each word, and `padding` unseen ones."""
+        own = 12
+        model = KneserNey.fit(TRAIN, order=order, vocabulary_size=own + padding)
+        words = [word for word in model.vocabulary if word != "<s>"]
+        framed = [("<s>", *sentence) for sentence in TRAIN]
+        contexts = {
+            sentence[i:j] for sentence in framed for j in range(len(sentence) + 1) for i in range(max(0, j - 4), j)
+        }
+        for length in range(3):
+            contexts |= set(product([*words, "<s>", "unicorn"], repeat=length))
+        for context in sorted(contexts):
+            total = sum(model.prob(word, context) for word in words) + padding * model.prob("unicorn", context)
+            assert total == pytest.approx(1, abs=2e-6), context
+
+
+class TestSecondImplementation:
+    @settings(max_examples=200, deadline=None)
+    @given(corpora, corpora, st.integers(1, 5), st.sampled_from([0, 0, 7]))
+    def test_same_numbers(self, train: list[list[str]], test: list[list[str]], order: int, padding: int) -> None:
+        own = len(set().union(*train)) + 2
+        model = KneserNey.fit(train, order=order, vocabulary_size=own + padding)
+        slow = SlowKneserNey(train, order, own + padding)
+        for n, discounts in enumerate(model.discounts, 1):
+            assert discounts == pytest.approx(slow.discounts[n])
+        with np.errstate(divide="ignore"):
+            assert model.log10_probabilities(test) == pytest.approx(
+                [slow.log10(sentence) for sentence in test], rel=1e-5
+            )
+
+    def test_single_probabilities_and_counts(self) -> None:
+        slow = SlowKneserNey(TRAIN, 3)
+        model = KneserNey.fit(TRAIN, order=3)
+        assert [len(table) for table in model.tables] == [13, 23, 28]  # as lmplz counts them
+        for context in [(), ("<s>",), ("the",), ("on", "the"), ("x", "the"), ("sat", "cat"), ("a", "cat", "sat")]:
+            for word in ("the", "cat", "</s>", "<unk>", "unicorn"):
+                known = word if word in model.vocabulary else "<unk>"
+                assert model.prob(word, context) == pytest.approx(slow.prob(known, context), rel=1e-6)
+
+
+class TestScores:
+    def test_unknown_words_are_counted_and_can_be_left_out(self) -> None:
+        model = KneserNey.fit(TRAIN)
+        scores = model.score([*TEST, ["unicorn", "unicorn"], []])
+        assert scores.oov.tolist() == [0, 1, 2, 0]
+        assert scores.tokens.tolist() == [5, 6, 2, 0]
+        assert scores.oov_log10[0] == 0
+        unicorn = math.log10(model.prob("unicorn", TEST[1][:-1]))
+        assert scores.oov_log10[1] == pytest.approx(unicorn)
+        without = scores.perplexities(exclude_oov=True)
+        assert without[0] == scores.perplexities()[0]
+        assert without[1] == pytest.approx(10 ** (-(scores.log10[1] - unicorn) / 6))
+        known = model.prob("</s>", ["unicorn"])
+        assert without[2] == pytest.approx(1 / known, rel=1e-6)
+
+    def test_nothing_to_count_is_not_a_number(self) -> None:
+        scores = KneserNey.fit(TRAIN).score([[], ["cat"]])
+        assert np.isnan(scores.perplexities(count_end=False)).tolist() == [True, False]
+        assert np.isfinite(scores.perplexities()).all()
+        empty = KneserNey.fit(TRAIN).score([])
+        assert empty.log10.shape == (0,)
+        assert math.isnan(empty.corpus_perplexity())
+
+    def test_corpus_perplexity_weighs_by_length(self) -> None:
+        scores = KneserNey.fit(TRAIN).score(TEST)
+        assert scores.corpus_perplexity(count_end=False) == pytest.approx(10 ** (-scores.log10.sum() / 11))
+
+    def test_batches_and_repetition_change_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        rng = np.random.default_rng(3)
+        many = [[f"w{n}" for n in rng.zipf(1.5, size=rng.integers(0, 30)) % 200] for _ in range(300)]
+        model, again = (KneserNey.fit(iter(many[:200])) for _ in range(2))
+        whole = model.log10_probabilities(many)
+        assert (again.log10_probabilities(many) == whole).all()
+        parts = [model.log10_probabilities(many[i : i + 7]) for i in range(0, len(many), 7)]
+        assert (np.concatenate(parts) == whole).all()
+        monkeypatch.setattr("core.models.ngram._SCORED", 50)
+        monkeypatch.setattr("core.models.ngram._READ", 3)
+        assert (KneserNey.fit(many[:200]).log10_probabilities(many) == whole).all()
+
+    def test_reserved_tokens_are_skipped_in_training_and_unknown_in_scoring(self) -> None:
+        marked = [["<s>", *TRAIN[0][:2], "<unk>", *TRAIN[0][2:], "</s>"], ["</s>"], *TRAIN[1:]]
+        model, plain = KneserNey.fit(marked), KneserNey.fit([TRAIN[0], [], *TRAIN[1:]])
+        assert (model.log10_probabilities(TEST) == plain.log10_probabilities(TEST)).all()
+        scores = model.score([["the", "<s>", "cat"], ["the", "</s>", "cat"], ["the", "unicorn", "cat"]])
+        assert scores.oov.tolist() == [1, 1, 1]
+        assert scores.log10[0] == scores.log10[1] == scores.log10[2]
+
+    def test_short_sentences_leave_high_orders_empty(self) -> None:
+        model = KneserNey.fit([["a"], ["b"]])
+        assert [len(table) for table in model.tables] == [5, 4, 2, 0, 0]
+        assert model.log10_probabilities([["a"], ["a", "b"]]) == pytest.approx(
+            [SlowKneserNey([["a"], ["b"]], 5).log10(s) for s in (["a"], ["a", "b"])], rel=1e-6
+        )
+
+
+class TestWrongInput:
+    @pytest.mark.parametrize("sentences", [[], [[], []], [["<s>", "</s>"]]])
+    def test_no_tokens(self, sentences: list[list[str]]) -> None:
+        with pytest.raises(CorpusError, match="no tokens"):
+            KneserNey.fit(sentences)
+
+    def test_order(self) -> None:
+        with pytest.raises(ConfigError, match="order: 0"):
+            KneserNey.fit(TRAIN, order=0)
+
+    def test_vocabulary_smaller_than_the_corpus(self) -> None:
+        assert KneserNey.fit(TRAIN, vocabulary_size=12).order == 5
+        with pytest.raises(ConfigError, match="own 12 words"):
+            KneserNey.fit(TRAIN, vocabulary_size=11)
+
+    def test_a_wish_to_stop_is_heard(self) -> None:
+        class Stop(Silent):
+            def check(self) -> None:
+                raise Cancelled
+
+        with pytest.raises(Cancelled):
+            KneserNey.fit(TRAIN, report=Stop())
+        with pytest.raises(Cancelled):
+            KneserNey.fit(TRAIN).score(TEST, report=Stop())

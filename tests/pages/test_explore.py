@@ -1,0 +1,273 @@
+"""The page Explore in its states, without a browser."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core import facade
+from core.corpora.corpus import Library
+from core.results import IntArray
+from pages.ui import explore_map
+from pages.ui import explore_state as state
+from pages.ui.widgets import plain
+from tests.conftest import sentence
+from tests.pages.test_pages import opened, texts
+from tests.planted import contracts, kitchen
+
+PAGE = "pages/4_Explore.py"
+NASTY = "The <img src=x onerror=alert(1)> clause of [the contract](http://evil.example) is :red[void] here ."
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str, str]:
+    """A home with two selections of one D_C and a map of the first: `(home, select, other select, map)`."""
+    home = tmp_path_factory.mktemp("explored")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WINNOW_HOME", str(home))
+        for name, lines in (
+            ("task", contracts(40, seed=1)),
+            ("domain", [*contracts(110, seed=2), *kitchen(110), NASTY]),
+        ):
+            made = Library(home).seal(map(sentence, lines), name=name, origin={}, labelled=False)
+            facade.set_role(name, made.fingerprint)
+        options = {**facade.roles(), "encoder": "tiny", "budget": "40"}
+        other = facade.execute("select", {**options, "strategy": "random"}).id
+        select = facade.execute("select", {**options, "strategy": "knn"}).id
+        map_run = facade.execute("map", facade.map_options(select, sample=150, clusters=4)).id
+    return home, select, other, map_run
+
+
+@pytest.fixture
+def made(prepared: tuple[Path, str, str, str], home: Path) -> tuple[str, str, str]:
+    """A copy of it for each test."""
+    shutil.copytree(prepared[0], home, dirs_exist_ok=True)
+    return prepared[1:]
+
+
+def shown(app: AppTest, kind: str, value: object, map_run: str) -> AppTest:
+    """The page after something was picked on the map, which only a browser can do."""
+    app.session_state[state.PICKED] = {"map": map_run, "kind": kind, "value": value}
+    return app.run()
+
+
+def counted(app: AppTest) -> dict[str, tuple[int, int]]:
+    """{class: (picked, on the map)} as the page says it."""
+    table = next(m.value for m in app.markdown if m.value.startswith("| Class |"))
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines()[2:]]
+    return {name: (int(inside.replace(",", "")), int(of.replace(",", ""))) for name, inside, of in rows}
+
+
+def kinds_of(select: str, map_run: str) -> IntArray:
+    return facade.classes(map_run)
+
+
+def figure_of(app: AppTest) -> dict[str, object]:
+    return json.loads(app.get("plotly_chart")[0].proto.spec)
+
+
+def test_without_a_selection_the_page_says_where_to_make_one(home: Path) -> None:
+    Library(home).seal([sentence("A clause .")], name="task", origin={}, labelled=False)
+    app = opened(PAGE)
+    assert not app.exception
+    assert "no finished selection" in texts(app)
+    assert app.main.get("page_link")[0].proto.page == "Selection"
+
+
+def test_a_selection_without_a_map_offers_one(made: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+    app = opened(PAGE)
+    app.selectbox(key=f"explore.which.{made[0]}").set_value(made[1]).run()
+    assert "This selection has no map yet" in texts(app)
+    assert any("core map --selection" in code.value for code in app.code)
+    monkeypatch.setattr(facade, "start", lambda kind, options: started.append((kind, options["selection"])))
+    app.button(key="explore.make").click().run()
+    assert not app.exception
+    assert started == [("map", made[1])]
+
+
+def test_the_map_is_drawn_and_told(made: tuple[str, str, str]) -> None:
+    app = opened(PAGE)
+    assert not app.exception
+    assert not app.error
+    assert len(app.get("plotly_chart")) == 1
+    chart = app.get("plotly_chart")[0].proto
+    assert "40 T_C, 40 selected, 181 filtered" in chart.alt
+    assert "261 shown of 261" in texts(app)
+    traces = figure_of(app)["data"]
+    assert [trace["name"] for trace in traces] == ["filtered (181)", "selected (40)", "T_C (40)"]
+    assert len({trace["marker"]["symbol"] for trace in traces}) == 3
+    assert {trace["type"] for trace in traces} == {"scattergl"}
+    assert counted(app) == {"T_C": (40, 40), "selected": (40, 40), "filtered": (181, 181)}
+    assert len(app.dataframe[0].value) == 10
+
+
+def test_a_lasso_counts_all_rows_by_their_polygon(made: tuple[str, str, str]) -> None:
+    _, _, map_run = made
+    kinds, (x, y) = facade.classes(map_run), facade.mapped(map_run).xy.astype(np.float64)
+    (x0, x1), (y0, y1) = (np.quantile(axis, [0.203, 0.707]).tolist() for axis in (x, y))  # between two points
+    inside = (x > x0) & (x < x1) & (y > y0) & (y < y1)
+    app = shown(opened(PAGE), "lasso", [[(x0, y0), (x1, y0), (x1, y1), (x0, y1)]], map_run)
+    told = [(int((inside & (kinds == kind)).sum()), int((kinds == kind).sum())) for kind in range(3)]
+    assert list(counted(app).values()) == told
+    assert f"**{inside.sum():,} sentences**" in texts(app)
+
+
+def test_what_is_added_removed_and_undone_is_kept(made: tuple[str, str, str]) -> None:
+    select, _, map_run = made
+    found, before = facade.mapped(map_run), facade.classes(map_run)
+    topic = int(np.bincount(found.cluster[before == 1]).argmax())
+    here = found.cluster == topic
+    app = opened(PAGE)
+    group = next(box for box in app.selectbox if box.label == "Pick a topic or a class")
+    group.set_value(("topic", topic)).run()
+    app.button(key="explore.add").click().run()
+    assert not app.exception
+    added = facade.edits(select).added
+    assert sorted(added) == sorted(found.rows[here & (before == 2)])
+    assert counted(app)["filtered"][0] == 0
+    app.button(key="explore.remove").click().run()
+    rows = found.rows[here & (before != 0)]
+    assert sorted(facade.edits(select).removed) == sorted(rows)
+    fresh = opened(PAGE)  # another session, as after a reload
+    assert f"{len(rows):,} removed" in texts(fresh)
+    fresh.button(key="explore.undo").click().run()
+    fresh.button(key="explore.undo").click().run()
+    assert not facade.edits(select)
+    assert (facade.classes(map_run) == before).all()
+    assert "By hand" not in texts(fresh)
+
+
+def test_an_edited_selection_becomes_a_corpus_that_says_so(made: tuple[str, str, str]) -> None:
+    select, _, _ = made
+    facade.remove_rows(select, facade.chosen(select).rows[:3])
+    app = opened(PAGE)
+    app.button(key="explore.seal").click().run()
+    assert not app.exception
+    sealed = next(corpus for corpus in facade.corpora() if "hand_edits" in corpus.origin)
+    assert len(sealed) == 37
+    assert sealed.origin["hand_edits"] == {"added": 0, "removed": 3}
+
+
+@pytest.mark.parametrize(("mode", "query"), [("substring", "cLaUs"), ("words", "clause the")])
+def test_a_search_counts_all_rows(made: tuple[str, str, str], mode: str, query: str) -> None:
+    app = opened(PAGE)
+    app.text_input(key="explore.query").set_value(query)
+    app.get("button_group")  # the mode is set by its state, whatever the widget's tree looks like
+    app.session_state["explore.mode"] = mode
+    app.run()
+
+    def hit(text: str) -> bool:
+        folded = text.lower()
+        return query.lower() in folded if mode == "substring" else set(query.split()) <= set(folded.split())
+
+    roles = facade.roles()
+    n = {role: sum(hit(s.text) for b in facade.corpus(roles[role]).batches() for s in b) for role in roles}
+    assert n["domain"] > 0
+    assert f"**{n['domain']:,}** in D_C and **{n['task']:,}** in T_C" in texts(app)
+    assert any(str(trace.get("name", "")).startswith("found (") for trace in figure_of(app)["data"])
+    app.button(key="explore.hits").click().run()
+    assert sum(inside for inside, _ in counted(app).values()) == sum(n.values())
+
+
+def test_why_this_sentence(made: tuple[str, str, str]) -> None:
+    select, _, map_run = made
+    found = facade.mapped(map_run)
+    row = int(facade.chosen(select).rows[0])
+    app = shown(
+        opened(PAGE), "point", int(found.n_task + np.flatnonzero(found.rows[found.n_task :] == row)[0]), map_run
+    )
+    assert not app.exception
+    why = facade.why(select, row)
+    said = texts(app)
+    assert why.verdict == "Selected: number 1 of 40."
+    assert plain(why.verdict) in said
+    assert ("Rank", f"1 of {why.of:,}") in [(metric.label, metric.value) for metric in app.metric]
+    assert all(f"{row['cosine']:.4g}" in said for row in why.neighbours)
+    app.button(key="explore.one").click().run()
+    assert facade.edits(select).removed.tolist() == [row]
+    assert plain("Taken out of S_C by hand.") in texts(app)
+
+
+def test_no_text_of_a_corpus_is_markup(made: tuple[str, str, str]) -> None:
+    _, _, map_run = made
+    found = facade.mapped(map_run)
+    row = next(i for i, s in enumerate(s for b in found.domain.batches() for s in b) if s.text == NASTY)
+    point = int(found.n_task + np.flatnonzero(found.rows[found.n_task :] == row)[0])
+    app = shown(opened(PAGE), "point", point, map_run)
+    html = " ".join(element.proto.body for element in app.get("html"))
+    assert "&lt;img src=x" in html
+    assert "<img" not in html
+    assert "&lt;img" in app.get("plotly_chart")[0].proto.spec
+    assert "<img" not in app.get("plotly_chart")[0].proto.spec
+    assert not any("<img" in m.value or "](http" in m.value for m in app.markdown)
+
+
+def opened_at(tab: str) -> AppTest:
+    app = opened(PAGE)
+    app.session_state["explore.tab"] = tab
+    return app.run()
+
+
+def test_two_selections_are_compared(made: tuple[str, str, str]) -> None:
+    select, other, _ = made
+    app = opened_at("Compare")
+    assert not app.exception
+    ours, theirs = (set(facade.chosen(name).rows.tolist()) for name in (select, other))
+    said = texts(app)
+    for name, n in (
+        ("Both", len(ours & theirs)), ("Only this selection (A)", len(ours - theirs)),
+        ("Only the other (B)", len(theirs - ours)), ("Neither", 221 - len(ours | theirs)),
+    ):  # fmt: skip
+        assert f"| {name} | {n:,} |" in said
+    assert len(app.get("plotly_chart")) == 2
+
+
+def test_selected_and_filtered_side_by_side(made: tuple[str, str, str]) -> None:
+    app = opened_at("Side by side")
+    assert not app.exception
+    assert texts(app).count("<tr>") == 16  # 15 pairs and the head
+
+
+def test_health_in_words_and_diversity_on_top(made: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    app = opened_at("Health of S_C")
+    assert not app.exception
+    assert "40 sentences" in texts(app)
+    assert "Coverage of T_C" in texts(app)
+    monkeypatch.setattr(facade, "start", lambda kind, options: facade.execute(kind, options).id)
+    app.button(key="explore.choose").click().run()
+    assert not app.exception
+    new = facade.runs("select")[0]
+    assert (new.manifest.config["diversity"], new.manifest.config["strategy"]) == ("quota", "knn")
+    assert app.session_state["explore.run"] == new.id
+    assert "By score alone" in texts(app)
+
+
+def test_more_points_than_a_browser_bears_are_sampled_and_that_is_said(
+    made: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(explore_map, "MOST_DRAWN", 100)
+    app = opened(PAGE)
+    said = texts(app)
+    assert "100 shown of 261, stratified by class, seed 0" in said
+    assert "261 were asked for" in said
+    assert sum(len(trace["hovertext"]) for trace in figure_of(app)["data"]) == 100
+
+
+def test_looking_never_loads_torch(made: tuple[str, str, str]) -> None:
+    tabs = ("Map", "Compare", "Side by side", "Health of S_C")
+    code = (
+        "import sys\nfrom streamlit.testing.v1 import AppTest\n"
+        f"app = AppTest.from_file('app.py', default_timeout=60).run().switch_page({PAGE!r}).run()\n"
+        f"for tab in {tabs}:\n"
+        "    app.session_state['explore.tab'] = tab\n    app.run()\n    assert not app.exception and not app.error\n"
+        "print(sorted({'torch', 'transformers', 'sklearn', 'umap'} & set(sys.modules)))"
+    )
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.strip().splitlines()[-1] == "[]"

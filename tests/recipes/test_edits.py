@@ -1,0 +1,68 @@
+"""Hand edits: folded, taken back, read again, and never lost to a torn line."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.config import Budget
+from core.recipes.edits import FILE, append, read
+from core.results import Scores, Selection
+
+ACTION = st.tuples(st.sampled_from(["add", "remove", "undo"]), st.sets(st.integers(0, 9), min_size=1, max_size=4))
+
+
+@given(st.lists(ACTION, max_size=12))
+def test_the_fold_is_replaying_what_was_not_undone(
+    tmp_path_factory: pytest.TempPathFactory, actions: list[tuple[str, set[int]]]
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    stack: list[tuple[str, set[int]]] = []
+    for action, rows in actions:
+        append(folder, action, np.array(sorted(rows)))  # type: ignore[arg-type]
+        if action != "undo":
+            stack.append((action, rows))
+        elif stack:
+            stack.pop()
+    state: dict[int, str] = {}
+    for action, rows in stack:
+        state |= dict.fromkeys(rows, action)
+    found = read(folder)
+    assert found.added.tolist() == sorted(row for row, action in state.items() if action == "add")
+    assert found.removed.tolist() == sorted(row for row, action in state.items() if action == "remove")
+    assert [edit.action for edit in found.history] == [action for action, _ in stack]
+
+
+def test_a_torn_line_costs_itself_alone(tmp_path: Path) -> None:
+    append(tmp_path, "add", np.array([1]))
+    whole = (tmp_path / FILE).read_bytes()
+    append(tmp_path, "add", np.array([2, 3, 4]))
+    (tmp_path / FILE).write_bytes((tmp_path / FILE).read_bytes()[:-5])  # killed while writing
+    assert read(tmp_path).added.tolist() == [1]
+    append(tmp_path, "remove", np.array([7]))
+    found = read(tmp_path)
+    assert (found.added.tolist(), found.removed.tolist()) == ([1], [7])
+    assert (tmp_path / FILE).read_bytes().startswith(whole)
+    (tmp_path / FILE).write_bytes(whole + b'{"action": "explode", "rows": [1]}\n[]\n\xff\n')
+    assert read(tmp_path).added.tolist() == [1]
+
+
+def test_no_file_is_no_edit(tmp_path: Path) -> None:
+    assert not read(tmp_path)
+    assert str(read(tmp_path)) == "no hand edits"
+
+
+@pytest.mark.parametrize("prefer", ["high", "low"])
+def test_applied_to_a_selection(tmp_path: Path, prefer: str) -> None:
+    scores = Scores(name="s", unit="u", prefer=prefer, values=np.array([5.0, 4, 3, np.nan, 1, 0]), corpus="c")  # type: ignore[arg-type]
+    rows = np.array([0, 1, 2])
+    chosen = Selection(corpus="c", rows=rows, scores=scores.values[rows], budget=Budget.parse("3"), dropped={"leak": 2})
+    append(tmp_path, "add", np.array([1, 3, 4, 5]))
+    append(tmp_path, "remove", np.array([0]))
+    found = read(tmp_path).apply(chosen, scores)
+    behind = [4, 5, 3] if prefer == "high" else [5, 4, 3]  # best first, the one without a score last
+    assert found.rows.tolist() == [1, 2, *behind]
+    np.testing.assert_array_equal(found.scores, scores.values[found.rows])
+    assert found.dropped == {"leak": 2, "removed_by_hand": 1}

@@ -1,0 +1,87 @@
+"""A select run killed with SIGKILL at any moment ends, once resumed, with the same S_C to the byte."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from core import facade
+
+ROOT = Path(__file__).resolve().parents[2]
+WORDS = [f"word{i}" for i in range(400)]
+
+
+def write_piles(folder: Path) -> tuple[Path, Path]:
+    """T_C and a D_C of three embedding chunks; `tiny` embeds them in seconds."""
+    lots = random.Random(0)
+    paths = folder / "task.txt", folder / "domain.txt"
+    for path, n in zip(paths, (50, 20_000), strict=True):
+        lines = (" ".join(lots.choices(WORDS, k=lots.randint(6, 14))) for _ in range(n))
+        path.write_text("\n".join(lines), encoding="utf-8")
+    return paths
+
+
+def select(home: Path, folder: Path, kill_after: float | None = None) -> bytes:
+    """One attempt at the command line; S_C's bytes, or none if it was killed."""
+    output = folder / f"{home.name}.jsonl"
+    words = [
+        sys.executable, "-m", "core", "--home", str(home), "select", "--task", str(folder / "task.txt"),
+        "--domain", str(folder / "domain.txt"), "--strategy", "knn", "--encoder", "tiny", "--budget", "5%",
+        "--output", str(output), "--json",
+    ]  # fmt: skip
+    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 120
+    while kill_after is not None and process.poll() is None and time.monotonic() < deadline:
+        if progress(home) >= kill_after:
+            process.send_signal(signal.SIGKILL)
+            break
+        time.sleep(0.005)
+    error = process.communicate(timeout=120)[1]
+    if process.returncode == -signal.SIGKILL:
+        return b""
+    assert process.returncode == 0, error
+    return output.read_bytes()
+
+
+def progress(home: Path) -> int:
+    """Files that runs have made so far: a clock that does not depend on the machine's speed."""
+    return sum(1 for path in home.glob("runs/*/*/*") if path.suffix == ".npy")
+
+
+def test_killed_and_resumed_equals_undisturbed(tmp_path: Path) -> None:
+    write_piles(tmp_path)
+    undisturbed = select(tmp_path / "calm", tmp_path)
+    assert undisturbed.count(b"\n") == 1000
+    stormy = tmp_path / "stormy"
+    kills = [select(stormy, tmp_path, kill_after=made) for made in (1, 4)]
+    assert b"" in kills  # at least one attempt was really killed
+    assert select(stormy, tmp_path) == undisturbed
+
+
+def test_a_kill_shows_as_interrupted_and_can_be_resumed(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task, domain = write_piles(tmp_path)
+    refs = {
+        role: facade.execute("add", {"path": str(path)}).result()["corpus"]
+        for role, path in (("task", task), ("domain", domain))
+    }
+    run_id = facade.start("select", {**refs, "strategy": "knn", "encoder": "tiny", "budget": "5%"})
+    deadline = time.monotonic() + 60
+    while not facade.state(run_id).stage and time.monotonic() < deadline:
+        time.sleep(0.01)
+    worker = facade.run(run_id).worker()
+    assert worker is not None
+    worker.signal(signal.SIGKILL)
+    while (state := facade.state(run_id)).active and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert state.state == "interrupted"
+    facade.resume(run_id)
+    deadline = time.monotonic() + 90
+    while facade.state(run_id).state != "succeeded" and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert facade.run(run_id).result()["selected"] == 1000

@@ -1,0 +1,77 @@
+"""The worker that tests of a run's life spawn: chunks whose bytes are known, with a choice of mishaps."""
+
+import argparse
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from core.reporter import Reporter
+from core.runs import RunContext, RunStore, chunked, device_lock, run_or_reuse, work
+
+CHUNKS = 24
+
+
+def compute(i: int) -> np.ndarray:
+    return np.random.default_rng(i).standard_normal(500)
+
+
+def crunch(context: RunContext) -> dict:
+    """config: seconds (a chunk takes), deaf (never calls check between chunks), chunks."""
+    config = context.config
+    context.stage("crunching")
+
+    def slowly(i: int, stop: int, report: Reporter) -> np.ndarray:
+        time.sleep(config.get("seconds", 0.005))
+        return compute(i)
+
+    paths = chunked(context, config.get("chunks", CHUNKS), 1, slowly, "piece", unit="chunks")
+    total = np.concatenate([np.load(path) for path in paths])
+    return {"sum": float(total.sum()), "first": total[:3].tolist(), "n": len(total)}
+
+
+def deaf(context: RunContext) -> dict:
+    """Hears neither check() nor SIGTERM in time, and has a helper."""
+    with subprocess.Popen(["sleep", "60"]) as helper:
+        context.metric("helper", helper.pid)
+        context.stage("deaf")
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline:
+            time.sleep(0.05)
+    return {}
+
+
+def parent(context: RunContext) -> dict:
+    child = run_or_reuse(
+        context, "crunch", context.config["child"], {}, crunch, versions={}, key=context.config["child_key"]
+    )
+    return {"child": child.id, **child.result()}
+
+
+def train(context: RunContext) -> dict:
+    """Works until the file `config["until"]` is there, with the device to itself."""
+    with device_lock(context.run.home, "cpu", context):
+        context.stage("training")
+        while not Path(context.config["until"]).exists():
+            context.check()
+            time.sleep(0.02)
+    return {}
+
+
+RECIPES = {"crunch": crunch, "deaf": deaf, "parent": parent, "train": train}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("command", choices=["work"])
+    parser.add_argument("run")
+    parser.add_argument("--home", type=Path)
+    arguments = parser.parse_args()
+    run = RunStore(arguments.home).get(arguments.run)
+    return work(run, RECIPES[run.manifest.kind])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

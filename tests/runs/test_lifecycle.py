@@ -1,0 +1,474 @@
+"""A run's life in real processes: however it is disturbed, resuming gives the result of an undisturbed one."""
+
+import errno
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from signal import SIGKILL, SIGTERM
+
+import numpy as np
+import psutil
+import pytest
+
+from core.errors import ResourceError, RunBusy, RunError
+from core.runs import Run, RunStore, execute, launch
+from core.runs.lock import Lock, Worker
+from tests.runs.lifecycle_worker import crunch
+
+MODULE = "tests.runs.lifecycle_worker"
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Ends whatever a failed test has left running."""
+    store = RunStore(tmp_path / "home")
+    yield store
+    for run in store.list():
+        if worker := run.worker():
+            worker.signal(SIGKILL)
+
+
+def create(store: RunStore, kind: str = "crunch", key: str = "k", **config: object) -> Run:
+    return store.create(kind, config, {}, seed=0, versions={}, key=key)
+
+
+def start(run: Run) -> Run:
+    launch.start(run, module=MODULE)
+    return run
+
+
+def until(condition: Callable[[], object], seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+def ended(run: Run, seconds: float = 20) -> str:
+    until(lambda: not run.state().active, seconds)
+    return run.state().state
+
+
+def worked(run: Run, chunks: int = 1) -> bool:
+    return len(list(run.chunks.glob("piece-*.npy"))) >= chunks
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory) -> dict[str, bytes]:
+    run = create(RunStore(tmp_path_factory.mktemp("undisturbed")))
+    execute(run, crunch)
+    return outcome(run)
+
+
+def outcome(run: Run) -> dict[str, bytes]:
+    files = [*run.chunks.iterdir(), run.result_file]
+    return {file.name: file.read_bytes() for file in files}
+
+
+def kinds(run: Run) -> list[str]:
+    return [event.kind for event in run.events()[0]]
+
+
+# --- an undisturbed life ---
+
+
+def test_a_worker_of_its_own_does_the_same_as_this_process(store, undisturbed):
+    run = create(store)
+    assert (run.state().state, store.finished("k"), store.unfinished("k")) == ("queued", None, run)
+    assert ended(start(run)) == "succeeded"
+    assert outcome(run) == undisturbed
+    assert (store.finished("k"), store.unfinished("k")) == (run, None)
+    assert run.state().metrics == {}
+    assert run.state().done == run.state().total == 24
+    with pytest.raises(RunError, match="succeeded already"):
+        start(run)
+
+
+def test_whoever_sees_succeeded_can_read_the_result(store):
+    run, reader, offset, seen = create(store, seconds=0), RunStore(store.home), 0, []
+    start(run)
+    other = reader.get(run.id)
+
+    def result_is_out() -> bool:
+        nonlocal offset
+        events, offset = other.events(offset)
+        seen.extend(event.kind for event in events)
+        return "succeeded" in seen
+
+    until(result_is_out)
+    assert other.result()["n"] == 12000
+    assert seen.count("succeeded") == 1
+
+
+def gone(pid: int) -> bool:
+    """Dead, if not yet buried: nobody may be there to bury an orphan in a container."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def test_a_worker_outlives_whoever_started_it(store, undisturbed):
+    run = create(store, seconds=0.03)
+    script = f"""if True:
+        import os, pathlib
+        from core.runs import RunStore, launch
+        launch.start(RunStore(pathlib.Path({str(store.home)!r})).get({run.id!r}), module={MODULE!r})
+        os.killpg(0, 9)"""
+    launcher = subprocess.run([sys.executable, "-c", script], cwd=ROOT, start_new_session=True, check=False)
+    assert launcher.returncode == -SIGKILL
+    assert ended(run) == "succeeded"
+    assert outcome(run) == undisturbed
+
+
+def test_no_zombie_is_left(store):
+    run = start(create(store, seconds=0))
+    worker = Worker.read(run.launched_file)
+    assert worker is not None
+    assert worker.pid in psutil.pids()
+    assert ended(run) == "succeeded"
+    until(lambda: not psutil.pid_exists(worker.pid))
+
+
+# --- death ---
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_killed_anywhere_and_resumed(store, undisturbed, seed):
+    """At a random moment of its work; every other time the disk keeps half an event as well."""
+    rng, run = random.Random(seed), create(store)
+    start(run)
+    until(run.lock.held)
+    moment = time.monotonic() + rng.uniform(0, 0.2)
+    until(lambda: time.monotonic() > moment)
+    worker = run.worker()
+    if worker:
+        worker.signal(SIGKILL)
+    until(lambda: not run.lock.held())
+    if ended(run) == "interrupted":
+        assert run.state().error
+        if seed % 2:
+            with run.events_file.open("ab") as file:
+                file.write(b'{"seq": 99, "time": 17951')
+        (run.chunks / ".piece-000023.npy.dead.tmp").write_bytes(b"half a chunk")
+        start(run)
+        assert run.state().active
+        assert ended(run) == "succeeded"
+    assert outcome(run) == undisturbed
+    assert [event.seq for event in run.events()[0]] == list(range(len(kinds(run))))
+
+
+def test_a_kill_is_noticed_and_finished_chunks_are_kept(store, undisturbed):
+    run = start(create(store, seconds=0.05))
+    until(lambda: worked(run, 3))
+    run.worker().signal(SIGKILL)
+    assert ended(run, 10) == "interrupted"
+    kept = {path: path.stat().st_mtime_ns for path in run.chunks.glob("piece-*.npy")}
+    assert len(kept) >= 3
+    assert ended(start(run)) == "succeeded"
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert outcome(run) == undisturbed
+    assert kinds(run).count("started") == 2
+
+
+def test_a_worker_that_dies_before_its_first_word_is_interrupted(store):
+    run = create(store)
+    launch.start(run, module="tests.runs.no_such_module")
+    assert ended(run) == "interrupted"
+    assert "no_such_module" in run.log_tail()[-1]
+    assert kinds(run) == []
+
+
+def test_helpers_forked_by_a_dead_worker_do_not_keep_its_lock(tmp_path):
+    script = f"""if True:
+        import os, pathlib, time
+        from core.runs.lock import Lock
+        lock = Lock(pathlib.Path({str(tmp_path / "lock")!r}))
+        assert lock.acquire("r")
+        child = os.fork()
+        if child:
+            print(child, flush=True)
+        time.sleep(60)"""
+    with subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        child, lock = int(process.stdout.readline()), Lock(tmp_path / "lock")
+        try:
+            assert lock.held()
+            assert lock.holder().pid == process.pid
+            process.kill()
+            until(lambda: not lock.held(), 5)
+            assert psutil.pid_exists(child)
+        finally:
+            os.kill(child, SIGKILL)
+
+
+# --- a full disk ---
+
+
+def test_disk_full_while_a_chunk_is_written(store, undisturbed, monkeypatch):
+    run, save = create(store), np.save
+
+    def save_until_full(file, array, **options):
+        if worked(run, 5):
+            file.write(b"half")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        save(file, array, **options)
+
+    monkeypatch.setattr(np, "save", save_until_full)
+    with pytest.raises(ResourceError, match="is full; free some space"):
+        execute(run, crunch)
+    assert (run.state().state, run.state().error) == (
+        "failed",
+        f"run {run.id}: the disk that holds {store.home} is full; free some space there and resume the run.",
+    )
+    assert sorted(path.name for path in run.chunks.iterdir()) == [f"piece-{i:06d}.npy" for i in range(5)]
+    monkeypatch.undo()
+    assert ended(start(run)) == "succeeded"
+    assert outcome(run) == undisturbed
+
+
+def test_disk_too_full_to_say_so(store, undisturbed, monkeypatch):
+    run, write = create(store), os.write
+
+    def write_until_full(descriptor, data):
+        if worked(run, 5):
+            return write(descriptor, data[:10])
+        return write(descriptor, data)
+
+    monkeypatch.setattr(os, "write", write_until_full)
+    with pytest.raises(ResourceError, match="is full"):
+        execute(run, crunch)
+    monkeypatch.undo()
+    assert run.state().state == "interrupted"
+    assert ended(start(run)) == "succeeded"
+    assert outcome(run) == undisturbed
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    folder = tmp_path / "small"
+    folder.mkdir()
+    if (
+        shutil.which("mount") is None
+        or subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=80k", "tmpfs", folder], capture_output=True, check=False
+        ).returncode
+    ):
+        pytest.skip("may not mount a tmpfs; the two tests above stand in")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_disk_that_is_really_full(small_disk, undisturbed):
+    run = start(create(RunStore(small_disk)))
+    assert ended(run) in ("failed", "interrupted")
+    assert 3 < len(list(run.chunks.glob("piece-*.npy"))) < 24
+    subprocess.run(["mount", "-o", "remount,size=4m", small_disk], check=True)
+    assert ended(start(run)) == "succeeded"
+    assert outcome(run) == undisturbed
+
+
+# --- two at once ---
+
+
+def test_the_second_start_is_refused(store, undisturbed):
+    run = start(create(store, seconds=0.15))
+    with pytest.raises(RunBusy, match=r"being worked on|about to begin"):
+        start(run)
+    until(lambda: worked(run))
+    with pytest.raises(RunBusy, match="being worked on already"):
+        start(run)
+    with pytest.raises(RunBusy, match="by another process"):
+        execute(run, crunch)
+    with pytest.raises(RunError, match="cancel it before"):
+        store.remove(run.id)
+    assert ended(run) == "succeeded"
+    assert kinds(run).count("started") == 1
+    assert outcome(run) == undisturbed
+
+
+def test_of_two_workers_spawned_at_once_one_works(store, undisturbed):
+    run = create(store, seconds=0.1)
+    command = [sys.executable, "-m", MODULE, "work", run.id, "--home", str(store.home)]
+    pair = [subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [process.communicate(timeout=30)[1] for process in pair]
+    assert sorted(process.returncode for process in pair) == [0, 2]
+    assert any("is being worked on by another process" in text for text in said)
+    assert kinds(run).count("started") == kinds(run).count("succeeded") == 1
+    assert outcome(run) == undisturbed
+
+
+def test_pages_that_probe_without_pause_do_not_hinder_a_launch(store):
+    runs, done = [create(store, key=str(i), seconds=0) for i in range(4)], threading.Event()
+
+    def probe() -> None:
+        while not done.is_set():
+            for run in runs:
+                run.lock.held()
+
+    threads = [threading.Thread(target=probe) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for run in runs:
+            start(run)
+        assert [ended(run) for run in runs] == ["succeeded"] * 4
+        lock = runs[0].lock
+        for _ in range(200):
+            assert lock.acquire()
+            lock.release()
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()
+
+
+# --- cancelling ---
+
+
+def test_cancel_then_resume(store, undisturbed):
+    run = start(create(store, seconds=0.05))
+    until(lambda: worked(run, 2))
+    worker = run.worker()
+    assert run.cancel()
+    assert run.state().cancelling
+    assert ended(run, 5) == "cancelled"
+    until(lambda: not psutil.pid_exists(worker.pid), 5)
+    assert not run.cancel()
+    assert kinds(run)[-1] == "cancelled"
+    assert not run.cancel_file.exists()
+    assert ended(start(run)) == "succeeded"
+    assert outcome(run) == undisturbed
+
+
+def test_a_cancelled_run_can_be_resumed_in_the_foreground(store, undisturbed):
+    run = start(create(store, seconds=0.05))
+    assert launch.stop(run).state == "cancelled"
+    run.cancel_file.touch()
+    execute(run, crunch)
+    assert outcome(run) == undisturbed
+
+
+def test_a_run_cancelled_before_its_worker_is_there_never_works(store):
+    run = start(create(store, seconds=0.05))
+    assert run.state().state == "queued"
+    assert run.cancel()
+    assert ended(run) == "cancelled"
+    assert not worked(run, 2)
+
+
+def test_sigterm_is_a_wish_to_cancel(store):
+    run = start(create(store, seconds=0.05))
+    until(lambda: worked(run))
+    psutil.Process(run.worker().pid).terminate()
+    assert ended(run, 5) == "cancelled"
+
+
+def test_a_worker_that_does_not_listen_is_killed_after_the_grace(store):
+    run = start(create(store, kind="deaf"))
+    until(lambda: run.state().stage == "deaf")
+    worker, helper, began = run.worker(), int(run.state().metrics["helper"]), time.monotonic()
+    assert launch.stop(run, grace=1).state == "cancelled"
+    assert 0.9 < time.monotonic() - began < 5
+    until(lambda: gone(worker.pid) and gone(helper), 5)
+    assert kinds(run)[-1] != "cancelled"  # it had no time for a last word
+
+
+@pytest.mark.parametrize("guilty", [False, True])
+def test_only_the_process_that_was_meant_is_killed(store, guilty):
+    """guilty: the check of the check; a holder whose create time is right is killed."""
+    run = create(store)
+    bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    try:
+        assert run.lock.acquire(run.id)
+        real = Worker.of(bystander.pid, run.id)
+        stale = Worker(pid=real.pid, created=real.created - 100, run=run.id)
+        run.lock.path.write_bytes((real if guilty else stale).to_json())
+        run.launched_file.write_bytes((real if guilty else stale).to_json())
+        run.cancel_file.touch()
+        os.utime(run.cancel_file, (0, 0))
+        launch.escalate_if_due(run)
+        run.lock.release()
+        launch.escalate_if_due(run)
+        if guilty:
+            assert bystander.wait(5) == -SIGKILL
+        else:
+            assert (run.worker(), bystander.poll()) == (None, None)
+    finally:
+        bystander.kill()
+        bystander.wait()
+
+
+@pytest.mark.parametrize(
+    ("waited", "expected"),
+    [(None, []), (0, []), (3, []), (5, [SIGTERM]), (9, [SIGTERM]), (10, [SIGKILL]), (99, [SIGKILL])],
+)
+def test_a_worker_is_given_its_grace(store, monkeypatch, waited, expected):
+    run, sent = create(store), []
+    monkeypatch.setattr(Worker, "signal", lambda self, number: sent.append(number))
+    assert run.lock.acquire(run.id)
+    if waited is not None:
+        assert run.cancel()
+        asked = time.time() - waited
+        os.utime(run.cancel_file, (asked, asked))
+        assert run.cancel()  # asking again does not restart it
+    launch.escalate_if_due(run, grace=10)
+    run.lock.release()
+    launch.escalate_if_due(run, grace=10)
+    assert sent == expected
+
+
+def test_a_holder_without_a_name_is_never_signalled(store):
+    """Whoever holds a lock only to start or remove, or has let go of it, is no worker."""
+    run = create(store)
+    assert run.lock.acquire(run.id)
+    assert run.worker() == Worker.of(os.getpid(), run.id)
+    run.lock.release()
+    assert Worker.read(run.lock.path) is None
+    assert run.lock.acquire()
+    assert run.lock.held()
+    assert run.worker() is None
+    run.lock.release()
+
+
+def test_a_killed_and_unburied_process_is_not_alive():
+    process = subprocess.Popen(["sleep", "60"])
+    worker = Worker.of(process.pid)
+    assert worker.alive()
+    process.kill()
+    until(lambda: not worker.alive())
+    assert psutil.pid_exists(worker.pid)
+    process.wait()
+
+
+def test_a_run_that_was_killed_while_cancelled_can_be_resumed(store, undisturbed):
+    run = start(create(store, seconds=0.05))
+    until(lambda: worked(run))
+    process = psutil.Process(run.worker().pid)
+    process.suspend()
+    assert run.cancel()
+    process.kill()
+    assert ended(run) == "cancelled"
+    assert kinds(run)[-1] != "cancelled"
+    assert ended(start(run)) == "succeeded"
+    assert outcome(run) == undisturbed
+
+
+def test_a_run_about_to_begin_is_neither_removed_nor_started_again(store):
+    run = start(create(store))
+    psutil.Process(run.worker().pid).suspend()
+    try:
+        assert run.state().state == "queued"
+        with pytest.raises(RunError, match="about to begin"):
+            store.remove(run.id)
+        with pytest.raises(RunBusy, match="about to begin"):
+            start(run)
+    finally:
+        psutil.Process(run.worker().pid).resume()
+    assert ended(run) == "succeeded"

@@ -1,0 +1,191 @@
+"""The folder of all runs: what is found there, what is passed over, what is refused."""
+
+import dataclasses
+import json
+import shutil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.errors import RunError
+from core.files import replacing, write_atomic
+from core.runs import Manifest, RunStore, execute, run_key
+from core.runs.events import EventLog
+from core.runs.lock import Lock
+
+PARTS = {"kind": "select", "config": {"budget": "20%", "k": 3}, "inputs": {"T_C": "aa", "D_C": "bb"}}
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RunStore(tmp_path)
+
+
+def create(store, kind="select", key="k"):
+    return store.create(kind, {"ä": [1, None]}, {"T_C": "f"}, seed=7, versions={"numpy": "2"}, key=key)
+
+
+def test_a_manifest_is_what_was_asked_for(store):
+    run = create(store)
+    expected = Manifest(
+        run_id=run.id,
+        kind="select",
+        config={"ä": [1, None]},
+        inputs={"T_C": "f"},
+        seed=7,
+        versions={"numpy": "2"},
+        created=run.manifest.created,
+        parent=None,
+        key="k",
+    )
+    assert RunStore(store.home).get(run.id).manifest == run.manifest == expected
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        run.manifest.kind = "other"
+
+
+def test_newest_first_and_nothing_foreign(store):
+    runs = [create(store) for _ in range(5)]
+    assert len({run.id for run in runs}) == 5
+    assert "-select-" in runs[0].id
+    half = store.folder / runs[0].id.replace("select", "half")
+    half.mkdir()
+    (store.folder / ".removed-x").mkdir()
+    (store.folder / "notes.txt").write_text("mine")
+    shutil.copytree(runs[1].path, store.folder / "my copy")
+    shutil.copytree(runs[1].path, store.folder / runs[1].id.replace("select", "copy"))
+    torn = create(store, kind="torn")
+    (torn.path / "manifest.json").write_text('{"run_id": ')
+    assert RunStore(store.home).list() != []
+    assert [run.id for run in RunStore(store.home).list()] == [run.id for run in reversed(runs)]
+    for run_id in (half.name, torn.id):
+        with pytest.raises(RunError, match="is not in"):
+            RunStore(store.home).get(run_id)
+
+
+@pytest.mark.parametrize(
+    "run_id",
+    ["", ".", "..", "../runs", "/etc", "a/b", "20261120-131502-../..-3f2a", "20261120-131502-x-3f2a\n", "nope"],
+)
+def test_no_id_leads_out_of_the_folder(store, run_id):
+    (store.home / "manifest.json").write_bytes((create(store).path / "manifest.json").read_bytes())
+    for call in (store.get, store.remove):
+        with pytest.raises(RunError, match="is not in"):
+            call(run_id)
+
+
+@pytest.mark.parametrize("kind", ["", "../x", "a b", "Select", "-x"])
+def test_a_kind_must_make_a_folder_name(store, kind):
+    with pytest.raises(RunError, match="run kind"):
+        create(store, kind=kind)
+    assert list(store.folder.iterdir()) == []
+
+
+def test_remove_takes_all_of_it(store):
+    run, other = create(store), create(store)
+    execute(run, lambda context: {})
+    RunStore(store.home).remove(run.id)
+    assert [path.name for path in store.folder.iterdir()] == [other.id]
+    assert store.list() == [other]
+    with pytest.raises(RunError, match="is not in"):
+        store.remove(run.id)
+
+
+def test_finished_and_unfinished_are_told_by_key(store):
+    first, second, _ = create(store), create(store), create(store, key="other")
+    assert (store.finished("k"), store.unfinished("k")) == (None, second)
+    execute(second, lambda context: {"x": 1})
+    assert (store.finished("k"), store.unfinished("k")) == (second, first)
+    execute(first, lambda context: {"x": 1})
+    assert (store.finished("k"), store.unfinished("k")) == (second, None)
+    assert store.finished("none") is None
+
+
+def test_a_finished_run_is_not_done_again(store):
+    run = create(store)
+    execute(run, lambda context: {"pair": (1, 2)})
+    assert execute(run, lambda context: 1 / 0) == run.result() == {"pair": [1, 2]}
+    assert [event.kind for event in run.events()[0]] == ["started", "succeeded"]
+
+
+def test_a_run_without_a_result_says_so(store):
+    with pytest.raises(RunError, match="has no result, it is queued"):
+        create(store).result()
+
+
+def test_log_tail(store):
+    run = create(store)
+    assert run.log_tail() == []
+    run.log_file.write_bytes(b"\xff\n" + b"".join(b"%d\n" % i for i in range(50_000)))
+    assert run.log_tail(2) == ["49998", "49999"]
+    assert len(run.log_tail(10**6)) < 50_000
+
+
+# --- keys ---
+
+
+def test_a_key_changes_with_everything_a_result_depends_on():
+    def key(**changes):
+        return run_key(**{**PARTS, "seed": 0, "code_version": "1", **changes})
+
+    variants = [
+        key(),
+        key(kind="map"),
+        key(config={"budget": "20%", "k": 4}),
+        key(config={}),
+        key(inputs={"T_C": "bb", "D_C": "aa"}),
+        key(seed=1),
+        key(seed=None),
+        key(code_version="2"),
+    ]
+    assert len(set(variants)) == len(variants)
+
+
+words = st.text('aä\n"\U0001f600', max_size=3)
+json_values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | words
+
+
+@settings(deadline=None)
+@given(config=st.dictionaries(words, json_values | st.lists(json_values, max_size=3), max_size=4))
+def test_a_key_survives_json_and_order(config):
+    again = json.loads(json.dumps(dict(reversed(config.items()))))
+    options = {"seed": 0, "code_version": "1"}
+    key = run_key("x", config, {}, **options)
+    assert key == run_key("x", again, {}, **options)
+    assert len(key) == 64
+
+
+# --- files ---
+
+
+def test_a_file_is_whole_or_as_it_was(tmp_path):
+    path = tmp_path / "a"
+    write_atomic(path, b"old")
+
+    def fail() -> None:
+        with replacing(path) as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+    write_atomic(path, b"new")
+    assert path.read_bytes() == b"new"
+
+
+def test_an_attempt_that_begins_while_the_state_is_read_is_no_interruption(store, monkeypatch):
+    run = create(store)
+    with EventLog(run.events_file) as log:
+        log.append("started", {"pid": 1, "created": 0.0})
+    assert run.state().state == "interrupted"
+    resumed, read_on = Lock(run.lock.path), run._read_on
+
+    def begin_then_read():
+        resumed.acquire()
+        return read_on()
+
+    monkeypatch.setattr(run, "_read_on", begin_then_read)
+    assert run.state().state == "running"
+    resumed.release()

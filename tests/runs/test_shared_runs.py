@@ -1,0 +1,148 @@
+"""Runs that need other runs, and runs that want the same device."""
+
+from signal import SIGKILL
+
+import pytest
+
+from core.errors import Cancelled, RunError
+from core.runs import RunContext, RunStore, device_lock, execute, run_or_reuse
+from core.runs.lock import Lock
+from tests.runs.lifecycle_worker import crunch
+from tests.runs.lifecycle_worker import parent as parent_recipe
+from tests.runs.test_lifecycle import create, ended, kinds, start, store, until, worked  # noqa: F401
+
+CHILD = {"child": {"seconds": 0.03}, "child_key": "child"}
+
+
+def parent(store: RunStore, key: str):  # noqa: F811
+    return create(store, kind="parent", key=key, **CHILD)
+
+
+def children(store: RunStore):  # noqa: F811
+    return [run for run in store.list() if run.manifest.kind == "crunch"]
+
+
+def test_a_child_is_made_once_and_reused(store):  # noqa: F811
+    first, second = parent(store, "1"), parent(store, "2")
+    result = execute(first, parent_recipe)
+    [child] = children(store)
+    assert (child.manifest.parent, child.state().state) == (first.id, "succeeded")
+    events = child.events_file.read_bytes()
+    assert execute(second, parent_recipe) == result
+    assert children(store) == [child]
+    assert child.events_file.read_bytes() == events
+    assert second.state().notes == (f"crunch: reusing {child.id}",)
+
+
+def test_what_happens_in_a_child_is_told_by_its_parent(store):  # noqa: F811
+    def child(context: RunContext) -> dict:
+        context.stage("embedding")
+        context.progress(7, 9, "sentences")
+        context.metric("loss", 2.0, 1)
+        context.note("a note")
+        return {}
+
+    run = create(store)
+    execute(run, lambda context: {"id": run_or_reuse(context, "b1", {}, {}, child, versions={}, key="c").id})
+    state = run.state()
+    assert (state.stage, state.done, state.total) == ("b1: embedding", 7, 9)
+    assert (dict(state.metrics), state.notes) == ({"b1/loss": 2.0}, ("b1: a note",))
+
+
+def test_two_parents_at_once_share_one_child(store):  # noqa: F811
+    pair = [start(parent(store, "1")), start(parent(store, "2"))]
+    assert [ended(run) for run in pair] == ["succeeded"] * 2
+    [child] = children(store)
+    assert kinds(child).count("started") == 1
+    assert pair[0].result() == pair[1].result()
+    waited = [event.data for run in pair for event in run.events()[0] if "waiting_for" in event.data]
+    assert [data["waiting_for"] for data in waited] in ([child.id, None], [])
+
+
+def test_a_killed_parent_finds_its_half_made_child(store):  # noqa: F811
+    run = start(parent(store, "1"))
+    until(lambda: children(store) and worked(children(store)[0], 4))
+    [child] = children(store)
+    run.worker().signal(SIGKILL)
+    assert (ended(run), ended(child)) == ("interrupted", "interrupted")
+    assert ended(start(run)) == "succeeded"
+    assert children(store) == [child]
+    assert child.state().attempts == 2
+    undisturbed = create(store, key="alone", **CHILD["child"])
+    assert execute(undisturbed, crunch) == {key: value for key, value in run.result().items() if key != "child"}
+
+
+@pytest.mark.parametrize("whom", ["parent", "child"])
+def test_cancelling_either_ends_both(store, whom):  # noqa: F811
+    run = start(parent(store, "1"))
+    until(lambda: children(store) and worked(children(store)[0], 2))
+    [child] = children(store)
+    (run if whom == "parent" else child).cancel()
+    assert (ended(run, 5), ended(child, 5)) == ("cancelled", "cancelled")
+    assert kinds(run)[-1] == kinds(child)[-1] == "cancelled"
+
+
+def test_a_child_that_fails_fails_its_parent(store):  # noqa: F811
+    def child(context: RunContext) -> dict:
+        raise RunError("the child's sentence.")
+
+    run = create(store)
+    with pytest.raises(RunError, match="the child's sentence"):
+        execute(run, lambda context: run_or_reuse(context, "b1", {}, {}, child, versions={}, key="c").result())
+    assert run.state().error == "the child's sentence."
+    assert store.unfinished("c").state().state == "failed"
+
+
+def test_a_second_training_waits_for_the_first(store, tmp_path):  # noqa: F811
+    gate = tmp_path / "gate"
+    first, second, third = (create(store, kind="train", key=str(i), until=str(gate)) for i in range(3))
+    start(first)
+    until(lambda: first.state().stage == "training")
+    start(second)
+    start(third)
+    until(lambda: second.state().waiting_for == third.state().waiting_for == first.id)
+    assert second.state().stage is None
+    third.cancel()
+    assert ended(third, 5) == "cancelled"
+    gate.touch()
+    assert (ended(first), ended(second)) == ("succeeded", "succeeded")
+    assert second.state().waiting_for is None
+
+
+def test_a_device_is_free_after_any_end(store):  # noqa: F811
+    def recipe(context: RunContext) -> dict:
+        with device_lock(store.home, "gpu0", context):
+            raise Cancelled("x")
+
+    for key in "ab":
+        run = create(store, key=key)
+        with pytest.raises(Cancelled):
+            execute(run, recipe)
+        assert not any("waiting_for" in event.data for event in run.events()[0])
+
+
+def test_what_would_wait_for_ever_is_refused(store):  # noqa: F811
+    def twice(context: RunContext) -> dict:
+        with device_lock(store.home, "cpu", context), device_lock(store.home, "cpu", context):
+            return {}
+
+    def child_within(context: RunContext) -> dict:
+        with device_lock(store.home, "cpu", context):
+            return run_or_reuse(context, "b1", {}, {}, crunch, versions={}, key="c").result()
+
+    for recipe in (twice, child_within):
+        with pytest.raises(RunError, match="for ever"):
+            execute(create(store), recipe)
+
+
+def test_finding_and_creating_a_child_is_one_moment(store, monkeypatch):  # noqa: F811
+    creating, held = RunStore.create, []
+
+    def create_watched(self: RunStore, *arguments, **options):
+        held.append(Lock(store.home / "locks" / "store.lock").held())
+        return creating(self, *arguments, **options)
+
+    run = parent(store, "1")
+    monkeypatch.setattr(RunStore, "create", create_watched)
+    execute(run, parent_recipe)
+    assert held == [True]

@@ -1,0 +1,124 @@
+"""Explanations are true: for every strategy the parts add up to the score that it gave."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.corpora.corpus import Corpus
+from core.reporter import Silent
+from core.results import Role
+from core.selection import STRATEGIES, make_strategy, strategy_options
+from core.selection.base import Batch, Source
+from core.selection.explain import explain, learned, neighbours
+from core.selection.near import cosines, nearest_rows
+from core.selection.parts import SHOWN, Evidence, Part, top
+from tests.conftest import sentence
+from tests.planted import bag_vectors, contracts, kitchen
+
+Seal = Callable[..., Corpus]
+QUERIES = ("raw-mean", "unit-mean", "k-means", "contrastive")
+CASES = [
+    *((name, {}) for name in STRATEGIES),
+    *(("cos-pretrained", {"query": query, "whiten": whiten}) for query in QUERIES for whiten in (False, True)),
+    ("knn", {"neighbours": 3}),
+    ("ngram-perplexity", {"order": 2}),
+    ("gazetteer", {"case_sensitive": True}),
+]
+TASK, DOMAIN = contracts(60, seed=1), [*contracts(100, seed=2), *kitchen(100)]
+ASKED = ["Either party shall pay the goods <s> in writing .", DOMAIN[0], DOMAIN[150], "word"]
+
+
+@pytest.fixture
+def sources(seal: Seal) -> dict[Role, Source]:
+    keep = np.ones(len(TASK), dtype=bool)
+    keep[::7] = False  # held-out sentences were not learnt from
+    made = {}
+    for role, texts in ((Role.TASK, TASK), (Role.DOMAIN, DOMAIN)):
+        vectors, norms = bag_vectors(texts)
+        made[role] = Source(corpus=seal(texts, role), vectors=vectors, norms=norms * 1.5)
+    task = made[Role.TASK]
+    made[Role.TASK] = Source(corpus=task.corpus, vectors=task.vectors, norms=task.norms, keep=keep)
+    names = [sentence(f"the {w} ends", [(1, 2, "TERM")]) for w in ("goods", "party", "Either", "buyer", "tomatoes")]
+    made[Role.LABELLED] = Source(corpus=seal(names, "names", labelled=True))
+    return made
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join([case[0], *map(str, case[1].values())]))
+def test_the_parts_add_up(case: tuple[str, dict[str, object]], sources: dict[Role, Source], tmp_path: Path) -> None:
+    name, options = case
+    options = strategy_options(name, options).model_dump(mode="json")
+    strategy = make_strategy(name, options, 3)
+    strategy.prepare(sources, Silent())
+    task = sources[Role.TASK]
+    np.savez(tmp_path / "model.npz", allow_pickle=False, **learned(strategy, task.learnable_rows()))
+    with np.load(tmp_path / "model.npz", allow_pickle=False) as kept:
+        model = dict(kept)
+    vectors = bag_vectors(ASKED)[0]
+    sentences = [sentence(text) for text in ASKED]
+    ids = np.array([int(s.id, 16) for s in sentences], dtype=np.uint64)
+    scores = strategy.score(Batch(ids=ids, sentences=sentences, vectors=vectors))
+    for asked, vector, score in zip(sentences, vectors, scores.tolist(), strict=True):
+        evidence = Evidence(
+            sentence=asked, score=score, unit=strategy.unit, options=options, seed=3, model=model, vector=vector,
+            task=task.vectors, task_norms=task.norms, labelled=sources[Role.LABELLED].corpus,
+        )  # fmt: skip
+        found = explain(name, evidence)
+        total = 10**found.total if "10 to their sum" in found.formula else found.total
+        assert total == pytest.approx(score, rel=1e-4, abs=2e-5)
+        assert found.notes == ()
+        assert len(found.parts) > 1 or name == "random" or options.get("query") == "k-means" or name == "gazetteer"
+        learnt = set(task.learnable_rows().tolist())
+        assert {part.task_row for part in found.parts} - {None} <= learnt
+
+
+def test_without_the_model_the_score_is_its_only_part_and_that_is_said() -> None:
+    evidence = Evidence(
+        sentence=sentence("a b"),
+        score=0.25,
+        unit="cosine",
+        options={"query": "raw-mean", "neighbours": 5},
+        seed=0,
+        model={},
+    )
+    for name in ("knn", "cos-pretrained", "classifier", "ngram-perplexity", "gazetteer", "something else"):
+        found = explain(name, evidence)
+        assert [part.value for part in found.parts] == [0.25]
+        assert found.notes
+
+
+def test_an_unscored_sentence_has_no_parts() -> None:
+    evidence = Evidence(sentence=sentence(""), score=float("nan"), unit="u", options={}, seed=0, model={})
+    assert explain("knn", evidence).parts == ()
+
+
+def test_small_parts_are_added_up() -> None:
+    parts = [Part(name=str(i), value=(-1) ** i * float(i)) for i in range(SHOWN + 5)]
+    shown = top(parts, "others")
+    assert len(shown) == SHOWN + 1
+    assert sum(part.value for part in shown) == sum(part.value for part in parts)
+    assert shown[0].value == parts[-1].value
+
+
+def test_nearest_sentences_equal_brute_force() -> None:
+    task, vector = bag_vectors(TASK)[0], bag_vectors(ASKED)[0][0]
+    evidence = Evidence(
+        sentence=sentence("x"), score=0, unit="", options={}, seed=0, model={}, vector=vector, task=task
+    )
+    every = task.astype(np.float64) @ vector.astype(np.float64)
+    found = neighbours(evidence, 4)
+    np.testing.assert_allclose([cosine for _, cosine in found], np.sort(every)[::-1][:4], atol=1e-5)
+    for row, cosine in found:
+        assert every[row] == pytest.approx(cosine, abs=1e-5)
+    np.testing.assert_allclose(cosines(task, vector[None])[:, 0], every, atol=1e-5)
+
+
+def test_pairs_equal_brute_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.selection.near.BLOCK", 16)
+    vectors = bag_vectors(DOMAIN)[0]
+    ours, among = np.array([3, 120, 60]), np.arange(1, 190, 3)
+    which, best = nearest_rows(vectors, ours, among)
+    every = vectors[ours].astype(np.float64) @ vectors[among].astype(np.float64).T
+    np.testing.assert_allclose(best, every.max(axis=1), atol=1e-5)
+    np.testing.assert_allclose(every[np.arange(3), which], every.max(axis=1), atol=1e-5)

@@ -1,0 +1,87 @@
+"""Health: known cases, enumeration, and warnings that come when they should."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core.selection import health
+from core.selection.health import Health
+
+
+def test_vendi_of_equals_is_one_and_of_orthogonals_n() -> None:
+    assert health.vendi(np.tile([0.6, 0.8], (50, 1))) == pytest.approx(1)
+    assert health.vendi(np.eye(7)) == pytest.approx(7)
+    assert health.vendi(np.concatenate([np.eye(3)] * 4)) == pytest.approx(3)  # more rows than columns
+    assert health.vendi(np.zeros((4, 3))) == 0
+    assert health.vendi(np.concatenate([np.eye(3), np.zeros((5, 3))])) == pytest.approx(3)  # the empty do not count
+
+
+def test_vendi_is_the_entropy_of_the_kernel() -> None:
+    rows = np.random.default_rng(0).normal(size=(20, 6))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    values = np.linalg.eigvalsh(rows @ rows.T / 20)
+    values = values[values > 1e-12]
+    assert health.vendi(rows) == pytest.approx(np.exp(-(values * np.log(values)).sum()))
+
+
+def test_coverage_by_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "BLOCK", 7)
+    lots = np.random.default_rng(1)
+    task, domain = (
+        rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        for rows in (lots.normal(size=(9, 4)), lots.normal(size=(40, 4)))
+    )
+    selected = lots.random(40) < 0.3
+    monkeypatch.setattr(health, "widened", lambda rows, start: rows[start : start + 7].astype(np.float32))
+    wanted = [max(t @ d for d in domain[selected]) >= max(t @ d for d in domain[~selected]) for t in task]
+    assert 0 < sum(wanted) < 9
+    assert health.coverage(task, domain, selected) == pytest.approx(sum(wanted) / 9)
+
+
+def test_coverage_of_nothing_or_everything_is_unknown() -> None:
+    rows = np.eye(3)
+    for selected in (np.zeros(3, dtype=bool), np.ones(3, dtype=bool)):
+        assert health.coverage(rows, rows, selected) is None
+
+
+def test_type_token_counts_equally_many_words() -> None:
+    ratio, n = health.type_token({"S_C": ["a b A, b"], "D_C": ["one two three", "four five six"]})
+    assert n == 4
+    assert ratio == {"S_C": 0.5, "D_C": 1.0}
+    assert health.type_token({"S_C": [], "D_C": ["x"]}) == ({"S_C": 0.0, "D_C": 0.0}, 0)
+
+
+def test_names_are_found_by_their_looks() -> None:
+    texts = ["Yesterday Ann Lee met the mayor of Basel.", "In Basel, Harlow Ltd sued.", "Nobody came."]
+    share, n = health.new_entities(texts, ["basel", "Ann Lee"])
+    assert (share, n) == (pytest.approx(1 / 3), 3)  # Harlow Ltd alone is new
+    assert health.new_entities(["nothing here"], []) == (None, 0)
+
+
+def test_duplicates_left() -> None:
+    assert health.duplicates_left(np.array([3, 3, 5, 9, 3])) == 2
+
+
+GOOD = Health(
+    sentences=100, tokens=2000, median_tokens={"S_C": 20, "D_C": 20, "T_C": 20}, duplicates=0,
+    type_token={"S_C": 0.4, "D_C": 0.4, "T_C": 0.4}, type_token_words=1000, variety=30.0, variety_of=100,
+    coverage=0.9, coverage_of=50, new_entities=None, new_entities_of=0, warnings=(),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"median_tokens": {"S_C": 26, "D_C": 20, "T_C": 25}}, "D_C 20: the selection prefers long"),
+        ({"median_tokens": {"S_C": 10, "D_C": 10, "T_C": 20}}, "T_C 20: the selection prefers short"),
+        ({"duplicates": 10}, "10 of 100"),
+        ({"variety": 1.1}, "1.1 different ones"),
+        ({"coverage": 0.2}, "20% of T_C"),
+        ({"type_token": {"S_C": 0.2, "D_C": 0.4, "T_C": 0.4}}, "boilerplate"),
+    ],
+)
+def test_a_warning_for_each_illness_alone(change: dict[str, object], says: str) -> None:
+    assert list(health.warnings(GOOD)) == []
+    (warning,) = health.warnings(replace(GOOD, **change))  # type: ignore[arg-type]
+    assert says in warning

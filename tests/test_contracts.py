@@ -1,0 +1,132 @@
+"""The promises that every selection strategy keeps."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from core.corpora.corpus import Corpus
+from core.errors import Cancelled
+from core.reporter import Silent
+from core.results import FloatArray, Role
+from core.selection import STRATEGIES, make_strategy
+from core.selection.base import Batch, Source, Strategy
+from core.text.sentence import Sentence
+from tests.conftest import sentence
+from tests.planted import bag_vectors, contracts, kitchen
+
+Seal = Callable[..., Corpus]
+OPTIONS = [
+    *((name, {}) for name in STRATEGIES),
+    *(("cos-pretrained", {"query": query}) for query in ("unit-mean", "k-means", "contrastive")),
+    *(("cos-pretrained", {"query": query, "whiten": True}) for query in ("raw-mean", "contrastive")),
+]
+TASK, WANTED, UNWANTED = contracts(60, seed=1), contracts(150, seed=2), kitchen(150)
+
+
+def source(corpus: Corpus, texts: list[str]) -> Source:
+    vectors, norms = bag_vectors(texts)
+    return Source(corpus=corpus, vectors=vectors, norms=norms)
+
+
+def names() -> list[Sentence]:
+    """Labelled sentences whose entities are words of contracts."""
+    words = ("supplier", "buyer", "party", "lessee", "guarantor", "agreement", "goods", "price", "notices", "premises")
+    return [sentence(f"the {word} ends", [(1, 2, "TERM")]) for word in words]
+
+
+@pytest.fixture
+def sources(seal: Seal) -> dict[Role, Source]:
+    domain = [*WANTED, *UNWANTED]
+    return {
+        Role.TASK: source(seal(TASK, "task"), TASK),
+        Role.DOMAIN: source(seal(domain, "domain"), domain),
+        Role.LABELLED: Source(corpus=seal(names(), "names", labelled=True)),
+    }
+
+
+def batch(texts: list[str]) -> Batch:
+    sentences = [sentence(text) for text in texts]
+    ids = np.array([int(s.id, 16) for s in sentences], dtype=np.uint64)
+    return Batch(ids=ids, sentences=sentences, vectors=bag_vectors(texts)[0])
+
+
+def prepared(name: str, options: dict[str, object], sources: dict[Role, Source], seed: int = 3) -> Strategy:
+    strategy = make_strategy(name, options, seed)
+    strategy.prepare(sources, Silent())
+    return strategy
+
+
+@pytest.fixture(params=OPTIONS, ids=lambda case: " ".join([case[0], *map(str, case[1].values())]))
+def case(request: pytest.FixtureRequest) -> tuple[str, dict[str, object]]:
+    return request.param
+
+
+def test_one_float_a_sentence(case: tuple[str, dict[str, object]], sources: dict[Role, Source]) -> None:
+    scores = prepared(*case, sources).score(batch(WANTED[:7]))
+    assert scores.shape == (7,)
+    assert scores.dtype == np.float64
+    assert np.isfinite(scores).all()
+
+
+def test_a_score_depends_on_its_sentence_alone(
+    case: tuple[str, dict[str, object]], sources: dict[Role, Source]
+) -> None:
+    strategy = prepared(*case, sources)
+    a, b = WANTED[:5], UNWANTED[:9]
+    together = strategy.score(batch([*a, *b]))
+    apart = np.concatenate([strategy.score(batch(a)), strategy.score(batch(b))])
+    np.testing.assert_allclose(together, apart, rtol=1e-5, atol=1e-6)
+
+
+def test_same_seed_same_scores(case: tuple[str, dict[str, object]], sources: dict[Role, Source]) -> None:
+    first, second = (prepared(*case, sources).score(batch(WANTED)) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_empty_and_one_token_sentences_survive(
+    case: tuple[str, dict[str, object]], sources: dict[Role, Source]
+) -> None:
+    scores = prepared(*case, sources).score(batch(["", "supplier", *WANTED[:2]]))
+    assert scores.shape == (4,)
+    assert np.isfinite(scores[1:]).all()  # the empty one may be NaN: "could not be scored"
+
+
+def test_the_right_end_wins(case: tuple[str, dict[str, object]], sources: dict[Role, Source]) -> None:
+    strategy = prepared(*case, sources)
+    wanted, unwanted = strategy.score(batch(WANTED)), strategy.score(batch(UNWANTED))
+    better = (wanted[:, None] > unwanted) if strategy.prefer == "high" else (wanted[:, None] < unwanted)
+    auc = (better + 0.5 * (wanted[:, None] == unwanted)).mean()
+    if "random" in strategy.name:
+        assert 0.4 < auc < 0.6  # a control that found contracts would be no control
+    else:
+        assert auc > 0.85
+
+
+def test_a_cancelled_run_stops(case: tuple[str, dict[str, object]], sources: dict[Role, Source]) -> None:
+    """Whatever takes its time calls check(); what is over at once need not."""
+
+    class Stop(Silent):
+        def check(self) -> None:
+            raise Cancelled("stop")
+
+    if case[0] in ("classifier", "ngram-perplexity"):
+        with pytest.raises(Cancelled):
+            make_strategy(*case, 0).prepare(sources, Stop())
+    else:
+        make_strategy(*case, 0).prepare(sources, Stop())
+
+
+def test_another_seed_draws_other_sentences(sources: dict[Role, Source]) -> None:
+    for name in ("random", "length-matched-random"):
+        first, second = (prepared(name, {}, sources, seed).score(batch(WANTED)) for seed in (0, 1))
+        assert abs(np.corrcoef(first, second)[0, 1]) < 0.3
+
+
+def test_length_matched_random_follows_task(seal: Seal) -> None:
+    task = [" ".join(["word"] * 12) + f" {i}" for i in range(40)]
+    domain = [" ".join(["word"] * n) + f" {i}" for n in (4, 12, 30) for i in range(100)]
+    sources = {Role.TASK: source(seal(task, "t"), task), Role.DOMAIN: source(seal(domain, "d"), domain)}
+    scores: FloatArray = prepared("length-matched-random", {}, sources).score(batch(domain))
+    best = np.argsort(-scores)[:60]
+    assert ((best >= 100) & (best < 200)).mean() > 0.9

@@ -1,0 +1,70 @@
+"""Imports go down only (the table of DESIGN 2), and the app's door loads neither torch nor streamlit."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+CORE = ROOT / "core"
+
+FLOOR_0 = {"errors", "config", "reporter", "files"}
+FLOOR_1 = FLOOR_0 | {"text", "results"}
+MAY_IMPORT = {
+    **dict.fromkeys(FLOOR_0, FLOOR_0),
+    "text": FLOOR_0 | {"text"},
+    "results": FLOOR_0,
+    **{name: FLOOR_1 | {name} for name in ("corpora", "models")},
+    "plots": FLOOR_0 | {"results", "plots"},
+    **{name: FLOOR_1 | {"corpora", "models", name} for name in ("measures", "selection", "reconstruction", "training")},
+    "runs": FLOOR_0 | {"results", "runs"},
+    "recipes": FLOOR_1
+    | {"corpora", "models", "measures", "selection", "reconstruction", "training", "runs", "recipes"},
+    "facade": FLOOR_1 | {"corpora", "selection", "recipes", "runs", "plots", "facade"},
+    "cli": {"facade"},
+    "__main__": {"facade", "cli"},
+}
+
+
+def rooms(file: Path) -> set[str]:
+    """The parts of core that a file imports, `core.text.words` -> `text`; `core` itself (its version) is free."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "core" else [node.module]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        found |= {name.split(".")[1] for name in names if name.startswith("core.") and name != "core.__version__"}
+    return found
+
+
+def third_party(file: Path) -> set[str]:
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    names = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
+    names |= {n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
+    return {name.split(".")[0] for name in names}
+
+
+@pytest.mark.parametrize("file", sorted(CORE.rglob("*.py")), ids=lambda path: str(path.relative_to(CORE)))
+def test_imports_go_down(file: Path) -> None:
+    room = file.relative_to(CORE).parts[0].removesuffix(".py")
+    if room != "__init__":
+        assert rooms(file) <= MAY_IMPORT[room], f"{file.name} imports upwards"
+    assert "streamlit" not in third_party(file)
+
+
+@pytest.mark.parametrize("file", [ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py"))], ids=lambda p: p.name)
+def test_pages_know_the_facade_alone(file: Path) -> None:
+    assert rooms(file) <= {"facade"}
+
+
+def test_the_facade_loads_neither_torch_nor_streamlit() -> None:
+    code = (
+        "import sys, core.facade; print(sorted({'torch', 'streamlit', 'transformers', 'sklearn'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

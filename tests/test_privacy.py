@@ -1,0 +1,72 @@
+"""Nothing leaves the machine: a worker that embeds opens no connection and asks for no host's address."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.planted import contracts, kitchen
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# Loaded by every Python process before anything else: writes down whoever wants to talk, and refuses.
+GUARD = """
+import os, socket
+def refuse(name):
+    def call(*args, **kwargs):
+        with open(os.environ["TALKED"], "a") as file:
+            file.write(f"{name} {args!r}\\n")
+        raise OSError(f"{name} is refused")
+    return call
+socket.socket.connect = refuse("connect")
+socket.socket.connect_ex = refuse("connect_ex")
+socket.socket.sendto = refuse("sendto")
+socket.getaddrinfo = refuse("getaddrinfo")
+socket.gethostbyname = refuse("gethostbyname")
+"""
+
+
+def guarded(folder: Path, *words: object) -> tuple[subprocess.CompletedProcess[str], str]:
+    """A command in a process that may not talk; and what it tried to say."""
+    (folder / "guard").mkdir(exist_ok=True)
+    (folder / "guard" / "sitecustomize.py").write_text(GUARD, encoding="utf-8")
+    talked = folder / "talked"
+    env = {k: v for k, v in os.environ.items() if not k.startswith("HF_")}
+    env |= {"PYTHONPATH": str(folder / "guard"), "TALKED": str(talked), "WINNOW_HOME": str(folder / "home")}
+    done = subprocess.run(
+        [sys.executable, *map(str, words)], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+    )
+    return done, talked.read_text(encoding="utf-8") if talked.exists() else ""
+
+
+def test_a_selection_talks_to_nobody(tmp_path: Path) -> None:
+    task, domain = tmp_path / "task.txt", tmp_path / "domain.txt"
+    task.write_text("\n".join(contracts(30, seed=1)), encoding="utf-8")
+    domain.write_text("\n".join([*contracts(60, seed=2), *kitchen(60)]), encoding="utf-8")
+    done, talked = guarded(
+        tmp_path, "-m", "core", "select", "--task", task, "--domain", domain, "--budget", "20", "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["selected"] == 20
+    assert talked == ""
+
+
+def test_an_encoder_that_is_not_here_is_told_not_fetched(tmp_path: Path) -> None:
+    task = tmp_path / "task.txt"
+    task.write_text("\n".join(contracts(30, seed=1)), encoding="utf-8")
+    words = ("-m", "core", "select", "--task", task, "--domain", task, "--encoder", "somebody/some-bert")
+    done, talked = guarded(tmp_path, *words)
+    assert done.returncode == 2
+    assert "somebody/some-bert" in done.stderr
+    assert talked == ""
+
+
+def test_the_guard_bites(tmp_path: Path) -> None:
+    """A download that was asked for is the one thing that may talk; here it is seen to try."""
+    task = tmp_path / "task.txt"
+    task.write_text("\n".join(contracts(30, seed=1)), encoding="utf-8")
+    words = ("-m", "core", "select", "--task", task, "--domain", task, "--encoder", "somebody/some-bert")
+    done, talked = guarded(tmp_path, *words, "--allow-download")
+    assert done.returncode == 2
+    assert "getaddrinfo" in talked

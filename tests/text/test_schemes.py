@@ -1,0 +1,174 @@
+"""Schemes: round trips, repairs against a second definition, golden G9, and what is never guessed."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.text.schemes import SCHEMES, TagError, decode, encode, propose, repairs
+from core.text.sentence import Entity
+
+
+@st.composite
+def spans(draw):
+    """(entities, number of tokens), touching entities among them."""
+    at, found = 0, []
+    for gap, length, kind in draw(
+        st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4), st.sampled_from(["PER", "LOC", "B-CELL"])), max_size=6)
+    ):
+        found.append(Entity(start=at + gap, end=at + gap + length, type=kind))
+        at += gap + length
+    return tuple(found), at + draw(st.integers(0, 2))
+
+
+def merged(entities):
+    """What IO can say: touching entities of one type are one."""
+    out = []
+    for e in entities:
+        if out and out[-1].end == e.start and out[-1].type == e.type:
+            out[-1] = Entity(start=out[-1].start, end=e.end, type=e.type)
+        else:
+            out.append(e)
+    return tuple(out)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@settings(max_examples=50)
+@given(data=spans())
+def test_round_trip_is_the_identity(scheme, data):
+    entities, n = data
+    expected = merged(entities) if scheme == "io" else entities
+    assert decode(encode(entities, n, scheme), scheme) == (expected, 0)
+    assert decode(encode(entities, n, scheme), scheme, strict=True) == (expected, 0)
+
+
+@given(data=spans())
+def test_iob1_then_iob2_then_bioes_as_the_specification_says(data):
+    """SPEC A0: look at the next tag; the type counts too."""
+    entities, n = data
+    tags = encode(entities, n, "iob2")
+    padded = [*tags, "O"]
+    for i, tag in enumerate(tags):
+        goes_on = padded[i + 1] == "I-" + tag[2:]
+        if tag[0] == "B" and not goes_on:
+            padded[i] = "S-" + tag[2:]
+        if tag[0] == "I" and not goes_on:
+            padded[i] = "E-" + tag[2:]
+    assert padded[:n] == encode(entities, n, "bioes")
+    bilou = [{"S": "U", "E": "L"}.get(t[0], t[0]) + t[1:] for t in encode(entities, n, "bioes")]
+    assert bilou == encode(entities, n, "bilou")
+
+
+ANY = {
+    "iob1": ["O", "B-X", "I-X", "B-Y", "I-Y"],
+    "iob2": ["O", "B-X", "I-X", "B-Y", "I-Y"],
+    "bioes": ["O", "B-X", "I-X", "E-X", "S-X", "I-Y", "E-Y"],
+    "bilou": ["O", "B-X", "I-X", "L-X", "U-X", "I-Y", "L-Y"],
+    "io": ["O", "I-X", "X", "Y"],
+}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@settings(max_examples=50)
+@given(data=st.data())
+def test_any_tags_are_read_completely_and_repairs_are_counted(scheme, data):
+    tags = data.draw(st.lists(st.sampled_from(ANY[scheme]), max_size=8))
+    entities, repaired = decode(tags, scheme)
+    covered = {i for e in entities for i in range(e.start, e.end)}
+    assert covered == {i for i, tag in enumerate(tags) if tag != "O"}
+    assert all(tags[i].removeprefix("I-")[-1] == e.type for e in entities for i in range(e.start, e.end))
+    assert repaired == len(repairs(tags, scheme))
+    if scheme != "io":
+        again = encode(entities, len(tags), scheme)
+        assert repaired == sum(a != b for a, b in zip(tags, again, strict=True))
+        assert decode(again, scheme) == (entities, 0)
+    well_formed, _ = decode(tags, scheme, strict=True)
+    assert set(well_formed) <= set(entities)
+
+
+def test_an_inside_tag_without_a_beginning_begins_a_span():
+    assert decode(["O", "I-LOC", "I-LOC", "I-PER"], "iob2") == (
+        (Entity(start=1, end=3, type="LOC"), Entity(start=3, end=4, type="PER")),
+        2,
+    )
+    assert repairs(["O", "I-LOC", "I-LOC", "I-PER"], "iob2") == [1, 3]
+    assert decode(["I-LOC", "B-LOC", "I-PER"], "iob1")[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("tags", "f1"),
+    [
+        ("B-PER I-PER O S-LOC O B-ORG I-ORG I-ORG", 0.5),
+        ("B-PER E-PER O I-LOC O B-ORG I-ORG E-ORG", 0.8),
+        ("B-PER E-PER O S-LOC O B-ORG O E-ORG", 0.8),
+        ("B-PER E-PER O S-LOC O B-ORG I-LOC E-ORG", 0.8),
+    ],
+)
+def test_strict_decoding_gives_golden_g9(tags, f1):
+    gold = set(decode(["B-PER", "E-PER", "O", "S-LOC", "O", "B-ORG", "I-ORG", "E-ORG"], "bioes")[0])
+    found = set(decode(tags.split(), "bioes", strict=True)[0])
+    assert 2 * len(gold & found) / (len(gold) + len(found)) == pytest.approx(f1)
+
+
+@pytest.mark.parametrize(
+    ("tags", "scheme", "index"),
+    [("O PER", "iob2", 1), ("S-PER", "iob2", 0), ("O O E-X", "bilou", 2), ("B-X", "io", 0), ("B-", "iob1", 0)],
+)
+def test_a_tag_of_no_scheme_is_named(tags, scheme, index):
+    with pytest.raises(TagError, match=repr(tags.split()[index])) as caught:
+        decode(tags.split(), scheme)
+    assert caught.value.index == index
+
+
+def test_entities_that_overlap_or_leave_the_sentence_are_refused():
+    one = Entity(start=0, end=2, type="X")
+    with pytest.raises(ValueError, match="overlaps"):
+        encode([one, Entity(start=1, end=3, type="X")], 3, "iob2")
+    with pytest.raises(ValueError, match="leaves"):
+        encode([one], 1, "iob2")
+
+
+@pytest.mark.parametrize(
+    ("sentences", "candidates"),
+    [
+        (["B-X I-X O", "B-X"], ("iob2",)),
+        (["O O"], ("iob2",)),
+        (["X X O", "Y"], ("io",)),
+        (["B-X E-X O S-X", "O"], ("bioes",)),
+        (["B-X L-X O U-X", "O"], ("bilou",)),
+        (["S-X"], ("bioes",)),
+        (["I-X O I-Y"], ("iob1", "iob2", "io")),
+        (["I-X B-X"], ("iob1", "iob2")),
+        (["B-X I-X O", "O I-X"], ("iob1", "iob2")),  # IOB2 with a fault, or IOB1 with one: not ours to say
+        (["B-X I-Y"], ("iob1", "iob2")),
+        (["B-X L-X", "B-X E-X"], ()),
+        (["B-X O", "S-X"], ()),
+        (["X O X", "B-X"], ()),
+    ],
+)
+def test_what_tags_can_be(sentences, candidates):
+    proposal = propose([s.split() for s in sentences])
+    assert proposal.candidates == candidates
+    assert proposal.scheme == (candidates[0] if len(candidates) == 1 else None)
+    assert bool(proposal.problem) == (len(candidates) != 1)
+
+
+@given(st.lists(spans(), min_size=1, max_size=5), st.sampled_from(SCHEMES))
+def test_own_tags_are_recognised_or_asked_about(data, scheme):
+    if not any(entities for entities, _ in data):
+        return
+    proposal = propose([encode(entities, n, scheme) for entities, n in data])
+    expected = "iob1" if scheme == "io" else scheme
+    if scheme in ("iob1", "io"):
+        assert expected in proposal.candidates
+        assert "iob2" in proposal.candidates
+        assert proposal.where is not None
+    elif scheme in ("bioes", "bilou"):
+        assert proposal.scheme == scheme
+    else:
+        assert proposal.scheme == scheme
+
+
+def test_the_first_doubt_is_placed():
+    proposal = propose([["B-X"], ["O"], ["O", "I-X"]])
+    assert proposal.where == 2
+    assert "'I-X' cannot follow 'O'" in proposal.problem
