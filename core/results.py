@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -56,3 +57,65 @@ class Selection:
     scores: FloatArray
     budget: Budget
     dropped: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One number about a pair of corpora, and where it came from.
+
+    value: in `unit`; `prefer` says which end means "closer". per_sentence: `(n,)` where the measure has one a
+    sentence, else None. detail: the convention, sample and seed that made it, and its other readings by name.
+    """
+
+    name: str
+    unit: str
+    prefer: Prefer
+    value: float
+    per_sentence: FloatArray | None = None
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """The one table that every F1, test and verdict is computed from: spans by sentence and type.
+
+    types: t names, sorted. tp, predicted, gold: `(n, t)` int32; a true positive has its start, end and type right.
+    """
+
+    types: tuple[str, ...]
+    tp: IntArray
+    predicted: IntArray
+    gold: IntArray
+
+    def f1(self) -> float:
+        """Micro F1 over all spans, percent; 0 where nothing is right."""
+        return percent_f1(self.tp.sum(), self.predicted.sum(), self.gold.sum())
+
+    def precision(self) -> float:
+        """Share of the predicted spans that are right, percent; 0 where none is predicted."""
+        return 100 * float(self.tp.sum()) / max(int(self.predicted.sum()), 1)
+
+    def recall(self) -> float:
+        """Share of the gold spans that are found, percent; 0 where there are none."""
+        return 100 * float(self.tp.sum()) / max(int(self.gold.sum()), 1)
+
+    def by_type(self) -> dict[str, float]:
+        """F1 of every type, percent."""
+        sums = (table.sum(axis=0) for table in (self.tp, self.predicted, self.gold))
+        return {name: percent_f1(*counts) for name, *counts in zip(self.types, *sums, strict=True)}
+
+    def save(self, path: Path) -> None:
+        """As `.npz`."""
+        np.savez_compressed(path, types=np.array(self.types), tp=self.tp, predicted=self.predicted, gold=self.gold)
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """What `save` wrote."""
+        with np.load(path, allow_pickle=False) as file:
+            types = tuple(str(name) for name in file["types"])
+            return cls(types=types, tp=file["tp"], predicted=file["predicted"], gold=file["gold"])
+
+
+def percent_f1(tp: float, predicted: float, gold: float) -> float:
+    """Harmonic mean of precision and recall, percent."""
+    return 200 * float(tp) / max(float(predicted + gold), 1.0)

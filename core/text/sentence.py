@@ -1,4 +1,4 @@
-"""One sentence and its entities."""
+"""One sentence and its entities, as labelled or as predicted."""
 
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -27,6 +27,17 @@ class Sentence:
     text: str
     entities: tuple[Entity, ...] | None = None
     doc: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction:
+    """What a tagger found in one sentence.
+
+    confidence: the posterior probability of each entity (start, end and type as they are), 0 to 1.
+    """
+
+    entities: tuple[Entity, ...]
+    confidence: tuple[float, ...]
 
 
 def sentence_id(text: str) -> str:
