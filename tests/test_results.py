@@ -41,5 +41,6 @@ def test_what_is_saved_is_loaded(tmp_path):
     found = evaluation([(Entity(start=0, end=1, type="LOC"),), ()], [(Entity(start=0, end=1, type="LOC"),), ()])
     found.save(tmp_path / "e.npz")
     again = Evaluation.load(tmp_path / "e.npz")
-    assert again.types == TYPES and again.by_type() == {"LOC": 100.0, "PER": 0.0}
+    assert again.types == TYPES
+    assert again.by_type() == {"LOC": 100.0, "PER": 0.0}
     assert all((getattr(again, name) == getattr(found, name)).all() for name in ("tp", "predicted", "gold"))
