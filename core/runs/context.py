@@ -57,6 +57,10 @@ class RunContext(Reporter):
     def note(self, text: str) -> None:
         self.emit("note", {"text": text})
 
+    def child(self, run: Run) -> None:
+        """This run needs what `run` makes or has made; whose child it is by its manifest says only who began it."""
+        self.emit("child", {"run": run.id})
+
     def checkpoint(self, data: Mapping[str, Any]) -> None:
         """A complete checkpoint now lies in `run.checkpoints`. data: JSON, e.g. its name and step."""
         self.emit("checkpoint", data)

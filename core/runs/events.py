@@ -1,6 +1,6 @@
 """What happened to a run, line by line, and the state that follows from it.
 
-    started  stage  progress  metric  note  checkpoint  artifact  succeeded | failed | cancelled
+    started  stage  progress  metric  note  child  checkpoint  artifact  succeeded | failed | cancelled
 
 `events.jsonl` is append-only and has one writer, the holder of the run's lock. An attempt opens
 with `started` and ends with exactly one of the last three; if it does not, its worker died.
@@ -19,7 +19,7 @@ from typing import Any, Literal, Self, get_args
 from core.files import sync_folder
 
 Ending = Literal["succeeded", "failed", "cancelled"]
-Kind = Literal["started", "stage", "progress", "metric", "note", "checkpoint", "artifact"] | Ending
+Kind = Literal["started", "stage", "progress", "metric", "note", "child", "checkpoint", "artifact"] | Ending
 State = Literal["queued", "running", "interrupted"] | Ending
 
 ENDINGS: frozenset[str] = frozenset(get_args(Ending))

@@ -37,11 +37,13 @@ def run_or_reuse(
     store = RunStore(context.run.home)
     with store.critical():
         if run := store.finished(key):
-            context.note(f"{kind}: reusing {run.id}")
+            context.emit("note", {"text": f"{kind}: reusing {run.id}", "reused": run.id})
+            context.child(run)
             return run
         run = store.unfinished(key) or store.create(
             kind, config, inputs, seed=seed, versions=versions, key=key, parent=context.run.id
         )
+    context.child(run)
     with _waited_for(run.lock, context, run.id, name=run.id):
         run.cancel_file.unlink(missing_ok=True)
         attempt(run, function, parent=context)

@@ -1,0 +1,47 @@
+"""The metrics of a run as curves, read on from where the log was left."""
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from core.runs.events import Event
+from core.runs.run import Run
+
+
+@dataclass(slots=True)
+class Curve:
+    """One metric over the steps: `steps` rise, `values[i]` belongs to `steps[i]`."""
+
+    steps: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+    def add(self, step: int | None, value: float) -> None:
+        """step: None counts on. A step that was there before is done anew by a resumed run: what lay behind it goes."""
+        step = (self.steps[-1] + 1 if self.steps else 0) if step is None else step
+        while self.steps and self.steps[-1] >= step:
+            self.steps.pop()
+            self.values.pop()
+        self.steps.append(step)
+        self.values.append(value)
+
+
+class Curves:
+    """Every curve of one run; `read` costs what was appended since the last call, however long the log is."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._curves: dict[str, Curve] = {}
+        self._offset, self._guard = 0, threading.Lock()
+
+    def read(self) -> Mapping[str, Curve]:
+        """`{metric: its curve}` now, copies that nobody else writes to; a child run's metrics are `kind/metric`."""
+        with self._guard:
+            events, self._offset = self.run.events(self._offset)
+            for event in events:
+                self._take(event)
+            return {name: Curve(list(curve.steps), list(curve.values)) for name, curve in self._curves.items()}
+
+    def _take(self, event: Event) -> None:
+        if event.kind == "metric":
+            data = event.data
+            self._curves.setdefault(data["name"], Curve()).add(data["step"], data["value"])

@@ -1,0 +1,73 @@
+"""Curves: every point once, in order of its step, whatever the reader's pauses and the run's restarts."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.runs import RunContext, RunStore, execute, run_or_reuse
+from core.runs.curves import Curve, Curves
+from core.runs.events import EventLog
+from core.runs.run import Run
+
+points = st.lists(st.tuples(st.integers(0, 9), st.floats(-1, 1)), max_size=30)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return RunStore(tmp_path).create("test", {}, {}, versions={}, key="k")
+
+
+def log(run: Run, *points: tuple[str, float, int | None]) -> None:
+    with EventLog(run.events_file) as events:
+        for name, value, step in points:
+            events.append("metric", {"name": name, "value": value, "step": step})
+
+
+@settings(deadline=None)
+@given(points)
+def test_a_curve_rises_and_holds_the_last_word_on_every_step(told: list[tuple[int, float]]) -> None:
+    curve = Curve()
+    for step, value in told:
+        curve.add(step, value)
+    kept = [(step, value) for i, (step, value) in enumerate(told) if all(step < later for later, _ in told[i + 1 :])]
+    assert list(zip(curve.steps, curve.values, strict=True)) == kept
+
+
+def test_curves_are_read_on_and_not_anew(run: Run) -> None:
+    curves = Curves(run)
+    assert curves.read() == {}
+    log(run, ("loss@1", 3.0, 10), ("dev_f1/PER@1", 50.0, 10))
+    first = curves.read()
+    assert first == {"loss@1": Curve([10], [3.0]), "dev_f1/PER@1": Curve([10], [50.0])}
+    whole = run.events_file.read_bytes()
+    run.events_file.write_bytes(b"\0" * len(whole))  # whoever reads the beginning again finds nothing
+    with run.events_file.open("ab") as file:
+        file.write(b'{"seq": 2, "time": 1.0, "kind": "metric", "data": {"name": "loss@1", "value": 2.0, "step": 20}}\n')
+        file.write(b'{"seq": 3, "time": 1.0, "kind": "metr')  # torn
+    assert curves.read()["loss@1"] == Curve([10, 20], [3.0, 2.0])
+    assert first["loss@1"].steps == [10]
+
+
+def test_a_resumed_run_goes_on_with_the_same_curve(run: Run) -> None:
+    log(run, *(("loss", 3 - step / 10, step) for step in range(1, 8)))
+    log(run, ("loss", 2.4, 5), ("loss", 2.3, 6))  # its checkpoint lay at step 4
+    assert Curves(run).read()["loss"].steps == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_metric_without_steps_is_counted(run: Run) -> None:
+    log(run, ("speed", 1.0, None), ("speed", 2.0, None))
+    assert Curves(run).read()["speed"] == Curve([0, 1], [1.0, 2.0])
+
+
+def test_a_run_names_those_it_needs_made_or_found(run: Run, tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+
+    def needs_two(context: RunContext) -> dict[str, str]:
+        return {key: run_or_reuse(context, "b1", {}, {}, lambda _: {}, versions={}, key=key).id for key in "cc"}
+
+    made = execute(run, needs_two)["c"]
+    children = [event.data["run"] for event in run.events()[0] if event.kind == "child"]
+    assert children == [made, made]
+    assert store.get(made).state().state == "succeeded"
