@@ -1,0 +1,1 @@
+"""Training: masked language modelling and taggers, on transformers' Trainer."""

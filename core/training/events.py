@@ -1,0 +1,184 @@
+"""A Trainer's logs become a run's metrics; a wish to stop becomes a checkpoint and `Cancelled`.
+
+A training that uses this sets `logging_strategy="no"`, `save_strategy="no"`: when to log and to save is decided
+here, by the clock. Real pieces are counted in `state.num_input_tokens_seen` (`include_num_input_tokens_seen` of
+the Trainer, or its own count).
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer_callback import PrinterCallback, ProgressCallback
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+from core.errors import Cancelled
+from core.reporter import Reporter
+
+LOG_EVERY = 1.5  # seconds: three metrics then make two events a second
+CHECKPOINT_EVERY = 60.0
+_TALKATIVE = (PrinterCallback, ProgressCallback)  # they print to stdout, where only a result may stand
+_NO_CURVES = ("_runtime", "_per_second", "_time")
+
+
+class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is untyped here
+    """Tells `report` what a Trainer does: `loss`, `learning_rate`, `tokens_per_second`, `gpu_memory_gb` (on a GPU
+    only) and whatever is logged as `dev_...`; progress in optimizer steps.
+
+    suffix: behind every metric's name, e.g. `@1` for seed 1. checkpoint_every: seconds; inf: only when cancelled.
+    saved: is told of every complete checkpoint, e.g. `RunContext.checkpoint`.
+    When `report.check()` raises, training stops with this step, a checkpoint is written, then `Cancelled` goes on up.
+    Of several processes only the first reports; all of them log, save and stop at the same step.
+    """
+
+    def __init__(
+        self,
+        report: Reporter,
+        *,
+        suffix: str = "",
+        checkpoint_every: float = CHECKPOINT_EVERY,
+        saved: Callable[[Mapping[str, Any]], None] | None = None,
+    ) -> None:
+        self.report, self.suffix, self.checkpoint_every, self.saved = report, suffix, checkpoint_every, saved
+        self._cancelled: Cancelled | None = None
+        self._logged = self._saved = time.monotonic()
+        self._from = (self._saved, 0)
+
+    @property
+    def cancelling(self) -> bool:
+        """The training is about to end before its time."""
+        return self._cancelled is not None
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: Any) -> None:
+        self._saved = time.monotonic()
+        self._logged = float("-inf")  # the first step is a point of every curve
+        self._count_from(state)
+        if args.process_index == 0:
+            self.report.progress(state.global_step, state.max_steps, "steps")
+
+    def on_substep_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: Any) -> None:
+        self._listen(args, control)
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: Any) -> None:
+        now = time.monotonic()
+        due = (now - self._logged >= LOG_EVERY, now - self._saved >= self.checkpoint_every)
+        log, save = self._listen(args, control, *due)
+        if log or state.global_step >= state.max_steps or self.cancelling:
+            control.should_log = True
+        if save:
+            control.should_save = True
+        if args.process_index == 0:
+            self.report.progress(state.global_step, state.max_steps, "steps")
+
+    def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: Any) -> None:
+        if self.cancelling:
+            control.should_evaluate = False
+        control.should_log |= control.should_evaluate  # early stopping may make this the last point
+
+    def on_prediction_step(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: Any
+    ) -> None:
+        if args.world_size == 1:  # no step is shared here, and the end of the evaluation is near
+            self._listen(args, control)
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: Mapping[str, float] | None = None,
+        **kw: Any,
+    ) -> None:
+        found = {name: value for name, value in (logs or {}).items() if _is_metric(name)}
+        if "loss" in found:
+            found |= self._speed(state) | _gpu_memory(args)
+        if args.process_index == 0:
+            for name, value in found.items():
+                self.report.metric(name + self.suffix, value, state.global_step)
+
+    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: Any) -> None:
+        self._count_from(state)
+
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: Any) -> None:
+        self._saved = time.monotonic()
+        self._count_from(state)
+        if self.saved and args.process_index == 0:
+            self.saved({"name": f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}", "step": state.global_step})
+        self.stop_if_cancelled()
+
+    def stop_if_cancelled(self) -> None:
+        """For the end of a training too, where nothing was saved. Errors: Cancelled."""
+        if self._cancelled:
+            raise self._cancelled
+
+    def _listen(self, args: TrainingArguments, control: TrainerControl, *wishes: bool) -> list[bool]:
+        """The first process's `wishes`, known to all; and whether somebody asked for an end."""
+        try:
+            self.report.check()
+        except Cancelled as cancelled:
+            self._cancelled = cancelled
+        stop, *agreed = _agree(args, [self.cancelling, *wishes])
+        if stop:
+            self._cancelled = self._cancelled or Cancelled("The training was stopped on request.")
+            control.should_save = control.should_training_stop = True
+        return agreed
+
+    def _speed(self, state: TrainerState) -> dict[str, float]:
+        """Real pieces a second since the last point; evaluating and saving do not count."""
+        (then, pieces), now = self._from, time.monotonic()
+        self._count_from(state)
+        self._logged = now
+        seen = state.num_input_tokens_seen - pieces
+        return {"tokens_per_second": seen / (now - then)} if seen and now > then else {}
+
+    def _count_from(self, state: TrainerState) -> None:
+        self._from = (time.monotonic(), int(state.num_input_tokens_seen))
+
+
+def listen(trainer: Any, callback: EventCallback) -> None:
+    """Have `callback` hear `trainer`, and nothing printed to stdout."""
+    for talkative in _TALKATIVE:
+        trainer.remove_callback(talkative)
+    trainer.add_callback(callback)
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The latest complete checkpoint of a Trainer in `folder`: its state is written last, and can be read."""
+    found = {int(path.parent.name.rpartition("-")[2]): path for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*/*.json")
+             if path.name == "trainer_state.json" and _is_json(path)}  # fmt: skip
+    return found[max(found)].parent if found else None
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        json.loads(path.read_bytes())
+    except ValueError:
+        return False
+    return True
+
+
+def _is_metric(name: str) -> bool:
+    return name in ("loss", "learning_rate") or (name.startswith("dev_") and not name.endswith(_NO_CURVES))
+
+
+def _agree(args: TrainingArguments, wishes: list[bool]) -> list[bool]:
+    """What the first process wishes."""
+    if args.world_size == 1:
+        return wishes
+    import torch
+
+    shared = torch.tensor(wishes, dtype=torch.uint8, device=args.device)
+    torch.distributed.broadcast(shared, 0)
+    return [bool(wish) for wish in shared.tolist()]
+
+
+def _gpu_memory(args: TrainingArguments) -> dict[str, float]:
+    """The most that this process has had of the GPU's memory so far, in GB (10^9 bytes)."""
+    import torch
+
+    if args.device.type != "cuda":
+        return {}
+    return {"gpu_memory_gb": torch.cuda.max_memory_allocated(args.device) / 1e9}

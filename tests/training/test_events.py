@@ -1,0 +1,139 @@
+"""A Trainer that is listened to: curves, progress, thinning, stopping with a checkpoint and going on from it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from transformers import Trainer, TrainingArguments
+
+from core.errors import Cancelled
+from core.reporter import Silent
+from core.training import events
+from core.training.events import EventCallback, last_checkpoint, listen
+
+EXAMPLES = [{"x": torch.randn(3), "labels": torch.randn(())} for _ in range(40)]
+
+
+class Line(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 1)
+
+    def forward(self, x: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"loss": (self.linear(x).squeeze(-1) - labels).pow(2).mean()}
+
+
+class Listener(Silent):
+    """Remembers; wishes for an end at check number `stop_at`."""
+
+    def __init__(self, stop_at: int = 0) -> None:
+        self.metrics: list[tuple[str, float, int | None]] = []
+        self.done: list[tuple[int, int | None]] = []
+        self.checks, self.stop_at = 0, stop_at
+
+    def metric(self, name: str, value: float, step: int | None = None) -> None:
+        self.metrics.append((name, value, step))
+
+    def progress(self, done: int, total: int | None, unit: str) -> None:
+        assert unit == "steps"
+        self.done.append((done, total))
+
+    def check(self) -> None:
+        self.checks += 1
+        if self.checks == self.stop_at:
+            raise Cancelled("stop")
+
+    def steps(self, name: str) -> list[int | None]:
+        return [step for found, _, step in self.metrics if found == name]
+
+
+def train(folder: Path, report: Listener, resume: Path | None = None, **kw: Any) -> Trainer:
+    torch.manual_seed(0)
+    arguments = TrainingArguments(
+        output_dir=str(folder), logging_strategy="no", save_strategy="no", report_to=[], use_cpu=True,
+        num_train_epochs=2, per_device_train_batch_size=8, learning_rate=0.1,
+    )  # fmt: skip
+    trainer = Trainer(Line(), arguments, train_dataset=EXAMPLES)
+    listen(trainer, EventCallback(report, **kw))
+    trainer.train(resume_from_checkpoint=str(resume) if resume else None)
+    return trainer
+
+
+def weights(trainer: Trainer) -> torch.Tensor:
+    return torch.cat([parameter.detach().flatten() for parameter in trainer.model.parameters()])
+
+
+def test_first_and_last_step_are_points_and_nothing_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report = Listener()
+    train(tmp_path, report, suffix="@3")
+    assert report.steps("loss@3") == report.steps("learning_rate@3") == [1, 10]
+    assert report.done[0] == (0, 10)
+    assert report.done[-1] == (10, 10)
+    assert "gpu_memory_gb@3" not in {name for name, *_ in report.metrics}
+    assert capsys.readouterr().out == ""
+
+
+def test_points_follow_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "LOG_EVERY", 0.0)
+    report = Listener()
+    train(tmp_path, report)
+    assert report.steps("loss") == list(range(1, 11))
+
+
+def test_real_pieces_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([0.0, 0.0, 0.0, 10.0, 10.0])
+    monkeypatch.setattr(events, "time", SimpleNamespace(monotonic=lambda: next(now)))
+    report = Listener()
+    callback = EventCallback(report)
+    arguments = TrainingArguments(output_dir=str(tmp_path), use_cpu=True)
+    state, control = events.TrainerState(max_steps=5), events.TrainerControl()
+    callback.on_train_begin(arguments, state, control)
+    state.num_input_tokens_seen = 600
+    callback.on_log(arguments, state, control, {"loss": 1.0, "learning_rate": 0.1, "grad_norm": 3.0})
+    found = {name: value for name, value, _ in report.metrics}
+    assert found == {"loss": 1.0, "learning_rate": 0.1, "tokens_per_second": 60.0}
+
+
+def test_dev_metrics_pass_and_timings_do_not(tmp_path: Path) -> None:
+    report = Listener()
+    logs = {"dev_f1": 50.0, "dev_f1/PER": 40.0, "dev_runtime": 1.0, "dev_steps_per_second": 2.0, "eval_loss": 1.0}
+    arguments = TrainingArguments(output_dir=str(tmp_path), use_cpu=True)
+    EventCallback(report, suffix="@1").on_log(arguments, events.TrainerState(global_step=4), None, logs)
+    assert report.metrics == [("dev_f1@1", 50.0, 4), ("dev_f1/PER@1", 40.0, 4)]
+
+
+def test_stopped_at_once_with_a_checkpoint_then_resumed_as_if_undisturbed(tmp_path: Path) -> None:
+    saved: list[Mapping[str, Any]] = []
+    report = Listener(stop_at=7)
+    with pytest.raises(Cancelled):
+        train(tmp_path / "run", report, saved=saved.append)
+    assert saved == [{"name": "checkpoint-7", "step": 7}]
+    assert report.steps("loss")[-1] == report.done[-1][0] == 7
+    found = last_checkpoint(tmp_path / "run")
+    assert found is not None
+    again = Listener()
+    resumed = train(tmp_path / "run", again, resume=found)
+    assert again.done[0] == (7, 10)
+    assert torch.equal(weights(resumed), weights(train(tmp_path / "calm", Listener())))
+
+
+def test_a_checkpoint_a_minute(tmp_path: Path) -> None:
+    saved: list[Mapping[str, Any]] = []
+    train(tmp_path, Listener(), saved=saved.append, checkpoint_every=0.0)
+    assert [data["step"] for data in saved] == list(range(1, 11))
+
+
+def test_half_a_checkpoint_is_none(tmp_path: Path) -> None:
+    assert last_checkpoint(tmp_path) is None
+    for step, state in ((9, "{}"), (10, '{"epoch": 1'), (11, None)):
+        folder = tmp_path / f"checkpoint-{step}"
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(b"")
+        if state is not None:
+            (folder / "trainer_state.json").write_text(state)
+    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-9"
