@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from core.recipes import add, audit, embed, map, score, select
+from core.recipes import add, audit, embed, map, score, select, skl
 from core.recipes.base import Recipe
 
 RECIPES: Mapping[str, Recipe] = {
@@ -14,5 +14,6 @@ RECIPES: Mapping[str, Recipe] = {
         Recipe("map", map.MapConfig, map.run),
         Recipe("score", score.ScoreConfig, score.run),
         Recipe("select", select.SelectConfig, select.run),
+        Recipe("skl", skl.SklConfig, skl.run),
     )
 }

@@ -1,0 +1,208 @@
+"""`skl`: every sentence of an assisting labelled corpus scored by how far its entities drift from the primary one.
+
+Knows no threshold, so a new one never rescores: what is kept is a pure function of the scores.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import field_validator
+
+from core.config import option
+from core.corpora.corpus import Corpus, Library
+from core.corpora.writers import write_conll
+from core.errors import ConfigError, CorpusError
+from core.measures import skl
+from core.measures.skl import Drift, SklOptions, TypeMap
+from core.recipes.base import Job, Result
+from core.reporter import Reporter
+from core.results import FloatArray, IntArray
+from core.runs.store import Run
+from core.text.schemes import Scheme
+from core.text.sentence import Sentence
+
+SWEEP = tuple(range(1, 10))  # the thresholds of S4's Fig. 2
+DRIFTS = 1.0  # an entity drifts above this SKL (S4, 4.1)
+
+
+class SklConfig(SklOptions):
+    """Which corpus assists which, and what counts as an entity."""
+
+    primary: str = option(..., "The labelled corpus to do well on.", corpus=True)
+    assisting: str = option(..., "Another labelled corpus, to borrow sentences from.", corpus=True)
+    type_map: tuple[str, ...] = option(
+        (), "OLD=NEW, a type's name in both corpora where they differ (PER=person); OLD= leaves the type out."
+    )
+
+    @field_validator("type_map")
+    @classmethod
+    def _type_map(cls, pairs: tuple[str, ...]) -> tuple[str, ...]:
+        """In one spelling and order. Errors: ConfigError."""
+        return tuple(sorted(f"{old}={new}" for old, new in skl.parse_map(pairs).items()))
+
+
+def run(config: SklConfig, job: Job) -> Result:
+    """Artifacts: `scores.parquet` (`sentence` its row, `id, score, overlapping`), `drift.parquet` (see `Assisted`)."""
+    primary, assisting = job.corpus(config.primary), job.corpus(config.assisting)
+    types = skl.parse_map(config.type_map)
+    alone = _check(primary, assisting, types)
+    for corpus, names in alone.items():
+        job.context.note(_unmapped_note(corpus, names))
+    drift = _drift(config, primary, assisting, types, job.context)
+    job.context.stage(f"scoring {assisting.name}")
+    parts = [skl.score(block, drift, config.unit) for block in _blocks(assisting, types, job.context)]
+    scores, overlaps = (np.concatenate(part) for part in zip(*parts, strict=True))
+    _write_scores(job.context.run.artifacts / "scores.parquet", assisting, scores, overlaps)
+    _write_drift(job.context.run.artifacts / "drift.parquet", drift)
+    return {
+        "of": len(assisting),
+        "overlapping": len(drift.names),
+        "entities": {"primary": drift.seen[0], "assisting": drift.seen[1], "drifting": int((drift.skl > DRIFTS).sum())},
+        "without_overlap": int((overlaps == 0).sum()),
+        "kept_below": {str(step): int(skl.kept(scores, step).sum()) for step in SWEEP},
+        "types_of_one_corpus": alone,
+    }
+
+
+def _check(primary: Corpus, assisting: Corpus, types: TypeMap) -> dict[str, list[str]]:
+    """{corpus: types that only it has}. Errors: CorpusError where there is nothing to compare."""
+    for corpus in (primary, assisting):
+        if not corpus.types:
+            what = "holds no entity" if corpus.labelled else "is not labelled"
+            raise CorpusError(f"{corpus.name}: {what}; SKL compares labelled corpora, so give one with entities.")
+    named = [{types.get(kind, kind) for kind in corpus.types} - {""} for corpus in (primary, assisting)]
+    if not named[0] & named[1]:
+        ours, theirs = (", ".join(sorted(each)) or "none" for each in named)
+        raise CorpusError(
+            f"{assisting.name}: shares no type with {primary.name} ({theirs} against {ours});"
+            " say with a type map which are the same, for example PER=person."
+        )
+    found = {primary.name: sorted(named[0] - named[1]), assisting.name: sorted(named[1] - named[0])}
+    return {corpus: names for corpus, names in found.items() if names}
+
+
+def _unmapped_note(corpus: str, names: list[str]) -> str:
+    return (
+        f"{', '.join(names)}: only {corpus} has {'this type' if len(names) == 1 else 'these types'}, so such entities"
+        " count as drifting as far as they can; map them, or leave them out with OLD=."
+    )
+
+
+def _drift(config: SklConfig, primary: Corpus, assisting: Corpus, types: TypeMap, report: Reporter) -> Drift:
+    ours = _counts(config, primary, types, report)
+    theirs = _counts(config, assisting, types, report)
+    drift = skl.compare(ours, theirs, config)
+    if not drift.names:
+        least = f" at least {config.min_count} times" if config.min_count > 1 else ""
+        raise CorpusError(
+            f"{assisting.name}: shares no entity{least} with {primary.name}, so no sentence can be told from another;"
+            " use it whole, or choose a corpus that names the same things."
+        )
+    return drift
+
+
+def _counts(config: SklConfig, corpus: Corpus, types: TypeMap, report: Reporter) -> skl.Counts:
+    report.stage(f"counting the entities of {corpus.name}")
+    table: dict[str, Counter[str]] = {}
+    for block in _blocks(corpus, types, report):
+        skl.count_types(block, config.unit, table)
+    return table
+
+
+def _blocks(corpus: Corpus, types: TypeMap, report: Reporter) -> Iterator[list[Sentence]]:
+    done = 0
+    for block in corpus.batches():
+        yield [skl.renamed(sentence, types) for sentence in block]
+        done += len(block)
+        report.progress(done, len(corpus), "sentences")
+        report.check()
+
+
+def _write_scores(path: Path, corpus: Corpus, scores: FloatArray, overlaps: IntArray) -> None:
+    ids = [f"{number:016x}" for number in corpus.ids().tolist()]
+    columns = {"sentence": np.arange(len(scores)), "id": ids, "score": scores, "overlapping": overlaps}
+    pq.write_table(pa.table(columns), path)
+
+
+def _write_drift(path: Path, drift: Drift) -> None:
+    columns: dict[str, Any] = {"entity": list(drift.names), "skl": drift.skl}
+    for side, table in (("primary", drift.primary), ("assisting", drift.assisting)):
+        columns |= {f"{side} {name}": table[:, index] for index, name in enumerate(drift.types)}
+    pq.write_table(pa.table(columns), path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Assisted:
+    """A finished `skl` run, read.
+
+    scores: `(n,)` of the assisting corpus's sentences. overlaps: `(n,)` occurrences of shared entities in each.
+    names, types, skl, counts: m entities, t types, `(m,)`, {"primary", "assisting"}: `(m, t)`.
+    """
+
+    run: str
+    primary: Corpus
+    assisting: Corpus
+    type_map: TypeMap
+    unit: str
+    scores: FloatArray
+    overlaps: IntArray
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    skl: FloatArray
+    counts: Mapping[str, IntArray]
+
+    @classmethod
+    def read(cls, run: Run, library: Library) -> Self:
+        """What a finished run says."""
+        scores, drift = (pq.read_table(run.artifacts / f"{name}.parquet") for name in ("scores", "drift"))
+        types = [name.removeprefix("primary ") for name in drift.column_names if name.startswith("primary ")]
+        return cls(
+            run=run.id,
+            primary=library.find(run.manifest.inputs["primary"]),
+            assisting=library.find(run.manifest.inputs["assisting"]),
+            type_map=skl.parse_map(run.manifest.config["type_map"]),
+            unit=run.manifest.config["unit"],
+            scores=scores["score"].to_numpy(),
+            overlaps=scores["overlapping"].to_numpy(),
+            names=tuple(drift["entity"].to_pylist()),
+            types=tuple(types),
+            skl=drift["skl"].to_numpy(),
+            counts={
+                side: np.column_stack([drift[f"{side} {name}"].to_numpy() for name in types])
+                for side in ("primary", "assisting")
+            },
+        )
+
+    def kept(self, threshold: float) -> IntArray:
+        """`(k,)` rows of the assisting corpus that are below the threshold, in order."""
+        return np.flatnonzero(skl.kept(self.scores, threshold))
+
+    def sentences(self, rows: IntArray) -> list[Sentence]:
+        """The sentences at `rows`, their types named as the map says."""
+        return [skl.renamed(sentence, self.type_map) for sentence in self.assisting.take(rows)]
+
+    def seal(self, threshold: float, library: Library) -> Corpus:
+        """The kept sentences as a corpus of their own. Errors: ConfigError where none is kept."""
+        rows = _some(self.kept(threshold), threshold)
+        return library.seal(
+            iter(self.sentences(rows)),
+            name=f"{self.assisting.name} for {self.primary.name}, SKL below {threshold:g}",
+            origin={"run": self.run, "from": self.assisting.fingerprint, "threshold": threshold},
+            labelled=True,
+        )
+
+    def export(self, threshold: float, path: Path, scheme: Scheme = "iob2") -> int:
+        """Write the kept sentences as CoNLL; how many there are. Errors: ConfigError where none is kept."""
+        return write_conll(self.sentences(_some(self.kept(threshold), threshold)), path, scheme)
+
+
+def _some(rows: IntArray, threshold: float) -> IntArray:
+    if not len(rows):
+        raise ConfigError(f"threshold: no sentence has an SKL below {threshold:g}; give a number above 0, such as 1.")
+    return rows
