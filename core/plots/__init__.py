@@ -16,6 +16,7 @@ from core.plots.explore import (
 )
 from core.plots.selection import ScoreBins, lengths_compared, score_bins, score_histogram
 from core.plots.theme import COLOURS, ENTITY_COLOURS
+from core.plots.training import Line, curves
 
 __all__ = [
     "CLASS_LOOKS",
@@ -23,12 +24,14 @@ __all__ = [
     "ENTITY_COLOURS",
     "SIDE_LOOKS",
     "Drawn",
+    "Line",
     "Look",
     "ScoreBins",
     "View",
     "by_class",
     "by_name",
     "by_value",
+    "curves",
     "hover_lines",
     "length_histogram",
     "lengths_compared",

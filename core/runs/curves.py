@@ -1,4 +1,4 @@
-"""The metrics of a run as curves, read on from where the log was left."""
+"""The metrics of a run as curves, and the runs it needs: read on from where the log was left."""
 
 import threading
 from collections.abc import Mapping
@@ -31,17 +31,29 @@ class Curves:
     def __init__(self, run: Run) -> None:
         self.run = run
         self._curves: dict[str, Curve] = {}
+        self._children: dict[str, None] = {}
         self._offset, self._guard = 0, threading.Lock()
 
     def read(self) -> Mapping[str, Curve]:
         """`{metric: its curve}` now, copies that nobody else writes to; a child run's metrics are `kind/metric`."""
         with self._guard:
-            events, self._offset = self.run.events(self._offset)
-            for event in events:
-                self._take(event)
+            self._read_on()
             return {name: Curve(list(curve.steps), list(curve.values)) for name, curve in self._curves.items()}
 
+    def children(self) -> list[str]:
+        """The runs that this one has needed so far, in order, made or found."""
+        with self._guard:
+            self._read_on()
+            return list(self._children)
+
+    def _read_on(self) -> None:
+        events, self._offset = self.run.events(self._offset)
+        for event in events:
+            self._take(event)
+
     def _take(self, event: Event) -> None:
+        data = event.data
         if event.kind == "metric":
-            data = event.data
             self._curves.setdefault(data["name"], Curve()).add(data["step"], data["value"])
+        elif event.kind == "child":
+            self._children.setdefault(data["run"])

@@ -1,0 +1,98 @@
+"""Figures of `5_Training`: live curves. Altair, since a plotly figure is drawn anew, and flickers, at every new point.
+
+The specification depends on which lines there are and not on their points, so that a browser that has drawn it once
+is only ever sent points.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from core.plots.theme import ENTITY_COLOURS
+from core.results import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    import altair
+
+MOST = 2_000  # points drawn in one chart, however long the training
+_DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])  # double the colour
+_PALE = 0.35
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Line:
+    """One line of a chart. name: in the legend. part: which of several lines of that name, e.g. a seed.
+
+    steps `(n,)` rise; values `(n,)`. pale: it is over, and another of its name goes on.
+    """
+
+    name: str
+    part: str
+    steps: IntArray
+    values: FloatArray
+    pale: bool = False
+
+
+def thinned(values: FloatArray, most: int) -> IntArray:
+    """`(k,)` positions to draw of `(n,)` values, k <= most (at least 8): ends, and of every stretch its extremes.
+
+    A stretch is a power of two long and begins at a multiple of that, so what is drawn stays while a curve grows.
+    """
+    n = len(values)
+    if n <= most:
+        return np.arange(n)
+    width = 1 << int(np.ceil(np.log2(2 * n / (most - 4))))
+    padded = np.resize(values, -(-n // width) * width)
+    padded[n:] = values[-1]
+    stretches = padded.reshape(-1, width)
+    first = np.arange(len(stretches)) * width
+    found = np.concatenate([[0], first + stretches.argmin(axis=1), first + stretches.argmax(axis=1), [n - 1]])
+    return np.unique(np.minimum(found, n - 1))
+
+
+def curve_table(lines: Sequence[Line], most: int = MOST) -> pa.Table:
+    """What is drawn, at most `most` points of all lines together: step, value, line, part, pale. Only finite values."""
+    columns: dict[str, list[Any]] = {"step": [], "value": [], "line": [], "part": [], "pale": []}
+    for line in lines:
+        finite = np.isfinite(line.values)
+        steps, values = line.steps[finite], line.values[finite]
+        drawn = thinned(values, max(most // len(lines), 8))
+        columns["step"] += steps[drawn].tolist()
+        columns["value"] += values[drawn].tolist()
+        for name, value in (("line", line.name), ("part", line.part), ("pale", line.pale)):
+            columns[name] += [value] * len(drawn)
+    kinds = {"step": pa.int64(), "value": pa.float64(), "line": pa.string(), "part": pa.string(), "pale": pa.bool_()}
+    return pa.table(columns, schema=pa.schema(kinds))
+
+
+def curves(lines: Sequence[Line], *, y: str, height: int, dots: bool = False) -> "altair.LayerChart":
+    """Lines over optimizer steps. y: the axis's title, with the unit. dots: mark every point, where they are few."""
+    import altair as alt
+
+    names = list(dict.fromkeys(line.name for line in lines))
+    looks = {"domain": names, "range": [ENTITY_COLOURS[i % len(ENTITY_COLOURS)] for i in range(len(names))]}
+    dashes = {"domain": names, "range": [_DASHES[i % len(_DASHES)] for i in range(len(names))]}
+    legend = alt.Legend(title=None, orient="top", symbolType="stroke", symbolStrokeWidth=3) if len(names) > 1 else None
+    axes = alt.Chart(curve_table(lines)).encode(
+        x=alt.X(
+            "step:Q", title="optimizer steps", axis=alt.Axis(format=",d", tickMinStep=1), scale=alt.Scale(nice=False)
+        ),
+        y=alt.Y("value:Q", title=y, scale=alt.Scale(zero=False)),
+        color=alt.Color("line:N", scale=alt.Scale(**looks), legend=legend),
+        detail="part:N",
+        tooltip=[
+            alt.Tooltip("line:N", title="line"),
+            alt.Tooltip("part:N", title="part"),
+            alt.Tooltip("step:Q", title="step", format=",d"),
+            alt.Tooltip("value:Q", title=y, format=".4~g"),
+        ],
+    )
+    drawn = axes.mark_line(strokeWidth=2, interpolate="linear").encode(
+        strokeDash=alt.StrokeDash("line:N", scale=alt.Scale(**dashes), legend=legend),
+        opacity=alt.Opacity("pale:N", scale=alt.Scale(domain=[False, True], range=[1, _PALE]), legend=None),
+    )
+    held = axes.mark_point(filled=True, size=40, opacity=0.9 if dots else 0)  # what a mouse can touch
+    return alt.layer(drawn, held).properties(height=height)

@@ -1,0 +1,80 @@
+"""Live curves: never too many points, never a lost peak, and one specification however many points there are."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from core import plots
+from core.plots.training import MOST, Line, curve_table, thinned
+
+values = hnp.arrays(np.float64, st.integers(1, 700), elements=st.floats(-1e6, 1e6))
+
+
+def line(n: int, name: str = "loss", part: str = "seed 1", pale: bool = False) -> Line:
+    steps = np.arange(1, n + 1)
+    return Line(name=name, part=part, steps=steps, values=np.cos(steps / 7.0), pale=pale)
+
+
+@settings(deadline=None)
+@given(values, st.integers(8, 300))
+def test_thinning_keeps_ends_and_extremes_within_its_bound(curve: np.ndarray, most: int) -> None:
+    kept = thinned(curve, most)
+    assert len(kept) <= most
+    assert (np.diff(kept) > 0).all()
+    assert kept[0] == 0
+    assert kept[-1] == len(curve) - 1
+    assert curve[kept].max() == curve.max()
+    assert curve[kept].min() == curve.min()
+    if len(curve) <= most:
+        assert len(kept) == len(curve)
+
+
+def test_what_is_drawn_stays_while_the_curve_grows() -> None:
+    curve = np.random.default_rng(0).normal(size=5_000)
+    before, after = thinned(curve[:4_800], 2_000), thinned(curve, 2_000)
+    whole = 4_800 // 8 * 8 - 8
+    assert len(before) > 500
+    assert np.array_equal(before[before < whole], after[after < whole])
+
+
+@pytest.mark.parametrize("lines", [1, 3, 7])
+def test_a_chart_draws_at_most_two_thousand_points_of_fifty_thousand(lines: int) -> None:
+    table = curve_table([line(50_000, name=f"line {i}") for i in range(lines)])
+    assert MOST / 5 < table.num_rows <= MOST
+    assert max(table["step"].to_pylist()) == 50_000
+
+
+def test_a_loss_that_is_no_number_is_not_drawn() -> None:
+    broken = Line(name="loss", part="", steps=np.arange(4), values=np.array([1.0, math.nan, math.inf, 2.0]))
+    assert curve_table([broken])["value"].to_pylist() == [1.0, 2.0]
+
+
+def test_new_points_change_the_data_and_not_the_specification() -> None:
+    def parts(n: int) -> tuple[str, int]:
+        drawn = [line(n, "overall"), line(n, "PER"), line(n, "PER", "seed 2", pale=True)]
+        found = plots.curves(drawn, y="F1 (%)", height=260, dots=True).to_dict()
+        rows = found.pop("datasets")[found.pop("data")["name"]]
+        return json.dumps(found), len(rows)
+
+    (before, few), (after, many) = parts(5), parts(50)
+    assert before == after
+    assert (few, many) == (15, 150)
+
+
+def test_lines_are_told_apart_by_colour_and_dash() -> None:
+    found = plots.curves([line(3, name) for name in ("overall", "PER", "LOC")], y="F1 (%)", height=100).to_dict()
+    encoding = found["layer"][0]["encoding"]
+    for channel in ("color", "strokeDash"):
+        assert encoding[channel]["scale"]["domain"] == ["overall", "PER", "LOC"]
+        looks = encoding[channel]["scale"]["range"]
+        assert len({str(look) for look in looks}) == 3
+
+
+def test_an_empty_curve_is_an_empty_chart() -> None:
+    assert curve_table([]).num_rows == 0
+    assert plots.curves([line(0)], y="loss", height=100).to_dict()["layer"]
