@@ -25,6 +25,7 @@ State = Literal["queued", "running", "interrupted"] | Ending
 ENDINGS: frozenset[str] = frozenset(get_args(Ending))
 _NEW_STAGE: Mapping[str, Any] = {"done": 0, "total": None, "unit": "", "rate": None, "eta": None, "stage_from": None}
 _OVER: Mapping[str, Any] = {"eta": None, "waiting_for": None}
+OUT_OF_MEMORY = "memory ran out"
 INTERRUPTED = "The worker ended without a word (killed, or out of memory); worker.log has its last lines; resume it."
 
 
@@ -72,6 +73,11 @@ class RunState:
     def active(self) -> bool:
         """Somebody works on it or is about to."""
         return self.state in ("queued", "running")
+
+    @property
+    def out_of_memory(self) -> bool:
+        """It failed because memory, a device's or the machine's, ran out: smaller batches may do."""
+        return self.state == "failed" and OUT_OF_MEMORY in (self.error or "")
 
 
 def fold(events: Iterable[Event], *, locked: bool, cancel_requested: bool = False, launching: bool = False) -> RunState:

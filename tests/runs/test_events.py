@@ -216,6 +216,7 @@ def test_a_listener_hears_every_event(run):
         (Exception("I/O error: No space left on device (os error 28)"), ResourceError, "is full"),
         (MemoryError(), ResourceError, "memory ran out; choose smaller batches"),
         (type("OutOfMemoryError", (RuntimeError,), {})("CUDA"), ResourceError, "memory ran out"),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory"), ResourceError, "memory ran out"),
         (ResourceError("a sentence."), ResourceError, "a sentence"),
         (ValueError("Herr Geheim wohnt hier"), ValueError, "bug in Winnow: ValueError; the traceback is in worker.log"),
         (SystemExit(3), SystemExit, "bug in Winnow: SystemExit"),
@@ -230,6 +231,7 @@ def test_a_failure_is_one_sentence(run, error, raised, sentence):
     state = run.state()
     assert state.state == "failed"
     assert re.search(sentence, state.error)
+    assert state.out_of_memory == ("memory ran out" in sentence)
 
 
 def test_a_bug_leaves_its_traceback_in_the_log_and_no_text_of_a_corpus(run):
