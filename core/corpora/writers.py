@@ -103,12 +103,12 @@ def _csv(rows: Iterable[Mapping[str, Any]], out: BinaryIO) -> int:
     text = TextIOWrapper(out, encoding="utf-8-sig", newline="")  # Excel knows UTF-8 by its mark alone
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
-    count = sum(bool(writer.writerow([_harmless(value) for value in _values(row).values()])) for row in rows)
+    count = sum(bool(writer.writerow([harmless(value) for value in _values(row).values()])) for row in rows)
     text.detach()
     return count
 
 
-def _harmless(value: Any) -> Any:
+def harmless(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 

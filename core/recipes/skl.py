@@ -4,10 +4,9 @@ Knows no threshold, so a new one never rescores: what is kept is a pure function
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,16 +14,13 @@ import pyarrow.parquet as pq
 from pydantic import field_validator
 
 from core.config import option
-from core.corpora.corpus import Corpus, Library
-from core.corpora.writers import write_conll
-from core.errors import ConfigError, CorpusError
+from core.corpora.corpus import Corpus
+from core.errors import CorpusError
 from core.measures import skl
 from core.measures.skl import Drift, SklOptions, TypeMap
 from core.recipes.base import Job, Result
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray
-from core.runs.store import Run
-from core.text.schemes import Scheme
 from core.text.sentence import Sentence
 
 SWEEP = tuple(range(1, 10))  # the thresholds of S4's Fig. 2
@@ -48,7 +44,7 @@ class SklConfig(SklOptions):
 
 
 def run(config: SklConfig, job: Job) -> Result:
-    """Artifacts: `scores.parquet` (`sentence` its row, `id, score, overlapping`), `drift.parquet` (see `Assisted`)."""
+    """Artifacts: `scores.parquet` (`sentence` its row, `id, score, overlapping`), `drift.parquet` (`assisted.Assisted`)."""
     primary, assisting = job.corpus(config.primary), job.corpus(config.assisting)
     types = skl.parse_map(config.type_map)
     alone = _check(primary, assisting, types)
@@ -135,74 +131,3 @@ def _write_drift(path: Path, drift: Drift) -> None:
     for side, table in (("primary", drift.primary), ("assisting", drift.assisting)):
         columns |= {f"{side} {name}": table[:, index] for index, name in enumerate(drift.types)}
     pq.write_table(pa.table(columns), path)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Assisted:
-    """A finished `skl` run, read.
-
-    scores: `(n,)` of the assisting corpus's sentences. overlaps: `(n,)` occurrences of shared entities in each.
-    names, types, skl, counts: m entities, t types, `(m,)`, {"primary", "assisting"}: `(m, t)`.
-    """
-
-    run: str
-    primary: Corpus
-    assisting: Corpus
-    type_map: TypeMap
-    unit: str
-    scores: FloatArray
-    overlaps: IntArray
-    names: tuple[str, ...]
-    types: tuple[str, ...]
-    skl: FloatArray
-    counts: Mapping[str, IntArray]
-
-    @classmethod
-    def read(cls, run: Run, library: Library) -> Self:
-        """What a finished run says."""
-        scores, drift = (pq.read_table(run.artifacts / f"{name}.parquet") for name in ("scores", "drift"))
-        types = [name.removeprefix("primary ") for name in drift.column_names if name.startswith("primary ")]
-        return cls(
-            run=run.id,
-            primary=library.find(run.manifest.inputs["primary"]),
-            assisting=library.find(run.manifest.inputs["assisting"]),
-            type_map=skl.parse_map(run.manifest.config["type_map"]),
-            unit=run.manifest.config["unit"],
-            scores=scores["score"].to_numpy(),
-            overlaps=scores["overlapping"].to_numpy(),
-            names=tuple(drift["entity"].to_pylist()),
-            types=tuple(types),
-            skl=drift["skl"].to_numpy(),
-            counts={
-                side: np.column_stack([drift[f"{side} {name}"].to_numpy() for name in types])
-                for side in ("primary", "assisting")
-            },
-        )
-
-    def kept(self, threshold: float) -> IntArray:
-        """`(k,)` rows of the assisting corpus that are below the threshold, in order."""
-        return np.flatnonzero(skl.kept(self.scores, threshold))
-
-    def sentences(self, rows: IntArray) -> list[Sentence]:
-        """The sentences at `rows`, their types named as the map says."""
-        return [skl.renamed(sentence, self.type_map) for sentence in self.assisting.take(rows)]
-
-    def seal(self, threshold: float, library: Library) -> Corpus:
-        """The kept sentences as a corpus of their own. Errors: ConfigError where none is kept."""
-        rows = _some(self.kept(threshold), threshold)
-        return library.seal(
-            iter(self.sentences(rows)),
-            name=f"{self.assisting.name} for {self.primary.name}, SKL below {threshold:g}",
-            origin={"run": self.run, "from": self.assisting.fingerprint, "threshold": threshold},
-            labelled=True,
-        )
-
-    def export(self, threshold: float, path: Path, scheme: Scheme = "iob2") -> int:
-        """Write the kept sentences as CoNLL; how many there are. Errors: ConfigError where none is kept."""
-        return write_conll(self.sentences(_some(self.kept(threshold), threshold)), path, scheme)
-
-
-def _some(rows: IntArray, threshold: float) -> IntArray:
-    if not len(rows):
-        raise ConfigError(f"threshold: no sentence has an SKL below {threshold:g}; give a number above 0, such as 1.")
-    return rows

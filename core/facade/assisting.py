@@ -1,0 +1,132 @@
+"""Assisting labelled corpora: what a finished `skl` run says, and what is kept at a threshold."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.corpora.corpus import Corpus
+from core.corpora.writers import harmless
+from core.errors import PathError
+from core.facade.home import home, library, store
+from core.recipes.assisted import Assisted, Mark
+from core.recipes.skl import DRIFTS, SWEEP
+from core.results import IntArray
+from core.text.sentence import Sentence
+
+__all__ = [
+    "DRIFTS", "SWEEP", "Assisted", "Kept", "Mark", "assisted", "drift_csv", "drift_table", "export_kept", "kept",
+    "read_type_map", "seal_kept", "shown_sentences", "types_apart",
+]  # fmt: skip
+
+
+@lru_cache(maxsize=4)
+def _assisted(folder: Path, run_id: str) -> Assisted:
+    return Assisted.read(store().get(run_id), library())
+
+
+def assisted(run_id: str) -> Assisted:
+    """A finished `skl` run, read once."""
+    return _assisted(home(), run_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a threshold keeps of the assisting corpus, in sentences.
+
+    sharing_nothing: kept only because no entity of them is in the primary corpus, so that nothing could drift.
+    """
+
+    threshold: float
+    kept: int
+    of: int
+    sharing_nothing: int
+
+
+def kept(run_id: str, threshold: float) -> Kept:
+    """Nothing is scored again."""
+    found = assisted(run_id)
+    rows = found.kept(threshold)
+    alone = int((found.overlaps[rows] == 0).sum())
+    return Kept(threshold=threshold, kept=len(rows), of=len(found.scores), sharing_nothing=alone)
+
+
+@lru_cache(maxsize=4)
+def _table(folder: Path, run_id: str) -> Sequence[Mapping[str, Any]]:
+    return assisted(run_id).table()
+
+
+def drift_table(run_id: str, search: str = "", least_skl: float = 0.0, least_count: int = 1) -> list[dict[str, Any]]:
+    """The shared entities, farthest first; see `Assisted.table`.
+
+    search: what an entity's name must hold. least_count: in each of the two corpora.
+    """
+    return [
+        dict(row)
+        for row in _table(home(), run_id)
+        if search.lower() in row["entity"]
+        and row["skl"] >= least_skl
+        and min(row["in_primary"], row["in_assisting"]) >= least_count
+    ]
+
+
+def drift_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Rows of `drift_table` for a spreadsheet, which is not to compute what looks like a formula."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(rows[0] if rows else ())
+    writer.writerows([harmless(value) for value in row.values()] for row in rows)
+    return text.getvalue().encode("utf-8-sig")
+
+
+def shown_sentences(
+    run_id: str, threshold: float, *, at_line: bool = True, n: int = 8
+) -> tuple[list[tuple[float, Sentence, list[Mark]]], list[tuple[float, Sentence, list[Mark]]]]:
+    """(kept, dropped) sentences to read that share an entity: score, sentence, marks.
+
+    at_line: those nearest to the threshold; else those farthest from it.
+    """
+    found = assisted(run_id)
+    sharing = np.flatnonzero(found.overlaps > 0)
+    order = sharing[np.argsort(found.scores[sharing], kind="stable")]
+    cut = int((found.scores[order] < threshold).sum())
+    inside, outside = order[:cut], order[cut:]
+    near = (inside[::-1][:n], outside[:n]) if at_line else (inside[:n], outside[::-1][:n])
+    return _told(found, near[0]), _told(found, near[1])
+
+
+def _told(found: Assisted, rows: IntArray) -> list[tuple[float, Sentence, list[Mark]]]:
+    return [
+        (float(found.scores[row]), sentence, found.marks(sentence))
+        for row, sentence in zip(rows.tolist(), found.sentences(rows), strict=True)
+    ]
+
+
+def seal_kept(run_id: str, threshold: float) -> Corpus:
+    """The kept sentences as a corpus of their own, ready to train on. Errors: ConfigError where none is kept."""
+    return assisted(run_id).seal(threshold, library())
+
+
+def export_kept(run_id: str, threshold: float, path: Path) -> int:
+    """Write the kept sentences as CoNLL (IOB2); how many there are. Errors: ConfigError where none is kept."""
+    return assisted(run_id).export(threshold, path)
+
+
+def types_apart(primary: Corpus, assisting: Corpus) -> list[str]:
+    """The types that only one of two corpora has, what a type map is for."""
+    return sorted(set(primary.types) ^ set(assisting.types))
+
+
+def read_type_map(path: Path) -> tuple[str, ...]:
+    """A file of OLD=NEW lines; empty ones and those that begin with # say nothing. Errors: PathError."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise PathError(f"{path}: the type map cannot be read ({why}); give a text file of OLD=NEW lines.") from error
+    return tuple(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))

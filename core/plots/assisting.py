@@ -1,0 +1,73 @@
+"""Figures of `8_Assisting`: sentence scores with the threshold (S4, Fig. 1), F1 against the threshold (Fig. 2)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.plots.theme import COLOURS, figure
+from core.results import FloatArray
+
+WIDTH = 0.25  # SKL a bar; whole thresholds are borders
+
+
+def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") -> go.Figure:
+    """Kept and dropped sentences by score.
+
+    scores: `(n,)` of the sentences that share an entity; the others, all 0, would hide the rest.
+    """
+    edges = np.arange(0, max(float(scores.max(initial=0)), threshold, 9) + WIDTH, WIDTH)
+    fig = figure(300, x=f"sentence score (mean SKL in {'bits' if log == 'base2' else 'nats'})", y="sentences")
+    for name, values, colour in (
+        ("kept", scores[scores < threshold], COLOURS["S_C"]),
+        ("dropped", scores[scores >= threshold], COLOURS["filtered"]),
+    ):
+        fig.add_bar(
+            x=edges[:-1] + WIDTH / 2,
+            y=np.histogram(values, edges)[0],
+            width=WIDTH,
+            name=f"{name} ({len(values):,})",
+            marker_color=colour,
+            hovertemplate="around %{x:.2f}: %{y:,} " + name + "<extra></extra>",
+        )
+    fig.update_layout(barmode="stack", bargap=0)
+    fig.add_vline(x=threshold, line={"dash": "dash", "width": 2, "color": COLOURS["cut"]})
+    left = threshold < edges[-1] / 2
+    fig.add_annotation(
+        x=threshold,
+        y=0.98,
+        yref="paper",
+        xanchor="left" if left else "right",
+        yanchor="top",
+        xshift=6 if left else -6,
+        text=f"threshold {threshold:g}",
+        showarrow=False,
+    )
+    return fig
+
+
+def f1_by_threshold(rows: Sequence[dict[str, Any]], chosen: float | None) -> go.Figure:
+    """F1 against the threshold. rows: `threshold` (0: monolingual, 10: all), `split`, `f1` a seed.
+
+    chosen: the threshold that the dev split chose.
+    """
+    fig = figure(320, x="threshold (0: the primary corpus alone, 10: all of the assisting one)", y="micro F1, percent")
+    looks = {"dev": (COLOURS["S_C"], "solid"), "test": (COLOURS["T_C"], "dash")}
+    for split, (colour, dash) in looks.items():
+        mine = sorted((row for row in rows if row["split"] == split), key=lambda row: row["threshold"])
+        if not mine:
+            continue
+        means = np.array([np.mean(row["f1"]) for row in mine])
+        fig.add_scatter(
+            x=[row["threshold"] for row in mine],
+            y=means,
+            error_y={"array": [np.std(row["f1"], ddof=1) if len(row["f1"]) > 1 else 0 for row in mine], "width": 3},
+            name=f"{split}, mean and spread of {len(mine[0]['f1'])} seeds",
+            mode="lines+markers",
+            line={"color": colour, "dash": dash, "width": 2.5},
+            hovertemplate="threshold %{x:g}: %{y:.2f} F1 on " + split + "<extra></extra>",
+        )
+    if chosen is not None:
+        fig.add_vline(x=chosen, line={"dash": "dot", "width": 2, "color": COLOURS["cut"]})
+    return fig

@@ -1,0 +1,134 @@
+"""A finished `skl` run, looked at: what a threshold keeps, which entities drift. Nothing is scored again."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from core.corpora.corpus import Corpus, Library
+from core.corpora.writers import write_conll
+from core.errors import ConfigError
+from core.measures import skl
+from core.measures.skl import TypeMap
+from core.results import FloatArray, IntArray
+from core.runs.store import Run
+from core.text.schemes import Scheme
+from core.text.sentence import Sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """An entity of an assisting sentence that the primary corpus has too: `usual` is its commonest type there."""
+
+    start: int
+    end: int
+    type: str
+    usual: str
+    skl: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Assisted:
+    """A finished `skl` run, read.
+
+    scores: `(n,)` of the assisting corpus's sentences. overlaps: `(n,)` occurrences of shared entities in each.
+    names, types, skl, counts: m entities, t types, `(m,)`, {"primary", "assisting"}: `(m, t)`.
+    """
+
+    run: str
+    primary: Corpus
+    assisting: Corpus
+    type_map: TypeMap
+    unit: str
+    scores: FloatArray
+    overlaps: IntArray
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    skl: FloatArray
+    counts: Mapping[str, IntArray]
+
+    @classmethod
+    def read(cls, run: Run, library: Library) -> Self:
+        """What a finished run says."""
+        scores, drift = (pq.read_table(run.artifacts / f"{name}.parquet") for name in ("scores", "drift"))
+        types = [name.removeprefix("primary ") for name in drift.column_names if name.startswith("primary ")]
+        return cls(
+            run=run.id,
+            primary=library.find(run.manifest.inputs["primary"]),
+            assisting=library.find(run.manifest.inputs["assisting"]),
+            type_map=skl.parse_map(run.manifest.config["type_map"]),
+            unit=run.manifest.config["unit"],
+            scores=scores["score"].to_numpy(),
+            overlaps=scores["overlapping"].to_numpy(),
+            names=tuple(drift["entity"].to_pylist()),
+            types=tuple(types),
+            skl=drift["skl"].to_numpy(),
+            counts={
+                side: np.column_stack([drift[f"{side} {name}"].to_numpy() for name in types])
+                for side in ("primary", "assisting")
+            },
+        )
+
+    def kept(self, threshold: float) -> IntArray:
+        """`(k,)` rows of the assisting corpus that are below the threshold, in order."""
+        return np.flatnonzero(skl.kept(self.scores, threshold))
+
+    def sentences(self, rows: IntArray) -> list[Sentence]:
+        """The sentences at `rows`, their types named as the map says."""
+        return [skl.renamed(sentence, self.type_map) for sentence in self.assisting.take(rows)]
+
+    def marks(self, sentence: Sentence) -> list[Mark]:
+        """The shared entities of one of `sentences`."""
+        rows = {name: row for row, name in enumerate(self.names)}
+        usual = self.counts["primary"].argmax(axis=1)
+        return [
+            Mark(
+                start=found.start,
+                end=found.end,
+                type=found.type,
+                usual=self.types[usual[row]],
+                skl=float(self.skl[row]),
+            )
+            for name, found in skl.units(sentence, self.unit)
+            if (row := rows.get(name)) is not None
+        ]
+
+    def table(self) -> list[dict[str, Any]]:
+        """The drift table, farthest first: `entity, skl`, `primary, assisting` (type and times, commonest first),
+        `in_primary, in_assisting` (times in all)."""
+        return [
+            {
+                "entity": self.names[row],
+                "skl": float(self.skl[row]),
+                **{side: self._told(table[row]) for side, table in self.counts.items()},
+                **{f"in_{side}": int(table[row].sum()) for side, table in self.counts.items()},
+            }
+            for row in np.argsort(-self.skl, kind="stable").tolist()
+        ]
+
+    def _told(self, counts: IntArray) -> str:
+        order = np.argsort(-counts, kind="stable")
+        return ", ".join(f"{self.types[column]} {counts[column]}" for column in order if counts[column])
+
+    def seal(self, threshold: float, library: Library) -> Corpus:
+        """The kept sentences as a corpus of their own. Errors: ConfigError where none is kept."""
+        rows = _some(self.kept(threshold), threshold)
+        return library.seal(
+            iter(self.sentences(rows)),
+            name=f"{self.assisting.name} for {self.primary.name}, SKL below {threshold:g}",
+            origin={"run": self.run, "from": self.assisting.fingerprint, "threshold": threshold},
+            labelled=True,
+        )
+
+    def export(self, threshold: float, path: Path, scheme: Scheme = "iob2") -> int:
+        """Write the kept sentences as CoNLL; how many there are. Errors: ConfigError where none is kept."""
+        return write_conll(self.sentences(_some(self.kept(threshold), threshold)), path, scheme)
+
+
+def _some(rows: IntArray, threshold: float) -> IntArray:
+    if not len(rows):
+        raise ConfigError(f"threshold: no sentence has an SKL below {threshold:g}; give a number above 0, such as 1.")
+    return rows
