@@ -109,6 +109,7 @@ def _csv(rows: Iterable[Mapping[str, Any]], out: BinaryIO) -> int:
 
 
 def harmless(value: Any) -> Any:
+    """A .csv's cell, a quote before what a spreadsheet would compute."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 

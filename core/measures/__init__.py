@@ -1,0 +1,23 @@
+"""Measures of similarity between a source and a target, by name. Which end means "closer" is said here alone."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core.measures.base import Measure, Sample
+from core.measures.ppl import Ppl
+from core.measures.tvc import Tvc
+from core.measures.tvcc import Tvcc
+from core.measures.wvv import Wvv
+
+MEASURES: Mapping[str, type[Any]] = {measure.name: measure for measure in (Ppl, Wvv, Tvc, Tvcc)}
+
+
+def make_measure(name: str, options: Mapping[str, Any], *, seed: int, vocabulary_size: int) -> Measure:
+    """A measure ready to fit. options: those of every measure; each takes its own."""
+    kind = MEASURES[name]
+    own = {key: value for key, value in options.items() if key in kind.Options.model_fields}
+    measure: Measure = kind(kind.Options.parse(own), seed=seed, vocabulary_size=vocabulary_size)
+    return measure
+
+
+__all__ = ["MEASURES", "Measure", "Sample", "make_measure"]

@@ -1,0 +1,57 @@
+"""The recommendation: which source to take for a target, in one sentence that says how sure it is."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from core.measures.grid import Grid, by_choice, listed
+from core.measures.predictive import Regret
+
+
+def advise(grid: Grid, target: int, titles: Sequence[str], past: Sequence[Regret] = ()) -> str:
+    """titles: how people write the measures' names. past: what following each measure cost before."""
+    chosen = {titles[grid.measures.index(name)]: source for name, source in grid.closest(target).items()}
+    name = grid.targets[target]
+    if len(grid.sources) == 1:
+        return f"{grid.sources[0]} is the only source, so there is nothing to compare it with; add another one."
+    if not chosen:
+        return f"No measure puts one source first for {name}: all are equally far, or could not be measured."
+    votes = by_choice(chosen)
+    (first, supporters), *others = votes.items()
+    if others and len(others[0][1]) == len(supporters):
+        camps = [f"{source} by {listed(measures)}" for source, measures in votes.items()]
+        head = f"The measures are split over {name}: {listed(camps)}"
+    else:
+        head = f"{first} is closest to {name} by {len(supporters)} of {len(chosen)} measures"
+        head += f" ({listed([f'{source} by {listed(measures)}' for source, measures in others])})" if others else ""
+    return f"{head}; {_doubt(grid, target, titles)}{_past(past)}."
+
+
+def _doubt(grid: Grid, target: int, titles: Sequence[str]) -> str:
+    """Does the first stay ahead of the second by more than the draws differ?"""
+    if grid.spread is None:
+        return "how much chance is in it, a single table does not say"
+    close = [
+        titles[m] for m in range(len(grid.measures)) if _within_noise(grid.closeness()[target, :, m], grid, target, m)
+    ]
+    if close:
+        return f"the lead is within the spread of the draws by {listed(close)}"
+    return "every lead is larger than the spread of the draws"
+
+
+def _within_noise(column: np.ndarray, grid: Grid, target: int, m: int) -> bool:
+    assert grid.spread is not None
+    there = np.flatnonzero(np.isfinite(column))
+    if len(there) < 2:
+        return False
+    second, first = there[np.argsort(column[there], kind="stable")][-2:]
+    return bool(column[first] - column[second] <= grid.spread[target, [first, second], m].mean())
+
+
+def _past(past: Sequence[Regret]) -> str:
+    told = [(regret.mean, regret.targets) for regret in past if regret.mean is not None]
+    if not told:
+        return ""
+    mean, targets = float(np.mean([points for points, _ in told])), max(n for _, n in told)
+    runs = f"on your past runs ({targets} target{'s' if targets > 1 else ''})"
+    return f"; {runs} the closest source lost {mean:.1f} F1 on average against the best"

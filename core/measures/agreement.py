@@ -1,0 +1,144 @@
+"""Do the measures agree? Fleiss' kappa over "which of two sources is closer?" (S1, 7.1; SPEC A4, G1).
+
+Every target and every two sources are an item, every measure a rater, "the first" and "the second" the answers.
+High agreement of measures that look at much the same thing is no proof that they are right (SPEC C12).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from core.measures.grid import Grid, listed, number
+from core.results import IntArray
+
+NEAR = 0.02  # two values that differ by less, relative to the larger, are called nearly equal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoMeasures:
+    """How often two measures give one answer, of all items; Cohen's kappa, None where it is undefined."""
+
+    measures: tuple[str, str]
+    agree: int
+    cohen_kappa: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split:
+    """Two sources that the measures do not order alike, and why, in a sentence."""
+
+    target: str
+    sources: tuple[str, str]
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """items: those that every measure answers. left_out: ties and pairs that some measure lacks.
+
+    first: how often each measure says "the first". fleiss_kappa depends on the order the sources are listed in;
+    randolph_kappa takes both answers for equally likely and does not. Either is None where it is undefined.
+    """
+
+    measures: tuple[str, ...]
+    items: int
+    left_out: int
+    unanimous: int
+    first: dict[str, int]
+    observed: float | None
+    expected: float | None
+    fleiss_kappa: float | None
+    randolph_kappa: float | None
+    pairs: tuple[TwoMeasures, ...]
+    splits: tuple[Split, ...]
+
+
+def agreement(grid: Grid) -> Agreement:
+    """Over the measures of `grid`; fewer than two measures or no item leave the kappas None."""
+    closeness = grid.closeness()
+    where = list(grid.pairs())
+    sides = np.array([np.sign(closeness[t, a] - closeness[t, b]) for t, a, b in where])
+    sides = np.nan_to_num(sides.reshape(len(where), len(grid.measures))).astype(np.int64)
+    answered = (sides != 0).all(axis=1)
+    answers = (sides[answered] > 0).astype(np.int64)
+    observed, expected = _fleiss(answers)
+    splits = [
+        _split(grid, item, row)
+        for item, row, all_answer in zip(where, sides, answered, strict=True)
+        if all_answer and abs(row.sum()) < len(row)
+    ]
+    return Agreement(
+        measures=grid.measures,
+        items=len(answers),
+        left_out=len(where) - len(answers),
+        unanimous=len(answers) - len(splits),
+        first=dict(zip(grid.measures, answers.sum(axis=0).tolist(), strict=True)),
+        observed=observed,
+        expected=expected,
+        fleiss_kappa=_kappa(observed, expected),
+        randolph_kappa=_kappa(observed, 0.5),
+        pairs=tuple(
+            _two(grid.measures[a], grid.measures[b], answers[:, a], answers[:, b])
+            for a, b in combinations(range(len(grid.measures)), 2)
+        ),
+        splits=tuple(splits),
+    )
+
+
+def _fleiss(answers: IntArray) -> tuple[float | None, float | None]:
+    """Observed agreement and the one expected by chance; answers: `(items, raters)` of 0 and 1."""
+    items, raters = answers.shape
+    if not items or raters < 2:
+        return None, None
+    ones = answers.sum(axis=1)
+    agreeing = ones * (ones - 1) + (raters - ones) * (raters - ones - 1)
+    share = ones.sum() / (items * raters)
+    return float((agreeing / (raters * (raters - 1))).mean()), float(share**2 + (1 - share) ** 2)
+
+
+def _kappa(observed: float | None, expected: float | None) -> float | None:
+    if observed is None or expected is None or expected == 1:
+        return None
+    return (observed - expected) / (1 - expected)
+
+
+def _two(a: str, b: str, ours: IntArray, theirs: IntArray) -> TwoMeasures:
+    agree, n = int((ours == theirs).sum()), len(ours)
+    if not n:
+        return TwoMeasures(measures=(a, b), agree=0, cohen_kappa=None)
+    p, q = ours.mean(), theirs.mean()
+    kappa = _kappa(agree / n, float(p * q + (1 - p) * (1 - q)))
+    return TwoMeasures(measures=(a, b), agree=agree, cohen_kappa=kappa)
+
+
+def _split(grid: Grid, item: tuple[int, int, int], sides: IntArray) -> Split:
+    target, a, b = item
+    first = [name for name, side in zip(grid.measures, sides.tolist(), strict=True) if side > 0]
+    second = [name for name in grid.measures if name not in first]
+    return Split(
+        target=grid.targets[target],
+        sources=(grid.sources[a], grid.sources[b]),
+        first=tuple(first),
+        second=tuple(second),
+        why=_why(grid, item, (first, second)),
+    )
+
+
+def _why(grid: Grid, item: tuple[int, int, int], sides: Sequence[Sequence[str]]) -> str:
+    """Is one side nearly a tie, or do the measures truly see different things?"""
+    target, a, b = item
+    said, weak = [], []
+    for measure in (name for side in sides for name in side):
+        m = grid.measures.index(measure)
+        x, y = (float(grid.values[target, source, m]) for source in (a, b))
+        said.append(f"{measure} {number(x)} against {number(y)}")
+        noise = 0.0 if grid.spread is None else float(grid.spread[target, [a, b], m].mean())
+        if abs(x - y) <= max(noise, NEAR * max(abs(x), abs(y))):
+            weak.append(measure)
+    if any(set(side) <= set(weak) for side in sides):
+        return f"{'; '.join(said)}: nearly a tie by {listed(weak)}."
+    return f"{'; '.join(said)}: the gaps are clear, so the measures see different things."

@@ -1,0 +1,61 @@
+"""What a similarity measure is: one number about a source and a target, which end of it means "closer", and how
+it came about (S1, 4; SPEC A4).
+
+Learning a source is apart from comparing it with a target, because the first is what takes its time and serves
+every target. Signs are turned in one place, `Grid.closeness`; everybody else carries `prefer`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+from core.config import Config
+from core.reporter import Reporter
+from core.results import Measurement, Prefer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Tokenised sentences drawn from one or several corpora; none is empty.
+
+    seed: of the draw. whole: nothing was left out.
+    """
+
+    name: str
+    sentences: Sequence[Sequence[str]]
+    n_tokens: int
+    seed: int
+    whole: bool
+
+
+class Measure(Protocol):
+    """A way to say how close a source is to a target.
+
+    title: how people write the name. columns: the other readings in `Measurement.detail["columns"]` and what they
+    are. summary: what it looks at, for a page. looks_at: the same in a word or two, for sentences about why two
+    measures differ.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    unit: ClassVar[str]
+    prefer: ClassVar[Prefer]
+    summary: ClassVar[str]
+    looks_at: ClassVar[str]
+    columns: ClassVar[Mapping[str, str]]
+    Options: ClassVar[type[Config]]
+
+    def fit(self, source: Sample, report: Reporter) -> Any:
+        """What `compare` needs to know of a source. Errors: CorpusError where the source is too small."""
+
+    def compare(self, learnt: Any, target: Sample, report: Reporter) -> Measurement:
+        """One number. `detail` holds `convention`, a sentence, and `columns`.
+
+        learnt: what `fit` gave; it is not changed. Errors: CorpusError where there is nothing to compare.
+        """
+
+
+def measurement(measure: Measure, value: float, *, convention: str, columns: Mapping[str, float | None]) -> Measurement:
+    """A `Measurement` in the measure's own unit and direction."""
+    detail = {"convention": convention, "columns": dict(columns)}
+    return Measurement(name=measure.name, unit=measure.unit, prefer=measure.prefer, value=value, detail=detail)

@@ -1,0 +1,82 @@
+"""PPL: how much a 5-gram model of the source is surprised by the target's sentences (S1, 4.2; SPEC A4)."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import ClassVar
+
+import numpy as np
+
+from core.config import Config, option
+from core.errors import CorpusError
+from core.measures.base import Sample, measurement
+from core.models.ngram import KneserNey
+from core.reporter import Reporter
+from core.results import Measurement, Prefer
+
+
+class PplOptions(Config):
+    """Options of `ppl`."""
+
+    order: int = option(5, "Longest n-gram the language model counts.", unit="tokens", ge=1, le=7)
+    count_end: bool = option(True, "Count the sentence's end in its length, as KenLM's perplexity does.")
+
+
+class Ppl:
+    """Mean over the target's sentences of P(sentence)^(-1/N) under a Kneser-Ney model of the source.
+
+    S1 prints the sum over sentences; its values can only be means, and for one target both rank sources alike
+    (SPEC A4). All models share the size V of one closed vocabulary, all sources and targets together: alone, a source
+    of few words would look near for that reason only. An unknown word costs what the model leaves to 1/V.
+    """
+
+    name: ClassVar[str] = "ppl"
+    title: ClassVar[str] = "PPL"
+    unit: ClassVar[str] = "perplexity"
+    prefer: ClassVar[Prefer] = "low"
+    summary: ClassVar[str] = "How unexpected the target's sentences are to an n-gram model of the source."
+    looks_at: ClassVar[str] = "word sequences"
+    columns: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "sum": "sum over sentences, S1's formula to the letter",
+            "median": "median over sentences: a few awful ones rule the mean",
+            "corpus": "perplexity of the target as one text",
+            "known": "mean over sentences, unknown words left out",
+            "oov": "tokens of the target that the source does not know, %",
+        }
+    )
+    Options: ClassVar[type[Config]] = PplOptions
+
+    def __init__(self, options: PplOptions, *, seed: int, vocabulary_size: int) -> None:
+        """vocabulary_size: different tokens of all sources and targets."""
+        self._order, self._end = options.order, options.count_end
+        self._size = vocabulary_size + 2  # <unk> and </s> are words too
+
+    def fit(self, source: Sample, report: Reporter) -> KneserNey:
+        return KneserNey.fit(source.sentences, order=self._order, vocabulary_size=self._size, report=report)
+
+    def compare(self, learnt: KneserNey, target: Sample, report: Reporter) -> Measurement:
+        scores = learnt.score(target.sentences, report=report)
+        each = scores.perplexities(count_end=self._end)
+        oov = 100 * float(scores.oov.sum() / scores.tokens.sum())
+        if not np.isfinite(each).all():
+            raise CorpusError(
+                f"{target.name}: has sentences that the model of the source deems impossible, so they have no "
+                "perplexity; give a larger source."
+            )
+        if oov == 100:
+            report.note(f"PPL: the source knows no word of {target.name}; its perplexity says nothing but that.")
+        known = scores.perplexities(count_end=self._end, exclude_oov=True)
+        columns = {
+            "sum": float(each.sum()),
+            "median": float(np.median(each)),
+            "corpus": scores.corpus_perplexity(count_end=self._end),
+            "known": float(known[np.isfinite(known)].mean()) if np.isfinite(known).any() else None,
+            "oov": oov,
+        }
+        convention = (
+            f"mean over {len(each):,} sentences, Kneser-Ney of order {self._order}, shared vocabulary of "
+            f"{self._size:,}, length {'with' if self._end else 'without'} the sentence's end"
+        )
+        if learnt.fallback_orders:
+            convention += f", fallback discounts of order {', '.join(map(str, learnt.fallback_orders))}"
+        return measurement(self, float(each.mean()), convention=convention, columns=columns)

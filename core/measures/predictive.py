@@ -1,0 +1,194 @@
+"""Do the measures predict what a source is worth? Correlation with F1, regret, and how sure that is (S1, 7.2; SPEC A4).
+
+S1's Table 4, language models: Pearson's r per target over all single runs, then the plain mean over targets (G2).
+With few targets every number here is wide: the interval says how wide (SPEC C12).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from core.measures.grid import Grid
+from core.results import FloatArray
+
+CONVENTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "runs": "per target over its single runs, mean over targets: what S1's Table 4 prints",
+        "means": "per target over its sources' means, mean over targets",
+        "pooled": "over all sources and targets at once",
+        "centred": "over all at once, each target's mean taken away first",
+        "spearman": "of ranks, per target over its sources' means, mean over targets",
+    }
+)
+RESAMPLES = 10_000
+_Float64 = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Outcomes:
+    """What training with each source came to, in F1 percent.
+
+    mean, sd, runs: `(t, s)`, NaN or 0 where nobody trained; sd divides by the number of runs, not by one less.
+    none: `(t,)` F1 without a source, NaN where it is not known.
+    """
+
+    name: str
+    mean: FloatArray
+    sd: FloatArray
+    runs: FloatArray
+    none: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correlation:
+    """r of one measure by one convention; interval: 95%, targets drawn again with replacement.
+
+    value or interval is None where there are too few sources or targets. targets: how many have a say.
+    """
+
+    measure: str
+    convention: str
+    value: float | None
+    interval: tuple[float, float] | None
+    targets: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regret:
+    """F1 lost by taking the source that a measure puts first, in points.
+
+    hits: targets where that source was the best. random: what a source drawn by lot loses. concordant: of `pairs`
+    pairs of sources, how many the measure orders as F1 does. by_target: {target: (source taken, points lost)}.
+    """
+
+    measure: str
+    hits: int
+    targets: int
+    mean: float | None
+    random: float | None
+    concordant: int
+    pairs: int
+    by_target: Mapping[str, tuple[str, float]]
+
+
+def outcomes_of(name: str, runs: Mapping[tuple[int, int], Sequence[float]], none: FloatArray, sources: int) -> Outcomes:
+    """From the F1 of single runs, {(target, source): [percent, one a run]}."""
+    shape = (len(none), sources)
+    mean, sd, n = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape)
+    for at, values in runs.items():
+        mean[at], sd[at], n[at] = np.mean(values), np.std(values), len(values)
+    return Outcomes(name=name, mean=mean, sd=sd, runs=n, none=none)
+
+
+def correlations(grid: Grid, outcomes: Outcomes, *, seed: int = 0) -> list[Correlation]:
+    """Every measure by every convention, against the change of F1. seed: of the bootstrap."""
+    change = outcomes.mean - np.nan_to_num(outcomes.none)[:, None]
+    found = []
+    for m, measure in enumerate(grid.measures):
+        x = grid.values[..., m]
+        there = np.isfinite(x) & np.isfinite(change)
+        sums = {name: _sums(name, x, change, outcomes, there) for name in CONVENTIONS}
+        for convention, table in sums.items():
+            found.append(_correlation(measure, convention, table, seed))
+    return found
+
+
+def _sums(convention: str, x: FloatArray, y: FloatArray, outcomes: Outcomes, there: npt.NDArray[np.bool_]) -> _Float64:
+    """`(k, 6)`: n, sums of x, y, xx, yy and xy of each target that has a say; any set of targets adds up."""
+    rows = []
+    for target in range(len(x)):
+        if convention == "pooled" and np.isnan(outcomes.none[target]):
+            continue  # without a baseline, levels of F1 would be taken for changes
+        here = there[target]
+        a, b = x[target, here].astype(np.float64), y[target, here].astype(np.float64)
+        weight, extra = np.ones(len(a)), 0.0
+        if convention == "runs":
+            weight = np.maximum(outcomes.runs[target, here], 1)
+            extra = float((weight * outcomes.sd[target, here] ** 2).sum())  # how far runs lie from their means
+        if convention == "spearman":
+            a, b = _ranks(a), _ranks(b)
+        if convention != "pooled":  # shifts change no target's own r, and keep the sums exact
+            if len(a) < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
+                continue
+            a, b = (values - np.average(values, weights=weight) for values in (a, b))
+        if len(a):
+            products = (a, b, a * a, b * b, a * b)
+            n, *rest = (float(part @ weight) for part in (np.ones(len(a)), *products))
+            rows.append([n, *rest[:3], rest[3] + extra, rest[4]])
+    return np.array(rows, dtype=np.float64).reshape(-1, 6)
+
+
+def _correlation(measure: str, convention: str, table: _Float64, seed: int) -> Correlation:
+    k = len(table)
+    draws = np.random.default_rng(seed).integers(0, k, (RESAMPLES, k)) if k > 1 else np.empty((0, k), np.int64)
+    if convention in ("pooled", "centred"):
+        value, drawn = float(_r(table.sum(axis=0))), _r(table[draws].sum(axis=1))
+    else:
+        each = _r(table)
+        value, drawn = float(each.sum() / k) if k else np.nan, each[draws].mean(axis=1)
+    drawn = drawn[np.isfinite(drawn)]
+    low, high = np.percentile(drawn, [2.5, 97.5]) if len(drawn) else (np.nan, np.nan)
+    return Correlation(
+        measure=measure,
+        convention=convention,
+        value=value if np.isfinite(value) else None,
+        interval=(float(low), float(high)) if np.isfinite(low) else None,
+        targets=k,
+    )
+
+
+def _r(sums: _Float64) -> _Float64:
+    """Pearson's r from `(..., 6)` sums; NaN where one side does not vary."""
+    columns: list[_Float64] = list(np.moveaxis(sums, -1, 0))
+    n, x, y, xx, yy, xy = columns
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (xy - x * y / n) / np.sqrt((xx - x * x / n) * (yy - y * y / n))
+
+
+def _ranks(values: _Float64) -> _Float64:
+    """From 0, ties share their mean."""
+    below = (values[None] < values[:, None]).sum(axis=1)
+    level = (values[None] == values[:, None]).sum(axis=1)
+    return below + (level - 1) / 2
+
+
+def regrets(grid: Grid, outcomes: Outcomes) -> list[Regret]:
+    """One a measure, its choice being among the sources that were trained; a target with fewer than two is left out."""
+    return [_regret(grid, outcomes, m) for m in range(len(grid.measures))]
+
+
+def _regret(grid: Grid, outcomes: Outcomes, m: int) -> Regret:
+    lost, random, concordant, pairs = {}, [], 0, 0
+    for target, name in enumerate(grid.targets):
+        close, f1 = grid.closeness()[target, :, m], outcomes.mean[target]
+        both = np.flatnonzero(np.isfinite(close) & np.isfinite(f1))
+        if len(both) < 2:
+            continue
+        taken = both[np.argmax(close[both])]
+        lost[name] = (grid.sources[taken], float(f1[both].max() - f1[taken]))
+        random.append(f1[both].max() - f1[both].mean())
+        steps = np.sign(close[both, None] - close[both]) * np.sign(f1[both, None] - f1[both])
+        concordant += int((steps > 0).sum()) // 2
+        pairs += len(both) * (len(both) - 1) // 2
+    losses = [points for _, points in lost.values()]
+    return Regret(
+        measure=grid.measures[m],
+        hits=sum(points == 0 for points in losses),
+        targets=len(lost),
+        mean=float(np.mean(losses)) if losses else None,
+        random=float(np.mean(random)) if random else None,
+        concordant=concordant,
+        pairs=pairs,
+        by_target=lost,
+    )
+
+
+def welch(a: tuple[float, float, int], b: tuple[float, float, int]) -> tuple[float, float]:
+    """Welch's t and its two-sided p for two means; each is (mean, sd with n-1, runs), at least 2 runs."""
+    from scipy.stats import ttest_ind_from_stats
+
+    found = ttest_ind_from_stats(*a, *b, equal_var=False)
+    return float(found.statistic), float(found.pvalue)

@@ -1,0 +1,59 @@
+"""Equal samples: so many tokens of every source, drawn by sentence, the same ones for the same seed (S1, 5)."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+
+from core.corpora.corpus import BLOCK, Corpus
+from core.errors import CorpusError
+from core.measures.base import Sample
+from core.reporter import Reporter
+from core.results import IntArray
+from core.text.words import tokenize
+
+Tokens = Literal["words", "blanks"]
+
+
+def draw(
+    corpora: Sequence[Corpus],
+    *,
+    name: str,
+    cap: int | None,
+    seed: int,
+    tokens: Tokens,
+    lowercase: bool,
+    report: Reporter,
+) -> Sample:
+    """Sentences of `corpora`, taken together, up to `cap` tokens (None: all), in the order they stand there.
+
+    A smaller cap with the same seed draws a part of the same sentences. Every text is cut into tokens by one rule,
+    labelled or not, since a measure that compares two corpora must cut both alike (SPEC A0); the cap counts the
+    corpora's own tokens. Errors: CorpusError where no token is left.
+    """
+    cut: Callable[[str], Sequence[str]] = tokenize if tokens == "words" else str.split
+    lengths = [corpus.lengths() for corpus in corpora]
+    rows = _rows(np.concatenate(lengths), cap, seed)
+    sentences: list[Sequence[str]] = []
+    start = 0
+    for corpus in corpora:
+        mine = rows[(rows >= start) & (rows < start + len(corpus))] - start
+        start += len(corpus)
+        for first in range(0, len(mine), BLOCK):
+            report.check()
+            texts = (sentence.text for sentence in corpus.take(mine[first : first + BLOCK]))
+            sentences += [words for text in texts if (words := cut(text.lower() if lowercase else text))]
+    n_tokens = sum(map(len, sentences))
+    if not n_tokens:
+        raise CorpusError(f"{name}: no sentence holds a token, so there is nothing to compare; give a corpus of text.")
+    whole = len(rows) == sum(map(len, lengths))
+    return Sample(name=name, sentences=sentences, n_tokens=n_tokens, seed=seed, whole=whole)
+
+
+def _rows(lengths: IntArray, cap: int | None, seed: int) -> IntArray:
+    """Rows, ascending, of the first sentences of a shuffle that hold at most `cap` tokens; at least one."""
+    if cap is None or int(lengths.sum(dtype=np.int64)) <= cap:
+        return np.arange(len(lengths))
+    order = np.random.default_rng(seed).permutation(len(lengths))
+    n = int(np.searchsorted(np.cumsum(lengths[order], dtype=np.int64), cap, side="right"))
+    return np.sort(order[: max(n, 1)])
