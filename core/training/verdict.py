@@ -75,7 +75,7 @@ def _holm(pairs: Mapping[str, Resampled], level: float) -> dict[str, Difference]
 
 
 def _judge(none: Difference, random: Difference | None) -> Verdict:
-    said = f"{_points(none)} against no pre-training"
+    said = f"Against no pre-training {_points(none)}"  # no cell of a spreadsheet may begin with a sign
     word: Word = "no evidence"
     if none.sign < 0:
         word, why = "hurts", f"{said}: the whole interval is below 0."
@@ -87,10 +87,10 @@ def _judge(none: Difference, random: Difference | None) -> Verdict:
             "sentences from the mere amount of text; add the arm random."
         )
     elif random.sign <= 0:
-        why = f"{said}, but {_points(random)} against a random S_C of equal size: choosing is not shown to help. "
+        why = f"{said}, but against a random S_C of equal size {_points(random)}: choosing is not shown to help. "
         why += needed(random) if random.sign == 0 else "Random sentences do better."
     else:
-        word, why = "improves", f"{said} and {_points(random)} against a random S_C of equal size: both above 0."
+        word, why = "improves", f"{said}, and against a random S_C of equal size {_points(random)}: both above 0."
     return Verdict(verdict=word, why=why, none=none, random=random)
 
 
