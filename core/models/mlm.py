@@ -1,0 +1,174 @@
+"""A masked language model: encoder and vocabulary head, the head computed at the masked positions alone.
+
+The head over every position is most of the work of a small encoder, and 15% of the positions need it.
+"""
+
+import math
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from core.errors import ModelError
+from core.models import hub
+from core.models.devices import pick_device
+from core.reporter import Reporter
+from core.results import IntArray
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+FORGOTTEN = "pooler"  # a part of checkpoints that a masked language model has no use for
+
+
+class MaskedLM:
+    """A Hugging Face `...ForMaskedLM` with its tokenizer. Make one with `MaskedLM.load`.
+
+    has_head: the checkpoint held a vocabulary head; without one it is random until it is fitted.
+    """
+
+    def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", *, has_head: bool) -> None:
+        self.model, self.tokenizer, self.has_head = model, tokenizer, has_head
+        self._at: torch.Tensor | None = None
+        self.model.base_model.register_forward_hook(self._keep_masked)
+
+    @classmethod
+    def load(cls, name: str, *, device: str = "auto", allow_download: bool = False) -> Self:
+        """Load `minilm` (bundled, without a head), `tiny` (random), a folder or a Hugging Face id, in float32.
+
+        Errors: ModelError, ResourceError.
+        """
+        from transformers import AutoModelForMaskedLM
+
+        tokenizer = hub.load_tokenizer(name, allow_download=allow_download)
+        head = _head_in_file(name, allow_download)
+        new = (FORGOTTEN,) if head is None else (FORGOTTEN, *head)
+        model = hub.load_model(name, AutoModelForMaskedLM, allow_download=allow_download, new_layers=new)
+        if not head_parameters(model):
+            raise ModelError(f"{name}: has no vocabulary head of its own to train; choose BERT, or {hub.BUNDLED}.")
+        return cls(model.float().to(pick_device(device)), tokenizer, has_head=head is None)
+
+    def logits(self, ids: "torch.Tensor", attend: "torch.Tensor | None", at: "torch.Tensor", run: Any = None) -> Any:
+        """`(m, v)` scores of the vocabulary at `m` flat positions `at` of pieces `(b, l)`.
+
+        attend: `(b, l)` 1 where there is a piece, None where there is no padding. run: what calls the model, where
+        it has been wrapped (several processes).
+        """
+        self._at = at
+        try:
+            out = (run or self.model)(input_ids=ids, attention_mask=attend)
+        finally:
+            self._at = None
+        return out.logits.reshape(len(at), -1)
+
+    def loss(
+        self, ids: "torch.Tensor", attend: "torch.Tensor | None", at: "torch.Tensor", wanted: "torch.Tensor",
+        run: Any = None,
+    ) -> Any:  # fmt: skip
+        """Sum over the masked positions of -log p(piece), nats: `()`. wanted: `(m,)` the pieces that stood there."""
+        from torch.nn.functional import cross_entropy
+
+        return cross_entropy(self.logits(ids, attend, at, run).float(), wanted, reduction="sum")
+
+    def _keep_masked(self, module: Any, given: Any, out: Any) -> Any:
+        """The head is the same at every position, so it need not know of the others."""
+        if self._at is not None:
+            hidden = out[0]
+            out[0 if isinstance(out, tuple) else "last_hidden_state"] = hidden.reshape(1, -1, hidden.shape[-1])[
+                :, self._at
+            ]
+        return out
+
+    def save(self, folder: Path, card: str) -> None:
+        """A Hugging Face folder: safetensors, tokenizer, README.md."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+        (folder / "README.md").write_text(card, encoding="utf-8")
+
+
+def head_parameters(model: "PreTrainedModel") -> dict[str, "torch.nn.Parameter"]:
+    """Those of the vocabulary head that are not the encoder's too (the decoder is tied to its embeddings)."""
+    encoder = {id(parameter) for parameter in model.base_model.parameters()}
+    return {name: p for name, p in model.named_parameters() if id(p) not in encoder}
+
+
+def begin_head(lm: MaskedLM, counts: IntArray) -> None:
+    """A new head's first weights: transform the identity, decoder the embeddings, bias log p of each piece.
+
+    counts: `(v,)` how often each piece is in the training text.
+    """
+    import torch
+
+    share = (counts + 1) / (counts.sum() + len(counts))
+    embeddings = lm.model.get_input_embeddings().weight
+    with torch.no_grad():
+        for name, parameter in head_parameters(lm.model).items():
+            if parameter.shape == embeddings.shape:
+                parameter.copy_(embeddings)
+            elif parameter.ndim == 2 and parameter.shape[0] == parameter.shape[1]:
+                parameter.copy_(torch.eye(len(parameter)))
+            elif parameter.shape == embeddings.shape[:1]:
+                parameter.copy_(torch.from_numpy(np.log(share)))
+            else:
+                parameter.fill_(1.0 if "norm" in name.lower() and name.endswith("weight") else 0.0)
+
+
+def _head_in_file(name: str, allow_download: bool) -> tuple[str, ...] | None:
+    """None: the checkpoint has a head. Else how the names of the missing parameters begin."""
+    if name == hub.TINY:
+        return ()
+    import torch
+    from safetensors import safe_open
+    from transformers import AutoConfig, AutoModelForMaskedLM
+
+    folder = hub.locate(name, allow_download=allow_download)
+    try:
+        with torch.device("meta"):
+            skeleton = AutoModelForMaskedLM.from_config(AutoConfig.from_pretrained(folder, local_files_only=True))
+    except (OSError, ValueError, KeyError) as error:
+        raise ModelError(f"{name}: is no masked language model ({error}); choose BERT, or {hub.BUNDLED}.") from error
+    encoder = f"{skeleton.base_model_prefix}."
+    head = {".".join(key.split(".")[:2]) for key in skeleton.state_dict() if not key.startswith(encoder)}
+    for file in folder.glob("*.safetensors"):
+        with safe_open(file, "pt") as weights:
+            if any(key.startswith(tuple(head)) for key in weights.keys()):  # noqa: SIM118  no mapping
+                return None
+    return tuple(sorted(head))
+
+
+def pseudo_perplexity(
+    lm: MaskedLM, rows: Sequence[IntArray], *, pieces: int, report: Reporter, seconds: float = math.inf
+) -> tuple[float, int]:
+    """exp of the mean -log p(piece | all others) over the pieces of `rows`, one masked at a time (Salazar et al. 2020).
+
+    And of how many rows it is: after `seconds` no further one is begun. rows: pieces with special ones, which are not
+    guessed. pieces: of a batch. NaN where there is nothing to guess. Errors: Cancelled.
+    """
+    import torch
+
+    special, mask = set(lm.tokenizer.all_special_ids), int(lm.tokenizer.mask_token_id)
+    device, end, total, count, done = lm.model.device, time.monotonic() + seconds, 0.0, 0, 0
+    was_training = lm.model.training
+    lm.model.eval()
+    with torch.inference_mode():
+        for row in rows:
+            report.check()
+            if time.monotonic() > end and count:
+                break
+            places = np.array([i for i, piece in enumerate(row.tolist()) if piece not in special], dtype=np.int64)
+            ids = torch.from_numpy(row.astype(np.int64)).to(device)
+            for part in np.array_split(places, max(-(-len(places) * len(row) // pieces), 1)):
+                lines = torch.arange(len(part), device=device)
+                at = torch.from_numpy(part).to(device)
+                batch = ids.repeat(len(part), 1)
+                batch[lines, at] = mask
+                if len(part):
+                    total += float(lm.loss(batch, None, lines * len(row) + at, ids[at]))
+                    count += len(part)
+            done += 1
+    lm.model.train(was_training)
+    return (math.exp(min(total / count, 700.0)) if count else math.nan), done

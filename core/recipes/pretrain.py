@@ -1,0 +1,230 @@
+"""`pretrain`: an encoder's masked language modelling continued on T_C, D_C, S_C or several of them (SPEC A1).
+
+On several GPUs or machines the same command under torchrun; the first process owns the run, the others train along:
+
+    torchrun --nproc-per-node 4 -m core pretrain --corpus T_C --corpus S_C --init bert-base-cased
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from core.config import Config, option
+from core.corpora.corpus import BLOCK, Corpus
+from core.errors import CorpusError
+from core.recipes.base import Job, Result
+from core.recipes.embed import EncoderOptions
+from core.recipes.pretrain_card import card
+from core.results import IntArray
+from core.runs.shared import device_lock
+
+if TYPE_CHECKING:
+    from core.models.mlm import MaskedLM
+    from core.training.examples import Examples
+    from core.training.pretrain import Piles, Settings
+
+Balance = Literal["none", "upsample_TC", "downsample_SC"]
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "quick": {"epochs": 4, "learning_rate": 1e-4},  # PERF: a sketch that helped, in minutes
+    "paper": {"epochs": 5, "learning_rate": 5e-5},  # S0, SPEC A1
+    "custom": {"epochs": 5, "learning_rate": 5e-5},
+}
+QUICK_STEPS = 1500  # about 100,000 sentences
+HELD_OUT, HELD_OUT_MOST = 0.05, 1000  # share of a corpus, sentences
+PACKED = 512  # pieces a row; a text is packed whole, up to WHOLE pieces
+WHOLE = 8192
+
+
+class PretrainConfig(Config):
+    """What to read, from which encoder on, and how."""
+
+    corpora: tuple[str, ...] = option(..., "T_C first, then S_C or D_C; or a D_C alone.", corpus=True, min_length=1)
+    init: str = option("minilm", "The encoder to go on from: a Hugging Face name, a folder, or minilm (bundled).")
+    preset: Literal["quick", "paper", "custom"] = option(
+        "quick",
+        f"quick: 4 epochs at 1e-4, at most {QUICK_STEPS:,} steps; paper: S0's 5 epochs at 5e-5; custom: as paper, but "
+        "for what is said here.",
+    )
+    epochs: int | None = option(None, "Passes over the text; None: as the preset says.", ge=1, le=1000)
+    batch_size: int = option(64, "Sentences an optimizer step, of all processes together.", ge=1, le=65_536)
+    learning_rate: float | None = option(None, "Falls linearly to 0; None: as the preset says.", gt=0, le=1)
+    accumulation: int = option(1, "Parts of a batch, at least: more take less memory, the step stays.", ge=1, le=4096)
+    max_steps: int = option(0, "Optimizer steps instead of epochs; 0: epochs.", ge=0)
+    max_pieces: int = option(0, "Pieces to be read instead of epochs; 0: epochs.", ge=0)
+    max_length: int = option(128, "Longer sentences are cut.", unit="pieces", ge=8, le=8192)
+    packed: bool = option(False, f"Fill rows of {PACKED} pieces with whole texts instead of a sentence a row.")
+    mask: Literal["piece", "word", "span"] = option(
+        "piece", "What is masked: pieces, whole words, or spans (CrossNER)."
+    )
+    mask_probability: float = option(0.15, "Share of the pieces that are masked.", gt=0, lt=1)
+    balance: Balance = option(
+        "none", "T_C beside the others: every sentence once; T_C repeated to their size; or as few of them as of T_C."
+    )
+    heldout_task: str = option("", "Sentences of T_C for the dev loss; without: 5% of T_C, held out.", corpus=True)
+    general: str = option("", "General text that shows what is forgotten; without: 5% of the last corpus.", corpus=True)
+    seed: int = option(1, "Seed of everything random.", ge=0)
+    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
+    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+
+    weights: str = option("", "Hash of the encoder, so that other weights under an old name train anew.", hidden=True)
+
+    def settled(self) -> Self:
+        """With the preset's numbers and the encoder's hash. Errors: ModelError if the encoder is not here."""
+        named = EncoderOptions(encoder=self.init, allow_download=self.allow_download).settled()
+        preset = {name: value for name, value in PRESETS[self.preset].items() if getattr(self, name) is None}
+        return self.model_copy(update=preset | {"weights": named.weights})
+
+
+def run(config: PretrainConfig, job: Job) -> Result:
+    """Artifact: `model`, a Hugging Face folder with vocabulary head, tokenizer and card."""
+    from core.models.mlm import MaskedLM
+    from core.training.pretrain import pretrain
+
+    context = job.context
+    context.stage(f"loading {config.init}")
+    lm = MaskedLM.load(config.init, allow_download=config.allow_download)
+    corpora = [job.corpus(reference) for reference in config.corpora]
+    piles = _read(config, job, corpora, lm)
+    settings = _settings(config, lm, piles, job)
+    if not lm.has_head:
+        context.note(f"{config.init} has no vocabulary head: one is fitted first, the encoder frozen.")
+    with _device(job, lm):
+        outcome = pretrain(lm, piles, settings, context.run.checkpoints, context, context.checkpoint)
+    sentences = len(piles.draw(0))
+    result = {
+        "model": str(context.run.artifacts / "model"),
+        "sentences": sentences,
+        "epochs": round(outcome.steps / -(-sentences // config.batch_size), 2),
+        **asdict(outcome),
+    }
+    if not _rank():
+        context.stage("saving")
+        lm.save(context.run.artifacts / "model", card(config, corpora, result))
+        context.artifact("model", context.run.artifacts / "model")
+    return result
+
+
+def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM") -> "Piles":
+    """Training rows, held-out rows of T_C and general ones; a held-out sentence is in no training row."""
+    from core.models.encoder import longest
+    from core.training.examples import Examples, packed
+    from core.training.pretrain import Piles
+
+    window = longest(lm.model, lm.tokenizer)
+
+    def pieces(corpus: Corpus, rows: IntArray, max_length: int = min(config.max_length, window)) -> Examples:
+        job.context.stage(f"tokenising {corpus.name}")
+        return _tokenised(corpus, rows, lm, max_length, job)
+
+    task, general = _held_out(config, job, corpora)
+    held = np.concatenate([corpus.ids()[rows] for corpus, rows in (task, general) if len(rows)])
+    parts, left_out = [], 0
+    for corpus in corpora:
+        rows = np.flatnonzero(~np.isin(corpus.ids(), held))
+        left_out += len(corpus) - len(rows)
+        part = pieces(corpus, rows, WHOLE) if config.packed else pieces(corpus, rows)
+        parts.append(packed(part, lm.tokenizer, min(PACKED, window)) if config.packed else part)
+    sizes = [len(part) for part in parts]
+    if not sum(sizes):
+        raise CorpusError(f"{corpora[0].name}: no sentence is left to train on; give a larger corpus.")
+    draw = Draw(sizes[0], sum(sizes[1:]), config.balance, config.seed)
+    unit = "rows" if config.packed else "sentences"
+    job.context.note(
+        f"Each epoch reads {len(draw(0)):,} {unit}: {draw.task:,} of {corpora[0].name}"
+        + (f" and {draw.others:,} of the others" if len(sizes) > 1 else "")
+        + (f"; {left_out:,} are held out." if left_out else ".")
+    )
+    return Piles(train=Examples.join(parts), draw=draw, task=pieces(*task), general=pieces(*general))
+
+
+class Draw:
+    """Which rows an epoch reads: `draw(epoch)` `(m,)`; m is the same for every epoch.
+
+    The first `n_task` rows are T_C's, `n_others` follow. balance: SPEC A1, "1:1 ratio". task, others: rows of each
+    that an epoch reads.
+    """
+
+    def __init__(self, n_task: int, n_others: int, balance: Balance, seed: int) -> None:
+        self.n_task, self.n_others, self.seed = n_task, n_others, seed
+        both = n_task and n_others
+        self.task = max(n_task, n_others) if both and balance == "upsample_TC" else n_task
+        self.others = min(n_task, n_others) if both and balance == "downsample_SC" else n_others
+
+    def __call__(self, epoch: int) -> IntArray:
+        lots = np.random.default_rng([self.seed, 2, epoch])
+        whole, rest = divmod(self.task, self.n_task or 1)
+        task = np.concatenate([np.tile(np.arange(self.n_task), whole), lots.permutation(self.n_task)[:rest]])
+        others = np.arange(self.n_others)
+        if self.others < self.n_others:
+            others = np.sort(lots.permutation(self.n_others)[: self.others])
+        return np.concatenate([task, self.n_task + others]).astype(np.int64)
+
+
+Held = tuple[Corpus, IntArray]
+
+
+def _held_out(config: PretrainConfig, job: Job, corpora: list[Corpus]) -> tuple[Held, Held]:
+    """(corpus, rows) of T_C's dev sentences and of the general ones, each a seeded sample."""
+
+    def sample(corpus: Corpus, share: float, lot: int) -> Held:
+        n = min(max(round(share * len(corpus)), 1), HELD_OUT_MOST, len(corpus))
+        return corpus, np.sort(np.random.default_rng([config.seed, lot]).permutation(len(corpus))[:n])
+
+    if not config.heldout_task and len(corpora[0]) < 2:
+        raise CorpusError(f"{corpora[0].name}: one sentence is too few to train on and to hold one out; give more.")
+    task = sample(job.corpus(config.heldout_task), 1.0, 0) if config.heldout_task else sample(corpora[0], HELD_OUT, 0)
+    if config.general:
+        return task, sample(job.corpus(config.general), 1.0, 1)
+    if len(corpora) > 1:
+        general = sample(corpora[-1], HELD_OUT, 1)
+        job.context.note(f"General text is {len(general[1]):,} held-out sentences of {general[0].name}.")
+        return task, general
+    job.context.note("No general text was given, so forgetting is not measured; name some with --general.")
+    return task, (corpora[0], np.zeros(0, dtype=np.int64))
+
+
+def _tokenised(corpus: Corpus, rows: IntArray, lm: "MaskedLM", max_length: int, job: Job) -> "Examples":
+    from core.training.examples import tokenised
+
+    def blocks() -> Iterator[list[str]]:
+        texts = corpus.column("text")
+        for start in range(0, len(rows), BLOCK):
+            yield texts.take(rows[start : start + BLOCK]).to_pylist()
+
+    return tokenised(blocks(), lm.tokenizer, max_length=max_length, n=len(rows), report=job.context)
+
+
+def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) -> "Settings":
+    import torch
+
+    from core.models.devices import pick_dtype
+    from core.training.pretrain import Settings
+
+    assert config.epochs
+    steps, full = config.max_steps, config.epochs * -(-len(piles.draw(0)) // config.batch_size)
+    if config.preset == "quick" and not steps and not config.max_pieces and full > QUICK_STEPS:
+        steps = QUICK_STEPS
+        job.context.note(f"quick: {steps:,} steps instead of {full:,}; choose paper or custom for whole epochs.")
+    shared = config.model_dump(include={"epochs", "batch_size", "learning_rate", "accumulation", "max_pieces"})
+    return Settings(
+        **shared, max_steps=steps, mask_probability=config.mask_probability, mask_unit=config.mask, seed=config.seed,
+        bf16=pick_dtype(config.precision, lm.model.device) == torch.bfloat16,
+    )  # fmt: skip
+
+
+def _rank() -> int:
+    """Which of several processes this is, as torchrun says."""
+    return int(os.environ.get("RANK", "0"))
+
+
+def _device(job: Job, lm: "MaskedLM") -> Any:
+    """The device's lock for the process that owns the run."""
+    if _rank():
+        return nullcontext()
+    name = "cpu" if lm.model.device.type == "cpu" else f"gpu{lm.model.device.index or 0}"
+    return device_lock(job.home, name, job.context)

@@ -1,0 +1,51 @@
+"""The card of a pre-trained encoder: what it has read, how, and what came of it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from core.corpora.corpus import Corpus
+
+if TYPE_CHECKING:
+    from core.recipes.pretrain import PretrainConfig
+
+
+def card(config: "PretrainConfig", corpora: Sequence[Corpus], result: dict[str, Any]) -> str:
+    """Markdown with the front matter that the Hugging Face hub reads."""
+    data = [
+        f"- {c.name}: {c.n_sentences:,} sentences, {c.n_tokens:,} tokens, fingerprint `{c.fingerprint}`"
+        for c in corpora
+    ]
+    settings = [
+        f"- {name}: {value}"
+        for name, value in config.model_dump(mode="json").items()
+        if name not in ("corpora", "allow_download") and value not in ("", False)
+    ]
+    head = (
+        "The encoder came without a vocabulary head. One was fitted first with the encoder frozen (transform from the"
+        " identity, decoder tied to the embeddings, bias from the pieces' frequencies); losses below are after that."
+        if result["head_fitted"]
+        else "The vocabulary head is the encoder's own, trained on with it."
+    )
+    losses = [
+        ("dev loss, T_C", "dev_loss_task", "dev_loss"),
+        ("dev loss, general text", "dev_loss_general", "dev_loss_general"),
+    ]
+    rows = [
+        f"| {name} | {_number(result['before'].get(key))} | {', '.join(map(_number, result[curve])) or '-'} |"
+        for name, key, curve in losses
+    ]
+    perplexity = result["pseudo_perplexity"]
+    return "\n".join(
+        [
+            "---", "library_name: transformers", "pipeline_tag: fill-mask", "tags: [masked-language-modelling]", "---",
+            f"# {config.init}, pre-trained on", *data, "", f"{result['sentences']:,} sentences an epoch,"
+            f" {result['epochs']:g} epochs, {result['steps']:,} steps.", "", head, "", "## Settings", *settings, "",
+            "## What came of it", "Losses in nats a masked piece, after each epoch.", "",
+            "| | before | after each epoch |", "|---|---|---|", *rows,
+            f"| pseudo-perplexity, T_C | {_number(perplexity['before'])} | {_number(perplexity['after'])} |", "",
+        ]
+    )  # fmt: skip
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

@@ -1,0 +1,141 @@
+"""What each optimizer step of masked language modelling sees: a pure function of the step's number.
+
+So a resumed training goes on as if undisturbed, and several processes see, together, what one would have seen.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from core.models.masking import Masking
+from core.results import IntArray
+from core.training.examples import Examples, near_equal
+
+MEGA = 50  # steps whose sentences are sorted by length together
+
+Draw = Callable[[int], IntArray]  # epoch -> the rows it reads
+Micro = tuple[Tensor, Tensor | None, Tensor, Tensor]  # what `MaskedLM.loss` takes
+
+
+class Steps(torch.utils.data.Dataset[dict[str, Any]]):
+    """Every step of a training, in order: `{"micro": [Micro, ...], "masked": n, "pieces": n}`, the numbers of all
+    processes together.
+
+    batch_size: sentences a step, of all processes together. pieces: of a micro-batch, padding counted.
+    total: steps; 0: as many as `epochs` take.
+    """
+
+    def __init__(
+        self,
+        examples: Examples,
+        masking: Masking,
+        draw: Draw,
+        *,
+        batch_size: int,
+        pieces: int,
+        pad: int,
+        total: int,
+        rank: int = 0,
+        world: int = 1,
+    ) -> None:
+        self.examples, self.masking, self.draw = examples, masking, draw
+        self.batch_size, self.pieces, self.pad, self.total = batch_size, pieces, pad, total
+        self.rank, self.world = rank, world
+        self.an_epoch = -(-len(draw(0)) // batch_size)
+        self._plan = lru_cache(maxsize=1)(self._lay)
+
+    def __len__(self) -> int:
+        return self.total
+
+    def __getitem__(self, step: int) -> dict[str, Any]:
+        epoch, place = divmod(step, self.an_epoch)
+        rows, order = self._plan(epoch)
+        slots = order[place * self.batch_size : (place + 1) * self.batch_size]
+        # Sorted by length and dealt out in turn, so that every process has as much to do.
+        slots = slots[np.argsort(self.examples.lengths_of(rows[slots]), kind="stable")]
+        return step_of(self.examples, rows[slots], slots, self.masking, epoch, self)
+
+    def _lay(self, epoch: int) -> tuple[IntArray, IntArray]:
+        """The epoch's rows, and their places in the order in which the steps take them: like lengths together."""
+        rows = self.draw(epoch)
+        lots = np.random.default_rng([self.masking.seed, epoch])
+        order = lots.permutation(len(rows))
+        lengths = self.examples.lengths_of(rows)
+        for start in range(0, len(order), MEGA * self.batch_size):
+            part = order[start : start + MEGA * self.batch_size]
+            order[start : start + MEGA * self.batch_size] = part[np.argsort(lengths[part], kind="stable")]
+        whole = len(order) // self.batch_size
+        steps = order[: whole * self.batch_size].reshape(whole, self.batch_size)[lots.permutation(whole)]
+        return rows, np.concatenate([steps.reshape(-1), order[whole * self.batch_size :]])
+
+
+def pieces_until(steps: Steps, wanted: int) -> int:
+    """How many steps it takes until the model has seen `wanted` real pieces."""
+    seen = step = 0
+    for epoch in range(10**6):
+        rows, order = steps._plan(epoch)
+        lengths = steps.examples.lengths_of(rows[order])
+        sums = np.add.reduceat(lengths, np.arange(0, len(lengths), steps.batch_size)).cumsum() + seen
+        if sums[-1] >= wanted:
+            return step + int(np.searchsorted(sums, wanted)) + 1
+        seen, step = int(sums[-1]), step + len(sums)
+    return step
+
+
+def step_of(
+    examples: Examples, rows: IntArray, slots: IntArray, masking: Masking, epoch: int, like: Any
+) -> dict[str, Any]:
+    """`rows`, masked as `slots` of `epoch`, in micro-batches of process `like.rank` of `like.world`."""
+    lengths = examples.lengths_of(rows)
+    at = examples.at(rows)
+    line = np.repeat(np.arange(len(rows)), lengths)
+    places = np.arange(len(at)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    ids = examples.ids[at]
+    seen, chosen = masking.draw(ids, slots[line], places, examples.begins[at], epoch)
+    masked = max(int(chosen.sum()), 1)
+    mine = np.arange(like.rank, len(rows), like.world)
+    if not len(mine):  # fewer rows than processes; all must take part, so this one guesses nothing
+        mine, chosen = np.arange(1), np.zeros_like(chosen)
+    flat = (ids, seen, chosen, np.cumsum(lengths))
+    micro = [
+        _padded(mine[part], lengths, flat, like.pad)
+        for part in near_equal(lengths[mine], pieces=like.pieces, rows=len(mine))
+    ]
+    return {"micro": micro, "masked": masked, "pieces": len(at)}
+
+
+def _padded(lines: IntArray, lengths: IntArray, flat: tuple[Any, ...], pad: int) -> Micro:
+    """Lines of a step as one rectangle."""
+    ids, seen, chosen, ends = flat
+    widths = lengths[lines]
+    shape = (len(lines), int(widths.max()))
+    inside = np.arange(shape[1]) < widths[:, None]
+    source = (ends[lines] - widths)[:, None] + np.arange(shape[1])
+    source = source[inside]
+    tokens = np.full(shape, pad, dtype=np.int64)
+    tokens[inside] = seen[source]
+    where = np.zeros(shape, dtype=np.bool_)
+    where[inside] = chosen[source]
+    attend = None if inside.all() else torch.from_numpy(inside.astype(np.int64))
+    wanted = ids[source][chosen[source]].astype(np.int64)
+    return torch.from_numpy(tokens), attend, torch.from_numpy(np.flatnonzero(where)), torch.from_numpy(wanted)
+
+
+def fixed(examples: Examples, masking: Masking, *, pieces: int, pad: int) -> Iterator[Micro]:
+    """All rows once, in batches of like length, under masks that are always the same: for a dev loss."""
+    like = _Alone(pieces, pad)
+    for part in near_equal(examples.lengths, pieces=pieces, rows=len(examples)):
+        yield from step_of(examples, part, part, masking, 0, like)["micro"]
+
+
+class _Alone:
+    """One process."""
+
+    rank, world = 0, 1
+
+    def __init__(self, pieces: int, pad: int) -> None:
+        self.pieces, self.pad = pieces, pad
