@@ -23,14 +23,18 @@ def config_options(config: type[Config], *, leave_out: tuple[str, ...] = ()) -> 
             if name in leave_out or extra.get("hidden"):
                 continue
             help = (field.description or "") + (f" [{extra['unit']}]" if extra.get("unit") else "")
-            command = click.option(_flag(name), name, help=help, **_click_kind(field))(command)
+            command = click.option(*_flags(name), name, help=help, **_click_kind(field))(command)
         return command
 
     return decorate
 
 
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-").replace("options", "option")
+def _flags(name: str) -> tuple[str, ...]:
+    """`--option` for `options`; an option that is repeated goes by its singular too: `--seed 1 --seed 2`."""
+    if name == "options":
+        return ("--option",)
+    singular = {"seeds": ("--seed",), "corpora": ("--corpus",)}.get(name, ())
+    return (*singular, "--" + name.replace("_", "-"))
 
 
 def _click_kind(field: Any) -> Options:

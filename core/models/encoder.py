@@ -76,7 +76,7 @@ class Encoder:
         n_layers = int(model.config.num_hidden_layers)
         if not -n_layers - 1 <= layer <= n_layers or (pooling == "last4" and layer != -1):
             raise ConfigError(f"layer: {layer} does not fit {name} ({n_layers} layers, pooling {pooling}); give -1.")
-        max_length = min(max_length, _longest(model, tokenizer))
+        max_length = min(max_length, longest(model, tokenizer))
         parts = (hub.fingerprint(name, allow_download=allow_download), pooling, layer, max_length, dtype)
         key = sha256(" ".join(str(part) for part in parts).encode()).hexdigest()[:24]
         model.to(where)
@@ -116,7 +116,7 @@ class Encoder:
             return len(group)
 
         done = 0
-        for size in self._each(fill, _groups(lengths, BUDGET.get(self.model.device.type, BUDGET["cpu"]))):
+        for size in self._each(fill, length_groups(lengths, BUDGET.get(self.model.device.type, BUDGET["cpu"]))):
             report.check()
             done += size
             report.progress(done, len(texts), "sentences")
@@ -174,7 +174,7 @@ class Encoder:
         return pooled * (n > 0)  # type: ignore[no-any-return]
 
 
-def _groups(lengths: IntArray, budget: int) -> Iterator[IntArray]:
+def length_groups(lengths: IntArray, budget: int) -> Iterator[IntArray]:
     """Row numbers of each batch: of nearly one length, at most `budget` pieces (or one sentence). Skips length 0."""
     order = np.argsort(lengths, kind="stable")
     ordered = lengths[order]
@@ -187,13 +187,13 @@ def _groups(lengths: IntArray, budget: int) -> Iterator[IntArray]:
         start = stop
 
 
-def _longest(model: Any, tokenizer: Any) -> int:
+def longest(model: Any, tokenizer: Any) -> int:
     """Pieces the position table holds; RoBERTa's starts after the padding piece's index."""
-    longest = min(int(getattr(model.config, "max_position_embeddings", 0) or 512), int(tokenizer.model_max_length))
+    most = min(int(getattr(model.config, "max_position_embeddings", 0) or 512), int(tokenizer.model_max_length))
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
-            longest = min(longest, module.num_embeddings - module.padding_idx - 1)
-    return longest
+            most = min(most, module.num_embeddings - module.padding_idx - 1)
+    return most
 
 
 def _prepack(model: Any) -> None:

@@ -21,11 +21,16 @@ from core.files import sync_folder, write_atomic
 from core.runs.lock import locked
 from core.runs.run import Manifest, Run, run_key
 
-__all__ = ["Manifest", "Run", "RunStore", "run_key"]
+__all__ = ["Manifest", "Run", "RunStore", "is_run_id", "run_key"]
 
 _RUN_ID = re.compile(r"\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4}")
 _KIND = re.compile(r"[a-z][a-z0-9-]*")
 Runs = list[Run]  # within `RunStore`, `list` is its method
+
+
+def is_run_id(text: str) -> bool:
+    """Whether `text` is written as a run's id is, whatever runs there are."""
+    return bool(_RUN_ID.fullmatch(text))
 
 
 class RunStore:

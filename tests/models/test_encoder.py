@@ -11,7 +11,7 @@ from transformers import RobertaConfig, RobertaForMaskedLM
 
 from core.errors import Cancelled, ConfigError, ModelError, ResourceError
 from core.models import hub
-from core.models.encoder import STRETCH, Encoder, _groups
+from core.models.encoder import STRETCH, Encoder, length_groups
 from core.reporter import Silent
 
 TEXTS = ["A cat sat.", "", "The judge ruled on the appeal of the case.", "x", " ", "\u200b", "long " * 60, "Ünïcode 猫"]
@@ -98,7 +98,7 @@ def test_neighbours_do_not_matter_and_repeats_are_identical(tiny, texts):
 
 @given(st.lists(st.integers(0, 128), max_size=300), st.integers(1, 600))
 def test_groups_cover_every_row_once_within_budget(lengths, budget):
-    groups = list(_groups(np.array(lengths, dtype=np.int64), budget))
+    groups = list(length_groups(np.array(lengths, dtype=np.int64), budget))
     assert sorted(row for group in groups for row in group) == [i for i, n in enumerate(lengths) if n]
     for group in groups:
         size = [lengths[row] for row in group]

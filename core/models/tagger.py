@@ -1,0 +1,145 @@
+"""A tagger: words to emissions, a linear chain over them, entities out. BIOES inside, strict at the door (SPEC A0, A1).
+
+It is an `nn.Module` that makes its own batches from sentences. `Tagger` holds what every kind shares; a kind (see
+`taggers`) adds `features`, `emissions`, `size`, `parameter_groups` and `write`, and is trained by `training.finetune`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from core.models.crf import Head, LinearChain, bioes_tags
+from core.models.encoder import BUDGET, length_groups
+from core.reporter import Reporter, Silent
+from core.text.schemes import decode, encode
+from core.text.sentence import Prediction, Sentence
+
+Features = dict[str, Any]
+IGNORED = -100  # the label of a place without a word: never seen by the CRF, counted by nobody
+
+
+class Tags(NamedTuple):
+    """One sentence's tags under the chain, and as every word alone would have them."""
+
+    viterbi: tuple[str, ...]
+    argmax: tuple[str, ...]
+
+
+def found(tags: Sequence[str]) -> Prediction:
+    """The entities of BIOES tags, those that are not well-formed left out; their confidence is not known."""
+    return Prediction(entities=decode(tags, "bioes", strict=True)[0], confidence=())
+
+
+class Tagger(nn.Module):
+    """types: t names. tags: the k = 4t + 1 BIOES tags of the output layer."""
+
+    crf: LinearChain
+
+    def __init__(self, types: Sequence[str], head: Head, *, constrained: bool = False) -> None:
+        super().__init__()
+        self.types, self.tags = tuple(types), bioes_tags(types)
+        self.crf = LinearChain(self.tags, head, constrained=constrained)
+        self.accepts_loss_kwargs = True  # the Trainer then tells the words of a whole optimizer step
+        self._index = {tag: i for i, tag in enumerate(self.tags)}
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.tags
+
+    @property
+    def device(self) -> torch.device:
+        return self.crf.transitions.device
+
+    def features(self, sentences: Sequence[Sentence]) -> Features:
+        """What `emissions` reads, as tensors (or lists and dictionaries of them). No sentence is empty."""
+        raise NotImplementedError
+
+    def emissions(self, features: Features, shape: tuple[int, int]) -> Tensor:
+        """`(b, l, k)` float32, one row a word; `shape` is (b, l)."""
+        raise NotImplementedError
+
+    def size(self, sentence: Sentence) -> int:
+        """Pieces (or words) that this sentence costs."""
+        raise NotImplementedError
+
+    def parameter_groups(self, learning_rate: float, head_learning_rate: float) -> list[dict[str, Any]]:
+        """For AdamW: the encoder first, whose rate is the one that is shown."""
+        raise NotImplementedError
+
+    def write(self, folder: Path) -> None:
+        """Into an empty folder, from which `load_tagger` makes the same tagger."""
+        raise NotImplementedError
+
+    def batch(self, sentences: Sequence[Sentence], weights: Sequence[float] | None = None) -> Features:
+        """A training batch. weights: what each sentence's loss counts for."""
+        labels = np.full((len(sentences), max(len(s.tokens) for s in sentences)), IGNORED, dtype=np.int64)
+        for row, sentence in enumerate(sentences):
+            tags = encode(sentence.entities or (), len(sentence.tokens), "bioes")
+            labels[row, : len(tags)] = [self._index[tag] for tag in tags]
+        return {
+            "features": self.features(sentences),
+            "labels": torch.from_numpy(labels),
+            "weights": torch.tensor(weights or [1.0] * len(sentences)),
+        }
+
+    def forward(
+        self, features: Features, labels: Tensor, weights: Tensor, num_items_in_batch: Tensor | int | None = None
+    ) -> dict[str, Tensor]:
+        """`loss`: weighted negative log-likelihood a word; of all words of the optimizer step where they are given."""
+        mask = labels != IGNORED
+        losses = self.crf.loss(self.emissions(features, tuple(labels.shape)), labels.clamp(min=0), mask)  # type: ignore[arg-type]
+        words = mask.sum() if num_items_in_batch is None else num_items_in_batch
+        return {"loss": (losses * weights).sum() / words}
+
+    def tag(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[Tags]:
+        """Under both decodings."""
+        result = [Tags((), ())] * len(sentences)
+        for rows, emissions, mask in self._emitted(sentences, report or Silent()):
+            best, alone = self.crf.viterbi(emissions, mask).tolist(), emissions.argmax(-1).tolist()
+            for row, *paths in zip(rows, best, alone, strict=True):
+                n = len(sentences[row].tokens)
+                result[row] = Tags(*(tuple(self.tags[i] for i in path[:n]) for path in paths))
+        return result
+
+    def predict(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[Prediction]:
+        """By Viterbi; confidence is an entity's exact posterior under the chain."""
+        result = [found(())] * len(sentences)
+        for rows, emissions, mask in self._emitted(sentences, report or Silent()):
+            paths = self.crf.viterbi(emissions, mask).tolist()
+            tags = [
+                [self.tags[i] for i in path[: len(sentences[r].tokens)]] for r, path in zip(rows, paths, strict=True)
+            ]
+            spans = [found(row).entities for row in tags]
+            sure = self.crf.posteriors(emissions, mask, spans)
+            for row, entities, confidence in zip(rows, spans, sure, strict=True):
+                result[row] = Prediction(entities=entities, confidence=tuple(confidence))
+        return result
+
+    def _emitted(self, sentences: Sequence[Sentence], report: Reporter) -> Iterator[tuple[list[int], Tensor, Tensor]]:
+        """(rows, emissions, mask) of batches of nearly one length, on the CPU, where decoding is done."""
+        self.eval()
+        sizes = np.array([self.size(s) if s.tokens else 0 for s in sentences], dtype=np.int64)
+        done = 0
+        for group in length_groups(sizes, BUDGET.get(self.device.type, BUDGET["cpu"])):
+            report.check()
+            rows = group.tolist()
+            batch = [sentences[row] for row in rows]
+            lengths = torch.tensor([len(sentence.tokens) for sentence in batch])
+            mask = torch.arange(int(lengths.max())) < lengths[:, None]
+            with torch.inference_mode():
+                features = _moved(self.features(batch), self.device)
+                yield rows, self.emissions(features, (len(batch), mask.shape[1])).cpu(), mask
+            done += len(rows)
+            report.progress(done, len(sentences), "sentences")
+
+
+def _moved(value: Any, device: torch.device) -> Any:
+    if isinstance(value, Tensor):
+        return value.to(device)
+    if isinstance(value, Mapping):
+        return {name: _moved(item, device) for name, item in value.items()}
+    return [_moved(item, device) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,200 @@
+"""The kinds of tagger, how they are made, and the folders they come from and go to: ordinary Hugging Face ones.
+
+config.json         id2label in IOB2, so that `pipeline("token-classification")` joins words to entities;
+                    `winnow`: the BIOES tags, the head, the window
+model.safetensors   the emission model, and crf.start_transitions, crf.transitions, crf.end_transitions
+tokenizer files     README.md (the card, by whoever trained it)
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from core.errors import ModelError
+from core.models import hub
+from core.models.crf import Head, bioes_tags
+from core.models.devices import Precision, pick_device, pick_dtype
+from core.models.encoder import longest
+from core.models.pieces import Pieces
+from core.models.tagger import Features, Tagger
+from core.text.sentence import Sentence
+
+_LAST_LAYERS = ("classifier", "score")
+_IOB2 = str.maketrans("ES", "IB")
+
+
+class EncoderTagger(Tagger):
+    """A Hugging Face token-classification model whose words' first pieces feed the chain (SPEC A1).
+
+    model: its logits are the emissions. dtype: what the encoder computes in; the last layer and the chain stay
+    in float32. max_length: pieces a window.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Any, types: Sequence[str], head: Head, *, max_length: int,
+        dtype: torch.dtype = torch.float32, constrained: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(types, head, constrained=constrained)
+        self.model, self.tokenizer, self.dtype = model, tokenizer, dtype
+        self.pieces = Pieces(tokenizer, max_length)
+        self.last_layer.forward = _in_float32(self.last_layer)  # type: ignore[method-assign]
+
+    @property
+    def last_layer(self) -> nn.Linear:
+        """What makes the logits."""
+        return _last_layer(self.model)
+
+    def features(self, sentences: Sequence[Sentence]) -> Features:
+        """Windows of nearly one length together: a step of mixed sentences costs little padding."""
+        windows = [(row, window) for row, s in enumerate(sentences) for window in self.pieces.windows(s.tokens)]
+        sizes = np.array([len(window.ids) for _, window in windows], dtype=np.int64)
+        groups = [self._group([windows[i] for i in rows]) for rows in _even_groups(sizes)]
+        return {"groups": groups, "pieces": int(sizes.sum())}
+
+    def _group(self, windows: Sequence[tuple[int, Any]]) -> dict[str, Tensor]:
+        """ids, attention `(w, p)`; and for every word where it goes, (sentence, word), and whence, (window, piece)."""
+        ids = np.full((len(windows), max(len(w.ids) for _, w in windows)), self.tokenizer.pad_token_id or 0)
+        attention = np.zeros_like(ids)
+        places = []
+        for line, (row, window) in enumerate(windows):
+            ids[line, : len(window.ids)], attention[line, : len(window.ids)] = window.ids, 1
+            places += [(row, window.start + i, line, piece) for i, piece in enumerate(window.first)]
+        arrays = {"ids": ids, "attention": attention, "places": np.array(places, dtype=np.int64).T}
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+    def emissions(self, features: Features, shape: tuple[int, int]) -> Tensor:
+        result = torch.zeros(*shape, len(self.tags), device=self.device)
+        for group in features["groups"]:
+            sentence, word, window, piece = group["places"]
+            with self._precision():
+                logits = self.model(input_ids=group["ids"], attention_mask=group["attention"]).logits
+            result[sentence, word] = logits[window, piece].float()
+        return result
+
+    def _precision(self) -> AbstractContextManager[Any]:
+        return torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32)
+
+    def size(self, sentence: Sentence) -> int:
+        return sum(map(len, self.pieces.of(sentence.tokens)))
+
+    def parameter_groups(self, learning_rate: float, head_learning_rate: float) -> list[dict[str, Any]]:
+        head = {id(p) for p in (*self.last_layer.parameters(), *self.crf.parameters())}
+        trained = [p for p in self.parameters() if p.requires_grad]
+        return [
+            {"params": [p for p in trained if id(p) not in head], "lr": learning_rate},
+            {"params": [p for p in trained if id(p) in head], "lr": head_learning_rate},
+        ]
+
+    def write(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.model.config.winnow = {
+            "tags": list(self.tags),
+            "types": list(self.types),
+            "head": self.crf.head,
+            "constrained": self.crf.constrained,
+            "max_length": self.pieces.max_length,
+        }
+        chain = {f"crf.{name}": scores for name, scores in self.crf.state_dict().items()}
+        weights = {name: tensor.cpu() for name, tensor in {**self.model.state_dict(), **chain}.items()}
+        self.model.save_pretrained(folder, state_dict=weights)
+        self.tokenizer.save_pretrained(folder)
+
+
+def new_tagger(
+    init: str,
+    types: Sequence[str],
+    *,
+    head: Head = "crf",
+    constrained: bool = False,
+    max_length: int = 256,
+    precision: Precision = "auto",
+    device: str = "auto",
+    allow_download: bool = False,
+) -> EncoderTagger:
+    """Encoder `init` under a last layer and a chain that are new, random from torch's seed as it stands.
+
+    Errors: ModelError, ResourceError.
+    """
+    from transformers import AutoModelForTokenClassification
+
+    where = pick_device(device)
+    tags = bioes_tags(types)
+    names = {i: _pipeline_tag(tag) for i, tag in enumerate(tags)}
+    model = hub.load_model(
+        init, AutoModelForTokenClassification, allow_download=allow_download, new_layers=("pooler", *_LAST_LAYERS),
+        id2label=names, label2id={name: i for i, name in reversed(names.items())}, ignore_mismatched_sizes=True,
+        dtype=torch.float32,
+    )  # fmt: skip
+    tokenizer = hub.load_tokenizer(init, allow_download=allow_download)
+    tagger = EncoderTagger(
+        model, tokenizer, types, head, constrained=constrained,
+        max_length=min(max_length, longest(model, tokenizer)), dtype=pick_dtype(precision, where),
+    )  # fmt: skip
+    torch.nn.init.normal_(tagger.last_layer.weight, std=float(getattr(model.config, "initializer_range", 0.02)))
+    torch.nn.init.zeros_(tagger.last_layer.bias)
+    return tagger.to(where)
+
+
+def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto") -> Tagger:
+    """What a `finetune` run wrote. Errors: ModelError if `folder` holds no tagger of ours."""
+    from transformers import AutoModelForTokenClassification
+
+    where = pick_device(device)
+    model = hub.load_model(str(folder), AutoModelForTokenClassification, new_layers=(), dtype=torch.float32)
+    about: dict[str, Any] | None = getattr(model.config, "winnow", None)
+    if about is None:
+        raise ModelError(
+            f"{folder}: is no tagger made by Winnow (its config.json has no `winnow`); run finetune first."
+        )
+    options = {name: about[name] for name in ("head", "constrained", "max_length")}
+    tokenizer = hub.load_tokenizer(str(folder))
+    tagger = EncoderTagger(model, tokenizer, about["types"], dtype=pick_dtype(precision, where), **options)
+    tagger.crf.load_state_dict(_chain(folder))
+    return tagger.to(where).eval()
+
+
+def _chain(folder: Path) -> dict[str, torch.Tensor]:
+    from safetensors import safe_open
+
+    found = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, framework="pt") as file:
+            found |= {name[4:]: file.get_tensor(name) for name in file.keys() if name.startswith("crf.")}  # noqa: SIM118
+    if len(found) != 3:
+        raise ModelError(f"{folder}: its safetensors hold no CRF transitions; copy the whole folder of the run again.")
+    return found
+
+
+def _pipeline_tag(tag: str) -> str:
+    """BIOES as IOB2: `E-x` is an `I-x`, `S-x` a `B-x`."""
+    return tag[:1].translate(_IOB2) + tag[1:]
+
+
+def _even_groups(sizes: Any) -> list[list[int]]:
+    """Row numbers of at most four groups, the shortest rows first: within an eighth of the width, or few in number."""
+    order = np.argsort(sizes, kind="stable")
+    return [part.tolist() for part in np.array_split(order, min(4, -(-len(order) // 8))) if len(part)]
+
+
+def _last_layer(model: Any) -> nn.Linear:
+    """The linear layer that makes the logits."""
+    layers = (getattr(model, name, None) for name in _LAST_LAYERS)
+    found = next((layer for layer in layers if isinstance(layer, nn.Linear)), None)
+    if found is None:
+        raise ModelError(f"{type(model).__name__}: its last layer is not known here; choose an encoder such as BERT.")
+    return found
+
+
+def _in_float32(layer: nn.Linear) -> Any:
+    """bf16 keeps three digits of a logit: too few for the chain, and cheap to do better."""
+
+    def forward(hidden: Tensor) -> Tensor:
+        with torch.autocast(hidden.device.type, enabled=False):
+            return nn.functional.linear(hidden.float(), layer.weight, layer.bias)
+
+    return forward

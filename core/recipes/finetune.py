@@ -1,0 +1,213 @@
+"""`finetune`: taggers trained on L_C, one a seed; the best epoch is chosen on dev and tested once (SPEC A1)."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self
+
+from pydantic import field_validator
+
+from core.config import Config, option
+from core.errors import ConfigError, CorpusError
+from core.files import write_atomic
+from core.models.hub import fingerprint
+from core.recipes.base import Job, Result
+from core.recipes.tagger_card import card
+from core.recipes.tested import labelled, over_seeds, tested, types_of
+from core.runs.shared import device_lock
+from core.runs.store import RunStore, is_run_id
+from core.text.sentence import Sentence
+from core.training.settings import Settings, preset
+
+if TYPE_CHECKING:
+    from core.models.tagger import Tagger
+    from core.training.finetune import Epochs
+
+
+_SETTINGS = (
+    "epochs", "batch_size", "accumulation", "learning_rate", "head_learning_rate", "weight_decay", "patience",
+    "min_epochs",
+)  # fmt: skip
+
+
+class FinetuneConfig(Config):
+    """From which encoder, on what, and how."""
+
+    init: str = option(
+        "minilm", "A Hugging Face name, a folder, minilm (bundled), or the id of a finished pretrain run."
+    )
+    train: str = option(..., "L_C: labelled training sentences.", corpus=True)
+    dev: str = option(..., "Labelled dev split: the best epoch is chosen on it.", corpus=True)
+    test: tuple[str, ...] = option((), "Labelled test splits, each read once.", corpus=True)
+    preset: Literal["quick", "paper", "custom"] = option(
+        "quick", "quick: minutes on a laptop; paper: S0's settings; custom: as quick, but for what is said here."
+    )
+    seeds: tuple[int, ...] = option((1, 2, 3), "One tagger a seed; 3 for a look, 5 for a claim.")
+    network: Literal["encoder"] = option("encoder", "What the tagger reads words with.")
+    head: Literal["crf", "softmax"] = option("crf", "A linear-chain CRF, or every word by itself.")
+    constrained: bool = option(False, "Decode only tag sequences that BIOES allows.")
+    epochs: int | None = option(None, "At most so many. None: as the preset says, here and below.", ge=1, le=1000)
+    batch_size: int | None = option(None, "An optimizer step.", unit="sentences", ge=1, le=4096)
+    accumulation: int | None = option(
+        None, "Parts in which a batch is taken: less memory, the same batch.", ge=1, le=64
+    )
+    learning_rate: float | None = option(None, "Of the encoder.", gt=0, le=1)
+    head_learning_rate: float | None = option(None, "Of the last layer and the CRF.", gt=0, le=1)
+    weight_decay: float | None = option(None, "AdamW's.", ge=0, le=1)
+    patience: int | None = option(None, "Training ends after so many without a better dev F1.", unit="epochs", ge=1)
+    min_epochs: int | None = option(None, "But not before.", unit="epochs", ge=1)
+    max_length: int = option(256, "Longer sentences are read in overlapping windows.", unit="pieces", ge=16, le=8192)
+    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
+    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+
+    weights: str = option("", "Hash of the encoder.", hidden=True)
+
+    def settled(self) -> Self:
+        """With the encoder's hash; a run's id says as much. Errors: ModelError if the encoder is not here."""
+        if is_run_id(self.init) or self.allow_download:
+            return self
+        return self.model_copy(update={"weights": fingerprint(self.init)})
+
+    @field_validator("seeds")
+    @classmethod
+    def _seeds(cls, seeds: tuple[int, ...]) -> tuple[int, ...]:
+        if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
+            raise ConfigError(f"seeds: {seeds} must be different whole numbers from 0 on, at least one.")
+        return seeds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Splits:
+    """L_C in memory. types: of train, which a tagger can learn. every: of all splits, which count."""
+
+    train: list[Sentence]
+    dev: list[Sentence]
+    tests: list[list[Sentence]]
+    types: tuple[str, ...]
+    every: tuple[str, ...]
+
+
+def run(config: FinetuneConfig, job: Job) -> Result:
+    """Artifacts: `model` (of the seed that is best on dev); for every seed and split (`dev`, `test`, `test1`, ...)
+    `evaluation-<split>-<seed>.npz`, `predictions-<split>-<seed>.jsonl`; `outcome-<seed>.json`, a seed's last file."""
+    from core.models.devices import pick_device
+
+    splits = _read(config, job)
+    device = pick_device()
+    name = "cpu" if device.type == "cpu" else f"gpu{device.index or 0}"
+    outcomes: list[Result] = []
+    with device_lock(job.home, name, job.context):
+        for seed in config.seeds:
+            outcomes.append(_outcome(config, job, splits, seed, outcomes))
+    model = job.context.run.artifacts / "model"
+    write_atomic(model / "README.md", card(config, job, outcomes).encode())
+    job.context.artifact("model", model)
+    return {"model": str(model), **summary(outcomes)}
+
+
+def summary(outcomes: Sequence[Result]) -> Result:
+    """What all seeds together say."""
+    tests = [over_seeds([outcome["tests"][i] for outcome in outcomes]) for i in range(len(outcomes[0]["tests"]))]
+    return {
+        "dev": over_seeds([outcome["dev"] for outcome in outcomes]),
+        "test": tests[0] if tests else {},
+        "tests": tests,
+        "best_epoch": [outcome["best_epoch"] for outcome in outcomes],
+        "epochs": [outcome["epochs"] for outcome in outcomes],
+        "seconds": [outcome["seconds"] for outcome in outcomes],
+        "settings": outcomes[0]["settings"],
+    }
+
+
+def _read(config: FinetuneConfig, job: Job) -> Splits:
+    job.context.stage("reading the labelled sentences")
+    train, dev, *tests = (labelled(job.corpus(name)) for name in (config.train, config.dev, *config.test))
+    seen, rest = types_of(train), types_of(dev, *tests)
+    if not seen:
+        raise CorpusError(
+            f"{job.corpus(config.train).name}: no sentence holds an entity, so there is nothing to learn."
+        )
+    if missing := sorted(rest - seen):
+        job.context.note(
+            f"{', '.join(missing)}: in dev or test but not in the training sentences, so no tagger can find them; "
+            "they count as missed."
+        )
+    return Splits(train=train, dev=dev, tests=tests, types=tuple(sorted(seen)), every=tuple(sorted(seen | rest)))
+
+
+def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before: Sequence[Result]) -> Result:
+    """What came of one seed: read where it was finished before, else worked for."""
+    path = job.context.run.artifacts / f"outcome-{seed}.json"
+    if path.exists():
+        found: Result = json.loads(path.read_bytes())
+        return found
+    from core.training.finetune import finetune
+
+    job.context.stage(f"training, seed {seed}")
+    settings = settings_of(config, len(splits.train))
+    tagger = _network(config, job, splits.types, seed)
+    model, checkpoints = job.context.run.artifacts / "model", job.context.run.checkpoints / f"seed-{seed}"
+
+    def stopped(epochs: "Epochs") -> None:
+        """Stop, and keep the best so far."""
+        if not before:
+            _keep(tagger, model)
+            job.context.note(f"Stopped; the tagger of epoch {epochs.best}, seed {seed}, is kept in {model}.")
+
+    epochs = finetune(
+        tagger, splits.train, splits.dev, settings, seed=seed, folder=checkpoints, report=job.context,
+        types=splits.every, saved=job.context.checkpoint, stopped=stopped,
+    )  # fmt: skip
+    names = ["dev", *(f"test{i or ''}" for i in range(len(splits.tests)))]
+    told = [tested(job, tagger, gold, splits.every, f"{name}-{seed}")
+            for name, gold in zip(names, (splits.dev, *splits.tests), strict=True)]  # fmt: skip
+    if told[0]["micro_f1"] > max((outcome["dev"]["micro_f1"] for outcome in before), default=-1.0):
+        _keep(tagger, model)
+    outcome = {
+        "seed": seed, "best_epoch": epochs.best, "epochs": len(epochs.dev_f1), "seconds": round(epochs.seconds, 1),
+        "dev": told[0], "tests": told[1:],
+        "settings": {name: getattr(settings.planned(len(splits.train)), name) for name in _SETTINGS},
+    }  # fmt: skip
+    write_atomic(path, json.dumps(outcome).encode())
+    shutil.rmtree(checkpoints, ignore_errors=True)
+    return outcome
+
+
+def settings_of(config: FinetuneConfig, n: int) -> Settings:
+    """The preset for `n` training sentences, with what the config says otherwise."""
+    own = {name: value for name in _SETTINGS if (value := getattr(config, name)) is not None}
+    settings = replace(preset(config.preset, n), **own)
+    return replace(settings, max_steps=0) if "epochs" in own else settings
+
+
+def _network(config: FinetuneConfig, job: Job, types: Sequence[str], seed: int) -> "Tagger":
+    from transformers import set_seed
+
+    from core.models.taggers import new_tagger
+
+    set_seed(seed)
+    options = config.model_dump(include={"head", "constrained", "max_length", "precision", "allow_download"})
+    return new_tagger(model_folder(config.init, job), types, **options)
+
+
+def model_folder(reference: str, job: Job) -> str:
+    """A run's id as the folder of its model; anything else as it is. Errors: RunError, ConfigError."""
+    if not is_run_id(reference):
+        return reference
+    run = RunStore(job.home).get(reference)
+    folder = run.artifacts / "model"
+    if run.state().state != "succeeded" or not folder.is_dir():
+        raise ConfigError(f"{reference}: has no finished model; wait for its end, or resume it.")
+    return str(folder)
+
+
+def _keep(tagger: "Tagger", folder: Path) -> None:
+    """`folder` holds `tagger`, or what it held before."""
+    draft = folder.with_name(f".{folder.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    tagger.write(draft)
+    shutil.rmtree(folder, ignore_errors=True)
+    draft.rename(folder)

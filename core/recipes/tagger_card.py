@@ -1,0 +1,77 @@
+"""The card of a fine-tuned tagger: what it was trained on, how, what it scores under which decoding, how to load it."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from core.recipes.base import Job, Result, versions
+
+if TYPE_CHECKING:
+    from core.recipes.finetune import FinetuneConfig
+
+_USE = """
+## Use
+
+```python
+from transformers import pipeline
+tag = pipeline("token-classification", model="this folder", aggregation_strategy="first")
+```
+
+needs no remote code. It decodes every word by itself (`argmax` above): the tagger's own CRF (`crf.transitions`,
+`crf.start_transitions`, `crf.end_transitions` in `model.safetensors`, BIOES tags in `config.json` under `winnow`) is
+left out, and transformers says that it does not use these three. Only a word's first piece was trained; `first` reads
+that one, `simple` reads every piece. The scores under `viterbi` are those of
+
+```
+python -m core predict --model "this folder" INPUT --output OUTPUT.jsonl
+```
+"""
+
+
+def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[Result]) -> str:
+    """Markdown."""
+    kept = max(outcomes, key=lambda outcome: outcome["dev"]["micro_f1"])
+    data = [("train", config.train), ("dev", config.dev), *(("test", name) for name in config.test)]
+    corpora = [(role, job.corpus(name)) for role, name in data]
+    tables = [
+        _table(
+            ("split", "corpus", "sentences", "fingerprint"),
+            [(role, corpus.name, f"{len(corpus):,}", f"`{corpus.fingerprint}`") for role, corpus in corpora],
+        ),
+        _table(("setting", "value"), [*_settings(config), *kept["settings"].items(), *versions().items()]),
+        _table(
+            ("seed", "best epoch", "split", "F1, viterbi", "F1, argmax", "F1, s0_scorer"),
+            [row for outcome in outcomes for row in _scores(outcome)],
+        ),
+    ]
+    about = (
+        f"A named-entity tagger fine-tuned from `{config.init}`. This folder holds seed {kept['seed']}, the best of "
+        f"{len(outcomes)} on dev, with the weights of its best epoch."
+    )
+    scores = (
+        "Micro F1 over exact entities, percent. viterbi: the CRF's best sequence, strict BIOES, the headline; argmax: "
+        "every word by itself, strict; s0_scorer: viterbi, read as S0's code does. The test split was read once a seed."
+    )
+    header = "---\nlibrary_name: transformers\npipeline_tag: token-classification\n---\n\n# Tagger\n"
+    parts = (header + "\n" + about, "## Data", tables[0], "## Settings", tables[1], "## Scores", scores, tables[2])
+    return "\n\n".join(parts) + "\n" + _USE
+
+
+def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
+    names = ("init", "weights", "preset", "network", "head", "constrained", "max_length", "precision", "seeds")
+    return [(name, getattr(config, name)) for name in names]
+
+
+def _scores(outcome: Result) -> list[tuple[object, ...]]:
+    splits = [("dev", outcome["dev"]), *((f"test{i or ''}", told) for i, told in enumerate(outcome["tests"]))]
+    return [(outcome["seed"], outcome["best_epoch"], name, *told["decodings"].values()) for name, told in splits]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(_cell(value) for value in line) + " |" for line in lines)
+
+
+def _cell(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")

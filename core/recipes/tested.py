@@ -1,0 +1,68 @@
+"""What taggers score on labelled splits: one table a split and seed, and what all seeds together say."""
+
+import json
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+from statistics import mean, stdev
+from typing import TYPE_CHECKING
+
+from core.corpora.corpus import Corpus
+from core.errors import CorpusError
+from core.files import replacing
+from core.recipes.base import Job, Result
+from core.text.sentence import Prediction, Sentence
+
+if TYPE_CHECKING:
+    from core.models.tagger import Tagger
+
+
+def labelled(corpus: Corpus) -> list[Sentence]:
+    """All sentences. Errors: CorpusError if they are not labelled."""
+    if not corpus.labelled:
+        raise CorpusError(f"{corpus.name}: is not labelled; give a corpus with entities, for example a CoNLL file.")
+    return list(chain.from_iterable(corpus.batches()))
+
+
+def types_of(*splits: Sequence[Sentence]) -> set[str]:
+    """Entity types that occur."""
+    return {entity.type for split in splits for sentence in split for entity in sentence.entities or ()}
+
+
+def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], every: Sequence[str], name: str) -> Result:
+    """One split under both decodings; what the headline says is strict and by Viterbi."""
+    from core.models.tagger import found
+    from core.training.evaluate import evaluate, s0_spans
+
+    job.context.stage(f"evaluating {name}")
+    tags = tagger.tag(gold, job.context)
+    best = [found(sentence.viterbi) for sentence in tags]
+    table = evaluate(gold, best, every)
+    table.save(job.context.run.artifacts / f"evaluation-{name}.npz")
+    write_predictions(best, job.context.run.artifacts / f"predictions-{name}.jsonl")
+    others = {
+        "argmax": evaluate(gold, [found(sentence.argmax) for sentence in tags], every).f1(),
+        "s0_scorer": evaluate(gold, [s0_spans(sentence.viterbi) for sentence in tags], every).f1(),
+    }
+    decodings = {"viterbi": table.f1(), **others}
+    by_type = {name: round(f1, 3) for name, f1 in table.by_type().items()}
+    return {
+        "micro_f1": round(table.f1(), 3), "precision": round(table.precision(), 3), "recall": round(table.recall(), 3),
+        "by_type": by_type, "decodings": {name: round(f1, 3) for name, f1 in decodings.items()},
+    }  # fmt: skip
+
+
+def write_predictions(predictions: Sequence[Prediction], path: Path) -> None:
+    """`{"entities": [[start, end, type], ...]}` a line."""
+    with replacing(path) as file:
+        for one in predictions:
+            file.write(json.dumps({"entities": [[e.start, e.end, e.type] for e in one.entities]}).encode() + b"\n")
+
+
+def over_seeds(told: Sequence[Result]) -> Result:
+    """What `tested` says of one split, seed by seed and together."""
+    values = [one["micro_f1"] for one in told]
+    by_type = {name: round(mean(one["by_type"][name] for one in told), 2) for name in told[0]["by_type"]}
+    decodings = {name: [one["decodings"][name] for one in told] for name in told[0]["decodings"]}
+    spread = {"mean": round(mean(values), 3), "sd": round(stdev(values), 3) if len(values) > 1 else None}
+    return {"micro_f1": values, **spread, "by_type": by_type, "decodings": decodings}

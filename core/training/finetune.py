@@ -1,0 +1,214 @@
+"""Taggers fine-tuned with transformers' Trainer: dev F1 after every epoch, the best epoch kept (SPEC A1).
+
+checkpoints/seed-1/checkpoint-120/   a Trainer's checkpoint, and best.safetensors: the best weights so far and
+                                     what is known of the epochs so far; the Trainer's state is written last
+"""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+from torch.utils.data import Sampler
+from transformers import Trainer, TrainerState, TrainingArguments
+
+from core.errors import Cancelled, ResourceError
+from core.models.tagger import Features, Tagger, found
+from core.reporter import Reporter, Silent
+from core.results import Evaluation
+from core.text.sentence import Sentence
+from core.training.evaluate import evaluate
+from core.training.events import CHECKPOINT_EVERY, EventCallback, last_checkpoint, listen
+from core.training.settings import Settings
+
+BEST = "best.safetensors"
+
+
+@dataclass(slots=True, kw_only=True)
+class Epochs:
+    """What is known of the epochs so far. dev_f1: percent, an epoch each. best: 1-based, 0 before the first."""
+
+    dev_f1: list[float] = field(default_factory=list)
+    best: int = 0
+    seconds: float = 0.0
+
+    def ended(self, settings: Settings) -> bool:
+        """No better one is waited for."""
+        waited = len(self.dev_f1) - self.best
+        return len(self.dev_f1) >= settings.epochs or (
+            waited >= settings.patience and len(self.dev_f1) >= settings.min_epochs
+        )
+
+
+class Finetuning(Trainer):
+    """The loop of one seed. `epochs` and `best` (weights, on the CPU) are what it leaves behind."""
+
+    def __init__(
+        self, tagger: Tagger, train: Sequence[Sentence], dev: Sequence[Sentence], settings: Settings, *,
+        events: EventCallback, arguments: TrainingArguments, weights: Sequence[float], types: Sequence[str],
+    ) -> None:  # fmt: skip
+        groups = tagger.parameter_groups(settings.learning_rate, settings.head_learning_rate)
+        optimizer = torch.optim.AdamW(
+            groups, betas=(0.9, 0.999), eps=1e-8, weight_decay=settings.weight_decay, fused=True
+        )
+        super().__init__(
+            model=tagger, args=arguments, train_dataset=list(zip(train, weights, strict=True)),
+            eval_dataset=[None], data_collator=self._collate, optimizers=(optimizer, None),
+        )  # fmt: skip
+        self.tagger, self.dev, self.settings, self.types, self.events = tagger, dev, settings, types, events
+        self.epochs, self.best = Epochs(), dict[str, Tensor]()
+        self._began = time.monotonic()
+        listen(self, events)
+
+    def _collate(self, rows: Sequence[tuple[Sentence, float]]) -> Features:
+        sentences, weights = zip(*rows, strict=True)
+        return self.tagger.batch(sentences, weights)
+
+    def _get_train_sampler(self, train_dataset: Any = None) -> "Shuffled":
+        return Shuffled(len(self.train_dataset), self.args.seed)
+
+    def training_step(self, model: Any, inputs: Features, num_items_in_batch: Any = None) -> Tensor:
+        self.state.num_input_tokens_seen += inputs["features"]["pieces"] * self.args.world_size
+        return super().training_step(model, inputs, num_items_in_batch)
+
+    def evaluate(self, *args: Any, **kw: Any) -> dict[str, float]:
+        """Dev F1, strict, by Viterbi; keeps the weights if it is the best. Nothing if somebody asks for an end."""
+        try:
+            table = score(self.tagger, self.dev, self.types, _Listening(self))
+        except Cancelled:
+            return {}  # the checkpoint that now follows stands before this evaluation, and so begins with it
+        epochs = self.epochs
+        if not epochs.dev_f1 or table.f1() > epochs.dev_f1[epochs.best - 1]:
+            epochs.best = len(epochs.dev_f1) + 1
+            self.best = {name: tensor.detach().cpu().clone() for name, tensor in self.tagger.state_dict().items()}
+        epochs.dev_f1.append(table.f1())
+        metrics = {"dev_f1": table.f1(), **{f"dev_f1/{name}": f1 for name, f1 in table.by_type().items()}}
+        self.log(metrics)
+        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        if epochs.ended(self.settings):
+            self.control.should_training_stop = True
+        return metrics
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        folder = Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"
+        if self.best and self.args.should_save:
+            folder.mkdir(parents=True, exist_ok=True)
+            told = asdict(self.epochs) | {"seconds": self.seconds()}
+            save_file(self.best, folder / BEST, metadata={"epochs": json.dumps(told)})
+        super()._save_checkpoint(model, trial)
+
+    def go_on_from(self, checkpoint: Path) -> None:
+        """Take up what is known of the epochs, and evaluate the last one if it ended without that."""
+        if (checkpoint / BEST).exists():
+            with safe_open(checkpoint / BEST, framework="pt") as file:
+                self.epochs = Epochs(**json.loads(file.metadata()["epochs"]))
+                self.best = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        self.state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
+        steps = -(-len(self.train_dataset) // self.settings.batch_size)
+        if self.state.global_step // steps > len(self.epochs.dev_f1):
+            self._load_from_checkpoint(str(checkpoint))
+            self.evaluate()
+            self.events.stop_if_cancelled()
+
+    def seconds(self) -> float:
+        """Of all attempts."""
+        return self.epochs.seconds + time.monotonic() - self._began
+
+
+class Shuffled(Sampler[int]):
+    """All rows in an order that depends on seed and epoch alone, so that a resumed epoch is the same one."""
+
+    def __init__(self, n: int, seed: int) -> None:
+        self.n, self.seed, self.epoch = n, seed, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __iter__(self) -> Any:
+        return iter(np.random.default_rng([self.seed, self.epoch]).permutation(self.n).tolist())
+
+    def __len__(self) -> int:
+        return self.n
+
+
+class _Listening(Silent):
+    """Hears a wish to stop while dev is evaluated."""
+
+    def __init__(self, trainer: Finetuning) -> None:
+        self.trainer = trainer
+
+    def check(self) -> None:
+        trainer = self.trainer
+        trainer.callback_handler.on_prediction_step(trainer.args, trainer.state, trainer.control)
+        if trainer.events.cancelling:
+            raise Cancelled("The evaluation was stopped on request.")
+
+
+def score(tagger: Tagger, gold: Sequence[Sentence], types: Sequence[str], report: Reporter) -> Evaluation:
+    """Strict, by Viterbi."""
+    return evaluate(gold, [found(tags.viterbi) for tags in tagger.tag(gold, report)], types)
+
+
+def finetune(
+    tagger: Tagger, train: Sequence[Sentence], dev: Sequence[Sentence], settings: Settings, *, seed: int,
+    folder: Path, report: Reporter, types: Sequence[str] | None = None, weights: Sequence[float] | None = None,
+    saved: Callable[[Mapping[str, Any]], None] | None = None, stopped: Callable[[Epochs], None] | None = None,
+    checkpoint_every: float = CHECKPOINT_EVERY,
+) -> Epochs:  # fmt: skip
+    """Train `tagger` and leave it with the weights of its best epoch on dev.
+
+    types: those that dev may hold, default all of `train` and `dev`. weights: what each training sentence's loss
+    counts for. folder: of checkpoints; from the last one training goes on, to the same end as if undisturbed.
+    saved: is told of every checkpoint. stopped: is called where `Cancelled` ends it and there is a best epoch.
+    Errors: Cancelled, ResourceError where memory runs out.
+    """
+    kept = [(s, w) for s, w in zip(train, weights or [1.0] * len(train), strict=True) if s.tokens]
+    train, weights = [s for s, _ in kept], [w for _, w in kept]
+    settings = settings.planned(len(train))
+    events = EventCallback(report, suffix=f"@{seed}", saved=saved, checkpoint_every=checkpoint_every)
+    trainer = Finetuning(
+        tagger, train, dev, settings, events=events, weights=weights,
+        arguments=_arguments(folder, settings, seed, tagger.device),
+        types=types or sorted({e.type for s in (*train, *dev) for e in s.entities or ()}),
+    )  # fmt: skip
+    try:
+        if checkpoint := last_checkpoint(folder):
+            trainer.go_on_from(checkpoint)
+        if not trainer.epochs.ended(settings):
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+            events.stop_if_cancelled()
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
+        if type(error) is RuntimeError and "can't allocate memory" not in str(error):  # what a CPU says
+            raise
+        raise ResourceError(
+            f"batch_size {settings.batch_size}: memory ran out; set accumulation to {2 * settings.accumulation}, which"
+            " keeps the batch and takes it in smaller parts, or choose a smaller encoder."
+        ) from error
+    except Cancelled:
+        if trainer.best and stopped:
+            tagger.load_state_dict(trainer.best)
+            stopped(trainer.epochs)
+        raise
+    tagger.load_state_dict(trainer.best)
+    trainer.epochs.seconds = trainer.seconds()
+    return trainer.epochs
+
+
+def _arguments(folder: Path, settings: Settings, seed: int, device: torch.device) -> TrainingArguments:
+    world = max(1, torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1)
+    return TrainingArguments(
+        output_dir=str(folder), seed=seed, data_seed=seed, num_train_epochs=settings.epochs,
+        per_device_train_batch_size=-(-settings.batch_size // (settings.accumulation * world)),
+        gradient_accumulation_steps=settings.accumulation, max_grad_norm=settings.clip,
+        learning_rate=settings.learning_rate, lr_scheduler_type="linear", warmup_steps=0,
+        eval_strategy="epoch", logging_strategy="no", save_strategy="no", save_total_limit=1,
+        remove_unused_columns=False, report_to=[], disable_tqdm=True, use_cpu=device.type == "cpu",
+        dataloader_pin_memory=device.type == "cuda", logging_nan_inf_filter=False,
+    )  # fmt: skip

@@ -1,0 +1,47 @@
+"""How a tagger is trained: S0's settings, and those that a laptop ends in minutes (SPEC A1)."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+QUICK_STEPS = 1500  # optimizer steps after which `quick` ends its epoch, whatever the corpus's size
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How a tagger is trained.
+
+    batch_size: sentences an optimizer step, of all processes together. accumulation: into how many parts a step's
+    batch is cut; the effective batch stays. patience: epochs without a better dev F1 after which training ends,
+    not before min_epochs. max_steps: the epochs are as many as fit into it, at least three; 0: no limit.
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    head_learning_rate: float
+    weight_decay: float
+    patience: int
+    min_epochs: int
+    max_steps: int = 0
+    accumulation: int = 1
+    clip: float = 1.0
+
+    def planned(self, n: int) -> "Settings":
+        """For `n` training sentences: the epochs that fit, and parts of a batch that are not empty."""
+        steps = -(-n // self.batch_size)
+        fitting = max(3, -(-self.max_steps // steps)) if self.max_steps else self.epochs
+        return replace(self, epochs=min(self.epochs, fitting))
+
+
+def preset(name: Literal["quick", "paper", "custom"], n: int) -> Settings:
+    """For `n` training sentences. `paper`: S0's (SPEC A1). `quick`: minutes on a laptop; `custom` begins there."""
+    batch_size = 16 if n <= 200 else 32
+    if name == "paper":
+        return Settings(
+            epochs=200, batch_size=batch_size, learning_rate=2e-5, head_learning_rate=2e-5, weight_decay=1e-8,
+            patience=20, min_epochs=10,
+        )  # fmt: skip
+    return Settings(
+        epochs=40, batch_size=batch_size, learning_rate=1e-4, head_learning_rate=2e-3, weight_decay=1e-8,
+        patience=10, min_epochs=10, max_steps=QUICK_STEPS if name == "quick" else 0,
+    )  # fmt: skip
