@@ -20,7 +20,7 @@ from core.results import IntArray
 from core.text.sentence import Sentence
 
 __all__ = [
-    "DRIFTS", "SWEEP", "Assisted", "Kept", "Mark", "assisted", "drift_csv", "drift_table", "export_kept", "kept",
+    "DRIFTS", "SWEEP", "Assisted", "Kept", "Mark", "assisted", "drift_csv", "drift_table", "export_kept", "kept_below",
     "read_type_map", "seal_kept", "shown_sentences", "types_apart",
 ]  # fmt: skip
 
@@ -48,7 +48,7 @@ class Kept:
     sharing_nothing: int
 
 
-def kept(run_id: str, threshold: float) -> Kept:
+def kept_below(run_id: str, threshold: float) -> Kept:
     """Nothing is scored again."""
     found = assisted(run_id)
     rows = found.kept(threshold)
