@@ -1,0 +1,158 @@
+"""The commands `experiment` and `demo`: what it will cost, how far it is, what came out."""
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from core import facade
+from core.cli import config_options, progress, report
+from core.facade import Cost, Event
+
+CONFIG = facade.RECIPES["experiment"].config
+_DICTS = ("strategies", "select", "pretrain", "finetune")
+_INPUTS = ("task", "train", "dev", "test")
+_LISTS = ("arms", "budgets", "seeds", "train_sizes", "holdout")
+
+
+def _inputs(command: Any) -> Any:
+    """What a PLAN.yaml may say instead, so that click must not ask for it."""
+    for name in reversed(_INPUTS):
+        command = click.option(f"--{name}", help=CONFIG.model_fields[name].description)(command)
+    return command
+
+
+@click.command()
+@click.argument("plan", required=False, type=click.Path(dir_okay=False))
+@_inputs
+@config_options(CONFIG, leave_out=_INPUTS)
+@click.option("--plan-only", is_flag=True, help="Say what it will cost, and do nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
+def experiment(plan: str | None, plan_only: bool, as_json: bool, **values: Any) -> None:
+    """Arms x budgets x seeds: what to pre-train on, and was it worth it?
+
+    \b
+    PLAN.yaml holds the same options; what is typed goes before what it says.
+    Lists take commas (`--arms none,random,knn`), further options of a stage
+    NAME=VALUE (`--pretrain epochs=4`, `--strategies knn.neighbours=10`).
+    """
+    typed = typed_options(values)
+    options = facade.read_plan(Path(plan), typed, progress) if plan else facade.with_corpora(CONFIG, typed, progress)
+    run_experiment(options, plan_only=plan_only, as_json=as_json)
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
+def demo(as_json: bool) -> None:
+    """The legal sample from T_C and D_C to a verdict, in a few minutes."""
+    click.echo("Contracts of our own writing: does pre-training on chosen sentences help to find parties and", err=True)
+    click.echo("dates in them? Three arms, three seeds each; everything runs on this machine.", err=True)
+    result = run_experiment(facade.demo_options(), as_json=as_json)
+    if not as_json:
+        click.echo(in_words(result))
+
+
+def run_experiment(options: Mapping[str, Any], *, plan_only: bool = False, as_json: bool = False) -> dict[str, Any]:
+    """Plan, say the cost, do it, print the leaderboard; its result."""
+    facade.execute("calibrate", facade.calibration(options), progress)
+    planned = facade.experiment_cost(options)
+    if plan_only:
+        click.echo(json.dumps(planned.as_json()) if as_json else in_figures(planned))
+        return {}
+    click.echo(in_figures(planned), err=True)
+    run = facade.execute("experiment", options, Told())
+    result = {"run": run.id, **run.result()}
+    if as_json:
+        report(result, as_json)
+    else:
+        click.echo((run.artifacts / "leaderboard.md").read_text(encoding="utf-8"))
+    return result
+
+
+def typed_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as typed, in the shape that the config takes. Errors: ConfigError."""
+    options = {name: value for name, value in values.items() if value not in (None, ())}
+    for name in _LISTS:
+        if name in options:
+            options[name] = [part.strip() for text in options[name] for part in text.split(",") if part.strip()]
+    for name in _DICTS:
+        if name in options:
+            options[name] = _nested(name, options[name])
+    return options
+
+
+def _nested(name: str, texts: tuple[str, ...]) -> dict[str, Any]:
+    """`epochs=4` -> {epochs: 4}; of strategies `knn.neighbours=10` -> {knn: {neighbours: 10}}."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        key, sign, value = text.partition("=")
+        strategy, dot, key = key.rpartition(".")
+        if not sign or bool(dot) != (name == "strategies"):
+            shape = "STRATEGY.NAME=VALUE" if name == "strategies" else "NAME=VALUE"
+            raise facade.ConfigError(f"{name}: {text!r} is not {shape}.")
+        (found.setdefault(strategy, {}) if dot else found)[key] = value
+    return found
+
+
+class Told:
+    """Progress on stderr: the arm and the stage, k of n, the time left of everything; below it the step's own."""
+
+    def __init__(self) -> None:
+        self._left: float | None = None
+        self._since = time.monotonic()
+
+    def __call__(self, event: Event) -> None:
+        data = event.data
+        if event.kind == "metric" and data["name"] == "seconds_left":
+            self._left, self._since = data["value"], time.monotonic()
+        elif event.kind == "stage" and data["name"].startswith("["):
+            click.echo(f"\r{data['name']}{self._time_left()}", err=True)
+        elif event.kind == "progress" and sys.stderr.isatty() and data["total"]:
+            share = f"{data['done'] / data['total']:4.0%}"
+            click.echo(f"\r  {share} of {data['total']:,} {data['unit']}{self._time_left()}   ", nl=False, err=True)
+        elif event.kind == "note" and not data["text"].startswith("waiting"):
+            progress(event)
+
+    def _time_left(self) -> str:
+        if self._left is None:
+            return ""
+        return f", about {duration(max(self._left - (time.monotonic() - self._since), 1))} left of all"
+
+
+def duration(seconds: float) -> str:
+    """In the unit that a person would use."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def in_figures(planned: Cost) -> str:
+    """A line an arm, and the total."""
+    lines = [f"{name:<32} {duration(seconds) if seconds else 'finished':>9}" for name, seconds in planned.lines.items()]
+    total = f"{'together':<32} {duration(planned.seconds):>9} on this {planned.device.upper()}, "
+    return "\n".join([*lines, f"{total}{planned.memory_gb:.1f} GB of memory, {planned.disk_gb:.1f} GB of disk"])
+
+
+def in_words(result: Mapping[str, Any]) -> str:
+    """What came out, for somebody who has never seen a confidence interval."""
+    rows = {row["arm"]: row for row in result["leaderboard"]}
+    said = {
+        "improves": "It helped, and more than random sentences did.",
+        "hurts": "It did harm.",
+        "no evidence": "That is no evidence that it helps.",
+    }
+    lines = [f"Without pre-training the tagger reaches F1 {rows['none']['mean']:.1f} on the test sentences."]
+    lines += [_arm_in_words(row, rows["random"]["mean"], said) for row in rows.values() if row["verdict"] in said]
+    lines.append("Look at it: `make app`, page Results; the whole table lies in the run's folder.")
+    return "\n".join(lines)
+
+
+def _arm_in_words(row: Mapping[str, Any], random: float, said: Mapping[str, str]) -> str:
+    return (
+        f"Pre-trained on sentences chosen by {row['arm']} it reaches {row['mean']:.1f} ({row['delta']:+.1f}; with "
+        f"equally many random ones {random:.1f}). {said[row['verdict']]} {row['why']}"
+    )

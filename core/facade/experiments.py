@@ -1,0 +1,79 @@
+"""Experiments: reading PLAN.yaml, what one will cost, the options of the demonstration."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from core.config import fields_with
+from core.errors import InputError, RunError
+from core.facade.corpora import open_sample, roles, set_role
+from core.facade.home import home, store
+from core.facade.runs import with_corpora
+from core.recipes import RECIPES
+from core.recipes.base import plan
+from core.recipes.cost import Cost, calibration_options, cost
+from core.recipes.experiment_config import ExperimentConfig
+from core.recipes.plan_file import PlanFile
+from core.runs.events import Event
+
+DEMO: Mapping[str, Any] = {
+    "arms": ("none", "random", "classifier"),
+    "budgets": ("1000",),
+    "seeds": (1, 2, 3),
+    "transductive": "dev",
+    "pretrain": {"epochs": 2},
+    "finetune": {"epochs": 12},
+}
+
+
+def read_plan(path: Path, typed: Mapping[str, Any], listener: Callable[[Event], None] | None = None) -> dict[str, Any]:
+    """The options of an experiment: those of a PLAN.yaml, and before them those that were typed. Corpora that are
+    paths are added on the way. Errors: PathError, ReadError with file, line and key."""
+    file = PlanFile.read(path, ExperimentConfig)
+    options = {**file.options, **typed}
+    try:
+        ExperimentConfig.parse(options)
+        for name in fields_with(ExperimentConfig, "corpus"):
+            if name in options:
+                options |= _named(name, options[name], listener)
+    except InputError as error:
+        raise file.blame(error) from error
+    return options
+
+
+def _named(name: str, value: Any, listener: Callable[[Event], None] | None) -> dict[str, Any]:
+    try:
+        return with_corpora(ExperimentConfig, {name: value}, listener)
+    except InputError as error:
+        raise type(error)(f"{name}: {error}") from error
+
+
+def calibration(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What to `start("calibrate", ...)` with, so that `experiment_cost` can speak of this machine."""
+    return calibration_options(ExperimentConfig.parse(dict(options)))
+
+
+def experiment_cost(options: Mapping[str, Any]) -> Cost:
+    """What an experiment with these options will cost; what is finished already costs nothing.
+
+    Errors: RunError while the calibration that it needs has not finished; ConfigError, CorpusError.
+    """
+    config = ExperimentConfig.parse(dict(options))
+    recipe = RECIPES["calibrate"]
+    wanted = plan(recipe, recipe.config.parse(calibration_options(config)), home())
+    measured = store().finished(wanted.key)
+    if measured is None:
+        raise RunError("experiment: this machine has not been timed for this encoder; run the calibration first.")
+    settled = plan(RECIPES["experiment"], config, home()).config
+    assert isinstance(settled, ExperimentConfig)
+    return cost(settled, measured.result(), home(), RECIPES)
+
+
+def demo_options() -> dict[str, Any]:
+    """The experiment of `python -m core demo`, on the legal sample; corpora that have a role keep it."""
+    before = roles()
+    open_sample("legal")
+    sample = roles()
+    for role, fingerprint in before.items():
+        set_role(role, fingerprint)
+    return {**sample, **DEMO}

@@ -1,0 +1,212 @@
+"""`calibrate`: how fast this machine trains and embeds with an encoder, on the data itself, in a few seconds.
+
+A step over n pieces takes t = a + b n seconds (SPEC B2): a small and a large batch tell a and b.
+"""
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from core.config import Config, option
+from core.corpora.corpus import Corpus
+from core.recipes.base import Job, Result
+from core.recipes.embed import EncoderOptions
+from core.reporter import Reporter, Silent
+from core.runs.shared import device_lock
+from core.text.sentence import Sentence
+
+if TYPE_CHECKING:
+    from core.models.encoder import Encoder
+    from core.models.mlm import MaskedLM
+    from core.models.tagger import Tagger
+
+SAMPLE = 512  # sentences of each corpus
+SMALL, LARGE = 8, 64  # sentences of a step
+SECONDS = 1.5  # of each measurement, begun steps not counted
+MASKED = 0.15
+
+Line = tuple[float, float]  # seconds a step, seconds a piece
+
+
+class CalibrateConfig(Config):
+    """What to time."""
+
+    encoder: str = option("minilm", "A Hugging Face name, a local folder, or minilm (bundled).")
+    task: str = option(..., "T_C, which masked language modelling reads.", corpus=True)
+    train: str = option(..., "L_C, which fine-tuning reads.", corpus=True)
+    domain: str = option("", "D_C, which is embedded.", corpus=True)
+    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+
+    weights: str = option("", "Hash of the encoder.", hidden=True)
+    machine: str = option("", "The device that is timed, so that another one is timed anew.", hidden=True)
+
+    def settled(self) -> Self:
+        """With the encoder's hash and the device. Errors: ModelError if the encoder is not here."""
+        named = EncoderOptions(encoder=self.encoder, allow_download=self.allow_download).settled()
+        return self.model_copy(update={"weights": named.weights, "machine": machine()})
+
+
+def machine() -> str:
+    """The GPU driver's name of the card, else the processor's; told without torch, which a page must not load."""
+    cards = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
+    text = cards[0].read_text() if cards else _read(Path("/proc/cpuinfo"))
+    names = (line.partition(":")[2].strip() for line in text.splitlines() if line.startswith(("Model:", "model name")))
+    return next(names, "cpu")
+
+
+def _read(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+def run(config: CalibrateConfig, job: Job) -> Result:
+    """Seconds `[a step, a piece]` of mlm, tagger and embed; `pieces` a token of each corpus; `parameters`; `load`."""
+    from core.models.encoder import Encoder
+    from core.models.mlm import MaskedLM
+    from core.models.taggers import new_tagger
+
+    names = {name: getattr(config, name) for name in ("task", "train", "domain")}
+    samples = {name: _sample(job.corpus(reference)) for name, reference in names.items() if reference}
+    options: dict[str, Any] = {"allow_download": config.allow_download}
+    job.context.stage(f"loading {config.encoder}")
+    started = time.perf_counter()
+    lm = MaskedLM.load(config.encoder, **options)
+    load = time.perf_counter() - started
+    with device_lock(job.home, "gpu0" if lm.model.device.type == "cuda" else "cpu", job.context):
+        job.context.stage("timing pre-training")
+        mlm = _time_mlm(lm, samples["task"], job.context)
+        job.context.stage("timing fine-tuning")
+        types = sorted({entity.type for s in samples["train"] for entity in s.entities or ()}) or ["X"]
+        tagger = _time_tagger(new_tagger(config.encoder, types, **options), samples["train"], job.context)
+        job.context.stage("timing the embedding")
+        embed = _time_embedding(Encoder.load(config.encoder, **options), samples.get("domain", samples["task"]), lm)
+    return {
+        "machine": config.machine,
+        "device": lm.model.device.type,
+        "mlm": mlm,
+        "tagger": tagger,
+        "embed": embed,
+        "load": load,
+        "has_head": lm.has_head,
+        "parameters": sum(parameter.numel() for parameter in lm.model.parameters()),
+        "dimension": lm.model.config.hidden_size,
+        "memory_gb": _memory_gb(lm.model.device.type),
+        "pieces": {name: _pieces(lm, sample) / _tokens(sample) for name, sample in samples.items()},
+    }
+
+
+def _memory_gb(device: str) -> float:
+    """The most that training has taken so far, of the GPU's memory or of the machine's, in GB (10^9 bytes)."""
+    if device == "cuda":
+        import torch
+
+        return torch.cuda.max_memory_allocated() / 1e9
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
+
+
+def _sample(corpus: Corpus) -> list[Sentence]:
+    """Some sentences from all over a corpus."""
+    rows = np.linspace(0, len(corpus) - 1, min(SAMPLE, len(corpus))).astype(np.int64)
+    return [sentence for sentence in corpus.take(rows) if sentence.tokens]
+
+
+def _tokens(sample: Sequence[Sentence]) -> int:
+    return max(sum(len(sentence.tokens) for sentence in sample), 1)
+
+
+def _pieces(lm: "MaskedLM", sample: Sequence[Sentence]) -> int:
+    texts = [sentence.text for sentence in sample]
+    return sum(len(ids) for ids in lm.tokenizer(texts, truncation=True, max_length=128)["input_ids"])  # type: ignore[arg-type]
+
+
+def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> Line:
+    """Forward, backward and update, in the precision that training takes."""
+    import torch
+
+    from core.models.devices import pick_dtype
+
+    device = lm.model.device
+    dtype = pick_dtype("auto", device)
+    optimizer = torch.optim.AdamW(lm.model.parameters(), lr=0.0, fused=True)
+    lm.model.train()
+
+    def step(sentences: Sequence[Sentence]) -> int:
+        texts = [sentence.text for sentence in sentences]
+        rows = lm.tokenizer(texts, truncation=True, max_length=128, padding=True, return_tensors="pt").to(device)
+        ids, attend = rows["input_ids"], rows["attention_mask"]
+        places = attend.reshape(-1).nonzero()[:, 0]
+        at = places[:: round(1 / MASKED)]
+        with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
+            loss = lm.loss(ids, attend, at, ids.reshape(-1)[at])
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        loss.item()  # waits for the device
+        return len(places)
+
+    return _line(step, sample, report)
+
+
+def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter) -> Line:
+    import torch
+    from accelerate.utils import send_to_device
+
+    optimizer = torch.optim.AdamW(tagger.parameter_groups(0.0, 0.0), fused=True)
+    tagger.train()
+
+    def step(sentences: Sequence[Sentence]) -> int:
+        batch = tagger.batch(sentences)
+        loss = tagger(**send_to_device(batch, tagger.device))["loss"]
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        loss.item()
+        return sum(map(tagger.size, sentences))
+
+    return _line(step, sample, report)
+
+
+def _time_embedding(encoder: "Encoder", sample: Sequence[Sentence], lm: "MaskedLM") -> Line:
+    """A whole sample at once: batches are sorted by length, so their size is the encoder's own affair."""
+    texts = [sentence.text for sentence in sample]
+    encoder.encode(texts[:LARGE], Silent())
+    started = time.perf_counter()
+    encoder.encode(texts, Silent())
+    return 0.0, (time.perf_counter() - started) / max(_pieces(lm, sample), 1)
+
+
+def _line(step: Callable[[Sequence[Sentence]], int], sample: Sequence[Sentence], report: Reporter) -> Line:
+    """a and b through the medians of small and of large steps; the first step of each size only warms up."""
+    points = []
+    for size in (SMALL, LARGE):
+        batches = _batches(sample, size)
+        step(next(batches))
+        found, end = [], time.perf_counter() + SECONDS
+        for batch in islice(batches, 8):
+            report.check()
+            started = time.perf_counter()
+            pieces = step(batch)
+            found.append((pieces, time.perf_counter() - started))
+            if time.perf_counter() > end:
+                break
+        points.append((float(np.mean([n for n, _ in found])), median(t for _, t in found)))
+    (n, t), (m, u) = points
+    b = max((u - t) / max(m - n, 1.0), u / m / 4)
+    return max(t - b * n, 0.0), b
+
+
+def _batches(sample: Sequence[Sentence], size: int) -> Any:
+    """Sentences of nearly one length together, as training lays them; over and over."""
+    order = sorted(sample, key=lambda sentence: len(sentence.tokens))
+    starts = range(0, len(order), size)
+    picks = np.random.default_rng(0).permutation(len(starts))
+    while True:
+        for i in picks.tolist():
+            yield order[starts[i] : starts[i] + size]

@@ -1,0 +1,52 @@
+"""How far an experiment is, and when it will be done: the plan's seconds, corrected by those that have passed."""
+
+import time
+from collections.abc import Sequence
+
+from core.recipes.arms import Cell
+from core.recipes.cost import Step
+from core.reporter import Reporter
+
+_WORDS = {"select": "selecting", "pretrain": "pre-training", "finetune": "fine-tuning"}
+TRUSTED = 20.0  # planned seconds after which the passed time says more about this machine than the calibration does
+LIMITS = (0.25, 4.0)
+
+
+class Clock:
+    """Tells `report` each step as it begins: its name and number, and `seconds_left` of everything."""
+
+    def __init__(self, steps: Sequence[Step], report: Reporter) -> None:
+        self.steps, self.report = steps, report
+        self._planned = self._passed = 0.0
+        self._begun: tuple[float, float] | None = None  # (when, planned seconds) of the step at work
+        self._at = 0
+
+    def next(self, kind: str, cell: Cell, what: str) -> None:
+        """This step begins; the one before it has ended."""
+        self._end()
+        line = str(cell)
+        at = next(
+            (i for i, step in enumerate(self.steps) if (step.kind, step.line, step.what) == (kind, line, what)), None
+        )
+        if at is None:
+            return
+        self._at = at
+        step = self.steps[at]
+        self.report.stage(f"[{at + 1} of {len(self.steps)}] {line}: {_WORDS[kind]}{f' on {what}' if what else ''}")
+        self.report.metric("seconds_left", self.left(), at)
+        self._begun = (time.monotonic(), step.seconds)
+
+    def left(self) -> float:
+        """Seconds of this step and all behind it."""
+        planned = sum(step.seconds for step in self.steps[self._at :])
+        if self._planned < TRUSTED:
+            return planned
+        low, high = LIMITS
+        return planned * min(max(self._passed / self._planned, low), high)
+
+    def _end(self) -> None:
+        if self._begun:
+            when, planned = self._begun
+            self._planned += planned
+            self._passed += (time.monotonic() - when) * (planned > 0)
+            self._begun = None

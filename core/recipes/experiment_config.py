@@ -1,0 +1,119 @@
+"""The options of an experiment, checked before anything is computed."""
+
+from typing import Any, Literal, Self
+
+from pydantic import ValidationInfo, field_validator, model_validator
+
+from core.config import Budget, Config, option
+from core.errors import ConfigError
+from core.recipes import arms
+from core.recipes.arms import Cell
+from core.recipes.embed import EncoderOptions
+from core.recipes.finetune import FinetuneConfig
+from core.recipes.pretrain import PretrainConfig
+from core.recipes.select import SelectConfig
+from core.selection import STRATEGIES, strategy_options
+
+Options = dict[str, Any]
+# What the experiment itself says; all else of these recipes may be set.
+_OURS = {
+    "select": ("task", "domain", "train", "dev", "holdout", "strategy", "options", "budget", "transductive", "seed"),
+    "pretrain": ("corpora", "init", "seed"),
+    "finetune": ("init", "train", "dev", "test", "seeds"),
+}
+_RECIPES: dict[str, type[Config]] = {"select": SelectConfig, "pretrain": PretrainConfig, "finetune": FinetuneConfig}
+
+
+class ExperimentConfig(Config):
+    """What is compared, on what."""
+
+    task: str = option(..., "T_C: sentences of the task, unlabelled.", corpus=True)
+    domain: str = option("", "D_C: the large corpus to select from.", corpus=True)
+    train: str = option(..., "L_C: labelled training sentences.", corpus=True)
+    dev: str = option(..., "Labelled dev split: every choice is made on it.", corpus=True)
+    test: str = option(..., "Labelled test split: read once an arm.", corpus=True)
+    holdout: tuple[str, ...] = option((), "Further labelled splits whose sentences count as leaks.", corpus=True)
+    arms: tuple[str, ...] = option(
+        ("none", "random", "classifier"), "What is compared: none, tapt, dapt, tapt+dapt, random-only, or a strategy."
+    )
+    budgets: tuple[str, ...] = option(("10%",), "How much each strategy selects: 1000, 50000tokens or 20% of D_C.")
+    seeds: tuple[int, ...] = option((1, 2, 3), "Seeds of fine-tuning, the same for every arm; 5 for a claim.")
+    encoder: str = option("minilm", "What every arm starts from: a Hugging Face name, a folder, or minilm (bundled).")
+    preset: Literal["quick", "paper"] = option("quick", "Settings of pre-training and fine-tuning.")
+    fixed: Literal["none", "steps", "tokens"] = option(
+        "none", "Give every pre-trained arm as many MLM steps, or pieces, as the one with the most text (those on all "
+        "of D_C left aside), so that more text is not also more training."
+    )  # fmt: skip
+    transductive: Literal["none", "dev", "all"] = option(
+        "none", "Held-out sentences found in T_C that may be learnt from as plain text: none, those of dev, or all."
+    )
+    train_sizes: tuple[int, ...] = option((), "Also fine-tune on so many sentences of L_C, nested.", unit="sentences")
+    draws: int = option(3, "Draws of each train size: which sentences matters more than the seed.", ge=1)
+    strategies: dict[str, Options] = option({}, "Options of single strategies: {knn: {neighbours: 10}}.")
+    select: Options = option({}, "Further options of every selection.")
+    pretrain: Options = option({}, "Further options of pre-training: {epochs: 4, batch_size: 32}.")
+    finetune: Options = option({}, "Further options of fine-tuning: {epochs: 40}.")
+    draw_seed: int = option(0, "Seed of selection, of pre-training and of which part of L_C is drawn.", ge=0)
+    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+
+    weights: str = option("", "Hash of the encoder.", hidden=True)
+
+    def settled(self) -> Self:
+        """With the encoder's hash. Errors: ModelError if the encoder is not here and may not be fetched."""
+        named = EncoderOptions(encoder=self.encoder, allow_download=self.allow_download).settled()
+        return self.model_copy(update={"weights": named.weights})
+
+    @field_validator("budgets")
+    @classmethod
+    def _budgets(cls, budgets: tuple[str, ...]) -> tuple[str, ...]:
+        """In one spelling, each once."""
+        parsed = [Budget.parse(budget) for budget in budgets]
+        if any(budget.unit == "threshold" for budget in parsed):
+            raise ConfigError("budgets: a threshold gives every strategy another size; give sentences, tokens or %.")
+        return tuple(dict.fromkeys(map(str, parsed)))
+
+    @field_validator("seeds", "train_sizes")
+    @classmethod
+    def _distinct(cls, values: tuple[int, ...], info: ValidationInfo) -> tuple[int, ...]:
+        if len(set(values)) < len(values) or any(value < 0 for value in values):
+            raise ConfigError(f"{info.field_name}: {values} must be different whole numbers, none below 0.")
+        return values
+
+    @field_validator("strategies")
+    @classmethod
+    def _strategies(cls, strategies: dict[str, Options]) -> dict[str, Options]:
+        """Checked, in one spelling."""
+        checked = {name: strategy_options(name, own).model_dump(mode="json") for name, own in strategies.items()}
+        return {name: {key: checked[name][key] for key in own} for name, own in strategies.items()}
+
+    @field_validator("select", "pretrain", "finetune")
+    @classmethod
+    def _options(cls, options: Options, info: ValidationInfo) -> Options:
+        """Checked now, not after hours. Errors: ConfigError."""
+        name = info.field_name or ""
+        recipe, ours = _RECIPES[name], _OURS[name]
+        if wrong := [key for key in options if key in ours or key not in recipe.model_fields]:
+            may = ", ".join(key for key in recipe.model_fields if key not in ours and key != "weights")
+            raise ConfigError(f"{name}.{wrong[0]}: is not an option here; choose among {may}.")
+        needed = {key: "?" for key, field in recipe.model_fields.items() if field.is_required()}
+        needed |= {key: ("?",) for key in ("corpora",) if key in needed}
+        try:
+            checked = recipe.parse({**needed, **options}).model_dump(mode="json")
+        except ConfigError as error:
+            raise ConfigError(f"{name}.{error}") from error
+        return {key: checked[key] for key in options}
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        """Every arm known, and with what it needs."""
+        if not self.seeds:
+            raise ConfigError("seeds: give at least one.")
+        if not self.budgets and any(name in STRATEGIES for name in self.arms):
+            raise ConfigError("budgets: give at least one, for example 10%.")
+        arms.complete(self.arms, domain=bool(self.domain))
+        return self
+
+    @property
+    def cells(self) -> list[Cell]:
+        """Every line of the leaderboard: the arms that were asked for, and those that no verdict can do without."""
+        return arms.cells(arms.complete(self.arms, domain=bool(self.domain)), self.budgets)

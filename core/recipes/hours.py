@@ -1,0 +1,73 @@
+"""How long runs took, by kind: read from their events, never measured twice.
+
+A run's own time is that of its attempts, less its waiting for other runs and less what its child runs took. What an
+arm cost is the own time of every run that it rests on, whoever made it first: what the arm would cost by itself. The
+sum over arms is therefore more than an experiment took; `spent` of all its runs together counts each of them once.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from core.runs.events import ENDINGS, Event
+from core.runs.store import Run, RunStore
+
+Interval = tuple[float, float]
+
+
+def spent(runs: Iterable[Run], store: RunStore) -> Mapping[str, float]:
+    """Seconds by kind of run, of `runs` and of all that they rest on, each run once."""
+    every = _with_parts(runs, store)
+    seconds: Counter[str] = Counter()
+    for run in every.values():
+        parts = [interval for part in parts_of(run, store) for interval in _busy(part)]
+        seconds[run.manifest.kind] += _length(_busy(run)) - _overlap(_busy(run), parts)
+    return dict(seconds)
+
+
+def parts_of(run: Run, store: RunStore) -> list[Run]:
+    """The child runs whose results `run` used: those it made, and finished ones that it found."""
+    found = {event.data["reused"] for event in run.events()[0] if event.kind == "note" and "reused" in event.data}
+    return [other for other in store.list() if other.manifest.parent == run.id or other.id in found]
+
+
+def _with_parts(runs: Iterable[Run], store: RunStore) -> dict[str, Run]:
+    found: dict[str, Run] = {}
+    waiting = list(runs)
+    while waiting:
+        run = waiting.pop()
+        if run.id not in found:
+            found[run.id] = run
+            waiting += parts_of(run, store)
+    return found
+
+
+def _busy(run: Run) -> list[Interval]:
+    """When `run` was worked on and waited for nobody, in order. A killed attempt ends with its last event."""
+    return list(_intervals(run.events()[0]))
+
+
+def _intervals(events: Iterable[Event]) -> Iterator[Interval]:
+    since: float | None = None
+    last = 0.0
+    for event in events:
+        waits = event.kind == "note" and event.data.get("waiting_for") is not None
+        goes_on = event.kind == "note" and "waiting_for" in event.data and not waits
+        if since is not None and (event.kind in ENDINGS or waits):
+            yield since, event.time
+            since = None
+        elif event.kind == "started" or goes_on:
+            if since is not None:  # the attempt before this one was killed
+                yield since, last
+            since = event.time
+        last = event.time
+    if since is not None:
+        yield since, last
+
+
+def _length(intervals: Iterable[Interval]) -> float:
+    return sum(end - start for start, end in intervals)
+
+
+def _overlap(mine: Iterable[Interval], others: list[Interval]) -> float:
+    """Seconds that lie in both; `others` do not overlap one another, for one process makes one child at a time."""
+    return sum(max(0.0, min(end, e) - max(start, s)) for start, end in mine for s, e in others)

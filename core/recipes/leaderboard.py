@@ -1,0 +1,169 @@
+"""What an experiment found: a line an arm with scores, intervals, verdict and cost (SPEC A3 tables 3 and 5, B2)."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from statistics import mean, stdev
+from typing import Any
+
+from core.recipes import arms, hours
+from core.recipes.arms import Cell
+from core.recipes.stages import Made
+from core.reporter import Reporter
+from core.results import Evaluation
+from core.runs.store import Run, RunStore
+from core.training.verdict import Arm, Difference, Verdict, compare, needed, verdicts
+
+Row = dict[str, Any]
+COLUMNS = (
+    "arm", "budget", "sentences", "mean", "sd", "dev_mean", "delta", "low", "high", "delta_random", "low_random",
+    "high_random", "verdict", "wins", "ties", "losses", "gpu_hours", "f1_per_hour", "micro_f1", "why",
+)  # fmt: skip
+
+
+def result(made: Sequence[Made], *, seed: int, store: RunStore, report: Reporter) -> dict[str, Any]:
+    """`leaderboard` in the order of dev F1, on which alone a choice may rest; `curve`: F1 by size of L_C; `hours`."""
+    rows = _rows(made, seed, report)
+    for row, line in zip(rows, made, strict=True):
+        seconds = hours.spent(line.runs, store)
+        row["hours"] = {kind: s / 3600 for kind, s in seconds.items()}
+        row["gpu_hours"] = sum(row["hours"].values())
+        added = [run for run in (line.select, line.pretrain) if run]
+        extra = sum(hours.spent(added, store).values()) / 3600
+        row["f1_per_hour"] = row["delta"] / extra if extra else None
+    every = [run for line in made for run in (*line.runs, *line.tuned.values())]
+    return {
+        "leaderboard": sorted(rows, key=lambda row: -row["dev_mean"]),
+        "curve": _curve(made),
+        "hours": {kind: seconds / 3600 for kind, seconds in hours.spent(every, store).items()},
+    }
+
+
+def _rows(made: Sequence[Made], seed: int, report: Reporter) -> list[Row]:
+    cells = [line.cell for line in made]
+    found = {str(line.cell): _evaluations(line.finetune) for line in made}
+    none = found[arms.NONE]
+    judged = [cell for cell in cells if cell.arm.name not in (arms.NONE, arms.RANDOM, arms.CONTROL)]
+    controls = {cell: control for cell in judged if (control := arms.control(cell, cells))}
+    report.check()
+    pairs = {
+        str(cell): Arm(system=found[str(cell)], random=found[str(controls[cell])] if cell in controls else None)
+        for cell in judged
+    }
+    said = verdicts(pairs, none, seed=seed) if pairs else {}
+    rows = []
+    for line in made:
+        report.check()
+        row = _scores(line)
+        if line.cell in judged:
+            row |= _judged(said[str(line.cell)], line.cell)
+        elif line.cell.arm.name == arms.NONE:
+            row |= _told("baseline", "What every other arm is measured against.", None)
+        else:
+            difference = compare(found[str(line.cell)], none, seed=seed)
+            row |= _told("control", "Random sentences: what a choice of sentences must beat.", difference)
+        rows.append(row)
+    return rows
+
+
+def _evaluations(finetune: Run) -> list[Evaluation]:
+    """One a seed, of the test set."""
+    seeds = finetune.manifest.config["seeds"]
+    return [Evaluation.load(finetune.artifacts / f"evaluation-test-{seed}.npz") for seed in seeds]
+
+
+def _scores(line: Made) -> Row:
+    tuned = line.finetune.result()
+    test, dev = tuned["test"]["micro_f1"], tuned["dev"]["micro_f1"]
+    return {
+        "arm": line.cell.arm.name,
+        "budget": line.cell.budget,
+        "sentences": line.pretrain.result()["sentences"] if line.pretrain else 0,
+        "micro_f1": test,
+        "dev_f1": dev,
+        "mean": mean(test),
+        "dev_mean": mean(dev),
+        "sd": stdev(test) if len(test) > 1 else None,
+        "select_run": line.select.id if line.select else None,
+        "pretrain_run": line.pretrain.id if line.pretrain else None,
+        "finetune_run": line.finetune.id,
+    }
+
+
+def _judged(said: Verdict, cell: Cell) -> Row:
+    row = _told(said.verdict, said.why, said.none)
+    if said.random:
+        row |= {"delta_random": said.random.delta, "interval_random": [said.random.lo, said.random.hi]}
+    elif cell.arm.budget and said.none.sign > 0:
+        gain = f"{said.none.delta:+.2f} points [{said.none.lo:+.2f}, {said.none.hi:+.2f}] against no pre-training"
+        why = f"{gain}: above 0. It takes all of D_C, so there is no random choice of equal size to beat."
+        row |= {"verdict": "improves", "why": why}
+    return row
+
+
+def _told(word: str, why: str, none: Difference | None) -> Row:
+    wins, ties, losses = _duels(none)
+    return {
+        "verdict": word,
+        "why": why,
+        "delta": none.delta if none else 0.0,
+        "interval": [none.lo, none.hi] if none else [0.0, 0.0],
+        "level": none.level if none else None,
+        "delta_random": None,
+        "interval_random": None,
+        "wins": wins,
+        "ties": ties,
+        "losses": losses,
+        "seeds_needed": needed(none) if none else "",
+    }
+
+
+def _duels(none: Difference | None) -> tuple[int, int, int]:
+    """How many seeds of the arm beat, equal (within 0.05 points) and lose to the same seed without pre-training."""
+    gaps = [a - b for a, b in zip(none.system, none.other, strict=True)] if none else []
+    wins, losses = sum(gap > 0.05 for gap in gaps), sum(gap < -0.05 for gap in gaps)
+    return wins, len(gaps) - wins - losses, losses
+
+
+def _curve(made: Sequence[Made]) -> list[Row]:
+    """F1 of every arm by size of L_C and draw (S0, figure 4); nothing where no sizes were asked for."""
+    return [
+        {
+            "arm": line.cell.arm.name,
+            "budget": line.cell.budget,
+            "train_sentences": size,
+            "draw": draw,
+            "micro_f1": run.result()["test"]["micro_f1"],
+            "finetune_run": run.id,
+        }
+        for line in made
+        for (size, draw), run in line.tuned.items()
+        if size
+    ]
+
+
+def as_csv(result: Mapping[str, Any]) -> str:
+    """A line an arm, numbers as they are."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in result["leaderboard"]:
+        (low, high), (low_random, high_random) = row["interval"], row["interval_random"] or (None, None)
+        bounds = {"low": low, "high": high, "low_random": low_random, "high_random": high_random}
+        writer.writerow({**row, **bounds, "micro_f1": " ".join(f"{score:.4f}" for score in row["micro_f1"])})
+    return out.getvalue()
+
+
+def as_markdown(result: Mapping[str, Any]) -> str:
+    """For people: two digits, and why each verdict is what it is."""
+    lines = ["| arm | budget | MLM sentences | dev F1 | test F1 | sd | against none | verdict | hours |"]
+    lines += ["|---|---|---:|---:|---:|---:|---|---|---:|"]
+    for row in result["leaderboard"]:
+        low, high = row["interval"]
+        gain = "" if row["verdict"] == "baseline" else f"{row['delta']:+.2f} [{low:+.2f}, {high:+.2f}]"
+        sd = "" if row["sd"] is None else f"{row['sd']:.2f}"
+        cells = (row["arm"], row["budget"], f"{row['sentences']:,}", f"{row['dev_mean']:.2f}", f"{row['mean']:.2f}")
+        cells += (sd, gain, row["verdict"], f"{row['gpu_hours']:.2f}")
+        lines.append(f"| {' | '.join(cells)} |")
+    reasons = [f"- {row['arm']} {row['budget']}".rstrip() + f": {row['why']}" for row in result["leaderboard"]]
+    return "\n".join([*lines, "", *reasons, ""])
