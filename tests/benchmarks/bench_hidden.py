@@ -15,6 +15,7 @@ from pathlib import Path
 
 from core import facade
 
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 OTHERS = {"legal": 9000, "reviews": 9000, "pubmed": 9000, "news": 6000, "wikipedia": 5000, "wikipedia-people": 2000}
 DOMAINS = ("crossner-ai", "crossner-music", "crossner-literature")
 ARMS: tuple[tuple[str, dict[str, object]], ...] = (
@@ -65,7 +66,7 @@ def found(options: dict[str, object], gold: set[str]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path(__file__).resolve().parents[3] / "shared" / "data")
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--domains", nargs="+", default=DOMAINS)
     parser.add_argument("--home", type=Path)
     args = parser.parse_args()

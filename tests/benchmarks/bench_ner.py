@@ -1,0 +1,58 @@
+"""NER without any pre-training: what a tagger on the bundled encoder reaches on real corpora, and how long a seed takes.
+
+    python -m tests.benchmarks.bench_ner [--corpora crossner-ai ...] [--seeds 1 2 3] [--preset quick] [--home DIR]
+
+`bc5cdr` is cut to its first 1,000 training sentences. Killed and begun again with the same --home it goes on.
+"""
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+
+from core import facade
+from tests.benchmarks.bench_hidden import DATA
+
+CORPORA = ("crossner-ai", "crossner-music", "crossner-literature", "inlegalner", "bc5cdr")
+FIRST = {"bc5cdr": 1000}
+
+
+def splits(data: Path, name: str, folder: Path) -> dict[str, str]:
+    """`{split: fingerprint}` of a labelled corpus, its training split cut where FIRST says so."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found = {}
+    for split in ("train", "dev", "test"):
+        text = (data / name / f"{split}.conll").read_text(encoding="utf-8")
+        if split == "train" and name in FIRST:
+            text = "\n\n".join(text.strip().split("\n\n")[: FIRST[name]]) + "\n"
+        path = folder / f"{name}-{split}.conll"
+        path.write_text(text, encoding="utf-8")
+        found[split] = facade.execute("add", {"path": str(path)}).result()["corpus"]
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--corpora", nargs="+", default=CORPORA)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    parser.add_argument("--preset", default="quick")
+    parser.add_argument("--home", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["WINNOW_HOME"] = str(given.home or folder)
+        print("| corpus | dev F1 | test F1 a seed | mean ± sd | seconds a seed |\n|---|---:|---|---:|---:|")
+        for name in given.corpora:
+            parts = splits(given.data, name, Path(folder) / "files")
+            parts["test"] = (parts["test"],)
+            result = facade.execute("finetune", {**parts, "seeds": given.seeds, "preset": given.preset}).result()
+            test, dev = result["test"], result["dev"]
+            print(
+                f"| {name} | {dev['mean']:.1f} | {' '.join(f'{f1:.1f}' for f1 in test['micro_f1'])} "
+                f"| {test['mean']:.2f} ± {test['sd']:.2f} | {' '.join(f'{s:.0f}' for s in result['seconds'])} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
