@@ -57,11 +57,26 @@ class Correlation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What taking a measure's first source costs for one target.
+
+    lost: F1 points against the best source. p: Welch's, of that difference; None where the source is the best or
+    was trained once only.
+    """
+
+    target: str
+    taken: str
+    best: str
+    lost: float
+    p: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Regret:
     """F1 lost by taking the source that a measure puts first, in points.
 
     hits: targets where that source was the best. random: what a source drawn by lot loses. concordant: of `pairs`
-    pairs of sources, how many the measure orders as F1 does. by_target: {target: (source taken, points lost)}.
+    pairs of sources, how many the measure orders as F1 does.
     """
 
     measure: str
@@ -71,7 +86,7 @@ class Regret:
     random: float | None
     concordant: int
     pairs: int
-    by_target: Mapping[str, tuple[str, float]]
+    choices: tuple[Choice, ...]
 
 
 def outcomes_of(name: str, runs: Mapping[tuple[int, int], Sequence[float]], none: FloatArray, sources: int) -> Outcomes:
@@ -145,14 +160,15 @@ def _r(sums: _Float64) -> _Float64:
     columns: list[_Float64] = list(np.moveaxis(sums, -1, 0))
     n, x, y, xx, yy, xy = columns
     with np.errstate(divide="ignore", invalid="ignore"):
-        return (xy - x * y / n) / np.sqrt((xx - x * x / n) * (yy - y * y / n))
+        r: _Float64 = (xy - x * y / n) / np.sqrt((xx - x * x / n) * (yy - y * y / n))
+    return r
 
 
 def _ranks(values: _Float64) -> _Float64:
     """From 0, ties share their mean."""
     below = (values[None] < values[:, None]).sum(axis=1)
     level = (values[None] == values[:, None]).sum(axis=1)
-    return below + (level - 1) / 2
+    return np.asarray(below + (level - 1) / 2, dtype=np.float64)
 
 
 def regrets(grid: Grid, outcomes: Outcomes) -> list[Regret]:
@@ -161,29 +177,39 @@ def regrets(grid: Grid, outcomes: Outcomes) -> list[Regret]:
 
 
 def _regret(grid: Grid, outcomes: Outcomes, m: int) -> Regret:
-    lost, random, concordant, pairs = {}, [], 0, 0
-    for target, name in enumerate(grid.targets):
+    choices, random, concordant, pairs = [], [], 0, 0
+    for target in range(len(grid.targets)):
         close, f1 = grid.closeness()[target, :, m], outcomes.mean[target]
         both = np.flatnonzero(np.isfinite(close) & np.isfinite(f1))
         if len(both) < 2:
             continue
-        taken = both[np.argmax(close[both])]
-        lost[name] = (grid.sources[taken], float(f1[both].max() - f1[taken]))
+        choices.append(
+            _choice(grid, outcomes, target, int(both[np.argmax(close[both])]), int(both[np.argmax(f1[both])]))
+        )
         random.append(f1[both].max() - f1[both].mean())
         steps = np.sign(close[both, None] - close[both]) * np.sign(f1[both, None] - f1[both])
         concordant += int((steps > 0).sum()) // 2
         pairs += len(both) * (len(both) - 1) // 2
-    losses = [points for _, points in lost.values()]
     return Regret(
         measure=grid.measures[m],
-        hits=sum(points == 0 for points in losses),
-        targets=len(lost),
-        mean=float(np.mean(losses)) if losses else None,
+        hits=sum(choice.lost == 0 for choice in choices),
+        targets=len(choices),
+        mean=float(np.mean([choice.lost for choice in choices])) if choices else None,
         random=float(np.mean(random)) if random else None,
         concordant=concordant,
         pairs=pairs,
-        by_target=lost,
+        choices=tuple(choices),
     )
+
+
+def _choice(grid: Grid, outcomes: Outcomes, target: int, taken: int, best: int) -> Choice:
+    mean, sd, runs = (table[target, [best, taken]] for table in (outcomes.mean, outcomes.sd, outcomes.runs))
+    lost, p = float(mean[0] - mean[1]), None
+    if lost > 0 and runs.min() >= 2 and sd.max() > 0:
+        sample_sd = sd * np.sqrt(runs / (runs - 1))
+        a, b = ((float(mean[i]), float(sample_sd[i]), int(runs[i])) for i in (0, 1))
+        p = welch(a, b)[1]
+    return Choice(target=grid.targets[target], taken=grid.sources[taken], best=grid.sources[best], lost=lost, p=p)
 
 
 def welch(a: tuple[float, float, int], b: tuple[float, float, int]) -> tuple[float, float]:

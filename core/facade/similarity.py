@@ -1,0 +1,131 @@
+"""Similarity: a finished run's table and what follows from it, the user's guess, and what measures predict."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from core.errors import ConfigError, PathError, ReadError
+from core.facade.home import store
+from core.files import write_atomic
+from core.measures import MEASURES
+from core.measures.agreement import as_guessed
+from core.measures.grid import Grid
+from core.measures.predictive import regrets
+from core.recipes.compared import advice, as_csv, best_value, grid_of
+from core.recipes.compared import title as measure_title
+from core.recipes.worth import judge, judge_table, own_outcomes
+
+_EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv"
+SimilarityRows = Sequence[Mapping[str, Any]]
+
+
+def similarity_rows(run_id: str, target: str | None = None) -> SimilarityRows:
+    """`measurements` of a finished run, of one target or of all."""
+    rows: SimilarityRows = store().get(run_id).result()["measurements"]
+    return [row for row in rows if target in (None, row["target"])]
+
+
+def recommendation(run_id: str, target: str) -> str:
+    """Which source to take, in one sentence with its uncertainty; own experiments on these sources have their say."""
+    grid = _grid(run_id)
+    past = [regret for outcomes in own_f1(run_id) for regret in regrets(grid, outcomes)]
+    return advice(grid, target, past)
+
+
+def own_f1(run_id: str) -> list[Any]:
+    """Outcomes of finished experiments whose arms began from this run's sources, for its targets."""
+    result = store().get(run_id).result()
+    target_of = {fingerprint: name for name, marks in result["targets"].items() for fingerprint in marks}
+    names = {mark: name for name, marks in result["sources"].items() for mark in (name, *marks)}
+    boards = []
+    for run in store().list():
+        task = run.manifest.inputs.get("task", "")
+        if run.manifest.kind == "experiment" and task in target_of and run.state().state == "succeeded":
+            boards.append((target_of[task], run.result()["leaderboard"]))
+    return own_outcomes(_grid(run_id), boards, names)
+
+
+def judge_own(run_id: str) -> dict[str, Any] | None:
+    """`judge_f1_table` of the user's own finished experiments; None where there are none on these sources."""
+    outcomes = own_f1(run_id)
+    return judge(_grid(run_id), outcomes) if outcomes else None
+
+
+def judge_f1_table(text: str) -> dict[str, Any]:
+    """What a pasted table of measures and F1 says. Errors: ReadError with the line."""
+    return judge_table(text)
+
+
+def judge_f1_file(path: Path) -> dict[str, Any]:
+    """The same of a file. Errors: PathError, ReadError."""
+    try:
+        return judge_table(path.read_text(encoding="utf-8-sig"), path.name)
+    except OSError as error:
+        raise PathError(f"{path}: cannot be read ({error.strerror or error}); check the path.") from error
+    except UnicodeDecodeError as error:
+        raise ReadError(path.name, None, "is not UTF-8 text; save it as UTF-8.") from error
+
+
+def example_table() -> str:
+    """Dai et al. 2019, Table 3, from print."""
+    return _EXAMPLE.read_text(encoding="utf-8")
+
+
+def similarity_csv(run_id: str) -> str:
+    """The whole table for a spreadsheet, no cell of it a formula."""
+    return as_csv(similarity_rows(run_id))
+
+
+def write_similarity(run_id: str, path: Path) -> Path:
+    """The table as .csv, or everything that is known as .json. Errors: ConfigError for another ending."""
+    check_similarity_output(path)
+    if path.suffix.lower() == ".csv":
+        write_atomic(path, similarity_csv(run_id).encode("utf-8-sig"))
+    else:
+        write_atomic(path, json.dumps(store().get(run_id).result(), ensure_ascii=False, indent=1).encode())
+    return path
+
+
+def check_similarity_output(path: Path) -> None:
+    """Errors: ConfigError, asked before minutes of work, not after them."""
+    if path.suffix.lower() not in (".csv", ".json"):
+        raise ConfigError(f"output: {path.name!r} ends in neither .csv nor .json; choose one of them.")
+
+
+def guess(run_id: str, target: str) -> list[str] | None:
+    """The sources as the user ranked them before the numbers, closest first; [] if skipped, None if not asked yet."""
+    found: list[str] | None = _guesses(run_id).get(target)
+    return found
+
+
+def save_guess(run_id: str, target: str, order: Sequence[str]) -> None:
+    """Keep a guess beside the run, so that a reload does not ask again. order: [] where the user skipped it."""
+    guesses = {**_guesses(run_id), target: list(order)}
+    write_atomic(store().get(run_id).path / "guess.json", json.dumps(guesses, ensure_ascii=False).encode())
+
+
+def guess_held(run_id: str, target: str) -> dict[str, tuple[int, int]]:
+    """{measure: (pairs of sources ordered as the user did, pairs)}; empty where no guess was made."""
+    order = guess(run_id, target)
+    grid = _grid(run_id)
+    return as_guessed(grid, grid.targets.index(target), order) if order else {}
+
+
+def _guesses(run_id: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads((store().get(run_id).path / "guess.json").read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def _grid(run_id: str) -> Grid:
+    return grid_of(similarity_rows(run_id))
+
+
+__all__ = [
+    "MEASURES", "SimilarityRows", "best_value", "check_similarity_output", "example_table", "guess", "guess_held",
+    "judge_f1_file", "judge_f1_table", "judge_own", "measure_title", "own_f1", "recommendation", "save_guess",
+    "similarity_csv", "similarity_rows", "write_similarity",
+]  # fmt: skip

@@ -1,0 +1,83 @@
+"""Figures of `2_Similarity`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from core.plots.theme import COLOURS, ENTITY_COLOURS, figure, plain
+
+_MARKS = ("circle", "square", "diamond", "cross", "triangle-up", "x", "star")
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
+_ENDS = {"high": "higher is closer", "low": "lower is closer"}
+
+
+def similarity_bars(
+    rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], best: Mapping[str, float | None]
+) -> go.Figure:
+    """One small figure a measure, one bar a source, the closest in colour; whiskers from lowest to highest draw.
+
+    rows: `measurements` of one target. titles: {measure: how people write it}. best: {measure: the closest value}.
+    """
+    measures = list(dict.fromkeys(row["measure"] for row in rows))
+    sources = list(dict.fromkeys(row["source"] for row in rows))
+    fig = _columns(rows, measures, titles, height=110 + 34 * len(sources))
+    for column, measure in enumerate(measures, 1):
+        mine = [row for row in rows if row["measure"] == measure and row["value"] is not None]
+        fig.add_bar(
+            x=[row["value"] for row in mine],
+            y=[plain(row["source"]) for row in mine],
+            orientation="h",
+            marker_color=[COLOURS["S_C"] if row["value"] == best[measure] else COLOURS["D_C"] for row in mine],
+            error_x={
+                "type": "data", "symmetric": False, "thickness": 1.5, "width": 4, "color": COLOURS["cut"],
+                "array": [row["high"] - row["value"] for row in mine],
+                "arrayminus": [row["value"] - row["low"] for row in mine],
+            },
+            customdata=[[_number(row["low"]), _number(row["high"]), row["unit"]] for row in mine],
+            hovertemplate="%{y}: %{x:.4g} %{customdata[2]}<br>%{customdata[0]} to %{customdata[1]}<extra></extra>",
+            showlegend=False,
+            row=1,
+            col=column,
+        )  # fmt: skip
+    return fig
+
+
+def _columns(
+    rows: Sequence[Mapping[str, Any]], measures: Sequence[str], titles: Mapping[str, str], height: int
+) -> go.Figure:
+    """Empty panels side by side, sources down the left, one heading each that says the direction in words."""
+    ends = {row["measure"]: _ENDS[row["prefer"]] for row in rows}
+    headings = [f"<b>{plain(titles[m])}</b><br>{ends[m]}" for m in measures]
+    fig = make_subplots(1, len(measures), shared_yaxes=True, subplot_titles=headings, horizontal_spacing=0.03)
+    fig.update_layout(figure(height, x="", y="").layout)
+    fig.update_layout(margin={"t": 52}, bargap=0.3)
+    fig.update_annotations(font_size=13)
+    fig.update_xaxes(
+        gridcolor="rgba(128, 128, 128, 0.25)", zeroline=False, fixedrange=True, nticks=4, rangemode="tozero"
+    )
+    fig.update_yaxes(autorange="reversed", type="category", showgrid=False, fixedrange=True, automargin=True)
+    return fig
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def size_curve(points: Sequence[Mapping[str, Any]], title: str) -> go.Figure:
+    """One measure against the tokens of the source, a line a source. points: `curve` of one target and measure."""
+    fig = figure(300, x="tokens of the source", y=plain(title))
+    for number, source in enumerate(dict.fromkeys(point["source"] for point in points)):
+        mine = [point for point in points if point["source"] == source and point["value"] is not None]
+        fig.add_scatter(
+            x=[point["tokens"] for point in mine],
+            y=[point["value"] for point in mine],
+            name=plain(source),
+            mode="lines+markers",
+            line={"color": ENTITY_COLOURS[number % len(ENTITY_COLOURS)], "dash": _DASHES[number % len(_DASHES)]},
+            marker={"symbol": _MARKS[number % len(_MARKS)], "size": 9},
+            hovertemplate="%{x:,} tokens: %{y:.4g}<extra>" + plain(source) + "</extra>",
+        )
+    fig.update_xaxes(type="log", showgrid=True)
+    return fig

@@ -1,0 +1,183 @@
+"""A similarity run looked at: the table, whether the measures agree, what to take; and the same as a grid or a .csv."""
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from io import StringIO
+from typing import Any
+
+import numpy as np
+
+from core.corpora.writers import harmless
+from core.measures import MEASURES
+from core.measures.advice import advise
+from core.measures.agreement import Agreement, agreement
+from core.measures.grid import Grid
+from core.measures.predictive import Regret
+from core.recipes.base import Result
+from core.recipes.study import Study
+
+Cell = Mapping[str, Any]
+Cells = Mapping[tuple[str, int, int, int], Cell]  # by (measure, round, source, target)
+TOLERANCE = 1.05  # sources whose samples differ by less in size count as equal
+
+
+def summarise(study: Study, cells: Cells) -> Result:
+    """`measurements`: one row a target, source and measure; `curve`: the same at smaller caps; `agreement`, `closest`,
+    `recommendation` a target; `warnings` to be seen beside the table, `notes` behind it.
+
+    closest: {measure: source}, where there are several targets {target: {measure: source}}.
+    """
+    rows = [
+        _row(study, name, i, j, cells)
+        for j in range(len(study.targets))
+        for i in range(len(study.sources))
+        for name in study.config.measure
+    ]
+    grid = grid_of(rows)
+    closest = {target: grid.closest(at) for at, target in enumerate(grid.targets)}
+    titles = [MEASURES[name].title for name in grid.measures]
+    return {
+        "targets": {party.name: [corpus.fingerprint for corpus in party.corpora] for party in study.targets},
+        "sources": {party.name: [corpus.fingerprint for corpus in party.corpora] for party in study.sources},
+        "measurements": rows,
+        "curve": _curve(study, cells),
+        "agreement": asdict(agreement(grid)),
+        "closest": closest if len(closest) > 1 else closest[grid.targets[0]],
+        "recommendation": {target: advise(grid, at, titles) for at, target in enumerate(grid.targets)},
+        "warnings": _warnings(study, rows),
+        "notes": list(dict.fromkeys(note for cell in cells.values() for note in cell["notes"])),
+        "cap_tokens": study.cap,
+        "draws": study.config.draws,
+        "seed": study.config.seed,
+    }
+
+
+def _row(study: Study, name: str, i: int, j: int, cells: Cells) -> dict[str, Any]:
+    """One number: the mean over the draws, what they were, and how it came about."""
+    measure, config = MEASURES[name], study.config
+    drawn = [cells[name, each.number, i, j] for each in study.rounds if not each.curve]
+    made = [cell for cell in drawn if cell["value"] is not None]
+    values = [cell["value"] for cell in made]
+    first = made[0] if made else drawn[0]
+    seeds = ", ".join(str(each.seed) for each in study.rounds if not each.curve)
+    how = f"{first['source_tokens']:,} tokens of the source, {first['target_tokens']:,} of the target, seed {seeds}"
+    case = "lower case" if config.lowercase else "case kept"
+    rule = "words and marks" if config.tokens == "words" else "tokens between blanks"
+    return {
+        "target": study.targets[j].name,
+        "source": study.sources[i].name,
+        "measure": name,
+        "value": float(np.mean(values)) if values else None,
+        "unit": measure.unit,
+        "prefer": measure.prefer,
+        "convention": "; ".join([*filter(None, [first["convention"]]), how, f"{rule}, {case}"]),
+        "sample_tokens": first["source_tokens"],
+        "target_tokens": first["target_tokens"],
+        "draws": values,
+        "low": min(values, default=None),
+        "high": max(values, default=None),
+        "columns": {key: _mean(cell["columns"][key] for cell in made) for key in measure.columns} if made else {},
+        "whole": first["whole"],
+        "problem": next((cell["problem"] for cell in drawn if "problem" in cell), ""),
+    }
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def _curve(study: Study, cells: Cells) -> list[dict[str, Any]]:
+    """The first draw and the smaller caps of it, by tokens."""
+    rounds = sorted((each for each in study.rounds if each.curve or each.number == 0), key=lambda each: -each.number)
+    points = [(each, cell) for each in rounds if len(rounds) > 1 for cell in study.cells() if cell[1] is each]
+    return [
+        {"target": study.targets[j].name, "source": study.sources[i].name, "measure": name,
+         "tokens": cells[name, each.number, i, j]["source_tokens"], "value": cells[name, each.number, i, j]["value"]}
+        for each, (name, _, i, j) in points
+    ]  # fmt: skip
+
+
+def _warnings(study: Study, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    sizes = {row["source"]: row["sample_tokens"] for row in rows}
+    small, large = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
+    found = []
+    if sizes[large] > TOLERANCE * sizes[small]:
+        found.append(
+            f"The sources differ in size: {large} was read with {sizes[large]:,} tokens, {small} with "
+            f"{sizes[small]:,}; more text lowers PPL and raises TVC by itself, so cap them alike before you compare."
+        )
+    whole = [row["source"] for row in rows if row["whole"]]
+    if study.config.draws > 1 and whole and len(set(whole)) < len(sizes):
+        names = ", ".join(dict.fromkeys(whole))
+        found.append(f"Taken whole, so that draws differ by the seed of WVV alone: {names}.")
+    both = [s.name for s in study.sources if any(c in t.corpora for t in study.targets for c in s.corpora)]
+    if both:
+        found.append(f"A source and a target at once, so of course the closest: {', '.join(both)}.")
+    problems = dict.fromkeys(f"{MEASURES[row['measure']].title}: {row['problem']}" for row in rows if row["problem"])
+    return [*found, *problems]
+
+
+def grid_of(rows: Sequence[Mapping[str, Any]]) -> Grid:
+    """The rows of `measurements` as one table."""
+    targets, sources, measures = (
+        tuple(dict.fromkeys(row[key] for row in rows)) for key in ("target", "source", "measure")
+    )
+    shape = (len(targets), len(sources), len(measures))
+    values, spread = np.full(shape, np.nan), np.zeros(shape)
+    for row in rows:
+        at = targets.index(row["target"]), sources.index(row["source"]), measures.index(row["measure"])
+        if row["value"] is not None:
+            values[at], spread[at] = row["value"], row["high"] - row["low"]
+    several = any(len(row["draws"]) > 1 for row in rows)
+    prefer = tuple(MEASURES[name].prefer for name in measures)
+    return Grid(
+        targets=targets, sources=sources, measures=measures, prefer=prefer, values=values,
+        spread=spread if several else None,
+    )  # fmt: skip
+
+
+def advice(grid: Grid, target: str, past: Sequence[Regret] = ()) -> str:
+    """The recommendation for one target, with what following the measures cost before."""
+    return advise(grid, grid.targets.index(target), [title(name) for name in grid.measures], past)
+
+
+def best_value(rows: Sequence[Mapping[str, Any]]) -> float | None:
+    """The value that is closest, of one target and measure; None where nothing is ahead of the rest."""
+    values = [row["value"] for row in rows if row["value"] is not None]
+    if len(set(values)) < 2:
+        return None
+    return float(max(values) if rows[0]["prefer"] == "high" else min(values))
+
+
+def title(measure: str) -> str:
+    """How people write a measure's name; a measure that is not ours keeps its own."""
+    return MEASURES[measure].title if measure in MEASURES else measure
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The table for a spreadsheet, one line a number; no cell is a formula, and a missing value is empty."""
+    columns = (
+        "target",
+        "source",
+        "measure",
+        "value",
+        "low",
+        "high",
+        "unit",
+        "prefer",
+        "sample_tokens",
+        "target_tokens",
+    )
+    other = list(dict.fromkeys(key for row in rows for key in row["columns"]))
+    out = StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow([*columns, *other, "convention", "problem"])
+    for row in rows:
+        values = [row[key] for key in columns] + [row["columns"].get(key) for key in other]
+        writer.writerow([harmless(value) for value in (*values, row["convention"], row["problem"])])
+    return out.getvalue()
+
+
+__all__ = ["Agreement", "advice", "as_csv", "grid_of", "summarise", "title"]

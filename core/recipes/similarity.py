@@ -1,0 +1,113 @@
+"""`similarity`: how close every source is to every target by every measure, on equal samples, several draws.
+
+home/runs/<run_id>/chunks/ppl-2-0-3.json    one comparison: measure, round, source, target; what is there is not redone
+                          words-2.json      different tokens of all samples of a round
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from core.errors import CorpusError
+from core.files import write_atomic
+from core.measures import Measure, Sample, make_measure
+from core.recipes.base import Job, Result
+from core.recipes.compared import summarise
+from core.recipes.study import Round, SimilarityConfig, Study
+from core.runs.context import RunContext
+
+
+def run(config: SimilarityConfig, job: Job) -> Result:
+    """See `compared.summarise` for the result. Nothing is kept but numbers."""
+    study = Study(config, job)
+    for each in study.rounds:
+        _measure(study, each)
+    cells = {
+        (name, each.number, i, j): json.loads(study.path(name, each, i, j).read_bytes())
+        for name, each, i, j in study.cells()
+    }
+    return summarise(study, cells)
+
+
+def _measure(study: Study, each: Round) -> None:
+    """Every comparison of a round that is not there yet: a source is learnt once, for all targets."""
+    if all(study.path(*cell).exists() for cell in study.cells() if cell[1] is each):
+        return
+    study.context.stage(f"drawing samples, {each.title}")
+    targets = [study.sample(target, study.config.target_tokens, each.seed) for target in study.targets]
+    size = _vocabulary_size(study, each, targets)
+    options = study.config.model_dump()
+    measures = {
+        name: make_measure(name, options, seed=each.seed, vocabulary_size=size) for name in study.config.measure
+    }
+    for i, party in enumerate(study.sources):
+        if all(study.path(*cell).exists() for cell in study.cells() if cell[1] is each and cell[2] == i):
+            continue
+        source = study.sample(party, each.cap, each.seed)
+        for name, measure in measures.items():
+            missing = {j: path for j in range(len(targets)) if not (path := study.path(name, each, i, j)).exists()}
+            if missing:
+                study.context.stage(f"{measure.title} of {party.name}, {each.title}")
+                wanted = {j: targets[j] for j in missing}
+                for j, cell in _compared(study.context, measure, source, wanted, aloud=not each.curve):
+                    write_atomic(missing[j], json.dumps(cell, allow_nan=False).encode())
+
+
+def _vocabulary_size(study: Study, each: Round, targets: Sequence[Sample]) -> int:
+    """Different tokens of all samples of a round; 0 where no measure asks."""
+    if "ppl" not in study.config.measure:
+        return 0
+    path = study.context.run.chunks / f"words-{each.number}.json"
+    if not path.exists():
+        words = {word for target in targets for sentence in target.sentences for word in sentence}
+        for party in study.sources:
+            for sentence in study.sample(party, each.cap, each.seed).sentences:
+                words.update(sentence)
+        write_atomic(path, json.dumps(len(words)).encode())
+    return int(json.loads(path.read_bytes()))
+
+
+def _compared(
+    context: RunContext, measure: Measure, source: Sample, targets: Mapping[int, Sample], *, aloud: bool
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """One JSON object a target; where a pair cannot be measured, the sentence that says why.
+
+    aloud: notes are worth telling; that a small cap is small is not.
+    """
+    learning = Heard(context, source.name, aloud)
+    learnt, problem = None, None
+    try:
+        learnt = measure.fit(source, learning)
+    except CorpusError as error:
+        problem = str(error)
+    for j, target in targets.items():
+        heard = Heard(context, f"{source.name} for {target.name}", aloud)
+        cell: dict[str, Any] = {
+            "source_tokens": source.n_tokens,
+            "target_tokens": target.n_tokens,
+            "whole": source.whole,
+        }
+        try:
+            if problem:
+                raise CorpusError(problem)
+            found = measure.compare(learnt, target, heard)
+            cell |= {"value": found.value, **found.detail}
+        except CorpusError as error:
+            cell |= {"value": None, "problem": str(error), "columns": {}, "convention": ""}
+        yield j, cell | {"notes": [*learning.notes, *heard.notes]}
+
+
+class Heard:
+    """A reporter for one comparison: passes everything on, notes under the name of what they are about."""
+
+    def __init__(self, context: RunContext, about: str, aloud: bool) -> None:
+        self._context, self._about, self._aloud = context, about, aloud
+        self.stage, self.progress, self.metric, self.check = (
+            context.stage, context.progress, context.metric, context.check,
+        )  # fmt: skip
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        if self._aloud:
+            self.notes.append(f"{self._about}: {text}")
+            self._context.note(self.notes[-1])

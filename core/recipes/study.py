@@ -1,0 +1,159 @@
+"""A similarity study's plan: its options, the parties, the draws and caps, and which comparisons that makes."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import field_validator
+
+from core.config import option
+from core.corpora.corpus import Corpus
+from core.errors import ConfigError
+from core.measures.base import Sample
+from core.measures.ppl import PplOptions
+from core.measures.sample import Tokens, draw
+from core.measures.taggers import settle
+from core.measures.tvcc import TvccOptions
+from core.measures.wvv import WvvOptions
+from core.recipes.base import Job
+
+MOST = 1_000_000  # tokens that `equal` takes of every source at most: five sources by five targets in ten minutes
+SHRINK = 4  # each cap of the size curve is this many times smaller than the one before
+
+MeasureName = Literal["ppl", "wvv", "tvc", "tvcc"]
+
+
+class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
+    """Which sources, against which targets, on how much text."""
+
+    target: tuple[str, ...] = option(..., "T_C, text like that of the task; repeat for several.", corpus=True)
+    source: tuple[str, ...] = option(..., "A candidate to pre-train on; repeat for several.", corpus=True)
+    together: tuple[str, ...] = option((), "Sources that count as one, by their places: 1+2 are the first two.")
+    measure: tuple[MeasureName, ...] = option(("ppl", "wvv", "tvc", "tvcc"), "Which measures; repeat for several.")
+    cap_tokens: str = option(
+        "equal",
+        f"Tokens drawn from every source: a number, equal (as many as the smallest has, at most {MOST:,}) or none.",
+    )
+    target_tokens: int = option(
+        100_000, "Tokens drawn from every target at most: WVV grows with them.", unit="tokens", ge=1
+    )
+    draws: int = option(3, "Samples drawn from every source; the spread over them is shown.", ge=1, le=20)
+    sizes: int = option(2, f"Smaller caps of the size curve, each 1/{SHRINK} of the one before; one draw.", ge=0, le=6)
+    tokens: Tokens = option("words", "words: runs of letters and single marks; blanks: what blanks separate.")
+    lowercase: bool = option(False, "Compare words in lower case.")
+    seed: int = option(0, "Seed of the first draw; the next ones count on.", ge=0, le=2**31)
+
+    def settled(self) -> Self:
+        """With the tagger that is here, since values by two taggers do not compare."""
+        return self.model_copy(update={"tagger": settle(self.tagger)}) if "tvcc" in self.measure else self
+
+    @field_validator("target", "source", "measure")
+    @classmethod
+    def _some(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if not names:
+            raise ValueError("give at least one")
+        return tuple(dict.fromkeys(names))
+
+    @field_validator("cap_tokens")
+    @classmethod
+    def _cap(cls, text: str) -> str:
+        plain = text.strip().lower().replace("_", "").replace(",", "")
+        if plain not in ("equal", "none") and not re.fullmatch(r"[1-9]\d*", plain):
+            raise ValueError("give a number of tokens, equal or none")
+        return plain
+
+    @field_validator("together")
+    @classmethod
+    def _together(cls, groups: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(re.fullmatch(r"\d+(\+\d+)+", group.replace(" ", "")) for group in groups):
+            raise ValueError("give places joined by a plus, for example 1+2")
+        return tuple(group.replace(" ", "") for group in groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """A source or target: its name in the table and the corpora that make it up."""
+
+    name: str
+    corpora: Sequence[Corpus]
+
+    @property
+    def n_tokens(self) -> int:
+        return sum(corpus.n_tokens for corpus in self.corpora)
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """All pairs measured once. cap: tokens a source, None for all. curve: a point of the size curve, no draw."""
+
+    number: int
+    seed: int
+    cap: int | None
+    curve: bool
+    title: str
+
+
+class Study:
+    """A run's plan, and what of it is done."""
+
+    def __init__(self, config: SimilarityConfig, job: Job) -> None:
+        self.config, self.context = config, job.context
+        self.targets = parties([[job.corpus(reference)] for reference in config.target])
+        self.sources = parties(grouped([job.corpus(reference) for reference in config.source], config.together))
+
+    @cached_property
+    def cap(self) -> int | None:
+        """Tokens of every source at most; None: all that there are."""
+        if self.config.cap_tokens == "equal":
+            return min(MOST, *(source.n_tokens for source in self.sources), MOST)
+        return None if self.config.cap_tokens == "none" else int(self.config.cap_tokens)
+
+    @cached_property
+    def rounds(self) -> list[Round]:
+        """The draws, then the smaller caps of the first one."""
+        n, seed = self.config.draws, self.config.seed
+        found = [Round(i, seed + i, self.cap, False, f"draw {i + 1} of {n}") for i in range(n)]
+        largest = self.cap or max(source.n_tokens for source in self.sources)
+        for power in range(1, self.config.sizes + 1):
+            if cap := largest // SHRINK**power:
+                found.append(Round(len(found), seed, cap, True, f"at {cap:,} tokens"))
+        return found
+
+    def cells(self) -> Iterator[tuple[str, Round, int, int]]:
+        """(measure, round, source, target), in the order they are made."""
+        for each in self.rounds:
+            for i in range(len(self.sources)):
+                for name in self.config.measure:
+                    for j in range(len(self.targets)):
+                        yield name, each, i, j
+
+    def path(self, name: str, each: Round, i: int, j: int) -> Path:
+        return self.context.run.chunks / f"{name}-{each.number}-{i}-{j}.json"
+
+    def sample(self, party: Party, cap: int | None, seed: int) -> Sample:
+        lowercase, tokens = self.config.lowercase, self.config.tokens
+        return draw(
+            party.corpora, name=party.name, cap=cap, seed=seed, tokens=tokens, lowercase=lowercase, report=self.context
+        )
+
+
+def grouped(corpora: Sequence[Corpus], together: Sequence[str]) -> list[list[Corpus]]:
+    """Sources, those that count as one in one list, at the place of its first. Errors: ConfigError."""
+    groups = [[int(place) - 1 for place in group.split("+")] for group in together]
+    named = [place for group in groups for place in group]
+    if len(named) != len(set(named)) or not all(0 <= place < len(corpora) for place in named):
+        raise ConfigError(f"together: name each of the places 1 to {len(corpora)} of the sources once at most.")
+    alone = [[place] for place in range(len(corpora)) if place not in named]
+    return [[corpora[place] for place in group] for group in sorted([*groups, *alone], key=min)]
+
+
+def parties(groups: Sequence[Sequence[Corpus]]) -> list[Party]:
+    """Named as their corpora are, with a piece of the fingerprint where two would have one name."""
+    names = [" + ".join(corpus.name for corpus in group) for group in groups]
+    return [
+        Party(name if names.count(name) == 1 else f"{name} ({group[0].fingerprint[:6]})", group)
+        for name, group in zip(names, groups, strict=True)
+    ]

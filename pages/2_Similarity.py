@@ -1,0 +1,89 @@
+"""Similarity: which source is closest to T_C, whether the measures agree, and what they are worth."""
+
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.frame import page
+from pages.ui.run_panel import attach, attached, run_panel
+from pages.ui.similarity_guess import guessed
+from pages.ui.similarity_results import results
+from pages.ui.similarity_worth import worth
+from pages.ui.widgets import config_form, corpus_label, sample_buttons
+
+RUN = "similarity.run"
+SAMPLING = ("cap_tokens", "target_tokens", "draws", "sizes", "tokens", "lowercase", "seed")
+FINE = ("order", "count_end", "tagger", "dimension", "window", "negative", "min_count", "skipgram_epochs", "workers")
+
+
+def main() -> None:
+    """The page."""
+    with page("Similarity", "Which corpus is closest to T_C: by its words, its word sequences, its contexts."):
+        measured, predicted = st.tabs(["Which source is closest?", "What do the measures predict?"])
+        with measured:
+            _measured()
+        with predicted:
+            worth(attached("similarity", RUN))
+
+
+def _measured() -> None:
+    if not facade.corpora():
+        st.info("A comparison needs T_C, text like that of your task, and at least one D_C that might suit it.")
+        sample_buttons("similarity", "pages/2_Similarity.py")
+        st.page_link("pages/1_Corpora.py", label="Import your own corpora", icon=":material/library_books:")
+        return
+    run_id = attached("similarity", RUN)
+    with st.expander("What to compare", expanded=run_id is None, icon=":material/tune:"):
+        _setup()
+    if run_id is not None and run_panel(run_id, RUN).state == "succeeded":
+        target = _target(run_id)
+        if guessed(run_id, target):
+            results(run_id, target)
+
+
+def _setup() -> None:
+    known = {corpus.fingerprint: corpus for corpus in facade.corpora()}
+    roles = facade.roles()
+    plain_text = [mark for mark, corpus in known.items() if not corpus.labelled and mark != roles.get("task")]
+    with st.form("similarity.form"):
+        options: dict[str, Any] = {
+            "target": _pick("Targets: text like that of the task (T_C)", known, [roles.get("task")], "target"),
+            "source": _pick("Sources: what you might pre-train on", known, plain_text[:8], "source"),
+            "measure": st.multiselect(
+                "Measures", ["ppl", "wvv", "tvc", "tvcc"], ["ppl", "wvv", "tvc", "tvcc"],
+                format_func=facade.measure_title, key="similarity.measure",
+            ),
+        }  # fmt: skip
+        config = facade.RECIPES["similarity"].config
+        with st.expander("Sample and details", icon=":material/settings:"):
+            joined = _pick("Sources that count as one", known, [], "together")
+            options |= config_form(config, SAMPLING, "similarity")
+            options |= config_form(config, FINE, "similarity")
+        sent = st.form_submit_button("Compare", type="primary", icon=":material/balance:", key="similarity.start")
+    if sent:
+        attach(facade.start("similarity", {**options, "together": _together(options["source"], joined)}), RUN)
+        st.rerun()
+
+
+def _pick(label: str, known: dict[str, facade.Corpus], chosen: list[str | None], name: str) -> list[str]:
+    return st.multiselect(
+        label, list(known), [mark for mark in chosen if mark in known],
+        format_func=lambda mark: corpus_label(known[mark]), key=f"similarity.{name}", placeholder="pick corpora",
+    )  # fmt: skip
+
+
+def _together(sources: list[str], joined: list[str]) -> list[str]:
+    """The picked ones by their places among the sources."""
+    places = [str(sources.index(mark) + 1) for mark in joined if mark in sources]
+    return ["+".join(places)] if len(places) > 1 else []
+
+
+def _target(run_id: str) -> str:
+    targets = list(facade.run(run_id).result()["targets"])
+    if len(targets) < 2:
+        return targets[0]
+    return str(st.selectbox("Target", targets, key=f"similarity.target.{run_id}"))
+
+
+main()
