@@ -62,7 +62,8 @@ def main() -> None:
     path = given.home / "PLAN.yaml"
     path.write_text(yaml.safe_dump(plan, sort_keys=False), encoding="utf-8")
     environment = {**os.environ, "WINNOW_HOME": str(given.home)}
-    sys.exit(subprocess.run([sys.executable, "-m", "core", "experiment", str(path)], env=environment).returncode)
+    command = [sys.executable, "-m", "core", "experiment", str(path)]
+    sys.exit(subprocess.run(command, env=environment, check=False).returncode)
 
 
 if __name__ == "__main__":
