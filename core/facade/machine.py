@@ -3,6 +3,8 @@
 import os
 import platform
 import shutil
+import subprocess
+from contextlib import suppress
 from typing import Any
 
 import psutil
@@ -24,6 +26,18 @@ def doctor() -> dict[str, Any]:
         "home": str(home()),
         "disk_free_gb": round(disk.free / 2**30, 1),
     }
+
+
+def memory() -> tuple[float, float]:
+    """Bytes `(free, in all)` where training computes: of the first GPU where there is one, else of the machine."""
+    asked = ["nvidia-smi", "--query-gpu=memory.free,memory.total", "--format=csv,noheader,nounits", "--id=0"]
+    if device() == "gpu":
+        with suppress(OSError, ValueError, subprocess.SubprocessError):
+            told = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=5).stdout
+            free, total = (float(part) * 2**20 for part in told.split(","))
+            return free, total
+    found = psutil.virtual_memory()
+    return float(found.available), float(found.total)
 
 
 def device() -> str:

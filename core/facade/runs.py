@@ -1,7 +1,7 @@
 """Runs: starting, following, stopping, and the command line that does the same."""
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -93,11 +93,13 @@ def command(kind: str, options: Mapping[str, Any]) -> str:
         value = getattr(config, name)
         if name in hidden or (value == field.default and not field.is_required()):
             continue
-        flag = "--" + name.replace("_", "-")
-        if isinstance(value, dict):
+        flag = "--" + {"corpora": "corpus", "seeds": "seed"}.get(name, name).replace("_", "-")
+        if name == "options":
             usual = strategy_options(options.get("strategy", DEFAULT_STRATEGY), {}).model_dump(mode="json")
             value = {key: item for key, item in value.items() if item != usual.get(key)}
             words += [part for key, item in value.items() for part in ("--option", f"{key}={item}")]
+        elif isinstance(value, dict):
+            words += [part for key, item in _flat(value) for part in (flag, f"{key}={item}")]
         elif isinstance(value, tuple):
             words += [part for item in value for part in (flag, _shown(item) if name in references else str(item))]
         elif value is True:
@@ -107,6 +109,15 @@ def command(kind: str, options: Mapping[str, Any]) -> str:
         else:
             words += [flag, _shown(value) if name in references else str(value)]
     return shlex.join(words)
+
+
+def _flat(options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """{knn: {neighbours: 10}} as `knn.neighbours`, 10."""
+    for key, value in options.items():
+        if isinstance(value, dict):
+            yield from ((f"{key}.{inner}", item) for inner, item in _flat(value))
+        else:
+            yield key, value
 
 
 def _shown(fingerprint: str) -> str:

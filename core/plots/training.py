@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 MOST = 2_000  # points drawn in one chart, however long the training
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])  # double the colour
 _PALE = 0.35
+_HELD = 100  # points of one line that show their numbers under a mouse; each of them is an element of the page
+_KINDS = {
+    "step": pa.int64(), "value": pa.float64(), "line": pa.string(), "part": pa.string(), "pale": pa.bool_(),
+    "held": pa.bool_(),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,22 +59,24 @@ def thinned(values: FloatArray, most: int) -> IntArray:
 
 
 def curve_table(lines: Sequence[Line], most: int = MOST) -> pa.Table:
-    """What is drawn, at most `most` points of all lines together: step, value, line, part, pale. Only finite values."""
-    columns: dict[str, list[Any]] = {"step": [], "value": [], "line": [], "part": [], "pale": []}
+    """What is drawn, at most `most` points of all lines together: step, value, line, part, pale, and held, for a mouse.
+    Only finite values."""
+    columns: dict[str, list[Any]] = {name: [] for name in _KINDS}
     for line in lines:
         finite = np.isfinite(line.values)
         steps, values = line.steps[finite], line.values[finite]
         drawn = thinned(values, max(most // len(lines), 8))
         columns["step"] += steps[drawn].tolist()
         columns["value"] += values[drawn].tolist()
+        columns["held"] += (np.arange(len(drawn)) % max(-(-len(drawn) // _HELD), 1) == 0).tolist()
         for name, value in (("line", line.name), ("part", line.part), ("pale", line.pale)):
             columns[name] += [value] * len(drawn)
-    kinds = {"step": pa.int64(), "value": pa.float64(), "line": pa.string(), "part": pa.string(), "pale": pa.bool_()}
-    return pa.table(columns, schema=pa.schema(kinds))
+    return pa.table(columns, schema=pa.schema(_KINDS))
 
 
 def curves(lines: Sequence[Line], *, y: str, height: int, dots: bool = False) -> "altair.LayerChart":
-    """Lines over optimizer steps. y: the axis's title, with the unit. dots: mark every point, where they are few."""
+    """Lines over optimizer steps. y: what the values are, for the tooltip; the page's heading says it over the chart.
+    dots: mark every point, where they are few."""
     import altair as alt
 
     names = list(dict.fromkeys(line.name for line in lines))
@@ -80,7 +87,7 @@ def curves(lines: Sequence[Line], *, y: str, height: int, dots: bool = False) ->
         x=alt.X(
             "step:Q", title="optimizer steps", axis=alt.Axis(format=",d", tickMinStep=1), scale=alt.Scale(nice=False)
         ),
-        y=alt.Y("value:Q", title=y, scale=alt.Scale(zero=False)),
+        y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False)),
         color=alt.Color("line:N", scale=alt.Scale(**looks), legend=legend),
         detail="part:N",
         tooltip=[
@@ -92,7 +99,7 @@ def curves(lines: Sequence[Line], *, y: str, height: int, dots: bool = False) ->
     )
     drawn = axes.mark_line(strokeWidth=2, interpolate="linear").encode(
         strokeDash=alt.StrokeDash("line:N", scale=alt.Scale(**dashes), legend=legend),
-        opacity=alt.Opacity("pale:N", scale=alt.Scale(domain=[False, True], range=[1, _PALE]), legend=None),
+        opacity=alt.condition("datum.pale", alt.value(_PALE), alt.value(1)),
     )
-    held = axes.mark_point(filled=True, size=40, opacity=0.9 if dots else 0)  # what a mouse can touch
+    held = axes.transform_filter("datum.held").mark_point(filled=True, size=40, opacity=0.9 if dots else 0)
     return alt.layer(drawn, held).properties(height=height)

@@ -2,7 +2,8 @@
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 
 import streamlit as st
 
@@ -22,9 +23,14 @@ _LOOKS = {
 }
 
 
-def attached(kind: str, key: str) -> str | None:
-    """The run of `kind` a page is about: named in the address, else at work now, else the latest. Truth is on disk."""
-    mine = [run.id for run in facade.runs(kind) if run.manifest.parent is None]
+STOPPED = "Stopped at your request. What was finished is kept; Resume goes on from there."
+
+
+def attached(kind: str | Collection[str], key: str) -> str | None:
+    """The run of `kind` (or of several) a page is about: named in the address, else at work now, else the latest.
+    Truth is on disk."""
+    kinds = {kind} if isinstance(kind, str) else kind
+    mine = [run.id for run in facade.runs() if run.manifest.kind in kinds and run.manifest.parent is None]
     named = st.query_params.get("run") or st.session_state.get(key)
     if named in mine:
         return str(named)
@@ -36,16 +42,19 @@ def attach(run_id: str, key: str) -> None:
     st.session_state[key] = st.query_params["run"] = run_id
 
 
-def run_panel(run_id: str, key: str) -> facade.RunState:
-    """Draw a run; returns the state it was drawn in. The page is rerun when the run begins or ends."""
+def run_panel(run_id: str, key: str, stop: str = "Cancel", stopped: str = STOPPED) -> facade.RunState:
+    """Draw a run; returns the state it was drawn in. The page is rerun when the run begins or ends.
+
+    stop: what its button says. stopped: what is said once it was pressed and heard.
+    """
     state = facade.state(run_id)
     with st.container(border=True, key=f"{key}.panel"):
-        st.fragment(run_every=POLL if state.active else None)(_live)(run_id, state.active)
-        _controls(run_id, state, key)
+        st.fragment(run_every=POLL if state.active else None)(_live)(run_id, state.active, stopped)
+        _controls(run_id, state, key, stop)
     return state
 
 
-def _live(run_id: str, was_active: bool) -> None:
+def _live(run_id: str, was_active: bool, stopped: str) -> None:
     with guard():
         state = facade.state(run_id)
         if state.active != was_active:
@@ -53,7 +62,7 @@ def _live(run_id: str, was_active: bool) -> None:
         headline(run_id, state)
         if state.active:
             progress(state)
-        _ending(state)
+        _ending(state, stopped)
         _details(run_id, state)
 
 
@@ -72,15 +81,24 @@ def title(run: facade.Run) -> str:
     config = run.manifest.config
     match run.manifest.kind:
         case "select":
-            return f"Select {config['budget']} of {_name(config['domain'])} by {config['strategy']}"
+            said = f"Select {config['budget']} of {_name(config['domain'])} by {config['strategy']}"
         case "audit":
-            return f"Check {_name(config['corpus'])} for duplicates and leaks"
+            said = f"Check {_name(config['corpus'])} for duplicates and leaks"
         case "add":
-            return f"Import {config['name'] or config['path'].rsplit('/', 1)[-1]}"
+            said = f"Import {config['name'] or config['path'].rsplit('/', 1)[-1]}"
+        case "similarity":
+            return f"Compare {len(config['source'])} sources with {', '.join(map(_name, config['target']))}"
         case "map":
-            return f"Map {config['selection']}"
+            said = f"Map {config['selection']}"
+        case "pretrain":
+            said = f"Pre-train {encoder(config['init'])} on {_names(config['corpora'])}"
+        case "finetune":
+            said = f"Fine-tune {encoder(config['init'])} on {_name(config['train'])}"
+        case "experiment":
+            said = f"Experiment: {', '.join(config['arms'])}"
         case kind:
-            return f"{kind} {_name(config.get('corpus') or config.get('domain') or '')}"
+            said = f"{kind} {_name(config.get('corpus') or config.get('domain') or '')}"
+    return said
 
 
 def _name(reference: str) -> str:
@@ -88,6 +106,17 @@ def _name(reference: str) -> str:
         return facade.corpus(reference).name
     except facade.CorpusError:
         return f"a removed corpus ({reference[:8]})"
+
+
+def _names(references: Sequence[str]) -> str:
+    return " and ".join(_name(reference) for reference in references)
+
+
+def encoder(init: str) -> str:
+    """What a training starts from, in few words: a finished pre-training by its corpora, a folder by its name."""
+    with suppress(facade.WinnowError):
+        return f"the encoder of {init[-4:]} ({_names(facade.run(init).manifest.config['corpora'])})"
+    return init.rstrip("/").rsplit("/", 1)[-1]
 
 
 def _when(state: facade.RunState) -> str:
@@ -111,37 +140,44 @@ def progress(state: facade.RunState) -> None:
         parts.append(f"about {duration(state.eta)} left in this step")
     st.progress(share, text=" · ".join(parts))
     if state.waiting_for:
-        st.caption(f"Waiting for {plain(state.waiting_for)}, which is at work on what this run needs.")
+        st.caption(f"Waiting for **{_waited_for(state.waiting_for)}**, then it goes on by itself.")
 
 
-def _ending(state: facade.RunState) -> None:
+def _waited_for(run_id: str) -> str:
+    try:
+        return f"{plain(title(facade.run(run_id)))} ({run_id[-4:]})"
+    except facade.WinnowError:
+        return plain(run_id)
+
+
+def _ending(state: facade.RunState, stopped: str) -> None:
     match state.state:
         case "failed":
             st.error(plain(state.error or "The run failed without a word."), icon=":material/error:")
         case "interrupted":
             st.warning(plain(state.error or ""), icon=":material/power_off:")
         case "cancelled":
-            st.info("Stopped at your request. What was finished is kept; Resume goes on from there.")
+            st.info(stopped)
 
 
 def _details(run_id: str, state: facade.RunState) -> None:
     log: Sequence[str] = facade.run(run_id).log_tail(30)
     if not state.notes and not log:
         return
-    with st.expander("Notes and log", icon=":material/article:"):
+    with st.expander("Notes and log", expanded=state.state in ("failed", "interrupted"), icon=":material/article:"):
         for note in state.notes:
             st.text(note)
         if log:
             st.code("\n".join(log), language=None, height=200)
 
 
-def _controls(run_id: str, state: facade.RunState, key: str) -> None:
+def _controls(run_id: str, state: facade.RunState, key: str, stop: str) -> None:
     """Outside the fragment, so that a click never waits for a poll."""
     if state.active:
         st.button(
-            "Cancel",
+            stop,
             key=f"{key}.cancel",
-            icon=":material/cancel:",
+            icon=":material/stop_circle:",
             disabled=state.cancelling,
             on_click=facade.cancel,
             args=(run_id,),

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from html import escape
+from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
 import streamlit as st
@@ -99,6 +100,8 @@ def _field(name: str, field: Any, key: str) -> Any:
     unit = (field.json_schema_extra or {}).get("unit")
     label = name.replace("_", " ").capitalize() + (f" ({unit})" if unit else "")
     kind, common = field.annotation, {"help": plain(field.description or ""), "key": key}
+    if NoneType in get_args(kind):
+        return _optional(label, field, common)
     if get_origin(kind) is Literal:
         choices = get_args(kind)
         return st.selectbox(label, choices, index=choices.index(field.default), **common)
@@ -107,7 +110,22 @@ def _field(name: str, field: Any, key: str) -> Any:
     if kind in (int, float):
         low, high = _bounds(field, kind)
         return st.number_input(label, low, high, field.default, **common)
+    if get_origin(kind) is tuple:
+        return listed(st.text_input(label, ", ".join(map(str, field.default or ())), **common))
     return st.text_input(label, field.default, **common)
+
+
+def _optional(label: str, field: Any, common: dict[str, Any]) -> Any:
+    """None where nothing is said. Fractions are typed as people write them, 2e-5, and read by the config."""
+    if int in get_args(field.annotation):
+        low, high = _bounds(field, int)
+        return st.number_input(label, low, high, None, placeholder="as usual", **common)
+    return st.text_input(label, "", placeholder="as usual", **common).strip() or None
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """What a person listed in a text field, by commas or spaces."""
+    return tuple(text.replace(",", " ").split())
 
 
 def _bounds(field: Any, kind: Callable[[Any], Any]) -> tuple[Any, Any]:

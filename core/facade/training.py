@@ -1,0 +1,153 @@
+"""Trainings as a page follows them: curves, the runs at work, what to start instead where memory ran out."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.corpora.corpus import Corpus
+from core.errors import CorpusError, RunError
+from core.facade.corpora import corpus
+from core.facade.home import home, library, store
+from core.facade.insights import seal_edited
+from core.facade.selections import edits
+from core.recipes import RECIPES
+from core.recipes.finetune import FinetuneConfig
+from core.recipes.preflight import Preflight, root
+from core.recipes.preflight import preflight as estimate
+from core.recipes.pretrain import PretrainConfig
+from core.results import FloatArray, IntArray
+from core.runs.curves import Curves
+from core.runs.store import Run
+
+TRAININGS = ("pretrain", "finetune", "experiment")
+SMALLEST_BATCH = 16  # sentences, of any preset
+_ALONE = ("pretrain", "finetune")  # what trains by itself; an experiment needs these
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Metric:
+    """One curve of a training run.
+
+    name: without type and seed, e.g. `dev_f1`. type: of the entities it speaks of; "": of all. seed: None where the
+    run has one only. steps `(n,)`: optimizer steps done, rising. values `(n,)`.
+    """
+
+    name: str
+    type: str
+    seed: int | None
+    steps: IntArray
+    values: FloatArray
+
+
+def curves(run_id: str) -> list[Metric]:
+    """Every curve of a run that trains, in the order of its first point; reads only what is new since the last call."""
+    found = _history(home(), run_id).read()
+    return [_metric(name, curve.steps, curve.values) for name, curve in found.items()]
+
+
+@lru_cache(maxsize=64)
+def _history(folder: Path, run_id: str) -> Curves:
+    return Curves(store().get(run_id))
+
+
+def _metric(name: str, steps: list[int], values: list[float]) -> Metric:
+    """`dev_f1/PER@1` is `dev_f1` of PER under seed 1; a type may hold both signs."""
+    head, _, seed = name.rpartition("@")
+    named, of = (head, int(seed)) if head and seed.isdecimal() else (name, None)
+    base, _, kind = named.partition("/")
+    return Metric(name=base, type=kind, seed=of, steps=np.array(steps, np.int64), values=np.array(values, np.float64))
+
+
+def trainings(run_id: str) -> list[Run]:
+    """The runs below `run_id` that train a model, itself among them, in the order in which they were needed."""
+    return list({run.id: run for run in _below(run_id)}.values())
+
+
+def _below(run_id: str) -> Iterator[Run]:
+    with suppress(RunError):  # one that was removed since
+        run = store().get(run_id)
+        if run.manifest.kind in _ALONE:
+            yield run
+        for child in _history(home(), run_id).children():
+            yield from _below(child)
+
+
+def preflight(kind: str, options: Mapping[str, Any]) -> Preflight:
+    """What a `pretrain` or a `finetune` will take. Errors: ConfigError, CorpusError. See `experiment_cost`."""
+    config = RECIPES[kind].config.parse(dict(options))
+    assert isinstance(config, PretrainConfig | FinetuneConfig)
+    return estimate(config, library(), store())
+
+
+def root_encoder(init: str) -> str:
+    """The encoder that `init`, perhaps the id of a finished pre-training, goes back to."""
+    return root(init, store())
+
+
+def halved(run_id: str) -> tuple[str, dict[str, Any]] | None:
+    """`(kind, options)` of the same training with half as many sentences at once, twice as often accumulated: the same
+    steps in about half the memory. None where that is a sentence at a time already, or nothing has begun to train."""
+    run = store().get(run_id)
+    begun = trainings(run_id)
+    if not begun:
+        return None
+    kind, config = begun[-1].manifest.kind, begun[-1].manifest.config
+    parts = 2 * (config["accumulation"] or 1)
+    if parts > (config["batch_size"] or SMALLEST_BATCH):
+        return None
+    options = dict(run.manifest.config)
+    if run.manifest.kind == kind:
+        return kind, options | {"accumulation": parts}
+    return run.manifest.kind, options | {kind: {**options[kind], "accumulation": parts}}
+
+
+def selections() -> list[Run]:
+    """Finished selections, newest first: each is an S_C that can be trained on."""
+    return [
+        run
+        for run in store().list()
+        if run.manifest.kind == "select" and run.manifest.parent is None and run.state().state == "succeeded"
+    ]
+
+
+def selected_corpus(run_id: str) -> Corpus:
+    """S_C of a selection as a sealed corpus, hand edits counted; sealed again where it was removed."""
+    made = edits(run_id)
+    with suppress(CorpusError):
+        if made:
+            return corpus(_edited(home(), run_id, made.added.tobytes(), made.removed.tobytes()))
+        return corpus(store().get(run_id).result()["corpus"])
+    return seal_edited(run_id)
+
+
+@lru_cache(maxsize=32)
+def _edited(folder: Path, run_id: str, added: bytes, removed: bytes) -> str:
+    return seal_edited(run_id).fingerprint
+
+
+def card(run_id: str) -> str:
+    """The model card of a finished training: Markdown, as it lies beside the weights."""
+    file = Path(str(store().get(run_id).result()["model"])) / "README.md"
+    return file.read_text(encoding="utf-8") if file.exists() else ""
+
+
+def loading(run_id: str) -> Mapping[str, str]:
+    """`{what it gives: Python that loads the model of a finished training}`, for a process without Winnow and with."""
+    folder = str(store().get(run_id).result()["model"])
+    if store().get(run_id).manifest.kind == "pretrain":
+        return {
+            "With transformers": "from transformers import AutoModelForMaskedLM, AutoTokenizer\n\n"
+            f"model = AutoModelForMaskedLM.from_pretrained({folder!r})\n"
+            f"tokenizer = AutoTokenizer.from_pretrained({folder!r})"
+        }
+    return {
+        "With transformers (its scores, without the CRF's transitions)": "from transformers import pipeline\n\n"
+        f'tagger = pipeline("token-classification", {folder!r}, aggregation_strategy="simple")\n'
+        'print(tagger("A sentence of yours ."))',
+        "On the command line (with Viterbi, as it was evaluated)": f"python -m core predict --model {folder} TEXT.txt",
+    }
