@@ -9,6 +9,21 @@ from core.corpora.corpus import Corpus
 from core.corpora.demo import SampleSet
 from core.corpora.hygiene import FLAGS
 from core.errors import Cancelled, ConfigError, CorpusError, InputError, WinnowError
+from core.facade.assisting import (
+    DRIFTS,
+    Assisted,
+    Kept,
+    Mark,
+    assisted,
+    drift_csv,
+    drift_table,
+    export_kept,
+    kept_below,
+    read_type_map,
+    seal_kept,
+    shown_sentences,
+    types_apart,
+)
 from core.facade.corpora import (
     ROLES,
     corpora,
@@ -25,6 +40,17 @@ from core.facade.corpora import (
     spool,
     token_lengths,
 )
+from core.facade.deliver import (
+    board_csv,
+    board_markdown,
+    export_model,
+    model_folder,
+    report,
+    tried,
+    try_sentences,
+    zip_model,
+)
+from core.facade.experiments import calibration, demo_options, experiment_cost, read_plan
 from core.facade.home import home
 from core.facade.insights import (
     SIDES,
@@ -54,7 +80,7 @@ from core.facade.looks import (
     score_bins,
     spooled,
 )
-from core.facade.machine import device, doctor
+from core.facade.machine import device, doctor, memory
 from core.facade.maps import (
     box,
     class_counts,
@@ -72,6 +98,19 @@ from core.facade.maps import (
     search,
     telling_words,
 )
+from core.facade.results import (
+    beside,
+    board,
+    budget_advice,
+    corpus_name,
+    failed_seeds,
+    label_advice,
+    missing,
+    novelty_scores,
+    option_differences,
+    tagger_rows,
+    type_scores,
+)
 from core.facade.runs import (
     cancel,
     command,
@@ -88,10 +127,46 @@ from core.facade.runs import (
     work,
 )
 from core.facade.selections import check_output, choose, chosen, edits, export, exports, scored
+from core.facade.similarity import (
+    MEASURES,
+    SimilarityRows,
+    best_value,
+    check_similarity_output,
+    example_table,
+    guess,
+    guess_held,
+    judge_f1_file,
+    judge_f1_table,
+    judge_own,
+    measure_title,
+    own_f1,
+    recommendation,
+    save_guess,
+    similarity_csv,
+    similarity_rows,
+    write_similarity,
+)
+from core.facade.training import (
+    TRAININGS,
+    Metric,
+    card,
+    curves,
+    halved,
+    loading,
+    preflight,
+    root_encoder,
+    selected_corpus,
+    selections,
+    trainings,
+)
 from core.recipes import RECIPES
+from core.recipes.arms import ARM_NAMES
 from core.recipes.chosen import Scored
+from core.recipes.cost import Cost
 from core.recipes.edits import Edits
 from core.recipes.mapped import CLASSES, Hits, Mapped
+from core.recipes.outcome import Beside
+from core.recipes.preflight import Preflight
 from core.recipes.why import Why
 from core.results import Selection
 from core.runs.events import Event, RunState
@@ -102,16 +177,25 @@ from core.selection.parts import Part
 from core.text.sentence import Entity, Sentence
 
 __all__ = [
-    "CLASSES", "DEFAULT_STRATEGY", "FLAGS", "RECIPES", "ROLES", "SIDES", "STRATEGIES", "Budget", "Cancelled",
-    "Config", "ConfigError", "Corpus", "CorpusError", "Edits", "Entity", "Event", "Health", "Hits", "InputError",
-    "Mapped", "Overlap", "Part", "Run", "RunState", "SampleSet", "Scored", "Selection", "Sentence", "Side", "Why",
-    "WinnowError", "add_rows", "box", "cancel", "check_output", "choose", "chosen", "class_counts", "classes",
-    "colour_values", "command", "comparable", "cores", "corpora", "corpus", "describe", "device", "discard", "disk",
-    "doctor", "draw",
-    "edits", "examples", "execute", "export", "export_points", "exports", "figures", "finished", "first_sentences",
-    "go_on", "health", "health_without_diversity", "home", "hover", "import_path", "import_roots", "lasso",
-    "length_warnings", "map_options", "mapped", "maps", "open_sample", "overlap", "overlap_curve", "page_of", "pairs",
-    "preview", "remove_corpus", "remove_rows", "remove_run", "resume", "roles", "run", "runs", "samples",
-    "score_bins", "scored", "seal_edited", "search", "set_role", "side_examples", "sides", "spool", "spooled",
-    "start", "state", "stop", "telling_words", "token_lengths", "undo", "why", "with_corpora", "work",
+    "ARM_NAMES", "CLASSES", "DEFAULT_STRATEGY", "DRIFTS", "FLAGS", "MEASURES", "RECIPES", "ROLES", "SIDES",
+    "STRATEGIES", "TRAININGS", "Assisted", "Beside", "Budget", "Cancelled", "Config", "ConfigError", "Corpus",
+    "CorpusError", "Cost", "Edits", "Entity", "Event", "Health", "Hits", "InputError", "Kept", "Mapped", "Mark",
+    "Metric", "Overlap", "Part", "Preflight", "Run", "RunState", "SampleSet", "Scored", "Selection", "Sentence", "Side",
+    "SimilarityRows", "Why", "WinnowError", "add_rows", "assisted", "beside", "best_value", "board", "board_csv",
+    "board_markdown", "box", "budget_advice", "calibration", "cancel", "card", "check_output",
+    "check_similarity_output", "choose", "chosen", "class_counts", "classes", "colour_values", "command",
+    "comparable", "cores", "corpora", "corpus", "corpus_name", "curves", "demo_options", "describe", "device",
+    "discard", "disk", "doctor", "draw", "drift_csv", "drift_table", "edits", "example_table", "examples",
+    "execute", "experiment_cost", "export", "export_kept", "export_model", "export_points", "exports",
+    "failed_seeds", "figures", "finished", "first_sentences", "go_on", "guess", "guess_held", "halved", "health",
+    "health_without_diversity", "home", "hover", "import_path", "import_roots", "judge_f1_file", "judge_f1_table",
+    "judge_own", "kept_below", "label_advice", "lasso", "length_warnings", "loading", "map_options", "mapped",
+    "maps", "measure_title", "memory", "missing", "model_folder", "novelty_scores", "open_sample", "option_differences",
+    "overlap", "overlap_curve", "own_f1", "page_of", "pairs", "preflight", "preview", "read_plan", "read_type_map",
+    "recommendation", "remove_corpus", "remove_rows", "remove_run", "report", "resume", "roles", "root_encoder", "run",
+    "runs", "samples", "save_guess", "score_bins", "scored", "seal_edited", "seal_kept", "search", "selected_corpus",
+    "selections", "set_role", "shown_sentences", "side_examples", "sides", "similarity_csv", "similarity_rows",
+    "spool", "spooled", "start", "state", "stop", "tagger_rows", "telling_words", "token_lengths", "trainings",
+    "tried", "try_sentences", "type_scores", "types_apart", "undo", "why", "with_corpora", "work",
+    "write_similarity", "zip_model",
 ]  # fmt: skip

@@ -1,0 +1,133 @@
+"""Taking results away: tables, the one-page report, models; and trying a tagger on what somebody types."""
+
+import csv
+import io
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from core import __version__
+from core import plots as figures
+from core.corpora.writers import harmless
+from core.errors import ConfigError, CorpusError
+from core.facade.home import library, store
+from core.facade.results import board, corpus_name, missing
+from core.facade.runs import command, start
+from core.facade.selections import exports
+from core.recipes import leaderboard
+from core.text.sentence import Entity, Sentence, sentence_id
+from core.text.words import clean, tokenize
+
+Row = dict[str, Any]
+TRIED = "sentences to try"  # the corpus of a try, gone again once it is tagged
+
+
+def board_csv(run_id: str) -> bytes:
+    """The leaderboard for a spreadsheet, with nothing in it that one would compute."""
+    rows = csv.reader(io.StringIO(leaderboard.as_csv(board(run_id))))
+    out = io.StringIO()
+    for row in rows:
+        csv.writer(out, lineterminator="\n").writerow([cell if _is_number(cell) else harmless(cell) for cell in row])
+    return out.getvalue().encode("utf-8-sig")
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def board_markdown(run_id: str) -> str:
+    """The leaderboard for people."""
+    return leaderboard.as_markdown(board(run_id))
+
+
+def report(run_id: str) -> str:
+    """A finished experiment on one page of HTML."""
+    run, found = store().get(run_id), board(run_id)
+    config = run.manifest.config
+    told = figures.Told(
+        rows=found["leaderboard"],
+        corpora=[_corpus_row(role, fingerprint) for role, fingerprint in run.manifest.inputs.items()],
+        encoder=config["encoder"],
+        preset=config["preset"],
+        seeds=config["seeds"],
+        hours=sum(found["hours"].values()),
+        command=command("experiment", config),
+        made=f"Experiment {run_id}, begun {run.manifest.created[:16].replace('T', ' ')} UTC.",
+        version=run.manifest.versions.get("winnow", __version__),
+        missing=missing(run_id),
+    )
+    return figures.one_page(told)
+
+
+def _corpus_row(role: str, fingerprint: str) -> Row:
+    named = {"task": "T_C, text of the task", "domain": "D_C, text to select from", "train": "L_C, training",
+             "dev": "L_C, choices", "test": "L_C, test"}  # fmt: skip
+    row: Row = {"role": named.get(role, role), "name": corpus_name(fingerprint), "fingerprint": fingerprint}
+    with suppress(CorpusError):
+        return {**row, "sentences": len(library().find(fingerprint))}
+    return {**row, "sentences": 0}
+
+
+def model_folder(run_id: str) -> Path:
+    """Where a `finetune` run's model lies. Errors: ConfigError if it is gone."""
+    folder = store().get(run_id).artifacts / "model"
+    if not (folder / "config.json").exists():
+        raise ConfigError(f"{run_id}: its model is no longer here; run it again.")
+    return folder
+
+
+def export_model(run_id: str) -> Path:
+    """A copy of the model among the exports, ready to be taken along. Errors: ConfigError if it is gone."""
+    target = exports() / f"{run_id}-model"
+    draft = target.with_name(f".{target.name}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    shutil.copytree(model_folder(run_id), draft)
+    shutil.rmtree(target, ignore_errors=True)
+    draft.rename(target)
+    return target
+
+
+def zip_model(run_id: str) -> bytes:
+    """The model as one .zip. Errors: ConfigError if it is gone."""
+    made = Path(shutil.make_archive(str(exports() / f".{run_id}-model"), "zip", model_folder(run_id)))
+    try:
+        return made.read_bytes()
+    finally:
+        made.unlink()
+
+
+def try_sentences(model_run: str, text: str) -> str:
+    """Begin a `predict` run of a tagger on `text`, a sentence a line; its id. Errors: ConfigError where it is empty."""
+    lines = [line for line in map(clean, text.splitlines()) if line]
+    if not lines:
+        raise ConfigError("try: there is no sentence; type one.")
+    sentences = [Sentence(id=sentence_id(line), tokens=tokenize(line), text=line, doc=TRIED) for line in lines]
+    made = library().seal(sentences, name=TRIED, origin={"typed": True})
+    return start("predict", {"model": model_run, "corpus": made.fingerprint})
+
+
+def tried(run_id: str) -> list[Sentence]:
+    """What a finished `predict` run found. What was typed is forgotten as a corpus; the run keeps it."""
+    run = store().get(run_id)
+    with suppress(CorpusError):
+        if library().find(run.manifest.config["corpus"]).origin["names"] == [TRIED]:
+            library().remove(run.manifest.config["corpus"])
+    with (run.artifacts / "predictions.jsonl").open(encoding="utf-8") as file:
+        return [_predicted(json.loads(line)) for line in file]
+
+
+def _predicted(told: Mapping[str, Any]) -> Sentence:
+    entities: Sequence[Mapping[str, Any]] = told["entities"]
+    return Sentence(
+        id=told["id"],
+        tokens=tuple(told["tokens"]),
+        text=" ".join(told["tokens"]),
+        entities=tuple(Entity(start=e["start"], end=e["end"], type=e["type"]) for e in entities),
+    )

@@ -1,0 +1,137 @@
+"""Results: what experiments and taggers came to, arm by arm and side by side."""
+
+import json
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from core import plots as figures
+from core.config import fields_with
+from core.errors import CorpusError, WinnowError
+from core.facade.home import home, library, store
+from core.recipes import RECIPES, outcome
+from core.recipes.advice import labels_spared, next_budget
+from core.recipes.outcome import Beside
+from core.runs.store import Run, is_run_id
+
+Row = dict[str, Any]
+
+
+def board(run_id: str) -> dict[str, Any]:
+    """A finished experiment's `leaderboard`, `curve` and `hours`. Errors: RunError."""
+    return store().get(run_id).result()
+
+
+def tagger_rows(limit: int = 100) -> list[Row]:
+    """The newest `finetune` runs, those within experiments too: `run, state, init, train, seeds, dev_f1, dev_sd,
+    best_epoch, f1, sd, gain`; None where a run has not come so far.
+
+    gain: mean test F1 over that of the same training from an encoder that was not pre-trained, where there is one.
+    """
+    runs = [run for run in store().list() if run.manifest.kind == "finetune"]
+    rows = [_tagger_row(run) for run in runs]
+    bare = {_but_init(run): row["f1"] for run, row in zip(runs, rows, strict=True) if not is_run_id(row["init"])}
+    for run, row in zip(runs, rows, strict=True):
+        base = bare.get(_but_init(run)) if is_run_id(row["init"]) else None
+        row["gain"] = row["f1"] - base if None not in (row["f1"], base) else None
+    return rows[:limit]
+
+
+def _tagger_row(run: Run) -> Row:
+    told, config = run.state(), run.manifest.config
+    result = run.result() if told.state == "succeeded" else {}
+    dev, test = result.get("dev", {}), result.get("test", {})
+    return {
+        "run": run.id,
+        "state": told.state,
+        "init": config["init"],
+        "train": corpus_name(config["train"]),
+        "seeds": len(config["seeds"]),
+        "dev_f1": dev.get("mean"),
+        "dev_sd": dev.get("sd"),
+        "best_epoch": result.get("best_epoch", ()),
+        "f1": test.get("mean"),
+        "sd": test.get("sd"),
+    }
+
+
+def _but_init(run: Run) -> str:
+    """All that a training is told but where it starts from."""
+    return json.dumps({k: v for k, v in run.manifest.config.items() if k not in ("init", "weights")}, sort_keys=True)
+
+
+def corpus_name(reference: str) -> str:
+    """A corpus's name, or that it is gone."""
+    with suppress(CorpusError):
+        return library().find(reference).name
+    return f"a removed corpus ({reference[:8]})"
+
+
+def type_scores(a: str, b: str) -> list[Row]:
+    """F1 of every entity type under two `finetune` runs: `type, mentions, a, b, difference`. Errors: CorpusError."""
+    return outcome.by_type(store().get(a), store().get(b))
+
+
+def novelty_scores(run_id: str) -> list[Row]:
+    """F1 on entities that the training sentences name and on those they do not: `surfaces, mentions, f1`."""
+    return _novelty(home(), run_id)
+
+
+@lru_cache(maxsize=32)
+def _novelty(folder: Path, run_id: str) -> list[Row]:
+    return outcome.by_novelty(store().get(run_id), library())
+
+
+def beside(a: str, seed_a: int, b: str, seed_b: int) -> list[Beside]:
+    """Every test sentence as labelled and as the taggers of two `finetune` runs read it. Errors: CorpusError."""
+    return _beside(home(), a, seed_a, b, seed_b)
+
+
+@lru_cache(maxsize=4)
+def _beside(folder: Path, a: str, seed_a: int, b: str, seed_b: int) -> list[Beside]:
+    return outcome.side_by_side(store().get(a), seed_a, store().get(b), seed_b, library())
+
+
+def failed_seeds(run_id: str) -> list[int]:
+    """Seeds of a finished `finetune` run whose tagger did not learn."""
+    return outcome.failed_seeds(store().get(run_id))
+
+
+def option_differences(a: str, b: str) -> list[Row]:
+    """`option, a, b` for every option in which two runs differ, as people read them."""
+    first, second = store().get(a), store().get(b)
+    corpora = set(fields_with(RECIPES[first.manifest.kind].config, "corpus"))
+
+    def told(name: str, value: Any) -> str:
+        values = value if isinstance(value, list | tuple) else [value]
+        return ", ".join(corpus_name(str(one)) if name in corpora and one else str(one) for one in values)
+
+    rows = outcome.config_differences(first, second)
+    return [{**row, "a": told(row["option"], row["a"]), "b": told(row["option"], row["b"])} for row in rows]
+
+
+def missing(run_id: str) -> list[str]:
+    """What a run rests on that is gone, in words: it cannot be made again as it was."""
+    run = store().get(run_id)
+    gone = outcome.missing(run, library())
+    if run.manifest.kind != "experiment":
+        return gone
+    for row in board(run_id)["leaderboard"]:
+        try:
+            child = store().get(row["finetune_run"])
+            gone += [f"{what} of {figures.line_name(row)}" for what in outcome.missing(child, library())]
+        except WinnowError:
+            gone.append(f"the taggers of {figures.line_name(row)}")
+    return list(dict.fromkeys(gone))
+
+
+def budget_advice(run_id: str, worth: float) -> list[Row]:
+    """For each arm with three budgets or more: whether doubling the largest is worth its hours."""
+    return next_budget(board(run_id)["leaderboard"], worth)
+
+
+def label_advice(run_id: str) -> list[Row]:
+    """For each arm with three sizes of L_C or more: how many labels it spares over no pre-training."""
+    curve = board(run_id).get("curve", [])
+    return labels_spared(curve, max((row["train_sentences"] for row in curve), default=0))

@@ -1,0 +1,186 @@
+"""An experiment on one page of HTML for a reader who trains no models: no scripts, nothing fetched, text escaped."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from core.plots.results import VERDICT_MARKS, interval_words, known_interval, line_name
+
+Row = Mapping[str, Any]
+_STYLE = """
+body { font: 16px/1.55 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem;
+  color: light-dark(#1d1f24, #e6e6e6); background: light-dark(#fff, #15171c); color-scheme: light dark; }
+h1 { font-size: 1.6rem; margin-bottom: 0; } h2 { font-size: 1.15rem; margin-top: 1.8rem; }
+.answer { border-left: 5px solid #0072B2; padding: .3rem 0 .3rem 1rem; font-size: 1.1rem; }
+table { border-collapse: collapse; width: 100%; font-size: .92rem; } div { overflow-x: auto; }
+th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #8888; vertical-align: top; }
+.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+code { overflow-wrap: anywhere; font-size: .85rem; } svg { width: 100%; height: auto; } svg text { fill: currentColor; }
+@media print { body { margin: 0; max-width: none; } }
+"""
+_SIGN = {"improves": "▲", "hurts": "▼", "no evidence": "●", "baseline": "◆", "control": "■"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What the report tells of. corpora: `role, name, sentences, fingerprint`; rows: the leaderboard's."""
+
+    rows: Sequence[Row]
+    corpora: Sequence[Row]
+    encoder: str
+    preset: str
+    seeds: Sequence[int]
+    hours: float
+    command: str
+    made: str
+    version: str
+    missing: Sequence[str]
+
+
+def one_page(told: Told) -> str:
+    """A whole HTML document."""
+    parts = (
+        ("The answer", f'<p class="answer">{escape(answer(told.rows))}</p>'),
+        ("What was compared", _compared(told)),
+        ("On what", _corpora(told)),
+        ("What came out", _came_out(told)),
+        ("How sure", _how_sure(told)),
+        ("What it cost", _cost(told)),
+        ("How to repeat it", f"<p>{escape(_made(told))}</p><p><code>{escape(told.command)}</code></p>"),
+    )
+    body = "".join(f"<h2>{heading}</h2>{text}" for heading, text in parts)
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Was it worth it?</title>'
+        '<meta name="viewport" content="width=device-width"><meta http-equiv="Content-Security-Policy" '
+        "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
+        f"<style>{_STYLE}</style></head><body><h1>Was pre-training worth it?</h1>"
+        f"<p>{escape(told.made)}</p>{body}</body></html>\n"
+    )
+
+
+def answer(rows: Sequence[Row]) -> str:
+    """In a sentence or two, by the verdicts alone."""
+    named = {word: [line_name(row) for row in rows if row["verdict"] == word] for word in VERDICT_MARKS}
+    said = []
+    if named["improves"]:
+        said.append(f"Yes: pre-training improved the tagger with {_listed(named['improves'])}.")
+    if named["hurts"]:
+        said.append(f"It did harm with {_listed(named['hurts'])}.")
+    if named["no evidence"] and said:
+        said.append(f"For {_listed(named['no evidence'])} there is no evidence either way.")
+    elif named["no evidence"]:
+        said.append("This experiment gives no evidence that it was. That is not evidence that it was not.")
+    return " ".join(said) or "Nothing was compared with the tagger that had no pre-training."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _compared(told: Told) -> str:
+    text = (
+        "Programs that find entities in text (names, parties, places) were trained alike, but for one thing: what "
+        "plain text the program had read before. Each way of preparing it is an arm. The arm “none” read nothing; "
+        "“random” read sentences drawn by lot, and shows what any text of that amount does. "
+        f"Every arm starts from the encoder {told.encoder} with the settings “{told.preset}”, and was trained "
+        f"{len(told.seeds)} {'time' if len(told.seeds) == 1 else 'times'}, since chance plays a part (seeds "
+        f"{', '.join(map(str, told.seeds))})."
+    )
+    return f"<p>{escape(text)}</p>"
+
+
+def _corpora(told: Told) -> str:
+    rows = [(c["role"], c["name"], f"{c['sentences']:,}", c["fingerprint"][:16]) for c in told.corpora]
+    gone = f"<p><strong>Not repeatable as it was:</strong> {escape('; '.join(told.missing))}.</p>" * bool(told.missing)
+    return _table(("Part", "Corpus", "Sentences", "Fingerprint"), rows, numbers=(2,)) + gone
+
+
+def _came_out(told: Told) -> str:
+    text = (
+        "F1 says how many of the entities in the test set were found exactly and how few were invented: 100 is "
+        "perfect, 0 is nothing right. The difference is to the arm “none”, in points of F1."
+    )
+    rows = []
+    for row in told.rows:
+        spread = f"{row['mean']:.2f}" + ("" if row["sd"] is None else f" ± {row['sd']:.2f}")
+        rows.append(
+            (
+                line_name(row),
+                f"{row['sentences']:,}",
+                spread,
+                interval_words(row),
+                f"{_SIGN[row['verdict']]} {row['verdict']}",
+            )
+        )
+    heads = ("Arm", "Sentences read", "F1 ± spread", "Difference (interval)", "Verdict")
+    return f"<p>{escape(text)}</p>{_drawing(told.rows)}{_table(heads, rows, numbers=(1, 2, 3))}"
+
+
+def _drawing(rows: Sequence[Row]) -> str:
+    """Intervals about zero, a line an arm."""
+    shown = [row for row in rows if row["verdict"] != "baseline" and known_interval(row)]
+    if not shown:
+        return ""
+    low = min(0.0, *(row["interval"][0] for row in shown))
+    high = max(0.0, *(row["interval"][1] for row in shown))
+    scale = 460 / ((high - low) or 1)
+
+    def x(value: float) -> float:
+        return float(225 + (value - low) * scale)
+
+    lines = [
+        f'<line x1="{x(0):.1f}" x2="{x(0):.1f}" y1="0" y2="{28 * len(shown)}" stroke="#888" stroke-dasharray="4"/>'
+    ]
+    for i, row in enumerate(shown):
+        y, colour = 28 * i + 14, VERDICT_MARKS[row["verdict"]].colour
+        (lo, hi), name = row["interval"], escape(line_name(row))
+        lines.append(
+            f'<text x="215" y="{y + 5}" text-anchor="end" font-size="14">{name} {_SIGN[row["verdict"]]}</text>'
+        )
+        lines.append(f'<line x1="{x(lo):.1f}" x2="{x(hi):.1f}" y1="{y}" y2="{y}" stroke="{colour}" stroke-width="4"/>')
+        lines.append(f'<circle cx="{x(row["delta"]):.1f}" cy="{y}" r="6" fill="{colour}"/>')
+    label = f'<text x="{x(0):.1f}" y="{28 * len(shown) + 16}" text-anchor="middle" font-size="13">no difference</text>'
+    name = "Difference of every arm to no pre-training, with its interval; the table below has the numbers"
+    size = f'viewBox="0 0 700 {28 * len(shown) + 24}"'
+    return f'<svg role="img" aria-label="{name}" {size}>{"".join(lines)}{label}</svg>'
+
+
+def _how_sure(told: Told) -> str:
+    text = (
+        "The interval is where the true difference lies, in 95 of 100 such experiments, had other seeds and another "
+        "test set of this size been drawn; it is wider where several arms are compared. An arm “improves” only if its "
+        "whole interval is above zero against no pre-training and against random text of the same amount. Each arm "
+        "read the test set once; every choice was made on a separate dev set. The interval does not hold what "
+        "another selection of sentences, another pre-training run or text from elsewhere would change."
+    )
+    reasons = "".join(
+        f"<li><strong>{escape(line_name(row))}</strong>: {escape(row['why'])}</li>"
+        for row in told.rows
+        if row["verdict"] != "baseline"
+    )
+    return f"<p>{escape(text)}</p><ul>{reasons}</ul>"
+
+
+def _cost(told: Told) -> str:
+    rows = [
+        (line_name(row), f"{row['gpu_hours']:.2f}", "" if row["f1_per_hour"] is None else f"{row['f1_per_hour']:+.2f}")
+        for row in told.rows
+    ]
+    text = f"All in all {told.hours:.2f} hours of computing. What arms share is counted with each of them below."
+    heads = ("Arm", "Hours by itself", "Points of F1 for each further hour")
+    return f"<p>{escape(text)}</p>{_table(heads, rows, numbers=(1, 2))}"
+
+
+def _made(told: Told) -> str:
+    return f"Winnow {told.version}, on one machine; nothing left it. The same command gives the same result:"
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> str:
+    def cells(tag: str, values: Sequence[str]) -> str:
+        return "".join(
+            f"<{tag}{' class=n' if i in numbers else ''}>{escape(value)}</{tag}>" for i, value in enumerate(values)
+        )
+
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    return f"<div><table><thead><tr>{cells('th', heads)}</tr></thead><tbody>{body}</tbody></table></div>"

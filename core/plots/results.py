@@ -1,0 +1,175 @@
+"""Figures of `6_Results`. Rows are those of an experiment's leaderboard and curve; F1 in percent."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from statistics import mean
+from typing import Any
+
+import plotly.graph_objects as go
+
+from core.plots.theme import ENTITY_COLOURS, figure, plain
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """How a verdict is told from the others: colour, and shape for who does not see it."""
+
+    colour: str
+    symbol: str
+
+
+VERDICT_MARKS: Mapping[str, Mark] = {
+    "improves": Mark(colour="#009E73", symbol="triangle-up"),
+    "hurts": Mark(colour="#D55E00", symbol="triangle-down"),
+    "no evidence": Mark(colour="#8F8F8F", symbol="circle"),
+    "baseline": Mark(colour="#E69F00", symbol="diamond"),
+    "control": Mark(colour="#0072B2", symbol="square"),
+}
+ARM_A, ARM_B, GOLD = "#0072B2", "#D55E00", "#009E73"
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
+
+
+def line_name(row: Row) -> str:
+    """An arm and its budget."""
+    return f"{row['arm']} {row['budget']}".strip()
+
+
+def interval_words(row: Row) -> str:
+    """An arm's difference to no pre-training and its interval, in words."""
+    low, high = row["interval"]
+    if row["verdict"] == "baseline":
+        return ""
+    return f"{row['delta']:+.2f} " + (
+        f"[{low:+.2f}, {high:+.2f}]" if known_interval(row) else "(one seed: no interval)"
+    )
+
+
+def known_interval(row: Row) -> bool:
+    """False for [-100, 100], the interval of a single seed."""
+    low, high = row["interval"]
+    return bool(high - low < 200)
+
+
+def seed_dots(rows: Sequence[Row]) -> go.Figure:
+    """F1 of every seed as a ring, their mean as its verdict's mark; a line an arm."""
+    fig = figure(_height(rows), x="test F1 (percent): a ring a seed, a filled mark their mean", y="")
+    names = [plain(line_name(row)) for row in rows]
+    fig.add_scatter(
+        x=[f1 for row in rows for f1 in row["micro_f1"]],
+        y=[name for name, row in zip(names, rows, strict=True) for _ in row["micro_f1"]],
+        mode="markers",
+        marker={"symbol": "circle-open", "size": 8, "color": "#8F8F8F", "line": {"width": 1.5}},
+        hovertemplate="%{y}: %{x:.2f}<extra></extra>",
+        showlegend=False,
+    )
+    for row, name in zip(rows, names, strict=True):
+        _mark(fig, row, name, row["mean"], "mean %{x:.2f}")
+    return _arms_down(fig, names)
+
+
+def differences(rows: Sequence[Row]) -> go.Figure:
+    """Mean F1 less that without pre-training, and the interval, for every arm but that one."""
+    rows = [row for row in rows if row["verdict"] != "baseline"]
+    names = [plain(line_name(row)) for row in rows]
+    fig = figure(_height(rows), x="points of F1 more than without pre-training, with the interval", y="")
+    fig.add_vline(x=0, line={"dash": "dash", "width": 1.5, "color": "#8F8F8F"})
+    for row, name in zip(rows, names, strict=True):
+        mark = VERDICT_MARKS[row["verdict"]]
+        fig.add_scatter(
+            x=row["interval"] if known_interval(row) else [row["delta"]] * 2,
+            y=[name, name],
+            mode="lines",
+            line={"width": 3, "color": mark.colour},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+        _mark(fig, row, name, row["delta"], "%{x:+.2f} points")
+    return _arms_down(fig, names)
+
+
+def _mark(fig: go.Figure, row: Row, name: str, x: float, said: str) -> None:
+    mark = VERDICT_MARKS[row["verdict"]]
+    first = all(trace.name != row["verdict"] for trace in fig.data)
+    fig.add_scatter(
+        x=[x],
+        y=[name],
+        name=row["verdict"],
+        legendgroup=row["verdict"],
+        showlegend=first,
+        mode="markers",
+        marker={"symbol": mark.symbol, "size": 13, "color": mark.colour},
+        hovertemplate="%{y}: " + said + "<extra></extra>",
+    )
+
+
+def _height(rows: Sequence[Row]) -> int:
+    return 120 + 34 * max(len(rows), 1)
+
+
+def _arms_down(fig: go.Figure, names: Sequence[str]) -> go.Figure:
+    fig.update_yaxes(type="category", categoryorder="array", categoryarray=list(names)[::-1], showgrid=True)
+    return fig
+
+
+def budget_curve(rows: Sequence[Row]) -> go.Figure:
+    """S0's figure 2: F1 by sentences that MLM read, a line a strategy; arms that read a fixed amount are points."""
+    fig = figure(380, x="sentences pre-trained on", y="test F1 (percent), mean of the seeds")
+    if base := [row for row in rows if row["verdict"] == "baseline"]:
+        fig.add_hline(y=base[0]["mean"], line={"dash": "dash", "width": 1.5, "color": VERDICT_MARKS["baseline"].colour})
+        fig.add_annotation(
+            x=0, xref="paper", xanchor="left", y=base[0]["mean"], yanchor="bottom", text="no pre-training",
+            showarrow=False,
+        )  # fmt: skip
+    points = [(row["arm"], row["sentences"], row["micro_f1"]) for row in rows if row["sentences"]]
+    return _lines(fig, points, "%{x:,} sentences: %{y:.2f}")
+
+
+def label_curve(curve: Sequence[Row]) -> go.Figure:
+    """S0's figure 4: F1 by labelled sentences, a line an arm; every draw's seeds are dots."""
+    fig = figure(380, x="labelled training sentences", y="test F1 (percent), mean of draws and seeds")
+    points = [(line_name(row), row["train_sentences"], row["micro_f1"]) for row in curve]
+    return _lines(fig, points, "%{x:,} labelled sentences: %{y:.2f}")
+
+
+def _lines(fig: go.Figure, points: Sequence[tuple[str, int, Sequence[float]]], said: str) -> go.Figure:
+    """points: (line, x, F1s there), several of one line and x are pooled."""
+    ordered = sorted(points, key=lambda point: point[:2])
+    for i, (name, group) in enumerate(groupby(ordered, key=lambda point: point[0])):
+        at = {x: [f1 for _, _, f1s in same for f1 in f1s] for x, same in groupby(group, key=lambda point: point[1])}
+        colour, symbol = ENTITY_COLOURS[i % len(ENTITY_COLOURS)], _SYMBOLS[i % len(_SYMBOLS)]
+        fig.add_scatter(
+            x=[x for x, f1s in at.items() for _ in f1s], y=[f1 for f1s in at.values() for f1 in f1s],
+            mode="markers", marker={"size": 5, "color": colour, "symbol": f"{symbol}-open", "opacity": 0.6},
+            legendgroup=name, showlegend=False, hoverinfo="skip",
+        )  # fmt: skip
+        fig.add_scatter(
+            x=list(at), y=[mean(f1s) for f1s in at.values()], name=plain(name), legendgroup=name,
+            mode="lines+markers", marker={"size": 9, "color": colour, "symbol": symbol},
+            line={"width": 2.5, "color": colour, "dash": _DASHES[i % len(_DASHES)]},
+            hovertemplate=f"{plain(name)}, {said}<extra></extra>",
+        )  # fmt: skip
+    fig.update_xaxes(rangemode="tozero")
+    return fig
+
+
+def type_differences(rows: Sequence[Row], a: str, b: str, limit: int = 20) -> go.Figure:
+    """F1 of every entity type under two arms, joined. rows: `type, mentions, a, b`, as `outcome.by_type` has them."""
+    rows = rows[:limit]
+    names = [f"{plain(row['type'])} ({row['mentions']:,})" for row in rows]
+    fig = figure(120 + 26 * max(len(rows), 1), x="test F1 (percent)", y="")
+    for name, row in zip(names, rows, strict=True):
+        fig.add_scatter(
+            x=[row["a"], row["b"]], y=[name, name], mode="lines", line={"width": 2, "color": "#8F8F8F"},
+            hoverinfo="skip", showlegend=False,
+        )  # fmt: skip
+    for key, label, colour, symbol in (("a", a, ARM_A, "circle"), ("b", b, ARM_B, "diamond")):
+        fig.add_scatter(
+            x=[row[key] for row in rows], y=names, name=plain(label), mode="markers",
+            marker={"size": 11, "color": colour, "symbol": symbol},
+            hovertemplate="%{y}: %{x:.1f}<extra>" + plain(label) + "</extra>",
+        )  # fmt: skip
+    return _arms_down(fig, names)

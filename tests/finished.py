@@ -1,0 +1,140 @@
+"""Finished runs without the hours behind them: an experiment and its taggers whose spans are drawn by lot."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core import facade
+from core.corpora.corpus import Corpus, Library
+from core.recipes import RECIPES, leaderboard
+from core.recipes.arms import Cell, find
+from core.recipes.base import register
+from core.recipes.stages import Made
+from core.recipes.tested import write_predictions
+from core.reporter import Silent
+from core.runs import worker
+from core.runs.context import RunContext
+from core.runs.store import Run, RunStore
+from core.text.sentence import Entity, Prediction, Sentence, sentence_id
+from core.training.evaluate import evaluate
+
+TYPES = ("PARTY", "DATE", "<b>COURT</b>")
+NASTY = "<img src=x onerror=alert(1)>"
+SKILL = {"none": 0.45, "random": 0.44, "classifier": 0.66}
+SEEDS = (1, 2, 3)
+
+
+def labelled(n: int, seed: int, prefix: str) -> list[Sentence]:
+    """Sentences of ten words, two of them entities; some of their words are `prefix`'s own."""
+    rng, found = np.random.default_rng(seed), []
+    for i in range(n):
+        tokens = [f"{prefix if rng.random() < 0.5 else 'both'}{rng.integers(30)}" for _ in range(9)] + [f"{prefix}{i}."]
+        tokens[4] = NASTY if i == 0 else tokens[4]
+        entities = tuple(Entity(start=at, end=at + 2, type=TYPES[rng.integers(3)]) for at in (1, 5))
+        text = " ".join(tokens)
+        found.append(Sentence(id=sentence_id(text), tokens=tuple(tokens), text=text, entities=entities))
+    return found
+
+
+def read_by_lot(gold: Sequence[Sentence], skill: float, seed: int) -> list[Prediction]:
+    """Each entity is found with probability `skill`, else read as another type or not at all."""
+    rng = np.random.default_rng(seed)
+
+    def one(sentence: Sentence) -> Prediction:
+        found = []
+        for entity in sentence.entities or ():
+            luck = rng.random()
+            kind = entity.type if luck < skill else TYPES[rng.integers(3)]
+            found += [Entity(start=entity.start, end=entity.end, type=kind)] if luck < 0.9 else []
+        return Prediction(entities=tuple(found), confidence=(1.0,) * len(found))
+
+    return [one(sentence) for sentence in gold]
+
+
+def corpora(home: Path) -> dict[str, Corpus]:
+    """T_C, D_C and L_C in three parts, with their roles."""
+    library, made = Library(home), {}
+    for role, n, seed in (("train", 60, 1), ("dev", 40, 2), ("test", 150, 3)):
+        rows = labelled(n, seed, role)
+        made[role] = library.seal(rows, name=f"my {role}", origin={}, labelled=True)
+    for role, n in (("task", 50), ("domain", 90)):
+        texts = [f"Plain sentence {i} of {role} ." for i in range(n)]
+        rows = [Sentence(id=sentence_id(text), tokens=tuple(text.split()), text=text) for text in texts]
+        made[role] = library.seal(rows, name=f"my {role}", origin={})
+    for role, corpus in made.items():
+        facade.set_role(role, corpus.fingerprint)
+    return made
+
+
+def finish(home: Path, kind: str, options: Mapping[str, Any], work: Callable[[RunContext], dict[str, Any]]) -> Run:
+    """A run of `kind` whose work is done by `work`."""
+    run = register(RECIPES[kind], RECIPES[kind].config.parse(dict(options)), RunStore(home))
+    worker.execute(run, work)
+    return run
+
+
+def tuned(
+    home: Path, made: Mapping[str, Corpus], init: str, skill: float, lucks: Sequence[float] = (0, 0.02, -0.02)
+) -> Run:
+    """A finished `finetune` run. lucks: what each seed adds to `skill`."""
+    gold = {name: list(next(made[name].batches(0, 1000))) for name in ("dev", "test")}
+
+    def work(context: RunContext) -> dict[str, Any]:
+        told: dict[str, list[float]] = {"dev": [], "test": []}
+        for seed, luck in zip(SEEDS, lucks, strict=True):
+            for name, sentences in gold.items():
+                read = read_by_lot(sentences, skill + luck, seed * 100 + int(1000 * skill))
+                table = evaluate(sentences, read, sorted(TYPES))
+                table.save(context.run.artifacts / f"evaluation-{name}-{seed}.npz")
+                write_predictions(read, context.run.artifacts / f"predictions-{name}-{seed}.jsonl")
+                told[name].append(round(table.f1(), 3))
+        model = context.run.artifacts / "model"
+        model.mkdir()
+        (model / "config.json").write_text(json.dumps({"skill": skill}))
+        scores = {
+            name: {"micro_f1": f1s, "mean": float(np.mean(f1s)), "sd": float(np.std(f1s, ddof=1)), "by_type": {}}
+            for name, f1s in told.items()
+        }
+        return {"model": str(model), **scores, "tests": [scores["test"]], "best_epoch": [3, 4, 3], "seconds": [9.0] * 3}
+
+    options = {"init": init, "seeds": SEEDS, **{name: made[name].fingerprint for name in ("train", "dev")}}
+    return finish(home, "finetune", {**options, "test": (made["test"].fingerprint,)}, work)
+
+
+def experiment(home: Path, made: Mapping[str, Corpus], lines: Sequence[tuple[str, str, int]]) -> Run:
+    """A finished experiment. lines: (arm, budget, sentences that MLM read)."""
+    store, finished = RunStore(home), []
+    for number, (arm, budget, sentences) in enumerate(lines):
+        pretrain = None
+        if sentences:
+            result = {"model": "", "sentences": sentences}
+            options = {"corpora": (made["task"].fingerprint,), "init": "tiny", "seed": number}
+            pretrain = finish(home, "pretrain", options, lambda context, result=result: result)
+        skill = SKILL[arm] + sentences / 1e3
+        sizes = {(0, 0): tuned(home, made, pretrain.id if pretrain else "tiny", skill)}
+        finished.append(Made(cell=Cell(arm=find(arm), budget=budget), select=None, pretrain=pretrain, tuned=sizes))
+
+    def work(context: RunContext) -> dict[str, Any]:
+        found = leaderboard.result(finished, seed=0, store=store, report=Silent())
+        curve = [
+            {"arm": arm, "budget": budget, "train_sentences": n, "draw": draw, "finetune_run": "",
+             "micro_f1": [100 * SKILL[arm] - 100 * (n * (2 if sentences else 1)) ** -0.5 + draw / 5] * 2}
+            for arm, budget, sentences in lines[:3] for n in (10, 25, 50) for draw in (0, 1)
+        ]  # fmt: skip
+        return {**found, "curve": curve}
+
+    options = {
+        "arms": tuple(dict.fromkeys(arm for arm, _, _ in lines)), "encoder": "tiny", "seeds": SEEDS,
+        "budgets": tuple(dict.fromkeys(budget for _, budget, _ in lines if budget)) or ("10%",),
+        **{name: corpus.fingerprint for name, corpus in made.items()},
+    }  # fmt: skip
+    return finish(home, "experiment", options, work)
+
+
+LINES = (
+    ("none", "", 0), ("classifier", "10", 60), ("classifier", "20", 70), ("classifier", "40", 90), ("random", "10", 60),
+    ("random", "20", 70), ("random", "40", 90),
+)  # fmt: skip

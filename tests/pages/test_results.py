@@ -1,0 +1,287 @@
+"""The page Results in its states, without a browser, on runs that were finished by hand."""
+
+import csv
+import io
+import shutil
+import zipfile
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core import facade
+from core.corpora.corpus import Library
+from core.errors import ConfigError, CorpusError
+from core.recipes import outcome
+from core.runs.store import RunStore
+from tests import finished
+from tests.pages.test_pages import opened, texts
+
+PAGE = "pages/6_Results.py"
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A home with a finished experiment of seven lines, and its id."""
+    home = tmp_path_factory.mktemp("finished") / "home"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WINNOW_HOME", str(home))
+        return home, finished.experiment(home, finished.corpora(home), finished.LINES).id
+
+
+@pytest.fixture
+def run_id(prepared: tuple[Path, str], home: Path) -> str:
+    """The experiment in a copy of that home."""
+    shutil.copytree(prepared[0], home)
+    return prepared[1]
+
+
+def arm(run_id: str, name: str, budget: str = "") -> str:
+    """The `finetune` run of a line."""
+    rows = facade.board(run_id)["leaderboard"]
+    return next(row["finetune_run"] for row in rows if (row["arm"], row["budget"]) == (name, budget))
+
+
+def tab(app: AppTest, name: str) -> AppTest:
+    """The page with another tab open, which only a browser can click."""
+    app.session_state["results.tab"] = name
+    return app.run()
+
+
+def test_without_runs_it_says_where_to_make_one(home: Path) -> None:
+    app = opened(PAGE)
+    assert not app.exception
+    assert "no finished run yet" in texts(app)
+    assert "Open the legal sample" in [button.label for button in app.button]
+    finished.corpora(home)
+    app = opened(PAGE)
+    assert app.main.get("page_link")[0].proto.page == "Training"
+
+
+def test_the_leaderboard_tells_verdict_and_cost(run_id: str) -> None:
+    app = opened(PAGE)
+    assert not app.exception
+    assert not app.error
+    said = texts(app)
+    assert "read once an arm" in said
+    assert (
+        unescape(app.subheader[0].value).replace("\u2060", "").startswith("Yes: pre-training improved the tagger with")
+    )
+    for row in facade.board(run_id)["leaderboard"]:
+        assert f"{row['mean']:.2f} ± {row['sd']:.2f}" in said
+    assert "▲ improves" in said
+    assert "against a random S_C of equal size" in said
+    assert [chart.proto.alt[:7] for chart in app.get("plotly_chart")] == ["Test F1", "F1 less"]
+    assert "hours of computing" in said
+
+
+def test_a_price_becomes_a_column(run_id: str) -> None:
+    app = opened(PAGE)
+    assert "Price</th>" not in texts(app)
+    app.number_input(key="results.price").set_value(1000.0).run()
+    assert "Price</th>" in texts(app)
+
+
+def test_curves_and_advice(run_id: str) -> None:
+    app = tab(opened(PAGE), "Curves")
+    assert not app.exception
+    assert len(app.get("plotly_chart")) == 2
+    said = texts(app)
+    assert "Twice as many" in said
+    assert "Labels it spares" in said
+    app.number_input(key="results.worth").set_value(1e9).run()
+    assert "not worth it" in texts(app)
+
+
+def test_types_of_two_arms_and_new_names(run_id: str) -> None:
+    app = tab(opened(PAGE), "By type")
+    assert not app.exception
+    said = texts(app)
+    assert "&lt;b&gt;COURT&lt;/b&gt;" in said
+    assert "<b>COURT" not in said
+    a, b = (app.selectbox(key=f"results.types.{side}.{next(iter(rows(run_id)))}").value for side in "ab")
+    assert b == arm(run_id, "none")
+    for row in facade.type_scores(a, b):
+        assert f"{row['a']:.2f}" in said
+        assert f"{row['difference']:+.2f}" in said
+    assert "whose words are not" in said
+
+
+def rows(run_id: str) -> list[str]:
+    return [row["finetune_run"] for row in facade.board(run_id)["leaderboard"]]
+
+
+def test_sentences_side_by_side_and_where_they_differ(run_id: str) -> None:
+    app = tab(opened(PAGE), "Sentences")
+    assert not app.exception
+    said = texts(app)
+    assert finished.NASTY not in said
+    for colour in (facade.figures.GOLD, facade.figures.ARM_A, facade.figures.ARM_B):
+        assert f"--c:{colour}" in said
+    a, b = (app.selectbox(key=f"results.beside.{side}.{rows(run_id)[0]}").value for side in "ab")
+    every = facade.beside(a, 1, b, 1)
+    assert f"{sum(row.differs for row in every):,} of 150 test sentences" in said
+    app.selectbox(key="results.beside.show").select("all").run()
+    assert "150 of 150" in texts(app)
+    assert "&lt;img src=x" in texts(app)
+    app.selectbox(key="results.beside.show").select("a").run()
+    gold_a = sum(set(r.a) == set(r.sentence.entities) != set(r.b) for r in every)
+    assert f"{gold_a} of 150" in texts(app)
+
+
+def test_all_trainings_and_what_sets_two_apart(run_id: str) -> None:
+    app = tab(opened(PAGE), "All trainings")
+    assert not app.exception
+    said = texts(app)
+    assert said.count("<td>succeeded</td>") == 7
+    assert "3, 4, 3" in said
+    base, best = (facade.run(arm(run_id, *line)).result()["test"]["mean"] for line in (("none",), ("classifier", "40")))
+    assert f"{best - base:+.2f}" in said
+    assert ">init<" in said
+
+
+def test_everything_can_be_taken_away(run_id: str) -> None:
+    app = tab(opened(PAGE), "Take away")
+    assert not app.exception
+    assert [button.proto.label for button in app.get("download_button")] == [
+        "Report (.html)", "Table (.csv)", "Table (.md)", "Model (.zip)",
+    ]  # fmt: skip
+    app.button(key="results.take.copy").click().run()
+    copied = [code.value for code in app.code][-1]
+    assert (Path(copied) / "config.json").exists()
+    assert any("core experiment" in code.value for code in app.code)
+    with zipfile.ZipFile(io.BytesIO(facade.zip_model(rows(run_id)[0]))) as file:
+        assert "config.json" in file.namelist()
+
+
+def test_no_cell_of_the_csv_is_a_formula(run_id: str) -> None:
+    table = list(csv.DictReader(io.StringIO(facade.board_csv(run_id).decode("utf-8-sig"))))
+    assert len(table) == 7
+    for row in table:
+        for value in row.values():
+            if value and value[0] in "=+-@":
+                float(value)
+    assert {row["verdict"] for row in table} >= {"improves", "baseline", "control"}
+
+
+class Tags(HTMLParser):
+    """Every tag and attribute of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attributes)))
+        if tag not in ("meta", "line", "circle"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in ("line", "circle"):
+            assert self.open.pop() == tag
+
+
+def test_the_report_is_one_whole_page_that_fetches_nothing(run_id: str) -> None:
+    task = facade.corpus(facade.roles()["task"])
+    Library(facade.home()).seal(task.take(range(50)), name='<script>alert("x")</script>', origin={})
+    page = facade.report(run_id)
+    parser = Tags()
+    parser.feed(page)
+    assert parser.open == []
+    names = {name for name, _ in parser.tags}
+    assert not names & {"script", "link", "img", "iframe", "object"}
+    assert not any({"src", "href", "onload", "onclick"} & set(attributes) for _, attributes in parser.tags)
+    assert "http" not in page.replace('http-equiv="Content-Security-Policy"', "")
+    assert "&lt;script&gt;alert" in page
+    for heading in ("What was compared", "On what", "What came out", "How sure", "What it cost"):
+        assert f"<h2>{heading}</h2>" in page
+    for row in facade.board(run_id)["leaderboard"]:
+        assert f"{row['mean']:.2f} ± {row['sd']:.2f}" in page
+    assert "python -m core experiment" in page
+
+
+def test_a_run_whose_parts_are_gone_is_said_to_be_not_reproducible(run_id: str) -> None:
+    assert facade.missing(run_id) == []
+    shutil.rmtree(facade.run(arm(run_id, "none")).artifacts / "model")
+    RunStore(facade.home()).remove(arm(run_id, "random", "10"))
+    facade.remove_corpus(facade.roles()["dev"])
+    said = facade.missing(run_id)
+    assert "the taggers of random 10" in said
+    assert "its model of none" in said
+    app = opened(PAGE)
+    assert not app.exception
+    assert "Not reproducible" in texts(app)
+    assert "Not repeatable" in facade.report(run_id)
+
+
+def test_a_seed_that_failed_is_flagged_and_counts(home: Path) -> None:
+    made = finished.corpora(home)
+    run = finished.tuned(home, made, "tiny", 0.6, lucks=(0, 0, -0.55))
+    assert facade.failed_seeds(run.id) == [3]
+    f1s = run.result()["test"]["micro_f1"]
+    assert run.result()["test"]["mean"] == pytest.approx(sum(f1s) / 3)
+
+
+def test_single_trainings_have_a_page_without_an_experiment(home: Path) -> None:
+    made = finished.corpora(home)
+    finished.tuned(home, made, "tiny", 0.6)
+    app = opened(PAGE)
+    assert not app.exception
+    assert not app.error
+    assert "F1 by entity type" in texts(app)
+    assert "succeeded" in texts(tab(app, "All trainings"))
+
+
+def test_novelty_is_by_words_in_any_case(home: Path) -> None:
+    made = finished.corpora(home)
+    run = finished.tuned(home, made, "tiny", 0.6)
+    known = {
+        " ".join(s.tokens[e.start : e.end]).lower() for s in made["train"].take(range(60)) for e in s.entities or ()
+    }
+    test = made["test"].take(range(150))
+    seen = sum(" ".join(s.tokens[e.start : e.end]).lower() in known for s in test for e in s.entities or ())
+    told = {row["surfaces"]: row for row in outcome.by_novelty(run, Library(home))}
+    assert told["seen"]["mentions"] == seen > 0
+    assert told["unseen"]["mentions"] == 300 - seen
+    assert 0 < told["unseen"]["f1"] < 100
+
+
+def test_runs_of_different_test_sets_are_not_laid_side_by_side(home: Path) -> None:
+    made = finished.corpora(home)
+    one = finished.tuned(home, made, "tiny", 0.6)
+    other = finished.tuned(home, {**made, "test": made["dev"]}, "tiny", 0.6)
+    with pytest.raises(CorpusError, match="different corpora"):
+        facade.beside(one.id, 1, other.id, 1)
+
+
+def test_a_try_is_a_run_that_leaves_no_corpus(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = finished.corpora(home)
+    run = finished.tuned(home, made, "tiny", 0.6)
+    started: list[dict[str, str]] = []
+    monkeypatch.setattr(
+        "core.facade.deliver.start", lambda kind, options: started.append({"kind": kind, **options}) or "x"
+    )
+    facade.try_sentences(run.id, "Ada sues Bob .\n\n Bob pays . ")
+    [told] = started
+    assert (told["kind"], told["model"]) == ("predict", run.id)
+    typed = facade.corpus(told["corpus"])
+    assert [s.text for s in typed.take(range(2))] == ["Ada sues Bob .", "Bob pays ."]
+    lines = (
+        '{"id": "a", "tokens": ["Ada", "sues"], "entities": [{"start": 0, "end": 1, "type": "P", "confidence": 1}]}\n'
+    )
+
+    def work(context):
+        (context.run.artifacts / "predictions.jsonl").write_text(lines)
+        return {"types": ["P"]}
+
+    predict = finished.finish(home, "predict", {"model": run.id, "corpus": typed.fingerprint}, work)
+    for _ in range(2):
+        assert [(e.start, e.end, e.type) for s in facade.tried(predict.id) for e in s.entities or ()] == [(0, 1, "P")]
+    with pytest.raises(CorpusError):
+        facade.corpus(typed.fingerprint)
+    assert len(facade.corpora()) == 5
+    with pytest.raises(ConfigError, match="no sentence"):
+        facade.try_sentences(run.id, "  \n ")

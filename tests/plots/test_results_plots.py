@@ -1,0 +1,121 @@
+"""Figures of Results: every number once, told apart by shape as well as colour, and nobody's markup."""
+
+from typing import Any
+
+import pytest
+
+from core import plots
+from core.plots.report import answer
+from core.plots.results import VERDICT_MARKS
+
+
+def row(
+    arm: str, verdict: str, f1s: list[float], *, sentences: int = 0, gap: tuple[float, float] = (-1, 2)
+) -> dict[str, Any]:
+    mean = sum(f1s) / len(f1s)
+    return {
+        "arm": arm, "budget": "", "micro_f1": f1s, "mean": mean, "sd": 0.5, "verdict": verdict, "sentences": sentences,
+        "delta": mean - 60, "interval": list(gap), "why": f"because {arm}", "gpu_hours": 1.0, "f1_per_hour": 0.5,
+    }  # fmt: skip
+
+
+ROWS = [
+    row("none", "baseline", [60.0, 61.0, 59.0], gap=(0, 0)),
+    row("knn", "improves", [63.0, 64.0, 62.0], sentences=1000, gap=(1.5, 4.5)),
+    row("tapt", "hurts", [55.0, 56.0, 54.0], sentences=400, gap=(-7, -3)),
+    row("random", "control", [60.5, 61.5, 59.5], sentences=1000),
+    row("<b>x</b>", "no evidence", [61.0, 62.0, 60.0], sentences=900),
+]
+
+
+def test_every_seed_is_a_ring_and_every_mean_a_mark() -> None:
+    fig = plots.seed_dots(ROWS)
+    rings, *marks = fig.data
+    assert sorted(rings.x) == sorted(f1 for one in ROWS for f1 in one["micro_f1"])
+    assert [mark.x[0] for mark in marks] == [one["mean"] for one in ROWS]
+    assert rings.marker.symbol.endswith("open")
+
+
+def test_verdicts_differ_in_shape_and_colour() -> None:
+    assert len({mark.symbol for mark in VERDICT_MARKS.values()}) == len(VERDICT_MARKS)
+    assert len({mark.colour for mark in VERDICT_MARKS.values()}) == len(VERDICT_MARKS)
+
+
+def test_differences_are_those_to_no_pre_training_with_their_intervals() -> None:
+    fig = plots.differences(ROWS)
+    lines = [tuple(trace.x) for trace in fig.data if trace.mode == "lines"]
+    assert lines == [(1.5, 4.5), (-7, -3), (-1, 2), (-1, 2)]
+    assert [trace.x[0] for trace in fig.data if trace.mode == "markers"] == [one["delta"] for one in ROWS[1:]]
+
+
+def test_one_seed_has_no_interval_to_draw() -> None:
+    single = row("knn", "no evidence", [63.0], gap=(-100, 100))
+    assert tuple(plots.differences([single]).data[0].x) == (3.0, 3.0)
+    assert plots.interval_words(single) == "+3.00 (one seed: no interval)"
+    assert plots.interval_words(ROWS[1]) == "+3.00 [+1.50, +4.50]"
+    assert plots.interval_words(ROWS[0]) == ""
+
+
+def test_a_budget_curve_is_a_line_a_strategy_through_the_means() -> None:
+    rows = [ROWS[0], *(row("knn", "improves", [60 + n / 100, 62 + n / 100], sentences=n) for n in (100, 300, 200))]
+    fig = plots.budget_curve(rows)
+    [line] = [trace for trace in fig.data if trace.mode == "lines+markers"]
+    assert (list(line.x), list(line.y)) == ([100, 200, 300], [62.0, 63.0, 64.0])
+    assert fig.layout.shapes[0].y0 == 60.0
+
+
+def test_a_label_curve_pools_draws() -> None:
+    curve = [
+        {"arm": arm, "budget": "", "train_sentences": n, "draw": draw, "micro_f1": [n / 2 + draw, n / 2 + draw]}
+        for arm in ("none", "knn") for n in (10, 20) for draw in (0, 1)
+    ]  # fmt: skip
+    lines = [trace for trace in plots.label_curve(curve).data if trace.mode == "lines+markers"]
+    assert [(line.name, list(line.x), list(line.y)) for line in lines] == [
+        ("knn", [10, 20], [5.5, 10.5]), ("none", [10, 20], [5.5, 10.5]),
+    ]  # fmt: skip
+    assert len({line.marker.symbol for line in lines}) == len({line.line.dash for line in lines}) == 2
+
+
+def test_types_stand_under_both_arms() -> None:
+    rows = [{"type": f"T{i}", "mentions": i, "a": 50.0 + i, "b": 60.0} for i in range(25)]
+    fig = plots.type_differences(rows, "A: <i>knn</i>", "B: none")
+    a, b = (trace for trace in fig.data if trace.mode == "markers")
+    assert len(a.x) == len(b.x) == 20
+    assert a.name == "A: &lt;i&gt;knn&lt;/i&gt;"
+    assert a.marker.symbol != b.marker.symbol
+
+
+@pytest.mark.parametrize("figure", [plots.seed_dots, plots.differences, plots.budget_curve])
+def test_names_are_no_markup(figure: Any) -> None:
+    assert "<b>x" not in figure(ROWS).to_json().replace("\\u003c", "<")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("improves", "hurts", "no evidence"),
+            "Yes: pre-training improved the tagger with a0. It did harm with a1. For a2 there is no evidence either way.",
+        ),
+        (("no evidence",), "This experiment gives no evidence that it was. That is not evidence that it was not."),
+        (("hurts", "hurts"), "It did harm with a0 and a1."),
+        (("baseline",), "Nothing was compared with the tagger that had no pre-training."),
+    ],
+)
+def test_the_answer_follows_the_verdicts(words: tuple[str, ...], said: str) -> None:
+    assert answer([row(f"a{i}", word, [60.0]) for i, word in enumerate(words)]) == said
+
+
+def test_the_report_draws_the_intervals_to_scale() -> None:
+    told = plots.Told(
+        rows=ROWS, corpora=[{"role": "T", "name": "n", "sentences": 3, "fingerprint": "f" * 64}], encoder="e<", preset="quick",
+        seeds=(1, 2, 3), hours=2.0, command="run <x>", made="then", version="1", missing=("a & b",),
+    )  # fmt: skip
+    page = plots.one_page(told)
+    scale = 460 / (4.5 + 7)
+    assert f'x1="{225 + (1.5 + 7) * scale:.1f}" x2="685.0"' in page
+    assert f'cx="{225 + (ROWS[1]["delta"] + 7) * scale:.1f}"' in page
+    assert "run &lt;x&gt;" in page
+    assert "a &amp; b" in page
+    assert "&lt;b&gt;x&lt;/b&gt;" in page
+    assert "All in all 2.00 hours" in page
