@@ -15,6 +15,10 @@ SOURCES = {
     "classifier": "ours, the default",
     "knn": "ours",
     "cos-pretrained": "the papers' first strategy",
+    "cos-mlm": "the papers' second",
+    "cos-mlm-ner": "the papers' third",
+    "ner-selected": "the papers' fourth",
+    "pseudo-perplexity": "the papers' fifth",
     "ngram-perplexity": "the papers', on n-grams",
     "gazetteer": "the papers', by names",
     "length-matched-random": "control",
@@ -23,11 +27,17 @@ SOURCES = {
 PICKERS = {
     "task": ("T_C, your task's text", "required"),
     "domain": ("D_C, to select from", "required"),
-    "train": ("L_C train, or a list of names", "for gazetteer"),
-    "dev": ("L_C dev", "its sentences are kept out"),
+    "train": ("L_C train, or a list of names", "for gazetteer, ner-selected and cos-mlm-ner"),
+    "dev": ("L_C dev", "for ner-selected and cos-mlm-ner; its sentences are kept out"),
     "test": ("L_C test", "its sentences are kept out"),
 }
 ENCODER = ("encoder", "pooling", "max_length", "precision", "allow_download")
+TRAINED = ("encoder", "allow_download")
+READING = {
+    "vectors": "every sentence of T_C and D_C is embedded anew, by each of them",
+    "spans": "the tagger reads every sentence of D_C",
+    "text": "it reads every sentence of D_C once for each of its pieces, some thirty times",
+}
 CHOOSING = ("min_tokens", "max_tokens", "transductive", "seed")
 
 
@@ -58,20 +68,36 @@ def _setup() -> None:
     )
     strategy = facade.STRATEGIES[name]
     st.markdown(f"{strategy.summary} {strategy.trust}")
+    _cost(strategy)
     with st.form("selection.form"):
         options = {"strategy": name, **_corpora(), **_budget()}
         with st.expander("More options", icon=":material/settings:"):
             options["options"] = config_form(strategy.Options, list(strategy.Options.model_fields), f"selection.{name}")
             config = facade.RECIPES["select"].config
             options |= config_form(config, CHOOSING, "selection")
-            if strategy.reads != "text":
-                options |= config_form(config, ENCODER, "selection")
+            embeds = strategy.reads in ("vectors", "both")
+            options |= config_form(config, ENCODER if embeds else TRAINED if strategy.models else (), "selection")
         sent = st.form_submit_button(
             "Score and select", type="primary", icon=":material/filter_alt:", key="selection.start"
         )
     if sent:
         attach(facade.start("select", options), RUN)
         st.rerun()
+
+
+def _cost(strategy: Any) -> None:
+    """What comes before the scores, said before it begins."""
+    if not strategy.models:
+        return
+    tagger = ", then a tagger from it on L_C train, stopped by L_C dev" if "ner" in strategy.models else ""
+    domain = facade.roles().get("domain")
+    size = f" Your D_C has {len(facade.corpus(domain)):,} sentences." if domain else ""
+    st.warning(
+        f"This takes longer than the others. First a language model is trained on T_C{tagger}; then "
+        f"{READING[strategy.reads]}.{size} Without a GPU that is minutes for thousands of sentences and hours for "
+        "hundreds of thousands. What is trained and read is kept: another budget, and most other options, reuse it.",
+        icon=":material/hourglass_top:",
+    )
 
 
 def _corpora() -> dict[str, Any]:

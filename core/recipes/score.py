@@ -1,27 +1,30 @@
 """`score`: every sentence of D_C scored by a strategy; knows no budget, so a new budget never rescores."""
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import ValidationInfo, field_validator
+from pydantic import ValidationInfo, field_validator, model_validator
 
 from core.config import option
-from core.corpora.corpus import BLOCK
-from core.corpora.hygiene import Audit
+from core.corpora.corpus import BLOCK, Corpus
 from core.errors import ConfigError, CorpusError
-from core.recipes.audit import Lengths
+from core.recipes import adapted
+from core.recipes.adapted import Adapted
 from core.recipes.base import Job, Result
-from core.recipes.embed import EncoderOptions, encoder_options, load
+from core.recipes.embed import EncoderOptions
+from core.recipes.learnable import learnable_rows
 from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, Role
-from core.runs.chunks import chunked
+from core.runs.chunks import Part, chunked
 from core.selection import DEFAULT_STRATEGY, STRATEGIES, make_strategy, strategy_options
 from core.selection.base import Source, Strategy
 from core.selection.choose import ranking
 from core.selection.explain import learned
 
 CHUNK = 4 * BLOCK  # rows
+SLOW_CHUNK = BLOCK // 8  # rows, where a model reads every sentence: what a kill may cost
 
 
 class ScoreConfig(EncoderOptions):
@@ -30,6 +33,9 @@ class ScoreConfig(EncoderOptions):
     task: str = option(..., "T_C: sentences of the task, unlabelled.", corpus=True)
     domain: str = option(..., "D_C: the large corpus to select from.", corpus=True)
     train: str = option("", "L_C: labelled training sentences, or a list of names (gazetteer).", corpus=True)
+    dev: str = option(
+        "", "Labelled dev split, where a tagger is trained first.", corpus=True, exclude_if=lambda dev: not dev
+    )  # left out of the key where it plays no part
     holdout: tuple[str, ...] = option((), "Labelled splits; their sentences count as leaks.", corpus=True)
     strategy: str = option(DEFAULT_STRATEGY, "How sentences are scored.")
     options: dict[str, Any] = option({}, "The strategy's own options.")
@@ -37,8 +43,9 @@ class ScoreConfig(EncoderOptions):
     seed: int = option(0, "Seed of everything random.", ge=0)
 
     def settled(self) -> Self:
-        """With the encoder's hash where the strategy embeds."""
-        return super().settled() if STRATEGIES[self.strategy].reads != "text" else self
+        """With the encoder's hash where the strategy embeds or trains."""
+        strategy = STRATEGIES[self.strategy]
+        return super().settled() if strategy.models or strategy.reads in ("vectors", "both") else self
 
     @field_validator("options")
     @classmethod
@@ -46,12 +53,27 @@ class ScoreConfig(EncoderOptions):
         """Checked and with every default named, so that equal work has an equal key."""
         return strategy_options(info.data.get("strategy", DEFAULT_STRATEGY), options).model_dump(mode="json")
 
+    @model_validator(mode="after")
+    def _has_what_it_needs(self) -> Self:
+        """Errors: ConfigError, before anything is trained."""
+        strategy = STRATEGIES[self.strategy]
+        if Role.LABELLED in strategy.needs and not self.train:
+            raise ConfigError(f"strategy {self.strategy}: needs L_C; give it with --train.")
+        if "ner" in strategy.models and not self.dev:
+            raise ConfigError(
+                f"strategy {self.strategy}: trains a tagger, which needs a dev split; give it with --dev."
+            )
+        return self
+
 
 def run(config: ScoreConfig, job: Job) -> Result:
     """Artifacts: `scores.npy` `(n,)` float64, `order.npy` `(m,)` int64 (best first, unscored left out),
-    `model.npz`, what explaining a score needs of the strategy (see `selection.explain`)."""
+    `model.npz`, what explaining a score needs of the strategy (see `selection.explain`).
+
+    The result's `made_by` names the runs of B1, B2, embeddings and predicted entities that the scores rest on.
+    """
     strategy = make_strategy(config.strategy, config.options, config.seed)
-    sources = _sources(config, strategy, job)
+    sources, made_by = _sources(config, strategy, job)
     job.context.stage(f"preparing {strategy.name}")
     strategy.prepare(sources, job.context)
     domain = sources[Role.DOMAIN]
@@ -60,12 +82,14 @@ def run(config: ScoreConfig, job: Job) -> Result:
     def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[Any]:
         parts: list[FloatArray] = []
         for batch in domain.batches(strategy.reads, start, stop):
-            parts.append(strategy.score(batch))
-            report.progress(min(len(parts) * BLOCK, stop - start), stop - start, "sentences")
+            done = len(parts) * BLOCK
+            parts.append(strategy.score(replace(batch, report=Part(report, done, stop - start, "sentences"))))
+            report.progress(done + len(batch), stop - start, "sentences")
             report.check()
         return np.concatenate(parts)
 
-    chunks = chunked(job.context, len(domain.corpus), CHUNK, compute, "score")
+    slow = strategy.models and strategy.reads == "text"
+    chunks = chunked(job.context, len(domain.corpus), SLOW_CHUNK if slow else CHUNK, compute, "score")
     scores = np.concatenate([np.load(path) for path in chunks])
     np.save(job.context.run.artifacts / "scores.npy", scores)
     np.save(job.context.run.artifacts / "order.npy", ranking(scores, strategy.prefer))
@@ -73,42 +97,63 @@ def run(config: ScoreConfig, job: Job) -> Result:
     np.savez(job.context.run.artifacts / "model.npz", allow_pickle=False, **learnt)
     for path in chunks:
         path.unlink()
-    return {"strategy": strategy.name, "unit": strategy.unit, "prefer": strategy.prefer, "scored": len(scores)}
+    told = {"strategy": strategy.name, "unit": strategy.unit, "prefer": strategy.prefer, "scored": len(scores)}
+    return told | ({"made_by": made_by} if made_by else {})
 
 
-def _sources(config: ScoreConfig, strategy: Strategy, job: Job) -> dict[Role, Source]:
+def _sources(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[dict[Role, Source], dict[str, list[str]]]:
+    """What the strategy looks at, and, where models were trained for it, the runs behind it by kind."""
     task, domain = job.corpus(config.task), job.corpus(config.domain)
+    _refuse_swapped(task, domain)
+    keep = _learnable(config, job)
+    models, made_by = _models(config, strategy, job)
+    labelled = {Role.LABELLED: Source(corpus=job.corpus(config.train))} if config.train else {}
+    seen: dict[Role, dict[str, Any]] = {Role.TASK: {}, Role.DOMAIN: {}}
+    for role, corpus in ((Role.TASK, task), (Role.DOMAIN, domain)):
+        if strategy.reads in ("vectors", "both"):
+            vectors, norms, runs = adapted.embedded(job, corpus.fingerprint, config, models, config.options)
+            seen[role] = {"vectors": vectors, "norms": norms}
+            made_by |= {f"embed {role}": runs} if models else {}
+    if models and strategy.reads == "spans":
+        seen[Role.DOMAIN]["spans"], made_by["tag"] = adapted.tagged(job, domain.fingerprint, models)
+    model = models.mlm.artifacts / "model" if models else None
+    sources = {
+        Role.TASK: Source(corpus=task, keep=keep, model=model, **seen[Role.TASK]),
+        Role.DOMAIN: Source(corpus=domain, **seen[Role.DOMAIN]),
+        **labelled,
+    }
+    return sources, made_by
+
+
+def _refuse_swapped(task: Corpus, domain: Corpus) -> None:
     if len(task) > len(domain):
         raise CorpusError(
             f"T_C {task.name} ({len(task):,} sentences) is larger than D_C {domain.name} ({len(domain):,}); "
             "selection takes a large D_C and a small T_C: did you swap them?"
         )
-    sources = {
-        Role.TASK: Source(corpus=task, keep=_learnable(config, job), **_embedded(config, strategy, config.task, job)),
-        Role.DOMAIN: Source(corpus=domain, **_embedded(config, strategy, config.domain, job)),
-    }
-    if config.train:
-        sources[Role.LABELLED] = Source(corpus=job.corpus(config.train))
-    if missing := strategy.needs - set(sources):
-        raise ConfigError(f"strategy {strategy.name}: needs {', '.join(sorted(missing))}; give it with --train.")
-    return sources
+
+
+def _models(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[Adapted | None, dict[str, list[str]]]:
+    """B1, and B2 where it is asked for, finished; and their runs by kind."""
+    if not strategy.models:
+        return None, {}
+    shared = {"preset": config.options["preset"], "seed": config.seed}
+    b1 = adapted.language_model(job, config.task, _held_out(config), config, **shared)
+    if "ner" not in strategy.models:
+        return Adapted(mlm=b1), {"pretrain": [b1.id]}
+    train, dev, folds = job.corpus(config.train), job.corpus(config.dev), config.options.get("folds", 1)
+    b2 = adapted.taggers(job, b1, train=train, dev=dev, folds=folds, **shared)
+    return Adapted(mlm=b1, ner=b2), {"pretrain": [b1.id], "finetune": [run.id for run in b2]}
+
+
+def _held_out(config: ScoreConfig) -> tuple[str, ...]:
+    """Whose sentences T_C may not teach (SPEC C5)."""
+    return () if config.transductive else config.holdout
 
 
 def _learnable(config: ScoreConfig, job: Job) -> BoolArray | None:
-    """T_C's rows that are no held-out sentence (SPEC C5)."""
-    if config.transductive or not config.holdout:
-        return None
-    run = job.child("audit", corpus=config.task, held_out=config.holdout, **Lengths().model_dump())
-    audit = Audit.load(run.artifacts / "audit")
-    leaked = audit.has("leak")
-    if leaked.any():
-        job.context.note(f"{int(leaked.sum())} sentences of T_C are in held-out data and were not learnt from.")
-    return ~leaked
-
-
-def _embedded(config: ScoreConfig, strategy: Strategy, corpus: str, job: Job) -> dict[str, Any]:
-    if strategy.reads == "text":
-        return {}
-    run = job.child("embed", corpus=corpus, **encoder_options(config))
-    vectors, norms = load(run.artifacts)
-    return {"vectors": vectors, "norms": norms}
+    """T_C's rows that are no held-out sentence."""
+    keep = learnable_rows(config.task, _held_out(config), job)
+    if keep is not None and not keep.all():
+        job.context.note(f"{int((~keep).sum())} sentences of T_C are in held-out data and were not learnt from.")
+    return keep

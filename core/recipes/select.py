@@ -16,7 +16,7 @@ from core.recipes.chosen import Scored, withheld
 from core.recipes.embed import encoder_options, load
 from core.recipes.score import ScoreConfig
 from core.results import IntArray, Selection
-from core.selection import diversity
+from core.selection import STRATEGIES, diversity
 
 _SUFFIX = {"none": "", "quota": " by quota", "mmr": " by mmr"}
 
@@ -24,7 +24,7 @@ _SUFFIX = {"none": "", "quota": " by quota", "mmr": " by mmr"}
 class SelectConfig(ScoreConfig, Lengths):
     """What to select, how, and how much of it."""
 
-    dev: str = option("", "Labelled dev split; its sentences count as leaks too.", corpus=True)
+    dev: str = option("", "Labelled dev split (a tagger may need it); its sentences count as leaks too.", corpus=True)
     budget: str = option("10%", "1000 (sentences), 50000tokens, 20% of D_C, or threshold:0.75 in the strategy's unit.")
     keep: tuple[str, ...] = option((), f"Flags that shall not withhold a sentence: {', '.join(FLAGS)}.")
     diversity: Literal["none", "quota", "mmr"] = option(
@@ -56,7 +56,9 @@ def run(config: SelectConfig, job: Job) -> Result:
     holdout = tuple(dict.fromkeys((*config.holdout, *((config.dev,) if config.dev else ()))))
     lengths = config.model_dump(include=set(Lengths.model_fields))
     audit_run = job.child("audit", corpus=config.domain, held_out=holdout, **lengths)
+    trains = "ner" in STRATEGIES[config.strategy].models  # else dev is held out and no more
     shared = config.model_dump(include=set(ScoreConfig.model_fields)) | {"holdout": holdout}
+    shared["dev"] = config.dev if trains else ""
     score_run = job.child("score", **shared)
 
     job.context.stage("choosing")

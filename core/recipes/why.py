@@ -8,14 +8,18 @@ import numpy as np
 
 from core.corpora.corpus import Corpus, Library
 from core.corpora.hygiene import FLAGS, near_duplicates_of
-from core.errors import CorpusError
+from core.errors import CorpusError, RunError
+from core.recipes import tag
+from core.recipes.adapted import side_by_side
 from core.recipes.chosen import Scored
 from core.recipes.edits import Edits
 from core.recipes.embed import EncoderOptions, load
-from core.results import FloatArray, Prefer, Selection
+from core.results import FloatArray, Prefer, Role, Selection
 from core.runs.store import Run, RunStore
+from core.selection.base import Rows
 from core.selection.explain import explain, neighbours
 from core.selection.parts import Evidence, Part
+from core.selection.spans import Spans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +108,8 @@ def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Libr
     if (path := score_run.artifacts / "model.npz").exists():
         with np.load(path, allow_pickle=False) as kept:
             model = dict(kept)
-    domain_vectors = embedded(store, config, scored.domain)
-    task_vectors = embedded(store, config, task)
+    domain_vectors = _vectors(store, score_run, scored.domain, Role.DOMAIN)
+    task_vectors = _vectors(store, score_run, task, Role.TASK)
     known = domain_vectors is not None and task_vectors is not None
     return Evidence(
         sentence=scored.domain.take([row])[0],
@@ -118,7 +122,27 @@ def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Libr
         task=task_vectors[0] if known and task_vectors else None,
         task_norms=task_vectors[1] if known and task_vectors else None,
         labelled=_labelled(config["train"], library),
+        spans=[found.part(row, row + 1) for found in predicted(store, score_run)],
     )
+
+
+def _vectors(store: RunStore, score_run: Run, corpus: Corpus, role: Role) -> tuple[Rows, FloatArray] | None:
+    """What the score was made from, by models of its own where it has them; None where they are gone."""
+    names = score_run.result().get("made_by", {}).get(f"embed {role}")
+    if names is None:
+        return embedded(store, score_run.manifest.config, corpus)
+    try:
+        return side_by_side([store.get(name) for name in names], score_run.manifest.config["options"])
+    except RunError:
+        return None
+
+
+def predicted(store: RunStore, score_run: Run) -> list[Spans]:
+    """The entities of D_C that a scoring rests on, a tagger each; none where it rests on none, or they are gone."""
+    try:
+        return [tag.load(store.get(name)) for name in score_run.result().get("made_by", {}).get("tag", ())]
+    except RunError:
+        return []
 
 
 def embedded(store: RunStore, config: Mapping[str, Any], corpus: Corpus) -> tuple[FloatArray, FloatArray] | None:

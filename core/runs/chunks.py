@@ -14,9 +14,9 @@ Compute = Callable[[int, int, Reporter], npt.NDArray[Any]]
 
 
 class Part:
-    """A reporter for one chunk: its progress counts on from what is done already."""
+    """A reporter for a part of the work: its progress counts on from what is done already."""
 
-    def __init__(self, context: RunContext, done: int, total: int, unit: str) -> None:
+    def __init__(self, context: Reporter, done: int, total: int, unit: str) -> None:
         self._context, self._done, self._total, self._unit = context, done, total, unit
         self.stage, self.metric, self.note, self.check = context.stage, context.metric, context.note, context.check
 

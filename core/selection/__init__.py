@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from core.config import Config
 from core.errors import ConfigError
+from core.selection.adapted import CosineMlm, CosineMlmNer
 from core.selection.base import Strategy, StrategyFactory
 from core.selection.baselines import LengthMatchedRandom, Random
 from core.selection.classifier import DomainClassifier
@@ -11,6 +12,8 @@ from core.selection.cosine import CosinePretrained
 from core.selection.gazetteer import Gazetteer
 from core.selection.neighbours import Neighbours
 from core.selection.perplexity import NgramPerplexity
+from core.selection.predictions import NerSelected
+from core.selection.pseudo import PseudoPerplexity
 
 STRATEGIES: Mapping[str, type[Strategy]] = {
     strategy.name: strategy
@@ -18,6 +21,10 @@ STRATEGIES: Mapping[str, type[Strategy]] = {
         DomainClassifier,
         Neighbours,
         CosinePretrained,
+        CosineMlm,
+        CosineMlmNer,
+        NerSelected,
+        PseudoPerplexity,
         NgramPerplexity,
         Gazetteer,
         LengthMatchedRandom,

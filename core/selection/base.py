@@ -4,20 +4,31 @@ Choosing (budgets, ties, hygiene, export) is shared by all strategies and lives 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
-from typing import ClassVar, Literal, Protocol
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
 from core.config import Config
 from core.corpora.corpus import BLOCK, Corpus
 from core.errors import CorpusError
-from core.reporter import Reporter
+from core.reporter import Reporter, Silent
 from core.results import BoolArray, FloatArray, IntArray, Prefer, Role
+from core.selection.spans import Spans
 from core.text.sentence import Sentence
 
-Reads = Literal["text", "vectors", "both"]
+Reads = Literal["text", "vectors", "both", "spans"]
+Model = Literal["mlm", "ner"]  # S0's B1, a language model of T_C, and B2, a tagger trained from it (SPEC A1)
+
+
+class Rows(Protocol):
+    """`(n, d)` vectors, stored or made as they are asked for."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +36,15 @@ class Batch:
     """Some sentences, as much of them as the strategy reads.
 
     ids: `(n,)` uint64. sentences: n of them, or none where the strategy reads vectors.
-    vectors: `(n, d)` float16 rows of length 1 (0 for an empty sentence), or None.
+    vectors: `(n, d)` rows of length 1 (0 for an empty sentence), or None. spans: what each tagger found in them.
+    report: is told how far the scoring of these n is, by a strategy that takes longer than a moment.
     """
 
     ids: IntArray
     sentences: Sequence[Sentence] = ()
     vectors: FloatArray | None = None
+    spans: Sequence[Spans] = ()
+    report: Reporter = field(default_factory=Silent)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -41,23 +55,27 @@ class Source:
     """A corpus as a strategy may look at it.
 
     vectors, norms: `(n, d)` and `(n,)`; a raw embedding is `vectors[i] * norms[i]`. Both None where the
-    strategy reads text. keep: `(n,)` rows that may be learnt from (a leaked test sentence may not).
+    strategy reads text. keep: `(n,)` rows that may be learnt from (a leaked test sentence may not). spans: the
+    entities that each tagger found in it. model: the folder of the language model trained on it, where asked for.
     """
 
     corpus: Corpus
-    vectors: FloatArray | None = None
+    vectors: Rows | None = None
     norms: FloatArray | None = None
     keep: BoolArray | None = None
+    spans: Sequence[Spans] = ()
+    model: Path | None = None
 
     def batches(self, reads: Reads, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """Rows `start` to `stop` in order, `BLOCK` at a time; `start` is a multiple of `BLOCK`."""
+        """Rows `start` to `stop` in order, `BLOCK` at a time; `start` is a multiple of `BLOCK` or in `stop`'s block."""
         ids = self.corpus.ids()
         stop = len(ids) if stop is None else stop
         texts = self.corpus.batches(start, stop) if reads != "vectors" else repeat(())
         for first, sentences in zip(range(start, stop, BLOCK), texts, strict=False):
             rows = slice(first, min(first + BLOCK, stop))
             vectors = None if self.vectors is None else self.vectors[rows]
-            yield Batch(ids=ids[rows], sentences=sentences, vectors=vectors)
+            spans = tuple(found.part(rows.start, rows.stop) for found in self.spans)
+            yield Batch(ids=ids[rows], sentences=sentences, vectors=vectors, spans=spans)
 
     def sentences(self) -> Iterator[Sentence]:
         """The sentences that may be learnt from."""
@@ -92,7 +110,9 @@ class Source:
 class Strategy(Protocol):
     """A way to score the sentences of D_C.
 
-    reads: whether `score` looks at sentences, at embeddings, or at both. needs: roles beside T_C and D_C.
+    reads: whether `score` looks at sentences, at embeddings, at both, or at sentences and predicted entities.
+    models: what is trained for it first; embeddings, if it reads them, are then these models', side by side.
+    needs: roles beside T_C and D_C.
     summary, trust: one sentence on what it does, one on when to trust it (shown on the page).
     """
 
@@ -101,6 +121,7 @@ class Strategy(Protocol):
     prefer: ClassVar[Prefer]
     needs: ClassVar[frozenset[Role]]
     reads: ClassVar[Reads]
+    models: ClassVar[frozenset[Model]]
     summary: ClassVar[str]
     trust: ClassVar[str]
     Options: ClassVar[type[Config]]

@@ -8,7 +8,7 @@ import numpy as np
 from core.config import Config
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Prefer, Role
-from core.selection.base import Batch, Reads, Source, uniform
+from core.selection.base import Batch, Model, Reads, Source, uniform
 
 
 class Random:
@@ -19,6 +19,7 @@ class Random:
     prefer: ClassVar[Prefer] = "high"
     needs: ClassVar[frozenset[Role]] = frozenset()
     reads: ClassVar[Reads] = "text"
+    models: ClassVar[frozenset[Model]] = frozenset()
     summary: ClassVar[str] = "Picks sentences by lot, the same ones for the same seed."
     trust: ClassVar[str] = "Always run it beside another strategy: what random text does is not the strategy's merit."
     Options: ClassVar[type[Config]] = Config
@@ -47,6 +48,7 @@ class LengthMatchedRandom:
     prefer: ClassVar[Prefer] = "high"
     needs: ClassVar[frozenset[Role]] = frozenset()
     reads: ClassVar[Reads] = "text"
+    models: ClassVar[frozenset[Model]] = frozenset()
     summary: ClassVar[str] = "Picks by lot, but long and short sentences in the shares that T_C has them."
     trust: ClassVar[str] = "The control for strategies that favour long or short sentences."
     Options: ClassVar[type[Config]] = Config

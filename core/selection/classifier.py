@@ -8,7 +8,7 @@ import numpy as np
 from core.config import Config, option
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Prefer, Role
-from core.selection.base import Batch, Reads, Source, uniform
+from core.selection.base import Batch, Model, Reads, Source, uniform
 
 _BUCKETS = 2**18  # of hashed words and word pairs
 WORD = r"\w+|[^\w\s]"  # as in core.text.words
@@ -37,6 +37,7 @@ class DomainClassifier:
     prefer: ClassVar[Prefer] = "high"
     needs: ClassVar[frozenset[Role]] = frozenset()
     reads: ClassVar[Reads] = "both"
+    models: ClassVar[frozenset[Model]] = frozenset()
     summary: ClassVar[str] = "Learns what tells T_C from the rest of D_C, by meaning and by wording, and prefers it."
     trust: ClassVar[str] = "The default: it found the most hidden in-domain sentences in our tests (see the README)."
     Options: ClassVar[type[Config]] = ClassifierOptions

@@ -9,7 +9,7 @@ from core.config import Config, option
 from core.models.vectors import cosine
 from core.reporter import Reporter
 from core.results import FloatArray, Prefer, Role
-from core.selection.base import Batch, Reads, Source
+from core.selection.base import Batch, Model, Reads, Source
 
 Query = Literal["raw-mean", "unit-mean", "k-means", "contrastive"]
 _SAMPLE = 20_000  # rows of D_C that its mean and the covariance are estimated from
@@ -40,6 +40,7 @@ class CosinePretrained:
     prefer: ClassVar[Prefer] = "high"
     needs: ClassVar[frozenset[Role]] = frozenset()
     reads: ClassVar[Reads] = "vectors"
+    models: ClassVar[frozenset[Model]] = frozenset()
     summary: ClassVar[str] = "Prefers sentences whose embedding points the way T_C's average embedding does."
     trust: ClassVar[str] = "The papers' first strategy; a mean favours generic sentences when T_C has several topics."
     Options: ClassVar[type[Config]] = CosineOptions

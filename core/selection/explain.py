@@ -11,19 +11,22 @@ import numpy as np
 
 from core.errors import CorpusError
 from core.results import IntArray
-from core.selection import explain_vectors, explain_words
+from core.selection import explain_entities, explain_vectors, explain_words
 from core.selection.base import Strategy
 from core.selection.near import cosines
 from core.selection.parts import Arrays, Evidence, Part, Parts
 
+_COSINES = ("cos-pretrained", "cos-mlm", "cos-mlm-ner")
 _KEEP: Mapping[str, Callable[[Any], Arrays]] = {
-    "cos-pretrained": explain_vectors.keep_cosine,
+    **dict.fromkeys(_COSINES, explain_vectors.keep_cosine),
+    "ner-selected": explain_entities.keep_entities,
     "classifier": explain_words.keep_classifier,
     "ngram-perplexity": explain_words.keep_ngram,
     "length-matched-random": explain_words.keep_lengths,
 }
 _EXPLAIN: Mapping[str, Callable[[Evidence], Parts]] = {
-    "cos-pretrained": explain_vectors.cosine,
+    **dict.fromkeys(_COSINES, explain_vectors.cosine),
+    "ner-selected": explain_entities.entities,
     "knn": explain_vectors.neighbours,
     "classifier": explain_words.classifier,
     "ngram-perplexity": explain_words.ngram,

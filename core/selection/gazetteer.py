@@ -9,7 +9,7 @@ from core.config import Config, option
 from core.errors import CorpusError
 from core.reporter import Reporter
 from core.results import FloatArray, Prefer, Role
-from core.selection.base import Batch, Reads, Source
+from core.selection.base import Batch, Model, Reads, Source
 
 _END = ""  # no token is empty, so the key is free to mark the end of a name
 Trie = dict[str, Any]
@@ -33,6 +33,7 @@ class Gazetteer:
     prefer: ClassVar[Prefer] = "high"
     needs: ClassVar[frozenset[Role]] = frozenset({Role.LABELLED})
     reads: ClassVar[Reads] = "text"
+    models: ClassVar[frozenset[Model]] = frozenset()
     summary: ClassVar[str] = "Counts the names of a list (your labelled entities, or a file of names) in each sentence."
     trust: ClassVar[str] = "Trust it when the list is long and unambiguous; it finds known names, not new contexts."
     Options: ClassVar[type[Config]] = GazetteerOptions

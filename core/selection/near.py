@@ -3,16 +3,17 @@
 import numpy as np
 
 from core.results import FloatArray, IntArray
+from core.selection.base import Rows
 
 BLOCK = 1024  # rows widened to float32 at a time: they stay in the core's cache
 
 
-def widened(vectors: FloatArray, start: int) -> FloatArray:
+def widened(vectors: Rows, start: int) -> FloatArray:
     """Rows `start` to `start + BLOCK` in float32."""
     return np.asarray(vectors[start : start + BLOCK], dtype=np.float32)
 
 
-def cosines(vectors: FloatArray, queries: FloatArray) -> FloatArray:
+def cosines(vectors: Rows, queries: FloatArray) -> FloatArray:
     """`(n, q)` float32 cosines of unit rows `(n, d)` with unit queries `(q, d)`."""
     across = np.ascontiguousarray(np.asarray(queries, dtype=np.float32).T)
     found = np.empty((len(vectors), across.shape[1]), dtype=np.float32)
@@ -21,7 +22,7 @@ def cosines(vectors: FloatArray, queries: FloatArray) -> FloatArray:
     return found
 
 
-def nearest_rows(vectors: FloatArray, queries: IntArray, among: IntArray) -> tuple[IntArray, FloatArray]:
+def nearest_rows(vectors: Rows, queries: IntArray, among: IntArray) -> tuple[IntArray, FloatArray]:
     """For each row `queries` of `vectors` the index into rows `among` of its nearest, and the cosine; `(q,)` both."""
     asked = np.asarray(vectors[queries], dtype=np.float32)
     best, which = np.full(len(asked), -np.inf, dtype=np.float32), np.zeros(len(asked), dtype=np.int64)

@@ -9,7 +9,7 @@ from core.config import Config, option
 from core.models.vectors import top_k_mean
 from core.reporter import Reporter
 from core.results import FloatArray, Prefer, Role
-from core.selection.base import Batch, Reads, Source
+from core.selection.base import Batch, Model, Reads, Source
 
 
 class NeighbourOptions(Config):
@@ -26,6 +26,7 @@ class Neighbours:
     prefer: ClassVar[Prefer] = "high"
     needs: ClassVar[frozenset[Role]] = frozenset()
     reads: ClassVar[Reads] = "vectors"
+    models: ClassVar[frozenset[Model]] = frozenset()
     summary: ClassVar[str] = "Prefers sentences that are close to a few sentences of T_C, whichever they are."
     trust: ClassVar[str] = "Trust it when T_C covers several topics; odd sentences of T_C draw odd neighbours."
     Options: ClassVar[type[Config]] = NeighbourOptions

@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 from core.corpora.corpus import Corpus
 from core.results import FloatArray
+from core.selection.base import Rows
+from core.selection.spans import Spans
 from core.text.sentence import Sentence
 
 SHOWN = 12  # parts of one sort; the others are added up
@@ -41,7 +43,7 @@ class Evidence:
     """One sentence of D_C and what its score was made from.
 
     vector: `(d,)` of length 1, None where the strategy reads text. task: `(t, d)` T_C's vectors; task_norms `(t,)`.
-    model: what `learned` kept. options: the strategy's own. labelled: L_C.
+    model: what `learned` kept. options: the strategy's own. labelled: L_C. spans: what each tagger found in it.
     """
 
     sentence: Sentence
@@ -51,9 +53,10 @@ class Evidence:
     seed: int
     model: Arrays
     vector: FloatArray | None = None
-    task: FloatArray | None = None
+    task: Rows | None = None
     task_norms: FloatArray | None = None
     labelled: Corpus | None = None
+    spans: Sequence[Spans] = ()
 
 
 def top(parts: Sequence[Part], rest: str) -> list[Part]:

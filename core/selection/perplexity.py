@@ -7,7 +7,7 @@ from core.config import Config, option
 from core.models.ngram import KneserNey
 from core.reporter import Reporter
 from core.results import FloatArray, Prefer, Role
-from core.selection.base import Batch, Reads, Source
+from core.selection.base import Batch, Model, Reads, Source
 
 
 class NgramOptions(Config):
@@ -28,6 +28,7 @@ class NgramPerplexity:
     prefer: ClassVar[Prefer] = "low"
     needs: ClassVar[frozenset[Role]] = frozenset()
     reads: ClassVar[Reads] = "text"
+    models: ClassVar[frozenset[Model]] = frozenset()
     summary: ClassVar[str] = "Prefers sentences whose word sequences a 5-gram model of T_C finds least surprising."
     trust: ClassVar[str] = (
         "Trust it where T_C is formulaic (contracts, notes); it favours stock phrases and rejects rare names."

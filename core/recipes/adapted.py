@@ -1,0 +1,93 @@
+"""B1 and B2, the models that strategies learn by (SPEC A1): child runs, made once, and what they say of a corpus."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from core.corpora.corpus import Corpus
+from core.errors import CorpusError
+from core.recipes import embed, tag
+from core.recipes.base import Job
+from core.recipes.embed import EncoderOptions, encoder_options
+from core.recipes.learnable import learnable
+from core.results import FloatArray
+from core.runs.run import Run
+from core.selection.adapted import Joined
+from core.selection.base import Rows
+from core.selection.predictions import fold
+from core.selection.spans import Spans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapted:
+    """B1, and B2: one tagger, or one a fold of L_C; none where the strategy needs none."""
+
+    mlm: Run
+    ner: tuple[Run, ...] = ()
+
+
+def language_model(
+    job: Job, task: str, held_out: Sequence[str], encoder: EncoderOptions, *, preset: str, seed: int
+) -> Run:
+    """B1: the encoder after masked language modelling on T_C, but for what leaks of `held_out` (SPEC C5).
+
+    Where rows leak, the others are sealed as a corpus, so that the run's inputs say what it has read.
+    """
+    corpus = learnable(task, held_out, job)
+    given = {"init": encoder.encoder, "allow_download": encoder.allow_download, "preset": preset, "seed": seed}
+    return job.child("pretrain", corpora=(corpus.fingerprint,), **given)
+
+
+def taggers(job: Job, start: Run, *, train: Corpus, dev: Corpus, folds: int, preset: str, seed: int) -> tuple[Run, ...]:
+    """B2: B1 (`start`) trained to tag L_C; where `folds` is above 1, taggers that each lack their share of it (C6)."""
+    parts = [train] if folds == 1 else _without_folds(job, train, folds)
+    given = {"init": start.id, "dev": dev.fingerprint, "preset": preset, "seeds": (seed,)}
+    return tuple(job.child("finetune", train=part.fingerprint, **given) for part in parts)
+
+
+def _without_folds(job: Job, train: Corpus, folds: int) -> list[Corpus]:
+    """L_C without fold 0, without fold 1, ..., each sealed."""
+    mine = fold(train.ids(), folds)
+    if missing := set(range(folds)) - set(mine.tolist()):
+        raise CorpusError(
+            f"{train.name}: {len(train)} sentences do not fill {folds} folds (number {min(missing)} is empty); "
+            "give fewer folds."
+        )
+    return [
+        job.library.subset(
+            train,
+            np.flatnonzero(mine != k),
+            name=f"{train.name} without fold {k + 1} of {folds}",
+            origin={"from": train.fingerprint, "fold": k, "folds": folds},
+        )
+        for k in range(folds)
+    ]
+
+
+def embedded(
+    job: Job, corpus: str, config: EncoderOptions, models: Adapted | None, options: Mapping[str, Any]
+) -> tuple[Rows, FloatArray, list[str]]:
+    """Vectors and norms by the encoder, or by B1, or by B1 and B2 side by side; and the runs that made them."""
+    encoders = [str(run.artifacts / "model") for run in (models.mlm, *models.ner)] if models else [config.encoder]
+    runs = [
+        job.child("embed", corpus=corpus, **encoder_options(config) | {"encoder": name, "weights": ""})
+        for name in encoders
+    ]
+    return *side_by_side(runs, options), [run.id for run in runs]
+
+
+def side_by_side(runs: Sequence[Run], options: Mapping[str, Any]) -> tuple[Rows, FloatArray]:
+    """Vectors and norms of finished `embed` runs on one corpus, joined where there are several."""
+    halves = [embed.load(run.artifacts) for run in runs]
+    if len(halves) == 1:
+        return halves[0]
+    joined = Joined(halves, raw=options["halves"] == "raw")
+    return joined, joined.norms
+
+
+def tagged(job: Job, corpus: str, models: Adapted) -> tuple[tuple[Spans, ...], list[str]]:
+    """What each tagger finds in a corpus; and the runs that found it."""
+    runs = [job.child("tag", corpus=corpus, model=str(run.artifacts / "model")) for run in models.ner]
+    return tuple(tag.load(run) for run in runs), [run.id for run in runs]

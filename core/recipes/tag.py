@@ -1,0 +1,57 @@
+"""`tag`: every sentence of a corpus through a tagger, once; scores, maps and tables share what it found."""
+
+from itertools import chain
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from core.config import Config, option
+from core.models.hub import fingerprint
+from core.recipes.base import Job, Result
+from core.reporter import Reporter
+from core.runs.chunks import chunked
+from core.runs.run import Run
+from core.selection.spans import Spans, flat
+
+CHUNK = 8192  # rows
+
+
+class TagConfig(Config):
+    """What to tag, and with what."""
+
+    corpus: str = option(..., "The corpus to tag.", corpus=True)
+    model: str = option(..., "Folder of a saved tagger.")
+    weights: str = option("", "Hash of the tagger, so that another one in its place tags anew.", hidden=True)
+
+    def settled(self) -> Self:
+        """With the tagger's hash. Errors: ModelError if it is not here."""
+        return self.model_copy(update={"weights": fingerprint(self.model)})
+
+
+def run(config: TagConfig, job: Job) -> Result:
+    """Artifacts: `spans.npy` `(m,)` of dtype `SPAN`, the entities found, sentence by sentence."""
+    from core.models.taggers import load_tagger
+
+    corpus = job.corpus(config.corpus)
+    job.context.stage("loading the tagger")
+    tagger = load_tagger(Path(config.model))
+
+    def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[Any]:
+        sentences = list(chain.from_iterable(corpus.batches(start, stop)))
+        return flat(tagger.predict(sentences, report), tagger.types, start)
+
+    job.context.stage(f"finding entities in {corpus.name}")
+    chunks = chunked(job.context, len(corpus), CHUNK, compute, "tag")
+    found = np.concatenate([np.load(path) for path in chunks])
+    np.save(job.context.run.artifacts / "spans.npy", found)
+    for path in chunks:
+        path.unlink()
+    return {"types": list(tagger.types), "sentences": len(corpus), "entities": len(found)}
+
+
+def load(run: Run) -> Spans:
+    """What a finished run found, memory-mapped."""
+    result = run.result()
+    return Spans.make(result["types"], np.load(run.artifacts / "spans.npy", mmap_mode="r"), result["sentences"])

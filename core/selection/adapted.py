@@ -1,0 +1,79 @@
+"""`cos-mlm` and `cos-mlm-ner`: `cos-pretrained` by encoders that have read T_C (S0; SPEC A2.2, A2.3)."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from core.config import Config, option
+from core.results import FloatArray, Role
+from core.selection.base import Model, Rows
+from core.selection.cosine import CosineOptions, CosinePretrained
+
+
+class AdaptedOptions(Config):
+    """What every strategy that needs trained models is asked."""
+
+    preset: Literal["quick", "paper"] = option(
+        "quick", "How the models it needs are trained: quick for a laptop, paper with the settings of S0."
+    )
+
+
+class CosineMlmOptions(CosineOptions, AdaptedOptions):
+    """Options of `cos-mlm`."""
+
+
+class CosineMlm(CosinePretrained):
+    """`cos-pretrained` with e(x) by B1, the encoder after masked language modelling on T_C."""
+
+    name: ClassVar[str] = "cos-mlm"
+    models: ClassVar[frozenset[Model]] = frozenset({"mlm"})
+    summary: ClassVar[str] = "Continues the encoder's pre-training on T_C first, then compares embeddings with it."
+    trust: ClassVar[str] = "The papers' second strategy; little changes where T_C has only a few hundred sentences."
+    Options: ClassVar[type[Config]] = CosineMlmOptions
+
+
+class CosineMlmNerOptions(CosineMlmOptions):
+    """Options of `cos-mlm-ner`."""
+
+    halves: Literal["unit", "raw"] = option(
+        "unit",
+        "How the two embeddings are joined: each brought to length 1 first, so that both have equal say (unit), or "
+        "as they are (raw), where the longer one rules.",
+    )
+
+
+class CosineMlmNer(CosineMlm):
+    """`cos-pretrained` with e(x) = [e_B1(x); e_B2(x)], B2 being B1 after training as a tagger on L_C."""
+
+    name: ClassVar[str] = "cos-mlm-ner"
+    needs: ClassVar[frozenset[Role]] = frozenset({Role.LABELLED})
+    models: ClassVar[frozenset[Model]] = frozenset({"mlm", "ner"})
+    summary: ClassVar[str] = "Joins the embeddings of an encoder trained on T_C and of a tagger trained on L_C."
+    trust: ClassVar[str] = "The papers' third strategy; it also asks whether a sentence looks as your labelled ones do."
+    Options: ClassVar[type[Config]] = CosineMlmNerOptions
+
+
+class Joined:
+    """Several embeddings of one corpus as one, side by side; rows are made as they are asked for.
+
+    norms: `(n,)`, as in `Source`. Where all halves are alike, cosines are those of one half's unit vectors.
+    """
+
+    def __init__(self, halves: Sequence[tuple[Rows, FloatArray]], *, raw: bool = False) -> None:
+        """halves: `(vectors (n, d_i), norms (n,))`. raw: join them as they are, not after bringing each to length 1."""
+        lengths = np.stack([norms if raw else (norms > 0).astype(np.float32) for _, norms in halves])
+        self.norms: FloatArray = np.sqrt((lengths**2).sum(axis=0))
+        self._vectors = [vectors for vectors, _ in halves]
+        self._scales = lengths / np.maximum(self.norms, np.finfo(np.float32).tiny)
+
+    def __len__(self) -> int:
+        return len(self.norms)
+
+    def __getitem__(self, rows: Any, /) -> FloatArray:
+        """`(m, d_1 + d_2 + ...)` float32 rows of length 1 (0 for an empty sentence)."""
+        parts = [
+            np.asarray(vectors[rows], dtype=np.float32) * scale[rows][..., None]
+            for vectors, scale in zip(self._vectors, self._scales, strict=True)
+        ]
+        return np.concatenate(parts, axis=-1)

@@ -1,0 +1,144 @@
+"""`ner-selected`: how many entities a tagger trained on L_C finds in a sentence (S0; SPEC A2.4, C6)."""
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from core.config import Config, option
+from core.errors import CorpusError
+from core.reporter import Reporter
+from core.results import FloatArray, IntArray, Prefer, Role
+from core.selection.adapted import AdaptedOptions
+from core.selection.base import Batch, Model, Reads, Source
+
+Rank = Literal["count", "density", "type-balanced", "rarity"]
+
+_STEPS = 2.0**20  # a mean posterior's steps: what of it breaks ties, before density does
+HAIR = 1e-6  # of the tie-break where scores are no counts: below the distance of two shares of up to 1,000 tokens
+
+
+class PredictionOptions(AdaptedOptions):
+    """Options of `ner-selected`."""
+
+    rank: Rank = option(
+        "count",
+        "By how many entities were found (count), by entities a token (density), by turns so that every type gets "
+        "its share (type-balanced), or by entities that count more the rarer their type is (rarity).",
+    )
+    folds: int = option(
+        1,
+        "Taggers, each trained without its share of L_C; their counts are averaged, and a copy of a labelled "
+        "sentence is counted by the tagger that did not see it. 1: a single tagger, as in S0.",
+        ge=1,
+        le=10,
+    )
+
+
+class NerSelected:
+    """The number of entities that B2 finds, plus a tie-break below 1, so that 3.97 says three entities.
+
+    The tie-break: mean posterior of the entities (to 2^-20), then entities a token; then the row, as everywhere.
+    Several taggers give a mean of counts; the tie-break is then below one k-th, the distance of two such means.
+
+    density: entities over tokens; ties alike, from the sixth decimal on.
+    rarity: the sum of 1 / log(2 + how many of its type were found in D_C) over the entities; ties likewise.
+    type-balanced: round r takes every type's r-th best sentence by count; the score is -r plus the tie-break, so -11.2
+    was taken in round 12. A sentence that two types take costs both their turn. Sentences without an entity come last.
+    """
+
+    name: ClassVar[str] = "ner-selected"
+    unit: ClassVar[str] = "entities (+ tie-break)"
+    prefer: ClassVar[Prefer] = "high"
+    needs: ClassVar[frozenset[Role]] = frozenset({Role.LABELLED})
+    reads: ClassVar[Reads] = "spans"
+    models: ClassVar[frozenset[Model]] = frozenset({"ner"})
+    summary: ClassVar[str] = "Trains a tagger on L_C and prefers sentences in which it finds many entities."
+    trust: ClassVar[str] = (
+        "The papers' best on average; it prefers long sentences and selects what the tagger finds already, "
+        "never a type that it misses: see the options."
+    )
+    Options: ClassVar[type[Config]] = PredictionOptions
+
+    def __init__(self, options: PredictionOptions, seed: int) -> None:
+        self.options = options
+        self._labelled: IntArray
+        self._types: tuple[str, ...]
+        self._worth: FloatArray  # (t,) what an entity of each type adds under `rarity`
+        self._rivals: list[FloatArray]  # (t,) arrays, ascending: every sentence's key under `type-balanced`
+
+    def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
+        domain = sources[Role.DOMAIN]
+        self._labelled = np.unique(sources[Role.LABELLED].corpus.ids())
+        self._types = tuple(sorted({name for found in domain.spans for name in found.types}))
+        if not self._types:
+            raise CorpusError(f"{sources[Role.LABELLED].corpus.name}: holds no entity; give labelled training data.")
+        if self.options.rank not in ("rarity", "type-balanced"):
+            return
+        report.stage("counting the entities of D_C")
+        counts, keys = np.zeros(len(self._types)), []
+        for batch in domain.batches(self.reads):
+            report.check()
+            of_type, fraction = self._counted(batch)
+            counts += of_type.sum(axis=0)
+            keys.append(np.where(of_type > 0, of_type + fraction[:, None], 0))
+        self._worth = 1 / np.log(2 + counts)
+        self._rivals = list(np.sort(np.concatenate(keys), axis=0).T)
+
+    def score(self, batch: Batch) -> FloatArray:
+        of_type, fraction = self._counted(batch)
+        scores: FloatArray
+        match self.options.rank:
+            case "count":
+                scores = of_type.sum(axis=1) + fraction
+            case "density":
+                scores = of_type.sum(axis=1) / np.maximum(_lengths(batch), 1) + HAIR * fraction
+            case "rarity":
+                scores = of_type @ self._worth + HAIR * fraction
+            case "type-balanced":
+                scores = fraction - self._rounds(of_type, fraction)
+        return scores
+
+    def _counted(self, batch: Batch) -> tuple[FloatArray, FloatArray]:
+        """`(n, t)` entities of each type, a mean over the taggers that may count, and the tie-break `(n,)`."""
+        k = len(batch.spans)
+        assert k == self.options.folds
+        may = np.ones((k, len(batch)), dtype=bool)
+        if k > 1:
+            copies = np.isin(batch.ids, self._labelled)
+            may[:, copies] = fold(batch.ids[copies], k) == np.arange(k)[:, None]
+        counts = np.zeros((len(batch), len(self._types)))
+        confidence = np.zeros(len(batch))
+        for found, counting in zip(batch.spans, may, strict=True):
+            columns = [self._types.index(name) for name in found.types]
+            counts[:, columns] += found.counts() * counting[:, None]
+            confidence += found.confidence() * counting
+        total = counts.sum(axis=1)
+        mean = np.clip(confidence / np.maximum(total, 1), 0, 1)
+        counts /= may.sum(axis=0)[:, None]
+        density = counts.sum(axis=1) / (_lengths(batch) + 1)  # below 1: every entity has a token of its own
+        return counts, tie_break(mean, density) / k
+
+    def _rounds(self, of_type: FloatArray, fraction: FloatArray) -> FloatArray:
+        """`(n,)` the first round in which some type takes the sentence; ties share one."""
+        n = len(self._rivals[0])
+        rounds = np.full(len(of_type), n + 1.0)
+        for counts, rivals in zip(of_type.T, self._rivals, strict=True):
+            better = n - np.searchsorted(rivals, counts + fraction, side="right")
+            rounds = np.where(counts > 0, np.minimum(rounds, better + 1), rounds)
+        return rounds
+
+
+def tie_break(confidence: FloatArray, density: FloatArray) -> FloatArray:
+    """`(n,)` below 1: ordered by mean posterior, then by entities a token (below 1)."""
+    fraction: FloatArray = (np.floor(confidence * _STEPS) + density) / (_STEPS + 1)
+    return fraction
+
+
+def fold(ids: IntArray, folds: int) -> IntArray:
+    """`(n,)` the fold a sentence of L_C belongs to, by its id, so that copies of one sentence share a fold."""
+    return (ids.astype(np.uint64) % np.uint64(folds)).astype(np.int64)
+
+
+def _lengths(batch: Batch) -> IntArray:
+    return np.array([len(sentence.tokens) for sentence in batch.sentences], dtype=np.int64)

@@ -1,0 +1,152 @@
+"""`pseudo-perplexity`: how much a sentence surprises a masked language model of T_C (S0; SPEC A2.5)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from core.config import Config, option
+from core.errors import ModelError
+from core.models.encoder import BUDGET, length_groups, longest
+from core.reporter import Reporter
+from core.results import FloatArray, IntArray, Prefer, Role
+from core.selection.adapted import AdaptedOptions
+from core.selection.base import Batch, Model, Reads, Source
+
+if TYPE_CHECKING:
+    from core.models.mlm import MaskedLM
+
+_SHARE = 0.15  # of a sentence's pieces hidden at a time under `sampled`
+_WIDTH = 1024  # rows of vocabulary-wide numbers held at a time: 125 MB at 30,000 pieces
+
+
+class PseudoOptions(AdaptedOptions):
+    """Options of `pseudo-perplexity`."""
+
+    method: Literal["exact", "sampled", "one-pass"] = option(
+        "exact",
+        "exact hides one piece at a time (a pass of the model for each); sampled hides a random 15% a few times; "
+        "one-pass hides nothing: not a probability, for every piece sees itself.",
+    )
+    passes: int = option(6, "How often pieces are hidden under sampled.", ge=1, le=100)
+    max_length: int = option(128, "Longer sentences are cut.", unit="pieces", ge=8, le=8192)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pass:
+    """One look of the model at a sentence. masked: places hidden from it. asked: places whose piece it must guess."""
+
+    row: int
+    masked: Sequence[int]
+    asked: Sequence[int]
+
+
+class PseudoPerplexity:
+    """exp(-(1/N) sum log p(piece | the others)) under B1, N the pieces of the sentence (Salazar et al. 2020).
+
+    exact: the piece itself is hidden, and those after it in the same word, so that a long word is not given away by
+    its own end (within-word left to right, Kauf and Ivanova 2023). sampled: the mean loss at the hidden pieces of
+    `passes` draws, which depend on id and seed alone. Per piece, as long sentences would lose otherwise; what is
+    left of chance in very short ones (SPEC C3) is met where all strategies meet it: they are scored, and `select`
+    withholds sentences of fewer than `min_tokens` tokens.
+    """
+
+    name: ClassVar[str] = "pseudo-perplexity"
+    unit: ClassVar[str] = "pseudo-perplexity"
+    prefer: ClassVar[Prefer] = "low"
+    needs: ClassVar[frozenset[Role]] = frozenset()
+    reads: ClassVar[Reads] = "text"
+    models: ClassVar[frozenset[Model]] = frozenset({"mlm"})
+    summary: ClassVar[str] = "Trains a masked language model on T_C and prefers sentences that it can fill in well."
+    trust: ClassVar[str] = (
+        "The slowest: a pass of the model for every piece of D_C. It favours stock phrases, as ngram-perplexity does."
+    )
+    Options: ClassVar[type[Config]] = PseudoOptions
+
+    def __init__(self, options: PseudoOptions, seed: int) -> None:
+        self.options, self.seed = options, seed
+        self._lm: MaskedLM
+        self._longest: int
+
+    def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
+        from core.models.devices import pick_dtype
+        from core.models.mlm import MaskedLM
+
+        folder = sources[Role.TASK].model
+        assert folder is not None
+        report.stage("loading the language model of T_C")
+        self._lm = lm = MaskedLM.load(str(folder))
+        if not lm.has_head:
+            raise ModelError(f"{folder}: has no vocabulary head, so it fills in nothing; train it with `pretrain`.")
+        lm.model.eval().requires_grad_(False).to(pick_dtype("auto", lm.model.device))
+        self._longest = min(self.options.max_length, longest(lm.model, lm.tokenizer))
+        if self.options.method == "one-pass":
+            report.note("one-pass: these scores are not probabilities, for every piece sees itself.")
+
+    def score(self, batch: Batch) -> FloatArray:
+        texts = [sentence.text for sentence in batch.sentences]
+        if not texts:
+            return np.empty(0)
+        pieces = self._lm.tokenizer(texts, truncation=True, max_length=self._longest, return_special_tokens_mask=True)
+        looks = [look for row in range(len(texts)) for look in self._passes(pieces, row, int(batch.ids[row]))]
+        loss, asked = np.zeros(len(texts)), np.zeros(len(texts))
+        lengths = np.array([len(pieces["input_ids"][look.row]) for look in looks], dtype=np.int64)
+        done = 0
+        for group in length_groups(lengths, self._budget(lengths)):
+            batch.report.check()
+            some = [looks[i] for i in group.tolist()]
+            owners = np.repeat([look.row for look in some], [len(look.asked) for look in some])
+            loss += np.bincount(owners, weights=self._losses(pieces["input_ids"], some), minlength=len(texts))
+            asked += np.bincount(owners, minlength=len(texts))
+            done += len(group)
+            batch.report.progress(len(texts) * done // len(looks), len(texts), "sentences")
+        with np.errstate(invalid="ignore"):  # a sentence without pieces: 0 / 0, "could not be scored"
+            return np.exp(loss / asked)
+
+    def _passes(self, pieces: Any, row: int, id: int) -> Iterator[_Pass]:
+        """All looks at a sentence."""
+        places = np.flatnonzero(np.array(pieces["special_tokens_mask"][row]) == 0)
+        if not len(places):
+            return
+        if self.options.method == "exact":
+            words = pieces.word_ids(row)
+            for place in places.tolist():
+                end = place + 1
+                while end < len(words) and words[end] is not None and words[end] == words[place]:
+                    end += 1
+                yield _Pass(row=row, masked=range(place, end), asked=(place,))
+        elif self.options.method == "sampled":
+            lots = np.random.default_rng((self.seed, id)).random((self.options.passes, len(places)))
+            for order in lots.argsort(axis=1)[:, : max(round(_SHARE * len(places)), 1)]:
+                hidden = np.sort(places[order]).tolist()
+                yield _Pass(row=row, masked=hidden, asked=hidden)
+        else:
+            yield _Pass(row=row, masked=(), asked=places.tolist())
+
+    def _budget(self, lengths: IntArray) -> int:
+        """Pieces a batch, and so few that no more than `_WIDTH` are asked for."""
+        usual = BUDGET.get(self._lm.model.device.type, BUDGET["cpu"])
+        share = {"exact": 0.0, "sampled": _SHARE, "one-pass": 1.0}[self.options.method]
+        return min(usual, int(_WIDTH / share)) if share else usual
+
+    def _losses(self, ids: Sequence[list[int]], looks: Sequence[_Pass]) -> FloatArray:
+        """-log p of every piece asked for, look by look; the shortest sentence first."""
+        import torch
+
+        width = len(ids[looks[-1].row])
+        tokens = np.full((len(looks), width), self._lm.tokenizer.pad_token_id or 0, dtype=np.int64)
+        attend = np.zeros((len(looks), width), dtype=np.int64)
+        for line, look in enumerate(looks):
+            row = ids[look.row]
+            tokens[line, : len(row)], attend[line, : len(row)] = row, 1
+            tokens[line, list(look.masked)] = self._lm.tokenizer.mask_token_id
+        at = np.concatenate([line * width + np.asarray(look.asked) for line, look in enumerate(looks)])
+        wanted = np.concatenate([np.asarray(ids[look.row])[list(look.asked)] for look in looks])
+        given, places, right = (torch.from_numpy(part).to(self._lm.model.device) for part in (tokens, at, wanted))
+        mask = None if attend.all() else torch.from_numpy(attend).to(given.device)  # without padding: a faster kernel
+        with torch.inference_mode():
+            logits = self._lm.logits(given, mask, places).float()
+            losses = torch.nn.functional.cross_entropy(logits, right, reduction="none")
+            result: FloatArray = losses.double().cpu().numpy()
+        return result

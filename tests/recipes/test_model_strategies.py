@@ -1,0 +1,226 @@
+"""Selections that train models first: which children they make, from what, how often, and what they leave behind."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core import facade
+from core.corpora.corpus import Corpus, Library
+from core.errors import Cancelled, ConfigError, CorpusError
+from core.recipes import RECIPES, embed, score, tag
+from core.recipes.base import Job, Recipe, Result
+from core.recipes.finetune import FinetuneConfig
+from core.recipes.pretrain import PretrainConfig
+from core.selection.predictions import fold
+from core.text.sentence import Prediction, Sentence
+from tests.conftest import sentence
+from tests.planted import contracts, kitchen
+from tests.stand_ins import found_by_list, tiny_mlm, unigram_mlm
+
+Seal = Callable[..., Corpus]
+TASK, DOMAIN = contracts(40, seed=1), [*contracts(60, seed=2), *kitchen(60)]
+NAMES = {"supplier": "PARTY", "buyer": "PARTY", "agreement": "THING", "goods": "THING"}
+GIVEN = {"task": "task", "domain": "domain", "encoder": "tiny", "budget": "30"}
+LABELLED = {**GIVEN, "train": "train", "dev": "dev"}
+
+
+class Trained:
+    """Stand-ins for training; `calls` says what was trained on what."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, Any]] = []
+
+    def pretrain(self, config: PretrainConfig, job: Job) -> Result:
+        self.calls.append(("pretrain", config))
+        texts = [s.text for name in config.corpora for batch in job.corpus(name).batches() for s in batch]
+        folder = job.context.run.artifacts / "model"
+        unigram_mlm(folder, texts, DOMAIN)
+        return {"model": str(folder)}
+
+    def finetune(self, config: FinetuneConfig, job: Job) -> Result:
+        self.calls.append(("finetune", config))
+        folder = tiny_mlm(job.context.run.artifacts / "model")
+        learnt = [s.id for batch in job.corpus(config.train).batches() for s in batch]
+        (folder / "tokenizer_seen.json").write_text(json.dumps(learnt))  # a folder, and a hash, of its own
+        return {"model": str(folder)}
+
+
+def tagger(folder: Path) -> SimpleNamespace:
+    """Finds what the list names; a tagger that has seen a sentence finds nothing else than one entity in it."""
+    seen = set(json.loads((folder / "tokenizer_seen.json").read_text()))
+
+    def predict(sentences: list[Sentence], report: object) -> list[Prediction]:
+        return [
+            Prediction(entities=(), confidence=()) if s.id in seen else found
+            for s, found in zip(sentences, found_by_list(sentences, NAMES), strict=True)
+        ]
+
+    return SimpleNamespace(types=("PARTY", "THING"), predict=predict)
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> Trained:
+    found = Trained()
+    monkeypatch.setitem(RECIPES, "pretrain", Recipe("pretrain", PretrainConfig, found.pretrain))  # type: ignore[arg-type]
+    monkeypatch.setitem(RECIPES, "finetune", Recipe("finetune", FinetuneConfig, found.finetune))  # type: ignore[arg-type]
+    monkeypatch.setattr("core.models.taggers.load_tagger", tagger)
+    monkeypatch.setattr("core.models.devices._has_bf16", lambda device: False)
+    return found
+
+
+@pytest.fixture(autouse=True)
+def piles(seal: Seal) -> None:
+    seal(TASK, "task")
+    seal(DOMAIN, "domain")
+    train = [sentence(f"The {word} {i} left", [(1, 2, NAMES[word])]) for i in range(4) for word in NAMES]
+    seal(train, "train", labelled=True)
+    seal([sentence("The buyer paid", [(1, 2, "PARTY")])], "dev", labelled=True)
+
+
+def select(strategy: str, **options: Any) -> facade.Run:
+    given = LABELLED if strategy in ("ner-selected", "cos-mlm-ner") else GIVEN
+    return facade.execute("select", {**given, "strategy": strategy, **options})
+
+
+def scoring(run: facade.Run) -> facade.Run:
+    return facade.run(run.result()["score_run"])
+
+
+def contracts_chosen(run: facade.Run) -> float:
+    return float((facade.chosen(run.id).rows < 60).mean())
+
+
+@pytest.mark.parametrize("strategy", ["cos-mlm", "cos-mlm-ner", "ner-selected", "pseudo-perplexity"])
+def test_each_selects_and_names_what_made_its_scores(trained: Trained, strategy: str) -> None:
+    run = select(strategy)
+    assert run.result()["selected"] == 30
+    made_by = scoring(run).result()["made_by"]
+    kinds = {
+        "cos-mlm": ["pretrain", "embed T_C", "embed D_C"],
+        "cos-mlm-ner": ["pretrain", "finetune", "embed T_C", "embed D_C"],
+        "ner-selected": ["pretrain", "finetune", "tag"],
+        "pseudo-perplexity": ["pretrain"],
+    }[strategy]
+    assert list(made_by) == kinds
+    assert all(facade.state(name).state == "succeeded" for names in made_by.values() for name in names)
+    if strategy in ("ner-selected", "pseudo-perplexity"):  # the others' stand-ins see no meaning
+        assert contracts_chosen(run) == 1
+
+
+def test_b1_and_b2_are_made_once_and_b2_begins_at_b1(trained: Trained) -> None:
+    runs = [select(name) for name in ("ner-selected", "cos-mlm", "pseudo-perplexity", "cos-mlm-ner")]
+    assert [kind for kind, _ in trained.calls] == ["pretrain", "finetune"]
+    b1 = {scoring(run).result()["made_by"]["pretrain"][0] for run in runs}
+    assert len(b1) == 1
+    (_, pretrain), (_, finetune) = trained.calls
+    task, train, dev = (facade.corpus(name).fingerprint for name in ("task", "train", "dev"))
+    assert (pretrain.corpora, pretrain.init, pretrain.preset) == ((task,), "tiny", "quick")
+    assert (finetune.init, finetune.train, finetune.dev, finetune.preset) == (b1.pop(), train, dev, "quick")
+    select("cos-mlm", options={"preset": "paper"})
+    assert trained.calls[-1][1].preset == "paper"
+
+
+def test_vectors_are_those_of_b1_and_of_b1_and_b2_side_by_side(trained: Trained) -> None:
+    run = scoring(select("cos-mlm-ner", options={"halves": "raw"}))
+    made_by = run.result()["made_by"]
+    halves = []
+    for kind in ("pretrain", "finetune"):
+        folder = str(facade.run(made_by[kind][0]).artifacts / "model")
+        mine = [name for name in made_by["embed D_C"] if facade.run(name).manifest.config["encoder"] == folder]
+        vectors, norms = embed.load(facade.run(mine[0]).artifacts)
+        task_run = next(n for n in made_by["embed T_C"] if facade.run(n).manifest.config["encoder"] == folder)
+        task_vectors, task_norms = embed.load(facade.run(task_run).artifacts)
+        halves.append((vectors * norms[:, None], task_vectors * task_norms[:, None]))
+    domain, task = (np.concatenate([half[i] for half in halves], axis=1).astype(float) for i in (0, 1))
+    query = task.mean(axis=0)
+    expected = domain @ query / np.linalg.norm(domain, axis=1) / np.linalg.norm(query)
+    np.testing.assert_allclose(np.load(run.artifacts / "scores.npy"), expected, atol=2e-3)
+
+
+def test_b1_never_reads_what_is_held_out(trained: Trained, seal: Seal, home: Path) -> None:
+    leaked = TASK[:7]
+    seal([sentence(text, []) for text in leaked], "test", labelled=True)
+    select("pseudo-perplexity", holdout=("test",))
+    (read,) = trained.calls[-1][1].corpora
+    assert [s.text for batch in Library(home).find(read).batches() for s in batch] == TASK[7:]
+    select("pseudo-perplexity", holdout=("test",), transductive=True)
+    assert trained.calls[-1][1].corpora == (facade.corpus("task").fingerprint,)
+
+
+def test_folds_train_on_the_rest_and_count_out_of_fold(trained: Trained, seal: Seal) -> None:
+    labelled = next(facade.corpus("train").batches())
+    seal([*DOMAIN, labelled[0].text], "domain")  # D_C holds a copy of a labelled sentence
+    options = {"domain": facade.corpora()[0].fingerprint, "options": {"folds": 3}}
+    run = scoring(select("ner-selected", **options))
+    parts = [config.train for kind, config in trained.calls if kind == "finetune"]
+    assert len(set(parts)) == 3
+    left_out = [{s.id for s in labelled} - {s.id for s in next(facade.corpus(part).batches())} for part in parts]
+    assert set().union(*left_out) == {s.id for s in labelled}
+    ids = facade.corpus("train").ids()
+    assert [{f"{i:016x}" for i in ids[fold(ids, 3) == k].tolist()} for k in range(3)] == left_out
+    scores = np.load(run.artifacts / "scores.npy")
+    assert int(scores[-1]) == 1  # the two taggers that saw it found nothing in it and were not asked
+    assert len(run.result()["made_by"]["tag"]) == 3
+
+
+def test_other_options_train_and_tag_nothing_again(trained: Trained) -> None:
+    first = scoring(select("ner-selected")).result()["made_by"]
+    for rank in ("density", "type-balanced", "rarity"):
+        assert scoring(select("ner-selected", options={"rank": rank})).result()["made_by"] == first
+    assert len(trained.calls) == 2
+
+
+def test_what_is_missing_is_said_before_anything_is_trained(trained: Trained) -> None:
+    with pytest.raises(ConfigError, match="needs a dev split; give it with --dev"):
+        select("ner-selected", dev="")
+    with pytest.raises(ConfigError, match="needs L_C; give it with --train"):
+        select("cos-mlm-ner", train="")
+    with pytest.raises(ConfigError, match="preset"):
+        select("cos-mlm", options={"preset": "slow"})
+    assert trained.calls == []
+    with pytest.raises(CorpusError, match="fewer folds"):
+        select("ner-selected", train="dev", options={"folds": 2})
+
+
+def test_a_cancelled_scoring_goes_on_where_it_was(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    undisturbed = scoring(select("pseudo-perplexity", seed=0))
+    expected = np.load(undisturbed.artifacts / "scores.npy")
+    monkeypatch.setattr(score, "SLOW_CHUNK", 32)
+    facade.remove_run(undisturbed.id)
+    facade.remove_run(facade.runs("select")[0].id)
+    done: list[int] = []
+
+    def stop(event: facade.Event) -> None:
+        if event.kind == "progress" and event.data.get("unit") == "sentences":
+            done.append(event.data["done"])
+            if event.data["done"] >= 64 and event.data["total"] == len(DOMAIN):
+                raise Cancelled("stop")
+
+    monkeypatch.setattr("core.runs.context.PROGRESS_EVERY", 0)
+    with pytest.raises(Cancelled):
+        facade.execute("select", {**GIVEN, "strategy": "pseudo-perplexity"}, stop)
+    run = facade.runs("score")[0]
+    kept = sorted(path.name for path in run.chunks.glob("*.npy"))
+    assert kept
+    run_id = facade.runs("select")[0].id
+    facade.go_on(run_id)
+    np.testing.assert_allclose(np.load(run.artifacts / "scores.npy"), expected, rtol=1e-5)
+    assert len(trained.calls) == 1
+
+
+def test_tagging_again_is_the_same_run_and_spans_are_kept(trained: Trained) -> None:
+    run = scoring(select("ner-selected"))
+    tagged = facade.run(run.result()["made_by"]["tag"][0])
+    spans = tag.load(tagged)
+    assert len(spans) == len(DOMAIN)
+    assert tagged.result()["entities"] == len(spans.found)
+    sentences = next(facade.corpus("domain").batches())
+    expected = found_by_list(sentences, NAMES)
+    assert [spans.entities(row) for row in range(len(DOMAIN))] == [p.entities for p in expected]
+    scores = np.load(run.artifacts / "scores.npy")
+    assert np.floor(scores).astype(int).tolist() == [len(p.entities) for p in expected]

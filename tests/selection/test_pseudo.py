@@ -1,0 +1,164 @@
+"""Pseudo-perplexity against a second implementation: one sentence, one mask, one pass of the whole model at a time."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from core.errors import Cancelled
+from core.reporter import Reporter, Silent
+from core.results import FloatArray, Role
+from core.selection import make_strategy
+from core.selection.base import Batch, Source, Strategy
+from core.selection.pseudo import PseudoPerplexity
+from tests.conftest import sentence
+from tests.stand_ins import tiny_mlm, unigram_mlm
+
+TEXTS = ["The guarantor pays .", "a", "", "Harlow Ltd's price (net) is 20 %", "\u200b", "x y z", "The guarantor pays ."]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_mlm(tmp_path_factory.mktemp("mlm"))
+
+
+@pytest.fixture(autouse=True)
+def full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.models.devices._has_bf16", lambda device: False)
+
+
+def prepared(folder: Path, seal: Callable[..., object], *, seed: int = 0, **options: object) -> Strategy:
+    strategy = make_strategy("pseudo-perplexity", options, seed)
+    strategy.prepare({Role.TASK: Source(corpus=seal(["a b"], "t"), model=folder)}, Silent())  # type: ignore[arg-type]
+    return strategy
+
+
+def batch(texts: list[str], report: Reporter | None = None) -> Batch:
+    sentences = [sentence(text) for text in texts]
+    ids = np.array([int(s.id, 16) for s in sentences], dtype=np.uint64)
+    return Batch(ids=ids, sentences=sentences, report=report or Silent())
+
+
+def naive(folder: Path, text: str, *, within_word: bool = True, max_length: int = 128) -> float:
+    """Salazar et al. 2020, (1), mask by mask; later pieces of the word hidden as Kauf and Ivanova 2023 say."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForMaskedLM.from_pretrained(folder).eval()
+    pieces = tokenizer(text, return_tensors="pt", truncation=True, max_length=max_length)
+    ids, words = pieces["input_ids"], pieces.word_ids()
+    losses = []
+    for place, word in enumerate(words):
+        if word is None:
+            continue
+        hidden = ids.clone()
+        for later, other in enumerate(words):
+            if later == place or (within_word and later > place and other == word):
+                hidden[0, later] = tokenizer.mask_token_id
+        with torch.no_grad():
+            log_probs = model(input_ids=hidden).logits[0, place].double().log_softmax(-1)
+        losses.append(-float(log_probs[ids[0, place]]))
+    return float(np.exp(np.mean(losses))) if losses else float("nan")
+
+
+def test_exact_is_one_mask_at_a_time(folder: Path, seal: Callable[..., object]) -> None:
+    scores = prepared(folder, seal).score(batch(TEXTS))
+    expected = [naive(folder, text) for text in TEXTS]
+    np.testing.assert_allclose(scores, expected, rtol=1e-4)
+    assert np.isnan(scores[[2, 4]]).all()
+    other = naive(folder, TEXTS[0], within_word=False)
+    assert abs(other / scores[0] - 1) > 0.01  # so the oracle sees whether the rest of a word is hidden
+
+
+def test_long_sentences_are_cut(folder: Path, seal: Callable[..., object]) -> None:
+    text = "word " * 30
+    scores = prepared(folder, seal, max_length=12).score(batch([text]))
+    assert scores[0] == pytest.approx(naive(folder, text, max_length=12), rel=1e-4)
+
+
+def test_a_unigram_model_gives_unigram_perplexity(tmp_path: Path, seal: Callable[..., object]) -> None:
+    folder = unigram_mlm(tmp_path, ["a a a b", "b c"], ["d"])
+    shares = {"a": 4, "b": 3, "c": 2, "d": 1}
+    total = sum(shares.values()) + 5  # and one for each special piece
+    texts = ["a b", "d d d", "c", "a b c d a"]
+    expected = [np.exp(-np.mean([np.log(shares[word] / total) for word in text.split()])) for text in texts]
+    for options in ({}, {"method": "one-pass"}):
+        np.testing.assert_allclose(prepared(folder, seal, **options).score(batch(texts)), expected, rtol=1e-5)
+    assert prepared(folder, seal, method="sampled").score(batch(texts))[1:3] == pytest.approx(expected[1:3], rel=1e-5)
+
+
+def test_sampled_hides_what_it_asks_for_and_depends_on_id_and_seed(
+    folder: Path, seal: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    whole = PseudoPerplexity._losses
+
+    def spy(self: PseudoPerplexity, ids: list[list[int]], looks: list[object]) -> FloatArray:
+        seen.extend(looks)
+        return whole(self, ids, looks)
+
+    monkeypatch.setattr(PseudoPerplexity, "_losses", spy)
+    texts = ["abcdefghij klmnopqrst", "a", "uvwxyz"]  # of 20, 1 and 6 pieces
+    strategy = prepared(folder, seal, method="sampled", seed=3)
+    scores = strategy.score(batch(texts))
+    assert len(seen) == 18  # six draws of each
+    assert all(list(look.masked) == list(look.asked) for look in seen)
+    assert {(look.row, len(look.asked)) for look in seen} == {(0, 3), (1, 1), (2, 1)}
+    assert len({tuple(look.asked) for look in seen if look.row == 0}) > 3  # other pieces every time
+    alone = np.concatenate([strategy.score(batch([text])) for text in reversed(texts)])[::-1]
+    np.testing.assert_allclose(alone, scores, rtol=1e-5)
+    other = prepared(folder, seal, method="sampled", seed=4).score(batch(texts))
+    assert other[0] != pytest.approx(scores[0], rel=1e-3)
+    many = prepared(folder, seal, method="sampled", passes=100).score(batch(texts[2:]))
+    exact = naive(folder, texts[2], within_word=False)
+    assert many[0] == pytest.approx(exact, rel=0.15)  # one piece of six at a time: the mean over many draws
+
+
+def test_the_same_sentences_give_the_same_bytes_and_neighbours_the_last_digits(
+    folder: Path, seal: Callable[..., object]
+) -> None:
+    texts = [f"{'word ' * (i % 7 + 1)}{i}" for i in range(40)]
+    strategy = prepared(folder, seal)
+    first = strategy.score(batch(texts))
+    assert strategy.score(batch(texts)).tobytes() == first.tobytes()
+    apart = np.concatenate([strategy.score(batch(texts[:13])), strategy.score(batch(texts[13:]))])
+    np.testing.assert_allclose(apart, first, rtol=1e-5)
+
+
+def test_one_pass_says_that_it_is_no_probability(folder: Path, seal: Callable[..., object]) -> None:
+    notes = []
+
+    class Listens(Silent):
+        def note(self, text: str) -> None:
+            notes.append(text)
+
+    strategy = make_strategy("pseudo-perplexity", {"method": "one-pass"}, 0)
+    strategy.prepare({Role.TASK: Source(corpus=seal(["a b"], "t"), model=folder)}, Listens())
+    assert "not probabilities" in notes[0]
+
+
+def test_progress_ends_at_all_sentences_and_a_cancel_is_heard_between_passes(
+    folder: Path, seal: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("core.selection.pseudo.BUDGET", {"cpu": 64})
+    told: list[tuple[int, int | None]] = []
+
+    class Stops(Silent):
+        checks = 0
+
+        def progress(self, done: int, total: int | None, unit: str) -> None:
+            told.append((done, total))
+
+        def check(self) -> None:
+            self.checks += 1
+            if self.checks == 100:
+                raise Cancelled("stop")
+
+    strategy = prepared(folder, seal)
+    strategy.score(batch(["one two three", "four five"], Stops()))
+    assert told[-1] == (2, 2)
+    assert len(told) > 3
+    assert told == sorted(told)
+    with pytest.raises(Cancelled):
+        strategy.score(batch(["one two three " * 8] * 9, Stops()))
