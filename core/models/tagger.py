@@ -52,7 +52,8 @@ class Tagger(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        return self.crf.transitions.device
+        device: torch.device = self.crf.transitions.device
+        return device
 
     def features(self, sentences: Sequence[Sentence]) -> Features:
         """What `emissions` reads, as tensors (or lists and dictionaries of them). No sentence is empty."""
@@ -74,8 +75,14 @@ class Tagger(nn.Module):
         """Into an empty folder, from which `load_tagger` makes the same tagger."""
         raise NotImplementedError
 
-    def batch(self, sentences: Sequence[Sentence], weights: Sequence[float] | None = None) -> Features:
-        """A training batch. weights: what each sentence's loss counts for."""
+    def batch(
+        self, sentences: Sequence[Sentence], weights: Sequence[float] | None = None,
+        sources: Sequence[int] | None = None,
+    ) -> Features:  # fmt: skip
+        """A training batch. weights: what each sentence's loss counts for.
+
+        sources: which corpus each is of, 0 the one to do well on; for the kinds that tell corpora apart.
+        """
         labels = np.full((len(sentences), max(len(s.tokens) for s in sentences)), IGNORED, dtype=np.int64)
         for row, sentence in enumerate(sentences):
             tags = encode(sentence.entities or (), len(sentence.tokens), "bioes")

@@ -16,12 +16,13 @@ import torch
 from torch import Tensor, nn
 
 from core.errors import ModelError
-from core.models import hub
+from core.models import bilstm, hub
 from core.models.crf import Head, bioes_tags
 from core.models.devices import Precision, pick_device, pick_dtype
 from core.models.encoder import longest
 from core.models.pieces import Pieces
 from core.models.tagger import Features, Tagger
+from core.results import IntArray
 from core.text.sentence import Sentence
 
 _LAST_LAYERS = ("classifier", "score")
@@ -53,7 +54,8 @@ class EncoderTagger(Tagger):
         """Windows of nearly one length together: a step of mixed sentences costs little padding."""
         windows = [(row, window) for row, s in enumerate(sentences) for window in self.pieces.windows(s.tokens)]
         sizes = np.array([len(window.ids) for _, window in windows], dtype=np.int64)
-        groups = [self._group([windows[i] for i in rows]) for rows in _even_groups(sizes)]
+        most = 4 if self.device.type == "cpu" else 1  # a GPU would rather have one large batch
+        groups = [self._group([windows[i] for i in rows]) for rows in _even_groups(sizes, most)]
         return {"groups": groups, "pieces": int(sizes.sum())}
 
     def _group(self, windows: Sequence[tuple[int, Any]]) -> dict[str, Tensor]:
@@ -69,11 +71,11 @@ class EncoderTagger(Tagger):
 
     def emissions(self, features: Features, shape: tuple[int, int]) -> Tensor:
         result = torch.zeros(*shape, len(self.tags), device=self.device)
-        for group in features["groups"]:
-            sentence, word, window, piece = group["places"]
-            with self._precision():
+        with self._precision():  # around all groups, so that a weight is cast once
+            for group in features["groups"]:
+                sentence, word, window, piece = group["places"]
                 logits = self.model(input_ids=group["ids"], attention_mask=group["attention"]).logits
-            result[sentence, word] = logits[window, piece].float()
+                result[sentence, word] = logits[window, piece].float()
         return result
 
     def _precision(self) -> AbstractContextManager[Any]:
@@ -144,6 +146,8 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
     """What a `finetune` run wrote. Errors: ModelError if `folder` holds no tagger of ours."""
     from transformers import AutoModelForTokenClassification
 
+    if bilstm.is_ours(folder):
+        return bilstm.load(folder, device)
     where = pick_device(device)
     model = hub.load_model(str(folder), AutoModelForTokenClassification, new_layers=(), dtype=torch.float32)
     about: dict[str, Any] | None = getattr(model.config, "winnow", None)
@@ -161,7 +165,7 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
 def _chain(folder: Path) -> dict[str, torch.Tensor]:
     from safetensors import safe_open
 
-    found = {}
+    found: dict[str, torch.Tensor] = {}
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, framework="pt") as file:
             found |= {name[4:]: file.get_tensor(name) for name in file.keys() if name.startswith("crf.")}  # noqa: SIM118
@@ -175,10 +179,11 @@ def _pipeline_tag(tag: str) -> str:
     return tag[:1].translate(_IOB2) + tag[1:]
 
 
-def _even_groups(sizes: Any) -> list[list[int]]:
-    """Row numbers of at most four groups, the shortest rows first: within an eighth of the width, or few in number."""
+def _even_groups(sizes: IntArray, most: int) -> list[list[int]]:
+    """Row numbers of at most `most` groups of four rows or more, the shortest first: a fifth of the padding of one."""
     order = np.argsort(sizes, kind="stable")
-    return [part.tolist() for part in np.array_split(order, min(4, -(-len(order) // 8))) if len(part)]
+    n = min(most, -(-len(order) // 4))
+    return [part.tolist() for part in np.array_split(order, n)]
 
 
 def _last_layer(model: Any) -> nn.Linear:

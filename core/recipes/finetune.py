@@ -9,11 +9,20 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import field_validator
 
-from core.config import Config, option
+from core.config import option
 from core.errors import ConfigError, CorpusError
 from core.files import write_atomic
 from core.models.hub import fingerprint
 from core.recipes.base import Job, Result
+from core.recipes.network import (
+    Borrowed,
+    NetworkOptions,
+    TrainingSet,
+    borrow,
+    new_recurrent,
+    recurrent_settings,
+    training_set,
+)
 from core.recipes.tagger_card import card
 from core.recipes.tested import labelled, over_seeds, tested, types_of
 from core.runs.shared import device_lock
@@ -32,7 +41,7 @@ _SETTINGS = (
 )  # fmt: skip
 
 
-class FinetuneConfig(Config):
+class FinetuneConfig(NetworkOptions):
     """From which encoder, on what, and how."""
 
     init: str = option(
@@ -45,7 +54,6 @@ class FinetuneConfig(Config):
         "quick", "quick: minutes on a laptop; paper: S0's settings; custom: as quick, but for what is said here."
     )
     seeds: tuple[int, ...] = option((1, 2, 3), "One tagger a seed; 3 for a look, 5 for a claim.")
-    network: Literal["encoder"] = option("encoder", "What the tagger reads words with.")
     head: Literal["crf", "softmax"] = option("crf", "A linear-chain CRF, or every word by itself.")
     constrained: bool = option(False, "Decode only tag sequences that BIOES allows.")
     epochs: int | None = option(None, "At most so many. None: as the preset says, here and below.", ge=1, le=1000)
@@ -66,9 +74,10 @@ class FinetuneConfig(Config):
 
     def settled(self) -> Self:
         """With the encoder's hash; a run's id says as much. Errors: ModelError if the encoder is not here."""
-        if is_run_id(self.init) or self.allow_download:
+        encoder = self.init if self.network == "encoder" else self.states
+        if not encoder or is_run_id(encoder) or self.allow_download:
             return self
-        return self.model_copy(update={"weights": fingerprint(self.init)})
+        return self.model_copy(update={"weights": fingerprint(encoder)})
 
     @field_validator("seeds")
     @classmethod
@@ -80,9 +89,14 @@ class FinetuneConfig(Config):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splits:
-    """L_C in memory. types: of train, which a tagger can learn. every: of all splits, which count."""
+    """L_C in memory. types: of train, which a tagger can learn. every: of all splits, which count.
+
+    training: what is trained on, the sentences of an assisting corpus among it.
+    """
 
     train: list[Sentence]
+    training: TrainingSet
+    borrowed: Borrowed
     dev: list[Sentence]
     tests: list[list[Sentence]]
     types: tuple[str, ...]
@@ -134,7 +148,11 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
             f"{', '.join(missing)}: in dev or test but not in the training sentences, so no tagger can find them; "
             "they count as missed."
         )
-    return Splits(train=train, dev=dev, tests=tests, types=tuple(sorted(seen)), every=tuple(sorted(seen | rest)))
+    borrowed = borrow(config, job, sorted(seen), model_folder(config.states, job))
+    return Splits(
+        train=train, training=training_set(config, train, borrowed), borrowed=borrowed, dev=dev, tests=tests,
+        types=tuple(sorted(seen)), every=tuple(sorted(seen | rest)),
+    )  # fmt: skip
 
 
 def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before: Sequence[Result]) -> Result:
@@ -146,8 +164,9 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
     from core.training.finetune import finetune
 
     job.context.stage(f"training, seed {seed}")
-    settings = settings_of(config, len(splits.train))
-    tagger = _network(config, job, splits.types, seed)
+    training = splits.training
+    settings = settings_of(config, len(training.sentences))
+    tagger = _network(config, job, splits, seed)
     model, checkpoints = job.context.run.artifacts / "model", job.context.run.checkpoints / f"seed-{seed}"
 
     def stopped(epochs: "Epochs") -> None:
@@ -157,8 +176,9 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
             job.context.note(f"Stopped; the tagger of epoch {epochs.best}, seed {seed}, is kept in {model}.")
 
     epochs = finetune(
-        tagger, splits.train, splits.dev, settings, seed=seed, folder=checkpoints, report=job.context,
-        types=splits.every, saved=job.context.checkpoint, stopped=stopped,
+        tagger, training.sentences, splits.dev, settings, seed=seed, folder=checkpoints, report=job.context,
+        types=splits.every, weights=training.weights, sources=training.sources, saved=job.context.checkpoint,
+        stopped=stopped,
     )  # fmt: skip
     names = ["dev", *(f"test{i or ''}" for i in range(len(splits.tests)))]
     told = [tested(job, tagger, gold, splits.every, f"{name}-{seed}")
@@ -168,7 +188,7 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
     outcome = {
         "seed": seed, "best_epoch": epochs.best, "epochs": len(epochs.dev_f1), "seconds": round(epochs.seconds, 1),
         "dev": told[0], "tests": told[1:],
-        "settings": {name: getattr(settings.planned(len(splits.train)), name) for name in _SETTINGS},
+        "settings": {name: getattr(settings.planned(len(training.sentences)), name) for name in _SETTINGS},
     }  # fmt: skip
     write_atomic(path, json.dumps(outcome).encode())
     shutil.rmtree(checkpoints, ignore_errors=True)
@@ -178,18 +198,23 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
 def settings_of(config: FinetuneConfig, n: int) -> Settings:
     """The preset for `n` training sentences, with what the config says otherwise."""
     own = {name: value for name in _SETTINGS if (value := getattr(config, name)) is not None}
-    settings = replace(preset(config.preset, n), **own)
+    usual = preset(config.preset, n) if config.network == "encoder" else recurrent_settings(config, config.preset)
+    settings = replace(usual, **own)
     return replace(settings, max_steps=0) if "epochs" in own else settings
 
 
-def _network(config: FinetuneConfig, job: Job, types: Sequence[str], seed: int) -> "Tagger":
+def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Tagger":
     from transformers import set_seed
 
     from core.models.taggers import new_tagger
 
     set_seed(seed)
+    if config.network != "encoder":
+        return new_recurrent(
+            config, splits.train, splits.types, splits.borrowed, head=config.head, constrained=config.constrained
+        )
     options = config.model_dump(include={"head", "constrained", "max_length", "precision", "allow_download"})
-    return new_tagger(model_folder(config.init, job), types, **options)
+    return new_tagger(model_folder(config.init, job), splits.types, **options)
 
 
 def model_folder(reference: str, job: Job) -> str:

@@ -42,41 +42,47 @@ class Epochs:
     def ended(self, settings: Settings) -> bool:
         """No better one is waited for."""
         waited = len(self.dev_f1) - self.best
-        return len(self.dev_f1) >= settings.epochs or (
-            waited >= settings.patience and len(self.dev_f1) >= settings.min_epochs
+        return (
+            len(self.dev_f1) >= settings.epochs
+            or (waited >= settings.patience and len(self.dev_f1) >= settings.min_epochs)
+            or settings.rate(self.dev_f1) < settings.least_rate
         )
 
 
-class Finetuning(Trainer):
+class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
     """The loop of one seed. `epochs` and `best` (weights, on the CPU) are what it leaves behind."""
 
     def __init__(
         self, tagger: Tagger, train: Sequence[Sentence], dev: Sequence[Sentence], settings: Settings, *,
-        events: EventCallback, arguments: TrainingArguments, weights: Sequence[float], types: Sequence[str],
+        events: EventCallback, arguments: TrainingArguments, weights: Sequence[float], sources: Sequence[int],
+        types: Sequence[str],
     ) -> None:  # fmt: skip
-        groups = tagger.parameter_groups(settings.learning_rate, settings.head_learning_rate)
-        optimizer = torch.optim.AdamW(
-            groups, betas=(0.9, 0.999), eps=1e-8, weight_decay=settings.weight_decay, fused=True
-        )
         super().__init__(
-            model=tagger, args=arguments, train_dataset=list(zip(train, weights, strict=True)),
-            eval_dataset=[None], data_collator=self._collate, optimizers=(optimizer, None),
+            model=tagger, args=arguments, train_dataset=list(zip(train, weights, sources, strict=True)),
+            eval_dataset=[None], data_collator=self._collate, optimizers=(_optimizer(tagger, settings), None),
         )  # fmt: skip
         self.tagger, self.dev, self.settings, self.types, self.events = tagger, dev, settings, types, events
         self.epochs, self.best = Epochs(), dict[str, Tensor]()
         self._began = time.monotonic()
         listen(self, events)
 
-    def _collate(self, rows: Sequence[tuple[Sentence, float]]) -> Features:
-        sentences, weights = zip(*rows, strict=True)
-        return self.tagger.batch(sentences, weights)
+    def _collate(self, rows: Sequence[tuple[Sentence, float, int]]) -> Features:
+        return self.tagger.batch(*zip(*rows, strict=True))
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        """A rate that depends on the epochs so far alone comes back the same after an interruption."""
+        if self.settings.decay == 1:
+            return super().create_scheduler(num_training_steps, optimizer)
+        share = lambda step: self.settings.rate(self.epochs.dev_f1) / self.settings.learning_rate
+        self.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer or self.optimizer, share)
+        return self.lr_scheduler
 
     def _get_train_sampler(self, train_dataset: Any = None) -> "Shuffled":
         return Shuffled(len(self.train_dataset), self.args.seed)
 
     def training_step(self, model: Any, inputs: Features, num_items_in_batch: Any = None) -> Tensor:
         self.state.num_input_tokens_seen += inputs["features"]["pieces"] * self.args.world_size
-        return super().training_step(model, inputs, num_items_in_batch)
+        return super().training_step(model, inputs, num_items_in_batch)  # type: ignore[no-any-return]
 
     def evaluate(self, *args: Any, **kw: Any) -> dict[str, float]:
         """Dev F1, strict, by Viterbi; keeps the weights if it is the best. Nothing if somebody asks for an end."""
@@ -91,7 +97,7 @@ class Finetuning(Trainer):
         epochs.dev_f1.append(table.f1())
         metrics = {"dev_f1": table.f1(), **{f"dev_f1/{name}": f1 for name, f1 in table.by_type().items()}}
         self.log(metrics)
-        self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         if epochs.ended(self.settings):
             self.control.should_training_stop = True
         return metrics
@@ -120,6 +126,13 @@ class Finetuning(Trainer):
     def seconds(self) -> float:
         """Of all attempts."""
         return self.epochs.seconds + time.monotonic() - self._began
+
+
+def _optimizer(tagger: Tagger, settings: Settings) -> torch.optim.Optimizer:
+    groups = tagger.parameter_groups(settings.learning_rate, settings.head_learning_rate)
+    if settings.decay < 1:
+        return torch.optim.SGD(groups, weight_decay=settings.weight_decay)
+    return torch.optim.AdamW(groups, betas=(0.9, 0.999), eps=1e-8, weight_decay=settings.weight_decay, fused=True)
 
 
 class Shuffled(Sampler[int]):
@@ -159,22 +172,25 @@ def score(tagger: Tagger, gold: Sequence[Sentence], types: Sequence[str], report
 def finetune(
     tagger: Tagger, train: Sequence[Sentence], dev: Sequence[Sentence], settings: Settings, *, seed: int,
     folder: Path, report: Reporter, types: Sequence[str] | None = None, weights: Sequence[float] | None = None,
+    sources: Sequence[int] | None = None,
     saved: Callable[[Mapping[str, Any]], None] | None = None, stopped: Callable[[Epochs], None] | None = None,
     checkpoint_every: float = CHECKPOINT_EVERY,
 ) -> Epochs:  # fmt: skip
     """Train `tagger` and leave it with the weights of its best epoch on dev.
 
     types: those that dev may hold, default all of `train` and `dev`. weights: what each training sentence's loss
-    counts for. folder: of checkpoints; from the last one training goes on, to the same end as if undisturbed.
+    counts for. sources: which corpus each is of (see `Tagger.batch`). folder: of checkpoints; from the last one
+    training goes on, to the same end as if undisturbed.
     saved: is told of every checkpoint. stopped: is called where `Cancelled` ends it and there is a best epoch.
     Errors: Cancelled, ResourceError where memory runs out.
     """
-    kept = [(s, w) for s, w in zip(train, weights or [1.0] * len(train), strict=True) if s.tokens]
-    train, weights = [s for s, _ in kept], [w for _, w in kept]
+    n = len(train)
+    rows = [row for row in zip(train, weights or [1.0] * n, sources or [0] * n, strict=True) if row[0].tokens]
+    train, weights, sources = zip(*rows, strict=True) if rows else ((), (), ())
     settings = settings.planned(len(train))
     events = EventCallback(report, suffix=f"@{seed}", saved=saved, checkpoint_every=checkpoint_every)
     trainer = Finetuning(
-        tagger, train, dev, settings, events=events, weights=weights,
+        tagger, train, dev, settings, events=events, weights=weights, sources=sources,
         arguments=_arguments(folder, settings, seed, tagger.device),
         types=types or sorted({e.type for s in (*train, *dev) for e in s.entities or ()}),
     )  # fmt: skip

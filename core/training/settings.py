@@ -1,6 +1,8 @@
 """How a tagger is trained: S0's settings, and those that a laptop ends in minutes (SPEC A1)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Literal
 
 QUICK_STEPS = 1500  # optimizer steps after which `quick` ends its epoch, whatever the corpus's size
@@ -13,6 +15,8 @@ class Settings:
     batch_size: sentences an optimizer step, of all processes together. accumulation: into how many parts a step's
     batch is cut; the effective batch stays. patience: epochs without a better dev F1 after which training ends,
     not before min_epochs. max_steps: the epochs are as many as fit into it, at least three; 0: no limit.
+    decay: below 1, plain SGD in place of AdamW, at a rate that stays but for being multiplied by this after every
+    epoch whose dev F1 fell; training ends when it is below least_rate (S4, 3.2).
     """
 
     epochs: int
@@ -25,6 +29,13 @@ class Settings:
     max_steps: int = 0
     accumulation: int = 1
     clip: float = 1.0
+    decay: float = 1.0
+    least_rate: float = 0.0
+
+    def rate(self, dev_f1: Sequence[float]) -> float:
+        """The learning rate after epochs with these dev F1s, where `decay` rules it."""
+        falls = sum(now < before for before, now in pairwise(dev_f1))
+        return self.learning_rate * self.decay**falls
 
     def planned(self, n: int) -> "Settings":
         """For `n` training sentences: the epochs that fit, and parts of a batch that are not empty."""

@@ -1,0 +1,237 @@
+"""Recurrent taggers: S1's two-layer BiLSTM-CRF with a char-CNN, S4's BiLSTM that two corpora share (SPEC A5, A9).
+
+config.json         `winnow`: the layout, the types, the head
+vocabulary.json     words and letters, of each corpus that has its own
+model.safetensors   every weight
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from core.errors import ModelError
+from core.models.crf import Head, LinearChain, bioes_tags
+from core.models.devices import pick_device
+from core.models.recurrent import Tower
+from core.models.states import FrozenStates
+from core.models.tagger import IGNORED, Features, Tagger
+from core.models.word_features import UNKNOWN, CharCnn, Vectors, Vocabulary, spelt
+from core.text.schemes import encode
+from core.text.sentence import Sentence
+
+Network = Literal["bilstm", "charcnn"]
+Share = Literal["all", "sub-word"]
+PRIMARY, ASSISTING = 0, 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Sizes of a network. hidden: units a direction. widths: of the char-CNN's windows, letters.
+
+    states: an encoder whose frozen layers join at the second BiLSTM; "": none. share: what an assisting corpus
+    shares with the primary one: all but the output layer where types differ, or the char-CNN alone.
+    """
+
+    layers: int = 2
+    hidden: int = 200
+    word_size: int = 100
+    letter_size: int = 30
+    filters: int = 30
+    widths: tuple[int, ...] = (3,)
+    dropout: float = 0.5
+    states: str = ""
+    share: Share = "all"
+
+
+LAYOUTS: dict[Network, Layout] = {
+    "bilstm": Layout(),
+    "charcnn": Layout(layers=1, filters=20, widths=tuple(range(1, 10))),
+}
+
+
+class BiLstmTagger(Tagger):
+    """vocabularies: of the primary corpus; of the assisting one too where it has word vectors of its own.
+
+    assisting_types: those of the assisting corpus where it has an output layer of its own; None: it has not.
+    """
+
+    def __init__(
+        self, types: Sequence[str], head: Head, layout: Layout, vocabularies: Sequence[Vocabulary], *,
+        assisting_types: Sequence[str] | None = None, constrained: bool = False, vectors: Vectors | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(types, head, constrained=constrained)
+        if vectors is not None:
+            layout = replace(layout, word_size=vectors.values.shape[1])
+        self.layout, self.vocabularies = layout, tuple(vocabularies)
+        self.assisting_types = None if assisting_types is None else tuple(assisting_types)
+        known = sorted({letter for vocabulary in vocabularies for letter in vocabulary.letters})
+        self._letters = {letter: index for index, letter in enumerate(known, 1)}
+        self._words = [vocabulary.lookup() for vocabulary in vocabularies]
+        self._states = FrozenStates(layout.states) if layout.states else None
+        if self._states and layout.layers < 2:
+            raise ModelError(f"{layout.states}: its states join at the second BiLSTM; choose a network with two.")
+        self.mix = nn.Parameter(torch.zeros(self._states.layers)) if self._states else None
+        self.scale = nn.Parameter(torch.ones(1)) if self._states else None
+        self.characters = CharCnn(len(known), layout.letter_size, layout.filters, layout.widths, layout.dropout)
+        size = self._states.size if self._states else 0
+        self.towers = nn.ModuleList(
+            Tower(
+                vocabulary,
+                word_size=layout.word_size,
+                letters=self.characters.size,
+                hidden=layout.hidden,
+                layers=layout.layers,
+                dropout=layout.dropout,
+                states=size,
+                vectors=vectors if index == PRIMARY else None,
+            )
+            for index, vocabulary in enumerate(vocabularies)
+        )
+        self.last_layer = nn.Linear(2 * layout.hidden, len(self.tags))
+        self.assisting_layer: nn.Linear | None = None
+        self.assisting_crf: LinearChain | None = None
+        if self.assisting_types is not None:
+            tags = bioes_tags(self.assisting_types)
+            self.assisting_layer = nn.Linear(2 * layout.hidden, len(tags))
+            self.assisting_crf = LinearChain(tags, head)
+        chain = self.assisting_crf or self.crf
+        self._assisting_index = {tag: index for index, tag in enumerate(chain.tags)}
+
+    def batch(
+        self, sentences: Sequence[Sentence], weights: Sequence[float] | None = None,
+        sources: Sequence[int] | None = None,
+    ) -> Features:  # fmt: skip
+        """sources: PRIMARY or ASSISTING, a sentence each; default all primary. Their labels are of their own tags."""
+        sources = list(sources or [PRIMARY] * len(sentences))
+        indices = [self._index, self._assisting_index]
+        labels = np.full((len(sentences), max(len(s.tokens) for s in sentences)), IGNORED, dtype=np.int64)
+        for row, (sentence, source) in enumerate(zip(sentences, sources, strict=True)):
+            tags = encode(sentence.entities or (), len(sentence.tokens), "bioes")
+            labels[row, : len(tags)] = [indices[source][tag] for tag in tags]
+        parts = []
+        for source in sorted(set(sources)):
+            rows = [row for row, mine in enumerate(sources) if mine == source]
+            found = self.features([sentences[row] for row in rows], source)
+            parts.append({**found, "source": source, "rows": torch.tensor(rows)})
+        return {
+            "features": {"parts": parts, "pieces": sum(part["pieces"] for part in parts)},
+            "labels": torch.from_numpy(labels),
+            "weights": torch.tensor(weights or [1.0] * len(sentences)),
+        }
+
+    def forward(
+        self, features: Features, labels: Tensor, weights: Tensor, num_items_in_batch: Tensor | int | None = None
+    ) -> dict[str, Tensor]:
+        """`loss`: as `Tagger` has it, every corpus under its own output layer and chain."""
+        words = (labels != IGNORED).sum() if num_items_in_batch is None else num_items_in_batch
+        loss = torch.zeros((), device=labels.device)
+        for part in features["parts"]:
+            own = labels[part["rows"], : part["words"].shape[1]]
+            layer, chain = self._output(part["source"])
+            emissions = layer(self._hidden(part, part["source"]))
+            losses = chain.loss(emissions, own.clamp(min=0), own != IGNORED)
+            loss = loss + (losses * weights[part["rows"]]).sum()
+        return {"loss": loss / words}
+
+    def features(self, sentences: Sequence[Sentence], source: int = PRIMARY) -> Features:
+        """words: `(b, l)` indices; letters: `(u, c)` of the u distinct words, spelling: `(b, l)` which of them."""
+        lookup = self._words[min(source, len(self._words) - 1)]
+        lengths = np.array([len(sentence.tokens) for sentence in sentences])
+        shape = (len(sentences), int(lengths.max()))
+        words, spelling = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        distinct: dict[str, int] = {}
+        for row, sentence in enumerate(sentences):
+            n = len(sentence.tokens)
+            words[row, :n] = [lookup.get(token) or lookup.get(token.lower(), UNKNOWN) for token in sentence.tokens]
+            spelling[row, :n] = [distinct.setdefault(token, len(distinct)) for token in sentence.tokens]
+        places = np.arange(shape[1])[None].repeat(len(sentences), 0)
+        turned = np.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)
+        arrays = {"words": words, "spelling": spelling, "turned": turned}
+        return {
+            **{name: torch.from_numpy(array) for name, array in arrays.items()},
+            "letters": spelt(list(distinct), self._letters),
+            "pieces": int(lengths.sum()),
+            **({"states": self._states.of(sentences)} if self._states else {}),
+        }
+
+    def emissions(self, features: Features, shape: tuple[int, int]) -> Tensor:
+        found: Tensor = self.last_layer(self._hidden(features, PRIMARY))
+        assert found.shape[:2] == shape
+        return found
+
+    def _hidden(self, part: Features, source: int) -> Tensor:
+        letters = nn.functional.embedding(part["spelling"], self.characters(part["letters"]))
+        states = None
+        if self.mix is not None and self.scale is not None:
+            states = self.scale * torch.einsum("blsd,s->bld", part["states"], self.mix.softmax(0))
+        hidden: Tensor = self.towers[min(source, len(self.towers) - 1)](part["words"], letters, part["turned"], states)
+        return hidden
+
+    def _output(self, source: int) -> tuple[nn.Linear, LinearChain]:
+        if source == PRIMARY or self.assisting_layer is None or self.assisting_crf is None:
+            return self.last_layer, self.crf
+        return self.assisting_layer, self.assisting_crf
+
+    def size(self, sentence: Sentence) -> int:
+        return len(sentence.tokens)
+
+    def parameter_groups(self, learning_rate: float, head_learning_rate: float) -> list[dict[str, Any]]:
+        """One: everything is new here. head_learning_rate is not used."""
+        return [{"params": [p for p in self.parameters() if p.requires_grad], "lr": learning_rate}]
+
+    def write(self, folder: Path) -> None:
+        from safetensors.torch import save_file
+
+        folder.mkdir(parents=True, exist_ok=True)
+        about = {
+            "network": "bilstm", "types": self.types, "tags": self.tags, "head": self.crf.head,
+            "constrained": self.crf.constrained, "assisting_types": self.assisting_types,
+            "layout": asdict(self.layout),
+        }  # fmt: skip
+        told = {"model_type": "winnow", "architectures": [type(self).__name__], "winnow": about}
+        (folder / "config.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
+        vocabularies = [vocabulary.as_dict() for vocabulary in self.vocabularies]
+        (folder / "vocabulary.json").write_text(json.dumps(vocabularies, ensure_ascii=False), encoding="utf-8")
+        save_file(
+            {name: tensor.cpu().contiguous() for name, tensor in self.state_dict().items()},
+            folder / "model.safetensors",
+        )
+
+
+def _about(folder: Path) -> dict[str, Any]:
+    try:
+        told = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("winnow", {})
+    except (OSError, ValueError, AttributeError):
+        return {}
+    return told if isinstance(told, dict) and told.get("network") == "bilstm" else {}
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether `BiLstmTagger.write` made this folder."""
+    return bool(_about(folder))
+
+
+def load(folder: Path, device: str = "auto") -> BiLstmTagger:
+    """What `write` wrote. Errors: ModelError where a file is missing or torn."""
+    from safetensors.torch import load_file
+
+    about = _about(folder)
+    layout = about["layout"] | {"widths": tuple(about["layout"]["widths"])}
+    try:
+        told = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
+        tagger = BiLstmTagger(
+            about["types"], about["head"], Layout(**layout), [Vocabulary.from_dict(each) for each in told],
+            assisting_types=about["assisting_types"], constrained=about["constrained"],
+        )  # fmt: skip
+        tagger.load_state_dict(load_file(folder / "model.safetensors"))
+    except (OSError, ValueError, RuntimeError) as error:
+        raise ModelError(
+            f"{folder}: is no whole tagger ({type(error).__name__}); copy the folder of the run again."
+        ) from error
+    return tagger.to(pick_device(device)).eval()

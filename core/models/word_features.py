@@ -1,0 +1,130 @@
+"""What a recurrent tagger knows of a word: its vector and its letters.
+
+A word's vector is looked up as it is written, then lower-cased. Words of the training corpora have vectors that are
+trained; further words of pretrained vectors keep theirs, since no gradient would ever reach them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from core.results import FloatArray
+from core.text.sentence import Sentence
+
+UNKNOWN = 0  # the index of a word or letter that is not known; also of padding, which nothing looks at
+LONGEST = 40  # letters of a word; what is longer is an address or a table
+FORGOTTEN = 0.5  # share of the times that a word seen once is read as unknown while training, so that one is learnt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vectors:
+    """Pretrained word vectors. words: n; values: `(n, d)` float32."""
+
+    words: tuple[str, ...]
+    values: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary:
+    """words: trained ones, the unknown word left out; then further, that keep their vectors; letters.
+
+    rare: how many of `words`, at their end, were seen only once.
+    """
+
+    words: tuple[str, ...]
+    letters: str
+    further: tuple[str, ...] = ()
+    rare: int = 0
+
+    def lookup(self) -> dict[str, int]:
+        """{word: index}; 0 is the unknown word."""
+        return {word: index for index, word in enumerate((*self.words, *self.further), 1)}
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"words": self.words, "letters": self.letters, "further": self.further, "rare": self.rare}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Vocabulary":
+        tuples = {name: tuple(values[name]) for name in ("words", "further")}
+        return cls(**{**values, **tuples})
+
+
+def build_vocabulary(sentences: Iterable[Sentence], vectors: Vectors | None = None) -> Vocabulary:
+    """Of training sentences, as written; a form that only occurs once and has no vector of its own is rare."""
+    counts = Counter(token for sentence in sentences for token in sentence.tokens)
+    known = set(vectors.words) if vectors else set()
+    order = sorted(counts, key=lambda word: (counts[word] == 1 and word not in known, -counts[word], word))
+    return Vocabulary(
+        words=tuple(order),
+        letters="".join(sorted({letter for word in counts for letter in word})),
+        further=tuple(word for word in (vectors.words if vectors else ()) if word not in counts),
+        rare=sum(count == 1 and word not in known for word, count in counts.items()),
+    )
+
+
+class WordVectors(nn.Module):
+    """Word indices `(b, l)` to vectors `(b, l, d)`."""
+
+    def __init__(self, vocabulary: Vocabulary, size: int, vectors: Vectors | None = None) -> None:
+        super().__init__()
+        self.trained = nn.Embedding(1 + len(vocabulary.words), size)
+        self.first_rare = 1 + len(vocabulary.words) - vocabulary.rare
+        self.register_buffer("kept", torch.zeros(len(vocabulary.further), size))
+        self.kept: Tensor
+        spread = (3 / size) ** 0.5  # Ma and Hovy, 2016
+        nn.init.uniform_(self.trained.weight, -spread, spread)
+        if vectors is not None:
+            self._fill(vocabulary, vectors)
+
+    def _fill(self, vocabulary: Vocabulary, vectors: Vectors) -> None:
+        rows = {word: row for row, word in enumerate(vectors.words)}
+        values = torch.from_numpy(np.asarray(vectors.values, dtype=np.float32))
+        found = [(i, rows.get(word, rows.get(word.lower()))) for i, word in enumerate(vocabulary.words, 1)]
+        here = [(index, row) for index, row in found if row is not None]
+        with torch.no_grad():
+            self.trained.weight[[index for index, _ in here]] = values[[row for _, row in here]]
+            self.kept.copy_(values[[rows[word] for word in vocabulary.further]])
+
+    def forward(self, indices: Tensor) -> Tensor:
+        n = self.trained.num_embeddings
+        if self.training:
+            gone = (
+                (indices >= self.first_rare)
+                & (indices < n)
+                & (torch.rand(indices.shape) < FORGOTTEN).to(indices.device)
+            )
+            indices = indices.masked_fill(gone, UNKNOWN)
+        vectors: Tensor = self.trained(indices.clamp(max=n - 1))
+        if len(self.kept):
+            vectors = torch.where((indices >= n)[..., None], self.kept[(indices - n).clamp(min=0)], vectors)
+        return vectors
+
+
+class CharCnn(nn.Module):
+    """Letters of words `(u, c)` to features `(u, filters x widths)`: convolutions, the largest value over the word."""
+
+    def __init__(self, n_letters: int, size: int, filters: int, widths: Sequence[int], dropout: float) -> None:
+        super().__init__()
+        self.letters = nn.Embedding(1 + n_letters, size, padding_idx=UNKNOWN)
+        self.convolutions = nn.ModuleList(nn.Conv1d(size, filters, width, padding=width // 2) for width in widths)
+        self.dropout = nn.Dropout(dropout)
+        self.size = filters * len(widths)
+
+    def forward(self, letters: Tensor) -> Tensor:
+        seen = self.dropout(self.letters(letters)).transpose(1, 2)
+        return torch.cat([convolve(seen).amax(2) for convolve in self.convolutions], 1)
+
+
+def spelt(words: Sequence[str], letters: dict[str, int]) -> Tensor:
+    """`(u, c)` letter indices of `words`, 0 where a word is over or a letter is not known."""
+    width = min(max(map(len, words)), LONGEST)
+    table = np.zeros((len(words), width), dtype=np.int64)
+    for row, word in enumerate(words):
+        indices = [letters.get(letter, UNKNOWN) for letter in word[:width]]
+        table[row, : len(indices)] = indices
+    return torch.from_numpy(table)
