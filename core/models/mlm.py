@@ -4,6 +4,7 @@ The head over every position is most of the work of a small encoder, and 15% of 
 """
 
 import math
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,7 +33,7 @@ class MaskedLM:
 
     def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", *, has_head: bool) -> None:
         self.model, self.tokenizer, self.has_head = model, tokenizer, has_head
-        self._at: torch.Tensor | None = None
+        self._asked = threading.local()  # where this thread's forward pass is to guess
         self.model.base_model.register_forward_hook(self._keep_masked)
 
     @classmethod
@@ -57,11 +58,11 @@ class MaskedLM:
         attend: `(b, l)` 1 where there is a piece, None where there is no padding. run: what calls the model, where
         it has been wrapped (several processes).
         """
-        self._at = at
+        self._asked.at = at
         try:
             out = (run or self.model)(input_ids=ids, attention_mask=attend)
         finally:
-            self._at = None
+            self._asked.at = None
         return out.logits.reshape(len(at), -1)
 
     def loss(
@@ -75,11 +76,10 @@ class MaskedLM:
 
     def _keep_masked(self, module: Any, given: Any, out: Any) -> Any:
         """The head is the same at every position, so it need not know of the others."""
-        if self._at is not None:
-            hidden = out[0]
-            out[0 if isinstance(out, tuple) else "last_hidden_state"] = hidden.reshape(1, -1, hidden.shape[-1])[
-                :, self._at
-            ]
+        at = getattr(self._asked, "at", None)
+        if at is not None:
+            hidden = out[0].reshape(1, -1, out[0].shape[-1])
+            out[0 if isinstance(out, tuple) else "last_hidden_state"] = hidden[:, at]
         return out
 
     def save(self, folder: Path, card: str) -> None:

@@ -25,7 +25,7 @@ from core.runs.shared import device_lock
 if TYPE_CHECKING:
     from core.models.mlm import MaskedLM
     from core.training.examples import Examples
-    from core.training.pretrain import Piles, Settings
+    from core.training.mlm_trainer import Piles, Settings
 
 Balance = Literal["none", "upsample_TC", "downsample_SC"]
 
@@ -94,7 +94,9 @@ def run(config: PretrainConfig, job: Job) -> Result:
     if not lm.has_head:
         context.note(f"{config.init} has no vocabulary head: one is fitted first, the encoder frozen.")
     with _device(job, lm):
-        outcome = pretrain(lm, piles, settings, context.run.checkpoints, context, context.checkpoint)
+        outcome = pretrain(
+            lm, piles, settings, folder=context.run.checkpoints, report=context, saved=context.checkpoint
+        )
     sentences = len(piles.draw(0))
     result = {
         "model": str(context.run.artifacts / "model"),
@@ -113,7 +115,7 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
     """Training rows, held-out rows of T_C and general ones; a held-out sentence is in no training row."""
     from core.models.encoder import longest
     from core.training.examples import Examples, packed
-    from core.training.pretrain import Piles
+    from core.training.mlm_trainer import Piles
 
     window = longest(lm.model, lm.tokenizer)
 
@@ -203,7 +205,7 @@ def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) 
     import torch
 
     from core.models.devices import pick_dtype
-    from core.training.pretrain import Settings
+    from core.training.mlm_trainer import Settings
 
     assert config.epochs
     steps, full = config.max_steps, config.epochs * -(-len(piles.draw(0)) // config.batch_size)

@@ -25,8 +25,8 @@ class Steps(torch.utils.data.Dataset[dict[str, Any]]):
     """Every step of a training, in order: `{"micro": [Micro, ...], "masked": n, "pieces": n}`, the numbers of all
     processes together.
 
-    batch_size: sentences a step, of all processes together. pieces: of a micro-batch, padding counted.
-    total: steps; 0: as many as `epochs` take.
+    batch_size: sentences a step, of all processes together. pieces: of a micro-batch, padding counted. parts: that a
+    step is cut into at least, one for each thread. total: steps.
     """
 
     def __init__(
@@ -39,12 +39,13 @@ class Steps(torch.utils.data.Dataset[dict[str, Any]]):
         pieces: int,
         pad: int,
         total: int,
+        parts: int = 1,
         rank: int = 0,
         world: int = 1,
     ) -> None:
         self.examples, self.masking, self.draw = examples, masking, draw
         self.batch_size, self.pieces, self.pad, self.total = batch_size, pieces, pad, total
-        self.rank, self.world = rank, world
+        self.parts, self.rank, self.world = parts, rank, world
         self.an_epoch = -(-len(draw(0)) // batch_size)
         self._plan = lru_cache(maxsize=1)(self._lay)
 
@@ -57,7 +58,7 @@ class Steps(torch.utils.data.Dataset[dict[str, Any]]):
         slots = order[place * self.batch_size : (place + 1) * self.batch_size]
         # Sorted by length and dealt out in turn, so that every process has as much to do.
         slots = slots[np.argsort(self.examples.lengths_of(rows[slots]), kind="stable")]
-        return step_of(self.examples, rows[slots], slots, self.masking, epoch, self)
+        return step_of(self.examples, rows[slots], slots, masking=self.masking, epoch=epoch, like=self)
 
     def _lay(self, epoch: int) -> tuple[IntArray, IntArray]:
         """The epoch's rows, and their places in the order in which the steps take them: like lengths together."""
@@ -87,7 +88,7 @@ def pieces_until(steps: Steps, wanted: int) -> int:
 
 
 def step_of(
-    examples: Examples, rows: IntArray, slots: IntArray, masking: Masking, epoch: int, like: Any
+    examples: Examples, rows: IntArray, slots: IntArray, *, masking: Masking, epoch: int, like: Any
 ) -> dict[str, Any]:
     """`rows`, masked as `slots` of `epoch`, in micro-batches of process `like.rank` of `like.world`."""
     lengths = examples.lengths_of(rows)
@@ -100,10 +101,11 @@ def step_of(
     mine = np.arange(like.rank, len(rows), like.world)
     if not len(mine):  # fewer rows than processes; all must take part, so this one guesses nothing
         mine, chosen = np.arange(1), np.zeros_like(chosen)
+    limit = min(like.pieces, -(-int(lengths[mine].sum()) // like.parts))
     flat = (ids, seen, chosen, np.cumsum(lengths))
     micro = [
         _padded(mine[part], lengths, flat, like.pad)
-        for part in near_equal(lengths[mine], pieces=like.pieces, rows=len(mine))
+        for part in near_equal(lengths[mine], pieces=limit, rows=-(-len(mine) // like.parts))
     ]
     return {"micro": micro, "masked": masked, "pieces": len(at)}
 
@@ -129,13 +131,13 @@ def fixed(examples: Examples, masking: Masking, *, pieces: int, pad: int) -> Ite
     """All rows once, in batches of like length, under masks that are always the same: for a dev loss."""
     like = _Alone(pieces, pad)
     for part in near_equal(examples.lengths, pieces=pieces, rows=len(examples)):
-        yield from step_of(examples, part, part, masking, 0, like)["micro"]
+        yield from step_of(examples, part, part, masking=masking, epoch=0, like=like)["micro"]
 
 
 class _Alone:
     """One process."""
 
-    rank, world = 0, 1
+    parts, rank, world = 1, 0, 1
 
     def __init__(self, pieces: int, pad: int) -> None:
         self.pieces, self.pad = pieces, pad

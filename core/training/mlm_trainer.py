@@ -1,0 +1,189 @@
+"""The Trainer of masked language modelling: steps of micro-batches, dev losses on held-out T_C and general text."""
+
+import time
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader
+from transformers import Trainer, TrainerCallback, TrainingArguments
+
+from core.models.masking import Masking, Unit
+from core.models.mlm import MaskedLM
+from core.reporter import Reporter
+from core.training.events import EventCallback, listen
+from core.training.examples import Examples
+from core.training.steps import Draw, Micro, Steps, fixed
+from core.training.threads import Threads
+
+FORGETTING = 1.10  # a general dev loss so many times the one before training is worth a warning (SPEC C17)
+TASK, GENERAL = "dev_loss_task", "dev_loss_general"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How an encoder is pre-trained.
+
+    batch_size: sentences an optimizer step, of all processes together. accumulation: into how many parts, at least,
+    a step's batch is cut; the step stays the same. max_steps, max_pieces: instead of the epochs; 0: no.
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    accumulation: int = 1
+    clip: float = 1.0
+    max_steps: int = 0
+    max_pieces: int = 0
+    mask_probability: float = 0.15
+    mask_unit: Unit = "piece"
+    seed: int = 1
+    bf16: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piles:
+    """What is read. train: rows of T_C, S_C, ...; draw: which of them an epoch reads.
+
+    task, general: held-out rows of T_C and of general text.
+    """
+
+    train: Examples
+    draw: Draw
+    task: Examples
+    general: Examples
+
+
+class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped here
+    """A step is a list of micro-batches of nearly one length; together they weigh what one padded batch would."""
+
+    def __init__(
+        self, lm: MaskedLM, steps: Steps, settings: Settings, *, piles: Piles | None, events: EventCallback,
+        folder: Path, rate: float, report: Reporter,
+    ) -> None:  # fmt: skip
+        self.lm, self.steps, self.piles, self.settings, self.report = lm, steps, piles, settings, report
+        self.before: Mapping[str, float] = {}
+        self.threads: Threads | None = None
+        self.frozen = piles is None
+        self.busy, self.seen, self.warned = 0.0, 0, False
+        super().__init__(lm.model, _arguments(folder, settings, rate, lm.model.device), train_dataset=steps)
+        self.add_callback(_EpochEnds(steps.an_epoch if piles else 0))
+        listen(self, events)
+
+    def get_train_dataloader(self) -> Any:
+        return DataLoader(self.steps, batch_size=1, collate_fn=lambda items: items[0])
+
+    def train(self, *given: Any, **kw: Any) -> Any:
+        if self.lm.model.device.type != "cpu" or self.steps.world > 1:
+            return super().train(*given, **kw)
+        with Threads(self.lm.model) as self.threads:
+            return super().train(*given, **kw)
+
+    def floating_point_ops(self, inputs: Any) -> int:
+        return 0  # transformers would guess them from padded inputs
+
+    def training_step(self, model: Any, inputs: Mapping[str, Any], num_items_in_batch: Any = None) -> torch.Tensor:
+        """The mean loss over the masked positions of all processes; its gradients."""
+        started = time.perf_counter()
+        model.train(not self.frozen)  # a head is fitted to the encoder as it will be used
+        state, world = self.state, self.steps.world
+        seed = hash((self.settings.seed, state.global_step, self.steps.rank)) % 2**63
+        torch.manual_seed(seed)  # dropout's lots: the same in a resumed training
+        micros, scale = inputs["micro"], world / inputs["masked"]
+        if self.threads:
+            total = self.threads.gradients(lambda micro: self._sum(micro, model) * scale, micros, seed)
+        else:
+            total = self._in_turn(model, micros, scale)
+        state.num_input_tokens_seen += inputs["pieces"]
+        self.seen += inputs["pieces"]
+        self.busy += time.perf_counter() - started
+        return total
+
+    def _in_turn(self, model: Any, micros: list[Micro], scale: float) -> torch.Tensor:
+        """On a GPU, or as one of several processes: gradients are exchanged at the last micro-batch."""
+        total = torch.zeros((), device=self.args.device)
+        for left, micro in zip(reversed(range(len(micros))), micros, strict=True):
+            with self.accelerator.no_sync(model=model) if left else nullcontext():
+                loss = self._sum(micro, model) * scale
+                self.accelerator.backward(loss)
+            total += loss.detach()
+        return total
+
+    def _sum(self, micro: Micro, model: Any) -> Any:
+        ids, attend, at, wanted = (part if part is None else part.to(self.args.device) for part in micro)
+        assert ids is not None
+        assert at is not None
+        assert wanted is not None
+        with torch.autocast(self.args.device.type, torch.bfloat16, enabled=self.settings.bf16):
+            return self.lm.loss(ids, attend, at, wanted, run=model)
+
+    def evaluate(self, *given: Any, **kw: Any) -> dict[str, float]:
+        """Dev losses on T_C and on general text, nats a masked piece. Each process takes its share."""
+        assert self.piles
+        losses = {name: self.dev_loss(rows) for name, rows in ((TASK, self.piles.task), (GENERAL, self.piles.general))}
+        losses = {name: loss for name, loss in losses.items() if not np.isnan(loss)}
+        if self.state.global_step:
+            self.log(dict(losses))
+            self.callback_handler.on_evaluate(self.args, self.state, self.control, losses)
+            self._warn(losses)
+        return losses
+
+    def dev_loss(self, rows: Examples) -> float:
+        """NaN where there is no row."""
+        masking = Masking.of(self.lm.tokenizer, probability=0.15, seed=self.settings.seed + 1)
+        self.lm.model.eval()
+        sums = torch.zeros(2, dtype=torch.float64, device=self.args.device)
+        with torch.inference_mode():
+            for i, micro in enumerate(fixed(rows, masking, pieces=self.steps.pieces, pad=self.steps.pad)):
+                self.callback_handler.on_prediction_step(self.args, self.state, self.control)
+                if i % self.steps.world == self.steps.rank:
+                    sums[0] += self._sum(micro, self.lm.model).double()
+                    sums[1] += len(micro[2])
+        if self.steps.world > 1:
+            torch.distributed.all_reduce(sums)
+        return float(sums[0] / sums[1]) if sums[1] else float("nan")
+
+    def tokens_per_second(self) -> float:
+        """Real pieces a second of this attempt, evaluations and checkpoints left out."""
+        return self.seen / self.busy if self.busy else 0.0
+
+    def _warn(self, losses: Mapping[str, float]) -> None:
+        was, now = self.before.get(GENERAL), losses.get(GENERAL)
+        if was and now and now > was * FORGETTING and not self.warned:
+            self.warned = True
+            self.report.note(
+                f"The loss on general text rose from {was:.2f} to {now:.2f}: the encoder begins to forget what it knew;"
+                " fewer epochs or a lower learning rate keep more of it."
+            )
+
+    def _save_rng_state(self, output_dir: str) -> None:
+        """The Trainer's state, which says that a checkpoint is complete, is written after this by one process."""
+        super()._save_rng_state(output_dir)
+        if self.steps.world > 1:
+            torch.distributed.barrier()
+
+
+class _EpochEnds(TrainerCallback):  # type: ignore[misc]  # transformers is untyped here
+    """A dev evaluation after each `an_epoch` steps and after the last; 0: never."""
+
+    def __init__(self, an_epoch: int) -> None:
+        self.an_epoch = an_epoch
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kw: Any) -> None:
+        last = state.global_step >= state.max_steps
+        if self.an_epoch and (last or state.global_step % self.an_epoch == 0):
+            control.should_evaluate = control.should_log = True
+
+
+def _arguments(folder: Path, settings: Settings, rate: float, device: torch.device) -> TrainingArguments:
+    return TrainingArguments(
+        output_dir=str(folder), seed=settings.seed, num_train_epochs=1, per_device_train_batch_size=1,
+        learning_rate=rate, lr_scheduler_type="linear", warmup_steps=0, weight_decay=0.0,
+        max_grad_norm=settings.clip, logging_strategy="no", save_strategy="no", save_total_limit=1, report_to=[],
+        disable_tqdm=True, use_cpu=device.type == "cpu", dataloader_pin_memory=False, logging_nan_inf_filter=False,
+        ddp_find_unused_parameters=False,
+    )  # fmt: skip

@@ -1,0 +1,107 @@
+"""Micro-batches side by side on a CPU: one thread each, each with its own lots for dropout.
+
+Threads that share one small product wait for each other at its end, for most of the time where the cores have other
+work too; a thread that has a micro-batch for itself does not wait. What comes out does not depend on who was faster.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import torch
+from torch import Tensor
+from transformers import AttentionInterface, AttentionMaskInterface
+from transformers.masking_utils import sdpa_mask
+
+Item = TypeVar("Item")
+NAME = "own_lots"
+
+
+class _Lots(threading.local):
+    """This thread's generator."""
+
+    def __init__(self) -> None:
+        self.generator = torch.Generator()
+
+
+_lots = _Lots()
+
+
+def drop(x: Tensor, p: float) -> Tensor:
+    """Dropout, drawn 16 bits an element: a tenth of the time of torch's."""
+    if not p:
+        return x
+    n = x.numel()
+    bits = torch.empty(-(-n // 4), dtype=torch.int64).random_(-(2**63), None, generator=_lots.generator)
+    keep = bits.view(torch.int16)[:n].view(x.shape) >= round(65_536 * p) - 32_768
+    return x * keep.to(x.dtype).mul_(1 / (1 - p))
+
+
+def attention(  # noqa: PLR0917  as transformers calls it
+    module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float = 0.0,
+    scaling: float | None = None, **kw: Any,
+) -> tuple[Tensor, None]:  # fmt: skip
+    """Scaled dot products `(b, heads, l, d)` -> `(b, l, heads, d)`; without dropout torch's own kernel."""
+    if not dropout:
+        out = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scaling)
+        return out.transpose(1, 2).contiguous(), None
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    scores = (query * scale) @ key.transpose(-1, -2)
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf")) if mask.dtype == torch.bool else scores + mask
+    shares = torch.softmax(scores, dim=-1, dtype=scores.dtype)
+    return (drop(shares, dropout) @ value).transpose(1, 2).contiguous(), None
+
+
+def _drop(part: Any, x: Tensor) -> Tensor:
+    return drop(x, part.p if part.training else 0.0)
+
+
+class Threads:
+    """As many workers as torch has threads, each of one thread; while it is open `model` draws dropout from `drop`."""
+
+    def __init__(self, model: Any) -> None:
+        self.n = torch.get_num_threads()
+        self._model = model
+        self._parts: list[Any] = [module for module in model.modules() if type(module) is torch.nn.Dropout]
+
+    def __enter__(self) -> Self:
+        AttentionInterface.register(NAME, attention)
+        AttentionMaskInterface.register(NAME, sdpa_mask)
+        self._was = self._model.config._attn_implementation
+        if self._was == "sdpa":
+            self._model.set_attn_implementation(NAME)
+        for part in self._parts:
+            part.forward = partial(_drop, part)
+        self._pool = ThreadPoolExecutor(self.n, initializer=torch.set_num_threads, initargs=(1,))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._pool.shutdown()
+        self._model.set_attn_implementation(self._was)
+        for part in self._parts:
+            part.__dict__.pop("forward", None)
+
+    def gradients(self, losses: Callable[[Item], Tensor], items: Sequence[Item], seed: int) -> Tensor:
+        """The sum of `losses` over `items`, and its gradients added to the model's."""
+        wanted = [parameter for parameter in self._model.parameters() if parameter.requires_grad]
+
+        def work(i: int) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+            _lots.generator.manual_seed(hash((seed, i)) % 2**63)
+            loss = losses(items[i])
+            return loss.detach(), torch.autograd.grad(loss, wanted, allow_unused=True)
+
+        total = torch.zeros(())
+        for loss, found in self._pool.map(work, range(len(items))):
+            total += loss
+            for parameter, gradient in zip(wanted, found, strict=True):
+                if gradient is not None and parameter.grad is None:
+                    parameter.grad = gradient
+                elif gradient is not None:
+                    parameter.grad += gradient
+        return total
