@@ -41,7 +41,7 @@ class Pasted:
 
 def read_table(text: str, name: str = "the table") -> Pasted:
     """Errors: ReadError with the line and what to do."""
-    lines = [line for line in text.strip().splitlines() if line.strip()]
+    lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) < 2:
         raise ReadError(name, None, "holds no rows; paste a header line and one line a target and source.")
     sign = max("\t;,", key=lines[0].count)

@@ -143,7 +143,7 @@ def _correlation(measure: str, convention: str, table: _Float64, seed: int) -> C
         value, drawn = float(_r(table.sum(axis=0))), _r(table[draws].sum(axis=1))
     else:
         each = _r(table)
-        value, drawn = float(each.sum() / k) if k else np.nan, each[draws].mean(axis=1)
+        value, drawn = float(each.sum() / k) if k else np.nan, each[draws].sum(axis=1) / max(k, 1)
     drawn = drawn[np.isfinite(drawn)]
     low, high = np.percentile(drawn, [2.5, 97.5]) if len(drawn) else (np.nan, np.nan)
     return Correlation(

@@ -149,6 +149,8 @@ class _Feed:
             yield sentence
 
     def _go_on(self) -> bool:
+        if self.stopped:
+            return False  # the passes that were still to come
         try:
             self._report.progress(self._done, self._total, "tokens")
             self._report.check()

@@ -12,7 +12,7 @@ from core.corpora.writers import harmless
 from core.measures import MEASURES
 from core.measures.advice import advise
 from core.measures.agreement import Agreement, agreement
-from core.measures.grid import Grid
+from core.measures.grid import Grid, number
 from core.measures.predictive import Regret
 from core.recipes.base import Result
 from core.recipes.study import Study
@@ -115,8 +115,23 @@ def _warnings(study: Study, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     both = [s.name for s in study.sources if any(c in t.corpora for t in study.targets for c in s.corpora)]
     if both:
         found.append(f"A source and a target at once, so of course the closest: {', '.join(both)}.")
+    for target in study.targets:
+        found += _readings([row for row in rows if row["target"] == target.name and row["measure"] == "ppl"])
     problems = dict.fromkeys(f"{MEASURES[row['measure']].title}: {row['problem']}" for row in rows if row["problem"])
     return [*found, *problems]
+
+
+def _readings(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Where PPL's mean over sentences, which a few awful ones rule, and the target as one text disagree."""
+    whole = {row["source"]: row["columns"]["corpus"] for row in rows if row["value"] is not None}
+    mean = {row["source"]: row["value"] for row in rows if row["source"] in whole}
+    if not whole or (first := min(mean, key=mean.__getitem__)) == (other := min(whole, key=whole.__getitem__)):
+        return []
+    return [
+        f"PPL of {rows[0]['target']}: the mean over sentences puts {first} first, the target as one text {other} "
+        f"({number(whole[other])} against {number(whole[first])}); short sentences of unknown words rule the mean, so "
+        "look at the other readings too."
+    ]
 
 
 def grid_of(rows: Sequence[Mapping[str, Any]]) -> Grid:

@@ -1,0 +1,37 @@
+"""Samples from plain sentences, and S1's printed Table 3."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from core.measures import Sample
+from core.measures.pasted import Pasted, read_table
+from core.reporter import Silent
+
+TABLE_3 = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv"
+
+
+def sample(sentences: Sequence[str | Sequence[str]], name: str = "sample", seed: int = 0) -> Sample:
+    words = [sentence.split() if isinstance(sentence, str) else list(sentence) for sentence in sentences]
+    kept = [sentence for sentence in words if sentence]
+    return Sample(name=name, sentences=kept, n_tokens=sum(map(len, kept)), seed=seed, whole=True)
+
+
+class Ear(Silent):
+    """A reporter that remembers."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.told: list[tuple[int, int | None, str]] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+    def progress(self, done: int, total: int | None, unit: str) -> None:
+        self.told.append((done, total, unit))
+
+
+@pytest.fixture(scope="session")
+def table_3() -> Pasted:
+    return read_table(TABLE_3.read_text(encoding="utf-8"), "table 3")

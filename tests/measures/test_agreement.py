@@ -1,0 +1,139 @@
+"""Fleiss' and Randolph's kappa: SPEC G1, by enumeration, and what is said of pairs that split."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.measures.agreement import agreement, as_guessed
+from core.measures.grid import Grid
+from core.measures.pasted import Pasted
+from core.results import FloatArray, Prefer
+
+THREE = ("ppl", "wvv", "tvc")
+
+
+def grid(values: FloatArray, prefer: tuple[Prefer, ...] | None = None, spread: FloatArray | None = None) -> Grid:
+    t, s, m = values.shape
+    return Grid(
+        targets=tuple(f"t{i}" for i in range(t)),
+        sources=tuple(f"s{i}" for i in range(s)),
+        measures=tuple(f"m{i}" for i in range(m)),
+        prefer=prefer or ("high",) * m,
+        values=values,
+        spread=spread,
+    )
+
+
+class TestGolden:
+    """SPEC G1, from S1's printed Table 3."""
+
+    def test_three_measures(self, table_3: Pasted) -> None:
+        found = agreement(table_3.grid.only(THREE))
+        assert (found.items, found.unanimous, found.left_out) == (60, 48, 0)
+        assert found.first == {"ppl": 30, "wvv": 33, "tvc": 31}
+        assert found.observed == pytest.approx(0.866667, abs=5e-7)
+        assert found.expected == pytest.approx(0.500988, abs=5e-7)
+        assert found.fleiss_kappa == pytest.approx(0.732806, abs=5e-7)
+        assert found.randolph_kappa == pytest.approx(0.733333, abs=5e-7)
+
+    def test_other_sets(self, table_3: Pasted) -> None:
+        assert agreement(table_3.grid).fleiss_kappa == pytest.approx(0.742657, abs=5e-7)
+        assert agreement(table_3.grid.only(("ppl", "wvv", "tvcc"))).fleiss_kappa == pytest.approx(0.7306, abs=5e-5)
+
+    def test_two_by_two(self, table_3: Pasted) -> None:
+        pairs = {pair.measures: pair for pair in agreement(table_3.grid.only(THREE)).pairs}
+        assert {names: pair.agree for names, pair in pairs.items()} == {
+            ("ppl", "wvv"): 51,
+            ("ppl", "tvc"): 55,
+            ("wvv", "tvc"): 50,
+        }
+        kappas = [pair.cohen_kappa for pair in pairs.values()]
+        assert kappas == pytest.approx([0.7, 0.8333, 0.6655], abs=2e-4)
+
+    def test_the_example_of_the_text_is_among_the_splits(self, table_3: Pasted) -> None:
+        splits = agreement(table_3.grid.only(THREE)).splits
+        assert len(splits) == 12
+        split = next(each for each in splits if each.target == "WetLab")
+        assert split.sources == ("1BWB", "Wiki")
+        assert (split.first, split.second) == (("ppl",), ("wvv", "tvc"))
+
+
+answers = st.integers(0, 2**31).map(np.random.default_rng)
+
+
+@settings(deadline=None)
+@given(answers, st.integers(1, 3), st.integers(2, 4), st.integers(2, 4))
+def test_kappa_by_enumeration(rng: np.random.Generator, t: int, s: int, m: int) -> None:
+    """From the definition: agreeing pairs of raters over all pairs of raters, item by item."""
+    values = rng.permutation(t * s * m).reshape(t, s, m) * 1.0
+    agree = total = first = 0
+    for target in range(t):
+        for a, b in combinations(range(s), 2):
+            said = [bool(values[target, a, k] > values[target, b, k]) for k in range(m)]
+            first += sum(said)
+            for x, y in combinations(said, 2):
+                agree += x == y
+                total += 1
+    share = first / (t * s * (s - 1) / 2 * m)
+    expected = share**2 + (1 - share) ** 2
+    found = agreement(grid(values))
+    assert found.observed == pytest.approx(agree / total)
+    assert found.randolph_kappa == pytest.approx(2 * agree / total - 1)
+    if expected == 1:
+        assert found.fleiss_kappa is None
+    else:
+        assert found.fleiss_kappa == pytest.approx((agree / total - expected) / (1 - expected))
+
+
+@given(answers)
+def test_the_order_of_sources_does_not_matter_to_randolph(rng: np.random.Generator) -> None:
+    values = rng.random((2, 4, 3))
+    order = rng.permutation(4)
+    assert agreement(grid(values)).randolph_kappa == pytest.approx(agreement(grid(values[:, order])).randolph_kappa)
+
+
+def test_directions_are_turned() -> None:
+    values = np.array([[[1.0, 9.0], [2.0, 5.0]]])
+    assert agreement(grid(values, ("low", "high"))).unanimous == 1
+    assert agreement(grid(values, ("high", "high"))).unanimous == 0
+
+
+def test_ties_and_gaps_are_left_out_and_counted() -> None:
+    values = np.array([[[1.0, 1.0], [1.0, 2.0], [3.0, np.nan]]])
+    found = agreement(grid(values))
+    assert (found.items, found.left_out) == (0, 3)
+    assert found.fleiss_kappa is None
+    assert found.randolph_kappa is None
+
+
+def test_one_source_or_one_measure_has_no_kappa() -> None:
+    assert agreement(grid(np.ones((1, 1, 2)))).fleiss_kappa is None
+    assert agreement(grid(np.arange(3.0).reshape(1, 3, 1))).randolph_kappa is None
+
+
+@pytest.mark.parametrize(
+    ("gap", "spread", "says"),
+    [
+        (0.01, None, "nearly a tie by m1"),
+        (0.5, None, "the measures see different things"),
+        (0.5, 0.6, "nearly a tie by m1"),
+    ],
+)
+def test_why_a_pair_splits(gap: float, spread: float | None, says: str) -> None:
+    values = np.array([[[2.0, 1.0], [1.0, 1.0 + gap]]])
+    wide = None if spread is None else np.array([[[0.0, spread], [0.0, spread]]])
+    assert says in agreement(grid(values, spread=wide)).splits[0].why
+
+
+def test_a_guess_is_held_against_every_measure() -> None:
+    values = np.array([[[3.0, 1.0], [2.0, 1.0], [1.0, 2.0]]])
+    assert as_guessed(grid(values), 0, ["s0", "s1", "s2"]) == {"m0": (3, 3), "m1": (0, 2)}
+    assert as_guessed(grid(values), 0, ["s0"]) == {"m0": (0, 0), "m1": (0, 0)}
+
+
+def test_closest_leaves_ties_out() -> None:
+    values = np.array([[[1.0, 0.0, np.nan], [2.0, 0.0, np.nan]]])
+    assert grid(values).closest(0) == {"m0": "s1"}

@@ -1,0 +1,157 @@
+"""Correlation, regret and Welch's test: SPEC G2 to G4 from S1's printed Table 3, and by other means."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import pearsonr, spearmanr
+
+from core.measures.grid import Grid
+from core.measures.pasted import Pasted
+from core.measures.predictive import CONVENTIONS, Outcomes, correlations, outcomes_of, regrets, welch
+from tests.measures.test_agreement import grid
+
+LM, VECTORS = 1, 0
+
+
+def by_convention(found: Pasted, effect: int, convention: str) -> dict[str, float | None]:
+    every = correlations(found.grid, found.outcomes[effect])
+    return {each.measure: each.value for each in every if each.convention == convention}
+
+
+class TestGolden:
+    @pytest.mark.parametrize(
+        ("measure", "printed"), [("ppl", -0.618), ("wvv", -0.747), ("tvc", 0.666), ("tvcc", 0.739)]
+    )
+    def test_the_language_model_column_of_table_4(self, table_3: Pasted, measure: str, printed: float) -> None:
+        assert by_convention(table_3, LM, "runs")[measure] == pytest.approx(printed, abs=1e-3)
+
+    @pytest.mark.parametrize(
+        ("effect", "convention", "expected"),
+        [
+            (LM, "runs", (-0.6176, -0.7477, 0.6666, 0.7393)),
+            (LM, "means", (-0.6419, -0.8211, 0.6993, 0.8220)),
+            (LM, "pooled", (-0.387, -0.629, 0.525, 0.550)),
+            (VECTORS, "runs", (-0.4371, -0.4872, 0.5329, 0.5517)),
+            (VECTORS, "means", (-0.4712, -0.5576, 0.6159, 0.6525)),
+            (VECTORS, "pooled", (-0.358, -0.544, 0.508, 0.485)),
+        ],
+    )
+    def test_every_convention(self, table_3: Pasted, effect: int, convention: str, expected: tuple[float, ...]) -> None:
+        """The vector column of print is reproduced by none (SPEC G2), so these are our own values."""
+        found = by_convention(table_3, effect, convention)
+        assert [found[name] for name in ("ppl", "wvv", "tvc", "tvcc")] == pytest.approx(expected, abs=6e-4)
+
+    @pytest.mark.parametrize(
+        ("measure", "expected"),
+        [
+            ("ppl", (-0.0188, -0.9755, -0.3049, -0.7487, -0.8957, -0.7623)),
+            ("wvv", (-0.4171, -0.9431, -0.4636, -0.9103, -0.9701, -0.7819)),
+            ("tvc", (0.0741, 0.9043, 0.4126, 0.8150, 0.9739, 0.8195)),
+            ("tvcc", (0.4971, 0.8333, 0.5073, 0.8315, 0.9559, 0.8106)),
+        ],
+    )
+    def test_target_by_target(self, table_3: Pasted, measure: str, expected: tuple[float, ...]) -> None:
+        for at, r in enumerate(expected):
+            one, outcomes = only_target(table_3, at)
+            found = {(each.measure, each.convention): each for each in correlations(one, outcomes)}
+            assert found[measure, "runs"].value == pytest.approx(r, abs=6e-5)
+            assert found[measure, "runs"].interval is None  # one target says nothing of others
+
+    @pytest.mark.parametrize(
+        ("effect", "hits", "lost", "random"),
+        [
+            (LM, (6, 6, 5, 5), (0, 0, 0.063, 0.063), 2.151),
+            (VECTORS, (5, 5, 4, 4), (0.078, 0.078, 0.217, 0.217), 1.124),
+        ],
+    )
+    def test_regret(
+        self, table_3: Pasted, effect: int, hits: tuple[int, ...], lost: tuple[float, ...], random: float
+    ) -> None:
+        found = regrets(table_3.grid, table_3.outcomes[effect])
+        assert [each.measure for each in found] == ["ppl", "wvv", "tvc", "tvcc"]
+        assert tuple(each.hits for each in found) == hits
+        assert [each.mean for each in found] == pytest.approx(lost, abs=5e-4)
+        assert [each.random for each in found] == pytest.approx([random] * 4, abs=5e-4)
+
+    def test_concordance(self, table_3: Pasted) -> None:
+        found = regrets(table_3.grid, table_3.outcomes[LM])
+        assert [(each.concordant, each.pairs) for each in found] == [(46, 60), (51, 60), (45, 60), (46, 60)]
+
+    @pytest.mark.parametrize(
+        ("a", "b", "t", "p"),
+        [
+            ((42.07, 0.03, 5), (40.39, 0.05, 5), 64.425, 1.99e-10),
+            ((69.44, 0.52, 5), (69.65, 0.43, 5), -0.6959, 0.5069),
+            ((75.45, 0.09, 5), (72.75, 0.26, 5), 21.943, 4.05e-6),
+        ],
+    )
+    def test_welch(self, a: tuple[float, float, int], b: tuple[float, float, int], t: float, p: float) -> None:
+        assert welch(a, b) == (pytest.approx(t, rel=1e-4), pytest.approx(p, rel=5e-3))
+
+
+def only_target(found: Pasted, at: int) -> tuple[Grid, Outcomes]:
+    whole, outcomes = found.grid, found.outcomes[LM]
+    one = Grid(
+        targets=whole.targets[at : at + 1], sources=whole.sources, measures=whole.measures, prefer=whole.prefer,
+        values=whole.values[at : at + 1],
+    )  # fmt: skip
+    rows = {name: getattr(outcomes, name)[at : at + 1] for name in ("mean", "sd", "runs", "none")}
+    return one, Outcomes(name="one", **rows)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(0, 2**31), st.integers(1, 4), st.integers(3, 5), st.integers(1, 4))
+def test_against_scipy_on_single_runs(seed: int, t: int, s: int, n: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, f1, none = rng.random((t, s, 1)), 60 + 10 * rng.random((t, s, n)), 50 + rng.random(t)
+    runs = {(i, j): f1[i, j].tolist() for i in range(t) for j in range(s)}
+    found = {each.convention: each for each in correlations(grid(x), outcomes_of("lm", runs, none, s))}
+    change = f1.mean(axis=2) - none[:, None]
+    each_run = [pearsonr(np.repeat(x[i, :, 0], n), f1[i].ravel()).statistic for i in range(t)]
+    means = [pearsonr(x[i, :, 0], change[i]).statistic for i in range(t)]
+    ranks = [spearmanr(x[i, :, 0], change[i]).statistic for i in range(t)]
+    centred = (x[..., 0] - x[..., 0].mean(axis=1, keepdims=True), change - change.mean(axis=1, keepdims=True))
+    assert found["runs"].value == pytest.approx(np.mean(each_run))
+    assert found["means"].value == pytest.approx(np.mean(means))
+    assert found["spearman"].value == pytest.approx(np.mean(ranks))
+    assert found["pooled"].value == pytest.approx(pearsonr(x.ravel(), change.ravel()).statistic)
+    assert found["centred"].value == pytest.approx(pearsonr(centred[0].ravel(), centred[1].ravel()).statistic)
+
+
+def test_the_interval_is_the_bootstrap_over_targets() -> None:
+    rng = np.random.default_rng(5)
+    x, f1 = rng.random((6, 4, 1)), rng.random((6, 4, 1))
+    runs = {(i, j): f1[i, j].tolist() for i in range(6) for j in range(4)}
+    found = {each.convention: each for each in correlations(grid(x), outcomes_of("lm", runs, np.zeros(6), 4))}
+    each = np.array([pearsonr(x[i, :, 0], f1[i, :, 0]).statistic for i in range(6)])
+    drawn = [each[rng.integers(0, 6, 6)].mean() for _ in range(20_000)]
+    assert found["means"].interval == pytest.approx(tuple(np.percentile(drawn, [2.5, 97.5])), abs=0.03)
+
+
+def test_too_little_is_none_and_never_not_a_number() -> None:
+    values = np.array([[[1.0], [np.nan]], [[2.0], [2.0]]])
+    outcomes = outcomes_of("lm", {(0, 0): [50.0], (1, 0): [60.0], (1, 1): [61.0]}, np.full(2, np.nan), 2)
+    found = correlations(grid(values), outcomes)
+    assert {each.convention for each in found} == set(CONVENTIONS)
+    assert [each.value for each in found] == [None] * 5
+    (regret,) = regrets(grid(values), outcomes)
+    assert regret.targets == 1
+
+
+def test_without_a_baseline_levels_are_not_pooled() -> None:
+    values = np.arange(6.0).reshape(2, 3, 1)
+    runs = {(i, j): [10.0 * i + j] for i in range(2) for j in range(3)}
+    found = correlations(grid(values), outcomes_of("lm", runs, np.array([5.0, np.nan]), 3))
+    pooled = next(each for each in found if each.convention == "pooled")
+    assert (pooled.targets, pooled.interval) == (1, None)
+
+
+def test_what_a_missed_choice_costs_and_how_sure_that_is() -> None:
+    values = np.array([[[2.0], [1.0]]])
+    outcomes = outcomes_of("lm", {(0, 0): [50.0, 51.0, 52.0], (0, 1): [60.0, 61.0, 62.0]}, np.zeros(1), 2)
+    (regret,) = regrets(grid(values), outcomes)
+    (choice,) = regret.choices
+    assert (choice.taken, choice.best, choice.lost) == ("s0", "s1", 10)
+    assert choice.p == pytest.approx(welch((61.0, 1.0, 3), (51.0, 1.0, 3))[1])
+    assert (regret.hits, regret.concordant, regret.pairs, regret.random) == (0, 0, 1, 5)

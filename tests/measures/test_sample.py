@@ -1,0 +1,76 @@
+"""Equal samples: capped, seeded, nested, cut alike."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from core.corpora.corpus import Corpus
+from core.errors import CorpusError
+from core.measures import Sample
+from core.measures.sample import draw
+from core.reporter import Silent
+from tests.conftest import sentence
+
+Seal = Callable[..., Corpus]
+
+
+def drawn(*corpora: Corpus, **options: Any) -> Sample:
+    usual: dict[str, Any] = {"name": "s", "cap": None, "seed": 0, "tokens": "words", "lowercase": False}
+    return draw(corpora, report=Silent(), **(usual | options))
+
+
+@pytest.fixture
+def corpus(seal: Seal) -> Corpus:
+    return seal([f"Sentence number {i} has words ." for i in range(300)])
+
+
+def test_at_most_the_cap_and_nearly_all_of_it(corpus: Corpus) -> None:
+    found = drawn(corpus, cap=100)
+    assert 100 - 6 < found.n_tokens <= 100
+    assert found.n_tokens == sum(map(len, found.sentences))
+    assert not found.whole
+
+
+def test_everything_where_there_is_no_more(corpus: Corpus) -> None:
+    assert drawn(corpus).whole
+    assert drawn(corpus, cap=corpus.n_tokens).whole
+    assert drawn(corpus, cap=10**9).n_tokens == corpus.n_tokens
+
+
+def test_a_seed_is_a_draw_and_a_smaller_cap_a_part_of_it(corpus: Corpus) -> None:
+    large, again, small, other = (
+        {tuple(words) for words in drawn(corpus, cap=cap, seed=seed).sentences}
+        for cap, seed in ((600, 0), (600, 0), (150, 0), (600, 1))
+    )
+    assert large == again
+    assert small < large
+    assert large != other
+
+
+def test_several_corpora_are_one_source(seal: Seal) -> None:
+    first, second = seal(["apples are red"] * 3, "first"), seal(["pears are green"] * 3, "second")
+    found = drawn(first, second)
+    assert found.n_tokens == 18
+    assert {words[0] for words in drawn(first, second, cap=9, seed=3).sentences} == {"apples", "pears"}
+
+
+def test_labelled_and_plain_text_are_cut_alike(seal: Seal) -> None:
+    """Labelled data keeps its own tokens for tagging; a comparison must not (SPEC A0)."""
+    tokens = ("U.S.-based", "Smith", "&", "Co.")
+    labelled = seal([sentence(" ".join(tokens), [(1, 2, "PER")])], labelled=True)
+    assert drawn(labelled).sentences == [("U", ".", "S", ".", "-", "based", "Smith", "&", "Co", ".")]
+    assert drawn(labelled, tokens="blanks").sentences == [list(tokens)]
+
+
+def test_lower_case(corpus: Corpus) -> None:
+    assert drawn(corpus, lowercase=True).sentences[0][0] == "sentence"
+
+
+def test_a_corpus_without_tokens_is_told(seal: Seal) -> None:
+    with pytest.raises(CorpusError, match="blank: no sentence holds a token"):
+        drawn(seal([sentence(" ")]), name="blank")
+
+
+def test_an_empty_line_is_left_out(seal: Seal) -> None:
+    assert drawn(seal(["one two", sentence(""), "three"])).sentences == [("one", "two"), ("three",)]

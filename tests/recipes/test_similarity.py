@@ -1,0 +1,298 @@
+"""`similarity` from corpora to a table: caps, draws, resuming, warnings, poor text, the command line."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core import facade
+from core.corpora.corpus import Corpus
+from core.errors import Cancelled, ConfigError, CorpusError
+from core.recipes.compared import grid_of
+from core.recipes.study import SimilarityConfig, grouped
+from core.recipes.worth import own_outcomes
+from core.runs.context import RunContext
+from tests.conftest import sentence
+from tests.measures.test_contracts import FRUIT, METAL, chained, shuffled
+from tests.planted import contracts, kitchen
+from tests.recipes.test_command_line import Run, run  # noqa: F401  the fixture `run`
+
+ROOT = Path(__file__).resolve().parents[2]
+Seal = Callable[..., Corpus]
+QUICK: dict[str, Any] = {"draws": 2, "sizes": 0, "tagger": "built-in", "skipgram_epochs": 1}
+
+
+def texts(sentences: list[list[str]]) -> list[str]:
+    return [" ".join(words) for words in sentences]
+
+
+@pytest.fixture
+def piles(seal: Seal) -> dict[str, str]:
+    """Two targets, each with a source near it."""
+    made = {
+        "fruit-task": seal(texts(chained(FRUIT, 60, 1)), "fruit-task"),
+        "metal-task": seal(texts(chained(METAL, 60, 2)), "metal-task"),
+        "fruit": seal(texts(chained(FRUIT, 400, 3)), "fruit"),
+        "metal": seal(texts(chained([*METAL, *shuffled(FRUIT[:20], 4)], 300, 5)), "metal"),
+    }
+    return {name: corpus.fingerprint for name, corpus in made.items()}
+
+
+def compared(piles: dict[str, str], **options: Any) -> dict[str, Any]:
+    config = {"target": (piles["fruit-task"],), "source": (piles["fruit"], piles["metal"]), **QUICK, **options}
+    return facade.execute("similarity", config).result()
+
+
+def rows(result: dict[str, Any], **wanted: str) -> list[dict[str, Any]]:
+    return [row for row in result["measurements"] if all(row[key] == value for key, value in wanted.items())]
+
+
+def test_each_target_has_its_source(piles: dict[str, str]) -> None:
+    found = compared(piles, target=(piles["fruit-task"], piles["metal-task"]), measure=("ppl", "tvc"))
+    assert found["closest"] == {
+        "fruit-task": {"ppl": "fruit", "tvc": "fruit"},
+        "metal-task": {"ppl": "metal", "tvc": "metal"},
+    }
+    assert found["agreement"]["items"] == 2
+    assert found["agreement"]["unanimous"] == 2
+    assert found["recommendation"]["metal-task"].startswith("metal is closest to metal-task by 2 of 2 measures")
+    assert len(found["measurements"]) == 2 * 2 * 2
+
+
+def test_every_number_says_how_it_was_made(piles: dict[str, str]) -> None:
+    found = compared(piles)
+    assert found["closest"]["ppl"] == "fruit"
+    for row in found["measurements"]:
+        assert row["draws"][0] in row["draws"]
+        assert row["low"] <= row["value"] <= row["high"]
+        assert f"{row['sample_tokens']:,} tokens of the source, 600 of the target, seed 0, 1" in row["convention"]
+        assert row["prefer"] == facade.MEASURES[row["measure"]].prefer
+    json.dumps(found, allow_nan=False)
+
+
+def test_sources_are_capped_alike(piles: dict[str, str]) -> None:
+    found = compared(piles, measure=("tvc",))
+    assert found["cap_tokens"] == 3000  # what the smaller one has
+    assert {row["sample_tokens"] for row in found["measurements"]} == {3000}
+    assert not [warning for warning in found["warnings"] if "differ in size" in warning]
+    assert any("Taken whole" in warning and "metal" in warning for warning in found["warnings"])
+
+
+@pytest.mark.parametrize("cap", ["none", "3500"])
+def test_sources_of_different_sizes_are_never_compared_without_a_warning(piles: dict[str, str], cap: str) -> None:
+    found = compared(piles, measure=("tvc",), cap_tokens=cap)
+    assert len({row["sample_tokens"] for row in found["measurements"]}) == 2
+    assert found["warnings"][0].startswith("The sources differ in size: fruit was read with")
+
+
+def test_the_size_curve_is_the_first_draw_at_smaller_caps(piles: dict[str, str]) -> None:
+    found = compared(piles, measure=("tvc",), sizes=2)
+    mine = [point for point in found["curve"] if point["source"] == "fruit"]
+    assert [point["tokens"] for point in mine] == [180, 750, 3000]
+    assert mine[-1]["value"] == rows(found, source="fruit")[0]["draws"][0]
+    assert mine[0]["value"] <= mine[1]["value"] <= mine[2]["value"]  # TVC of nested samples can only grow
+
+
+def test_draws_differ_and_seeds_repeat(piles: dict[str, str]) -> None:
+    first = compared(piles, measure=("ppl",), cap_tokens="1000", seed=3)
+    assert len(set(rows(first, source="fruit")[0]["draws"])) == 2
+    other = compared(piles, measure=("ppl",), cap_tokens="1000", seed=4)
+    assert rows(first, source="fruit")[0]["draws"][1] == pytest.approx(rows(other, source="fruit")[0]["draws"][0])
+
+
+def test_several_corpora_as_one_source(piles: dict[str, str]) -> None:
+    sources = (piles["fruit"], piles["metal"], piles["metal-task"])
+    found = compared(piles, source=sources, together=("1+2",), measure=("tvc",))
+    assert set(found["sources"]) == {"fruit + metal", "metal-task"}
+    assert found["sources"]["fruit + metal"] == [piles["fruit"], piles["metal"]]
+
+
+@pytest.mark.parametrize("together", [("1+4",), ("0+1",), ("1+2", "2+3")])
+def test_wrong_places_are_told(together: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigError, match="places 1 to 3"):
+        grouped([None, None, None], together)  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"cap_tokens": "much"}, "cap_tokens: give a number of tokens, equal or none"),
+        ({"cap_tokens": "0"}, "cap_tokens"),
+        ({"measure": ("ppl", "bleu")}, "measure"),
+        ({"source": ()}, "source: give at least one"),
+        ({"together": ("a+b",)}, "together: give places"),
+        ({"draws": 0}, "draws"),
+    ],
+)
+def test_wrong_options_are_told(options: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        SimilarityConfig.parse({"target": ("a",), "source": ("b",), **options})
+
+
+def test_poor_sources_leave_a_sentence_and_never_a_nan(piles: dict[str, str], seal: Seal) -> None:
+    tiny = seal(["a few words"], "tiny")
+    script = seal([f"слово номер {i} за словом" for i in range(40)], "script")
+    blank_line = seal(["fruit1 fruit2 fruit3", sentence("")], "blank-line")
+    sources = (piles["fruit"], tiny.fingerprint, script.fingerprint, blank_line.fingerprint)
+    found = compared(piles, source=sources, cap_tokens="400")
+    json.dumps(found, allow_nan=False)
+    by_source = {row["source"]: row for row in rows(found, measure="wvv")}
+    assert by_source["tiny"]["value"] is None
+    assert "tiny: no word occurs 5 times" in by_source["tiny"]["problem"]
+    assert any("no word occurs 5 times" in warning for warning in found["warnings"])
+    assert rows(found, source="script", measure="tvc")[0]["value"] == 0
+    assert rows(found, source="script", measure="ppl")[0]["columns"]["oov"] == 100
+    assert any("knows no word of fruit-task" in note for note in found["notes"])
+    assert any("too small to estimate the discounts" in note and note.startswith("tiny") for note in found["notes"])
+    assert "fallback discounts" in rows(found, source="tiny", measure="ppl")[0]["convention"]
+    assert found["closest"]["tvc"] == "fruit"
+
+
+def test_a_corpus_without_words_is_told(piles: dict[str, str], seal: Seal) -> None:
+    blank = seal([sentence(" ")], "blank")
+    with pytest.raises(CorpusError, match="blank: no sentence holds a token"):
+        compared(piles, source=(piles["fruit"], blank.fingerprint))
+
+
+def test_a_source_that_is_the_target_is_pointed_out(piles: dict[str, str]) -> None:
+    found = compared(piles, source=(piles["fruit-task"], piles["metal"]), measure=("tvc",))
+    assert any("A source and a target at once" in warning and "fruit-task" in warning for warning in found["warnings"])
+
+
+def test_stopped_and_resumed_equals_undisturbed(piles: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    config = {"target": (piles["fruit-task"], piles["metal-task"]), "source": (piles["fruit"], piles["metal"]), **QUICK}
+    calm = facade.execute("similarity", config).result()
+    facade.remove_run(facade.runs("similarity")[0].id)
+    looks, check = 0, RunContext.check
+
+    def stop_later(context: RunContext) -> None:
+        nonlocal looks
+        looks += 1
+        if looks in (60, 90):
+            raise Cancelled("stop")
+        check(context)
+
+    monkeypatch.setattr(RunContext, "check", stop_later)
+    for _ in range(2):
+        with pytest.raises(Cancelled):
+            facade.execute("similarity", config)
+    chunks = facade.runs("similarity")[0].chunks
+    kept = {path: path.stat().st_mtime_ns for path in chunks.glob("*.json")}
+    assert 0 < len(kept) < 2 * 2 * 2 * 4
+    assert facade.execute("similarity", config).result() == calm
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept  # what was there was not made again
+
+
+def test_a_killed_worker_goes_on_where_it_was(piles: dict[str, str]) -> None:
+    config = {"target": (piles["fruit-task"],), "source": (piles["fruit"], piles["metal"]), **QUICK, "draws": 12}
+    run_id = facade.start("similarity", config)
+    deadline = time.monotonic() + 60
+    chunks = facade.run(run_id).chunks
+    while not list(chunks.glob("wvv-*.json")) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    if worker := facade.run(run_id).worker():
+        worker.signal(signal.SIGKILL)
+        while facade.state(run_id).active and time.monotonic() < deadline:
+            time.sleep(0.01)
+    if facade.state(run_id).state != "succeeded":
+        assert facade.state(run_id).state == "interrupted"
+        facade.go_on(run_id)
+    assert len(rows(facade.run(run_id).result(), measure="wvv", source="fruit")[0]["draws"]) == 12
+
+
+def test_csv_has_no_formula(piles: dict[str, str], seal: Seal) -> None:
+    evil = seal(texts(chained(FRUIT, 200, 9)), "=HYPERLINK(1)")
+    config = {"target": (piles["fruit-task"],), "source": (evil.fingerprint, piles["metal"]), "measure": ("tvc",)}
+    run_id = facade.execute("similarity", {**config, "draws": 1, "sizes": 0}).id
+    table = list(csv.DictReader(StringIO(facade.similarity_csv(run_id))))
+    assert [row["source"] for row in table] == ["'=HYPERLINK(1)", "metal"]
+    assert float(table[0]["value"]) == 100
+
+
+def test_a_guess_is_kept_beside_the_run(piles: dict[str, str]) -> None:
+    compared(piles, measure=("ppl", "tvc"))
+    run_id = facade.runs("similarity")[0].id
+    assert facade.guess(run_id, "fruit-task") is None
+    facade.save_guess(run_id, "fruit-task", ["metal", "fruit"])
+    assert facade.guess(run_id, "fruit-task") == ["metal", "fruit"]
+    assert facade.guess_held(run_id, "fruit-task") == {"ppl": (0, 1), "tvc": (0, 1)}
+    facade.save_guess(run_id, "fruit-task", [])
+    assert facade.guess_held(run_id, "fruit-task") == {}
+
+
+def test_own_experiments_become_outcomes(piles: dict[str, str]) -> None:
+    compared(piles, measure=("ppl", "tvc"))
+    run_id = facade.runs("similarity")[0].id
+    grid = grid_of(facade.similarity_rows(run_id))
+    board = [
+        {"arm": "none", "micro_f1": [50.0, 52.0]},
+        {"arm": "vectors:fruit", "micro_f1": [55.0, 57.0]},
+        {"arm": "vectors:metal", "micro_f1": [53.0]},
+        {"arm": "lm:elsewhere", "micro_f1": [90.0]},
+        {"arm": "tapt", "micro_f1": [60.0]},
+    ]
+    (found,) = own_outcomes(grid, [("fruit-task", board)], {"fruit": "fruit", "metal": "metal"})
+    assert (found.name, found.mean.tolist(), found.none.tolist()) == ("word vectors", [[56, 53]], [51])
+    assert facade.judge_own(run_id) is None  # no experiment was made here
+
+
+def test_the_command_prints_the_table(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    paths = {name: tmp_path / f"{name}.txt" for name in ("task", "law", "food")}
+    for name, lines in {"task": contracts(40, 1), "law": contracts(150, 2), "food": kitchen(150)}.items():
+        paths[name].write_text("\n".join(lines), encoding="utf-8")
+    words = ["similarity", "--target", paths["task"], "--source", paths["law"], "--source", paths["food"],
+             "--measure", "ppl", "--measure", "tvc", "--draws", 1, "--sizes", 0]  # fmt: skip
+    code, out, err = run(*words, "--json", "--output", tmp_path / "table.csv")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["closest"] == {"ppl": "law", "tvc": "law"}
+    assert set(found["agreement"]) >= {"fleiss_kappa", "randolph_kappa", "items"}
+    keys = {"source", "measure", "value", "unit", "prefer", "convention", "sample_tokens"}
+    assert keys <= set(found["measurements"][0])
+    assert (tmp_path / "table.csv").read_text(encoding="utf-8-sig").startswith("target,source,measure,value")
+    code, out, _ = run(*words)
+    assert "PPL (low)" in out
+    assert "law is closest to task by 2 of 2 measures" in out
+    assert "*" in out.splitlines()[2]
+    code, out, err = run(*words, "--output", "table.docx")
+    assert (code, out) == (2, "")
+    assert "table.docx" in err
+
+
+def test_table_3_goes_in_and_table_4_comes_out(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    path = tmp_path / "table-3.csv"
+    path.write_text(facade.example_table(), encoding="utf-8")
+    code, out, _ = run("predictiveness", path, "--json")
+    assert code == 0
+    lm = next(effect for effect in json.loads(out)["effects"] if effect["name"] == "LM F1")
+    printed = {"ppl": -0.618, "wvv": -0.747, "tvc": 0.666, "tvcc": 0.739}
+    assert {m: row["runs"]["value"] for m, row in lm["correlations"].items()} == pytest.approx(printed, abs=1e-3)
+    code, out, err = run("predictiveness", tmp_path / "nowhere.csv")
+    assert (code, out) == (2, "")
+    assert "nowhere.csv" in err
+
+
+PROGRAM = """
+import json, sys
+from core import facade
+run = facade.execute("similarity", json.loads(sys.argv[1]))
+rows = run.result()["measurements"]
+print(json.dumps([[row["source"], row["measure"], *map(repr, row["draws"])] for row in rows]))
+"""
+
+
+def test_same_seed_same_digits_in_another_process(piles: dict[str, str], home: Path) -> None:
+    config = {"target": [piles["fruit-task"]], "source": [piles["fruit"], piles["metal"]], **QUICK, "seed": 5}
+    words = [sys.executable, "-c", PROGRAM, json.dumps(config)]
+    there = json.loads(subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
+    facade.remove_run(facade.runs("similarity")[0].id)
+    here = facade.execute("similarity", config).result()["measurements"]
+    assert there == [[row["source"], row["measure"], *map(repr, row["draws"])] for row in here]
