@@ -71,7 +71,7 @@ class BiLstmTagger(Tagger):
         self.layout, self.vocabularies = layout, tuple(vocabularies)
         self.assisting_types = None if assisting_types is None else tuple(assisting_types)
         known = sorted({letter for vocabulary in vocabularies for letter in vocabulary.letters})
-        self._letters = {letter: index for index, letter in enumerate(known, 1)}
+        self._letters = {letter: index for index, letter in enumerate(known, 2)}
         self._words = [vocabulary.lookup() for vocabulary in vocabularies]
         self._states = FrozenStates(layout.states) if layout.states else None
         if self._states and layout.layers < 2:
@@ -219,6 +219,7 @@ def is_ours(folder: Path) -> bool:
 
 def load(folder: Path, device: str = "auto") -> BiLstmTagger:
     """What `write` wrote. Errors: ModelError where a file is missing or torn."""
+    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     about = _about(folder)
@@ -230,7 +231,7 @@ def load(folder: Path, device: str = "auto") -> BiLstmTagger:
             assisting_types=about["assisting_types"], constrained=about["constrained"],
         )  # fmt: skip
         tagger.load_state_dict(load_file(folder / "model.safetensors"))
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise ModelError(
             f"{folder}: is no whole tagger ({type(error).__name__}); copy the folder of the run again."
         ) from error

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from core.results import FloatArray
 from core.text.sentence import Sentence
 
-UNKNOWN = 0  # the index of a word or letter that is not known; also of padding, which nothing looks at
+UNKNOWN = 0  # the index of a word that is not known, and of padding, which nothing looks at
+OVER, ODD = 0, 1  # letter indices: the word is over; a letter that is not known
 LONGEST = 40  # letters of a word; what is longer is an address or a table
 FORGOTTEN = 0.5  # share of the times that a word seen once is read as unknown while training, so that one is learnt
 
@@ -106,25 +107,29 @@ class WordVectors(nn.Module):
 
 
 class CharCnn(nn.Module):
-    """Letters of words `(u, c)` to features `(u, filters x widths)`: convolutions, the largest value over the word."""
+    """Letters of words `(u, c)` to features `(u, filters x widths)`: convolutions, the largest value over the word.
+
+    A window begins at, or half its width before, every letter; none begins beyond the word, whatever else is beside it.
+    """
 
     def __init__(self, n_letters: int, size: int, filters: int, widths: Sequence[int], dropout: float) -> None:
         super().__init__()
-        self.letters = nn.Embedding(1 + n_letters, size, padding_idx=UNKNOWN)
+        self.letters = nn.Embedding(2 + n_letters, size, padding_idx=OVER)
         self.convolutions = nn.ModuleList(nn.Conv1d(size, filters, width, padding=width // 2) for width in widths)
         self.dropout = nn.Dropout(dropout)
         self.size = filters * len(widths)
 
     def forward(self, letters: Tensor) -> Tensor:
-        seen = self.dropout(self.letters(letters)).transpose(1, 2)
-        return torch.cat([convolve(seen).amax(2) for convolve in self.convolutions], 1)
+        over, seen = (letters == OVER)[:, None], self.dropout(self.letters(letters)).transpose(1, 2)
+        found = [convolve(seen)[:, :, : letters.shape[1]] for convolve in self.convolutions]
+        return torch.cat([values.masked_fill(over, float("-inf")).amax(2) for values in found], 1)
 
 
 def spelt(words: Sequence[str], letters: dict[str, int]) -> Tensor:
-    """`(u, c)` letter indices of `words`, 0 where a word is over or a letter is not known."""
+    """`(u, c)` letter indices of `words`. letters: {letter: index from 2 on}."""
     width = min(max(map(len, words)), LONGEST)
     table = np.zeros((len(words), width), dtype=np.int64)
     for row, word in enumerate(words):
-        indices = [letters.get(letter, UNKNOWN) for letter in word[:width]]
+        indices = [letters.get(letter, ODD) for letter in word[:width]]
         table[row, : len(indices)] = indices
     return torch.from_numpy(table)

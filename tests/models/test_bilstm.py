@@ -1,0 +1,201 @@
+"""Recurrent taggers: no packing and still exact, corpora side by side, saved and loaded, vectors and states."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from core.errors import ModelError
+from core.models import bilstm
+from core.models.bilstm import ASSISTING, LAYOUTS, BiLstmTagger, Layout
+from core.models.recurrent import BiLstm
+from core.models.tagger import IGNORED
+from core.models.taggers import load_tagger
+from core.models.word_features import UNKNOWN, CharCnn, Vectors, WordVectors, build_vocabulary, spelt
+from tests.conftest import sentence
+
+SMALL = Layout(layers=2, hidden=8, word_size=6, letter_size=4, filters=3, widths=(1, 3))
+ROWS = [
+    sentence("Ada met Bob in Rome .", [(0, 1, "PER"), (2, 3, "PER"), (4, 5, "LOC")]),
+    sentence("Nobody came .", []),
+    sentence("Rome", [(0, 1, "LOC")]),
+]
+OTHERS = [sentence("Ana vive en Roma .", [(0, 1, "GPE"), (3, 4, "GPE")])]
+
+
+def tagger(layout=SMALL, rows=ROWS, seed=0, **options):
+    torch.manual_seed(seed)
+    return BiLstmTagger(["LOC", "PER"], "crf", layout, [build_vocabulary([*rows, *rows])], **options)  # no word is rare
+
+
+def test_layouts_are_the_papers():
+    assert LAYOUTS["charcnn"].filters == 20
+    assert LAYOUTS["charcnn"].widths == (1, 2, 3, 4, 5, 6, 7, 8, 9)
+    assert (LAYOUTS["charcnn"].layers, LAYOUTS["bilstm"].layers) == (1, 2)
+
+
+def test_turning_round_is_a_packed_bilstm():
+    torch.manual_seed(0)
+    ours = BiLstm(5, 7)
+    usual = nn.LSTM(5, 7, batch_first=True, bidirectional=True)
+    for name, weight in ours.ahead.named_parameters():
+        usual.get_parameter(name).data = weight.data
+    for name, weight in ours.behind.named_parameters():
+        usual.get_parameter(f"{name}_reverse").data = weight.data
+    lengths = torch.tensor([6, 4, 1])
+    inputs = torch.randn(3, 6, 5)
+    places = torch.arange(6)[None].repeat(3, 1)
+    turned = torch.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)
+    packed = nn.utils.rnn.pack_padded_sequence(inputs, lengths, batch_first=True)
+    expected = nn.utils.rnn.pad_packed_sequence(usual(packed)[0], batch_first=True)[0]
+    found = ours(inputs, turned)
+    for row, n in enumerate(lengths.tolist()):
+        assert torch.allclose(found[row, :n], expected[row, :n], atol=1e-6)
+
+
+def test_a_sentence_is_read_alike_alone_and_in_a_batch():
+    model = tagger().eval()
+    with torch.no_grad():
+        together = model.emissions(model.features(ROWS), (3, 6))
+        for row, one in enumerate(ROWS):
+            n = len(one.tokens)
+            assert torch.allclose(model.emissions(model.features([one]), (1, n))[0], together[row, :n], atol=1e-5)
+
+
+def test_a_step_makes_the_loss_smaller():
+    model = tagger(replace(SMALL, dropout=0.0))
+    optimizer = torch.optim.SGD(model.parameter_groups(0.4, 0.0))
+    losses = []
+    for _ in range(40):
+        loss = model(**model.batch(ROWS))["loss"]
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] / 3
+
+
+@pytest.mark.parametrize("share", ["all", "sub-word"])
+def test_corpora_of_other_types_have_output_layers_of_their_own(share):
+    layout = replace(SMALL, share=share, dropout=0.0)
+    rows = (
+        [build_vocabulary(2 * ROWS), build_vocabulary(2 * OTHERS)]
+        if share == "sub-word"
+        else [build_vocabulary(2 * [*ROWS, *OTHERS])]
+    )
+    torch.manual_seed(0)
+    model = BiLstmTagger(["LOC", "PER"], "crf", layout, rows, assisting_types=["GPE"])
+    batch = model.batch([*ROWS, *OTHERS], [1.0, 1.0, 1.0, 0.1], [0, 0, 0, ASSISTING])
+    loss = model(**batch)["loss"]
+    ours = model(**model.batch(ROWS))["loss"] * 10
+    theirs = model(**model.batch(OTHERS, [1.0], [ASSISTING]))["loss"] * 5
+    words = int((batch["labels"] != IGNORED).sum())
+    assert words == 15
+    assert loss.item() == pytest.approx((ours.item() + 0.1 * theirs.item()) / words, rel=1e-5)
+
+    model.zero_grad()
+    model(**model.batch(OTHERS, [1.0], [ASSISTING]))["loss"].backward()
+    touched = {name for name, p in model.named_parameters() if p.grad is not None and bool(p.grad.abs().sum() > 0)}
+    assert any(name.startswith("characters") for name in touched)
+    assert not any(name.startswith(("last_layer", "crf.")) for name in touched)
+    assert any(name.startswith("towers.0") for name in touched) == (share == "all")
+
+
+def test_an_assisting_sentence_of_the_same_types_uses_the_same_output():
+    model = tagger(replace(SMALL, dropout=0.0))
+    same = model(**model.batch(ROWS, None, [ASSISTING] * 3))["loss"]
+    assert same.item() == pytest.approx(model(**model.batch(ROWS))["loss"].item())
+
+
+def test_written_and_read_again(tmp_path):
+    model = tagger(assisting_types=["GPE"])
+    model.write(tmp_path / "model")
+    again = load_tagger(tmp_path / "model", device="cpu")
+    assert (again.types, again.tags) == (model.types, model.tags)
+    before, after = (which.predict([*ROWS, *OTHERS]) for which in (model, again))
+    assert before == after
+    assert json.loads((tmp_path / "model" / "config.json").read_text())["winnow"]["network"] == "bilstm"
+
+
+def test_a_torn_folder_is_told(tmp_path):
+    tagger().write(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"torn")
+    with pytest.raises(ModelError, match="no whole tagger"):
+        bilstm.load(tmp_path)
+
+
+def test_vectors_are_found_as_written_or_lower_cased_and_the_rest_keep_theirs():
+    vectors = Vectors(words=("rome", "Ada", "Paris"), values=np.arange(12, dtype=np.float32).reshape(3, 4))
+    vocabulary = build_vocabulary(ROWS, vectors)
+    lookup = vocabulary.lookup()
+    words = WordVectors(vocabulary, 4, vectors).eval()
+    found = words(torch.tensor([[lookup["Rome"], lookup["Ada"], lookup["Paris"], UNKNOWN]]))[0]
+    assert found[:3].tolist() == vectors.values.tolist()
+    assert "Paris" in vocabulary.further
+    found.sum().backward()
+    assert words.kept.grad is None
+    assert words.trained.weight.grad is not None
+
+
+def test_only_words_seen_once_are_forgotten_while_training():
+    rows = [sentence("often often once once2")]
+    vocabulary = build_vocabulary(rows)
+    words = WordVectors(vocabulary, 3)
+    lookup = vocabulary.lookup()
+    torch.manual_seed(0)
+    drawn = torch.stack([words(torch.tensor([[lookup["often"], lookup["once"]]]))[0] for _ in range(60)])
+    assert (drawn[:, 0] == words.trained.weight[lookup["often"]]).all()
+    forgotten = (drawn[:, 1] == words.trained.weight[UNKNOWN]).all(1)
+    assert 10 < int(forgotten.sum()) < 50
+    words.eval()
+    assert (words(torch.tensor([[lookup["once"]]]))[0, 0] == words.trained.weight[lookup["once"]]).all()
+
+
+@torch.no_grad()
+def test_the_char_cnn_is_a_convolution_and_a_maximum():
+    torch.manual_seed(0)
+    network = CharCnn(2, 3, 2, (1, 2, 3), 0.0)
+    letters = spelt(["abc", "a"], {"a": 2, "b": 3})
+    assert letters.tolist() == [[2, 3, 1], [2, 0, 0]]
+    for row, n in ((0, 3), (1, 1)):
+        seen = network.letters(letters)[row, :n]
+        padded = torch.cat([torch.zeros(1, 3), seen, torch.zeros(2, 3)])
+        expected = []
+        for width, layer in zip((1, 2, 3), network.convolutions, strict=True):
+            starts = range(1 - width // 2, 1 - width // 2 + n)
+            windows = [padded[start : start + width] for start in starts]
+            expected += [max(float((layer.weight[f].T * w).sum() + layer.bias[f]) for w in windows) for f in (0, 1)]
+        assert network(letters)[row].tolist() == pytest.approx(expected, abs=1e-5)
+
+
+def test_frozen_states_join_at_the_second_layer_and_are_mixed():
+    model = tagger(replace(SMALL, states="tiny")).eval()
+    assert model.towers[0].layers[1].ahead.input_size == 2 * SMALL.hidden + model._states.size
+    part = model.features(ROWS)
+    assert part["states"].shape == (3, 6, model._states.layers, model._states.size)
+    assert not part["states"][2, 1:].any()
+    before = model.emissions(part, (3, 6))
+    with torch.no_grad():
+        model.mix[0] += 5
+    assert not torch.allclose(before, model.emissions(part, (3, 6)))
+    assert not any(name.startswith("_states") for name in model.state_dict())
+    hidden = model._states.model(
+        **model._states.pieces.tokenizer(list(ROWS[2].tokens), return_tensors="pt"), output_hidden_states=True
+    ).hidden_states
+    assert torch.allclose(part["states"][2, 0], torch.stack(hidden)[:, 0, 1], atol=2e-3)
+
+
+def test_states_need_a_second_layer():
+    with pytest.raises(ModelError, match="second BiLSTM"):
+        tagger(replace(SMALL, layers=1, states="tiny"))
+
+
+def test_a_word_without_known_letters_and_a_very_long_one():
+    model = tagger().eval()
+    odd = sentence("字 " + "x" * 500)
+    assert model.predict([odd])[0].entities is not None
+    assert all(math.isfinite(value) for value in model.emissions(model.features([odd]), (1, 2)).flatten().tolist())
