@@ -20,9 +20,8 @@ DEMO: Mapping[str, Any] = {
     "arms": ("none", "random", "classifier"),
     "budgets": ("1000",),
     "seeds": (1, 2, 3),
-    "transductive": "dev",
     "pretrain": {"epochs": 2},
-    "finetune": {"epochs": 12},
+    "finetune": {"epochs": 10},
 }
 
 

@@ -45,15 +45,14 @@ class Cell:
         return f"{self.arm.name} {self.budget}".strip()
 
 
-# DAPT is every sentence of D_C that may be used at all: leaks, copies, too short and too long ones stay out.
-_ALL: Mapping[str, str] = {"strategy": RANDOM, "budget": WHOLE}
+# DAPT reads every sentence of D_C that may be used at all: leaks, copies, too short and too long ones stay out.
 _FIXED: Mapping[str, Arm] = {
     arm.name: arm
     for arm in (
         Arm(name=NONE, summary="No pre-training: what every other arm is measured against.", task=False),
         Arm(name="tapt", summary="MLM on T_C alone."),
-        Arm(name="dapt", summary="MLM on all of D_C.", task=False, **_ALL),
-        Arm(name="tapt+dapt", summary="MLM on T_C and all of D_C.", **_ALL),
+        Arm(name="dapt", summary="MLM on all of D_C.", task=False, strategy=RANDOM, budget=WHOLE),
+        Arm(name="tapt+dapt", summary="MLM on T_C and all of D_C.", strategy=RANDOM, budget=WHOLE),
         Arm(
             name=CONTROL,
             summary="MLM on as many random sentences of D_C as T_C has: what TAPT must beat.",

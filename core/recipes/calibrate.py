@@ -3,13 +3,13 @@
 A step over n pieces takes t = a + b n seconds (SPEC B2): a small and a large batch tell a and b.
 """
 
+import os
 import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -71,6 +71,8 @@ def run(config: CalibrateConfig, job: Job) -> Result:
     from core.models.mlm import MaskedLM
     from core.models.taggers import new_tagger
 
+    if os.getloadavg()[0] > (os.cpu_count() or 1) + 0.5:
+        job.context.note("This machine is busy with other work, so what it is timed at is too slow.")
     names = {name: getattr(config, name) for name in ("task", "train", "domain")}
     samples = {name: _sample(job.corpus(reference)) for name, reference in names.items() if reference}
     options: dict[str, Any] = {"allow_download": config.allow_download}
@@ -123,7 +125,7 @@ def _tokens(sample: Sequence[Sentence]) -> int:
 
 def _pieces(lm: "MaskedLM", sample: Sequence[Sentence]) -> int:
     texts = [sentence.text for sentence in sample]
-    return sum(len(ids) for ids in lm.tokenizer(texts, truncation=True, max_length=128)["input_ids"])  # type: ignore[arg-type]
+    return sum(len(ids) for ids in lm.tokenizer(texts, truncation=True, max_length=128)["input_ids"])
 
 
 def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> Line:
@@ -183,7 +185,7 @@ def _time_embedding(encoder: "Encoder", sample: Sequence[Sentence], lm: "MaskedL
 
 
 def _line(step: Callable[[Sequence[Sentence]], int], sample: Sequence[Sentence], report: Reporter) -> Line:
-    """a and b through the medians of small and of large steps; the first step of each size only warms up."""
+    """a and b through a small and a large step, of each the fastest a piece, which other work disturbed least."""
     points = []
     for size in (SMALL, LARGE):
         batches = _batches(sample, size)
@@ -196,7 +198,7 @@ def _line(step: Callable[[Sequence[Sentence]], int], sample: Sequence[Sentence],
             found.append((pieces, time.perf_counter() - started))
             if time.perf_counter() > end:
                 break
-        points.append((float(np.mean([n for n, _ in found])), median(t for _, t in found)))
+        points.append(min(found, key=lambda point: point[1] / max(point[0], 1)))
     (n, t), (m, u) = points
     b = max((u - t) / max(m - n, 1.0), u / m / 4)
     return max(t - b * n, 0.0), b

@@ -130,7 +130,7 @@ def _steps(config: ExperimentConfig, seconds: Seconds, stages: Stages, pieces: f
 
 def _disk_gb(steps: Sequence[Step], seconds: Seconds, measured: Mapping[str, Any]) -> float:
     """Every model in float32, one training's checkpoints beside it, and the embeddings of D_C."""
-    weights = 4 * measured["parameters"] / GB
+    weights = 4 * float(measured["parameters"]) / GB
     models = sum(not step.finished and step.kind != "select" for step in steps)
     rows = len(seconds.corpora["domain"]) * seconds.embeds if seconds.embeds else 0
-    return weights * (models + (3 if models else 0)) + rows * 2 * measured["dimension"] / GB
+    return weights * (models + (3 if models else 0)) + rows * 2 * int(measured["dimension"]) / GB

@@ -67,7 +67,10 @@ class ExperimentConfig(Config):
     @classmethod
     def _budgets(cls, budgets: tuple[str, ...]) -> tuple[str, ...]:
         """In one spelling, each once."""
-        parsed = [Budget.parse(budget) for budget in budgets]
+        try:
+            parsed = [Budget.parse(budget) for budget in budgets]
+        except ConfigError as error:
+            raise ConfigError(f"budgets{str(error).removeprefix('budget')}") from error
         if any(budget.unit == "threshold" for budget in parsed):
             raise ConfigError("budgets: a threshold gives every strategy another size; give sentences, tokens or %.")
         return tuple(dict.fromkeys(map(str, parsed)))
@@ -82,9 +85,15 @@ class ExperimentConfig(Config):
     @field_validator("strategies")
     @classmethod
     def _strategies(cls, strategies: dict[str, Options]) -> dict[str, Options]:
-        """Checked, in one spelling."""
-        checked = {name: strategy_options(name, own).model_dump(mode="json") for name, own in strategies.items()}
-        return {name: {key: checked[name][key] for key in own} for name, own in strategies.items()}
+        """Checked, what was given in one spelling. Errors: ConfigError."""
+        found = {}
+        for name, own in strategies.items():
+            try:
+                checked = strategy_options(name, own).model_dump(mode="json")
+            except ConfigError as error:
+                raise ConfigError(f"strategies.{name}.{error}") from error
+            found[name] = {key: checked[key] for key in own}
+        return found
 
     @field_validator("select", "pretrain", "finetune")
     @classmethod
@@ -95,8 +104,8 @@ class ExperimentConfig(Config):
         if wrong := [key for key in options if key in ours or key not in recipe.model_fields]:
             may = ", ".join(key for key in recipe.model_fields if key not in ours and key != "weights")
             raise ConfigError(f"{name}.{wrong[0]}: is not an option here; choose among {may}.")
-        needed = {key: "?" for key, field in recipe.model_fields.items() if field.is_required()}
-        needed |= {key: ("?",) for key in ("corpora",) if key in needed}
+        required = [key for key, field in recipe.model_fields.items() if field.is_required()]
+        needed: Options = {key: ("?",) if key == "corpora" else "?" for key in required}
         try:
             checked = recipe.parse({**needed, **options}).model_dump(mode="json")
         except ConfigError as error:

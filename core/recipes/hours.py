@@ -5,7 +5,6 @@ arm cost is the own time of every run that it rests on, whoever made it first: w
 sum over arms is therefore more than an experiment took; `spent` of all its runs together counts each of them once.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from core.runs.events import ENDINGS, Event
@@ -17,11 +16,12 @@ Interval = tuple[float, float]
 def spent(runs: Iterable[Run], store: RunStore) -> Mapping[str, float]:
     """Seconds by kind of run, of `runs` and of all that they rest on, each run once."""
     every = _with_parts(runs, store)
-    seconds: Counter[str] = Counter()
+    seconds: dict[str, float] = {}
     for run in every.values():
         parts = [interval for part in parts_of(run, store) for interval in _busy(part)]
-        seconds[run.manifest.kind] += _length(_busy(run)) - _overlap(_busy(run), parts)
-    return dict(seconds)
+        kind, own = run.manifest.kind, _length(_busy(run)) - _overlap(_busy(run), parts)
+        seconds[kind] = seconds.get(kind, 0.0) + own
+    return seconds
 
 
 def parts_of(run: Run, store: RunStore) -> list[Run]:

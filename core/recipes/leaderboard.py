@@ -162,8 +162,8 @@ def as_markdown(result: Mapping[str, Any]) -> str:
         low, high = row["interval"]
         gain = "" if row["verdict"] == "baseline" else f"{row['delta']:+.2f} [{low:+.2f}, {high:+.2f}]"
         sd = "" if row["sd"] is None else f"{row['sd']:.2f}"
-        cells = (row["arm"], row["budget"], f"{row['sentences']:,}", f"{row['dev_mean']:.2f}", f"{row['mean']:.2f}")
-        cells += (sd, gain, row["verdict"], f"{row['gpu_hours']:.2f}")
+        cells = [row["arm"], row["budget"], f"{row['sentences']:,}", f"{row['dev_mean']:.2f}", f"{row['mean']:.2f}"]
+        cells += [sd, gain, row["verdict"], f"{row['gpu_hours']:.2f}"]
         lines.append(f"| {' | '.join(cells)} |")
     reasons = [f"- {row['arm']} {row['budget']}".rstrip() + f": {row['why']}" for row in result["leaderboard"]]
     return "\n".join([*lines, "", *reasons, ""])

@@ -10,6 +10,7 @@ from core.recipes.arms import CONTROL, WHOLE, Cell
 from core.recipes.experiment_config import ExperimentConfig
 from core.recipes.finetune import FinetuneConfig, settings_of
 from core.recipes.pretrain import HELD_OUT_MOST, QUICK_STEPS, PretrainConfig
+from core.recipes.stages import epochs_of
 from core.selection import STRATEGIES, strategy_options
 
 START = 3.0  # seconds: what a run reads, checks and saves beside weights
@@ -45,7 +46,7 @@ class Seconds:
             seconds += self.finetune(0) / len(self.config.seeds) * folds
         every = self._pieces("domain") * self.measured["embed"][1]
         if strategy.reads in ("vectors", "both"):
-            new = [encoder for encoder in models or ["base"] if self._first("embed", encoder)]
+            new = [encoder for encoder in (*models, *(() if models else ("base",))) if self._first("embed", encoder)]
             self.embeds += len(new)
             seconds += every * len(new)
         elif strategy.reads == "spans":
@@ -68,18 +69,21 @@ class Seconds:
         n = size or len(train)
         options = {"train": "?", "dev": "?", "preset": config.preset, **config.finetune}
         settings = settings_of(FinetuneConfig.parse(options), n).planned(n)
-        a, b = self.measured["tagger"]
+        a, b = map(float, self.measured["tagger"])
         epoch = math.ceil(n / settings.batch_size) * a + self._pieces("train") * n / len(train) * b
         dev, test = (self._pieces(name) * b * FORWARD for name in ("dev", "test"))
         epochs = max(settings.epochs * EARLY, min(settings.epochs, settings.min_epochs))
-        return START + len(config.seeds) * (self.measured["load"] + epochs * (epoch + dev) + dev + test)
+        return START + len(config.seeds) * (float(self.measured["load"]) + epochs * (epoch + dev) + dev + test)
 
     def _mlm(self, sentences: int, tokens: float) -> float:
         config, measured = self.config, self.measured
         chosen = PretrainConfig.parse({"corpora": ("?",), "preset": config.preset, **config.pretrain})
-        epochs = chosen.settled().epochs
-        a, b = measured["mlm"]
-        steps, pieces = epochs * math.ceil(sentences / chosen.batch_size), epochs * tokens * measured["pieces"]["task"]
+        epochs = epochs_of(chosen)
+        a, b = map(float, measured["mlm"])
+        steps, pieces = (
+            epochs * math.ceil(sentences / chosen.batch_size),
+            epochs * tokens * float(measured["pieces"]["task"]),
+        )
         limit = chosen.max_steps or (QUICK_STEPS if chosen.preset == "quick" else 0)
         if limit and (steps > limit or chosen.max_steps):
             steps, pieces = limit, pieces * limit / steps
@@ -88,7 +92,7 @@ class Seconds:
         mean = pieces / max(epochs * sentences, 1)
         probe = min(PROBED * mean**2 * b * FORWARD, PROBE_SECONDS)
         held = min(len(self.corpora["dev"]), HELD_OUT_MOST) * mean * b * FORWARD
-        return START + measured["load"] + trained + head + 2 * probe + (epochs + 1) * held
+        return START + float(measured["load"]) + trained + head + 2 * probe + (epochs + 1) * held
 
     def _reads(self, cell: Cell) -> tuple[int, float]:
         """(sentences, tokens) that a line's MLM reads, flags not known yet."""
@@ -108,7 +112,7 @@ class Seconds:
 
     def _pieces(self, name: str) -> float:
         per_token = self.measured["pieces"]
-        return self.corpora[name].n_tokens * float(per_token.get(name, per_token["train"]))
+        return float(self.corpora[name].n_tokens * per_token.get(name, per_token["train"]))
 
     def _folds(self, strategy: str) -> int:
         options = strategy_options(strategy, self.config.strategies.get(strategy, {})).model_dump()

@@ -12,7 +12,7 @@ from core.errors import ConfigError
 from core.recipes.arms import CONTROL, WHOLE, Cell
 from core.recipes.base import Job
 from core.recipes.learnable import learnable
-from core.recipes.pretrain import PretrainConfig
+from core.recipes.pretrain import PRESETS, PretrainConfig
 from core.runs.store import Run
 from core.selection import STRATEGIES
 
@@ -104,12 +104,12 @@ class Stages:
         cells = [cell for cell in selects if cell.arm.pretrains]
         some = [cell for cell in cells if cell.arm.budget != WHOLE] or cells
         read = [[self.job.corpus(ref) for ref in self.read(cell, selects[cell])] for cell in some]
-        settled = PretrainConfig.parse({"corpora": ("?",), "preset": config.preset, **config.pretrain}).settled()
+        chosen = PretrainConfig.parse({"corpora": ("?",), "preset": config.preset, **config.pretrain})
         if kind == "steps":
             most = max((sum(map(len, corpora)) for corpora in read), default=0)
-            return {"max_steps": settled.epochs * -(-most // settled.batch_size)}
+            return {"max_steps": epochs_of(chosen) * -(-most // chosen.batch_size)}
         tokens = max((sum(corpus.n_tokens for corpus in corpora) for corpora in read), default=0)
-        return {"max_pieces": round(settled.epochs * tokens * pieces)}
+        return {"max_pieces": round(epochs_of(chosen) * tokens * pieces)}
 
     def read(self, cell: Cell, select: Run | None) -> tuple[str, ...]:
         """The corpora that a line's MLM reads."""
@@ -148,3 +148,8 @@ class Stages:
 def part_in_words(size: int, draw: int) -> str:
     """Nothing for the whole of L_C."""
     return f"{size:,} labelled sentences, draw {draw + 1}" if size else ""
+
+
+def epochs_of(config: PretrainConfig) -> int:
+    """As said, else as the preset says."""
+    return config.epochs or int(PRESETS[config.preset]["epochs"])

@@ -1,0 +1,299 @@
+"""The experiment: arms and their controls, shared stages made once, resumed at any stage, its cost, its plan file."""
+
+import csv
+import os
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core import facade
+from core.corpora.corpus import Corpus, Library
+from core.errors import Cancelled, ConfigError, ReadError
+from core.recipes import arms, calibrate, hours
+from core.recipes.experiment_config import ExperimentConfig
+from core.recipes.plan_file import PlanFile
+from core.results import Evaluation
+from core.runs.events import Event
+from core.runs.store import RunStore
+from core.text.sentence import Sentence
+from tests.conftest import sentence
+from tests.planted import contracts, kitchen
+
+OPTIONS = {
+    "task": "task", "domain": "domain", "train": "train", "dev": "dev", "test": "test", "encoder": "tiny",
+    "arms": ("none", "classifier"), "budgets": ("30",), "seeds": (1, 2),
+    "pretrain": {"epochs": 1}, "finetune": {"epochs": 2, "head_learning_rate": 0.1},
+}  # fmt: skip
+
+
+def labelled(texts: list[str]) -> list[Sentence]:
+    """Every sentence's subject is a PARTY."""
+    return [sentence(text, [(0, 2, "PARTY")]) for text in texts]
+
+
+def fill(home: Path) -> dict[str, Corpus]:
+    """T_C holds L_C's train and dev and one test sentence; D_C a kitchen and other contracts."""
+    texts = contracts(110, seed=1)
+    train, dev, test, more = texts[:24], texts[24:36], texts[36:56], texts[56:]
+    library = Library(home)
+    piles = {"task": [*train, *dev, test[0]], "domain": [*more, *kitchen(60)]}
+    made = {name: library.seal(map(sentence, lines), name=name, origin={}) for name, lines in piles.items()}
+    for name, lines in (("train", train), ("dev", dev), ("test", test)):
+        made[name] = library.seal(labelled(lines), name=name, origin={}, labelled=True)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibrate, "SECONDS", 0.0)
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A home with a finished experiment, and its run."""
+    home = tmp_path_factory.mktemp("experiment") / "home"
+    before, seconds = os.environ.get("WINNOW_HOME"), calibrate.SECONDS
+    os.environ["WINNOW_HOME"], calibrate.SECONDS = str(home), 0.0
+    fill(home)
+    run = facade.execute("experiment", OPTIONS)
+    calibrate.SECONDS = seconds
+    if before:
+        os.environ["WINNOW_HOME"] = before
+    return home, run.id
+
+
+@pytest.fixture
+def finished(done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("WINNOW_HOME", str(done[0]))
+    return done[1]
+
+
+def test_shared_stages_are_made_once(finished: str) -> None:
+    kinds = Counter(run.manifest.kind for run in facade.runs() if facade.state(run.id).state == "succeeded")
+    assert kinds == {
+        "calibrate": 1, "audit": 2, "embed": 2, "score": 2, "select": 2, "pretrain": 2, "finetune": 3, "experiment": 1
+    }  # fmt: skip
+
+
+def test_leaderboard(finished: str) -> None:
+    run = facade.run(finished)
+    rows = {row["arm"]: row for row in run.result()["leaderboard"]}
+    assert set(rows) == {"none", "random", "classifier"}
+    assert any("Added random" in note for note in facade.state(finished).notes)
+    assert (rows["none"]["verdict"], rows["random"]["verdict"]) == ("baseline", "control")
+    assert rows["classifier"]["verdict"] in ("improves", "hurts", "no evidence")
+    assert rows["classifier"]["why"]
+    assert rows["classifier"]["interval_random"] is not None
+    assert (rows["none"]["sentences"], rows["none"]["pretrain_run"]) == (0, None)
+    for row in rows.values():
+        tables = [facade.run(row["finetune_run"]).artifacts / f"evaluation-test-{seed}.npz" for seed in (1, 2)]
+        scores = [Evaluation.load(table).f1() for table in tables]
+        assert row["micro_f1"] == pytest.approx(scores, abs=1e-3)
+        assert row["mean"] == pytest.approx(np.mean(scores), abs=1e-3)
+        assert row["sd"] == pytest.approx(np.std(scores, ddof=1), abs=1e-2)
+        assert row["delta"] == pytest.approx(row["mean"] - rows["none"]["mean"], abs=1e-2)
+        assert row["interval"][0] <= row["delta"] + 1e-6
+        assert row["interval"][1] >= row["delta"] - 1e-6
+        assert row["wins"] + row["ties"] + row["losses"] == (0 if row["arm"] == "none" else 2)
+        assert row["gpu_hours"] == pytest.approx(sum(row["hours"].values()))
+    assert rows["classifier"]["gpu_hours"] > rows["none"]["gpu_hours"] > 0
+    order = [row["dev_mean"] for row in run.result()["leaderboard"]]
+    assert order == sorted(order, reverse=True)
+
+
+def test_leaderboard_as_files(finished: str) -> None:
+    folder = facade.run(finished).artifacts
+    with (folder / "leaderboard.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    told = facade.run(finished).result()["leaderboard"]
+    assert [(row["arm"], row["verdict"]) for row in rows] == [(row["arm"], row["verdict"]) for row in told]
+    assert [float(row["mean"]) for row in rows] == [row["mean"] for row in told]
+    assert (folder / "leaderboard.md").read_text(encoding="utf-8").count("\n| ") == 3
+
+
+def test_nothing_held_out_is_learnt_or_selected(finished: str) -> None:
+    """T_C loses its dev sentences and the test sentence that slipped in."""
+    library = Library(facade.home())
+    held_out = {s.id for name in ("dev", "test") for batch in library.find(name).batches() for s in batch}
+    for run in facade.runs("pretrain"):
+        read = [library.find(name) for name in run.manifest.config["corpora"]]
+        assert not held_out & {s.id for corpus in read for batch in corpus.batches() for s in batch}
+        assert 20 <= len(read[0]) <= 24  # some of train are near copies of held-out sentences
+        assert len(read[1]) == 30
+
+
+def test_what_is_finished_costs_nothing(finished: str) -> None:
+    again = facade.experiment_cost(OPTIONS)
+    assert again.seconds == 0
+    assert [step.kind for step in again.steps if not step.finished] == []
+    more = facade.experiment_cost({**OPTIONS, "arms": ("none", "classifier", "knn"), "seeds": (1, 2)})
+    assert {(step.kind, step.line) for step in more.steps if not step.finished} == {
+        ("select", "knn 30"), ("pretrain", "knn 30"), ("finetune", "knn 30")
+    }  # fmt: skip
+    assert more.seconds == pytest.approx(more.lines["knn 30"])
+    assert more.seconds > 0
+    seeds = facade.experiment_cost({**OPTIONS, "seeds": (1, 2, 3)})
+    assert {step.kind for step in seeds.steps if not step.finished} == {"finetune"}
+
+
+def test_cancelled_at_every_stage_and_resumed(finished: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calm = facade.run(finished).result()["leaderboard"]
+    home = tmp_path / "stormy"
+    monkeypatch.setenv("WINNOW_HOME", str(home))
+    fill(home)
+    seen: set[str] = set()
+
+    def stop(event: Event) -> None:
+        name = str(event.data.get("name", ""))
+        if event.kind == "stage" and name.startswith("[") and name not in seen:
+            seen.add(name)
+            facade.cancel(facade.runs("experiment")[0].id)
+
+    for _ in range(20):
+        try:
+            run = facade.execute("experiment", OPTIONS, stop)
+            break
+        except Cancelled:
+            assert facade.state(facade.runs("experiment")[0].id).state == "cancelled"
+    assert len(seen) == 7
+    stormy = run.result()["leaderboard"]
+    assert [(row["arm"], row["micro_f1"], row["verdict"]) for row in stormy] == [
+        (row["arm"], row["micro_f1"], row["verdict"]) for row in calm
+    ]
+    assert Counter(run.manifest.kind for run in facade.runs())["finetune"] == 3
+
+
+def test_sizes_of_l_c_are_nested(home: Path) -> None:
+    from core.recipes.cost import Looking
+    from core.recipes.stages import Stages
+
+    fill(home)
+    config = ExperimentConfig.parse({**OPTIONS, "train_sizes": (5, 10), "draws": 2})
+    stages = Stages(config, Looking(home, None, {}), lambda *step: None)  # type: ignore[arg-type]
+    assert stages.sizes == [(0, 0), (5, 0), (10, 0), (5, 1), (10, 1)]
+    ids = {key: Library(home).find(stages.part(*key)).ids().tolist() for key in stages.sizes}
+    assert ids[10, 0][:5] == ids[5, 0]
+    assert ids[10, 1][:5] == ids[5, 1]
+    assert set(ids[10, 0]) != set(ids[10, 1])
+    assert set(ids[10, 0]) <= set(ids[0, 0])
+    with pytest.raises(ConfigError, match="train_sizes: 25 sentences are more than train has"):
+        stages.part(25, 0)
+
+
+def test_controls() -> None:
+    names = arms.complete(("tapt", "knn", "dapt", "knn"), domain=True)
+    assert names == ("none", "random", "random-only", "tapt", "knn", "dapt")
+    every = {str(cell): cell for cell in arms.cells(names, ("10%", "200"))}
+    assert list(every)[:4] == ["none", "random 10%", "random 200", "random-only |T_C|"]
+    against = {name: str(arms.control(cell, list(every.values()))) for name, cell in every.items()}
+    assert against == {
+        "none": "None", "random 10%": "None", "random 200": "None", "random-only |T_C|": "None", "dapt 100%": "None",
+        "tapt": "random-only |T_C|", "knn 10%": "random 10%", "knn 200": "random 200",
+    }  # fmt: skip
+    assert arms.complete(("tapt",), domain=False) == ("none", "tapt")
+    assert arms.complete(("random",), domain=True) == ("none", "random")
+    with pytest.raises(ConfigError, match=r"arms: 'knm' is not known; choose among none, tapt.*knn"):
+        arms.find("knm")
+    with pytest.raises(ConfigError, match="arms: knn chooses from D_C; give a domain corpus"):
+        arms.complete(("knn",), domain=False)
+
+
+PLAN = """\
+# is it worth it?
+task: task
+domain: domain
+train: {train}
+dev: dev
+test: test
+arms: [none, tapt, knn]
+budgets: [20%, 100]
+seeds: [1, 2]
+pretrain:
+  epochs: 3
+strategies:
+  knn: {{neighbours: 7}}
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "PLAN.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_plan_file(home: Path, tmp_path: Path) -> None:
+    corpora = fill(home)
+    (tmp_path / "mine.conll").write_text("Harlow B-PARTY\nLtd I-PARTY\npays O\n", encoding="utf-8")
+    options = facade.read_plan(write(tmp_path, PLAN.format(train="mine.conll")), {"seeds": ["4"]})
+    config = ExperimentConfig.parse(options)
+    assert config.seeds == (4,)  # what is typed goes first
+    assert config.arms == ("none", "tapt", "knn")
+    assert config.budgets == ("20%", "100")
+    assert config.pretrain == {"epochs": 3}
+    assert config.strategies == {"knn": {"neighbours": 7}}
+    assert config.task == corpora["task"].fingerprint
+    assert Library(home).find(config.train).name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("budgets: [20%, 100]", "budgets: [20%, lots]"), r"PLAN.yaml line 8: budget.*'lots' is not understood"),
+        (("[none, tapt, knn]", "[none, knm]"), r"PLAN.yaml line 7: arms: 'knm' is not known"),
+        (("  epochs: 3", "  epohcs: 3"), r"PLAN.yaml line 11: pretrain.epohcs: is not an option here"),
+        (("  epochs: 3", "  epochs: three"), r"PLAN.yaml line 11: pretrain.epochs: .*three"),
+        (("  epochs: 3", "  init: minilm"), r"PLAN.yaml line 11: pretrain.init: is not an option here"),
+        (("neighbours: 7", "neighbors: 7"), r"PLAN.yaml line 13: strategies.knn.neighbors: "),
+        (("seeds: [1, 2]", "seeds: [1, 1]"), r"PLAN.yaml line 9: seeds: "),
+        (("seeds: [1, 2]", "seed: 1"), r"PLAN.yaml line 9: seed: is not an option; choose among task"),
+        (("dev: dev", "dev: nowhere"), r"PLAN.yaml line 5: dev: 'nowhere': no corpus of this name"),
+        (("dev: dev", "dev: [dev"), r"PLAN.yaml line \d+: is not YAML"),
+        (("dev: dev", "task: task"), r"PLAN.yaml line 5: task: is there twice"),
+        (("test: test\n", ""), r"PLAN.yaml: test: "),
+    ],
+)
+def test_plan_file_errors_name_the_place(home: Path, tmp_path: Path, change: tuple[str, str], told: str) -> None:
+    fill(home)
+    text = PLAN.format(train="train")
+    assert change[0] in text
+    with pytest.raises(ReadError, match=told):
+        facade.read_plan(write(tmp_path, text.replace(*change)), {})
+
+
+def test_a_plan_that_is_no_mapping(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match=r"PLAN\.yaml line 1: is no list of options"):
+        PlanFile.read(write(tmp_path, "- a\n- b\n"), ExperimentConfig)
+
+
+def events(*told: tuple[float, str, dict[str, object]]) -> list[Event]:
+    return [Event(seq=i, time=time, kind=kind, data=data) for i, (time, kind, data) in enumerate(told)]
+
+
+def test_hours_leave_out_waiting_and_what_nobody_worked_on() -> None:
+    log = events(
+        (0, "started", {}),
+        (5, "stage", {"name": "x"}),  # killed here
+        (100, "started", {}),
+        (101, "note", {"text": "waiting", "waiting_for": "other"}),
+        (150, "note", {"text": "over", "waiting_for": None}),
+        (154, "succeeded", {}),
+    )
+    assert list(hours._intervals(log)) == [(0, 5), (100, 101), (150, 154)]
+
+
+def test_hours_count_every_run_once(finished: str) -> None:
+    store = RunStore(facade.home())
+    rows = {row["arm"]: row for row in facade.run(finished).result()["leaderboard"]}
+    line = [facade.run(rows["classifier"][name]) for name in ("select_run", "pretrain_run", "finetune_run")]
+    spent = hours.spent(line, store)
+    assert set(spent) == {"select", "score", "embed", "audit", "pretrain", "finetune"}
+    assert hours.spent([*line, *line], store) == spent
+    state = facade.state(rows["classifier"]["finetune_run"])
+    assert state.ended is not None
+    assert state.started is not None
+    assert spent["finetune"] == pytest.approx(state.ended - state.started, abs=0.05)
+    whole = facade.run(finished).result()["hours"]
+    assert whole["finetune"] == pytest.approx(sum(row["hours"]["finetune"] for row in rows.values()))
+    assert whole["audit"] < sum(row["hours"].get("audit", 0) for row in rows.values())  # shared, counted once
