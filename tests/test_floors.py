@@ -22,9 +22,13 @@ MAY_IMPORT = {
     "runs": FLOOR_0 | {"results", "runs"},
     "recipes": FLOOR_1
     | {"corpora", "models", "measures", "selection", "reconstruction", "training", "runs", "recipes"},
-    "facade": FLOOR_1 | {"corpora", "selection", "recipes", "runs", "plots", "facade"},
+    "facade": FLOOR_1 | {"corpora", "measures", "selection", "recipes", "runs", "plots", "facade"},
     "cli": {"facade"},
-    "__main__": {"facade", "cli"},
+    "cli_similarity": {"facade", "cli"},
+    "cli_assisting": {"facade", "cli"},
+    "cli_training": {"facade", "cli"},
+    "cli_experiment": {"facade", "cli"},
+    "__main__": {"facade", "cli", "cli_assisting", "cli_similarity", "cli_experiment", "cli_training"},
 }
 
 

@@ -78,7 +78,7 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
             behind = torch.logsumexp(follow + (emissions[:, j] + beta[-1])[:, None, :], 2)
             beta.append(torch.where(mask[:, j, None], behind, end))
         total = torch.logsumexp(alpha[-1] + end, 1)
-        found = []
+        found: list[list[float]] = []
         for row, spans in enumerate(entities):
             found.append([])
             for span in spans:

@@ -2,18 +2,47 @@
 
 from collections.abc import Mapping
 
-from core.recipes import add, audit, embed, map, score, select, skl
+from core.recipes import (
+    add,
+    assist,
+    audit,
+    calibrate,
+    embed,
+    experiment,
+    experiment_config,
+    finetune,
+    map,
+    predict,
+    pretrain,
+    score,
+    select,
+    similarity,
+    skl,
+    study,
+    tag,
+    word_vectors,
+)
 from core.recipes.base import Recipe
 
 RECIPES: Mapping[str, Recipe] = {
     recipe.kind: recipe
     for recipe in (
         Recipe("add", add.AddConfig, add.run, reuse=False),
+        Recipe("assist", assist.AssistConfig, assist.run),
         Recipe("audit", audit.AuditConfig, audit.run),
+        Recipe("calibrate", calibrate.CalibrateConfig, calibrate.run),
         Recipe("embed", embed.EmbedConfig, embed.run),
+        Recipe("evaluate", predict.EvaluateConfig, predict.evaluate),
+        Recipe("experiment", experiment_config.ExperimentConfig, experiment.run),
+        Recipe("finetune", finetune.FinetuneConfig, finetune.run),
         Recipe("map", map.MapConfig, map.run),
+        Recipe("predict", predict.PredictConfig, predict.predict),
+        Recipe("pretrain", pretrain.PretrainConfig, pretrain.run),
         Recipe("score", score.ScoreConfig, score.run),
         Recipe("select", select.SelectConfig, select.run),
+        Recipe("similarity", study.SimilarityConfig, similarity.run),
         Recipe("skl", skl.SklConfig, skl.run),
+        Recipe("tag", tag.TagConfig, tag.run),
+        Recipe("vectors", word_vectors.VectorsConfig, word_vectors.run),
     )
 }

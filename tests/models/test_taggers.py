@@ -1,0 +1,240 @@
+"""The linear chain against enumeration; taggers: long sentences, odd words, saved and loaded elsewhere."""
+
+import itertools
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+
+from core.errors import Cancelled, ModelError
+from core.models import hub
+from core.models.crf import LinearChain, bioes_tags
+from core.models.tagger import IGNORED, found
+from core.models.taggers import load_tagger, new_tagger
+from core.reporter import Silent
+from core.text.schemes import decode
+from core.text.sentence import Entity
+from tests.conftest import sentence
+
+TAGS = bioes_tags(["A"])  # O B I E S
+
+
+@pytest.fixture(autouse=True)
+def no_gradients():
+    with torch.no_grad():
+        yield
+
+
+def chain(seed=0, **options):
+    torch.manual_seed(seed)
+    crf = LinearChain(TAGS, **options)
+    for scores in crf.parameters():
+        if scores.requires_grad:
+            nn.init.normal_(scores)
+    return crf
+
+
+def scored(crf, emissions, path):
+    begin, follow, end = crf._scores(emissions)
+    steps = sum(follow[a, b] for a, b in itertools.pairwise(path))
+    return float(begin[path[0]] + end[path[-1]] + steps + sum(emissions[i, tag] for i, tag in enumerate(path)))
+
+
+def every_path(crf, emissions):
+    paths = list(itertools.product(range(len(TAGS)), repeat=len(emissions)))
+    return paths, [scored(crf, emissions, path) for path in paths]
+
+
+@pytest.mark.parametrize("options", [{}, {"constrained": True}, {"head": "softmax"}])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_loss_viterbi_and_posteriors_are_those_of_enumeration(n, options):
+    crf = chain(n, **options)
+    emissions = torch.randn(n, len(TAGS))
+    paths, scores = every_path(crf, emissions)
+    total = math.log(sum(map(math.exp, scores)))
+    mask = torch.ones(1, n, dtype=torch.bool)
+
+    best = crf.viterbi(emissions[None], mask)[0].tolist()
+    assert tuple(best) == paths[scores.index(max(scores))]
+
+    if not options.get("constrained"):
+        tags = torch.randint(len(TAGS), (1, n))
+        expected = total - scored(crf, emissions, tags[0].tolist())
+        assert float(crf.loss(emissions[None], tags, mask)) == pytest.approx(expected, abs=1e-4)
+
+    spans = [Entity(start=a, end=b, type="A") for a in range(n) for b in range(a + 1, n + 1)]
+    weight = dict.fromkeys(spans, 0.0)
+    for path, score in zip(paths, scores, strict=True):
+        for span in decode([TAGS[i] for i in path], "bioes", strict=True)[0]:
+            weight[span] += math.exp(score - total)
+    sure = crf.posteriors(emissions[None], mask, [spans])[0]
+    assert sure == pytest.approx([weight[span] for span in spans], abs=1e-5)
+
+
+def test_what_lies_behind_a_sentence_does_not_matter():
+    crf = chain(1)
+    emissions = torch.randn(3, 6, len(TAGS))
+    lengths = [6, 3, 1]
+    mask = torch.arange(6) < torch.tensor(lengths)[:, None]
+    tags = torch.randint(len(TAGS), (3, 6))
+    together = crf.loss(emissions, tags, mask)
+    paths = crf.viterbi(emissions, mask)
+    spans = [[Entity(start=0, end=1, type="A")]] * 3
+    sure = crf.posteriors(emissions, mask, spans)
+    for row, n in enumerate(lengths):
+        one, on = emissions[row : row + 1, :n], mask[row : row + 1, :n]
+        assert float(crf.loss(one, tags[row : row + 1, :n], on)) == pytest.approx(float(together[row]), abs=1e-4)
+        assert crf.viterbi(one, on)[0].tolist() == paths[row, :n].tolist()
+        assert crf.posteriors(one, on, spans[:1])[0] == pytest.approx(sure[row], abs=1e-6)
+
+
+def test_a_constrained_chain_writes_legal_tags_only():
+    crf = chain(2, constrained=True)
+    free = LinearChain(TAGS)
+    free.load_state_dict(crf.state_dict())
+    emissions = torch.randn(200, 7, len(TAGS)) * 3
+    mask = torch.ones(200, 7, dtype=torch.bool)
+
+    def repaired(model):
+        return sum(decode([TAGS[i] for i in path], "bioes")[1] for path in model.viterbi(emissions, mask).tolist())
+
+    assert repaired(crf) == 0
+    assert repaired(free) > 0
+
+
+def test_a_softmax_head_learns_no_transitions():
+    crf = chain(3, head="softmax")
+    assert not any(scores.requires_grad for scores in crf.parameters())
+    emissions = torch.randn(4, 5, len(TAGS))
+    assert torch.equal(crf.viterbi(emissions, torch.ones(4, 5, dtype=torch.bool)), emissions.argmax(-1))
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    torch.manual_seed(1)
+    return new_tagger("tiny", ["LOC", "PER"], max_length=32, precision="fp32").eval()
+
+
+PER = sentence("Bob met Ann in Rome", [(0, 1, "PER"), (2, 3, "PER"), (4, 5, "LOC")])
+ODD = [sentence(""), sentence("x" * 300 + " y"), sentence("\u200b a \u200d"), sentence("a b c " * 60), PER]
+
+
+def test_every_sentence_gets_a_prediction_whatever_it_is(tagger):
+    predictions = tagger.predict(ODD)
+    tags = tagger.tag(ODD)
+    assert [len(one.viterbi) for one in tags] == [len(s.tokens) for s in ODD]
+    assert predictions[0].entities == ()
+    for one, tagged in zip(predictions, tags, strict=True):
+        assert one.entities == found(tagged.viterbi).entities
+        assert len(one.confidence) == len(one.entities)
+        assert all(0 < sure <= 1 for sure in one.confidence)
+    assert tagger.predict([]) == []
+
+
+def test_neighbours_do_not_matter(tagger):
+    for one, together in zip(ODD, tagger.predict(ODD), strict=True):
+        (alone,) = tagger.predict([one])
+        assert alone.entities == together.entities
+        assert alone.confidence == pytest.approx(together.confidence, abs=1e-4)
+
+
+def test_the_loss_is_a_mean_over_the_words_of_the_step(tagger):
+    batch = tagger.batch([PER, ODD[2]])
+    assert (batch["labels"] == IGNORED).sum() == 2
+    loss = tagger(**batch)["loss"]
+    one, other = (tagger(**tagger.batch([s]), num_items_in_batch=8)["loss"] for s in (PER, ODD[2]))
+    assert float(loss) == pytest.approx(float(one + other), rel=1e-4)
+    half = tagger(**tagger.batch([PER, ODD[2]], [1.0, 0.5]))["loss"]
+    assert float(half) == pytest.approx(float(one + other / 2), rel=1e-4)
+
+
+class Planted(nn.Module):
+    """Emissions that know the answer: `b` begins, `i` continues, `e` ends an A; everything else is O."""
+
+    def __init__(self, tokenizer, model):
+        super().__init__()
+        self.config, self.classifier, self.seen = model.config, nn.Linear(1, 1), 0
+        letters = {letter: tokenizer.convert_tokens_to_ids(letter) for letter in "bie"}
+        self.answer = torch.zeros(model.config.vocab_size, dtype=torch.long)
+        for letter, tag in zip("bie", (1, 2, 3), strict=True):
+            self.answer[letters[letter]] = tag
+
+    def forward(self, input_ids, attention_mask):
+        self.seen = max(self.seen, input_ids.shape[1])
+        logits = torch.nn.functional.one_hot(self.answer[input_ids], len(TAGS)) * 10.0
+        return type("Out", (), {"logits": logits})
+
+
+@pytest.mark.parametrize("before", range(20, 32))
+def test_an_entity_across_the_edge_of_a_window_is_found(before):
+    tagger = new_tagger("tiny", ["A"], max_length=32, precision="fp32")
+    tagger.model = Planted(tagger.tokenizer, tagger.model)
+    text = "o " * before + "b i i i i e " + "o " * 40
+    (prediction,) = tagger.predict([sentence(text)])
+    assert prediction.entities == (Entity(start=before, end=before + 6, type="A"),)
+    assert tagger.model.seen <= 32
+    assert prediction.confidence[0] > 0.9
+
+
+def test_a_wish_to_stop_is_heard(tagger):
+    class Stop(Silent):
+        def check(self):
+            raise Cancelled("now")
+
+    with pytest.raises(Cancelled):
+        tagger.predict([PER], Stop())
+
+
+@pytest.fixture(scope="module")
+def folder(tagger, tmp_path_factory):
+    path = tmp_path_factory.mktemp("tagger")
+    tagger.write(path)
+    return path
+
+
+def test_saved_and_loaded_is_the_same_tagger(tagger, folder):
+    again = load_tagger(folder, precision="fp32")
+    assert again.types == tagger.types
+    assert again.labels == tagger.tags
+    assert again.predict(ODD) == tagger.predict(ODD)
+
+
+FRESH = """
+import json, sys, warnings
+warnings.simplefilter("error")
+from transformers import AutoModelForTokenClassification, pipeline
+folder, text = sys.argv[1:]
+model = AutoModelForTokenClassification.from_pretrained(folder)
+said = {s: pipeline("token-classification", model=folder, aggregation_strategy=s)(text) for s in ("simple", "first")}
+print(json.dumps({s: [[g["start"], g["end"], g["entity_group"]] for g in groups] for s, groups in said.items()}))
+"""
+
+
+def test_a_fresh_process_that_knows_nothing_of_us_finds_the_same_entities(tagger, folder):
+    one = sentence("b c d e a f g z x y k l m n a b")  # a piece a word, so that `simple` reads what we read
+    done = subprocess.run([sys.executable, "-c", FRESH, folder, one.text], capture_output=True, text=True, check=True)
+    said = json.loads(done.stdout.splitlines()[-1])
+    (tags,) = tagger.tag([one])
+    as_iob2 = [tag.replace("E-", "I-", 1).replace("S-", "B-", 1) for tag in tags.argmax]
+    expected = [[2 * e.start, 2 * e.end - 1, e.type] for e in decode(as_iob2, "iob2")[0]]
+    assert expected  # a random tagger finds something
+    assert said == {"simple": expected, "first": expected}
+    assert "Traceback" not in done.stderr
+
+
+def test_a_folder_without_a_chain_is_refused(folder, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    hub.load_model("tiny").save_pretrained(tmp_path)
+    hub.load_tokenizer("tiny").save_pretrained(tmp_path)
+    with pytest.raises(ModelError):
+        load_tagger(tmp_path)
+    (tmp_path / "config.json").write_bytes((folder / "config.json").read_bytes())
+    weights = load_file(folder / "model.safetensors")
+    save_file({k: v for k, v in weights.items() if "crf" not in k}, tmp_path / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ModelError, match="no CRF transitions"):
+        load_tagger(tmp_path)

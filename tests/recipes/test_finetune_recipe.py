@@ -1,0 +1,151 @@
+"""`finetune`, `evaluate` and `predict` as runs: what they leave, what is read again, what is refused."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from core import facade
+from core.__main__ import run_main
+from core.errors import Cancelled, ConfigError, CorpusError
+from core.results import Evaluation
+from tests.conftest import sentence
+from tests.training.test_finetune import labelled
+
+FAST = {
+    "init": "tiny", "epochs": 2, "learning_rate": 3e-3, "head_learning_rate": 3e-2, "batch_size": 8, "precision": "fp32",
+}  # fmt: skip
+
+
+@pytest.fixture
+def corpora(seal):
+    train, dev, test = (seal(labelled(n, seed), f"l{seed}", labelled=True) for n, seed in ((24, 1), (12, 2), (12, 3)))
+    return {"train": train.fingerprint, "dev": dev.fingerprint, "test": (test.fingerprint,)}
+
+
+@pytest.fixture
+def typed(monkeypatch, capsys):
+    """`typed("finetune", ...)` -> (exit code, stdout, stderr), in this process."""
+
+    def call(*words):
+        monkeypatch.setattr(sys, "argv", ["core", *map(str, words)])
+        return (run_main(), *capsys.readouterr())
+
+    return call
+
+
+def notes(run):
+    return [event.data["text"] for event in run.events()[0] if event.kind == "note"]
+
+
+def test_two_seeds_leave_a_tagger_tables_and_a_card(corpora):
+    run = facade.execute("finetune", {**FAST, **corpora, "seeds": (1, 2)})
+    result = run.result()
+    assert len(result["dev"]["micro_f1"]) == len(result["test"]["micro_f1"]) == len(result["seconds"]) == 2
+    assert result["tests"] == [result["test"]]
+    assert result["test"]["mean"] == pytest.approx(np.mean(result["test"]["micro_f1"]), abs=1e-3)
+    assert set(result["test"]["by_type"]) == {"LOC", "PER"}
+    for seed, dev_f1, test_f1 in zip((1, 2), result["dev"]["micro_f1"], result["test"]["micro_f1"], strict=True):
+        assert Evaluation.load(run.artifacts / f"evaluation-dev-{seed}.npz").f1() == pytest.approx(dev_f1, abs=1e-3)
+        table = Evaluation.load(run.artifacts / f"evaluation-test-{seed}.npz")
+        assert table.f1() == pytest.approx(test_f1, abs=1e-3)
+        lines = (run.artifacts / f"predictions-test-{seed}.jsonl").read_text().splitlines()
+        assert [len(json.loads(line)["entities"]) for line in lines] == table.predicted.sum(1).tolist()
+    card = (run.artifacts / "model" / "README.md").read_text()
+    for part in (corpora["train"], corpora["test"][0], "argmax", "viterbi", str(result["test"]["micro_f1"][0])):
+        assert part in card
+    assert not list(run.checkpoints.iterdir())
+
+    kept = int(np.argmax(result["dev"]["micro_f1"]))
+    model = {"model": run.id, "test": corpora["test"][0]}
+    again = facade.execute("evaluate", model).result()
+    assert again["test"]["micro_f1"] == [pytest.approx(result["test"]["micro_f1"][kept], abs=0.5)]
+    assert facade.execute("finetune", {**FAST, **corpora, "seeds": (1, 2)}).id == run.id
+
+
+def test_a_seed_that_is_done_is_not_done_again(corpora, monkeypatch):
+    from core.training import finetune as training
+
+    options = {**FAST, **corpora, "seeds": (1, 2)}
+    whole = facade.execute("finetune", options).result()
+    facade.remove_run(facade.runs("finetune")[0].id)
+
+    real, seeds = training.finetune, []
+
+    def killed_at_the_second(*args, seed, **kw):
+        seeds.append(seed)
+        if seeds == [1, 2]:
+            raise KeyboardInterrupt
+        return real(*args, seed=seed, **kw)
+
+    monkeypatch.setattr(training, "finetune", killed_at_the_second)
+    with pytest.raises((KeyboardInterrupt, Cancelled)):
+        facade.execute("finetune", options)
+    resumed = facade.execute("finetune", options).result()
+    assert seeds == [1, 2, 2]
+    assert resumed["test"] == whole["test"]
+    assert resumed["best_epoch"] == whole["best_epoch"]
+
+
+def test_stop_keeps_the_best_so_far(corpora):
+    def stop(event):
+        if event.kind == "metric" and event.data["name"] == "dev_f1@1":
+            facade.cancel(facade.runs("finetune")[0].id)
+
+    with pytest.raises(Cancelled):
+        facade.execute("finetune", {**FAST, **corpora, "epochs": 500, "seeds": (1,)}, stop)
+    (run,) = facade.runs("finetune")
+    assert run.state().state == "cancelled"
+    assert any("is kept in" in note for note in notes(run))
+    from core.models.taggers import load_tagger
+
+    assert load_tagger(run.artifacts / "model").types == ("LOC", "PER")
+
+
+def test_a_type_that_train_lacks_counts_as_missed_and_is_named(corpora, seal):
+    odd = seal([sentence("Px Zy", [(0, 1, "PER"), (1, 2, "ODD")])] * 3, "odd", labelled=True).fingerprint
+    run = facade.execute("finetune", {**FAST, **corpora, "test": (odd, corpora["test"][0]), "seeds": (1,)})
+    assert any(note.startswith("ODD:") for note in notes(run))
+    table = Evaluation.load(run.artifacts / "evaluation-test-1.npz")
+    assert table.types == ("LOC", "ODD", "PER")
+    assert table.gold.sum(0).tolist() == [0, 3, 3]
+    assert run.result()["tests"][0]["by_type"]["ODD"] == 0
+    assert (run.artifacts / "evaluation-test1-1.npz").exists()
+
+
+def test_wrong_input_is_one_sentence(corpora, seal):
+    plain = seal(["a b", "c d"], "plain").fingerprint
+    empty = seal([sentence("a b", [])], "empty", labelled=True).fingerprint
+    with pytest.raises(CorpusError, match="not labelled"):
+        facade.execute("finetune", {**FAST, **corpora, "dev": plain})
+    with pytest.raises(CorpusError, match="nothing to learn"):
+        facade.execute("finetune", {**FAST, **corpora, "train": empty})
+    for seeds in ((), (1, 1), (-1,)):
+        with pytest.raises(ConfigError, match="seeds"):
+            facade.execute("finetune", {**FAST, **corpora, "seeds": seeds})
+    with pytest.raises(ConfigError, match="no finished model"):
+        facade.execute("finetune", {**FAST, **corpora, "init": facade.runs("finetune")[0].id})
+
+
+def test_from_the_command_line(typed, tmp_path, corpora):
+    output = tmp_path / "tagger"
+    words = ["--init", "tiny", "--train", corpora["train"], "--dev", corpora["dev"], "--test", corpora["test"][0]]
+    code, out, err = typed("finetune", *words, "--seed", 3, "--epochs", 1, "--output", output, "--json")
+    assert code == 0, err
+    assert len(json.loads(out)["test"]["micro_f1"]) == 1
+    raw = tmp_path / "raw.txt"
+    raw.write_text("Px meets La\n\nax bx\n", encoding="utf-8")
+    for name in ("p.jsonl", "p.conll"):
+        code, out, err = typed("predict", "--model", output, raw, "--output", tmp_path / name, "--json")
+        assert code == 0, err
+        assert json.loads(out)["sentences"] == 2
+    rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [row["tokens"] for row in rows] == [["Px", "meets", "La"], ["ax", "bx"]]
+    tokens = [line.split("\t")[0] for line in (tmp_path / "p.conll").read_text(encoding="utf-8").splitlines()]
+    assert tokens == ["Px", "meets", "La", "", "ax", "bx", ""]
+    code, _, err = typed("predict", "--model", output, raw, "--output", tmp_path / "p.csv", "--json")
+    assert (code, "neither" in err) == (2, True)
+    code, out, _ = typed("evaluate", "--model", output, "--test", corpora["test"][0], "--json")
+    assert code == 0
+    assert set(json.loads(out)["test"]["decodings"]) == {"viterbi", "argmax", "s0_scorer"}

@@ -1,0 +1,197 @@
+"""Fine-tuning: it learns, the best epoch is kept, and a resumed training ends as an undisturbed one."""
+
+import random
+
+import pytest
+import torch
+from transformers import set_seed
+
+from core.errors import Cancelled, ResourceError
+from core.models.taggers import new_tagger
+from core.reporter import Silent
+from core.training.finetune import finetune, score
+from core.training.settings import Settings, preset
+from tests.conftest import sentence
+
+TYPES = ("LOC", "PER")
+SETTINGS = Settings(
+    epochs=4, batch_size=8, learning_rate=3e-3, head_learning_rate=3e-2, weight_decay=0.0, patience=4, min_epochs=1
+)
+
+
+def labelled(n, seed):
+    """A word that begins with P is a PER, with L a LOC."""
+    lots, found = random.Random(seed), []
+    for _ in range(n):
+        words = [lots.choice("PLabc") + lots.choice("xyz") * lots.randint(0, 2) for _ in range(lots.randint(1, 6))]
+        kinds = {"P": "PER", "L": "LOC"}
+        spans = [(i, i + 1, kinds[word[0]]) for i, word in enumerate(words) if word[0] in kinds]
+        found.append(sentence(" ".join(words), spans))
+    return found
+
+
+TRAIN, DEV = labelled(20, 1), labelled(12, 2)  # three steps an epoch, the last one of four sentences
+
+
+class Listener(Silent):
+    """Remembers metrics; once `after` steps are told of, raises `error` when asked whether to stop.
+
+    That is: at the end of the next step or, where an epoch has just ended, while dev is evaluated.
+    """
+
+    def __init__(self, after=0, error=None):
+        self.metrics, self.done, self.after, self.error = [], 0, after, error
+
+    def metric(self, name, value, step=None):
+        self.metrics.append((name, value, step))
+
+    def progress(self, done, total, unit):
+        assert (total, unit) == (12, "steps")
+        self.done = done
+
+    def check(self):
+        if self.error and self.done >= self.after:
+            raise self.error
+
+    def curve(self, name):
+        return {step: value for metric, value, step in self.metrics if metric == name}
+
+
+class Killed(BaseException):
+    """What kill -9 is to the files that are left behind."""
+
+
+def make(seed=1, **options):
+    set_seed(seed)
+    return new_tagger("tiny", TYPES, precision="fp32", max_length=64, **options)
+
+
+def train(folder, report=None, tagger=None, settings=SETTINGS, seed=1, **options):
+    tagger = tagger or make(seed)
+    epochs = finetune(
+        tagger, TRAIN, DEV, settings, seed=seed, folder=folder, report=report or Silent(), types=TYPES, **options
+    )
+    return epochs, tagger
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    listener = Listener()
+    epochs, tagger = train(tmp_path_factory.mktemp("calm"), listener, checkpoint_every=float("inf"))
+    return epochs, tagger, listener
+
+
+def same(tagger, other):
+    return all(
+        torch.equal(a, b) for a, b in zip(tagger.state_dict().values(), other.state_dict().values(), strict=True)
+    )
+
+
+def test_it_learns_and_keeps_the_best_epoch(undisturbed):
+    epochs, tagger, listener = undisturbed
+    assert epochs.dev_f1[-1] > epochs.dev_f1[0]
+    assert max(epochs.dev_f1) > 60
+    assert epochs.dev_f1[epochs.best - 1] == max(epochs.dev_f1)
+    assert score(tagger, DEV, TYPES, Silent()).f1() == max(epochs.dev_f1)
+    curve = listener.curve("dev_f1@1")
+    assert curve == dict(zip((3, 6, 9, 12), epochs.dev_f1, strict=True))
+    assert set(listener.curve("dev_f1/PER@1")) == {3, 6, 9, 12}
+    assert {"loss@1", "learning_rate@1", "tokens_per_second@1"} <= {name for name, _, _ in listener.metrics}
+
+
+def test_twice_the_same_seed_is_the_same_tagger(undisturbed, tmp_path):
+    epochs, tagger = train(tmp_path)
+    assert epochs.dev_f1 == undisturbed[0].dev_f1
+    assert same(tagger, undisturbed[1])
+    assert train(tmp_path / "other", seed=2)[0].dev_f1 != epochs.dev_f1
+
+
+@pytest.mark.parametrize("after", [1, 4, 5, 6])
+@pytest.mark.parametrize("error", [Killed(), Cancelled("stop")], ids=["killed", "cancelled"])
+def test_disturbed_and_resumed_ends_as_undisturbed(undisturbed, tmp_path, after, error):
+    """In the middle of an epoch, at its last step, or while dev is evaluated."""
+    with pytest.raises(type(error)):
+        train(tmp_path, Listener(after, error), checkpoint_every=0.0)
+    assert list(tmp_path.glob("checkpoint-*/trainer_state.json"))
+    listener = Listener()
+    epochs, tagger = train(tmp_path, listener, tagger=make(seed=99), checkpoint_every=0.0)  # weights come from there
+    assert epochs.dev_f1 == undisturbed[0].dev_f1
+    assert epochs.best == undisturbed[0].best
+    assert same(tagger, undisturbed[1])
+    assert set(listener.curve("dev_f1@1")) == ({3, 6, 9, 12} if after == 1 else {6, 9, 12})  # goes on, not again
+
+
+def test_a_wish_to_stop_hands_over_the_best_so_far(tmp_path):
+    kept = []
+    tagger = make()
+    with pytest.raises(Cancelled):
+        train(tmp_path, Listener(7, Cancelled("stop")), tagger, stopped=kept.append)
+    assert len(kept) == 1
+    assert score(tagger, DEV, TYPES, Silent()).f1() == max(kept[0].dev_f1)
+
+
+def test_training_ends_when_dev_does_not_get_better(tmp_path):
+    still = Settings(
+        epochs=9, batch_size=8, learning_rate=1e-12, head_learning_rate=1e-12, weight_decay=0, patience=2, min_epochs=4
+    )
+    epochs, _ = train(tmp_path, settings=still)
+    assert len(epochs.dev_f1) == 4
+    assert epochs.best == 1
+
+
+def test_parts_of_a_batch_make_the_same_step(tmp_path):
+    curves = []
+    for parts in (1, 2, 4):
+        tagger = make()
+        for module in tagger.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+        settings = Settings(
+            epochs=2, batch_size=8, accumulation=parts, learning_rate=1e-3, head_learning_rate=1e-2, weight_decay=0,
+            patience=4, min_epochs=1,
+        )  # fmt: skip
+        tagger.model.config.attention_probs_dropout_prob = 0.0
+        for layer in tagger.model.bert.encoder.layer:
+            layer.attention.self.dropout.p = 0.0
+        train(tmp_path / str(parts), tagger=tagger, settings=settings)
+        curves.append(torch.cat([p.flatten() for p in tagger.parameters()]).detach())
+    assert torch.allclose(curves[0], curves[1], atol=2e-3)
+    assert torch.allclose(curves[0], curves[2], atol=2e-3)
+
+
+def test_sentences_of_no_weight_teach_nothing_and_empty_ones_do_no_harm(tmp_path):
+    noise = [sentence("Px", []), sentence("Lx", []), sentence("", [])] * 5
+    weights = [1.0] * len(TRAIN) + [0.0] * len(noise)
+    tagger = make()
+    epochs = finetune(
+        tagger, [*TRAIN, *noise], [*DEV, sentence("", [])], SETTINGS, seed=1, folder=tmp_path, report=Silent(),
+        weights=weights, types=TYPES,
+    )  # fmt: skip
+    assert max(epochs.dev_f1) > 60
+
+
+def test_no_memory_is_said_plainly(tmp_path, monkeypatch):
+    tagger = make()
+
+    def full(*args, **kw):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(tagger, "emissions", full)
+    with pytest.raises(ResourceError, match="accumulation to 2"):
+        train(tmp_path, tagger=tagger)
+
+
+def test_presets():
+    assert preset("paper", 100).batch_size == 16
+    assert preset("paper", 201).batch_size == 32
+    paper = preset("paper", 201)
+    assert (paper.learning_rate, paper.weight_decay, paper.epochs, paper.patience) == (2e-5, 1e-8, 200, 20)
+    assert preset("quick", 100).planned(100).epochs == 40
+    assert preset("quick", 14_041).planned(14_041).epochs == 4
+    assert preset("custom", 14_041).planned(14_041).epochs == 40
+
+
+def test_a_softmax_head_learns_too(tmp_path):
+    epochs, tagger = train(tmp_path, tagger=make(head="softmax"))
+    assert max(epochs.dev_f1) > 60
+    assert not tagger.crf.transitions.any()
