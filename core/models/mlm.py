@@ -63,7 +63,7 @@ class MaskedLM:
             out = (run or self.model)(input_ids=ids, attention_mask=attend)
         finally:
             self._asked.at = None
-        return out.logits.reshape(len(at), -1)
+        return out.logits[0]
 
     def loss(
         self, ids: "torch.Tensor", attend: "torch.Tensor | None", at: "torch.Tensor", wanted: "torch.Tensor",

@@ -5,7 +5,6 @@ On several GPUs or machines the same command under torchrun; the first process o
     torchrun --nproc-per-node 4 -m core pretrain --corpus T_C --corpus S_C --init bert-base-cased
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -19,6 +18,7 @@ from core.errors import CorpusError
 from core.recipes.base import Job, Result
 from core.recipes.embed import EncoderOptions
 from core.recipes.pretrain_card import card
+from core.recipes.ranks import announce, device, rank
 from core.results import IntArray
 from core.runs.shared import device_lock
 
@@ -87,7 +87,8 @@ def run(config: PretrainConfig, job: Job) -> Result:
 
     context = job.context
     context.stage(f"loading {config.init}")
-    lm = MaskedLM.load(config.init, allow_download=config.allow_download)
+    announce(context.run.id)
+    lm = MaskedLM.load(config.init, device=device(), allow_download=config.allow_download)
     corpora = [job.corpus(reference) for reference in config.corpora]
     piles = _read(config, job, corpora, lm)
     settings = _settings(config, lm, piles, job)
@@ -104,7 +105,7 @@ def run(config: PretrainConfig, job: Job) -> Result:
         "epochs": round(outcome.steps / -(-sentences // config.batch_size), 2),
         **asdict(outcome),
     }
-    if not _rank():
+    if not rank():
         context.stage("saving")
         lm.save(context.run.artifacts / "model", card(config, corpora, result))
         context.artifact("model", context.run.artifacts / "model")
@@ -219,14 +220,9 @@ def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) 
     )  # fmt: skip
 
 
-def _rank() -> int:
-    """Which of several processes this is, as torchrun says."""
-    return int(os.environ.get("RANK", "0"))
-
-
 def _device(job: Job, lm: "MaskedLM") -> Any:
     """The device's lock for the process that owns the run."""
-    if _rank():
+    if rank():
         return nullcontext()
     name = "cpu" if lm.model.device.type == "cpu" else f"gpu{lm.model.device.index or 0}"
     return device_lock(job.home, name, job.context)

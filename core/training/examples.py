@@ -64,7 +64,7 @@ def tokenised(
     blocks: Iterable[Sequence[str]], tokenizer: "PreTrainedTokenizerBase", *, max_length: int, n: int, report: Reporter
 ) -> Examples:
     """One row a text, cut at `max_length` pieces. n: texts there are, for the progress."""
-    parts: list[Examples] = []
+    parts = [Examples(ids=np.zeros(0, np.int32), begins=np.zeros(0, np.bool_), ends=np.zeros(0, np.int64))]
     done = 0
     for texts in blocks:
         report.check()

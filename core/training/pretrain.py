@@ -7,6 +7,7 @@ folder/head/checkpoint-80/   while a missing vocabulary head is fitted, the enco
 """
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from accelerate import PartialState
 from safetensors.torch import load_file, save_file
 
 from core.errors import ResourceError
@@ -53,6 +55,8 @@ def pretrain(
     Errors: Cancelled, once a checkpoint holds what is learnt so far; ResourceError where memory runs out.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        PartialState(cpu=lm.model.device.type == "cpu")  # the processes meet
     try:
         fitted = not lm.has_head
         if fitted:

@@ -1,0 +1,65 @@
+"""One run on several processes, as torchrun starts them: the first owns the run, the others train along.
+
+Only the first has the run's lock, its events and its result. It announces the run in torchrun's own store; the
+others wait for that, read the same corpora and take their share of every step.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from core.recipes.base import Job, Recipe
+from core.reporter import Silent
+from core.runs.run import Run
+from core.runs.store import RunStore
+
+_KEY = "winnow run"
+_announced: set[str] = set()
+
+
+def rank() -> int:
+    """Which of the processes this is; 0 where it is the only one."""
+    return int(os.environ.get("RANK", "0"))
+
+
+def device() -> str:
+    """The device of this process: under torchrun each has its own GPU."""
+    import torch
+
+    shared = "LOCAL_RANK" in os.environ and torch.cuda.is_available()
+    return f"cuda:{os.environ['LOCAL_RANK']}" if shared else "auto"
+
+
+def announce(run_id: str) -> None:
+    """Tell the other processes which run to train along with; "": none, it is finished already."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not rank() and not _announced:
+        _announced.add(run_id)
+        _store().set(_KEY, run_id)
+
+
+def train_along(home: Path, recipes: Mapping[str, Recipe]) -> None:
+    """What every process but the first does."""
+    if not (run_id := _store().get(_KEY).decode()):
+        return
+    run = RunStore(home).get(run_id)
+    recipe = recipes[run.manifest.kind]
+    recipe.run(recipe.config.parse(dict(run.manifest.config)), Job(home, _Along(run), recipes))  # type: ignore[arg-type]
+
+
+class _Along(Silent):
+    """The context of a process that has nothing to say."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    def checkpoint(self, data: Mapping[str, Any]) -> None: ...
+
+    def artifact(self, name: str, path: Path) -> None: ...
+
+
+def _store() -> Any:
+    """torchrun's own, which outlives every process."""
+    import torch
+
+    return torch.distributed.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False)

@@ -1,0 +1,193 @@
+"""Masks and masked language models: proportions, what is never masked, and a head at masked positions that is the whole head's equal."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import AutoModel, AutoModelForMaskedLM, BertConfig, DistilBertConfig, RobertaConfig
+
+from core.errors import ModelError
+from core.models import hub
+from core.models.encoder import Encoder
+from core.models.masking import Masking
+from core.models.mlm import MaskedLM, begin_head, head_parameters, pseudo_perplexity
+from core.reporter import Silent
+
+N = 100_000
+SPECIAL = {0, 1, 2, 3, 4}  # of `tiny`: [PAD] [UNK] [CLS] [SEP] [MASK]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    return hub.load_tokenizer("tiny")
+
+
+def flat(seed: int = 0, width: int = 20) -> tuple[np.ndarray, ...]:
+    """`N` pieces in rows of `width` (special ones at both ends), every word two pieces long."""
+    ids = np.random.default_rng(seed).integers(5, 193, N).astype(np.int32)
+    places = np.arange(N) % width
+    ids[places == 0], ids[places == width - 1] = 2, 3
+    begins = (places % 2 == 1) | (places == 0)
+    return ids, np.arange(N) // width, places, begins
+
+
+@pytest.mark.parametrize("unit", ["piece", "word", "span"])
+def test_15_percent_are_chosen_and_go_80_10_10(tokenizer: Any, unit: Any) -> None:
+    ids, rows, places, begins = flat()
+    seen, chosen = Masking.of(tokenizer, unit=unit).draw(ids, rows, places, begins, epoch=0)
+    free = ~np.isin(ids, list(SPECIAL))
+    assert not chosen[~free].any()
+    assert abs(chosen[free].mean() - 0.15) < 0.005
+    masked, kept = seen[chosen] == 4, seen[chosen] == ids[chosen]
+    assert abs(masked.mean() - 0.8) < 0.01
+    assert abs(kept.mean() - 0.1) < 0.01  # of 188 ordinary pieces a random one is the right one in one case of 188
+    other = seen[chosen][~masked & ~kept]
+    assert abs(len(other) / chosen.sum() - 0.1) < 0.01
+    assert not SPECIAL & set(other.tolist())
+    assert set(other.tolist()) == set(range(5, 193))
+    assert (seen[~chosen] == ids[~chosen]).all()
+
+
+def test_masks_change_with_epoch_row_and_seed_and_with_nothing_else(tokenizer: Any) -> None:
+    ids, rows, places, begins = flat()
+    masking = Masking.of(tokenizer, seed=7)
+    whole = masking.draw(ids, rows, places, begins, epoch=3)[1]
+    some = (rows % 3 == 1) & (rows > 5)
+    part = masking.draw(ids[some], rows[some], places[some], begins[some], epoch=3)[1]
+    assert (part == whole[some]).all()
+    for other in (
+        masking.draw(ids, rows, places, begins, epoch=4)[1],
+        Masking.of(tokenizer, seed=8).draw(ids, rows, places, begins, epoch=3)[1],
+        masking.draw(ids, rows + 1, places, begins, epoch=3)[1],
+    ):
+        # Independent draws of 15% agree in 15% of the chosen.
+        assert abs((other & whole).sum() / whole.sum() - 0.135) < 0.02
+
+
+def test_whole_words(tokenizer: Any) -> None:
+    ids, rows, places, begins = flat(width=22)
+    chosen = Masking.of(tokenizer, unit="word").draw(ids, rows, places, begins, epoch=0)[1]
+    words = np.cumsum(begins)
+    inside = ~np.isin(ids, list(SPECIAL))
+    share = np.bincount(words[inside], chosen[inside]) / np.maximum(np.bincount(words[inside]), 1)
+    assert set(share.tolist()) == {0.0, 1.0}
+
+
+def test_spans_are_longer_and_no_more(tokenizer: Any) -> None:
+    ids, rows, places, begins = flat()
+    alone, joined = (
+        Masking.of(tokenizer, probability=0.2, unit=unit).draw(ids, rows, places, begins, epoch=0)[1]
+        for unit in ("piece", "span")
+    )
+    assert joined.sum() == alone.sum()
+    beside = [(mask[1:] & mask[:-1] & (rows[1:] == rows[:-1])).sum() for mask in (alone, joined)]
+    assert beside[1] > 2 * beside[0]
+
+
+def test_a_tokenizer_without_a_mask_is_refused(tokenizer: Any) -> None:
+    class Causal:
+        mask_token_id = None
+
+    with pytest.raises(ModelError, match="no mask piece"):
+        Masking.of(Causal())  # type: ignore[arg-type]
+
+
+SMALL = {"vocab_size": 193, "num_attention_heads": 2, "pad_token_id": 0}
+FAMILIES = {
+    "bert": BertConfig(**SMALL, hidden_size=16, num_hidden_layers=1, intermediate_size=32),
+    "roberta": RobertaConfig(**SMALL, hidden_size=16, num_hidden_layers=1, intermediate_size=32),
+    "distilbert": DistilBertConfig(vocab_size=193, dim=16, n_layers=1, n_heads=2, hidden_dim=32, pad_token_id=0),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_head_at_masked_positions_equals_the_full_head(tokenizer: Any, family: str) -> None:
+    torch.manual_seed(0)
+    lm = MaskedLM(AutoModelForMaskedLM.from_config(FAMILIES[family]).eval(), tokenizer, has_head=True)
+    ids = torch.randint(5, 193, (6, 17))
+    attend = (torch.arange(17) < torch.tensor([17, 17, 9, 12, 5, 17])[:, None]).long()
+    at = torch.tensor([1, 5, 20, 36, 55, 70, 71, 90])
+    wanted = ids.flatten()[at]
+    lm.loss(ids, attend, at, wanted).div(len(at)).backward()
+    ours = {name: p.grad.clone() for name, p in lm.model.named_parameters() if p.grad is not None}
+    lm.model.zero_grad()
+    labels = torch.full((6, 17), -100)
+    labels.view(-1)[at] = wanted
+    full = lm.model(input_ids=ids, attention_mask=attend, labels=labels).loss
+    full.backward()
+    assert lm.loss(ids, attend, at, wanted).item() / len(at) == pytest.approx(full.item(), rel=1e-5)
+    for name, parameter in lm.model.named_parameters():
+        if parameter.grad is not None:
+            torch.testing.assert_close(ours[name], parameter.grad, rtol=1e-5, atol=1e-6)
+
+
+def test_no_masked_position_costs_nothing(tokenizer: Any) -> None:
+    lm = MaskedLM.load("tiny", device="cpu")
+    none = torch.zeros(0, dtype=torch.int64)
+    loss = lm.loss(torch.randint(5, 193, (2, 8)), None, none, none)
+    loss.backward()
+    assert loss.item() == 0.0
+
+
+def test_a_missing_head_is_told_and_begun_from_identity_embeddings_and_frequencies(tmp_path: Path) -> None:
+    lm = MaskedLM.load("tiny", device="cpu")
+    assert not lm.has_head
+    AutoModel.from_config(lm.model.config).save_pretrained(tmp_path)
+    lm.tokenizer.save_pretrained(tmp_path)
+    lm = MaskedLM.load(str(tmp_path), device="cpu")
+    assert not lm.has_head
+    counts = np.arange(193)
+    begin_head(lm, counts)
+    head = lm.model.cls.predictions
+    assert torch.equal(head.transform.dense.weight, torch.eye(64))
+    assert head.decoder.weight is lm.model.get_input_embeddings().weight
+    share = (counts + 1) / (counts.sum() + 193)
+    np.testing.assert_allclose(head.decoder.bias.detach().numpy(), np.log(share), rtol=1e-5)
+    assert set(head_parameters(lm.model)) == {
+        f"cls.predictions.{name}"
+        for name in ("bias", "transform.dense.weight", "transform.dense.bias", "transform.LayerNorm.weight",
+                     "transform.LayerNorm.bias")
+    }  # fmt: skip
+
+
+def test_the_bundled_encoder_has_no_head() -> None:
+    assert not MaskedLM.load(hub.BUNDLED, device="cpu").has_head
+
+
+def test_saved_and_loaded_anywhere(tmp_path: Path) -> None:
+    lm = MaskedLM.load("tiny", device="cpu")
+    lm.save(tmp_path, "# card")
+    again = MaskedLM.load(str(tmp_path), device="cpu")
+    assert again.has_head
+    for name, weight in lm.model.state_dict().items():
+        assert torch.equal(weight, again.model.state_dict()[name])
+    assert (tmp_path / "README.md").read_text() == "# card"
+    assert Encoder.load(str(tmp_path), device="cpu").dimension == 64
+
+
+@settings(deadline=None, max_examples=10)
+@given(st.lists(st.integers(5, 192), min_size=1, max_size=9), st.integers(1, 40))
+def test_pseudo_perplexity_is_one_mask_at_a_time(pieces: list[int], budget: int) -> None:
+    lm = MaskedLM.load("tiny", device="cpu")
+    row = np.array([2, *pieces, 3], dtype=np.int32)
+    found, asked = pseudo_perplexity(lm, [row], pieces=budget, report=Silent())
+    losses = []
+    for place in range(1, len(row) - 1):
+        ids = torch.from_numpy(row.astype(np.int64))[None].clone()
+        ids[0, place] = 4
+        with torch.inference_mode():
+            shares = lm.model.eval()(input_ids=ids).logits[0, place].log_softmax(-1)
+        losses.append(-float(shares[int(row[place])]))
+    assert asked == 1
+    assert found == pytest.approx(float(np.exp(np.mean(losses))), rel=1e-4)
+
+
+def test_pseudo_perplexity_is_bounded_in_time_and_knows_nothing_of_nothing() -> None:
+    lm = MaskedLM.load("tiny", device="cpu")
+    rows = [np.array([2, 10, 11, 3], dtype=np.int32)] * 5
+    assert pseudo_perplexity(lm, rows, pieces=100, report=Silent(), seconds=0.0)[1] == 1
+    assert np.isnan(pseudo_perplexity(lm, [], pieces=100, report=Silent())[0])

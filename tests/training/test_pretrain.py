@@ -1,0 +1,190 @@
+"""Pre-training: a step weighs what one padded batch would, a head is fitted alone, a killed run ends as a calm one."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from core.errors import Cancelled
+from core.models.masking import Masking
+from core.models.mlm import MaskedLM, head_parameters
+from core.reporter import Silent
+from core.training import pretrain as module
+from core.training.events import last_checkpoint
+from core.training.examples import Examples, near_equal, packed, tokenised
+from core.training.mlm_trainer import Piles, Settings
+from core.training.pretrain import pretrain
+from core.training.steps import Steps, pieces_until
+
+LOTS = np.random.default_rng(0)
+TEXTS = [" ".join("".join(LOTS.choice(list("abcdefg"), 3)) for _ in range(LOTS.integers(1, 12))) for _ in range(60)]
+SETTINGS = Settings(epochs=2, batch_size=8, learning_rate=1e-3)
+
+
+def model() -> MaskedLM:
+    return MaskedLM.load("tiny", device="cpu")
+
+
+def examples(lm: MaskedLM) -> Examples:
+    return tokenised([TEXTS[:40], TEXTS[40:]], lm.tokenizer, max_length=24, n=60, report=Silent())
+
+
+def piles(lm: MaskedLM) -> Piles:
+    rows = examples(lm)
+    held = rows.take(np.arange(50, 60))
+    return Piles(train=rows.take(np.arange(50)), draw=lambda epoch: np.arange(50), task=held, general=held)
+
+
+def steps(rows: Examples, **kw: Any) -> Steps:
+    masking = Masking.of(model().tokenizer, seed=1)
+    given = {"batch_size": 8, "pieces": 40, "pad": 0, "total": 14} | kw
+    return Steps(rows, masking, lambda epoch: np.arange(len(rows)), **given)
+
+
+class Stopping(Silent):
+    """Wishes for an end once `at` steps are done."""
+
+    def __init__(self, at: int) -> None:
+        self.at, self.training, self.done = at, False, 0
+
+    def stage(self, name: str) -> None:
+        self.training = name == "pre-training"
+
+    def progress(self, done: int, total: int | None, unit: str) -> None:
+        self.done = done
+
+    def check(self) -> None:
+        if self.training and self.done >= self.at:
+            raise Cancelled("stop")
+
+
+def test_tokenised_in_blocks_is_the_tokenizer_row_by_row() -> None:
+    lm = model()
+    rows = examples(lm)
+    assert rows.ids.dtype == np.int32
+    for row, text in enumerate(TEXTS):
+        assert (
+            rows.ids[rows.at(np.array([row]))].tolist()
+            == lm.tokenizer(text, truncation=True, max_length=24)["input_ids"]
+        )
+    words = [text.split()[0] for text in TEXTS[:3]]
+    starts = rows.ends - rows.lengths
+    for row, word in enumerate(words):
+        assert rows.begins[starts[row] :][: 2 + len(word)].tolist() == [True, True, *[False] * (len(word) - 1), True]
+
+
+def test_packed_rows_are_full_and_lose_nothing() -> None:
+    lm = model()
+    rows = examples(lm)
+    full = packed(rows, lm.tokenizer, 16)
+    assert set(full.lengths[:-1].tolist()) == {16}
+    ordinary = [ids[ids > 4].tolist() for ids in (rows.ids, full.ids)]
+    assert ordinary[0] == ordinary[1]
+    assert (full.ids == 3).sum() == len(rows) + len(full)  # one separator a sentence, one at a row's end
+
+
+@pytest.mark.parametrize("pieces", [10, 100])
+def test_micro_batches_hold_every_row_once_and_little_padding(pieces: int) -> None:
+    lengths = np.random.default_rng(1).integers(3, 30, 100)
+    parts = list(near_equal(lengths, pieces=pieces, rows=16))
+    assert sorted(np.concatenate(parts).tolist()) == list(range(100))
+    for part in parts:
+        assert len(part) == 1 or len(part) * lengths[part].max() <= pieces
+        assert lengths[part].min() * 1.15 >= lengths[part].max()
+
+
+def test_a_step_equals_one_big_padded_batch() -> None:
+    lm = model()
+    lm.model.eval()
+    step = steps(examples(lm))[2]
+    assert len(step["micro"]) > 2
+    for ids, attend, at, wanted in step["micro"]:
+        (lm.loss(ids, attend, at, wanted) / step["masked"]).backward()
+    ours = {name: p.grad.clone() for name, p in lm.model.named_parameters() if p.grad is not None}
+    width = max(ids.shape[1] for ids, *_ in step["micro"])
+    ids, attend, labels = (torch.full((8, width), fill) for fill in (0, 0, -100))
+    line = 0
+    for micro, mask, at, wanted in step["micro"]:
+        for row in range(len(micro)):
+            n = micro.shape[1] if mask is None else int(mask[row].sum())
+            ids[line, :n], attend[line, :n] = micro[row, :n], 1
+            mine = at // micro.shape[1] == row
+            labels[line, at[mine] % micro.shape[1]] = wanted[mine]
+            line += 1
+    lm.model.zero_grad()
+    lm.model(input_ids=ids, attention_mask=attend, labels=labels).loss.backward()
+    assert line == 8
+    assert int((labels >= 0).sum()) == step["masked"]
+    for name, parameter in lm.model.named_parameters():
+        if name in ours:
+            torch.testing.assert_close(ours[name], parameter.grad, rtol=1e-4, atol=1e-6)
+
+
+def test_an_epoch_reads_every_row_once_and_the_next_one_in_another_order_under_other_masks() -> None:
+    rows = examples(model())
+    all_steps = steps(rows)
+    assert all_steps.an_epoch == 8
+    order = [all_steps._plan(epoch)[1].tolist() for epoch in (0, 1)]
+    assert sorted(order[0]) == sorted(order[1]) == list(range(60))
+    assert order[0] != order[1]
+    assert sum(all_steps[i]["pieces"] for i in range(8)) == len(rows.ids)
+    assert all_steps[0]["masked"] == steps(rows)[0]["masked"]
+
+
+@pytest.mark.parametrize("world", [2, 3, 11])
+def test_processes_see_together_what_one_sees(world: int) -> None:
+    rows = examples(model())
+    alone = steps(rows)[7]  # the epoch's last step, of 4 rows: fewer than 11 processes
+    shares = [steps(rows, rank=rank, world=world)[7] for rank in range(world)]
+    assert {(share["masked"], share["pieces"]) for share in shares} == {(alone["masked"], alone["pieces"])}
+    found = [sorted(piece for share in given for *_, wanted in share["micro"] for piece in wanted.tolist())
+             for given in ([alone], shares)]  # fmt: skip
+    assert found[0] == found[1]
+    assert all(share["micro"] for share in shares)
+
+
+def test_as_many_steps_as_some_pieces_take() -> None:
+    rows = examples(model())
+    whole = steps(rows)
+    seen = np.cumsum([whole[i]["pieces"] for i in range(14)])
+    for wanted in (1, int(seen[3]), int(seen[3]) + 1, int(seen[11])):
+        assert pieces_until(steps(rows), wanted) == int(np.searchsorted(seen, wanted)) + 1
+
+
+def test_the_encoder_stands_still_while_its_head_is_fitted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lm = model()
+    before = {name: weight.clone() for name, weight in lm.model.base_model.state_dict().items()}
+    head = {name: weight.detach().clone() for name, weight in head_parameters(lm.model).items()}
+    found: dict[str, bool] = {}
+
+    def stop(*given: Any, **kw: Any) -> Any:
+        after = lm.model.base_model.state_dict()
+        found["still"] = all(torch.equal(weight, after[name]) for name, weight in before.items())
+        found["fitted"] = not any(torch.equal(head[name], now) for name, now in head_parameters(lm.model).items())
+        raise Cancelled("stop")
+
+    monkeypatch.setattr(module, "_pretrain", stop)
+    with pytest.raises(Cancelled):
+        pretrain(lm, piles(lm), SETTINGS, folder=tmp_path, report=Silent())
+    assert found == {"still": True, "fitted": True}
+    assert all(parameter.requires_grad for parameter in lm.model.parameters())
+
+
+def test_stopped_in_an_epoch_and_resumed_ends_as_if_undisturbed(tmp_path: Path) -> None:
+    calm_model, stormy_model = model(), model()
+    calm = pretrain(calm_model, piles(calm_model), SETTINGS, folder=tmp_path / "calm", report=Silent())
+    with pytest.raises(Cancelled):
+        pretrain(model(), piles(model()), SETTINGS, folder=tmp_path / "storm", report=Stopping(at=3))
+    checkpoint = last_checkpoint(tmp_path / "storm")
+    assert checkpoint is not None
+    assert checkpoint.name == "checkpoint-4"  # of 14 steps, 7 an epoch
+    torch.manual_seed(99)
+    storm = pretrain(stormy_model, piles(stormy_model), SETTINGS, folder=tmp_path / "storm", report=Silent())
+    assert storm.dev_loss == calm.dev_loss
+    assert storm.pseudo_perplexity == calm.pseudo_perplexity
+    assert len(calm.dev_loss) == 2
+    assert calm.dev_loss[-1] < calm.before["dev_loss_task"]
+    for name, weight in calm_model.model.state_dict().items():
+        assert torch.equal(weight, stormy_model.model.state_dict()[name])
