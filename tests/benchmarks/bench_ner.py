@@ -49,7 +49,7 @@ def main() -> None:
             test, dev = result["test"], result["dev"]
             print(
                 f"| {name} | {dev['mean']:.1f} | {' '.join(f'{f1:.1f}' for f1 in test['micro_f1'])} "
-                f"| {test['mean']:.2f} ± {test['sd']:.2f} | {' '.join(f'{s:.0f}' for s in result['seconds'])} |",
+                f"| {test['mean']:.2f} ± {test['sd'] or 0:.2f} | {' '.join(f'{s:.0f}' for s in result['seconds'])} |",
                 flush=True,
             )
 
