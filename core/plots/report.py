@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from core.plots.results import VERDICT_MARKS, interval_words, known_interval, line_name
+from core.plots.results import VERDICT_MARKS, hours_words, interval_words, known_interval, line_name
 
 Row = Mapping[str, Any]
 _STYLE = """
@@ -82,7 +82,9 @@ def _compared(told: Told) -> str:
     text = (
         "Programs that find entities in text (names, parties, places) were trained alike, but for one thing: what "
         "plain text the program had read before. Each way of preparing it is an arm. The arm “none” read nothing; "
-        "“random” read sentences drawn by lot, and shows what any text of that amount does. "
+        "“random” read sentences drawn by lot, and shows what any text of that amount does. The others read what they "
+        "chose from a large corpus (D_C) for being like the text of the task (T_C); their choice is called S_C, and "
+        "the number behind an arm's name says how much that was. "
         f"Every arm starts from the encoder {told.encoder} with the settings “{told.preset}”, and was trained "
         f"{len(told.seeds)} {'time' if len(told.seeds) == 1 else 'times'}, since chance plays a part (seeds "
         f"{', '.join(map(str, told.seeds))})."
@@ -164,11 +166,15 @@ def _how_sure(told: Told) -> str:
 
 def _cost(told: Told) -> str:
     rows = [
-        (line_name(row), f"{row['gpu_hours']:.2f}", "" if row["f1_per_hour"] is None else f"{row['f1_per_hour']:+.2f}")
+        (
+            line_name(row),
+            hours_words(row["gpu_hours"]),
+            "" if row["f1_per_hour"] is None else f"{row['f1_per_hour']:+.2f}",
+        )
         for row in told.rows
     ]
-    text = f"All in all {told.hours:.2f} hours of computing. What arms share is counted with each of them below."
-    heads = ("Arm", "Hours by itself", "Points of F1 for each further hour")
+    text = f"All in all {hours_words(told.hours)} of computing. What arms share is counted with each of them below."
+    heads = ("Arm", "Time by itself", "Points of F1 for each further hour")
     return f"<p>{escape(text)}</p>{_table(heads, rows, numbers=(1, 2))}"
 
 

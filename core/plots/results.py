@@ -48,6 +48,14 @@ def interval_words(row: Row) -> str:
     )
 
 
+def hours_words(hours: float) -> str:
+    """A time as people say it."""
+    seconds = 3600 * hours
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{hours:.1f} h"
+
+
 def known_interval(row: Row) -> bool:
     """False for [-100, 100], the interval of a single seed."""
     low, high = row["interval"]
@@ -56,7 +64,7 @@ def known_interval(row: Row) -> bool:
 
 def seed_dots(rows: Sequence[Row]) -> go.Figure:
     """F1 of every seed as a ring, their mean as its verdict's mark; a line an arm."""
-    fig = figure(_height(rows), x="test F1 (percent): a ring a seed, a filled mark their mean", y="")
+    fig = figure(_height(rows), x="test F1 (percent), a ring a seed", y="")
     names = [plain(line_name(row)) for row in rows]
     fig.add_scatter(
         x=[f1 for row in rows for f1 in row["micro_f1"]],
@@ -75,7 +83,7 @@ def differences(rows: Sequence[Row]) -> go.Figure:
     """Mean F1 less that without pre-training, and the interval, for every arm but that one."""
     rows = [row for row in rows if row["verdict"] != "baseline"]
     names = [plain(line_name(row)) for row in rows]
-    fig = figure(_height(rows), x="points of F1 more than without pre-training, with the interval", y="")
+    fig = figure(_height(rows), x="F1 points over no pre-training", y="")
     fig.add_vline(x=0, line={"dash": "dash", "width": 1.5, "color": "#8F8F8F"})
     for row, name in zip(rows, names, strict=True):
         mark = VERDICT_MARKS[row["verdict"]]
@@ -88,6 +96,9 @@ def differences(rows: Sequence[Row]) -> go.Figure:
             showlegend=False,
         )
         _mark(fig, row, name, row["delta"], "%{x:+.2f} points")
+    ends = [0.0, *(x for trace in fig.data for x in trace.x)]
+    room = 0.05 * (max(ends) - min(ends)) or 1.0
+    fig.update_xaxes(range=[min(ends) - room, max(ends) + room])
     return _arms_down(fig, names)
 
 

@@ -48,7 +48,7 @@ def types(arms: Mapping[str, str]) -> None:
         for ours, theirs in zip(facade.novelty_scores(a), facade.novelty_scores(b), strict=True)
     ]  # fmt: skip
     columns = {"surfaces": "Entities", "mentions": "In the test set", "a": "F1 of A", "b": "F1 of B"}
-    table(novel, columns, "F1 on entities seen and not seen in the training sentences")
+    table(novel, columns, "F1 on entities seen and not seen in the training sentences", wrapped=("surfaces",))
 
 
 SEEN = {"seen": "whose words are an entity of the training sentences", "unseen": "whose words are not"}

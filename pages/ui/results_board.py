@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from core import facade
-from pages.ui.widgets import chart, plain, table
+from pages.ui.widgets import chart, duration, plain, table
 
 Row = Mapping[str, Any]
 SIGNS = {"improves": "▲ improves", "hurts": "▼ hurts", "no evidence": "● no evidence", "baseline": "◆ baseline",
@@ -37,10 +37,10 @@ def leaderboard(run_id: str) -> None:
     with right:
         told = "; ".join(f"{_name(row)} {facade.figures.interval_words(row)}" for row in rows[:30])
         chart(facade.figures.differences(rows), "results.gaps", f"F1 less that of no pre-training: {told}")
-    table([_line(row) for row in rows], COLUMNS, "Leaderboard: every arm's scores and verdict")
+    table([_line(row) for row in rows], COLUMNS, "Leaderboard: every arm's scores and verdict", wrapped=())
     with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
         told = [{"arm": _name(row), "verdict": SIGNS[row["verdict"]], "why": row["why"]} for row in rows]
-        table(told, {"arm": "Arm", "verdict": "Verdict", "why": "Why"}, "Why each verdict")
+        table(told, {"arm": "Arm", "verdict": "Verdict", "why": "Why"}, "Why each verdict", wrapped=("why",))
         st.markdown(HOW)
     _cost(run_id, rows)
 
@@ -87,12 +87,18 @@ def _failed(rows: Sequence[Row]) -> None:
 def _cost(run_id: str, rows: Sequence[Row]) -> None:
     st.subheader("What it cost", anchor=False)
     hours = facade.board(run_id)["hours"]
-    told = ", ".join(f"{plain(kind)} {value:.2f}" for kind, value in hours.items())
-    st.markdown(f"**{sum(hours.values()):.2f} hours of computing** in all ({told}). What arms share counts with each.")
+    told = ", ".join(f"{plain(kind)} {duration(3600 * value)}" for kind, value in hours.items())
+    every = duration(3600 * sum(hours.values()))
+    st.markdown(f"**{every} of computing** in all ({told}). What arms share counts with each of them below.")
     price = st.number_input("Price of an hour", 0.0, value=0.0, step=0.5, key="results.price", help="in your currency")
-    columns = {"arm": "Arm", "hours": "Hours by itself", "rate": "F1 points a further hour", "interval": "Interval"}
+    columns = {"arm": "Arm", "hours": "Time by itself", "rate": "F1 points a further hour", "interval": "Interval"}
     columns |= {"price": "Price"} if price else {}
-    table([_bill(row, price) for row in rows], columns, "Hours, and points of F1 for each further hour, by arm")
+    table(
+        [_bill(row, price) for row in rows],
+        columns,
+        "Hours, and points of F1 for each further hour, by arm",
+        wrapped=(),
+    )
 
 
 def _bill(row: Row, price: float) -> dict[str, Any]:
@@ -101,7 +107,7 @@ def _bill(row: Row, price: float) -> dict[str, Any]:
     told = f"[{row['interval'][0] / further:+.2f}, {row['interval'][1] / further:+.2f}]" if further else ""
     return {
         "arm": _name(row),
-        "hours": f"{row['gpu_hours']:.3f}",
+        "hours": duration(3600 * row["gpu_hours"]),
         "rate": "" if rate is None else f"{rate:+.2f}",
         "interval": told,
         "price": f"{row['gpu_hours'] * price:,.2f}",
@@ -138,14 +144,14 @@ def _budgets(run_id: str, rows: Sequence[Row]) -> None:
         return
     said = [
         {"arm": row["arm"], "next": row["sentences"], "gain": f"{row['gain']:+.2f}, hardly over {row['upper']:+.2f}",
-         "hours": f"{row['hours']:.2f}", "advice": "not worth it" if row["stop"] else "may be worth it"}
+         "hours": duration(3600 * row["hours"]), "advice": "not worth it" if row["stop"] else "may be worth it"}
         for row in advice
     ]  # fmt: skip
     columns = {
         "arm": "Strategy",
         "next": "Twice as many",
         "gain": "Gain to expect",
-        "hours": "Hours",
+        "hours": "It takes",
         "advice": "Advice",
     }
     table(said, columns, "Whether twice the text is worth it")
@@ -162,12 +168,18 @@ def _labels(run_id: str) -> None:
     minutes = left.number_input("Minutes to label a sentence", 0.0, value=2.0, key="results.minutes")
     wage = right.number_input("Wage an hour", 0.0, value=40.0, key="results.wage")
     said = [
-        {"arm": _name(row), "spared": _amount(row["spared"]), "range": f"{_amount(row['lo'])} to {_amount(row['hi'])}",
+        {"arm": _name(row), "spared": _amount(row["spared"]), "range": _between(row["lo"], row["hi"]),
          "worth": _amount(max(row["spared"], 0) * minutes / 60 * wage)}
         for row in advice
     ]  # fmt: skip
     columns = {"arm": "Arm", "spared": "Labels it spares", "range": "In 80 of 100 draws", "worth": "Worth in wages"}
     table(said, columns, "Labelled sentences that pre-training spares")
+
+
+def _between(lo: float, hi: float) -> str:
+    if math.isinf(hi):
+        return "" if math.isinf(lo) else f"{_amount(lo)} or more"
+    return f"{_amount(lo)} to {_amount(hi)}"
 
 
 def _amount(value: float) -> str:

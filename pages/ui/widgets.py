@@ -1,7 +1,7 @@
 """Pieces that pages share. No user's text becomes markup: `plain` for Markdown places, `escape` for HTML ones."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from html import escape
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
@@ -42,24 +42,32 @@ def sentence_list(sentences: Sequence[facade.Sentence], types: Sequence[str], na
     st.html(f'<ol class="w-sentences" aria-label="{escape(name)}">{rows}</ol>')
 
 
-def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], name: str) -> None:
-    """A small table for reading, text wrapped. columns: {key: heading}; name: its caption for assistive technology."""
+def table(
+    rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], name: str, *, wrapped: Collection[str] | None = None
+) -> None:
+    """A small table for reading. columns: {key: heading}; name: its caption for assistive technology.
+
+    wrapped: the columns whose text may be broken into lines, the others widen the table; None: all of them.
+    """
     numbers = {key for key in columns if rows and type(rows[0][key]) in (int, float)}
+    whole = set() if wrapped is None else set(columns) - set(wrapped)
     classes = {key: ' class="w-number"' if key in numbers else "" for key in columns}
     head = "".join(f'<th scope="col"{classes[key]}>{escape(heading)}</th>' for key, heading in columns.items())
-    body = "".join("<tr>" + "".join(_cell(row[key]) for key in columns) + "</tr>" for row in rows)
+    body = "".join("<tr>" + "".join(_cell(row[key], key in whole) for key in columns) + "</tr>" for row in rows)
     st.html(
         f'<div class="w-scroll" tabindex="0" role="region" aria-label="{escape(name)}"><table class="w-table">'
         f"<caption>{escape(name)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, whole: bool) -> str:
     if isinstance(value, bool):
         return f'<td class="{"w-in" if value else "w-out"}">{"selected" if value else "not selected"}</td>'
     if isinstance(value, int):
         return f'<td class="w-number">{value:,}</td>'
-    return f'<td class="w-number">{value:.4g}</td>' if isinstance(value, float) else f"<td>{escape(str(value))}</td>"
+    if isinstance(value, float):
+        return f'<td class="w-number">{value:.4g}</td>'
+    return f'<td class="w-whole">{escape(str(value))}</td>' if whole else f"<td>{escape(str(value))}</td>"
 
 
 def chart(figure: Any, key: str, name: str) -> None:

@@ -118,4 +118,4 @@ def test_the_report_draws_the_intervals_to_scale() -> None:
     assert "run &lt;x&gt;" in page
     assert "a &amp; b" in page
     assert "&lt;b&gt;x&lt;/b&gt;" in page
-    assert "All in all 2.00 hours" in page
+    assert "All in all 2.0 h of computing" in page
