@@ -1,10 +1,11 @@
 """`predict` and `evaluate`: a saved tagger on other sentences."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import BinaryIO, Self
 
 from core.config import Config, option
 from core.corpora.writers import write_conll
@@ -46,17 +47,22 @@ def predict(config: PredictConfig, job: Job) -> Result:
 
     job.context.stage("loading the tagger")
     tagger = load_tagger(Path(model_folder(config.model, job)))
-    corpus, entities = job.corpus(config.corpus), 0
+    corpus = job.corpus(config.corpus)
     job.context.stage(f"tagging {corpus.name}")
-    folder, tagged = job.context.run.artifacts, list[Sentence]()
-    with replacing(folder / "predictions.jsonl") as file:
+    counted, folder = Counter[str](), job.context.run.artifacts
+
+    def tagged(out: BinaryIO) -> Iterator[Sentence]:
+        """Batch by batch, so that a large corpus is never in memory."""
         for batch in corpus.batches():
             found = tagger.predict(batch, job.context)
-            file.writelines(_lines(batch, found))
-            tagged += [replace(s, entities=p.entities) for s, p in zip(batch, found, strict=True)]
-            entities += sum(len(one.entities) for one in found)
-    write_conll(tagged, folder / "predictions.conll")
-    return {"sentences": len(corpus), "entities": entities, "types": list(tagger.types)}
+            out.writelines(_lines(batch, found))
+            for sentence, prediction in zip(batch, found, strict=True):
+                counted.update(entity.type for entity in prediction.entities)
+                yield replace(sentence, entities=prediction.entities)
+
+    with replacing(folder / "predictions.jsonl") as file:
+        write_conll(tagged(file), folder / "predictions.conll")
+    return {"sentences": len(corpus), "entities": counted.total(), "types": dict(counted.most_common())}
 
 
 def _lines(sentences: Sequence[Sentence], found: Sequence[Prediction]) -> Iterator[bytes]:

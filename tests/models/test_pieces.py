@@ -74,3 +74,12 @@ def test_the_pieces_are_those_of_the_whole_sentence():
     (window,) = Pieces(tokenizer, 128).windows(words)
     assert list(window.ids) == whole["input_ids"]
     assert [whole.word_ids()[place] for place in window.first] == list(range(len(words)))
+
+
+def test_no_word_is_read_at_the_edge_of_a_window(tiny):
+    """Windows of 20 words share 5: at least 2 of them lie between a word and an edge that is not the sentence's."""
+    for window in Pieces(tiny, 22).windows(["a"] * 100):
+        for i, place in enumerate(window.first):
+            word = window.start + i
+            assert place - 1 >= min(2, word)
+            assert len(window.ids) - 2 - place >= min(2, 99 - word)
