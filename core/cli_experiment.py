@@ -58,7 +58,11 @@ def demo(as_json: bool) -> None:
 
 def run_experiment(options: Mapping[str, Any], *, plan_only: bool = False, as_json: bool = False) -> dict[str, Any]:
     """Plan, say the cost, do it, print the leaderboard; its result."""
-    facade.execute("calibrate", facade.calibration(options), progress)
+    known = {run.id for run in facade.runs("calibrate")}
+    measured = facade.execute("calibrate", facade.calibration(options), progress)
+    if measured.id in known and measured.result().get("busy", True):  # it may be quiet now
+        facade.remove_run(measured.id)
+        facade.execute("calibrate", facade.calibration(options), progress)
     planned = facade.experiment_cost(options)
     if plan_only:
         click.echo(json.dumps(planned.as_json()) if as_json else in_figures(planned))

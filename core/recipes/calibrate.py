@@ -8,7 +8,6 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,9 +27,8 @@ if TYPE_CHECKING:
     from core.models.tagger import Tagger
 
 SAMPLE = 512  # sentences of each corpus
-SMALL, LARGE = 8, 64  # sentences of a step
+MLM_SIZES, TAGGER_SIZES = (8, 64), (4, 32)  # sentences of a small and of a large step
 SECONDS = 1.5  # of each measurement, begun steps not counted
-MASKED = 0.15
 
 Line = tuple[float, float]  # seconds a step, seconds a piece
 
@@ -71,7 +69,8 @@ def run(config: CalibrateConfig, job: Job) -> Result:
     from core.models.mlm import MaskedLM
     from core.models.taggers import new_tagger
 
-    if os.getloadavg()[0] > (os.cpu_count() or 1) + 0.5:
+    busy = os.getloadavg()[0] > (os.cpu_count() or 1) + 1
+    if busy:
         job.context.note("This machine is busy with other work, so what it is timed at is too slow.")
     names = {name: getattr(config, name) for name in ("task", "train", "domain")}
     samples = {name: _sample(job.corpus(reference)) for name, reference in names.items() if reference}
@@ -90,6 +89,7 @@ def run(config: CalibrateConfig, job: Job) -> Result:
         embed = _time_embedding(Encoder.load(config.encoder, **options), samples.get("domain", samples["task"]), lm)
     return {
         "machine": config.machine,
+        "busy": busy,
         "device": lm.model.device.type,
         "mlm": mlm,
         "tagger": tagger,
@@ -129,31 +129,48 @@ def _pieces(lm: "MaskedLM", sample: Sequence[Sentence]) -> int:
 
 
 def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> Line:
-    """Forward, backward and update, in the precision that training takes."""
+    """Forward, backward and update, laid out as `training.pretrain` does: on a CPU a thread for each micro-batch."""
     import torch
 
     from core.models.devices import pick_dtype
+    from core.models.masking import Masking
+    from core.training.examples import tokenised
+    from core.training.pretrain import PIECES
+    from core.training.steps import Micro, Steps
+    from core.training.threads import Threads
 
     device = lm.model.device
     dtype = pick_dtype("auto", device)
+    texts = [sentence.text for sentence in sample]
+    examples = tokenised([texts], lm.tokenizer, max_length=128, n=len(texts), report=Silent())
     optimizer = torch.optim.AdamW(lm.model.parameters(), lr=0.0, fused=True)
     lm.model.train()
 
-    def step(sentences: Sequence[Sentence]) -> int:
-        texts = [sentence.text for sentence in sentences]
-        rows = lm.tokenizer(texts, truncation=True, max_length=128, padding=True, return_tensors="pt").to(device)
-        ids, attend = rows["input_ids"], rows["attention_mask"]
-        places = attend.reshape(-1).nonzero()[:, 0]
-        at = places[:: round(1 / MASKED)]
+    def loss(micro: Micro) -> torch.Tensor:
+        ids, attend, at, wanted = (part if part is None else part.to(device) for part in micro)
         with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
-            loss = lm.loss(ids, attend, at, ids.reshape(-1)[at])
-        loss.backward()
+            found: torch.Tensor = lm.loss(ids, attend, at, wanted)  # type: ignore[arg-type]
+        return found
+
+    def step(size: int, i: int) -> int:
+        steps = Steps(
+            examples, Masking.of(lm.tokenizer), lambda epoch: np.arange(len(examples)), batch_size=size,
+            pieces=PIECES[device.type], pad=int(lm.tokenizer.pad_token_id or 0), total=i + 1,
+            parts=threads.n if device.type == "cpu" else 1,
+        )  # fmt: skip
+        batch = steps[i]
+        if device.type == "cpu":
+            threads.gradients(loss, batch["micro"], i)
+        else:
+            for micro in batch["micro"]:
+                loss(micro).backward()
+            torch.cuda.synchronize(device)
         optimizer.step()
         optimizer.zero_grad()
-        loss.item()  # waits for the device
-        return len(places)
+        return int(batch["pieces"])
 
-    return _line(step, sample, report)
+    with Threads(lm.model) as threads:
+        return _line(step, MLM_SIZES, report)
 
 
 def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter) -> Line:
@@ -161,40 +178,44 @@ def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter)
     from accelerate.utils import send_to_device
 
     optimizer = torch.optim.AdamW(tagger.parameter_groups(0.0, 0.0), fused=True)
+    order = np.random.default_rng(0).permutation(len(sample)).tolist()
     tagger.train()
 
-    def step(sentences: Sequence[Sentence]) -> int:
+    def step(size: int, i: int) -> int:
+        sentences = [sample[order[(i * size + k) % len(order)]] for k in range(size)]
         batch = tagger.batch(sentences)
         loss = tagger(**send_to_device(batch, tagger.device))["loss"]
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
-        loss.item()
+        loss.item()  # waits for the device
         return sum(map(tagger.size, sentences))
 
-    return _line(step, sample, report)
+    return _line(step, TAGGER_SIZES, report)
 
 
 def _time_embedding(encoder: "Encoder", sample: Sequence[Sentence], lm: "MaskedLM") -> Line:
     """A whole sample at once: batches are sorted by length, so their size is the encoder's own affair."""
     texts = [sentence.text for sentence in sample]
-    encoder.encode(texts[:LARGE], Silent())
+    encoder.encode(texts[:64], Silent())
     started = time.perf_counter()
     encoder.encode(texts, Silent())
     return 0.0, (time.perf_counter() - started) / max(_pieces(lm, sample), 1)
 
 
-def _line(step: Callable[[Sequence[Sentence]], int], sample: Sequence[Sentence], report: Reporter) -> Line:
-    """a and b through a small and a large step, of each the fastest a piece, which other work disturbed least."""
+def _line(step: Callable[[int, int], int], sizes: Sequence[int], report: Reporter) -> Line:
+    """a and b through a small and a large step, of each the fastest a piece, which other work disturbed least.
+
+    step: (sentences, number) -> pieces; the first of each size only warms up.
+    """
     points = []
-    for size in (SMALL, LARGE):
-        batches = _batches(sample, size)
-        step(next(batches))
+    for size in sizes:
+        step(size, 0)
         found, end = [], time.perf_counter() + SECONDS
-        for batch in islice(batches, 8):
+        for i in range(1, 9):
             report.check()
             started = time.perf_counter()
-            pieces = step(batch)
+            pieces = step(size, i)
             found.append((pieces, time.perf_counter() - started))
             if time.perf_counter() > end:
                 break
@@ -202,13 +223,3 @@ def _line(step: Callable[[Sequence[Sentence]], int], sample: Sequence[Sentence],
     (n, t), (m, u) = points
     b = max((u - t) / max(m - n, 1.0), u / m / 4)
     return max(t - b * n, 0.0), b
-
-
-def _batches(sample: Sequence[Sentence], size: int) -> Any:
-    """Sentences of nearly one length together, as training lays them; over and over."""
-    order = sorted(sample, key=lambda sentence: len(sentence.tokens))
-    starts = range(0, len(order), size)
-    picks = np.random.default_rng(0).permutation(len(starts))
-    while True:
-        for i in picks.tolist():
-            yield order[starts[i] : starts[i] + size]

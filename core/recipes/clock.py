@@ -32,8 +32,8 @@ class Clock:
             return
         self._at = at
         step = self.steps[at]
-        self.report.stage(f"[{at + 1} of {len(self.steps)}] {line}: {_WORDS[kind]}{f' on {what}' if what else ''}")
         self.report.metric("seconds_left", self.left(), at)
+        self.report.stage(f"[{at + 1} of {len(self.steps)}] {line}: {_WORDS[kind]}{f' on {what}' if what else ''}")
         self._begun = (time.monotonic(), step.seconds)
 
     def left(self) -> float:

@@ -1,0 +1,128 @@
+"""What an experiment will cost: lines through timed steps, and seconds that follow from sizes, epochs and seeds."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from core import facade
+from core.recipes import calibrate
+from core.recipes.clock import Clock
+from core.recipes.cost import Step
+from core.recipes.experiment_config import ExperimentConfig
+from core.recipes.seconds import Seconds
+from core.reporter import Silent
+from tests.recipes.test_experiment import OPTIONS, fill
+
+MEASURED: dict[str, Any] = {
+    "device": "cpu", "mlm": [0.1, 0.001], "tagger": [0.2, 0.002], "embed": [0.0, 0.0001], "load": 1.0, "has_head": True,
+    "pieces": {"task": 1.5, "train": 1.5, "domain": 1.5}, "parameters": 1000, "dimension": 64, "memory_gb": 1.0,
+}  # fmt: skip
+
+
+def test_a_line_through_two_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of n sentences has 10 n pieces and takes 0.3 + 0.002 pieces seconds; the first of each size far longer."""
+    now = [0.0]
+    monkeypatch.setattr(calibrate.time, "perf_counter", lambda: now[0])
+
+    def step(size: int, i: int) -> int:
+        disturbed = 0.5 if i == 2 else 0.0
+        now[0] += 100 if i == 0 else 0.3 + 0.002 * 10 * size + disturbed
+        return 10 * size
+
+    assert calibrate._line(step, (4, 32), Silent()) == pytest.approx((0.3, 0.002))
+
+
+def test_calibration_is_made_once_and_speaks_of_this_encoder(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calibrate, "SECONDS", 0.0)
+    fill(home)
+    options = facade.calibration(OPTIONS)
+    run = facade.execute("calibrate", options)
+    found = run.result()
+    for name in ("mlm", "tagger", "embed"):
+        assert found[name][0] >= 0
+        assert found[name][1] > 0
+    assert found["pieces"]["task"] > 3  # `tiny` reads single characters
+    assert found["memory_gb"] > 0.1
+    assert facade.execute("calibrate", options).id == run.id
+    assert facade.experiment_cost(OPTIONS).seconds > 0
+
+
+def test_a_cost_needs_its_calibration(home: Path) -> None:
+    fill(home)
+    with pytest.raises(facade.WinnowError, match="run the calibration first"):
+        facade.experiment_cost(OPTIONS)
+
+
+def seconds(home: Path, measured: dict[str, Any] = MEASURED, **changed: Any) -> tuple[Seconds, ExperimentConfig]:
+    corpora = {c.name: c for c in facade.corpora()} or fill(home)
+    config = ExperimentConfig.parse({**OPTIONS, **changed})
+    return Seconds(config, measured, corpora), config
+
+
+def cell(config: ExperimentConfig, name: str) -> Any:
+    return next(cell for cell in config.cells if str(cell) == name)
+
+
+def test_seconds_grow_with_the_work(home: Path) -> None:
+    one, config = seconds(home, finetune={"epochs": 10}, seeds=(1,))
+    many, _ = seconds(home, finetune={"epochs": 10}, seeds=(1, 2, 3, 4))
+    longer, _ = seconds(home, finetune={"epochs": 100, "min_epochs": 100}, seeds=(1,))
+    assert many.finetune(0) > 3 * (one.finetune(0) - 3)
+    assert longer.finetune(0) > 8 * one.finetune(0) - 60
+    assert one.finetune(5) < one.finetune(0)
+    short, _ = seconds(home, pretrain={"epochs": 1})
+    long, _ = seconds(home, pretrain={"epochs": 5})
+    random = cell(config, "random 30")
+    trained = long.pretrain(random) - short.pretrain(random)
+    corpora = short.corpora
+    mean = corpora["domain"].n_tokens / len(corpora["domain"])
+    pieces = 1.5 * (corpora["task"].n_tokens + 30 * mean)
+    steps = -(-(len(corpora["task"]) + 30) // 64)
+    assert trained == pytest.approx(4 * (0.1 * steps + 0.001 * pieces), rel=0.25)  # and an evaluation an epoch
+
+
+def test_what_is_shared_is_counted_once(home: Path) -> None:
+    timed, config = seconds(home, arms=("classifier", "knn"), budgets=("10", "30"))
+    first, again, other = (timed.select(cell(config, name)) for name in ("classifier 10", "classifier 30", "knn 10"))
+    embedding = 1.5 * timed.corpora["domain"].n_tokens * 0.0001
+    assert first > other + embedding / 2 > again + embedding / 2
+
+
+def test_equal_steps_cost_every_arm_alike(home: Path) -> None:
+    timed, config = seconds(home, arms=("tapt", "classifier"), fixed="steps")
+    alike = {round(timed.pretrain(c), 6) for c in config.cells if c.arm.pretrains}
+    assert len(alike) == 1
+
+
+class Heard(Silent):
+    def __init__(self) -> None:
+        self.stages: list[str] = []
+        self.left: list[float] = []
+
+    def stage(self, name: str) -> None:
+        self.stages.append(name)
+
+    def metric(self, name: str, value: float, step: int | None = None) -> None:
+        assert name == "seconds_left"
+        self.left.append(value)
+
+
+def test_the_clock_learns_from_what_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("core.recipes.clock.time", SimpleNamespace(monotonic=lambda: now[0]))
+    steps = [
+        Step(kind="select", line="knn 10", what="", seconds=0.0, finished=True),
+        Step(kind="pretrain", line="knn 10", what="", seconds=30.0, finished=False),
+        Step(kind="finetune", line="knn 10", what="", seconds=100.0, finished=False),
+    ]
+    heard = Heard()
+    clock = Clock(steps, heard)
+    line: Any = "knn 10"
+    clock.next("select", line, "")
+    clock.next("pretrain", line, "")
+    now[0] += 60  # twice as slow as planned
+    clock.next("finetune", line, "")
+    assert heard.left == [130, 130, 200]
+    assert heard.stages[1] == "[2 of 3] knn 10: pre-training"
