@@ -1,0 +1,109 @@
+"""`pretrain` from corpora to a Hugging Face folder: what is held out, balanced, told; two processes as one."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core import facade
+from core.corpora.corpus import Corpus
+from core.errors import CorpusError
+from core.models.mlm import MaskedLM
+from core.recipes.pretrain import Draw, PretrainConfig
+
+ROOT = Path(__file__).resolve().parents[2]
+LOTS = np.random.default_rng(0)
+TEXTS = [" ".join("".join(LOTS.choice(list("abcdefg"), 3)) for _ in range(LOTS.integers(2, 9))) for _ in range(120)]
+Seal = Callable[..., Corpus]
+
+
+def run(*corpora: Corpus, **options: Any) -> facade.Run:
+    given = {"corpora": tuple(c.fingerprint for c in corpora), "init": "tiny", "batch_size": 16, "epochs": 2} | options
+    return facade.execute("pretrain", given)
+
+
+def notes(made: facade.Run) -> str:
+    return " ".join(facade.state(made.id).notes)
+
+
+def test_a_folder_that_loads_elsewhere_with_a_card(seal: Seal) -> None:
+    made = run(seal(TEXTS[:40], "T"), seal(TEXTS[40:], "S"))
+    result = made.result()
+    assert result["sentences"] == 120 - 2 - 4  # 5% of each are held out
+    assert result["epochs"] == len(result["dev_loss"]) == len(result["dev_loss_general"]) == 2
+    assert result["head_fitted"]
+    assert result["tokens_per_second"] > 0
+    assert set(result["pseudo_perplexity"]) == {"before", "after"}
+    told = notes(made)
+    assert "no vocabulary head" in told
+    assert "38 of T and 76 of the others" in told
+    code = (
+        "import sys; from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer; f = sys.argv[1]\n"
+        "_, info = AutoModelForMaskedLM.from_pretrained(f, output_loading_info=True); AutoModel.from_pretrained(f)\n"
+        "assert not info['missing_keys'] and not info['unexpected_keys'], info; AutoTokenizer.from_pretrained(f)"
+    )
+    subprocess.run([sys.executable, "-c", code, result["model"]], check=True, cwd=ROOT)
+    card = (Path(result["model"]) / "README.md").read_text()
+    for said in (*made.manifest.inputs.values(), "One was fitted first", "- seed: 1", "pseudo-perplexity"):
+        assert said in card
+    metrics = facade.state(made.id).metrics
+    assert {"loss", "learning_rate", "dev_loss_task", "dev_loss_general", "tokens_per_second"} <= set(metrics)
+
+
+def test_held_out_sentences_are_not_trained_on(seal: Seal) -> None:
+    made = run(seal(TEXTS[:40], "T"), heldout_task=seal(TEXTS[30:50], "H").fingerprint, max_steps=1)
+    assert made.result()["sentences"] == 30
+    assert "forgetting is not measured" in notes(made)
+    with pytest.raises(CorpusError, match="one sentence"):
+        run(seal(TEXTS[:1], "lonely"))
+
+
+@pytest.mark.parametrize(
+    ("balance", "task", "others"), [("none", 5, 17), ("upsample_TC", 17, 17), ("downsample_SC", 5, 5)]
+)
+def test_balance(balance: Any, task: int, others: int) -> None:
+    draw = Draw(5, 17, balance, seed=1)
+    epochs = [draw(epoch) for epoch in range(3)]
+    for rows in epochs:
+        assert ((rows < 5).sum(), (rows >= 5).sum()) == (task, others)
+        counts = np.bincount(rows, minlength=22)
+        assert counts[:5].max() - counts[:5].min() <= 1
+        assert counts[5:].max() == 1
+    assert (balance == "none") == np.array_equal(epochs[0], epochs[1])
+    assert (draw(1) == epochs[1]).all()
+
+
+def test_presets() -> None:
+    for preset, epochs, rate in (("paper", 5, 5e-5), ("quick", 4, 1e-4)):
+        found = PretrainConfig(corpora=("x",), init="tiny", preset=preset).settled()
+        assert (found.epochs, found.learning_rate) == (epochs, rate)
+    assert PretrainConfig(corpora=("x",), init="tiny", epochs=2).settled().epochs == 2
+
+
+def test_two_processes_as_one(tmp_path: Path) -> None:
+    """Under torchrun, the command line, without dropout: the same curve."""
+    lm = MaskedLM.load("tiny", device="cpu")
+    lm.model.config.hidden_dropout_prob = lm.model.config.attention_probs_dropout_prob = 0.0
+    lm.save(tmp_path / "init", "")
+    (tmp_path / "T.txt").write_text("\n".join(TEXTS))
+    found = []
+    for i, launcher in enumerate(([], ["-m", "torch.distributed.run", "--nproc-per-node", "2"])):
+        words = [
+            sys.executable, *launcher, "-m", "core", "--home", str(tmp_path / f"home{i}"), "pretrain", "--corpus",
+            str(tmp_path / "T.txt"), "--init", str(tmp_path / "init"), "--batch-size", "16", "--epochs", "1",
+            "--learning-rate", "0.001", "--json",
+        ]  # fmt: skip
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout))
+        assert len(list((tmp_path / f"home{i}" / "runs").glob("*-pretrain-*"))) == 1
+    one, two = found
+    assert two["steps"] == one["steps"] == 8
+    assert two["dev_loss"] == pytest.approx(one["dev_loss"], rel=1e-4)
+    assert two["pseudo_perplexity"]["after"] == pytest.approx(one["pseudo_perplexity"]["after"], rel=1e-3)
+    assert not one["head_fitted"]
