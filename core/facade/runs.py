@@ -10,7 +10,7 @@ from core.config import Config, fields_with
 from core.errors import CorpusError, RunBusy
 from core.facade.corpora import corpus
 from core.facade.home import home, library, store
-from core.recipes import RECIPES
+from core.recipes import RECIPES, ranks
 from core.recipes.base import Job, register
 from core.runs import launch, worker
 from core.runs.context import RunContext
@@ -162,3 +162,8 @@ def _reference(text: str, listener: Callable[[Event], None] | None) -> str:
             raise
     fingerprint: str = execute("add", {"path": str(Path(text).absolute())}, listener).result()["corpus"]
     return fingerprint
+
+
+def train_along() -> None:
+    """What every process of torchrun's but the first does: take its share of the run that the first announces."""
+    ranks.train_along(home(), RECIPES)
