@@ -11,6 +11,7 @@ from core.errors import ConfigError
 from core.selection import STRATEGIES
 
 NONE, RANDOM, CONTROL = "none", "random", "random-only"
+CONTROLS = (RANDOM, CONTROL, "length-matched-random")  # what a choice of sentences must beat; no verdict of their own
 WHOLE = "100%"
 
 
@@ -108,6 +109,6 @@ def control(cell: Cell, every: Sequence[Cell]) -> Cell | None:
     """
     if cell.arm.name == "tapt":
         return next((other for other in every if other.arm.name == CONTROL), None)
-    if cell.arm.name == RANDOM or not _chooses(cell.arm):
+    if cell.arm.name in CONTROLS or not _chooses(cell.arm):
         return None
     return next((other for other in every if (other.arm.name, other.budget) == (RANDOM, cell.budget)), None)

@@ -143,6 +143,7 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
     dtype = pick_dtype("auto", device)
     texts = [sentence.text for sentence in sample]
     examples = tokenised([texts], lm.tokenizer, max_length=128, n=len(texts), report=Silent())
+    masking = Masking.of(lm.tokenizer)
     optimizer = torch.optim.AdamW(lm.model.parameters(), lr=0.0, fused=True)
     lm.model.train()
 
@@ -152,13 +153,12 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
             found: torch.Tensor = lm.loss(ids, attend, at, wanted)  # type: ignore[arg-type]
         return found
 
+    layout = {"pieces": PIECES[device.type], "pad": int(lm.tokenizer.pad_token_id or 0), "total": 0}
+
     def step(size: int, i: int) -> int:
-        steps = Steps(
-            examples, Masking.of(lm.tokenizer), lambda epoch: np.arange(len(examples)), batch_size=size,
-            pieces=PIECES[device.type], pad=int(lm.tokenizer.pad_token_id or 0), total=i + 1,
-            parts=threads.n if device.type == "cpu" else 1,
-        )  # fmt: skip
-        batch = steps[i]
+        parts = threads.n if device.type == "cpu" else 1
+        rows = np.arange(len(examples))
+        batch = Steps(examples, masking, lambda epoch: rows, batch_size=size, parts=parts, **layout)[i]
         if device.type == "cpu":
             threads.gradients(loss, batch["micro"], i)
         else:

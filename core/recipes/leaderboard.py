@@ -43,7 +43,7 @@ def _rows(made: Sequence[Made], seed: int, report: Reporter) -> list[Row]:
     cells = [line.cell for line in made]
     found = {str(line.cell): _evaluations(line.finetune) for line in made}
     none = found[arms.NONE]
-    judged = [cell for cell in cells if cell.arm.name not in (arms.NONE, arms.RANDOM, arms.CONTROL)]
+    judged = [cell for cell in cells if cell.arm.name not in (arms.NONE, *arms.CONTROLS)]
     controls = {cell: control for cell in judged if (control := arms.control(cell, cells))}
     report.check()
     pairs = {

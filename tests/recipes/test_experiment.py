@@ -297,3 +297,24 @@ def test_hours_count_every_run_once(finished: str) -> None:
     whole = facade.run(finished).result()["hours"]
     assert whole["finetune"] == pytest.approx(sum(row["hours"]["finetune"] for row in rows.values()))
     assert whole["audit"] < sum(row["hours"].get("audit", 0) for row in rows.values())  # shared, counted once
+
+
+def test_dapt_has_no_random_choice_of_its_size_to_beat() -> None:
+    from core.recipes.leaderboard import _judged
+    from core.training.verdict import Verdict, compare
+
+    right = np.ones((40, 1), dtype=np.int32)
+    wrong = right * (np.arange(40) % 3 > 0)[:, None]
+
+    def table(tp: np.ndarray, seed: int) -> Evaluation:
+        tp = tp * (np.arange(40) != seed)[:, None]
+        return Evaluation(types=("A",), tp=tp, predicted=right, gold=right)
+
+    gain = compare([table(right, s) for s in range(3)], [table(wrong, s) for s in range(3)])
+    assert gain.sign == 1
+    said = Verdict(verdict="no evidence", why="add the arm random", none=gain, random=None)
+    dapt, knn = (arms.cells((name,), ("10",))[0] for name in ("dapt", "knn"))
+    assert _judged(said, dapt)["verdict"] == "improves"
+    assert "all of D_C" in _judged(said, dapt)["why"]
+    assert _judged(said, knn)["verdict"] == "no evidence"
+    assert (_judged(said, knn)["wins"], _judged(said, knn)["losses"]) == (3, 0)
