@@ -50,6 +50,7 @@ from core.facade.deliver import (
     try_sentences,
     zip_model,
 )
+from core.facade.entities import entity_counts, entity_types, tag_runs, with_entities
 from core.facade.experiments import calibration, demo_options, experiment_cost, read_plan
 from core.facade.home import home
 from core.facade.insights import (
@@ -185,7 +186,8 @@ __all__ = [
     "board_markdown", "box", "budget_advice", "calibration", "cancel", "card", "check_output",
     "check_similarity_output", "choose", "chosen", "class_counts", "classes", "colour_values", "command",
     "comparable", "cores", "corpora", "corpus", "corpus_name", "curves", "demo_options", "describe", "device",
-    "discard", "disk", "doctor", "draw", "drift_csv", "drift_table", "edits", "example_table", "examples",
+    "discard", "disk", "doctor", "draw", "drift_csv", "drift_table", "edits", "entity_counts", "entity_types",
+    "example_table", "examples",
     "execute", "experiment_cost", "export", "export_kept", "export_model", "export_points", "exports",
     "failed_seeds", "figures", "finished", "first_sentences", "go_on", "guess", "guess_held", "halved", "health",
     "health_without_diversity", "home", "hover", "import_path", "import_roots", "judge_f1_file", "judge_f1_table",
@@ -195,7 +197,9 @@ __all__ = [
     "recommendation", "remove_corpus", "remove_rows", "remove_run", "report", "resume", "roles", "root_encoder", "run",
     "runs", "samples", "save_guess", "score_bins", "scored", "seal_edited", "seal_kept", "search", "selected_corpus",
     "selections", "set_role", "shown_sentences", "side_examples", "sides", "similarity_csv", "similarity_rows",
-    "spool", "spooled", "start", "state", "stop", "tagger_rows", "telling_words", "token_lengths", "trainings",
-    "tried", "try_sentences", "type_scores", "types_apart", "undo", "why", "with_corpora", "work",
+    "spool", "spooled", "start", "state", "stop", "tag_runs",
+    "tagger_rows", "telling_words", "token_lengths", "trainings",
+    "tried", "try_sentences", "type_scores", "types_apart", "undo", "why", "with_corpora", "with_entities",
+    "work",
     "write_similarity", "zip_model",
 ]  # fmt: skip

@@ -48,6 +48,10 @@ class Spans:
         cells = owner * len(self.types) + self.found["type"]
         return np.bincount(cells, minlength=len(self) * len(self.types)).reshape(len(self), len(self.types))
 
+    def totals(self) -> IntArray:
+        """`(n,)` how many entities a sentence has."""
+        return np.diff(self.offsets)
+
     def confidence(self) -> FloatArray:
         """`(n,)` the posteriors of a sentence's entities, added up."""
         owner = np.repeat(np.arange(len(self)), np.diff(self.offsets))

@@ -12,7 +12,10 @@ from pages.ui.widgets import plain
 
 KEY = "explore-map"
 MOST_DRAWN, MOST_HOVERED = 50_000, 20_000  # a lasso sends every drawn point back: 130 bytes each, and their hover
-COLOURINGS = {"class": "class", "score": "score", "cluster": "topic", "length": "length", "source": "source file"}
+COLOURINGS = {
+    "class": "class", "score": "score", "cluster": "topic", "entities": "entities", "length": "length",
+    "source": "source file",
+}  # fmt: skip
 MODES = {"substring": "as written", "words": "all words, any order"}
 WHEEL = {"scrollZoom": True, "displayModeBar": True, "modeBarButtonsToRemove": ["toImage", "zoomIn2d", "zoomOut2d"]}
 _bridge = st.components.v2.component("winnow_map", js=(ASSETS / "map.js").read_text(encoding="utf-8"))
@@ -20,9 +23,12 @@ _bridge = st.components.v2.component("winnow_map", js=(ASSETS / "map.js").read_t
 
 def controls(map_run: str) -> tuple[str, int, str, str]:
     """What to colour by, how many to draw, what to search for and how."""
+    choices = [by for by in COLOURINGS if by != "entities" or facade.tag_runs(facade.mapped(map_run).selection)]
+    if st.session_state.get("explore.by") not in choices:  # of another selection's map
+        st.session_state.pop("explore.by", None)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = st.segmented_control(
-            "Colour by", list(COLOURINGS), format_func=COLOURINGS.__getitem__, default="class", required=True,
+            "Colour by", choices, format_func=COLOURINGS.__getitem__, default="class", required=True,
             key="explore.by",
         )  # fmt: skip
         query = st.text_input(
@@ -65,7 +71,8 @@ def draw(run_id: str, map_run: str, kinds: Any, asked: tuple[str, int, str, str]
     by, n, query, mode = asked
     key = f"{KEY}-{map_run[-4:]}-{state.turn()}"
     ink = "#e6e6e6" if st.context.theme.type == "dark" else "#31333f"
-    data = (str(facade.home()), map_run, state.stamp(run_id), by, min(n, MOST_DRAWN), query, mode, ink)
+    tagged = "".join(run.id for run in facade.tag_runs(run_id)) if by == "entities" else ""
+    data = (str(facade.home()), map_run, state.stamp(run_id) + tagged, by, min(n, MOST_DRAWN), query, mode, ink)
     view = _view(data, map_run)
     fig, drawn = _figure(data, view, kinds)
     with st.container(key=KEY):
@@ -106,6 +113,8 @@ def _figure(data: tuple[Any, ...], view: Any, _kinds: Any) -> tuple[Any, Any]:
     elif by in ("score", "length"):
         unit = facade.scored(found.selection).scores.unit if by == "score" else "tokens"
         fig = figures.by_value(drawn, facade.colour_values(map_run, points, by), unit, view)
+    elif by == "entities":
+        fig = figures.by_value(drawn, facade.entity_counts(map_run, points), "predicted entities", view)
     else:
         fig = figures.by_name(drawn, facade.colour_values(map_run, points, by), view)
     if query:

@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from core import facade
-from pages.ui.widgets import plain, table
+from pages.ui.widgets import entity_html, plain, table
 
 
 def why_card(run_id: str, map_run: str, point: int, kinds: Any) -> None:
@@ -16,12 +16,13 @@ def why_card(run_id: str, map_run: str, point: int, kinds: Any) -> None:
     with st.container(border=True, key="explore-why"):
         row = facade.page_of(map_run, np.array([point]), kinds)[0]
         st.subheader("Why this sentence", anchor=False)
-        st.html(f'<blockquote class="w-sentences">{escape(row["text"])}</blockquote>')
         if point < found.n_task:
+            st.html(f'<blockquote class="w-sentences">{escape(row["text"])}</blockquote>')
             st.markdown(
                 f"A sentence of T_C ({plain(found.task.name)}, row {row['row']:,}): what all others are held to."
             )
             return
+        _sentence(run_id, row)
         why = facade.why(run_id, row["row"])
         st.markdown(f"**{plain(why.verdict)}**")
         _place(why, row["class"])
@@ -31,6 +32,16 @@ def why_card(run_id: str, map_run: str, point: int, kinds: Any) -> None:
         _duplicates(why)
         for note in why.notes:
             st.caption(plain(note))
+
+
+def _sentence(run_id: str, row: dict[str, Any]) -> None:
+    """Its text, with the entities predicted in it where a tagger has read D_C."""
+    tagged = facade.with_entities(run_id, row["row"])
+    shown = escape(row["text"]) if tagged is None else entity_html(tagged, facade.entity_types(run_id))
+    st.html(f'<blockquote class="w-sentences">{shown}</blockquote>')
+    if tagged is not None:
+        n = len(tagged.entities or ())
+        st.caption(f"Predicted by a tagger, not labelled by hand: {n} {'entity' if n == 1 else 'entities'}.")
 
 
 def _place(why: facade.Why, kind: str) -> None:

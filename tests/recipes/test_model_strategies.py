@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -224,3 +225,34 @@ def test_tagging_again_is_the_same_run_and_spans_are_kept(trained: Trained) -> N
     assert [spans.entities(row) for row in range(len(DOMAIN))] == [p.entities for p in expected]
     scores = np.load(run.artifacts / "scores.npy")
     assert np.floor(scores).astype(int).tolist() == [len(p.entities) for p in expected]
+
+
+def test_explore_shows_the_entities_that_were_found(trained: Trained) -> None:
+    plain = facade.execute("select", {**GIVEN, "strategy": "random"})
+    assert facade.tag_runs(plain.id) == []
+    assert facade.with_entities(plain.id, 0) is None
+    run = select("ner-selected")
+    (tagged,) = facade.tag_runs(run.id)
+    assert [tagged.id] == scoring(run).result()["made_by"]["tag"]
+    assert [found.id for found in facade.tag_runs(plain.id)] == [tagged.id]  # the same D_C
+    assert facade.entity_types(run.id) == ["PARTY", "THING"]
+    map_run = facade.execute("map", facade.map_options(run.id, sample=100, clusters=2)).id
+    sentences = next(facade.corpus("domain").batches())
+    expected = [prediction.entities for prediction in found_by_list(sentences, NAMES)]
+    found = facade.mapped(map_run)
+    counts = facade.entity_counts(map_run, np.arange(len(found)))
+    assert np.isnan(counts[: found.n_task]).all()
+    assert counts[found.n_task :].tolist() == [len(expected[row]) for row in found.rows[found.n_task :].tolist()]
+    for row in (0, 70):
+        assert facade.with_entities(run.id, row) == replace(sentences[row], entities=expected[row])
+        why = facade.why(run.id, row)
+        assert len(why.parts) == len(expected[row]) + 1
+        assert why.total == pytest.approx(why.score, abs=1e-6)
+
+
+def test_a_cosine_by_b1_is_explained_by_b1s_vectors(trained: Trained) -> None:
+    for name in ("cos-mlm", "cos-mlm-ner"):
+        why = facade.why(select(name).id, 3)
+        assert why.total == pytest.approx(why.score, abs=1e-3)
+        assert len(why.neighbours) == 5
+        assert len(why.parts) > 5

@@ -1,0 +1,54 @@
+"""The entities that a tagger found in D_C, for pages to colour by and to show: read from finished `tag` runs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from core.facade.home import home, store
+from core.facade.maps import mapped
+from core.facade.selections import scored
+from core.recipes import tag
+from core.results import FloatArray, IntArray
+from core.runs.store import Run
+from core.selection.spans import Spans
+from core.text.sentence import Sentence
+
+
+def tag_runs(run_id: str) -> list[Run]:
+    """Finished `tag` runs of a `select` run's D_C: those its scores were counted from, else the latest, else none."""
+    select = store().get(run_id)
+    own = store().get(select.result()["score_run"]).result().get("made_by", {}).get("tag", ())
+    done = [run for run in store().list() if run.manifest.kind == "tag" and run.state().state == "succeeded"]
+    if mine := [run for run in done if run.id in own]:
+        return mine
+    return [run for run in done if run.manifest.inputs["corpus"] == select.manifest.inputs["domain"]][:1]
+
+
+@lru_cache(maxsize=4)
+def _spans(folder: Path, run_id: str) -> Spans:
+    return tag.load(store().get(run_id))
+
+
+def entity_types(run_id: str) -> Sequence[str]:
+    """The types that D_C's taggers know; empty where it was never tagged."""
+    found = [_spans(home(), run.id) for run in tag_runs(run_id)]
+    return sorted({name for spans in found for name in spans.types})
+
+
+def entity_counts(map_run: str, points: IntArray) -> FloatArray:
+    """`(m,)` predicted entities of some points, a mean where there are several taggers; NaN for T_C."""
+    found = mapped(map_run)
+    counts = [_spans(home(), run.id).totals() for run in tag_runs(found.selection)]
+    return found.values(points, np.mean(counts, axis=0))
+
+
+def with_entities(run_id: str, row: int) -> Sentence | None:
+    """A sentence of D_C with the entities predicted in it (of several taggers: the first one's); None: not tagged."""
+    runs = tag_runs(run_id)
+    if not runs:
+        return None
+    sentence = scored(run_id).domain.take([row])[0]
+    return replace(sentence, entities=_spans(home(), runs[0].id).entities(row))

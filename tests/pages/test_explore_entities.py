@@ -1,0 +1,62 @@
+"""Explore where a tagger has read D_C: a colour for predicted entities, and the entities in the looked-at sentence."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from core import facade
+from core.corpora.corpus import Corpus
+from pages.ui import explore_map
+from tests.conftest import sentence
+from tests.pages.test_explore import PAGE, figure_of, shown
+from tests.pages.test_pages import opened, texts
+from tests.planted import contracts, kitchen
+from tests.stand_ins import found_by_list, tiny_mlm
+
+NAMES = {"supplier": "PARTY", "buyer": "<b>ODD</b>"}
+
+
+@pytest.fixture
+def map_run(seal: Callable[..., Corpus]) -> str:
+    facade.set_role("task", seal(contracts(20, seed=1), "task").fingerprint)
+    facade.set_role("domain", seal([*contracts(40, seed=2), *kitchen(40)], "domain").fingerprint)
+    options = {"task": "task", "domain": "domain", "strategy": "knn", "encoder": "tiny", "budget": "20"}
+    select = facade.execute("select", options).id
+    return facade.execute("map", facade.map_options(select, sample=60, clusters=2)).id
+
+
+def tag(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = SimpleNamespace(types=("<b>ODD</b>", "PARTY"), predict=lambda some, report: found_by_list(some, NAMES))
+    monkeypatch.setattr("core.models.taggers.load_tagger", lambda folder: found)
+    facade.execute("tag", {"corpus": "domain", "model": str(tiny_mlm(folder))})
+
+
+def test_without_a_tagger_the_colour_is_not_offered(map_run: str) -> None:
+    app = opened(PAGE)
+    assert explore_map.COLOURINGS["entities"] not in app.segmented_control(key="explore.by").options
+
+
+def test_predicted_entities_colour_the_map_and_the_sentence(
+    map_run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tag(tmp_path / "tagger", monkeypatch)
+    app = opened(PAGE)
+    app.segmented_control(key="explore.by").set_value("entities").run()
+    assert not app.exception
+    assert "predicted entities" in json.dumps(figure_of(app)["layout"])
+    found = facade.mapped(map_run)
+    counts = facade.entity_counts(map_run, np.arange(len(found)))
+    point = int(np.flatnonzero(counts == 1)[0])
+    app = shown(app, "point", point, map_run)
+    assert not app.exception
+    said = " ".join(html.proto.body for html in app.get("html"))
+    assert said.count('class="w-entity"') == 1
+    assert "<b>ODD" not in said  # a type is a user's text
+    assert "not labelled by hand: 1 entity." in texts(app)
+    domain = facade.corpus("domain").take([int(found.rows[point])])[0]
+    (expected,) = found_by_list([sentence(domain.text)], NAMES)
+    assert f"{expected.entities[0].type}".replace("<", "&lt;").replace(">", "&gt;") in said
