@@ -163,7 +163,7 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
             threads.gradients(loss, batch["micro"], i)
         else:
             for micro in batch["micro"]:
-                loss(micro).backward()
+                torch.autograd.backward(loss(micro))
             torch.cuda.synchronize(device)
         optimizer.step()
         optimizer.zero_grad()

@@ -1,6 +1,7 @@
 """The experiment: arms and their controls, shared stages made once, resumed at any stage, its cost, its plan file."""
 
 import csv
+import json
 import os
 from collections import Counter
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from core import facade
+from core.cli_experiment import experiment, in_words, typed_options
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, ReadError
 from core.recipes import arms, calibrate, hours
@@ -136,6 +138,30 @@ def test_what_is_finished_costs_nothing(finished: str) -> None:
     assert more.seconds > 0
     seeds = facade.experiment_cost({**OPTIONS, "seeds": (1, 2, 3)})
     assert {step.kind for step in seeds.steps if not step.finished} == {"finetune"}
+
+
+def test_the_command_line_plans_and_reports(finished: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [f"--{name}={OPTIONS[name]}" for name in ("task", "domain", "train", "dev", "test", "encoder")]
+    words += ["--arms=none,classifier", "--budgets=30", "--seeds", "1,2", "--pretrain", "epochs=1"]
+    words += ["--finetune", "epochs=2", "--finetune", "head_learning_rate=0.1", "--json"]
+    experiment.main([*words, "--plan-only"], standalone_mode=False)
+    planned = json.loads(capsys.readouterr().out)
+    assert planned["hours"] == 0
+    assert len(planned["steps"]) == 7
+    experiment.main(words, standalone_mode=False)
+    told = json.loads(capsys.readouterr().out)
+    assert told["run"] == finished  # the same work in another spelling
+    assert told["leaderboard"] == facade.run(finished).result()["leaderboard"]
+    said = in_words(told)
+    assert "Without pre-training the tagger reaches F1" in said
+    assert "chosen by classifier" in said
+
+
+@pytest.mark.parametrize("text", ["epochs", "knn.epochs=3"])
+def test_options_of_a_stage_are_pairs(text: str) -> None:
+    assert typed_options({"strategies": ("knn.neighbours=3",)}) == {"strategies": {"knn": {"neighbours": "3"}}}
+    with pytest.raises(ConfigError, match=r"pretrain: .* is not NAME=VALUE"):
+        typed_options({"pretrain": (text,)})
 
 
 def test_cancelled_at_every_stage_and_resumed(finished: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
