@@ -46,8 +46,8 @@ def leaderboard(run_id: str) -> None:
 
 
 COLUMNS = {
-    "arm": "Arm", "sentences": "Sentences read", "f1": "Test F1", "dev": "Dev F1", "none": "Against none",
-    "random": "Against random", "verdict": "Verdict", "seeds": "Seeds won, level, lost",
+    "arm": "Arm", "verdict": "Verdict", "f1": "Test F1", "none": "Against none", "random": "Against random",
+    "dev": "Dev F1", "sentences": "Sentences read", "seeds": "Seeds won, level, lost",
 }  # fmt: skip
 
 
