@@ -74,21 +74,23 @@ def curve_table(lines: Sequence[Line], most: int = MOST) -> pa.Table:
     return pa.table(columns, schema=pa.schema(_KINDS))
 
 
-def curves(lines: Sequence[Line], *, y: str, height: int, dots: bool = False) -> "altair.LayerChart":
+def curves(
+    lines: Sequence[Line], *, y: str, height: int, dots: bool = False
+) -> "altair.LayerChart | altair.FacetChart":
     """Lines over optimizer steps. y: what the values are, for the tooltip; the page's heading says it over the chart.
     dots: mark every point, where they are few."""
     import altair as alt
 
     names = list(dict.fromkeys(line.name for line in lines))
-    looks = {"domain": names, "range": [ENTITY_COLOURS[i % len(ENTITY_COLOURS)] for i in range(len(names))]}
-    dashes = {"domain": names, "range": [_DASHES[i % len(_DASHES)] for i in range(len(names))]}
+    looks = alt.Scale(domain=names, range=[ENTITY_COLOURS[i % len(ENTITY_COLOURS)] for i in range(len(names))])
+    dashes = alt.Scale(domain=names, range=[_DASHES[i % len(_DASHES)] for i in range(len(names))])
     legend = alt.Legend(title=None, orient="top", symbolType="stroke", symbolStrokeWidth=3) if len(names) > 1 else None
     axes = alt.Chart(curve_table(lines)).encode(
         x=alt.X(
             "step:Q", title="optimizer steps", axis=alt.Axis(format=",d", tickMinStep=1), scale=alt.Scale(nice=False)
         ),
         y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False)),
-        color=alt.Color("line:N", scale=alt.Scale(**looks), legend=legend),
+        color=alt.Color("line:N", scale=looks, legend=legend),
         detail="part:N",
         tooltip=[
             alt.Tooltip("line:N", title="line"),
@@ -98,7 +100,7 @@ def curves(lines: Sequence[Line], *, y: str, height: int, dots: bool = False) ->
         ],
     )
     drawn = axes.mark_line(strokeWidth=2, interpolate="linear").encode(
-        strokeDash=alt.StrokeDash("line:N", scale=alt.Scale(**dashes), legend=legend),
+        strokeDash=alt.StrokeDash("line:N", scale=dashes, legend=legend),
         opacity=alt.condition("datum.pale", alt.value(_PALE), alt.value(1)),
     )
     held = axes.transform_filter("datum.held").mark_point(filled=True, size=40, opacity=0.9 if dots else 0)

@@ -114,8 +114,9 @@ def _names(references: Sequence[str]) -> str:
 
 def encoder(init: str) -> str:
     """What a training starts from, in few words: a finished pre-training by its corpora, a folder by its name."""
+    run_id = init.removesuffix("/artifacts/model").rsplit("/", 1)[-1]
     with suppress(facade.WinnowError):
-        return f"the encoder of {init[-4:]} ({_names(facade.run(init).manifest.config['corpora'])})"
+        return f"the encoder of {run_id[-4:]} ({_names(facade.run(run_id).manifest.config['corpora'])})"
     return init.rstrip("/").rsplit("/", 1)[-1]
 
 

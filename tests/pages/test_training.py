@@ -1,0 +1,467 @@
+"""The page Training without a browser: what it asks for, what it starts, and every state that a run can be in."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core import facade
+from core.corpora.corpus import Corpus
+from core.facade.home import store
+from core.recipes.base import plan
+from core.runs.events import EventLog
+from core.runs.store import Run
+from core.text.sentence import Entity, Sentence, sentence_id
+from pages.ui.widgets import plain
+from tests.pages.test_pages import opened, texts
+
+PAGE = "pages/5_Training.py"
+DEAD = {"pid": 2**22 + 1, "created": 0.0}
+SMALLER = "Start again with half the batch and accumulation"
+
+
+def labelled(text: str) -> Sentence:
+    tokens = tuple(text.split())
+    entities = (Entity(start=0, end=1, type="PER"), Entity(start=2, end=3, type="<b>ORG</b>"))
+    return Sentence(id=sentence_id(text), tokens=tokens, text=text, entities=entities)
+
+
+@pytest.fixture
+def parts(seal: Callable[..., Corpus]) -> dict[str, str]:
+    """Every role given; {role: fingerprint}."""
+    words = ["court", "contract", "goal", "league", "buyer", "seller", "clause", "match", "harbour", "river"]
+    rng = np.random.default_rng(0)
+    made = {
+        "task": seal([f"The court of {i} signs the deed ." for i in range(40)], "my-task"),
+        "domain": seal([f"In {i} the {' '.join(rng.choice(words, 7))} ended ." for i in range(60)], "my-domain"),
+        **{
+            role: seal([labelled(f"Ada{i} sues Corp{i} {role} .") for i in range(20)], f"my-{role}", labelled=True)
+            for role in ("train", "dev", "test")
+        },
+    }
+    for role, corpus in made.items():
+        facade.set_role(role, corpus.fingerprint)
+    return facade.roles()
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any]]]:
+    """What the page would have begun, registered but with nobody at work on it."""
+    asked: list[tuple[str, Mapping[str, Any]]] = []
+
+    def start(kind: str, options: Mapping[str, Any]) -> str:
+        asked.append((kind, options))
+        return made(kind, **options).id
+
+    monkeypatch.setattr(facade, "start", start)
+    return asked
+
+
+def made(kind: str, *, parent: str | None = None, **options: Any) -> Run:
+    """A run that nobody has begun; it has no clock, so it waits for no worker."""
+    recipe = facade.RECIPES[kind]
+    wanted = plan(recipe, recipe.config.parse(options), facade.home())
+    run = store().create(**wanted.manifest(), parent=parent)
+    run.launched_file.write_text("{}")
+    return run
+
+
+def tuned(parts: Mapping[str, str], *told: tuple[str, Mapping[str, Any]], **options: Any) -> Run:
+    """A fine-tuning with `told` in its log; what is left of it where `told` has no end."""
+    chosen = {"train": parts["train"], "dev": parts["dev"], "init": "tiny", **options}
+    run = made("finetune", **chosen)
+    log(run, ("started", DEAD), *told)
+    return run
+
+
+def log(run: Run, *told: tuple[str, Mapping[str, Any]]) -> None:
+    with EventLog(run.events_file) as events:
+        for kind, data in told:
+            events.append(kind, data)  # type: ignore[arg-type]
+
+
+def metric(name: str, value: float, step: int) -> tuple[str, Mapping[str, Any]]:
+    return "metric", {"name": name, "value": value, "step": step}
+
+
+POINTS = [
+    *(metric("loss@1", 2 / step, step) for step in range(1, 41)),
+    metric("learning_rate@1", 1e-4, 40),
+    metric("tokens_per_second@1", 1234.0, 40),
+    metric("dev_f1@1", 61.5, 20),
+    metric("dev_f1/PER@1", 70.0, 20),
+    metric("dev_f1/<b>ORG</b>@1", 50.0, 20),
+    metric("dev_f1@1", 58.25, 40),
+]
+
+
+@pytest.fixture
+def working() -> Iterator[Callable[[Run], None]]:
+    """Somebody holds the run's lock."""
+    held: list[Run] = []
+
+    def work(run: Run) -> None:
+        assert run.lock.acquire(run.id)
+        held.append(run)
+
+    yield work
+    for run in held:
+        run.lock.release()
+
+
+def button(app: AppTest, label: str) -> Any:
+    return next(button for button in app.button if button.label == label)
+
+
+def labels(app: AppTest) -> list[str]:
+    return [button.label for button in app.button]
+
+
+def charts(app: AppTest) -> dict[str, Any]:
+    """{alt: chart}"""
+    return {chart.proto.alt.split(" over ")[0]: chart for chart in app.get("vega_lite_chart")}
+
+
+def metrics(app: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in app.metric}
+
+
+def choose(app: AppTest, key: str, value: Any) -> AppTest:
+    app.get_by_key(key).set_value(value).run()
+    assert not app.exception
+    assert not app.error
+    return app
+
+
+# --- what to train ---
+
+
+def test_an_empty_page_offers_the_samples() -> None:
+    app = opened(PAGE)
+    assert not app.exception
+    assert not app.error
+    assert "Open the legal sample" in labels(app)
+
+
+def test_a_tagger_is_trained_on_the_corpora_in_their_parts(parts: dict[str, str], started: list[Any]) -> None:
+    app = opened(PAGE)
+    assert not app.exception
+    assert not app.error
+    choose(app, "training.finetune.seeds", "1, 2")
+    assert "core finetune --train my-train --dev my-dev --test my-test --seed 1 --seed 2" in app.code[-1].value
+    button(app, "Fine-tune").click().run()
+    [(kind, options)] = started
+    config = facade.RECIPES[kind].config.parse(dict(options))
+    assert (kind, config.seeds, config.preset, config.init) == ("finetune", (1, 2), "quick", "minilm")
+    assert (config.train, config.dev, *config.test) == tuple(parts[role] for role in ("train", "dev", "test"))
+
+
+def test_custom_shows_every_option_and_empty_ones_stay_as_usual(parts: dict[str, str], started: list[Any]) -> None:
+    app = choose(opened(PAGE), "training.finetune.preset", "custom")
+    fields = facade.RECIPES["finetune"].config.model_fields
+    asked_elsewhere = {"train", "dev", "test", "init", "seeds", "preset", "weights"}
+    for name in fields.keys() - asked_elsewhere:
+        assert app.get_by_key(f"training.finetune.{name}"), name
+    choose(app, "training.finetune.learning_rate", "3e-5")
+    choose(app, "training.finetune.epochs", 7)
+    button(app, "Fine-tune").click().run()
+    config = facade.RECIPES["finetune"].config.parse(dict(started[0][1]))
+    assert (config.learning_rate, config.epochs, config.batch_size) == (3e-5, 7, None)
+
+
+def test_what_is_no_number_becomes_a_sentence(parts: dict[str, str], started: list[Any]) -> None:
+    app = choose(opened(PAGE), "training.finetune.preset", "custom")
+    app.get_by_key("training.finetune.learning_rate").set_value("fast").run()
+    assert not app.exception
+    assert "learning" in app.error[0].value
+    assert not started
+
+
+def test_an_encoder_is_trained_on_t_c_and_on_s_c_with_its_hand_edits(parts: dict[str, str], started: list[Any]) -> None:
+    selected = {name: parts[name] for name in ("task", "domain")}
+    select = facade.execute("select", {**selected, "strategy": "random", "budget": "20%"})
+    untouched = facade.selected_corpus(select.id)
+    assert untouched.fingerprint == select.result()["corpus"]
+    out = facade.chosen(select.id).rows[:3]
+    facade.remove_rows(select.id, out)
+    app = choose(opened(PAGE), "training.kind", "pretrain")
+    picker = app.selectbox(key="training.selection")
+    assert "3 removed by hand" in picker.options[1]
+    choose(app, "training.selection", select.id)
+    button(app, "Pre-train").click().run()
+    [(kind, options)] = started
+    task, chosen = options["corpora"]
+    assert (kind, task) == ("pretrain", parts["task"])
+    assert len(facade.corpus(chosen)) == len(untouched) - 3
+    assert facade.corpus(chosen).origin["hand_edits"] == {"added": 0, "removed": 3}
+    facade.remove_corpus(chosen)
+    assert facade.selected_corpus(select.id).fingerprint == chosen  # sealed again
+
+
+def test_an_experiment_compares_what_is_chosen(parts: dict[str, str], started: list[Any]) -> None:
+    app = choose(opened(PAGE), "training.kind", "experiment")
+    choose(app, "training.experiment.arms", ["none", "random", "tapt", "knn"])
+    choose(app, "training.experiment.budgets", "10%, 20%")
+    assert "core experiment --task my-task --domain my-domain --train my-train" in app.code[-1].value
+    button(app, "Start the experiment").click().run()
+    [(kind, options)] = started
+    config = facade.RECIPES[kind].config.parse(dict(options))
+    assert set(config.arms) >= {"none", "random", "tapt", "knn"}
+    assert (config.budgets, config.seeds) == (("10%", "20%"), (1, 2, 3))
+
+
+def test_what_is_missing_is_said_instead_of_a_start(seal: Callable[..., Corpus]) -> None:
+    seal(["Only a sentence ."], "lonely")
+    app = opened(PAGE)
+    for kind in ("pretrain", "finetune", "experiment"):
+        choose(app, "training.kind", kind)
+        assert len(app.info) == 1
+        assert not {"Pre-train", "Fine-tune", "Start the experiment"} & set(labels(app))
+
+
+# --- before the start ---
+
+
+def test_an_unmeasured_machine_offers_to_be_measured(parts: dict[str, str], started: list[Any]) -> None:
+    app = opened(PAGE)
+    shown = metrics(app)
+    assert shown["Steps, at most"] == f"{facade.preflight('finetune', finetune_of(parts)).steps:,}"
+    assert shown["Time, about"] == "not known yet"
+    button(app, "Time this machine (about 20 s)").click().run()
+    [(kind, options)] = started
+    assert (kind, options["encoder"], options["task"]) == ("calibrate", "minilm", parts["task"])
+
+
+def finetune_of(parts: Mapping[str, str], **options: Any) -> dict[str, Any]:
+    return {"train": parts["train"], "dev": parts["dev"], "test": [parts["test"]], "seeds": [1], **options}
+
+
+def test_an_earlier_training_says_how_long_the_next_will_take(parts: dict[str, str]) -> None:
+    tuned(parts, metric("tokens_per_second@1", 200.0, 1), ("cancelled", {}), init="minilm")
+    told = facade.preflight("finetune", finetune_of(parts))
+    app = opened(PAGE)
+    assert told.seconds is not None
+    assert "200 pieces a second" in texts(app)
+    assert "Time this machine (about 20 s)" not in labels(app)
+    assert facade.preflight("finetune", finetune_of(parts, init="tiny")).seconds is None  # another encoder
+
+
+def test_a_processor_is_told_of_with_an_honest_time(parts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facade, "device", lambda: "cpu")
+    tuned(parts, metric("tokens_per_second@1", 1.0, 1), ("cancelled", {}), init="minilm")
+    app = choose(opened(PAGE), "training.finetune.preset", "paper")
+    assert any("No GPU here" in info.value and "made for a GPU" in info.value for info in app.info)
+
+
+def test_too_little_memory_and_disk_are_said_before(parts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(facade, "memory", lambda: (1e6, 2e6))
+    monkeypatch.setattr(facade, "disk", lambda: (1000, 2000))
+    said = [warning.value for warning in opened(PAGE).warning]
+    assert any("memory are free" in text for text in said)
+    assert any("disk are free" in text for text in said)
+
+
+# --- a run, in every state ---
+
+
+def test_a_running_training_shows_its_curves(parts: dict[str, str], working: Callable[[Run], None]) -> None:
+    run = tuned(parts, *POINTS, ("progress", {"done": 40, "total": 100, "unit": "steps"}))
+    working(run)
+    app = opened(PAGE)
+    assert not app.exception
+    assert not app.error
+    assert set(charts(app)) == {"Training loss", "Dev F1 (%)", "Learning rate", "Pieces a second"}
+    assert metrics(app)["Best dev F1"] == "61.5"
+    assert f"Step 40 · {len(POINTS)} points" in texts(app)
+    assert "40 of 100 steps" in app.get("progress")[0].proto.text
+    assert "Stop and keep" in labels(app)
+    assert "<b>ORG" not in texts(app)
+
+
+def test_new_points_are_read_on(parts: dict[str, str], working: Callable[[Run], None]) -> None:
+    run = tuned(parts, *POINTS)
+    working(run)
+    app = opened(PAGE)
+    log(run, metric("loss@1", 0.01, 41))
+    app.run()
+    assert f"Step 41 · {len(POINTS) + 1} points" in texts(app)
+
+
+def test_types_are_chosen(parts: dict[str, str]) -> None:
+    run = tuned(parts, *POINTS)
+    app = opened(PAGE)
+    assert len(drawn(app)) == 2 + 1 + 1  # all types, PER and ORG
+    choose(app, f"training.types.{run.id}", ["PER"])
+    assert set(drawn(app)) == {"all types", "PER"}
+
+
+def drawn(app: AppTest) -> list[str]:
+    """The line of every point in the chart of F1."""
+    [data] = charts(app)["Dev F1 (%)"].proto.datasets
+    return list(pa.ipc.open_stream(data.data.data).read_all()["line"].to_pylist())
+
+
+def test_stop_asks_the_run_to_end(parts: dict[str, str], working: Callable[[Run], None]) -> None:
+    run = tuned(parts, *POINTS)
+    working(run)
+    app = opened(PAGE)
+    button(app, "Stop and keep").click().run()
+    assert run.cancel_file.exists()
+    assert button(app, "Stop and keep").disabled
+
+
+def test_a_stopped_training_says_what_is_kept_and_goes_on(
+    parts: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tuned(parts, *POINTS, ("cancelled", {}))
+    resumed: list[str] = []
+    monkeypatch.setattr(facade, "resume", resumed.append)
+    app = opened(PAGE)
+    assert "best model so far are kept" in texts(app)
+    assert set(charts(app)) >= {"Training loss", "Dev F1 (%)"}
+    button(app, "Resume").click().run()
+    assert resumed == [run.id]
+
+
+@pytest.mark.parametrize(("accumulation", "then"), [(None, 2), (8, 16), (16, None)])
+def test_out_of_memory_is_one_click_from_smaller_batches(
+    parts: dict[str, str], started: list[Any], accumulation: int | None, then: int | None
+) -> None:
+    sentence = "run x: memory ran out; choose smaller batches or a smaller model, and start again."
+    tuned(parts, *POINTS[:1], ("failed", {"error": sentence}), accumulation=accumulation, seeds=[7])
+    app = opened(PAGE)
+    assert plain(sentence) in app.error[0].value
+    assert (SMALLER in labels(app)) == (then is not None)
+    if then:
+        button(app, SMALLER).click().run()
+        [(kind, options)] = started
+        assert (kind, options["accumulation"], options["batch_size"]) == ("finetune", then, None)
+        assert tuple(options["seeds"]) == (7,)
+
+
+def test_an_experiment_out_of_memory_takes_smaller_batches_in_the_stage_that_failed(parts: dict[str, str]) -> None:
+    run = made("experiment", **parts, encoder="tiny", pretrain={"epochs": 2})
+    child = made("pretrain", corpora=[parts["task"]], init="tiny", epochs=2, parent=run.id)
+    log(run, ("started", DEAD), ("child", {"run": child.id}), ("failed", {"error": "memory ran out; smaller."}))
+    found = facade.halved(run.id)
+    assert found is not None
+    assert (found[0], found[1]["pretrain"]) == ("experiment", {"epochs": 2, "accumulation": 2})
+
+
+def test_a_dead_worker_is_told_with_its_last_words(parts: dict[str, str]) -> None:
+    run = tuned(parts, *POINTS)
+    run.log_file.write_text("\n".join(f"line {i} of the log" for i in range(100)))
+    app = opened(PAGE)
+    assert "without a word" in texts(app)
+    shown = next(code.value for code in app.code if "of the log" in code.value)
+    assert shown.splitlines() == [f"line {i} of the log" for i in range(70, 100)]
+    assert next(expander for expander in app.expander if expander.label == "Notes and log").proto.expanded
+    assert {"Resume", SMALLER} <= set(labels(app))
+
+
+def test_a_finished_tagger_says_how_good_it_is_and_how_to_load_it(parts: dict[str, str]) -> None:
+    run = tuned(parts, *POINTS)
+    folder = run.artifacts / "model"
+    folder.mkdir()
+    (folder / "README.md").write_text("---\nlanguage: en\n---\n# A card of <img src=x>\n")
+    test = {"micro_f1": [60.0, 64.0], "mean": 62.0, "sd": 2.83, "by_type": {"<b>ORG</b>": 50.0, "PER": 70.0}}
+    finish(run, {"model": str(folder), "dev": {"micro_f1": [61.5, 60.0]}, "test": test, "best_epoch": [3, 4]})
+    app = opened(PAGE)
+    assert not app.exception
+    assert not app.error
+    assert metrics(app)["Test F1"] == "62.0"
+    code = [block.value for block in app.code]
+    assert str(folder) in code
+    assert any(f'pipeline("token-classification", {str(folder)!r}' in block for block in code)
+    assert any("A card of <img src=x>" in block for block in code)
+    assert "<img" not in texts(app)
+    assert "<b>ORG" not in texts(app)
+    assert "page Results" in " ".join(link.proto.label for link in app.get("page_link"))
+
+
+def test_a_finished_encoder_says_what_reading_has_changed(parts: dict[str, str]) -> None:
+    run = made("pretrain", corpora=[parts["task"]], init="tiny")
+    log(
+        run,
+        ("started", DEAD),
+        metric("loss", 4.0, 1),
+        metric("dev_loss_task", 3.9, 1),
+        metric("dev_loss_general", 5, 1),
+    )
+    perplexity = {"before": 90.5, "after": 30.25}
+    result = {"model": "/nowhere", "sentences": 40, "pseudo_perplexity": perplexity, "head_fitted": True}
+    finish(run, {**result, "tokens_per_second": 900.0})
+    app = opened(PAGE)
+    assert not app.exception
+    assert not app.error
+    assert metrics(app)["after"] == "30.2"
+    assert any("without a vocabulary head" in info.value for info in app.info)
+    assert set(charts(app)) == {"Training loss", "Held-out loss"}
+
+
+def finish(run: Run, result: Mapping[str, Any]) -> None:
+    run.result_file.write_text(json.dumps(result))
+    log(run, ("succeeded", {}))
+
+
+def test_an_experiment_shows_the_training_at_work_and_then_its_verdicts(parts: dict[str, str]) -> None:
+    run = made("experiment", **parts, encoder="tiny")
+    children = [made("finetune", **finetune_of(parts, init="tiny", seeds=[seed]), parent=run.id) for seed in (1, 2)]
+    log(run, ("started", DEAD), *(("child", {"run": child.id}) for child in children))
+    for child, loss in zip(children, (3.0, 2.0), strict=True):
+        log(child, ("started", DEAD), metric("loss@1", loss, 1))
+    app = opened(PAGE)
+    assert metrics(app)["Loss"] == "2"
+    choose(app, f"training.part.{run.id}", children[0].id)
+    assert metrics(app)["Loss"] == "3"
+    row = {"budget": "10%", "mean": 61.0, "sd": 0.5, "delta": 1.5, "verdict": "no evidence", "why": "<i>too few</i>"}
+    finish(run, {"leaderboard": [{"arm": "knn", **row}]})
+    app = opened(PAGE)
+    assert not app.exception
+    assert "no evidence" in texts(app)
+    assert "<i>too few" not in texts(app)
+
+
+def test_a_second_training_says_what_it_waits_for(parts: dict[str, str], working: Callable[[Run], None]) -> None:
+    first = tuned(parts, *POINTS)
+    second = tuned(parts, ("note", {"text": "w", "waiting_for": first.id}), seeds=[9])
+    working(first)
+    working(second)
+    app = opened(PAGE)  # the newer one is shown, the older one stands in the queue
+    said = f"Waiting for **{plain('Fine-tune tiny on my-train')} ({first.id[-4:]})**"
+    assert said in texts(app)
+    links = {link.proto.label: link.proto.query_string for link in app.get("page_link")}
+    assert first.id in links["Show"]
+
+
+def test_five_thousand_steps_are_drawn_in_two_thousand_points(parts: dict[str, str]) -> None:
+    values = np.random.default_rng(0).normal(size=5_000).tolist()
+    tuned(parts, *(metric("loss@1", value, step) for step, value in enumerate(values)))
+    app = opened(PAGE)
+    [data] = charts(app)["Training loss"].proto.datasets
+    table = pa.ipc.open_stream(data.data.data).read_all()
+    assert 500 < table.num_rows <= 2_000
+    assert max(table["value"].to_pylist()) == max(values)
+
+
+def test_the_page_never_loads_torch(parts: dict[str, str], tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom streamlit.testing.v1 import AppTest\n"
+        "app = AppTest.from_file('app.py', default_timeout=60).run().switch_page('pages/5_Training.py').run()\n"
+        "for kind in ('pretrain', 'experiment'):\n"
+        "    app.get_by_key('training.kind').set_value(kind).run()\n    assert not app.exception and not app.error\n"
+        "print(sorted({'torch', 'transformers'} & set(sys.modules)))"
+    )
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=root, env=dict(os.environ), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip().splitlines()[-1] == "[]"
