@@ -21,7 +21,7 @@ DEMO: Mapping[str, Any] = {
     "budgets": ("1000",),
     "seeds": (1, 2, 3),
     "pretrain": {"epochs": 2},
-    "finetune": {"epochs": 10},
+    "finetune": {"epochs": 8},
 }
 
 
