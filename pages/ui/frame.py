@@ -19,6 +19,7 @@ PAGES = {
         ("pages/3_Selection.py", "Selection", ":material/filter_alt:"),
         ("pages/4_Explore.py", "Explore", ":material/scatter_plot:"),
     ),
+    "Deliver": (("pages/6_Results.py", "Results", ":material/leaderboard:"),),
 }
 logger = logging.getLogger("winnow.pages")
 
