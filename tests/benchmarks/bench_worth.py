@@ -45,6 +45,7 @@ def main() -> None:
     parser.add_argument("--arms", nargs="+", default=ARMS)
     parser.add_argument("--budget", default="5000")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    parser.add_argument("--epochs", type=int, default=20, help="Of fine-tuning; quick alone would take 40.")
     parser.add_argument("--home", type=Path, default=Path("/tmp/winnow-worth"))
     given = parser.parse_args()
     files = given.home / "files"
@@ -57,6 +58,7 @@ def main() -> None:
         "arms": list(given.arms),
         "budgets": [given.budget],
         "seeds": given.seeds,
+        "finetune": {"epochs": given.epochs},
         "transductive": "dev",
     }
     path = given.home / "PLAN.yaml"
