@@ -17,11 +17,27 @@ from core.facade.home import home, library, store
 from core.recipes.assisted import Assisted, Mark
 from core.recipes.skl import DRIFTS, SWEEP
 from core.results import IntArray
+from core.runs.store import Run
 from core.text.sentence import Sentence
 
 __all__ = [
-    "DRIFTS", "SWEEP", "Assisted", "Kept", "Mark", "assisted", "drift_csv", "drift_table", "export_kept", "kept_below",
-    "read_type_map", "seal_kept", "shown_sentences", "types_apart",
+    "DRIFTS",
+    "SWEEP",
+    "Assisted",
+    "Kept",
+    "Mark",
+    "assist_in_words",
+    "assisted",
+    "drift_csv",
+    "drift_table",
+    "export_kept",
+    "kept_below",
+    "read_type_map",
+    "seal_kept",
+    "shown_sentences",
+    "sweep_points",
+    "sweeps",
+    "types_apart",
 ]  # fmt: skip
 
 
@@ -130,3 +146,39 @@ def read_type_map(path: Path) -> tuple[str, ...]:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise PathError(f"{path}: the type map cannot be read ({why}); give a text file of OLD=NEW lines.") from error
     return tuple(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
+
+
+def sweeps(run_id: str) -> list[Run]:
+    """`assist` runs on the corpora and options of a `skl` run, newest first."""
+    mine = store().get(run_id).manifest.config
+    return [
+        run
+        for run in store().list()
+        if run.manifest.kind == "assist" and all(run.manifest.config[name] == value for name, value in mine.items())
+    ]
+
+
+def sweep_points(run_id: str, share: str) -> list[dict[str, Any]]:
+    """A finished `assist` run as `figures.f1_by_threshold` takes it: 0 is the primary corpus alone, 10 all."""
+    rows = store().get(run_id).result()["rows"]
+    return [
+        {"threshold": 10.0 if row["threshold"] is None else row["threshold"], "split": split, "f1": row[split]}
+        for row in rows
+        if row["share"] in (share, "none")
+        for split in ("dev", "test")
+    ]
+
+
+def assist_in_words(told: Mapping[str, Any]) -> str:
+    """One of an `assist` run's `tables` as a sentence."""
+    sure = [
+        f"{'better' if test['delta'] > 0 else 'worse'} than {name} by {abs(test['delta']):.2f}"
+        f" (Welch, p = {test['p']:.2g})"
+        for name, test in (("all of it", told["against_all"]), ("none of it", told["against_monolingual"]))
+        if test
+    ]
+    beside = f": {', and '.join(sure)}" if sure else ""
+    return (
+        f"Sharing {told['share']}, dev chose the threshold {told['threshold']:g}, which keeps {told['kept']:,}"
+        f" sentences; test F1 {told['skl']:.2f}{beside}."
+    )

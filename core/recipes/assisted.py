@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any, Self
 
@@ -97,8 +98,9 @@ class Assisted:
         ]
 
     def table(self) -> list[dict[str, Any]]:
-        """The drift table, farthest first: `entity, skl`, `primary, assisting` (type and times, commonest first),
+        """The drift table, farthest first, of those as far the more frequent: `entity, skl`, `primary, assisting` (type and times, commonest first),
         `in_primary, in_assisting` (times in all)."""
+        often = np.minimum(*(table.sum(axis=1) for table in self.counts.values()))
         return [
             {
                 "entity": self.names[row],
@@ -106,7 +108,7 @@ class Assisted:
                 **{side: self._told(table[row]) for side, table in self.counts.items()},
                 **{f"in_{side}": int(table[row].sum()) for side, table in self.counts.items()},
             }
-            for row in np.argsort(-self.skl, kind="stable").tolist()
+            for row in np.lexsort((-often, -self.skl.round(6))).tolist()
         ]
 
     def _told(self, counts: IntArray) -> str:
@@ -114,12 +116,17 @@ class Assisted:
         return ", ".join(f"{self.types[column]} {counts[column]}" for column in order if counts[column])
 
     def seal(self, threshold: float, library: Library) -> Corpus:
-        """The kept sentences as a corpus of their own. Errors: ConfigError where none is kept."""
+        """The kept sentences as a corpus of their own. threshold: infinite for all. Errors: ConfigError for none."""
         rows = _some(self.kept(threshold), threshold)
+        finite = isfinite(threshold)
         return library.seal(
             iter(self.sentences(rows)),
-            name=f"{self.assisting.name} for {self.primary.name}, SKL below {threshold:g}",
-            origin={"run": self.run, "from": self.assisting.fingerprint, "threshold": threshold},
+            name=f"{self.assisting.name} for {self.primary.name}, {f'SKL below {threshold:g}' if finite else 'all'}",
+            origin={
+                "run": self.run,
+                "from": self.assisting.fingerprint,
+                "threshold": threshold if finite else None,
+            },
             labelled=True,
         )
 

@@ -1,0 +1,63 @@
+"""The commands `skl` and `assist`: which sentences of an assisting labelled corpus to borrow, and whether it helps."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from core import facade
+from core.cli import config_options, given, progress, report
+
+CONFIG, ASSIST = facade.RECIPES["skl"].config, facade.RECIPES["assist"].config
+_MAP_FILE = "A file of OLD=NEW lines, in place of or beside --type-map."
+
+
+@click.command()
+@config_options(CONFIG)
+@click.option("--type-map-file", type=click.Path(dir_okay=False), help=_MAP_FILE)
+@click.option(
+    "--threshold", type=float, default=1.0, show_default=True,
+    help="Keep sentences that score below; choose it on dev (`assist` does), never on test.",
+)  # fmt: skip
+@click.option("--output", type=click.Path(dir_okay=False), help="Write the kept sentences: a CoNLL file (IOB2).")
+@click.option("--drift", type=click.Path(dir_okay=False), help="Write the table of shared entities: a .csv file.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
+def skl(
+    type_map_file: str | None, threshold: float, output: str | None, drift: str | None, as_json: bool, **values: Any
+) -> None:
+    """Score an assisting corpus's sentences by the drift of their entities; keep those below a threshold."""
+    pairs = (*values["type_map"], *(facade.read_type_map(Path(type_map_file)) if type_map_file else ()))
+    run = facade.execute("skl", given({**values, "type_map": pairs}, CONFIG), progress)
+    told = facade.kept_below(run.id, threshold)
+    found = run.result()
+    result = {"run": run.id, "kept": told.kept, "of": told.of, "overlapping": found.pop("overlapping")}
+    result |= {"threshold": threshold, "kept_sharing_nothing": told.sharing_nothing, **found}
+    if output:
+        facade.export_kept(run.id, threshold, Path(output))
+        result["output"] = output
+    if drift:
+        Path(drift).write_bytes(facade.drift_csv(facade.drift_table(run.id)))
+        result["drift"] = drift
+    report(result, as_json)
+
+
+@click.command()
+@config_options(ASSIST)
+@click.option("--type-map-file", type=click.Path(dir_okay=False), help=_MAP_FILE)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
+def assist(type_map_file: str | None, as_json: bool, **values: Any) -> None:
+    """Train alone, with all of an assisting corpus, and with what each threshold keeps; dev chooses the threshold."""
+    pairs = (*values["type_map"], *(facade.read_type_map(Path(type_map_file)) if type_map_file else ()))
+    run = facade.execute("assist", given({**values, "type_map": pairs}, ASSIST), progress)
+    result = {"run": run.id, **run.result()}
+    if as_json:
+        report(result, as_json)
+        return
+    click.echo(f"{'arm':<14}{'share':<10}{'kept':>8}{'dev F1':>9}{'test F1':>9}{'sd':>7}")
+    for row in result["rows"]:
+        spread = "" if row["sd"] is None else f"{row['sd']:.2f}"
+        click.echo(
+            f"{row['arm']:<14}{row['share']:<10}{row['kept']:>8,}{row['dev_mean']:>9.2f}{row['mean']:>9.2f}{spread:>7}"
+        )
+    for told in result["tables"]:
+        click.echo(facade.assist_in_words(told))

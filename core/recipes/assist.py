@@ -1,0 +1,118 @@
+"""`assist`: does borrowing help? A tagger alone, with all of an assisting corpus, and with what each threshold keeps.
+
+The threshold is chosen on dev; what the test split says of the others is for looking at (S4, Fig. 2, Tables 2 and 3).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from statistics import mean, stdev
+from typing import Literal
+
+from pydantic import field_validator
+
+from core.config import option
+from core.errors import ConfigError
+from core.recipes.assisted import Assisted
+from core.recipes.base import Job, Result
+from core.recipes.skl import SWEEP, SklConfig
+from core.training.bootstrap import welch
+
+Share = Literal["all", "sub-word"]
+
+
+class AssistConfig(SklConfig):
+    """Which corpora, thresholds and networks; the rest of a fine-tuning's options as `finetune` has them."""
+
+    dev: str = option(..., "Labelled dev split of the primary corpus: the threshold is chosen on it.", corpus=True)
+    test: str = option(..., "Its labelled test split.", corpus=True)
+    thresholds: tuple[float, ...] = option(tuple(map(float, SWEEP)), "What is tried.")
+    shares: tuple[Share, ...] = option(
+        ("all",), "What both corpora learn together: all, sub-word (the char-CNN alone), or both in turn."
+    )
+    network: Literal["encoder", "bilstm", "charcnn"] = option("charcnn", "charcnn is S4's; encoder starts from init.")
+    init: str = option("minilm", "The encoder, where the network is one.")
+    preset: Literal["quick", "paper", "custom"] = option("quick", "Settings of every training.")
+    seeds: tuple[int, ...] = option((1, 2, 3), "Seeds of every training.")
+    hidden: int | None = option(None, "LSTM units a direction, the same for every arm; None: S4's 200 and 400.", ge=1)
+    vectors: str = option("", "A corpus whose skip-gram vectors words begin with.", corpus=True)
+    assisting_weight: float = option(0.1, "What the loss of an assisting sentence counts for.", gt=0, le=1)
+    epochs: int | None = option(None, "At most so many; None here and below: as the preset says.", ge=1, le=1000)
+    batch_size: int | None = option(None, "An optimizer step.", unit="sentences", ge=1, le=4096)
+    learning_rate: float | None = option(None, "The first one.", gt=0, le=1)
+
+    @field_validator("thresholds")
+    @classmethod
+    def _thresholds(cls, thresholds: tuple[float, ...]) -> tuple[float, ...]:
+        """Rising, each once. Errors: ConfigError."""
+        if not thresholds or min(thresholds) <= 0:
+            raise ConfigError(
+                f"thresholds: {thresholds} must be numbers above 0, at least one; give for example 1 2 3."
+            )
+        return tuple(sorted(set(thresholds)))
+
+
+def run(config: AssistConfig, job: Job) -> Result:
+    """`rows`: an arm (`monolingual`, `skl:<threshold>`, `all`) and share each; `tables`: what dev chose of a share."""
+    if config.network == "encoder" and config.shares != ("all",):
+        raise ConfigError("shares: an encoder has no char-CNN to share alone; leave it at all, or choose charcnn.")
+    child = job.child("skl", **config.model_dump(include=set(SklConfig.model_fields)))
+    assisted = Assisted.read(child, job.library)
+    rows = [_row(config, job, "monolingual", 0.0, None)]
+    limits = [*((f"skl:{threshold:g}", threshold) for threshold in config.thresholds), ("all", math.inf)]
+    for share, (arm, threshold) in product(config.shares, limits):
+        rows.append(_row(config, job, arm, threshold, _Borrowed(assisted=assisted, share=share)))
+    tables = [_table(rows, share) for share in config.shares]
+    return {"rows": rows, "tables": tables, "skl_run": child.id, "of": len(assisted.scores)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Borrowed:
+    assisted: Assisted
+    share: Share
+
+
+def _row(config: AssistConfig, job: Job, arm: str, threshold: float, borrowed: _Borrowed | None) -> Result:
+    """One training. Two thresholds that keep the same sentences are one run."""
+    names = {"dev", "network", "init", "preset", "seeds", "hidden", "vectors", "epochs", "batch_size", "learning_rate"}
+    options = {**config.model_dump(include=names), "train": config.primary, "test": (config.test,)}
+    kept = 0
+    if borrowed is not None:
+        corpus = borrowed.assisted.seal(threshold, job.library)
+        kept = len(corpus)
+        options |= {"assisting": corpus.fingerprint, "share": borrowed.share}
+        options["assisting_weight"] = config.assisting_weight
+    run = job.child("finetune", **options)
+    told = run.result()
+    dev, test = told["dev"]["micro_f1"], told["test"]["micro_f1"]
+    return {
+        "arm": arm, "share": borrowed.share if borrowed else "none", "kept": kept,
+        "threshold": threshold if math.isfinite(threshold) else None, "dev": dev, "test": test,
+        "dev_mean": round(mean(dev), 3), "mean": round(mean(test), 3),
+        "sd": round(stdev(test), 3) if len(test) > 1 else None, "run": run.id,
+    }  # fmt: skip
+
+
+def _table(rows: Sequence[Result], share: str) -> Result:
+    """The threshold that is best on dev (the lowest of several), and its test F1 against the two other ways."""
+    alone = rows[0]
+    mine = [row for row in rows if row["share"] == share]
+    every = next(row for row in mine if row["arm"] == "all")
+    best = max((row for row in mine if row["arm"] != "all"), key=lambda row: row["dev_mean"])
+    return {
+        "share": share, "threshold": best["threshold"], "kept": best["kept"],
+        "monolingual": alone["mean"], "all": every["mean"], "skl": best["mean"],
+        "against_all": _welch(best["test"], every["test"]), "against_monolingual": _welch(best["test"], alone["test"]),
+    }  # fmt: skip
+
+
+def _welch(a: Sequence[float], b: Sequence[float]) -> Result | None:
+    """Two-sided, unequal variances (S4, Table 2); None where one seed, or equal ones, leave nothing to test.
+
+    dagger: a is better, p below 0.05.
+    """
+    if min(len(a), len(b)) < 2 or (stdev(a) == 0 and stdev(b) == 0):
+        return None
+    t, p = welch(a, b)
+    return {"delta": round(mean(a) - mean(b), 3), "t": round(t, 4), "p": p, "dagger": p < 0.05 and t > 0}

@@ -1,0 +1,90 @@
+"""Assisting: which sentences of another labelled corpus agree with yours on what an entity is; whether they help."""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from core import facade
+from pages.ui.assisting_drift import drift
+from pages.ui.assisting_kept import kept
+from pages.ui.assisting_map import options_form, type_map
+from pages.ui.assisting_sweep import sweep
+from pages.ui.frame import page
+from pages.ui.run_panel import attach, attached, run_panel
+from pages.ui.widgets import corpus_label, plain, sample_buttons
+
+RUN = "assisting.run"
+WHAT = (
+    "Borrow labels from another labelled corpus (another language, another firm), but only from sentences whose "
+    "entities are what they are in yours."
+)
+
+
+def main() -> None:
+    """The page."""
+    with page("Assisting", WHAT):
+        labelled = {corpus.fingerprint: corpus for corpus in facade.corpora() if corpus.types}
+        if len(labelled) < 2:
+            st.info("This needs two labelled corpora: yours, and another one to borrow from.")
+            sample_buttons("assisting", "pages/8_Assisting.py")
+            st.page_link("pages/1_Corpora.py", label="Import your own corpora", icon=":material/library_books:")
+            return
+        run_id = attached("skl", RUN)
+        with st.expander("Which corpora", expanded=run_id is None, icon=":material/tune:"):
+            _setup(labelled)
+        if run_id is not None and run_panel(run_id, RUN).state == "succeeded":
+            _results(run_id)
+
+
+def _setup(labelled: Mapping[str, facade.Corpus]) -> None:
+    train = facade.roles().get("train")
+    columns = st.columns(2)
+    with columns[0]:
+        primary = _pick("Primary: the corpus to do well on", labelled, train, "assisting.primary")
+    with columns[1]:
+        others = {key: corpus for key, corpus in labelled.items() if key != primary}
+        assisting = _pick("Assisting: the corpus to borrow from", others, None, f"assisting.assisting.{primary}")
+    if primary is None or assisting is None:
+        return
+    pairs = type_map(labelled[primary], labelled[assisting])
+    with st.form("assisting.form", border=False):
+        options = options_form()
+        sent = st.form_submit_button("Score its sentences", type="primary", icon=":material/balance:")
+    if sent:
+        wanted = {"primary": primary, "assisting": assisting, "type_map": pairs, **options}
+        attach(facade.start("skl", wanted), RUN)
+        st.rerun()
+
+
+def _pick(label: str, corpora: Mapping[str, facade.Corpus], first: str | None, key: str) -> str | None:
+    choices: Sequence[str] = list(corpora)
+    return st.selectbox(
+        label,
+        choices,
+        index=choices.index(first) if first in choices else None,
+        format_func=lambda name: corpus_label(corpora[name]),
+        key=key,
+        placeholder="pick a labelled corpus",
+    )
+
+
+def _results(run_id: str) -> None:
+    result = facade.run(run_id).result()
+    for corpus, types in result["types_of_one_corpus"].items():
+        st.warning(
+            f"Only {plain(corpus)} has {plain(', '.join(types))}. Such entities count as drifting as far as they can:"
+            " map these types above, or leave them out.",
+            icon=":material/rule:",
+        )
+    tabs = st.tabs(["Kept and dropped", "Which entities drift", "Does it help?"])
+    with tabs[0]:
+        kept(run_id)
+    with tabs[1]:
+        drift(run_id)
+    with tabs[2]:
+        sweep(run_id)
+    with st.expander("The same on the command line", icon=":material/terminal:"):
+        st.code(facade.command("skl", facade.run(run_id).manifest.config), language="bash", wrap_lines=True)
+
+
+main()

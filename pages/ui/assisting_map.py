@@ -1,0 +1,61 @@
+"""Types that two labelled corpora do not share, and what becomes of them; the options of SKL."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.widgets import config_form, plain
+
+OPTIONS = ("unit", "min_count", "shrinkage", "floor", "add_k", "log")
+STAYS, OUT = "stays as it is", "is left out"
+
+
+def type_map(primary: facade.Corpus, assisting: facade.Corpus) -> list[str]:
+    """OLD=NEW pairs, picked type by type or read from a file."""
+    apart = facade.types_apart(primary, assisting)
+    if not apart:
+        st.caption("Both corpora have the same types.")
+        return []
+    st.markdown("**Types that only one of them has**")
+    file = st.file_uploader(
+        "A file of OLD=NEW lines (or pick below)", type=["txt", "map"], key="assisting.map", max_upload_size=1
+    )
+    if file is not None:
+        pairs = list(_from_file(file.getvalue()))
+        st.caption(f"From the file: {plain(', '.join(pairs))}.")
+        return pairs
+    return _picked(apart, primary, assisting)
+
+
+def _from_file(data: bytes) -> tuple[str, ...]:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "types"
+        path.write_bytes(data)
+        return facade.read_type_map(path)
+
+
+def _picked(apart: list[str], primary: facade.Corpus, assisting: facade.Corpus) -> list[str]:
+    every = sorted({*primary.types, *assisting.types})
+    pairs = []
+    columns = st.columns(min(4, len(apart)))
+    for index, name in enumerate(apart):
+        mine = primary if name in primary.types else assisting
+        choices = [STAYS, OUT, *(f"is {other}" for other in every if other != name)]
+        with columns[index % len(columns)]:
+            choice = st.selectbox(
+                f"{plain(name)} ({mine.types[name]:,} in {plain(mine.name)})",
+                choices,
+                key=f"assisting.type.{primary.fingerprint[:8]}.{assisting.fingerprint[:8]}.{name}",
+            )
+        if choice != STAYS:
+            pairs.append(f"{name}={'' if choice == OUT else choice.removeprefix('is ')}")
+    return pairs
+
+
+def options_form() -> dict[str, Any]:
+    """What counts as an entity, and how counts become a divergence."""
+    with st.expander("More options", icon=":material/settings:"):
+        return config_form(facade.RECIPES["skl"].config, OPTIONS, "assisting")

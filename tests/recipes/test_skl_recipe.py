@@ -1,0 +1,225 @@
+"""`skl` and `assist` from corpora to what is kept, written and trained on."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from core import facade
+from core.__main__ import main
+from core.corpora import readers
+from core.errors import ConfigError, CorpusError, PathError
+from core.measures import skl
+from core.recipes.assist import _table
+from tests.conftest import sentence
+
+HOME = [
+    sentence("Jordan plays for Chicago tonight .", [(0, 1, "PER"), (3, 4, "ORG")]),
+    sentence("Jordan scored ; Chicago won .", [(0, 1, "PER"), (3, 4, "ORG")]),
+    sentence("Ada lives in Rome .", [(0, 1, "PER"), (3, 4, "LOC")]),
+]
+AWAY = [
+    sentence("Talks in Jordan and Chicago ended .", [(2, 3, "LOC"), (4, 5, "LOC")]),
+    sentence("Ada came to Rome .", [(0, 1, "PER"), (3, 4, "LOC")]),
+    sentence("Nothing happened in Paris .", [(3, 4, "LOC")]),
+    sentence("Ada met Jordan .", [(0, 1, "PER"), (2, 3, "LOC")]),
+    sentence("It rained .", []),
+]
+
+
+@pytest.fixture
+def corpora(seal):
+    return seal(HOME, "home", labelled=True), seal(AWAY, "away", labelled=True)
+
+
+def found(corpora, **options):
+    options = {"primary": corpora[0].fingerprint, "assisting": corpora[1].fingerprint, **options}
+    return facade.execute("skl", options)
+
+
+def test_scores_are_those_of_the_measure(corpora):
+    run = found(corpora)
+    rows = pq.read_table(run.artifacts / "scores.parquet").to_pylist()
+    drift = skl.compare(skl.count_types(HOME, "token"), skl.count_types(AWAY, "token"), skl.SklOptions())
+    expected, overlaps = skl.score(AWAY, drift, "token")
+    assert [row["score"] for row in rows] == pytest.approx(expected)
+    assert [row["overlapping"] for row in rows] == overlaps.tolist() == [2, 2, 0, 2, 0]
+    assert [(row["sentence"], row["id"]) for row in rows] == [(i, s.id) for i, s in enumerate(AWAY)]
+    result = run.result()
+    assert (result["of"], result["overlapping"], result["without_overlap"]) == (5, 4, 2)
+    assert result["entities"] == {"primary": 4, "assisting": 5, "drifting": 2}
+
+
+def test_a_threshold_keeps_and_says_what_shares_nothing(corpora):
+    run = found(corpora)
+    assert facade.kept_below(run.id, 1.0) == facade.Kept(threshold=1.0, kept=3, of=5, sharing_nothing=2)
+    assert facade.kept_below(run.id, 9.5).kept == 5
+    assert run.result()["kept_below"]["1"] == 3
+    kept, dropped = facade.shown_sentences(run.id, 1.0)
+    assert [one.text for _, one, _ in kept] == [AWAY[1].text]
+    assert [one.text for _, one, _ in dropped] == [AWAY[3].text, AWAY[0].text]
+    mark = next(mark for mark in dropped[0][2] if mark.start == 2)
+    assert (mark.type, mark.usual, mark.skl > 9) == ("LOC", "PER", True)
+
+
+def test_what_is_kept_leaves_as_conll_and_as_a_corpus(corpora, tmp_path):
+    run = found(corpora, type_map=("PER=person",))
+    assert facade.export_kept(run.id, 1.0, tmp_path / "kept.conll") == 3
+    again = list(readers.read(tmp_path / "kept.conll", readers.ReadOptions(scheme="iob2")))
+    assert [s.tokens for s in again] == [AWAY[row].tokens for row in (1, 2, 4)]
+    assert [e.type for e in again[0].entities] == ["person", "LOC"]
+    sealed = facade.seal_kept(run.id, 1.0)
+    assert (len(sealed), sealed.types) == (3, {"LOC": 2, "person": 1})
+    assert sealed.origin["run"] == run.id
+    with pytest.raises(ConfigError, match="no sentence has an SKL below 0"):
+        facade.export_kept(run.id, 0.0, tmp_path / "none.conll")
+    assert not (tmp_path / "none.conll").exists()
+
+
+def test_the_drift_table_is_filtered_and_leaves_as_a_harmless_file(seal):
+    odd = [replace(sentence("X and Ada", [(0, 1, "PER"), (2, 3, "PER")]), tokens=("=SUM(A1)", "and", "Ada"))]
+    spans = [(0, 1, "ORG"), (2, 3, "PER"), (4, 5, "ORG")]
+    other = [replace(sentence("X and Ada , Ada", spans), tokens=("=SUM(A1)", "and", "Ada", ",", "Ada"))]
+    run = found((seal(odd, "a", labelled=True), seal(other, "b", labelled=True)))
+    rows = facade.drift_table(run.id)
+    assert [row["entity"] for row in rows] == ["=sum(a1)", "ada"]
+    assert rows[0]["skl"] > rows[1]["skl"] > 1
+    assert [row["entity"] for row in facade.drift_table(run.id, search="AD")] == ["ada"]
+    assert facade.drift_table(run.id, least_count=2) == []
+    ada = facade.drift_table(run.id, search="ada")[0]
+    assert (ada["primary"], ada["assisting"]) == ("PER 1", "ORG 1, PER 1")
+    told = list(csv.DictReader(io.StringIO(facade.drift_csv(rows).decode("utf-8-sig"))))
+    assert {row["entity"][0] for row in told} == {"'", "a"}
+
+
+@pytest.mark.parametrize(
+    ("theirs", "words"),
+    [
+        ([sentence("Ada came .", [(0, 1, "person")])], "shares no type with home"),
+        ([sentence("Zoe came .", [(0, 1, "PER")])], "shares no entity with home"),
+        ([sentence("Ada came .", [])], "holds no entity"),
+    ],
+)
+def test_nothing_to_compare_is_one_sentence(seal, theirs, words):
+    with pytest.raises(CorpusError, match=words) as caught:
+        found((seal(HOME, "home", labelled=True), seal(theirs, "theirs", labelled=True)))
+    assert "\n" not in str(caught.value)
+
+
+def test_an_unlabelled_corpus_cannot_assist(seal):
+    with pytest.raises(CorpusError, match="plain: is not labelled"):
+        found((seal(HOME, "home", labelled=True), seal(["Ada came ."], "plain")))
+
+
+def test_types_of_one_corpus_are_told_unless_mapped(seal):
+    theirs = seal([sentence("Ada of Oslo", [(0, 1, "PER"), (2, 3, "GPE")])], "theirs", labelled=True)
+    mine = seal(HOME, "home", labelled=True)
+    run = found((mine, theirs))
+    assert run.result()["types_of_one_corpus"] == {"home": ["LOC", "ORG"], "theirs": ["GPE"]}
+    assert any("GPE: only theirs" in note for note in facade.state(run.id).notes)
+    mapped = found((mine, theirs), type_map=("GPE=LOC", "ORG="))
+    assert mapped.result()["types_of_one_corpus"] == {}
+
+
+def test_a_map_file_may_be_given(tmp_path):
+    path = tmp_path / "types"
+    path.write_text("# theirs = ours\nPER = person\n\nMISC=\n")
+    assert skl.parse_map(facade.read_type_map(path)) == {"PER": "person", "MISC": ""}
+    with pytest.raises(PathError, match="type map cannot be read"):
+        facade.read_type_map(tmp_path / "gone")
+
+
+def test_the_command_says_what_it_kept(corpora, tmp_path, capsys):
+    words = ["skl", "--primary", "home", "--assisting", "away", "--threshold", "1", "--json"]
+    main.main(
+        [*words, "--output", str(tmp_path / "kept.conll"), "--drift", str(tmp_path / "d.csv")], standalone_mode=False
+    )
+    told = json.loads(capsys.readouterr().out)
+    assert {key: told[key] for key in ("kept", "of", "overlapping", "threshold")} == {
+        "kept": 3, "of": 5, "overlapping": 4, "threshold": 1.0,
+    }  # fmt: skip
+    assert Path(told["output"]).read_text().count("\n\n") == 3
+    assert (tmp_path / "d.csv").exists()
+
+
+def test_dev_chooses_and_test_does_not():
+    def row(arm, threshold, dev, test):
+        return {"arm": arm, "share": "all", "threshold": threshold, "kept": 1, "dev": [dev] * 2, "dev_mean": dev,
+                "test": [test, test + 1], "mean": test + 0.5, "sd": 0.7}  # fmt: skip
+
+    rows = [
+        row("monolingual", 0.0, 99, 20),
+        row("skl:1", 1.0, 50, 90),
+        row("skl:2", 2.0, 60, 10),
+        row("all", None, 99, 30),
+    ]
+    rows[0]["share"] = "none"
+    table = _table(rows, "all")
+    assert (table["threshold"], table["skl"], table["monolingual"], table["all"]) == (2.0, 10.5, 20.5, 30.5)
+    assert table["against_all"]["delta"] == -20
+    assert not table["against_all"]["dagger"]
+    assert table["against_all"]["p"] < 0.05
+
+
+@pytest.mark.parametrize("share", ["all", "sub-word"])
+def test_a_sweep_trains_every_arm_once(corpora, seal, share):
+    theirs = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "further", labelled=True)
+    run = facade.execute("assist", {
+        "primary": corpora[0].fingerprint, "assisting": theirs.fingerprint, "dev": corpora[0].fingerprint,
+        "test": corpora[0].fingerprint, "thresholds": (1, 9.5), "shares": (share,), "seeds": (1, 2), "hidden": 4,
+        "epochs": 1,
+    })  # fmt: skip
+    rows = run.result()["rows"]
+    assert [(row["arm"], row["kept"]) for row in rows] == [("monolingual", 0), ("skl:1", 4), ("skl:9.5", 6), ("all", 6)]
+    assert all(len(row["test"]) == 2 for row in rows)
+    tuned = [facade.run(row["run"]).manifest.config for row in rows]
+    assert tuned[0]["assisting"] == ""
+    assert {config["share"] for config in tuned[1:]} == {share}
+    assert {config["assisting_weight"] for config in tuned} == {0.1}
+    assert [point["threshold"] for point in facade.sweep_points(run.id, share)[::2]] == [0.0, 1.0, 9.5, 10.0]
+    assert len(facade.assist_in_words(run.result()["tables"][0])) > 40
+
+
+def test_the_primary_corpus_is_repeated_to_the_assisting_ones_size():
+    from core.recipes.network import Borrowed, NetworkOptions, training_set
+
+    made = training_set(NetworkOptions(assisting_weight=0.3), HOME, Borrowed(assisting=AWAY))
+    assert made.sources == [0] * 5 + [1] * 5
+    assert made.weights == [1.0] * 5 + [0.3] * 5
+    assert [s.id for s in made.sentences[:5]] == [HOME[i].id for i in (0, 1, 2, 0, 1)]
+    alone = training_set(NetworkOptions(), HOME, Borrowed(assisting=[]))
+    assert (alone.sentences, set(alone.weights), set(alone.sources)) == (HOME, {1.0}, {0})
+
+
+def test_an_encoder_takes_assisting_sentences_of_its_own_types_alone(corpora, seal):
+    base = {"train": corpora[0].fingerprint, "dev": corpora[0].fingerprint, "init": "tiny", "seeds": (1,), "epochs": 1}
+    run = facade.execute("finetune", {**base, "assisting": corpora[1].fingerprint})
+    assert run.result()["epochs"] == [1]
+    odd = seal([sentence("Oslo", [(0, 1, "GPE")])], "odd", labelled=True)
+    with pytest.raises(ConfigError, match="GPE is no type"):
+        facade.execute("finetune", {**base, "assisting": odd.fingerprint})
+
+
+@pytest.mark.real
+def test_music_and_news_disagree_where_a_reader_would(real_data: Path, home: Path):
+    for name, path in (("music", "crossner-music/train.conll"), ("news", "conll2003/train.conll")):
+        facade.execute("add", {"path": str(real_data / path), "name": name, "scheme": "iob2"})
+    pairs = ("PER=person", "ORG=organisation", "LOC=location", "MISC=misc")
+    run = facade.execute("skl", {"primary": facade.corpus("music").fingerprint,
+                                 "assisting": facade.corpus("news").fingerprint, "type_map": pairs})  # fmt: skip
+    rows = {row["entity"]: row for row in facade.drift_table(run.id)}
+    for entity, here, there in (
+        ("celtic", "musicgenre", "organisation"),
+        ("cannes", "award", "organisation"),
+        ("brazilian", "musicgenre", "misc"),
+        ("athletics", "event", "organisation"),
+    ):
+        assert rows[entity]["skl"] > 9
+        assert rows[entity]["primary"].split()[0] == here
+        assert rows[entity]["assisting"].split()[0] == there
+    assert np.isfinite([row["skl"] for row in rows.values()]).all()
