@@ -100,10 +100,10 @@ def _finetune(config: FinetuneConfig, library: Library) -> Work:
 
 
 def root(init: str, store: RunStore) -> str:
-    """The encoder at the bottom of a chain of pre-trainings: as large and as fast as `init`."""
+    """The encoder at the bottom of a chain of pre-trainings, named by their ids or their models' folders."""
     with suppress(RunError):  # removed since
-        while is_run_id(init):
-            init = str(store.get(init).manifest.config["init"])
+        while is_run_id(run_id := init.removesuffix("/artifacts/model").rpartition("/")[2]):
+            init = str(store.get(run_id).manifest.config["init"])
     return init
 
 

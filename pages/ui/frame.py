@@ -16,9 +16,11 @@ PAGES = {
     "": (("app.py", "Home", ":material/home:"),),
     "Prepare": (("pages/1_Corpora.py", "Corpora", ":material/library_books:"),),
     "Analyse": (
+        ("pages/2_Similarity.py", "Similarity", ":material/join_inner:"),
         ("pages/3_Selection.py", "Selection", ":material/filter_alt:"),
         ("pages/4_Explore.py", "Explore", ":material/scatter_plot:"),
     ),
+    "Train": (("pages/5_Training.py", "Training", ":material/model_training:"),),
     "Deliver": (("pages/6_Results.py", "Results", ":material/leaderboard:"),),
 }
 logger = logging.getLogger("winnow.pages")
