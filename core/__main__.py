@@ -18,6 +18,10 @@ import click
 
 from core import facade
 from core.cli import config_options, given, progress, report
+from core.cli_assisting import assist, skl
+from core.cli_experiment import demo, experiment
+from core.cli_similarity import predictiveness, similarity
+from core.cli_training import evaluate, finetune, predict, pretrain
 from core.facade import Cancelled, WinnowError
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
@@ -29,6 +33,10 @@ def main(home: str | None) -> None:
     """Winnow: what to pre-train a named-entity tagger on, and whether it was worth it."""
     if home:
         os.environ["WINNOW_HOME"] = home
+
+
+for _command in (similarity, predictiveness, pretrain, finetune, evaluate, predict, experiment, demo, skl, assist):
+    main.add_command(_command)
 
 
 @main.group()
