@@ -62,7 +62,8 @@ def _matrix(target: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     lines = [f"{target:<{wide}} " + "".join(f"{facade.measure_title(m) + ' (' + ends[m] + ')':>16}" for m in measures)]
     for source in dict.fromkeys(row["source"] for row in rows):
         cells = [row for row in rows if row["source"] == source]
-        shown = [_number(row["value"]) + ("*" if row["value"] == best[row["measure"]] else " ") for row in cells]
+        firsts = [row["value"] is not None and row["value"] == best[row["measure"]] for row in cells]
+        shown = [_number(row["value"]) + "* "[not first] for row, first in zip(cells, firsts, strict=True)]
         lines.append(f"{source:<{wide}} " + "".join(f"{cell:>16}" for cell in shown))
     return lines
 

@@ -14,7 +14,7 @@ from pages.ui.widgets import config_form, corpus_label, sample_buttons
 
 RUN = "similarity.run"
 SAMPLING = ("cap_tokens", "target_tokens", "draws", "sizes", "tokens", "lowercase", "seed")
-FINE = ("order", "count_end", "tagger", "dimension", "window", "negative", "min_count", "skipgram_epochs", "workers")
+FINE = ("order", "skip_end", "tagger", "dimension", "window", "negative", "min_count", "skipgram_epochs", "workers")
 
 
 def main() -> None:

@@ -9,11 +9,11 @@ from core.errors import ConfigError, PathError, ReadError
 from core.facade.home import store
 from core.files import write_atomic
 from core.measures import MEASURES
+from core.measures import title as measure_title
 from core.measures.agreement import as_guessed
 from core.measures.grid import Grid
 from core.measures.predictive import regrets
 from core.recipes.compared import advice, as_csv, best_value, grid_of
-from core.recipes.compared import title as measure_title
 from core.recipes.worth import judge, judge_table, own_outcomes
 
 _EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv"

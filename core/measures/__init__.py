@@ -20,4 +20,9 @@ def make_measure(name: str, options: Mapping[str, Any], *, seed: int, vocabulary
     return measure
 
 
-__all__ = ["MEASURES", "Measure", "Sample", "make_measure"]
+def title(name: str) -> str:
+    """How people write a measure's name; one that is not ours keeps its own."""
+    return str(MEASURES[name].title) if name in MEASURES else name
+
+
+__all__ = ["MEASURES", "Measure", "Sample", "make_measure", "title"]

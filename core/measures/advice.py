@@ -30,7 +30,7 @@ def advise(grid: Grid, target: int, titles: Sequence[str], past: Sequence[Regret
 def _doubt(grid: Grid, target: int, titles: Sequence[str]) -> str:
     """Does the first stay ahead of the second by more than the draws differ?"""
     if grid.spread is None:
-        return "how much chance is in it, a single table does not say"
+        return "how much of that is chance, one draw does not say"
     close = [
         titles[m] for m in range(len(grid.measures)) if _within_noise(grid.closeness()[target, :, m], grid, target, m)
     ]

@@ -10,6 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
+from core.measures import title
 from core.measures.grid import Grid, listed, number
 from core.results import IntArray
 
@@ -146,10 +147,10 @@ def _why(grid: Grid, item: tuple[int, int, int], sides: Sequence[Sequence[str]])
     for measure in (name for side in sides for name in side):
         m = grid.measures.index(measure)
         x, y = (float(grid.values[target, source, m]) for source in (a, b))
-        said.append(f"{measure} {number(x)} against {number(y)}")
+        said.append(f"{title(measure)} {number(x)} against {number(y)}")
         noise = 0.0 if grid.spread is None else float(grid.spread[target, [a, b], m].mean())
         if abs(x - y) <= max(noise, NEAR * max(abs(x), abs(y))):
             weak.append(measure)
     if any(set(side) <= set(weak) for side in sides):
-        return f"{'; '.join(said)}: nearly a tie by {listed(weak)}."
+        return f"{'; '.join(said)}: nearly a tie by {listed([title(name) for name in weak])}."
     return f"{'; '.join(said)}: the gaps are clear, so the measures see different things."

@@ -18,7 +18,7 @@ class PplOptions(Config):
     """Options of `ppl`."""
 
     order: int = option(5, "Longest n-gram the language model counts.", unit="tokens", ge=1, le=7)
-    count_end: bool = option(True, "Count the sentence's end in its length, as KenLM's perplexity does.")
+    skip_end: bool = option(False, "Leave the sentence's end out of its length; KenLM's perplexity counts it.")
 
 
 class Ppl:
@@ -48,7 +48,7 @@ class Ppl:
 
     def __init__(self, options: PplOptions, *, seed: int, vocabulary_size: int) -> None:
         """vocabulary_size: different tokens of all sources and targets."""
-        self._order, self._end = options.order, options.count_end
+        self._order, self._end = options.order, not options.skip_end
         self._size = vocabulary_size + 2  # <unk> and </s> are words too
 
     def fit(self, source: Sample, report: Reporter) -> KneserNey:

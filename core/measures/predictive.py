@@ -16,7 +16,7 @@ from core.results import FloatArray
 
 CONVENTIONS: Mapping[str, str] = MappingProxyType(
     {
-        "runs": "per target over its single runs, mean over targets: what S1's Table 4 prints",
+        "runs": "per target over its single runs, mean over targets: what Table 4 of Dai et al. prints",
         "means": "per target over its sources' means, mean over targets",
         "pooled": "over all sources and targets at once",
         "centred": "over all at once, each target's mean taken away first",

@@ -115,6 +115,6 @@ def register(recipe: Recipe, config: Config, store: RunStore) -> Run:
 @cache
 def versions() -> Mapping[str, str]:
     """What the numbers of a run may depend on."""
-    packages = ("numpy", "torch", "transformers", "scikit-learn", "pyarrow")
+    packages = ("numpy", "torch", "transformers", "scikit-learn", "pyarrow", "gensim")
     found = {package: metadata.version(package) for package in packages}
     return {"winnow": __version__, "python": platform.python_version(), **found}

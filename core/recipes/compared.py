@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from core.corpora.writers import harmless
-from core.measures import MEASURES
+from core.measures import MEASURES, title
 from core.measures.advice import advise
-from core.measures.agreement import Agreement, agreement
+from core.measures.agreement import agreement
 from core.measures.grid import Grid, number
 from core.measures.predictive import Regret
 from core.recipes.base import Result
@@ -36,7 +36,7 @@ def summarise(study: Study, cells: Cells) -> Result:
     ]
     grid = grid_of(rows)
     closest = {target: grid.closest(at) for at, target in enumerate(grid.targets)}
-    titles = [MEASURES[name].title for name in grid.measures]
+    titles = [title(name) for name in grid.measures]
     return {
         "targets": {party.name: [corpus.fingerprint for corpus in party.corpora] for party in study.targets},
         "sources": {party.name: [corpus.fingerprint for corpus in party.corpora] for party in study.sources},
@@ -117,7 +117,7 @@ def _warnings(study: Study, rows: Sequence[Mapping[str, Any]]) -> list[str]:
         found.append(f"A source and a target at once, so of course the closest: {', '.join(both)}.")
     for target in study.targets:
         found += _readings([row for row in rows if row["target"] == target.name and row["measure"] == "ppl"])
-    problems = dict.fromkeys(f"{MEASURES[row['measure']].title}: {row['problem']}" for row in rows if row["problem"])
+    problems = dict.fromkeys(f"{title(row['measure'])}: {row['problem']}" for row in rows if row["problem"])
     return [*found, *problems]
 
 
@@ -166,11 +166,6 @@ def best_value(rows: Sequence[Mapping[str, Any]]) -> float | None:
     return float(max(values) if rows[0]["prefer"] == "high" else min(values))
 
 
-def title(measure: str) -> str:
-    """How people write a measure's name; a measure that is not ours keeps its own."""
-    return MEASURES[measure].title if measure in MEASURES else measure
-
-
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """The table for a spreadsheet, one line a number; no cell is a formula, and a missing value is empty."""
     columns = (
@@ -193,6 +188,3 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
         values = [row[key] for key in columns] + [row["columns"].get(key) for key in other]
         writer.writerow([harmless(value) for value in (*values, row["convention"], row["problem"])])
     return out.getvalue()
-
-
-__all__ = ["Agreement", "advice", "as_csv", "grid_of", "summarise", "title"]

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from core.measures import title
 from core.measures.agreement import agreement
 from core.measures.grid import Grid
 from core.measures.pasted import read_table
 from core.measures.predictive import CONVENTIONS, Outcomes, correlations, outcomes_of, regrets
 from core.recipes.base import Result
-from core.recipes.compared import title
 
 ARM = re.compile(r"(vectors|lm):(.+)")  # arms of an experiment that begin from one source
 KINDS = {"vectors": "word vectors", "lm": "language model"}
@@ -61,8 +61,8 @@ def _sentence(table: Mapping[str, Mapping[str, Any]], lost: Sequence[Mapping[str
     )
     regret = next(each for each in lost if each["measure"] == best)
     return (
-        f"{title(best)} goes with F1 most closely, r = {r['value']:.3f} over {many} ({sure}); taking the source it puts first "
-        f"lost {regret['mean']:.2f} F1 on average, a source drawn by lot {regret['random']:.2f}."
+        f"{title(best)} goes with F1 most closely, r = {r['value']:.3f} over {many} ({sure}); taking the source it "
+        f"puts first lost {regret['mean']:.2f} F1 on average, a source drawn by lot {regret['random']:.2f}."
     )
 
 

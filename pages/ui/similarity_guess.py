@@ -40,17 +40,13 @@ def guess_told(run_id: str, target: str) -> None:
     if not order:
         return
     rows = facade.similarity_rows(run_id, target)
-    first = {
-        row["measure"] for row in rows if row["source"] == order[0] and row["value"] == _best(rows, row["measure"])
-    }
-    measures = {row["measure"] for row in rows}
-    text = f"You put **{plain(order[0])}** first; so do {len(first)} of {len(measures)} measures."
+    measures = list(dict.fromkeys(row["measure"] for row in rows))
+    best = {m: facade.best_value([row for row in rows if row["measure"] == m]) for m in measures}
+    mine = [row for row in rows if row["source"] == order[0] and row["value"] is not None]
+    first = sum(row["value"] == best[row["measure"]] for row in mine)
+    text = f"You put **{plain(order[0])}** first; so do {first} of {len(measures)} measures."
     if len(order) > 1:
         held = facade.guess_held(run_id, target)
         told = [f"{facade.measure_title(m)} {agree} of {pairs}" for m, (agree, pairs) in held.items() if pairs]
         text += f" Pairs of sources ordered as you did: {', '.join(told)}." if told else ""
     st.markdown(f":material/lightbulb: {text}")
-
-
-def _best(rows: facade.SimilarityRows, measure: str) -> float | None:
-    return facade.best_value([row for row in rows if row["measure"] == measure])

@@ -84,7 +84,7 @@ def _agreement(found: Mapping[str, Any], target: str) -> None:
     st.markdown(agreement_text(found))
     splits = [split for split in found["splits"] if split["target"] == target]
     if splits:
-        split_table(splits, f"Pairs of sources that the measures order differently for {target}")
+        split_table(splits, f"Pairs of sources that the measures order differently for {target}", target=False)
 
 
 def agreement_text(found: Mapping[str, Any]) -> str:
@@ -96,14 +96,14 @@ def agreement_text(found: Mapping[str, Any]) -> str:
     ]
     out = f", {found['left_out']} left out for ties or missing values" if found["left_out"] else ""
     return (
-        f"Asked which of two sources is closer, the measures answer alike in **{found['unanimous']} of "
+        f"Asked of every target which of two sources is closer, the measures answer alike in **{found['unanimous']} of "
         f"{found['items']}** pairs{out}: {', '.join(kappas) or 'kappa is not defined here'}. "
         "Measures that look at much the same thing may agree and still be wrong."
     )
 
 
-def split_table(splits: list[Mapping[str, Any]], name: str) -> None:
-    """Which pairs split, and why."""
+def split_table(splits: list[Mapping[str, Any]], name: str, *, target: bool = True) -> None:
+    """Which pairs split, and why. target: with a column that names it."""
     rows = [
         {
             "target": split["target"],
@@ -113,8 +113,8 @@ def split_table(splits: list[Mapping[str, Any]], name: str) -> None:
         }
         for split in splits
     ]
-    columns = {"target": "Target", "first": "Closer by", "second": "Closer by", "why": "Why"}
-    table(rows, columns, name)
+    columns = {"first": "One source (closer by)", "second": "The other (closer by)", "why": "Why"}
+    table(rows, {"target": "Target", **columns} if target else columns, name)
 
 
 def _titles(measures: list[str]) -> str:

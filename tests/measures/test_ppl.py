@@ -36,7 +36,7 @@ def test_same_numbers_as_the_definition(source: Text, target: Text, order: int, 
         return
     lengths = np.array([len(line) + count_end for line in target])
     each = 10 ** (-log10 / lengths)
-    found = measured(source, target, order=order, count_end=count_end)
+    found = measured(source, target, order=order, skip_end=not count_end)
     assert found.value == pytest.approx(each.mean(), rel=1e-4)
     columns = found.detail["columns"]
     assert columns["sum"] == pytest.approx(each.sum(), rel=1e-4)

@@ -1,0 +1,52 @@
+"""A comparison in a real browser: from files to a matrix, a guess before it, a reload, a pasted table."""
+
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+
+from core import facade
+from tests.browser.driver import Server, settled
+from tests.planted import contracts, kitchen
+
+
+def test_from_sources_to_a_matrix(server: Server, page: Page, home: Path) -> None:
+    for name, lines in {"law": contracts(300, 2), "food": kitchen(300), "my-task": contracts(60, 1)}.items():
+        path = server.data / f"{name}.txt"
+        path.write_text("\n".join(lines), encoding="utf-8")
+        facade.execute("add", {"path": str(path)})
+    facade.set_role("task", "my-task")
+    assert home == server.home
+    page.goto(f"{server.url}/Similarity")
+    settled(page)
+    page.get_by_role("button", name="Compare", exact=True).click()
+    guess = page.get_by_role("heading", name="Guess first")
+    expect(guess).to_be_visible(timeout=240_000)
+    expect(page.get_by_role("table")).to_have_count(0)
+    picker = page.locator("[class*='st-key-similarity-guess'] input").first
+    picker.fill("law")
+    picker.press("Enter")
+    page.get_by_role("button", name="Show the numbers").click()
+    matrix = page.get_by_role("table", name="Similarity of each source to my-task")
+    expect(matrix).to_contain_text("lower is closer")
+    expect(matrix).to_contain_text("closest")
+    expect(page.get_by_text("law is closest to my-task")).to_be_visible()
+    expect(page.get_by_text("You put law first")).to_be_visible()
+    expect(page.get_by_test_id("stPlotlyChart")).to_have_count(2)  # bars and size curve
+    with page.expect_download() as caught:
+        page.get_by_role("button", name="Table (.csv)").click()
+    assert Path(caught.value.path()).read_text(encoding="utf-8-sig").startswith("target,source,measure,value")
+    page.reload()
+    expect(matrix).to_be_visible()  # the guess is not asked for again
+    page.set_viewport_size({"width": 480, "height": 900})
+    page.wait_for_function("document.documentElement.scrollWidth <= 480")
+
+
+def test_a_printed_table_comes_back_as_correlations(server: Server, page: Page) -> None:
+    page.goto(f"{server.url}/Similarity")
+    settled(page)
+    page.get_by_role("tab", name="What do the measures predict?").click()
+    page.get_by_role("button", name="Put in Table 3").click()
+    table = page.get_by_role("table", name="Correlation of the measures with the change of F1, LM F1")
+    for r in ("-0.618", "-0.748", "0.667", "0.739"):
+        expect(table).to_contain_text(r)
+    expect(page.get_by_role("table", name="F1 lost by following each measure, LM F1")).to_contain_text("6 of 6")
