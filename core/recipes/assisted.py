@@ -98,8 +98,8 @@ class Assisted:
         ]
 
     def table(self) -> list[dict[str, Any]]:
-        """The drift table, farthest first, of those as far the more frequent: `entity, skl`, `primary, assisting` (type and times, commonest first),
-        `in_primary, in_assisting` (times in all)."""
+        """The drift table, farthest first, of those as far the more frequent first: `entity, skl`, `primary, assisting`
+        (types and times, commonest first), `in_primary, in_assisting` (times in all)."""
         often = np.minimum(*(table.sum(axis=1) for table in self.counts.values()))
         return [
             {

@@ -1,0 +1,114 @@
+"""The page Assisting in its states: empty, set up, scored, the line moved, types mapped, a wrong pair of corpora."""
+
+from collections.abc import Callable
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core import facade
+from core.corpora.corpus import Corpus
+from tests.conftest import sentence
+from tests.pages.test_pages import opened, texts
+from tests.recipes.test_skl_recipe import AWAY, HOME
+
+PAGE = "pages/8_Assisting.py"
+NASTY = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def pair(seal: Callable[..., Corpus]) -> tuple[Corpus, Corpus]:
+    theirs = [*AWAY, sentence(f"{NASTY} Ada", [(0, 1, "GPE")])]
+    return seal(HOME, "home", labelled=True), seal(theirs, f"away {NASTY}", labelled=True)
+
+
+@pytest.fixture
+def scored(pair: tuple[Corpus, Corpus]) -> str:
+    return facade.execute("skl", {"primary": pair[0].fingerprint, "assisting": pair[1].fingerprint}).id
+
+
+def metrics(app: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in app.metric}
+
+
+def test_an_empty_page_says_what_it_needs() -> None:
+    app = opened(PAGE)
+    assert not app.exception
+    assert "two labelled corpora" in texts(app)
+    assert "Open the legal sample" in [button.label for button in app.button]
+
+
+def test_types_of_one_corpus_can_be_mapped(pair: tuple[Corpus, Corpus]) -> None:
+    app = opened(PAGE)
+    app.selectbox(key="assisting.primary").select(pair[0].fingerprint).run()
+    app.selectbox(key=f"assisting.assisting.{pair[0].fingerprint}").select(pair[1].fingerprint).run()
+    boxes = {box.label: box for box in app.selectbox if (box.key or "").startswith("assisting.type.")}
+    assert [label.split()[0] for label in boxes] == ["GPE", "ORG"]
+    gpe, org = boxes.values()
+    gpe.select("is LOC")
+    org.select("is left out").run()
+    next(button for button in app.button if button.label == "Score its sentences").click().run()
+    assert not app.exception
+    assert facade.runs("skl")[0].manifest.config["type_map"] == ["GPE=LOC", "ORG="]
+
+
+def test_a_moved_line_changes_the_counts_without_a_new_run(scored: str) -> None:
+    app = opened(PAGE)
+    assert not app.exception
+    assert not app.error
+    assert metrics(app)["Kept"] == "4"
+    assert metrics(app)["Kept only because nothing is shared"] == "75%"
+    assert "Only away" in texts(app)
+    before = [run.id for run in facade.runs()]
+    app.slider(key="assisting.line").set_value(9.4).run()
+    assert not app.exception
+    assert (metrics(app)["Kept"], metrics(app)["Dropped"]) == ("6", "0")
+    assert [run.id for run in facade.runs()] == before
+    assert "python -m core skl" in app.code[-1].value
+
+
+def test_drifting_entities_are_marked_and_nobodys_markup_counts(scored: str) -> None:
+    app = opened(PAGE)
+    said = texts(app)
+    assert "LOC · PER · 9.2" in said
+    app.segmented_control(key="assisting.which").set_value("ends").run()
+    app.slider(key="assisting.line").set_value(0.1).run()
+    assert NASTY not in " ".join(element.proto.body for element in app.get("html"))
+
+
+def test_the_drift_table_is_filtered(scored: str) -> None:
+    app = opened(PAGE)
+    assert app.dataframe[0].value["entity"].tolist()[:2] == ["jordan", "chicago"]
+    app.text_input(key="assisting.search").set_value("rome").run()
+    assert app.dataframe[0].value["entity"].tolist() == ["rome"]
+    app.number_input(key="assisting.least").set_value(5.0).run()
+    assert "No shared entity is like that" in texts(app)
+
+
+def test_kept_sentences_become_a_corpus(scored: str) -> None:
+    app = opened(PAGE)
+    app.button(key="assisting.seal").click().run()
+    assert not app.exception
+    assert any(len(corpus) == 4 and corpus.origin.get("run") == scored for corpus in facade.corpora())
+
+
+def test_corpora_that_share_no_type_become_a_card(seal: Callable[..., Corpus]) -> None:
+    mine = seal(HOME, "home", labelled=True)
+    theirs = seal([sentence("Ada came .", [(0, 1, "person")])], "theirs", labelled=True)
+    with pytest.raises(facade.CorpusError):
+        facade.execute("skl", {"primary": mine.fingerprint, "assisting": theirs.fingerprint})
+    app = opened(PAGE)
+    assert not app.exception
+    assert "shares no type with home" in app.error[0].value
+
+
+def test_a_sweep_is_drawn(scored: str, pair: tuple[Corpus, Corpus]) -> None:
+    fingerprint = pair[0].fingerprint
+    given = dict(facade.run(scored).manifest.config)
+    facade.execute("assist", {**given, "dev": fingerprint, "test": fingerprint, "thresholds": (1,), "seeds": (1, 2),
+                              "hidden": 4, "epochs": 1})  # fmt: skip
+    app = opened(PAGE)
+    assert not app.exception
+    assert not app.error
+    assert "dev chose the threshold 1" in texts(app).replace("&#32;", " ")
+    assert len(app.get("plotly_chart")) == 2
+    assert ">SKL<" in texts(app)
