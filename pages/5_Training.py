@@ -39,7 +39,8 @@ def main() -> None:
         with st.expander("What to train", expanded=run_id is None, icon=":material/tune:"):
             _setup()
         if run_id is not None:
-            training_outcome.queue(run_id, RUN)
+            with st.container():  # stays when the queue comes and goes, so that nothing below it moves its place
+                training_outcome.queue(run_id, RUN)
             _watch(_pick_run(run_id))
 
 

@@ -1,0 +1,145 @@
+"""Training as a person meets it: points arrive by themselves, a reload changes nothing, stop, resume, and the queue."""
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from core import facade
+from core.corpora.corpus import Corpus, Library
+from core.text.sentence import Entity, Sentence, sentence_id
+from tests.browser.driver import Server, settled
+
+PANEL = ".st-key-training-run-panel"
+FIRST = 120_000  # milliseconds until a worker on a crowded machine has loaded torch and taken a step
+CHART = "[data-testid=stVegaLiteChart] svg"
+MORE = """before => Number(
+    document.body.innerText.match(/Step [\\d,]+ · ([\\d,]+) points/)?.[1].replaceAll(',', '')) > before"""
+MOVED = re.compile(r"Step [\d,]+ · ([\d,]+) points")
+
+
+def labelled(home: Path, name: str, n: int) -> Corpus:
+    """Sentences whose capitalised names are told by their first letters."""
+
+    def sentence(i: int) -> Sentence:
+        tokens = (f"Ada{i}", "of", f"Corp{i}", "signs", "the", "deed", name, ".")
+        entities = (Entity(start=0, end=1, type="PER"), Entity(start=2, end=3, type="ORG"))
+        text = " ".join(tokens)
+        return Sentence(id=sentence_id(text), tokens=tokens, text=text, entities=entities)
+
+    return Library(home).seal(map(sentence, range(n)), name=name, origin={}, labelled=True)
+
+
+@pytest.fixture
+def parts(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    monkeypatch.setenv("WINNOW_HOME", str(server.home))
+    for role, n in (("train", 300), ("dev", 40), ("test", 40)):
+        facade.set_role(role, labelled(server.home, f"my-{role}", n).fingerprint)
+    return facade.roles()
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def ask(page: Page, seeds: str, epochs: int) -> None:
+    """Fine-tune `tiny` for so many epochs, as a person would ask for it."""
+    field = page.get_by_role("combobox", name="Start from")
+    field.fill("tiny")
+    page.get_by_role("option", name=re.compile("tiny")).click()
+    page.get_by_role("radio", name="Custom").click()
+    for label, value in (("Seeds", seeds), ("Epochs", str(epochs)), ("Patience", str(epochs))):
+        box = page.get_by_label(re.compile(f"^{label}"), exact=False).and_(page.locator("input"))
+        box.fill(value)
+        box.press("Enter")
+        settled(page)
+    press(page, "Fine-tune")
+
+
+def points(page: Page) -> int:
+    """How many the page says it has."""
+    told = MOVED.search(page.get_by_text(MOVED).inner_text())
+    assert told
+    return int(told[1].replace(",", ""))
+
+
+def frozen(run_id: str) -> int:
+    """Stop the run's worker in the middle; its process id."""
+    worker = facade.run(run_id).worker()
+    assert worker
+    os.kill(worker.pid, signal.SIGSTOP)
+    return worker.pid
+
+
+def test_watch_reload_stop_queue_resume_result(server: Server, page: Page, parts: dict[str, str]) -> None:
+    page.goto(server.url + "/Training")
+    settled(page)
+    ask(page, "1", 40)
+    panel = page.locator(PANEL)
+    expect(panel.get_by_text("Running")).to_be_visible()
+    expect(page.locator(CHART).first).to_be_visible(timeout=FIRST)
+    first = next(run.id for run in facade.runs("finetune"))
+
+    page.evaluate(f"document.querySelectorAll('{CHART}').forEach(chart => chart.dataset.mark = 'here')")
+    page.evaluate("window.unbroken = true")
+    before = points(page)
+    page.wait_for_function(MORE, arg=before)
+    assert page.evaluate("window.unbroken")  # nobody reloaded
+    assert page.locator(f"{CHART}[data-mark=here]").count() >= 1  # the node that was marked still shows the curve
+    line = page.locator(f"{CHART}[data-mark=here]").first.locator(".mark-line path").first
+    drawn = line.get_attribute("d") or ""
+    assert drawn
+    page.wait_for_function(MORE, arg=points(page))
+    expect(line).not_to_have_attribute("d", drawn)
+
+    worker = frozen(first)  # so that no machine is too fast for what follows
+    page.reload()
+    began = time.monotonic()
+    expect(panel.get_by_text("Running")).to_be_visible()
+    if os.getloadavg()[0] < 2:
+        assert time.monotonic() - began < 3
+
+    second = facade.start("finetune", {"train": parts["train"], "dev": parts["dev"], "init": "tiny", "seeds": [2]})
+    queue = page.locator(".st-key-training-run-queue")
+    page.reload()
+    expect(queue.get_by_text(f"Waiting for Fine-tune tiny on my-train ({first[-4:]})")).to_be_visible()
+    facade.stop(second)
+    expect(queue).to_have_count(0)
+
+    expect(page.get_by_role("button", name="Stop and keep", exact=True)).to_have_count(1)
+    press(page, "Stop and keep")
+    expect(panel.get_by_text("Stopping")).to_be_visible()
+    os.kill(worker, signal.SIGCONT)
+    expect(panel.get_by_text("Cancelled")).to_be_visible()
+    expect(page.get_by_text("best model so far are kept")).to_be_visible()
+    kept = points(page)
+    press(page, "Resume")
+    expect(panel.get_by_text("Finished")).to_be_visible(timeout=90_000)
+    assert points(page) > kept
+    expect(page.get_by_text("Test F1", exact=True)).to_be_visible()
+    expect(page.get_by_text(str(server.home / "runs" / first / "artifacts" / "model"), exact=True)).to_be_visible()
+    page.get_by_role("link", name=re.compile("page Results")).click()
+    expect(page.get_by_role("heading", name="Results", exact=True)).to_be_visible()
+    settled(page)
+
+
+def test_a_killed_worker_is_told_within_ten_seconds(server: Server, page: Page, parts: dict[str, str]) -> None:
+    options = {
+        "train": parts["train"],
+        "dev": parts["dev"],
+        "init": "tiny",
+        "seeds": [1],
+        "epochs": 200,
+        "patience": 200,
+    }
+    run = facade.start("finetune", options)
+    page.goto(server.url + f"/Training?run={run}")
+    expect(page.locator(CHART).first).to_be_visible(timeout=FIRST)
+    os.kill(frozen(run), signal.SIGKILL)
+    expect(page.locator(PANEL).get_by_text("Interrupted")).to_be_visible(timeout=10_000)
+    expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Start again with half the batch and accumulation")).to_be_visible()
