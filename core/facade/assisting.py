@@ -172,13 +172,11 @@ def sweep_points(run_id: str, share: str) -> list[dict[str, Any]]:
 def assist_in_words(told: Mapping[str, Any]) -> str:
     """One of an `assist` run's `tables` as a sentence."""
     sure = [
-        f"{'better' if test['delta'] > 0 else 'worse'} than {name} by {abs(test['delta']):.2f}"
-        f" (Welch, p = {test['p']:.2g})"
-        for name, test in (("all of it", told["against_all"]), ("none of it", told["against_monolingual"]))
-        if test
+        f"against {name} {told['verdicts'][arm]['delta']:+.2f}, {told['verdicts'][arm]['verdict']}"
+        + (f" (Welch, p = {told[f'against_{arm}']['p']:.2g})" if told[f"against_{arm}"] else "")
+        for arm, name in (("all", "all of it"), ("monolingual", "none of it"))
     ]
-    beside = f": {', and '.join(sure)}" if sure else ""
     return (
         f"Sharing {told['share']}, dev chose the threshold {told['threshold']:g}, which keeps {told['kept']:,}"
-        f" sentences; test F1 {told['skl']:.2f}{beside}."
+        f" sentences; test F1 {told['skl']:.2f}: {', and '.join(sure)}."
     )

@@ -17,7 +17,9 @@ from core.errors import ConfigError
 from core.recipes.assisted import Assisted
 from core.recipes.base import Job, Result
 from core.recipes.skl import SWEEP, SklConfig
-from core.training.bootstrap import welch
+from core.results import Evaluation
+from core.runs.store import RunStore
+from core.training.bootstrap import compare, welch
 
 Share = Literal["all", "sub-word"]
 
@@ -63,7 +65,10 @@ def run(config: AssistConfig, job: Job) -> Result:
     limits = [*((f"skl:{threshold:g}", threshold) for threshold in config.thresholds), ("all", math.inf)]
     for share, (arm, threshold) in product(config.shares, limits):
         rows.append(_row(config, job, arm, threshold, _Borrowed(assisted=assisted, share=share)))
+    job.context.stage("comparing the arms")
     tables = [_table(rows, share) for share in config.shares]
+    for table in tables:
+        table["verdicts"] = {name: _verdict(job, config, table, name) for name in ("all", "monolingual")}
     return {"rows": rows, "tables": tables, "skl_run": child.id, "of": len(assisted.scores)}
 
 
@@ -104,7 +109,20 @@ def _table(rows: Sequence[Result], share: str) -> Result:
         "share": share, "threshold": best["threshold"], "kept": best["kept"],
         "monolingual": alone["mean"], "all": every["mean"], "skl": best["mean"],
         "against_all": _welch(best["test"], every["test"]), "against_monolingual": _welch(best["test"], alone["test"]),
+        "runs": {"skl": best["run"], "all": every["run"], "monolingual": alone["run"]},
     }  # fmt: skip
+
+
+def _verdict(job: Job, config: AssistConfig, table: Result, other: str) -> Result:
+    """What was chosen against another arm, over seeds and test sentences; the word is that of a verdict (SPEC B2)."""
+    store = RunStore(job.home)
+    tests = [
+        [Evaluation.load(store.get(table["runs"][arm]).artifacts / f"evaluation-test-{n}.npz") for n in config.seeds]
+        for arm in ("skl", other)
+    ]
+    found = compare(*tests)
+    word = {1: "improves", 0: "no evidence", -1: "hurts"}[found.sign]
+    return {"verdict": word, "delta": round(found.delta, 3), "interval": [round(found.lo, 3), round(found.hi, 3)]}
 
 
 def _welch(a: Sequence[float], b: Sequence[float]) -> Result | None:

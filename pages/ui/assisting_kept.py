@@ -80,7 +80,7 @@ def _sentences(run_id: str, threshold: float) -> None:
     sides = facade.shown_sentences(run_id, threshold, at_line=which == "line")
     st.html(
         f'<p>Entities that both corpora have: <mark class="w-entity" style="--c:{AGREE}">agree</mark> or'
-        f' <mark class="w-entity" style="--c:{DRIFT}">drift <small>here · there · SKL</small></mark></p>'
+        f' <mark class="w-entity" style="--c:{DRIFT}">drift <small>type · its usual one there · SKL</small></mark></p>'
     )
     for column, heading, rows in zip(st.columns(2), ("Kept", "Dropped"), sides, strict=True):
         with column:
@@ -97,7 +97,8 @@ def _marked(sentence: facade.Sentence, marks: list[facade.Mark]) -> str:
     words = [escape(token) for token in sentence.tokens]
     for mark in marks:
         drifts = mark.skl > facade.DRIFTS
-        told = f" <small>{escape(mark.type)} · {escape(mark.usual)} · {mark.skl:.1f}</small>" if drifts else ""
+        usual = "" if mark.usual == mark.type else f" · {escape(mark.usual)}"
+        told = f" <small>{escape(mark.type)}{usual} · {mark.skl:.1f}</small>" if drifts else ""
         words[mark.start] = f'<mark class="w-entity" style="--c:{DRIFT if drifts else AGREE}">{words[mark.start]}'
         words[mark.end - 1] += f"{told}</mark>"
     return " ".join(words)

@@ -94,6 +94,10 @@ def title(run: facade.Run) -> str:
             said = f"Pre-train {encoder(config['init'])} on {_names(config['corpora'])}"
         case "finetune":
             said = f"Fine-tune {encoder(config['init'])} on {_name(config['train'])}"
+        case "skl":
+            said = f"Score {_name(config['assisting'])} against {_name(config['primary'])}"
+        case "assist":
+            said = f"{_name(config['primary'])} with the help of {_name(config['assisting'])}"
         case "experiment":
             said = f"Experiment: {', '.join(config['arms'])}"
         case kind:

@@ -150,7 +150,7 @@ def test_the_command_says_what_it_kept(corpora, tmp_path, capsys):
 def test_dev_chooses_and_test_does_not():
     def row(arm, threshold, dev, test):
         return {"arm": arm, "share": "all", "threshold": threshold, "kept": 1, "dev": [dev] * 2, "dev_mean": dev,
-                "test": [test, test + 1], "mean": test + 0.5, "sd": 0.7}  # fmt: skip
+                "test": [test, test + 1], "mean": test + 0.5, "sd": 0.7, "run": arm}  # fmt: skip
 
     rows = [
         row("monolingual", 0.0, 99, 20),
@@ -163,6 +163,7 @@ def test_dev_chooses_and_test_does_not():
     assert (table["threshold"], table["skl"], table["monolingual"], table["all"]) == (2.0, 10.5, 20.5, 30.5)
     assert table["against_all"]["delta"] == -20
     assert not table["against_all"]["dagger"]
+    assert table["runs"] == {"skl": "skl:2", "all": "all", "monolingual": "monolingual"}
     assert table["against_all"]["p"] < 0.05
 
 
@@ -182,7 +183,9 @@ def test_a_sweep_trains_every_arm_once(corpora, seal, share):
     assert {config["share"] for config in tuned[1:]} == {share}
     assert {config["assisting_weight"] for config in tuned} == {0.1}
     assert [point["threshold"] for point in facade.sweep_points(run.id, share)[::2]] == [0.0, 1.0, 9.5, 10.0]
-    assert len(facade.assist_in_words(run.result()["tables"][0])) > 40
+    table = run.result()["tables"][0]
+    assert table["verdicts"]["all"]["delta"] == pytest.approx(table["skl"] - table["all"], abs=0.01)
+    assert "dev chose the threshold" in facade.assist_in_words(table)
 
 
 def test_the_primary_corpus_is_repeated_to_the_assisting_ones_size():
