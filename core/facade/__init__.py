@@ -11,9 +11,11 @@ from core.corpora.hygiene import FLAGS
 from core.errors import Cancelled, ConfigError, CorpusError, InputError, WinnowError
 from core.facade.assisting import (
     DRIFTS,
+    SWEEP,
     Assisted,
     Kept,
     Mark,
+    assist_in_words,
     assisted,
     drift_csv,
     drift_table,
@@ -22,6 +24,8 @@ from core.facade.assisting import (
     read_type_map,
     seal_kept,
     shown_sentences,
+    sweep_points,
+    sweeps,
     types_apart,
 )
 from core.facade.corpora import (
@@ -124,6 +128,7 @@ from core.facade.runs import (
     start,
     state,
     stop,
+    train_along,
     with_corpora,
     work,
 )
@@ -168,6 +173,7 @@ from core.recipes.edits import Edits
 from core.recipes.mapped import CLASSES, Hits, Mapped
 from core.recipes.outcome import Beside
 from core.recipes.preflight import Preflight
+from core.recipes.ranks import announce, rank
 from core.recipes.why import Why
 from core.results import Selection
 from core.runs.events import Event, RunState
@@ -179,27 +185,26 @@ from core.text.sentence import Entity, Sentence
 
 __all__ = [
     "ARM_NAMES", "CLASSES", "DEFAULT_STRATEGY", "DRIFTS", "FLAGS", "MEASURES", "RECIPES", "ROLES", "SIDES",
-    "STRATEGIES", "TRAININGS", "Assisted", "Beside", "Budget", "Cancelled", "Config", "ConfigError", "Corpus",
-    "CorpusError", "Cost", "Edits", "Entity", "Event", "Health", "Hits", "InputError", "Kept", "Mapped", "Mark",
-    "Metric", "Overlap", "Part", "Preflight", "Run", "RunState", "SampleSet", "Scored", "Selection", "Sentence", "Side",
-    "SimilarityRows", "Why", "WinnowError", "add_rows", "assisted", "beside", "best_value", "board", "board_csv",
-    "board_markdown", "box", "budget_advice", "calibration", "cancel", "card", "check_output",
-    "check_similarity_output", "choose", "chosen", "class_counts", "classes", "colour_values", "command",
-    "comparable", "cores", "corpora", "corpus", "corpus_name", "curves", "demo_options", "describe", "device",
-    "discard", "disk", "doctor", "draw", "drift_csv", "drift_table", "edits", "entity_counts", "entity_types",
-    "example_table", "examples",
-    "execute", "experiment_cost", "export", "export_kept", "export_model", "export_points", "exports",
-    "failed_seeds", "figures", "finished", "first_sentences", "go_on", "guess", "guess_held", "halved", "health",
-    "health_without_diversity", "home", "hover", "import_path", "import_roots", "judge_f1_file", "judge_f1_table",
-    "judge_own", "kept_below", "label_advice", "lasso", "length_warnings", "loading", "map_options", "mapped",
-    "maps", "measure_title", "memory", "missing", "model_folder", "novelty_scores", "open_sample", "option_differences",
-    "overlap", "overlap_curve", "own_f1", "page_of", "pairs", "preflight", "preview", "read_plan", "read_type_map",
-    "recommendation", "remove_corpus", "remove_rows", "remove_run", "report", "resume", "roles", "root_encoder", "run",
-    "runs", "samples", "save_guess", "score_bins", "scored", "seal_edited", "seal_kept", "search", "selected_corpus",
-    "selections", "set_role", "shown_sentences", "side_examples", "sides", "similarity_csv", "similarity_rows",
-    "spool", "spooled", "start", "state", "stop", "tag_runs",
-    "tagger_rows", "telling_words", "token_lengths", "trainings",
-    "tried", "try_sentences", "type_scores", "types_apart", "undo", "why", "with_corpora", "with_entities",
-    "work",
-    "write_similarity", "zip_model",
+    "STRATEGIES", "SWEEP", "TRAININGS", "Assisted", "Beside", "Budget", "Cancelled", "Config", "ConfigError",
+    "Corpus", "CorpusError", "Cost", "Edits", "Entity", "Event", "Health", "Hits", "InputError", "Kept", "Mapped",
+    "Mark", "Metric", "Overlap", "Part", "Preflight", "Run", "RunState", "SampleSet", "Scored", "Selection",
+    "Sentence", "Side", "SimilarityRows", "Why", "WinnowError", "add_rows", "announce", "assist_in_words",
+    "assisted", "beside", "best_value", "board", "board_csv", "board_markdown", "box", "budget_advice",
+    "calibration", "cancel", "card", "check_output", "check_similarity_output", "choose", "chosen", "class_counts",
+    "classes", "colour_values", "command", "comparable", "cores", "corpora", "corpus", "corpus_name", "curves",
+    "demo_options", "describe", "device", "discard", "disk", "doctor", "draw", "drift_csv", "drift_table", "edits",
+    "entity_counts", "entity_types", "example_table", "examples", "execute", "experiment_cost", "export",
+    "export_kept", "export_model", "export_points", "exports", "failed_seeds", "figures", "finished",
+    "first_sentences", "go_on", "guess", "guess_held", "halved", "health", "health_without_diversity", "home",
+    "hover", "import_path", "import_roots", "judge_f1_file", "judge_f1_table", "judge_own", "kept_below",
+    "label_advice", "lasso", "length_warnings", "loading", "map_options", "mapped", "maps", "measure_title",
+    "memory", "missing", "model_folder", "novelty_scores", "open_sample", "option_differences", "overlap",
+    "overlap_curve", "own_f1", "page_of", "pairs", "preflight", "preview", "rank", "read_plan", "read_type_map",
+    "recommendation", "remove_corpus", "remove_rows", "remove_run", "report", "resume", "roles", "root_encoder",
+    "run", "runs", "samples", "save_guess", "score_bins", "scored", "seal_edited", "seal_kept", "search",
+    "selected_corpus", "selections", "set_role", "shown_sentences", "side_examples", "sides", "similarity_csv",
+    "similarity_rows", "spool", "spooled", "start", "state", "stop", "sweep_points", "sweeps", "tag_runs",
+    "tagger_rows", "telling_words", "token_lengths", "train_along", "trainings", "tried", "try_sentences",
+    "type_scores", "types_apart", "undo", "why", "with_corpora", "with_entities", "work", "write_similarity",
+    "zip_model",
 ]  # fmt: skip

@@ -56,11 +56,13 @@ class Drift:
 
 
 def units(sentence: Sentence, unit: str) -> Iterator[tuple[str, Entity]]:
-    """Every countable entity of a sentence, and the labelled one it is (part of)."""
+    """Every countable entity of a sentence: its name, and where it stands as what."""
     for entity in sentence.entities or ():
-        tokens = [token.lower() for token in sentence.tokens[entity.start : entity.end]]
-        for name in tokens if unit == "token" else [" ".join(tokens)]:
-            yield name, entity
+        if unit == "surface":
+            yield " ".join(sentence.tokens[entity.start : entity.end]).lower(), entity
+            continue
+        for place in range(entity.start, entity.end):
+            yield sentence.tokens[place].lower(), Entity(start=place, end=place + 1, type=entity.type)
 
 
 def count_types(

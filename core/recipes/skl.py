@@ -44,7 +44,7 @@ class SklConfig(SklOptions):
 
 
 def run(config: SklConfig, job: Job) -> Result:
-    """Artifacts: `scores.parquet` (`sentence` its row, `id, score, overlapping`), `drift.parquet` (`assisted.Assisted`)."""
+    """Artifacts: `scores.parquet` (`sentence` its row, `id, score, overlapping`) and `drift.parquet`."""
     primary, assisting = job.corpus(config.primary), job.corpus(config.assisting)
     types = skl.parse_map(config.type_map)
     alone = _check(primary, assisting, types)
