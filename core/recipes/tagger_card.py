@@ -28,6 +28,17 @@ python -m core predict --model "this folder" INPUT --output OUTPUT.jsonl
 """
 
 
+_USE_OURS = """
+## Use
+
+```
+python -m core predict --model "this folder" INPUT --output OUTPUT.jsonl
+```
+
+This network is Winnow's own; other software cannot load it.
+"""
+
+
 def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[Result]) -> str:
     """Markdown."""
     kept = max(outcomes, key=lambda outcome: outcome["dev"]["micro_f1"])
@@ -44,21 +55,42 @@ def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[Result]) -> str:
             [row for outcome in outcomes for row in _scores(outcome)],
         ),
     ]
+    begun = (
+        f"fine-tuned from `{config.init}`"
+        if config.network == "encoder"
+        else f"({config.network}) trained from nothing"
+    )
     about = (
-        f"A named-entity tagger fine-tuned from `{config.init}`. This folder holds seed {kept['seed']}, the best of "
+        f"A named-entity tagger {begun}. This folder holds seed {kept['seed']}, the best of "
         f"{len(outcomes)} on dev, with the weights of its best epoch."
     )
     scores = (
         "Micro F1 over exact entities, percent. viterbi: the CRF's best sequence, strict BIOES, the headline; argmax: "
         "every word by itself, strict; s0_scorer: viterbi, read as S0's code does. The test split was read once a seed."
     )
-    header = "---\nlibrary_name: transformers\npipeline_tag: token-classification\n---\n\n# Tagger\n"
+    library = "library_name: transformers\n" if config.network == "encoder" else ""
+    header = f"---\n{library}pipeline_tag: token-classification\n---\n\n# Tagger\n"
     parts = (header + "\n" + about, "## Data", tables[0], "## Settings", tables[1], "## Scores", scores, tables[2])
-    return "\n\n".join(parts) + "\n" + _USE
+    return "\n\n".join(parts) + "\n" + (_USE if config.network == "encoder" else _USE_OURS)
 
 
 def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
-    names = ("init", "weights", "preset", "network", "head", "constrained", "max_length", "precision", "seeds")
+    names = (
+        "init",
+        "weights",
+        "preset",
+        "network",
+        "assisting",
+        "assisting_weight",
+        "share",
+        "vectors",
+        "states",
+        "head",
+        "constrained",
+        "max_length",
+        "precision",
+        "seeds",
+    )
     return [(name, getattr(config, name)) for name in names]
 
 

@@ -1,0 +1,68 @@
+"""`finetune` with recurrent networks: vectors of a corpus, an encoder's states, SGD that slows down, evaluated again."""
+
+import numpy as np
+import pytest
+
+from core import facade
+from core.errors import ConfigError
+from core.recipes import word_vectors
+from core.training.settings import Settings
+from tests.conftest import sentence
+from tests.recipes.test_skl_recipe import AWAY, HOME
+
+
+@pytest.fixture
+def base(seal):
+    fingerprint = seal(HOME, "home", labelled=True).fingerprint
+    return {"train": fingerprint, "dev": fingerprint, "test": (fingerprint,), "seeds": (1,), "hidden": 4, "epochs": 2}
+
+
+def test_vectors_and_states_and_a_model_that_is_read_again(base, seal):
+    text = seal([sentence("Ada lives in Rome today .")] * 3 + [sentence(f"Jordan won {i} .") for i in range(9)], "text")
+    options = {**base, "network": "bilstm", "vectors": text.fingerprint, "states": "tiny"}
+    run = facade.execute("finetune", options)
+    learnt = word_vectors.load(next(r for r in facade.runs("vectors")))
+    assert learnt.values.shape == (len(learnt.words), 100)
+    assert "Jordan" in learnt.words
+    again = facade.execute("evaluate", {"model": run.result()["model"], "test": base["train"]})
+    assert again.result()["test"]["micro_f1"] == run.result()["test"]["micro_f1"]
+    card = (run.artifacts / "model" / "README.md").read_text()
+    assert "# Tagger" in card
+    assert "(bilstm) trained from nothing" in card
+    assert "transformers import pipeline" not in card
+    assert run.manifest.config["weights"]  # the hash of the encoder whose states are read
+
+
+def test_the_same_seed_is_the_same_tagger(base, home):
+    first = facade.execute("finetune", {**base, "network": "charcnn", "epochs": 3})
+    told = {name: first.result()[name] for name in ("dev", "test", "best_epoch")}
+    facade.remove_run(first.id)
+    second = facade.execute("finetune", {**base, "network": "charcnn", "epochs": 3})
+    assert {name: second.result()[name] for name in told} == told
+    assert second.result()["settings"]["learning_rate"] == 0.4
+
+
+def test_the_rate_falls_when_dev_does_and_then_ends():
+    settings = Settings(epochs=9, batch_size=1, learning_rate=0.4, head_learning_rate=0.4, weight_decay=0.0,
+                        patience=9, min_epochs=1, decay=0.7, least_rate=0.002)  # fmt: skip
+    assert settings.rate([10, 20, 15, 15, 14, 30]) == pytest.approx(0.4 * 0.7**2)
+    falls = np.arange(20, 0, -1.0)
+    assert settings.rate(falls[:15]) > settings.least_rate > settings.rate(falls[:16])
+
+
+def test_an_encoder_takes_no_vectors(base, seal):
+    with pytest.raises(ConfigError, match="bilstm and charcnn"):
+        facade.execute("finetune", {**base, "hidden": None, "init": "tiny", "vectors": seal(["a b"]).fingerprint})
+
+
+def test_assisting_words_may_be_their_own(base, seal):
+    theirs = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "theirs", labelled=True)
+    run = facade.execute(
+        "finetune", {**base, "network": "charcnn", "assisting": theirs.fingerprint, "share": "sub-word"}
+    )
+    from core.models.taggers import load_tagger
+
+    tagger = load_tagger(facade.run(run.id).artifacts / "model", device="cpu")
+    assert tagger.types == ("LOC", "ORG", "PER")
+    assert tagger.assisting_types == ("GPE", "LOC", "PER")
+    assert len(tagger.towers) == 2
