@@ -152,8 +152,9 @@ def _how_sure(told: Told) -> str:
     text = (
         "The interval is where the true difference lies, in 95 of 100 such experiments, had other seeds and another "
         "test set of this size been drawn; it is wider where several arms are compared. An arm “improves” only if its "
-        "whole interval is above zero against no pre-training and against random text of the same amount. Each arm "
-        "read the test set once; every choice was made on a separate dev set. The interval does not hold what "
+        "whole interval is above zero against no pre-training and against random text of the same amount (an arm that "
+        "reads all text there is has chosen nothing, so only the first counts for it). Each arm read the test set "
+        "once; every choice was made on a separate dev set. The interval does not hold what "
         "another selection of sentences, another pre-training run or text from elsewhere would change."
     )
     reasons = "".join(

@@ -1,6 +1,7 @@
 """Advice on a finished experiment: is more of S_C worth its hours, and what labels does pre-training spare (SPEC B2).
 
-Arms with fewer than three sizes are left out: nothing can be told of them.
+Arms with fewer than three sizes are left out: nothing can be told of them. A budget is a choice, so advice on it
+looks at dev F1 alone (SPEC C6); labels spared are what came out, so they are told by test F1.
 """
 
 from collections import defaultdict
@@ -15,14 +16,14 @@ SIZES = 3  # at least, for a law of three numbers
 
 
 def next_budget(leaderboard: Sequence[Row], worth: float) -> list[dict[str, Any]]:
-    """Whether to double each arm's largest corpus: `arm, sentences, gain, upper, hours, stop`.
+    """Whether to double each arm's largest corpus: `arm, sentences, gain, upper, hours, stop`; gains in dev F1.
 
     worth: F1 points an hour must bring. upper: the gain is above it in one case of ten. hours: of pre-training, at
     the pace so far.
     """
     found = []
     for arm, rows in _by_arm(leaderboard).items():
-        points = {row["sentences"]: row["micro_f1"] for row in rows if row["sentences"]}
+        points = {row["sentences"]: row["dev_f1"] for row in rows if row["sentences"]}
         if len(points) < SIZES:
             continue
         last = max(rows, key=lambda row: row["sentences"])

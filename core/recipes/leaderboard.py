@@ -29,8 +29,7 @@ def result(made: Sequence[Made], *, seed: int, store: RunStore, report: Reporter
         row["hours"] = {kind: s / 3600 for kind, s in seconds.items()}
         row["gpu_hours"] = sum(row["hours"].values())
         added = [run for run in (line.select, line.pretrain) if run]
-        extra = sum(hours.spent(added, store).values()) / 3600
-        row["f1_per_hour"] = row["delta"] / extra if extra else None
+        row["f1_per_hour"] = hours.gain_per_hour(row["delta"], sum(hours.spent(added, store).values()))
     every = [run for line in made for run in (*line.runs, *line.tuned.values())]
     return {
         "leaderboard": sorted(rows, key=lambda row: -row["dev_mean"]),
@@ -94,10 +93,16 @@ def _judged(said: Verdict, cell: Cell) -> Row:
     row = _told(said.verdict, said.why, said.none)
     if said.random:
         row |= {"delta_random": said.random.delta, "interval_random": [said.random.lo, said.random.hi]}
-    elif cell.arm.budget and said.none.sign > 0:
+    elif said.none.sign > 0:
         gain = f"{said.none.delta:+.2f} points [{said.none.lo:+.2f}, {said.none.hi:+.2f}] against no pre-training"
-        why = f"{gain}: above 0. It takes all of D_C, so there is no random choice of equal size to beat."
-        row |= {"verdict": "improves", "why": why}
+        if cell.arm.budget:
+            why = f"{gain}: above 0. It takes all of D_C, so there is no random choice of equal size to beat."
+            return row | {"verdict": "improves", "why": why}
+        if not cell.arm.strategy:
+            row["why"] = (
+                f"{gain}: above 0, but nobody can tell what T_C is worth from what any text of its size is; give a "
+                "domain corpus, and the arm random-only reads as many sentences of that."
+            )
     return row
 
 

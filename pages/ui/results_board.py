@@ -18,9 +18,10 @@ ONCE = (
 )
 HOW = (
     "An arm improves only if its whole interval is above 0 against no pre-training **and** against a random S_C of "
-    "equal size. The intervals come from a hierarchical bootstrap over seeds and test sentences, set right for few "
-    "seeds, at 95% or, where several arms are compared, higher (Holm). They do not hold what another draw of S_C or "
-    "another pre-training run would change."
+    "equal size (arms that read all of D_C choose nothing, so for them only the first counts). The intervals come "
+    "from a hierarchical bootstrap over seeds and test sentences, set right for few seeds, at 95% or, where several "
+    "arms are compared, higher (Holm). They do not hold what another draw of S_C or another pre-training run would "
+    "change."
 )
 
 
@@ -150,12 +151,12 @@ def _budgets(run_id: str, rows: Sequence[Row]) -> None:
     columns = {
         "arm": "Strategy",
         "next": "Twice as many",
-        "gain": "Gain to expect",
+        "gain": "Gain in dev F1 to expect",
         "hours": "It takes",
         "advice": "Advice",
     }
     table(said, columns, "Whether twice the text is worth it")
-    st.caption("Advice from a power law through few points, not evidence.")
+    st.caption("Advice from a power law through few points of dev F1, on which budgets are chosen; not evidence.")
 
 
 def _labels(run_id: str) -> None:

@@ -339,8 +339,10 @@ def test_dapt_has_no_random_choice_of_its_size_to_beat() -> None:
     gain = compare([table(right, s) for s in range(3)], [table(wrong, s) for s in range(3)])
     assert gain.sign == 1
     said = Verdict(verdict="no evidence", why="add the arm random", none=gain, random=None)
-    dapt, knn = (arms.cells((name,), ("10",))[0] for name in ("dapt", "knn"))
+    dapt, knn, tapt = (arms.cells((name,), ("10",))[0] for name in ("dapt", "knn", "tapt"))
     assert _judged(said, dapt)["verdict"] == "improves"
     assert "all of D_C" in _judged(said, dapt)["why"]
     assert _judged(said, knn)["verdict"] == "no evidence"
     assert (_judged(said, knn)["wins"], _judged(said, knn)["losses"]) == (3, 0)
+    assert _judged(said, tapt)["verdict"] == "no evidence"
+    assert "give a domain corpus" in _judged(said, tapt)["why"]

@@ -1,0 +1,62 @@
+"""Strategies with the models they need really trained, small as they are; with stand-ins: test_model_strategies."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from core import facade
+from core.corpora.corpus import Corpus
+from core.models.encoder import Encoder
+from core.models.taggers import load_tagger
+from core.reporter import Silent
+from tests.conftest import sentence
+from tests.planted import contracts, kitchen
+from tests.stand_ins import found_by_list
+
+NAMES = {"supplier": "PARTY", "buyer": "PARTY", "agreement": "THING", "goods": "THING"}
+TASK, DOMAIN = contracts(24, seed=1), [*contracts(20, seed=2), *kitchen(20)]
+
+
+@pytest.fixture(autouse=True)
+def piles(seal: Callable[..., Corpus]) -> None:
+    seal(TASK, "task")
+    seal(DOMAIN, "domain")
+    for name, seed, n in (("train", 3, 40), ("dev", 4, 8)):
+        rows = [sentence(text) for text in contracts(n, seed=seed)]
+        found = found_by_list(rows, NAMES)
+        labelled = [replace(row, entities=one.entities) for row, one in zip(rows, found, strict=True)]
+        seal(labelled, name, labelled=True)
+
+
+def test_from_t_c_to_s_c_by_models_of_its_own() -> None:
+    """Three strategies, one B1, one B2; each scores as its model says when it is asked directly."""
+    given = {"task": "task", "domain": "domain", "train": "train", "dev": "dev", "encoder": "tiny", "budget": "10"}
+    scores, made_by = {}, {}
+    for strategy in ("cos-mlm", "ner-selected", "pseudo-perplexity"):
+        run = facade.execute("select", {**given, "strategy": strategy})
+        assert run.result()["selected"] == 10
+        scoring = facade.run(run.result()["score_run"])
+        scores[strategy] = np.load(scoring.artifacts / "scores.npy")
+        made_by[strategy] = scoring.result()["made_by"]
+        assert np.isfinite(scores[strategy]).all()
+    (b1,) = {runs["pretrain"][0] for runs in made_by.values()}
+    (b2,) = made_by["ner-selected"]["finetune"]
+    assert [run.id for run in facade.runs("pretrain")] == [b1]
+    assert [run.id for run in facade.runs("finetune")] == [b2]
+
+    encoder = Encoder.load(str(facade.run(b1).artifacts / "model"))
+    (task, task_norms), (domain, _) = (encoder.encode(texts, Silent()) for texts in (TASK, DOMAIN))
+    wanted = (task.astype(np.float64) * task_norms[:, None]).mean(axis=0)
+    cosines = domain.astype(np.float64) @ wanted / np.linalg.norm(wanted)
+    assert scores["cos-mlm"] == pytest.approx(cosines, abs=5e-3)
+
+    tagger = load_tagger(facade.run(b2).artifacts / "model")
+    found = tagger.predict([sentence(text) for text in DOMAIN])
+    assert np.floor(scores["ner-selected"]).tolist() == [len(one.entities) for one in found]
+    assert sum(len(one.entities) for one in found) > 0
+
+    assert (scores["pseudo-perplexity"] > 1).all()
+    words = scores["pseudo-perplexity"]
+    assert np.median(words[:20]) < np.median(words[20:])  # B1 has read contracts, not recipes
