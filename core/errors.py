@@ -70,3 +70,11 @@ class RunBusy(RunError):
 
 class Cancelled(WinnowError):
     """The run was asked to stop and did."""
+
+
+def memory_ran_out(error: BaseException) -> bool:
+    """Whether this is Python's, torch's of a device, or torch's of the CPU (a plain RuntimeError); without torch."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        return True
+    told = str(error) if isinstance(error, RuntimeError) else ""
+    return "DefaultCPUAllocator" in told or "out of memory" in told

@@ -59,7 +59,7 @@ class FinetuneConfig(NetworkOptions):
     epochs: int | None = option(None, "At most so many. None: as the preset says, here and below.", ge=1, le=1000)
     batch_size: int | None = option(None, "An optimizer step.", unit="sentences", ge=1, le=4096)
     accumulation: int | None = option(
-        None, "Parts in which a batch is taken: less memory, the same batch.", ge=1, le=64
+        None, "Parts in which a batch is taken, at least: less memory, the same batch.", ge=1, le=4096
     )
     learning_rate: float | None = option(None, "Of the encoder.", gt=0, le=1)
     head_learning_rate: float | None = option(None, "Of the last layer and the CRF.", gt=0, le=1)

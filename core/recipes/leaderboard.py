@@ -12,7 +12,7 @@ from core.recipes.stages import Made
 from core.reporter import Reporter
 from core.results import Evaluation
 from core.runs.store import Run, RunStore
-from core.training.verdict import Arm, Difference, Verdict, compare, needed, verdicts
+from core.training.verdict import Arm, Difference, Verdict, compare, few_seeds, needed, verdicts
 
 Row = dict[str, Any]
 COLUMNS = (
@@ -97,7 +97,7 @@ def _judged(said: Verdict, cell: Cell) -> Row:
         gain = f"{said.none.delta:+.2f} points [{said.none.lo:+.2f}, {said.none.hi:+.2f}] against no pre-training"
         if cell.arm.budget:
             why = f"{gain}: above 0. It takes all of D_C, so there is no random choice of equal size to beat."
-            return row | {"verdict": "improves", "why": why}
+            return row | {"verdict": "improves", "why": why + few_seeds(said.none)}
         if not cell.arm.strategy:
             row["why"] = (
                 f"{gain}: above 0, but nobody can tell what T_C is worth from what any text of its size is; give a "

@@ -5,6 +5,7 @@ On several GPUs or machines the same command under torchrun; the first process o
     torchrun --nproc-per-node 4 -m core pretrain --corpus T_C --corpus S_C --init bert-base-cased
 """
 
+import shutil
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -56,6 +57,9 @@ class PretrainConfig(Config):
     accumulation: int = option(1, "Parts of a batch, at least: more take less memory, the step stays.", ge=1, le=4096)
     max_steps: int = option(0, "Optimizer steps instead of epochs; 0: epochs.", ge=0)
     max_pieces: int = option(0, "Pieces to be read instead of epochs; 0: epochs.", ge=0)
+    patience: int = option(
+        0, "End after so many epochs without a better dev loss on T_C, and keep the best; 0: keep the last.", ge=0
+    )
     max_length: int = option(128, "Longer sentences are cut.", unit="pieces", ge=8, le=8192)
     packed: bool = option(False, f"Fill rows of {PACKED} pieces with whole texts instead of a sentence a row.")
     mask: Literal["piece", "word", "span"] = option(
@@ -109,6 +113,8 @@ def run(config: PretrainConfig, job: Job) -> Result:
         context.stage("saving")
         lm.save(context.run.artifacts / "model", card(config, corpora, result))
         context.artifact("model", context.run.artifacts / "model")
+        for part in context.run.checkpoints.iterdir():  # three times the model's size
+            shutil.rmtree(part) if part.is_dir() else part.unlink()
     return result
 
 
@@ -213,7 +219,9 @@ def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) 
     if config.preset == "quick" and not steps and not config.max_pieces and full > QUICK_STEPS:
         steps = QUICK_STEPS
         job.context.note(f"quick: {steps:,} steps instead of {full:,}; choose paper or custom for whole epochs.")
-    shared = config.model_dump(include={"epochs", "batch_size", "learning_rate", "accumulation", "max_pieces"})
+    shared = config.model_dump(
+        include={"epochs", "batch_size", "learning_rate", "accumulation", "max_pieces", "patience"}
+    )
     return Settings(
         **shared, max_steps=steps, mask_probability=config.mask_probability, mask_unit=config.mask, seed=config.seed,
         bf16=pick_dtype(config.precision, lm.model.device) == torch.bfloat16,

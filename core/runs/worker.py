@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from core.errors import Cancelled, ResourceError, RunBusy, WinnowError
+from core.errors import Cancelled, ResourceError, RunBusy, WinnowError, memory_ran_out
 from core.files import write_atomic
 from core.runs.context import Listener, RunContext
 from core.runs.events import OUT_OF_MEMORY, Ending, EventLog
@@ -106,18 +106,11 @@ def _explain(context: RunContext, error: BaseException) -> tuple[Ending, Excepti
     if (isinstance(error, OSError) and error.errno in _DISK_FULL) or "No space left on device" in str(error):
         problem = f"the disk that holds {run.home} is full; free some space there and resume the run."
         return "failed", ResourceError(f"run {run.id}: {problem}")
-    if _memory_ran_out(error):
+    if memory_ran_out(error):
         problem = "choose smaller batches or a smaller model, or close other programs, and start again."
         return "failed", ResourceError(f"run {run.id}: {OUT_OF_MEMORY}; {problem}")
     _log_traceback(run, error)
     return "failed", _Bug(f"This is a bug in Winnow: {name}; the traceback is in worker.log.")
-
-
-def _memory_ran_out(error: BaseException) -> bool:
-    """Python's, torch's of a device, torch's of the CPU (a plain RuntimeError)."""
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return True
-    return isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
 
 
 def _log_traceback(run: Run, error: BaseException) -> None:

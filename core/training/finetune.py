@@ -19,13 +19,14 @@ from torch import Tensor
 from torch.utils.data import Sampler
 from transformers import Trainer, TrainerState, TrainingArguments
 
-from core.errors import Cancelled, ResourceError
+from core.errors import Cancelled
 from core.models.tagger import Features, Tagger, found
 from core.reporter import Reporter, Silent
 from core.results import Evaluation
 from core.text.sentence import Sentence
 from core.training.evaluate import evaluate
 from core.training.events import CHECKPOINT_EVERY, EventCallback, last_checkpoint, listen
+from core.training.memory import memory_watched
 from core.training.settings import Settings
 
 BEST = "best.safetensors"
@@ -195,18 +196,12 @@ def finetune(
         types=types or sorted({e.type for s in (*train, *dev) for e in s.entities or ()}),
     )  # fmt: skip
     try:
-        if checkpoint := last_checkpoint(folder):
-            trainer.go_on_from(checkpoint)
-        if not trainer.epochs.ended(settings):
-            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-            events.stop_if_cancelled()
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if type(error) is RuntimeError and "can't allocate memory" not in str(error):  # what a CPU says
-            raise
-        raise ResourceError(
-            f"batch_size {settings.batch_size}: memory ran out; set accumulation to {2 * settings.accumulation}, which"
-            " keeps the batch and takes it in smaller parts, or choose a smaller encoder."
-        ) from error
+        with memory_watched(settings.batch_size, settings.accumulation):
+            if checkpoint := last_checkpoint(folder):
+                trainer.go_on_from(checkpoint)
+            if not trainer.epochs.ended(settings):
+                trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+                events.stop_if_cancelled()
     except Cancelled:
         if trainer.best and stopped:
             tagger.load_state_dict(trainer.best)

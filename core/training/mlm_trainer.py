@@ -22,6 +22,7 @@ from core.training.threads import Threads
 
 FORGETTING = 1.10  # a general dev loss so many times the one before training is worth a warning (SPEC C17)
 TASK, GENERAL = "dev_loss_task", "dev_loss_general"
+BEST = "best.pt"  # the weights of the epoch with the least dev loss on T_C, where training waits for no better one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +31,8 @@ class Settings:
 
     batch_size: sentences an optimizer step, of all processes together. accumulation: into how many parts, at least,
     a step's batch is cut; the step stays the same. max_steps, max_pieces: instead of the epochs; 0: no.
+    patience: epochs without a better dev loss on T_C after which training ends, and the best one's weights are kept
+    (SPEC C17); 0: all epochs are made and the last one's weights kept, as in the papers.
     """
 
     epochs: int
@@ -39,6 +42,7 @@ class Settings:
     clip: float = 1.0
     max_steps: int = 0
     max_pieces: int = 0
+    patience: int = 0
     mask_probability: float = 0.15
     mask_unit: Unit = "piece"
     seed: int = 1
@@ -130,6 +134,7 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
             self.log(dict(losses))
             self.callback_handler.on_evaluate(self.args, self.state, self.control, losses)
             self._warn(losses)
+            self._wait()
         return losses
 
     def dev_loss(self, rows: Examples) -> float:
@@ -159,6 +164,36 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
                 f"The loss on general text rose from {was:.2f} to {now:.2f}: the encoder begins to forget what it knew;"
                 " fewer epochs or a lower learning rate keep more of it."
             )
+
+    @property
+    def curve(self) -> list[float]:
+        """Dev loss on T_C, an epoch each."""
+        return [log[TASK] for log in self.state.log_history if TASK in log]
+
+    def _wait(self) -> None:
+        """Keep the best epoch's weights; an end where patience is. An epoch done again after a kill is the same one."""
+        if not (self.settings.patience and self.curve):
+            return
+        waited = len(self.curve) - 1 - int(np.argmin(self.curve))
+        if not waited and not self.steps.rank:
+            draft = Path(self.args.output_dir) / f".{BEST}"
+            torch.save(self.lm.model.state_dict(), draft)
+            draft.replace(draft.with_name(BEST))
+        if waited >= self.settings.patience:
+            self.control.should_training_stop = True
+
+    def take_best(self) -> None:
+        """Leave the model with the weights that are to be kept, and say so where they are not the last ones."""
+        if not self.curve or (best := int(np.argmin(self.curve)) + 1) == len(self.curve):
+            return
+        told = f"The loss on held-out sentences of T_C was lowest after epoch {best} of {len(self.curve)}"
+        if not self.settings.patience:
+            self.report.note(f"{told}; the last epoch is kept, and patience would keep the best one.")
+            return
+        self.report.note(f"{told}, which is kept.")
+        if not self.steps.rank:
+            kept = torch.load(Path(self.args.output_dir) / BEST, map_location=self.args.device, weights_only=True)
+            self.lm.model.load_state_dict(kept)
 
     def _save_rng_state(self, output_dir: str) -> None:
         """The Trainer's state, which says that a checkpoint is complete, is written after this by one process."""

@@ -4,6 +4,7 @@ folder/head/checkpoint-80/   while a missing vocabulary head is fitted, the enco
        head.safetensors      the fitted head
        before.json           dev losses and pseudo-perplexity before the first step
        checkpoint-300/       a Trainer's checkpoint; its state is written last
+       best.pt               the weights of the best epoch so far, where `patience` is given
 """
 
 import json
@@ -18,12 +19,12 @@ import torch
 from accelerate import PartialState
 from safetensors.torch import load_file, save_file
 
-from core.errors import ResourceError
 from core.files import write_atomic
 from core.models.masking import Masking
 from core.models.mlm import MaskedLM, begin_head, head_parameters, pseudo_perplexity
 from core.reporter import Reporter, Silent
 from core.training.events import EventCallback, last_checkpoint
+from core.training.memory import memory_watched
 from core.training.mlm_trainer import GENERAL, TASK, Piles, Pretraining, Settings
 from core.training.steps import Steps, pieces_until
 
@@ -57,18 +58,11 @@ def pretrain(
     folder.mkdir(parents=True, exist_ok=True)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         PartialState(cpu=lm.model.device.type == "cpu")  # the processes meet
-    try:
+    with memory_watched(settings.batch_size, settings.accumulation):
         fitted = not lm.has_head
         if fitted:
             _fit_head(lm, piles, settings, folder=folder, report=report, saved=saved)
         return _pretrain(lm, piles, settings, folder=folder, report=report, saved=saved, fitted=fitted)
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as error:
-        if isinstance(error, RuntimeError) and "memory" not in str(error).lower():
-            raise
-        raise ResourceError(
-            f"batch_size {settings.batch_size}: memory ran out; set accumulation to {2 * settings.accumulation}, which"
-            " keeps the batch and takes it in smaller parts, or choose a smaller encoder."
-        ) from error
 
 
 def _pretrain(
@@ -85,6 +79,7 @@ def _pretrain(
     checkpoint = last_checkpoint(folder)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     events.stop_if_cancelled()
+    trainer.take_best()
     report.stage("pseudo-perplexity after pre-training")
     after, _ = pseudo_perplexity(lm, probes[: int(before["probes"])], pieces=trainer.steps.pieces, report=report)
     report.metric("pseudo_perplexity", after, trainer.state.global_step)
@@ -166,10 +161,11 @@ def _steps(lm: MaskedLM, piles: Piles, settings: Settings) -> Steps:
         lm.tokenizer, probability=settings.mask_probability, unit=settings.mask_unit, seed=settings.seed
     )
     pieces = PIECES.get(lm.model.device.type, PIECES["cpu"]) // settings.accumulation
+    threads = torch.get_num_threads() if lm.model.device.type == "cpu" and world == 1 else 1
     steps = Steps(
         piles.train, masking, piles.draw, batch_size=settings.batch_size, pieces=pieces,
         pad=int(lm.tokenizer.pad_token_id or 0), total=settings.max_steps, world=world,
-        parts=torch.get_num_threads() if lm.model.device.type == "cpu" and world == 1 else 1,
+        parts=threads * settings.accumulation,
         rank=torch.distributed.get_rank() if world > 1 else 0,
     )  # fmt: skip
     if settings.max_pieces:

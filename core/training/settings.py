@@ -38,10 +38,12 @@ class Settings:
         return self.learning_rate * self.decay**falls
 
     def planned(self, n: int) -> "Settings":
-        """For `n` training sentences: the epochs that fit, and parts of a batch that are not empty."""
+        """For `n` training sentences: the epochs that fit, and as many parts of a batch or more, all of one size."""
         steps = -(-n // self.batch_size)
         fitting = max(3, -(-self.max_steps // steps)) if self.max_steps else self.epochs
-        return replace(self, epochs=min(self.epochs, fitting))
+        parts = range(min(self.accumulation, self.batch_size), self.batch_size + 1)
+        equal = next(k for k in parts if self.batch_size % k == 0)
+        return replace(self, epochs=min(self.epochs, fitting), accumulation=equal)
 
 
 def preset(name: Literal["quick", "paper", "custom"], n: int) -> Settings:

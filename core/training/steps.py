@@ -26,7 +26,7 @@ class Steps(torch.utils.data.Dataset[dict[str, Any]]):
     processes together.
 
     batch_size: sentences a step, of all processes together. pieces: of a micro-batch, padding counted. parts: that a
-    step is cut into at least, one for each thread. total: steps.
+    step is cut into at least, one for each thread and more to save memory. total: steps.
     """
 
     def __init__(

@@ -10,10 +10,13 @@ import numpy as np
 from core.results import Evaluation
 from core.training.bootstrap import Difference, Resampled, compare, resample
 
-__all__ = ["Arm", "Difference", "Verdict", "Word", "compare", "needed", "seeds_needed", "verdict", "verdicts"]
+__all__ = [
+    "Arm", "Difference", "Verdict", "Word", "compare", "few_seeds", "needed", "seeds_needed", "verdict", "verdicts",
+]  # fmt: skip
 
 Word = Literal["improves", "hurts", "no evidence"]
 POWER = 0.8
+SEEDS = 5  # an arm, for an improvement that one may rely on (SPEC C7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +94,14 @@ def _judge(none: Difference, random: Difference | None) -> Verdict:
         why += needed(random) if random.sign == 0 else "Random sentences do better."
     else:
         word, why = "improves", f"{said}, and against a random S_C of equal size {_points(random)}: both above 0."
+        why += few_seeds(none)
     return Verdict(verdict=word, why=why, none=none, random=random)
+
+
+def few_seeds(found: Difference) -> str:
+    """What to add to an improvement that rests on a handful of seeds (SPEC C7); else nothing."""
+    n = min(len(found.system), len(found.other))
+    return "" if n >= SEEDS else f" {n} seeds are a quick look: run {SEEDS} or more before you rely on it."
 
 
 def _points(found: Difference) -> str:

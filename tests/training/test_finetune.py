@@ -1,6 +1,7 @@
 """Fine-tuning: it learns, the best epoch is kept, and a resumed training ends as an undisturbed one."""
 
 import random
+from dataclasses import replace
 
 import pytest
 import torch
@@ -189,6 +190,12 @@ def test_presets():
     assert preset("quick", 100).planned(100).epochs == 40
     assert preset("quick", 14_041).planned(14_041).epochs == 4
     assert preset("custom", 14_041).planned(14_041).epochs == 40
+
+
+@pytest.mark.parametrize(("asked", "taken"), [(1, 1), (2, 2), (3, 4), (5, 8), (16, 16), (64, 16)])
+def test_the_parts_of_a_batch_are_of_one_size(asked, taken):
+    """Else a step would hold more sentences than the batch has."""
+    assert replace(SETTINGS, batch_size=16, accumulation=asked).planned(100).accumulation == taken
 
 
 def test_a_softmax_head_learns_too(tmp_path):

@@ -1,5 +1,6 @@
 """Pre-training: a step weighs what one padded batch would, a head is fitted alone, a killed run ends as a calm one."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from core.models.masking import Masking
 from core.models.mlm import MaskedLM, head_parameters
 from core.reporter import Silent
 from core.training import pretrain as module
-from core.training.events import last_checkpoint
+from core.training.events import EventCallback, last_checkpoint
 from core.training.examples import Examples, near_equal, packed, tokenised
-from core.training.mlm_trainer import Piles, Settings
+from core.training.mlm_trainer import Piles, Pretraining, Settings
 from core.training.pretrain import pretrain
 from core.training.steps import Steps, pieces_until
 
@@ -58,6 +59,16 @@ class Stopping(Silent):
     def check(self) -> None:
         if self.training and self.done >= self.at:
             raise Cancelled("stop")
+
+
+class Heard(Silent):
+    """Remembers the notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
 
 
 def test_tokenised_in_blocks_is_the_tokenizer_row_by_row() -> None:
@@ -188,3 +199,37 @@ def test_stopped_in_an_epoch_and_resumed_ends_as_if_undisturbed(tmp_path: Path) 
     assert calm.dev_loss[-1] < calm.before["dev_loss_task"]
     for name, weight in calm_model.model.state_dict().items():
         assert torch.equal(weight, stormy_model.model.state_dict()[name])
+
+
+def test_patience_ends_it_and_keeps_the_best_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rate so high that the dev loss rises again: the weights kept are those that gave the lowest."""
+    rising = replace(SETTINGS, epochs=8, learning_rate=0.3, patience=2)
+    lm, heard = model(), Heard()
+    found = pretrain(lm, piles(lm), rising, folder=tmp_path, report=heard)
+    best = int(np.argmin(found.dev_loss))
+    assert len(found.dev_loss) == best + 3 < 8
+    assert any(f"after epoch {best + 1} of {best + 3}, which is kept" in note for note in heard.notes)
+    trainer = Pretraining(
+        lm, steps(examples(lm), pieces=2048), rising, piles=piles(lm), events=EventCallback(Silent()),
+        folder=tmp_path / "again", rate=0.0, report=Silent(),
+    )  # fmt: skip
+    assert trainer.dev_loss(piles(lm).task) == pytest.approx(found.dev_loss[best], rel=1e-5)
+
+
+def test_without_patience_the_last_epoch_is_kept_and_a_better_one_is_told_of(tmp_path: Path) -> None:
+    lm, heard = model(), Heard()
+    found = pretrain(lm, piles(lm), replace(SETTINGS, epochs=4, learning_rate=0.3), folder=tmp_path, report=heard)
+    assert len(found.dev_loss) == 4
+    assert any("patience would keep the best one" in note for note in heard.notes) == (np.argmin(found.dev_loss) < 3)
+    assert not (tmp_path / "best.pt").exists()
+
+
+@pytest.mark.parametrize("parts", [2, 4])
+def test_accumulation_halves_what_is_in_memory_and_not_the_step(parts: int) -> None:
+    """On short sentences too, where a whole step would fit into one micro-batch."""
+    lm = model()
+    whole, cut = (module._steps(lm, piles(lm), replace(SETTINGS, accumulation=k)) for k in (1, parts))
+    for i in range(len(whole)):
+        assert cut[i]["pieces"] == whole[i]["pieces"]
+        assert cut[i]["masked"] == whole[i]["masked"]
+        assert max(len(micro[0]) for micro in cut[i]["micro"]) <= -(-SETTINGS.batch_size // parts)

@@ -191,6 +191,16 @@ def test_the_words(skill: float, random: float | None, word: str, said: str) -> 
     assert said in found.why
 
 
+def test_an_improvement_over_few_seeds_says_so() -> None:
+    world = World(np.random.default_rng(6), 300, seed=0.03, sentence=0.5, both=0.1)
+    for seeds, said in ((3, "3 seeds are a quick look"), (5, "")):
+        arm, none, random = (world.arm(skill, seeds) for skill in (1.0, 0.0, 0.0))
+        found = verdict(arm, none, random, draws=2000)
+        assert found.verdict == "improves"
+        assert ("quick look" in found.why) == bool(said)
+        assert said in found.why
+
+
 def test_holm_asks_most_of_the_surest_and_stops_at_the_first_that_fails() -> None:
     world = World(np.random.default_rng(7), 300, seed=0.05, sentence=0.5, both=0.1)
     arms = {

@@ -1,0 +1,16 @@
+"""The worker that tests of a training's life spawn: the usual one, but for a checkpoint ten times a second."""
+
+from core.__main__ import run_main
+from core.training.events import EventCallback
+from core.training.finetune import finetune
+
+
+def main() -> int:
+    for trains in (EventCallback.__init__, finetune):
+        assert trains.__kwdefaults__
+        trains.__kwdefaults__["checkpoint_every"] = 0.1
+    return run_main()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
