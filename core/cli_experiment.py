@@ -156,7 +156,10 @@ def in_words(result: Mapping[str, Any]) -> str:
 
 
 def _arm_in_words(row: Mapping[str, Any], random: float, said: Mapping[str, str]) -> str:
+    word = said[row["verdict"]]
+    if row["verdict"] == "no evidence" and row["interval"][0] > 0:
+        word = "Reading more helped; that choosing did is not shown."
     return (
         f"Pre-trained on sentences chosen by {row['arm']} it reaches {row['mean']:.1f} ({row['delta']:+.1f}; with "
-        f"equally many random ones {random:.1f}). {said[row['verdict']]} {row['why']}"
+        f"equally many random ones {random:.1f}). {word} {row['why']}"
     )

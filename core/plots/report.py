@@ -62,14 +62,22 @@ def one_page(told: Told) -> str:
 def answer(rows: Sequence[Row]) -> str:
     """In a sentence or two, by the verdicts alone."""
     named = {word: [line_name(row) for row in rows if row["verdict"] == word] for word in VERDICT_MARKS}
+    open_rows = [row for row in rows if row["verdict"] == "no evidence"]
+    helped = [line_name(row) for row in open_rows if row["interval"][0] > 0]
+    level = [line_name(row) for row in open_rows if row["interval"][0] <= 0]
     said = []
     if named["improves"]:
         said.append(f"Yes: pre-training improved the tagger with {_listed(named['improves'])}.")
     if named["hurts"]:
         said.append(f"It did harm with {_listed(named['hurts'])}.")
-    if named["no evidence"] and said:
-        said.append(f"For {_listed(named['no evidence'])} there is no evidence either way.")
-    elif named["no evidence"]:
+    if helped:
+        said.append(
+            f"With {_listed(helped)} the tagger was better than without pre-training, but is not shown to be better "
+            "than with random text of the same amount: reading helped, choosing what to read may not have."
+        )
+    if level and said:
+        said.append(f"For {_listed(level)} there is no evidence either way.")
+    elif level:
         said.append("This experiment gives no evidence that it was. That is not evidence that it was not.")
     return " ".join(said) or "Nothing was compared with the tagger that had no pre-training."
 

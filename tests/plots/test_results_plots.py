@@ -106,6 +106,15 @@ def test_the_answer_follows_the_verdicts(words: tuple[str, ...], said: str) -> N
     assert answer([row(f"a{i}", word, [60.0]) for i, word in enumerate(words)]) == said
 
 
+def test_an_arm_above_none_but_not_above_random_is_not_called_no_evidence_either_way() -> None:
+    better = row("knn", "no evidence", [63.0], gap=(1.0, 3.0))
+    said = answer([better, row("tapt", "no evidence", [60.0])])
+    assert said.startswith(
+        "With knn the tagger was better than without pre-training, but is not shown to be better than"
+    )
+    assert said.endswith("For tapt there is no evidence either way.")
+
+
 def test_the_report_draws_the_intervals_to_scale() -> None:
     told = plots.Told(
         rows=ROWS, corpora=[{"role": "T", "name": "n", "sentences": 3, "fingerprint": "f" * 64}], encoder="e<", preset="quick",
