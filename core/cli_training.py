@@ -18,8 +18,16 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 @click.option("--output", type=click.Path(file_okay=False), help="Copy the encoder there: a Hugging Face folder.")
 @json_option
 def pretrain(output: str | None, as_json: bool, **values: Any) -> None:
-    """Go on with an encoder's masked language modelling on T_C, D_C or S_C; repeat --corpus, T_C first."""
+    """Go on with an encoder's masked language modelling on T_C, D_C or S_C; repeat --corpus, T_C first.
+
+    \b
+    On several GPUs: torchrun --nproc-per-node 4 -m core pretrain --corpus ...
+    """
+    if facade.rank():
+        facade.train_along()
+        return
     run = _done("pretrain", values)
+    facade.announce("")
     result = {"run": run.id, **run.result()}
     if output:
         shutil.copytree(run.artifacts / "model", output, dirs_exist_ok=True)

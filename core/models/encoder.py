@@ -1,18 +1,15 @@
 """Sentences to vectors: any BERT-like encoder, pooled over its pieces, in length-sorted batches."""
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from functools import partial
 from hashlib import sha256
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from core.errors import ConfigError, ModelError
 from core.models import hub
-from core.models.devices import Precision, pick_device, pick_dtype
+from core.models.devices import Precision, pick_device, pick_dtype, side_by_side
 from core.reporter import Reporter, Silent
 from core.results import FloatArray, IntArray
 
@@ -116,33 +113,12 @@ class Encoder:
             return len(group)
 
         done = 0
-        for size in self._each(fill, length_groups(lengths, BUDGET.get(self.model.device.type, BUDGET["cpu"]))):
+        groups = length_groups(lengths, BUDGET.get(self.model.device.type, BUDGET["cpu"]))
+        for size in side_by_side(fill, groups, self.model.device):
             report.check()
             done += size
             report.progress(done, len(texts), "sentences")
         return raw
-
-    def _each(self, work: Callable[[IntArray], int], groups: Iterator[IntArray]) -> Iterator[int]:
-        """`work` done on every group. On a CPU a group is one thread's, and as many are at work as there are threads.
-
-        Threads that share one small product wait for each other at its end, for most of the time where the cores
-        have other work too.
-        """
-        import torch
-
-        threads = torch.get_num_threads()
-        if self.model.device.type != "cpu" or threads == 1:
-            yield from map(work, groups)
-            return
-        torch.set_num_threads(1)
-        try:
-            with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-                waiting = deque(pool.submit(work, group) for group in islice(groups, 2 * threads))
-                while waiting:
-                    yield waiting.popleft().result()
-                    waiting.extend(pool.submit(work, group) for group in islice(groups, 1))
-        finally:
-            torch.set_num_threads(threads)
 
     def _vectors(self, ids: list[list[int]], special: list[list[int]]) -> FloatArray:
         """Raw vectors `(b, d)` of `b` sentences' pieces, the shortest first."""

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from core.models.crf import Head, LinearChain, bioes_tags
+from core.models.devices import side_by_side
 from core.models.encoder import BUDGET, length_groups
 from core.reporter import Reporter, Silent
 from core.text.schemes import decode, encode
@@ -130,16 +131,22 @@ class Tagger(nn.Module):
         """(rows, emissions, mask) of batches of nearly one length, on the CPU, where decoding is done."""
         self.eval()
         sizes = np.array([self.size(s) if s.tokens else 0 for s in sentences], dtype=np.int64)
-        done = 0
-        for group in length_groups(sizes, BUDGET.get(self.device.type, BUDGET["cpu"])):
-            report.check()
-            rows = group.tolist()
-            batch = [sentences[row] for row in rows]
-            lengths = torch.tensor([len(sentence.tokens) for sentence in batch])
-            mask = torch.arange(int(lengths.max())) < lengths[:, None]
+
+        def batches() -> Iterator[tuple[list[int], Features, Tensor]]:
+            for group in length_groups(sizes, BUDGET.get(self.device.type, BUDGET["cpu"])):
+                batch = [sentences[row] for row in group.tolist()]
+                lengths = torch.tensor([len(sentence.tokens) for sentence in batch])
+                yield group.tolist(), self.features(batch), torch.arange(int(lengths.max())) < lengths[:, None]
+
+        def emitted(batch: tuple[list[int], Features, Tensor]) -> tuple[list[int], Tensor, Tensor]:
+            rows, features, mask = batch
             with torch.inference_mode():
-                features = _moved(self.features(batch), self.device)
-                yield rows, self.emissions(features, (len(batch), mask.shape[1])).cpu(), mask
+                return rows, self.emissions(_moved(features, self.device), tuple(mask.shape)).cpu(), mask  # type: ignore[arg-type]
+
+        done = 0
+        for rows, emissions, mask in side_by_side(emitted, batches(), self.device):
+            report.check()
+            yield rows, emissions, mask
             done += len(rows)
             report.progress(done, len(sentences), "sentences")
 

@@ -22,7 +22,6 @@ from core.models.devices import Precision, pick_device, pick_dtype
 from core.models.encoder import longest
 from core.models.pieces import Pieces
 from core.models.tagger import Features, Tagger
-from core.results import IntArray
 from core.text.sentence import Sentence
 
 _LAST_LAYERS = ("classifier", "score")
@@ -51,15 +50,8 @@ class EncoderTagger(Tagger):
         return _last_layer(self.model)
 
     def features(self, sentences: Sequence[Sentence]) -> Features:
-        """Windows of nearly one length together: a step of mixed sentences costs little padding."""
-        windows = [(row, window) for row, s in enumerate(sentences) for window in self.pieces.windows(s.tokens)]
-        sizes = np.array([len(window.ids) for _, window in windows], dtype=np.int64)
-        most = 4 if self.device.type == "cpu" else 1  # a GPU would rather have one large batch
-        groups = [self._group([windows[i] for i in rows]) for rows in _even_groups(sizes, most)]
-        return {"groups": groups, "pieces": int(sizes.sum())}
-
-    def _group(self, windows: Sequence[tuple[int, Any]]) -> dict[str, Tensor]:
         """ids, attention `(w, p)`; and for every word where it goes, (sentence, word), and whence, (window, piece)."""
+        windows = [(row, window) for row, s in enumerate(sentences) for window in self.pieces.windows(s.tokens)]
         ids = np.full((len(windows), max(len(w.ids) for _, w in windows)), self.tokenizer.pad_token_id or 0)
         attention = np.zeros_like(ids)
         places = []
@@ -67,15 +59,15 @@ class EncoderTagger(Tagger):
             ids[line, : len(window.ids)], attention[line, : len(window.ids)] = window.ids, 1
             places += [(row, window.start + i, line, piece) for i, piece in enumerate(window.first)]
         arrays = {"ids": ids, "attention": attention, "places": np.array(places, dtype=np.int64).T}
-        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+        pieces = sum(len(window.ids) for _, window in windows)
+        return {"pieces": pieces, **{name: torch.from_numpy(array) for name, array in arrays.items()}}
 
     def emissions(self, features: Features, shape: tuple[int, int]) -> Tensor:
         result = torch.zeros(*shape, len(self.tags), device=self.device)
-        with self._precision():  # around all groups, so that a weight is cast once
-            for group in features["groups"]:
-                sentence, word, window, piece = group["places"]
-                logits = self.model(input_ids=group["ids"], attention_mask=group["attention"]).logits
-                result[sentence, word] = logits[window, piece].float()
+        sentence, word, window, piece = features["places"]
+        with self._precision():
+            logits = self.model(input_ids=features["ids"], attention_mask=features["attention"]).logits
+        result[sentence, word] = logits[window, piece].float()
         return result
 
     def _precision(self) -> AbstractContextManager[Any]:
@@ -177,13 +169,6 @@ def _chain(folder: Path) -> dict[str, torch.Tensor]:
 def _pipeline_tag(tag: str) -> str:
     """BIOES as IOB2: `E-x` is an `I-x`, `S-x` a `B-x`."""
     return tag[:1].translate(_IOB2) + tag[1:]
-
-
-def _even_groups(sizes: IntArray, most: int) -> list[list[int]]:
-    """Row numbers of at most `most` groups of four rows or more, the shortest first: a fifth of the padding of one."""
-    order = np.argsort(sizes, kind="stable")
-    n = min(most, -(-len(order) // 4))
-    return [part.tolist() for part in np.array_split(order, n)]
 
 
 def _last_layer(model: Any) -> nn.Linear:

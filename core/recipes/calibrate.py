@@ -24,7 +24,7 @@ from core.text.sentence import Sentence
 if TYPE_CHECKING:
     from core.models.encoder import Encoder
     from core.models.mlm import MaskedLM
-    from core.models.tagger import Tagger
+    from core.models.taggers import EncoderTagger
 
 SAMPLE = 512  # sentences of each corpus
 MLM_SIZES, TAGGER_SIZES = (8, 64), (4, 32)  # sentences of a small and of a large step
@@ -173,9 +173,12 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
         return _line(step, MLM_SIZES, report)
 
 
-def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter) -> Line:
+def _time_tagger(tagger: "EncoderTagger", sample: Sequence[Sentence], report: Reporter) -> Line:
     import torch
     from accelerate.utils import send_to_device
+
+    from core.training.finetune import in_parts
+    from core.training.threads import Threads
 
     optimizer = torch.optim.AdamW(tagger.parameter_groups(0.0, 0.0), fused=True)
     order = np.random.default_rng(0).permutation(len(sample)).tolist()
@@ -183,15 +186,19 @@ def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter)
 
     def step(size: int, i: int) -> int:
         sentences = [sample[order[(i * size + k) % len(order)]] for k in range(size)]
-        batch = tagger.batch(sentences)
-        loss = tagger(**send_to_device(batch, tagger.device))["loss"]
-        loss.backward()
+        if tagger.device.type == "cpu":
+            rows = in_parts([(sentence, 1.0, 0) for sentence in sentences], tagger, max(2, threads.n))
+            parts = [tagger.batch([sentence for sentence, *_ in part]) for part in rows]
+            threads.gradients(lambda part: tagger(**part)["loss"], parts, i)
+        else:
+            tagger(**send_to_device(tagger.batch(sentences), tagger.device))["loss"].backward()
+            torch.cuda.synchronize(tagger.device)
         optimizer.step()
         optimizer.zero_grad()
-        loss.item()  # waits for the device
         return sum(map(tagger.size, sentences))
 
-    return _line(step, TAGGER_SIZES, report)
+    with Threads(tagger.model, tagger) as threads:
+        return _line(step, TAGGER_SIZES, report)
 
 
 def _time_embedding(encoder: "Encoder", sample: Sequence[Sentence], lm: "MaskedLM") -> Line:

@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +29,10 @@ from core.training.evaluate import evaluate
 from core.training.events import CHECKPOINT_EVERY, EventCallback, last_checkpoint, listen
 from core.training.memory import memory_watched
 from core.training.settings import Settings
+from core.training.threads import Threads
 
 BEST = "best.safetensors"
+Row = tuple[Sentence, float, int]  # what its loss counts for, and which corpus it is of
 
 
 @dataclass(slots=True, kw_only=True)
@@ -64,11 +67,22 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
         )  # fmt: skip
         self.tagger, self.dev, self.settings, self.types, self.events = tagger, dev, settings, types, events
         self.epochs, self.best = Epochs(), dict[str, Tensor]()
+        self.threads: Threads | None = None
+        alone = arguments.world_size == 1 and tagger.device.type == "cpu" and hasattr(tagger, "model")
+        self._n_parts = max(2, torch.get_num_threads()) if alone else 1
         self._began = time.monotonic()
         listen(self, events)
 
-    def _collate(self, rows: Sequence[tuple[Sentence, float, int]]) -> Features:
-        return self.tagger.batch(*zip(*rows, strict=True))
+    def _collate(self, rows: Sequence[Row]) -> Features:
+        """`parts` of a batch, one a thread; `labels` of them all, whose words the Trainer counts."""
+        parts = [self.tagger.batch(*zip(*part, strict=True)) for part in in_parts(rows, self.tagger, self._n_parts)]
+        return {"parts": parts, "labels": torch.cat([part["labels"].flatten() for part in parts])}
+
+    def train(self, *given: Any, **kw: Any) -> Any:
+        if self._n_parts == 1:
+            return super().train(*given, **kw)
+        with Threads(self.tagger.model, self.tagger) as self.threads:
+            return super().train(*given, **kw)
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         """A rate that depends on the epochs so far alone comes back the same after an interruption."""
@@ -82,8 +96,15 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
         return Shuffled(len(self.train_dataset), self.args.seed)
 
     def training_step(self, model: Any, inputs: Features, num_items_in_batch: Any = None) -> Tensor:
-        self.state.num_input_tokens_seen += inputs["features"]["pieces"] * self.args.world_size
-        return super().training_step(model, inputs, num_items_in_batch)  # type: ignore[no-any-return]
+        """The loss of a word of the optimizer step; its gradients."""
+        parts, state = inputs["parts"], self.state
+        state.num_input_tokens_seen += sum(part["features"]["pieces"] for part in parts) * self.args.world_size
+        if self.threads is None:
+            return super().training_step(model, parts[0], num_items_in_batch)  # type: ignore[no-any-return]
+        model.train()
+        lots = int(torch.randint(2**63 - 1, ()))  # of the Trainer's generator, which a checkpoint brings back
+        loss = lambda part: model(**part, num_items_in_batch=num_items_in_batch)["loss"]
+        return self.threads.gradients(loss, parts, lots)
 
     def evaluate(self, *args: Any, **kw: Any) -> dict[str, float]:
         """Dev F1, strict, by Viterbi; keeps the weights if it is the best. Nothing if somebody asks for an end."""
@@ -134,6 +155,16 @@ def _optimizer(tagger: Tagger, settings: Settings) -> torch.optim.Optimizer:
     if settings.decay < 1:
         return torch.optim.SGD(groups, weight_decay=settings.weight_decay)
     return torch.optim.AdamW(groups, betas=(0.9, 0.999), eps=1e-8, weight_decay=settings.weight_decay, fused=True)
+
+
+def in_parts(rows: Sequence[Row], tagger: Tagger, n: int) -> list[Sequence[Row]]:
+    """At most `n` parts of about as many pieces each, the short sentences together: little padding, equal work."""
+    if n == 1:
+        return [rows]
+    rows = sorted(rows, key=lambda row: tagger.size(row[0]))
+    sizes = np.cumsum([tagger.size(row[0]) for row in rows])
+    cuts = np.searchsorted(sizes, sizes[-1] * np.arange(1, n) / n)
+    return [rows[a:b] for a, b in pairwise([0, *cuts.tolist(), len(rows)]) if a < b]
 
 
 class Shuffled(Sampler[int]):

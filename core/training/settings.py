@@ -55,6 +55,6 @@ def preset(name: Literal["quick", "paper", "custom"], n: int) -> Settings:
             patience=20, min_epochs=10,
         )  # fmt: skip
     return Settings(
-        epochs=40, batch_size=batch_size, learning_rate=1e-4, head_learning_rate=2e-3, weight_decay=1e-8,
+        epochs=30, batch_size=batch_size, learning_rate=1e-4, head_learning_rate=2e-3, weight_decay=1e-8,
         patience=10, min_epochs=10, max_steps=QUICK_STEPS if name == "quick" else 0,
     )  # fmt: skip

@@ -61,11 +61,14 @@ def _drop(part: Any, x: Tensor) -> Tensor:
 
 
 class Threads:
-    """As many workers as torch has threads, each of one thread; while it is open `model` draws dropout from `drop`."""
+    """As many workers as torch has threads, each of one thread; while it is open `model` draws dropout from `drop`.
 
-    def __init__(self, model: Any) -> None:
+    model: of transformers. trained: what gradients are wanted of, `model` itself or what it is a part of.
+    """
+
+    def __init__(self, model: Any, trained: torch.nn.Module | None = None) -> None:
         self.n = torch.get_num_threads()
-        self._model = model
+        self._model, self._trained = model, trained or model
         self._parts: list[Any] = [module for module in model.modules() if type(module) is torch.nn.Dropout]
 
     def __enter__(self) -> Self:
@@ -89,7 +92,7 @@ class Threads:
 
     def gradients(self, losses: Callable[[Item], Tensor], items: Sequence[Item], seed: int) -> Tensor:
         """The sum of `losses` over `items`, and its gradients added to the model's."""
-        wanted = [parameter for parameter in self._model.parameters() if parameter.requires_grad]
+        wanted = [parameter for parameter in self._trained.parameters() if parameter.requires_grad]
 
         def work(i: int) -> tuple[Tensor, tuple[Tensor | None, ...]]:
             _lots.generator.manual_seed(hash((seed, i)) % 2**63)
@@ -100,8 +103,6 @@ class Threads:
         for loss, found in self._pool.map(work, range(len(items))):
             total += loss
             for parameter, gradient in zip(wanted, found, strict=True):
-                if gradient is not None and parameter.grad is None:
-                    parameter.grad = gradient
-                elif gradient is not None:
-                    parameter.grad += gradient
+                if gradient is not None:
+                    parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
         return total

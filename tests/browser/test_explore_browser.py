@@ -14,6 +14,7 @@ from playwright.sync_api import Page, expect
 from core import facade
 from core.corpora.corpus import Library
 from tests.browser.driver import Server, settled
+from tests.browser.test_keyboard import unreached
 from tests.conftest import sentence
 from tests.planted import contracts, kitchen
 
@@ -145,6 +146,14 @@ def pick(page: Page, name: str) -> None:
     page.keyboard.press("Enter")
     expect(page.get_by_role("heading", name=name)).to_be_visible()
     settled(page)
+
+
+def test_the_keyboard_reaches_every_control_of_the_map(server: Server, page: Page, mapped: tuple[str, Points]) -> None:
+    page.goto(server.url + "/Explore")
+    expect(page.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
+    settled(page)
+    pick(page, "All selected sentences")
+    assert not unreached(page)
 
 
 def test_zoom_outlives_a_redrawn_map(server: Server, page: Page, mapped: tuple[str, Points]) -> None:

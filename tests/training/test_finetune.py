@@ -187,7 +187,7 @@ def test_presets():
     assert preset("paper", 201).batch_size == 32
     paper = preset("paper", 201)
     assert (paper.learning_rate, paper.weight_decay, paper.epochs, paper.patience) == (2e-5, 1e-8, 200, 20)
-    assert preset("quick", 100).planned(100).epochs == 40
+    assert preset("quick", 100).planned(100).epochs == 30
     assert preset("quick", 14_041).planned(14_041).epochs == 4
     assert preset("custom", 14_041).planned(14_041).epochs == 40
 

@@ -43,7 +43,7 @@ def _metadata(file: Path) -> Any:
     try:
         if file.suffix == ".json":
             return json.loads(text)
-        import yaml  # type: ignore[import-untyped]
+        import yaml
 
         return yaml.safe_load(text.split("\n---", 1)[0]) if text.startswith("---") else None
     except (ValueError, RecursionError) as error:
