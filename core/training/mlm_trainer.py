@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch.utils.data import DataLoader
-from transformers import Trainer, TrainerCallback, TrainingArguments
+from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 
 from core.models.masking import Masking, Unit
 from core.models.mlm import MaskedLM
@@ -174,13 +174,24 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
         """Keep the best epoch's weights; an end where patience is. An epoch done again after a kill is the same one."""
         if not (self.settings.patience and self.curve):
             return
-        waited = len(self.curve) - 1 - int(np.argmin(self.curve))
-        if not waited and not self.steps.rank:
+        if int(np.argmin(self.curve)) == len(self.curve) - 1 and not self.steps.rank:
             draft = Path(self.args.output_dir) / f".{BEST}"
             torch.save(self.lm.model.state_dict(), draft)
             draft.replace(draft.with_name(BEST))
-        if waited >= self.settings.patience:
+        if self._out_of_patience():
             self.control.should_training_stop = True
+
+    def _out_of_patience(self) -> bool:
+        """No better epoch is waited for."""
+        patience = self.settings.patience
+        return bool(patience and self.curve) and len(self.curve) - 1 - int(np.argmin(self.curve)) >= patience
+
+    def go_on(self, checkpoint: Path | None) -> None:
+        """Train, from a checkpoint where there is one; not at all if it was written as patience ran out."""
+        if checkpoint:
+            self.state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
+        if not self._out_of_patience():
+            self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
 
     def take_best(self) -> None:
         """Leave the model with the weights that are to be kept, and say so where they are not the last ones."""

@@ -76,8 +76,7 @@ def _pretrain(
     probes = [piles.task.ids[piles.task.at(np.array([row]))] for row in range(min(PROBES, len(piles.task)))]
     before = trainer.before = _before(trainer, probes, folder, report)
     report.stage("pre-training")
-    checkpoint = last_checkpoint(folder)
-    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    trainer.go_on(last_checkpoint(folder))
     events.stop_if_cancelled()
     trainer.take_best()
     report.stage("pseudo-perplexity after pre-training")
@@ -129,8 +128,7 @@ def _fit_head(lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, r
             trainer = Pretraining(
                 lm, steps, settings, piles=None, events=events, folder=folder / "head", rate=HEAD_RATE, report=report
             )
-            checkpoint = last_checkpoint(folder / "head")
-            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+            trainer.go_on(last_checkpoint(folder / "head"))
             events.stop_if_cancelled()
         finally:
             lm.model.base_model.requires_grad_(True)

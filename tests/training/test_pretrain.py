@@ -216,6 +216,21 @@ def test_patience_ends_it_and_keeps_the_best_epoch(tmp_path: Path, monkeypatch: 
     assert trainer.dev_loss(piles(lm).task) == pytest.approx(found.dev_loss[best], rel=1e-5)
 
 
+def test_stopped_as_patience_runs_out_and_resumed_ends_as_if_undisturbed(tmp_path: Path) -> None:
+    """In the very evaluation that ends it: no epoch more is made."""
+    rising = replace(SETTINGS, epochs=8, learning_rate=0.3, patience=1)
+    calm_model, stormy_model = model(), model()
+    calm = pretrain(calm_model, piles(calm_model), rising, folder=tmp_path / "calm", report=Silent())
+    assert calm.steps < 56
+    with pytest.raises(Cancelled):
+        pretrain(model(), piles(model()), rising, folder=tmp_path / "storm", report=Stopping(at=calm.steps))
+    storm = pretrain(stormy_model, piles(stormy_model), rising, folder=tmp_path / "storm", report=Silent())
+    assert (storm.steps, storm.dev_loss) == (calm.steps, calm.dev_loss)
+    assert storm.pseudo_perplexity == calm.pseudo_perplexity
+    for name, weight in calm_model.model.state_dict().items():
+        assert torch.equal(weight, stormy_model.model.state_dict()[name])
+
+
 def test_without_patience_the_last_epoch_is_kept_and_a_better_one_is_told_of(tmp_path: Path) -> None:
     lm, heard = model(), Heard()
     found = pretrain(lm, piles(lm), replace(SETTINGS, epochs=4, learning_rate=0.3), folder=tmp_path, report=heard)
