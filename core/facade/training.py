@@ -147,7 +147,7 @@ def loading(run_id: str) -> Mapping[str, str]:
         }
     return {
         "With transformers (its scores, without the CRF's transitions)": "from transformers import pipeline\n\n"
-        f'tagger = pipeline("token-classification", {folder!r}, aggregation_strategy="simple")\n'
+        f'tagger = pipeline("token-classification", {folder!r}, aggregation_strategy="first")\n'
         'print(tagger("A sentence of yours ."))',
         "On the command line (with Viterbi, as it was evaluated)": f"python -m core predict --model {folder} TEXT.txt",
     }

@@ -2,8 +2,9 @@
 
 import re
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 import streamlit as st
 
@@ -76,33 +77,26 @@ def headline(run_id: str, state: facade.RunState) -> None:
             st.caption(_when(state), width="content")
 
 
+_TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "select": lambda config: f"Select {config['budget']} of {_name(config['domain'])} by {config['strategy']}",
+    "audit": lambda config: f"Check {_name(config['corpus'])} for duplicates and leaks",
+    "add": lambda config: f"Import {config['name'] or config['path'].rsplit('/', 1)[-1]}",
+    "similarity": lambda config: f"Compare {len(config['source'])} sources with {_names(config['target'])}",
+    "map": lambda config: f"Map {config['selection']}",
+    "pretrain": lambda config: f"Pre-train {encoder(config['init'])} on {_names(config['corpora'])}",
+    "finetune": lambda config: f"Fine-tune {encoder(config['init'])} on {_name(config['train'])}",
+    "skl": lambda config: f"Score {_name(config['assisting'])} against {_name(config['primary'])}",
+    "assist": lambda config: f"{_name(config['primary'])} with the help of {_name(config['assisting'])}",
+    "experiment": lambda config: f"Experiment: {', '.join(config['arms'])}",
+}
+
+
 def title(run: facade.Run) -> str:
     """A run in words: what it does to which corpus."""
-    config = run.manifest.config
-    match run.manifest.kind:
-        case "select":
-            said = f"Select {config['budget']} of {_name(config['domain'])} by {config['strategy']}"
-        case "audit":
-            said = f"Check {_name(config['corpus'])} for duplicates and leaks"
-        case "add":
-            said = f"Import {config['name'] or config['path'].rsplit('/', 1)[-1]}"
-        case "similarity":
-            return f"Compare {len(config['source'])} sources with {', '.join(map(_name, config['target']))}"
-        case "map":
-            said = f"Map {config['selection']}"
-        case "pretrain":
-            said = f"Pre-train {encoder(config['init'])} on {_names(config['corpora'])}"
-        case "finetune":
-            said = f"Fine-tune {encoder(config['init'])} on {_name(config['train'])}"
-        case "skl":
-            said = f"Score {_name(config['assisting'])} against {_name(config['primary'])}"
-        case "assist":
-            said = f"{_name(config['primary'])} with the help of {_name(config['assisting'])}"
-        case "experiment":
-            said = f"Experiment: {', '.join(config['arms'])}"
-        case kind:
-            said = f"{kind} {_name(config.get('corpus') or config.get('domain') or '')}"
-    return said
+    kind, config = run.manifest.kind, run.manifest.config
+    if kind in _TITLES:
+        return _TITLES[kind](config)
+    return f"{kind} {_name(config.get('corpus') or config.get('domain') or '')}"
 
 
 def _name(reference: str) -> str:

@@ -103,7 +103,7 @@ def _experiment(found: Mapping[str, Any]) -> None:
     rows = [
         {
             "arm": f"{row['arm']} {row['budget']}".strip(),
-            "mean": f"{row['mean']:.1f} ± {row['sd']:.1f}",
+            "mean": f"{row['mean']:.1f}" + (f" ± {row['sd']:.1f}" if row["sd"] is not None else ""),
             "delta": f"{row['delta']:+.1f}" if row["verdict"] != "baseline" else "",
             "verdict": row["verdict"],
             "why": row.get("why") or "",

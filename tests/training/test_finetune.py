@@ -189,7 +189,7 @@ def test_presets():
     assert (paper.learning_rate, paper.weight_decay, paper.epochs, paper.patience) == (2e-5, 1e-8, 200, 20)
     assert preset("quick", 100).planned(100).epochs == 30
     assert preset("quick", 14_041).planned(14_041).epochs == 4
-    assert preset("custom", 14_041).planned(14_041).epochs == 40
+    assert preset("custom", 14_041).planned(14_041).epochs == 30
 
 
 @pytest.mark.parametrize(("asked", "taken"), [(1, 1), (2, 2), (3, 4), (5, 8), (16, 16), (64, 16)])
