@@ -34,6 +34,7 @@ clean:
 $(VENV)/.app: requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	nice $(BIN)/python -m core.models.projection >/dev/null 2>&1 &  # compiles the map's code, so that no map waits for it
 	touch $@
 
 $(VENV)/.dev: requirements-dev.txt requirements.txt
