@@ -19,6 +19,7 @@ from core.selection import STRATEGIES
 if TYPE_CHECKING:
     from core.recipes.experiment_config import ExperimentConfig
 
+GENERAL = 500  # sentences
 Options = dict[str, Any]
 Tell = Callable[[str, Cell, str], None]  # (kind, cell, for what): this child run comes next
 
@@ -58,6 +59,15 @@ class Stages:
         held_out = {"none": (*self.held_out, config.dev), "dev": self.held_out, "all": ()}[config.transductive]
         return learnable(config.task, held_out, self.job)
 
+    @cached_property
+    def general(self) -> Corpus:
+        """Random sentences of D_C that no arm trains on: what each forgets is told on the same text (SPEC C17)."""
+        domain = self.job.corpus(self.config.domain)
+        n = min(GENERAL, -(-len(domain) // 20))
+        rows = np.random.default_rng(self.config.draw_seed).choice(len(domain), n, replace=False)
+        origin = {"from": domain.fingerprint}
+        return self.job.library.subset(domain, np.sort(rows), name=f"{domain.name} general sample", origin=origin)
+
     @property
     def held_out(self) -> tuple[str, ...]:
         """The corpora whose sentences are leaks, beside dev."""
@@ -94,6 +104,8 @@ class Stages:
         options |= {"allow_download": config.allow_download}
         if config.transductive == "none":
             options.setdefault("heldout_task", config.dev)
+        if config.domain:
+            options.setdefault("general", self.general.fingerprint)
         return self.job.child("pretrain", corpora=self.read(cell, select), init=config.encoder, **options)
 
     def amount(self, selects: Mapping[Cell, Run | None], pieces: float) -> Options:

@@ -115,6 +115,21 @@ def test_leaderboard_as_files(finished: str) -> None:
     assert (folder / "leaderboard.md").read_text(encoding="utf-8").count("\n| ") == 3
 
 
+def test_forgetting_is_told_on_the_same_text_for_every_arm(finished: str) -> None:
+    """On sentences of D_C that none of them is trained on."""
+    runs = [run for run in facade.runs("pretrain") if facade.state(run.id).state == "succeeded"]
+    (general,) = {run.manifest.config["general"] for run in runs}
+    library = Library(facade.home())
+    held = set(library.find(general).ids().tolist())
+    domain = library.find("domain")
+    assert 0 < len(held) <= -(-len(domain) // 20)
+    assert held <= set(domain.ids().tolist())
+    for run in runs:
+        read = [i for ref in run.manifest.config["corpora"] for i in library.find(ref).ids().tolist()]
+        assert run.result()["sentences"] == len(set(read) - held)
+        assert run.result()["dev_loss_general"]
+
+
 def test_nothing_held_out_is_learnt_or_selected(finished: str) -> None:
     """T_C loses its dev sentences and the test sentence that slipped in."""
     library = Library(facade.home())
