@@ -1,7 +1,7 @@
 """Which device and which precision a model runs in, and how a CPU's cores share its batches."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -53,11 +53,14 @@ def _has_bf16(device: "torch.device") -> bool:
     return False
 
 
-def side_by_side(work: Callable[[Item], Made], items: Iterable[Item], device: "torch.device") -> Iterator[Made]:
+def side_by_side(
+    work: Callable[[Item], Made], items: Iterable[Item], device: "torch.device"
+) -> Generator[Made, None, None]:
     """`work` done on every item, in order. On a CPU an item is one thread's, and as many are at work as there are.
 
     Threads that share one small product wait for each other at its end, for most of the time where the cores have
-    other work too. Items are taken in the calling thread, a few ahead.
+    other work too. Items are taken in the calling thread, a few ahead. Close it where it may not come to its end
+    (`contextlib.closing`): until then torch has one thread, whoever asks.
     """
     import torch
 

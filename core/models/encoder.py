@@ -1,6 +1,7 @@
 """Sentences to vectors: any BERT-like encoder, pooled over its pieces, in length-sorted batches."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -114,10 +115,11 @@ class Encoder:
 
         done = 0
         groups = length_groups(lengths, BUDGET.get(self.model.device.type, BUDGET["cpu"]))
-        for size in side_by_side(fill, groups, self.model.device):
-            report.check()
-            done += size
-            report.progress(done, len(texts), "sentences")
+        with closing(side_by_side(fill, groups, self.model.device)) as sizes:
+            for size in sizes:
+                report.check()
+                done += size
+                report.progress(done, len(texts), "sentences")
         return raw
 
     def _vectors(self, ids: list[list[int]], special: list[list[int]]) -> FloatArray:

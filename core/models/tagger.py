@@ -5,6 +5,7 @@ It is an `nn.Module` that makes its own batches from sentences. `Tagger` holds w
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -144,11 +145,12 @@ class Tagger(nn.Module):
                 return rows, self.emissions(_moved(features, self.device), tuple(mask.shape)).cpu(), mask  # type: ignore[arg-type]
 
         done = 0
-        for rows, emissions, mask in side_by_side(emitted, batches(), self.device):
-            report.check()
-            yield rows, emissions, mask
-            done += len(rows)
-            report.progress(done, len(sentences), "sentences")
+        with closing(side_by_side(emitted, batches(), self.device)) as made:
+            for rows, emissions, mask in made:
+                report.check()
+                yield rows, emissions, mask
+                done += len(rows)
+                report.progress(done, len(sentences), "sentences")
 
 
 def _moved(value: Any, device: torch.device) -> Any:

@@ -78,7 +78,7 @@ def answer(rows: Sequence[Row]) -> str:
     if level and said:
         said.append(f"For {_listed(level)} there is no evidence either way.")
     elif level:
-        said.append("This experiment gives no evidence that it was. That is not evidence that it was not.")
+        said.append("This experiment gives no evidence that pre-training helped. That is not evidence that it did not.")
     return " ".join(said) or "Nothing was compared with the tagger that had no pre-training."
 
 

@@ -111,7 +111,7 @@ def _experiment(found: Mapping[str, Any]) -> None:
         for row in found["leaderboard"]
     ]
     headings = {"arm": "Arm", "mean": "Test F1 (%)", "delta": "against none", "verdict": "Verdict", "why": "Why"}
-    table(rows, headings, "Leaderboard")
+    table(rows, headings, "Leaderboard", wrapped=("why",))
 
 
 def _model(run_id: str, folder: str) -> None:

@@ -45,3 +45,8 @@ def test_the_tab_key_reaches_every_control(server: Server, page: Page, monkeypat
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         settled(page)
         assert not unreached(page), f"page {address or 'Home'}"
+    page.evaluate("""() => {
+      document.querySelectorAll('[data-reached]').forEach(e => delete e.dataset.reached);
+      document.querySelector('[data-testid=stSidebar] a[href]').tabIndex = -1;
+    }""")
+    assert len(unreached(page)) == 1, "a control out of the Tab key's reach is noticed"

@@ -97,7 +97,10 @@ def test_names_are_no_markup(figure: Any) -> None:
             ("improves", "hurts", "no evidence"),
             "Yes: pre-training improved the tagger with a0. It did harm with a1. For a2 there is no evidence either way.",
         ),
-        (("no evidence",), "This experiment gives no evidence that it was. That is not evidence that it was not."),
+        (
+            ("no evidence",),
+            "This experiment gives no evidence that pre-training helped. That is not evidence that it did not.",
+        ),
         (("hurts", "hurts"), "It did harm with a0 and a1."),
         (("baseline",), "Nothing was compared with the tagger that had no pre-training."),
     ],
