@@ -177,7 +177,7 @@ def _time_tagger(tagger: "EncoderTagger", sample: Sequence[Sentence], report: Re
     import torch
     from accelerate.utils import send_to_device
 
-    from core.training.finetune import in_parts
+    from core.training.rows import in_parts
     from core.training.threads import Threads
 
     optimizer = torch.optim.AdamW(tagger.parameter_groups(0.0, 0.0), fused=True)

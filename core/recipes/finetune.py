@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _SETTINGS = (
     "epochs", "batch_size", "accumulation", "learning_rate", "head_learning_rate", "weight_decay", "patience",
-    "min_epochs",
+    "min_epochs", "dev_sentences",
 )  # fmt: skip
 
 
@@ -66,6 +66,10 @@ class FinetuneConfig(NetworkOptions):
     weight_decay: float | None = option(None, "AdamW's.", ge=0, le=1)
     patience: int | None = option(None, "Training ends after so many without a better dev F1.", unit="epochs", ge=1)
     min_epochs: int | None = option(None, "But not before.", unit="epochs", ge=1)
+    dev_sentences: int | None = option(
+        None, "An epoch is judged by a sample of dev of this size; what is reported is of all. 0: all.",
+        unit="sentences", ge=0,
+    )  # fmt: skip
     max_length: int = option(256, "Longer sentences are read in overlapping windows.", unit="pieces", ge=16, le=8192)
     precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
@@ -166,6 +170,11 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
     job.context.stage(f"training, seed {seed}")
     training = splits.training
     settings = settings_of(config, len(training.sentences))
+    if 0 < settings.dev_sentences < len(splits.dev):
+        job.context.note(
+            f"An epoch is judged by {settings.dev_sentences:,} of the {len(splits.dev):,} dev sentences; "
+            "the dev F1 that is reported is of all of them."
+        )
     tagger = _network(config, job, splits, seed)
     model, checkpoints = job.context.run.artifacts / "model", job.context.run.checkpoints / f"seed-{seed}"
 

@@ -95,7 +95,8 @@ def _finetune(config: FinetuneConfig, library: Library) -> Work:
     seeds = len(config.seeds)
     steps = settings.epochs * math.ceil(len(train) / settings.batch_size)
     tests = sum(library.find(reference).n_tokens for reference in config.test)
-    forward = settings.epochs * dev.n_tokens + dev.n_tokens + tests
+    judged = dev.n_tokens * min(1.0, (settings.dev_sentences or math.inf) / len(dev))
+    forward = settings.epochs * judged + dev.n_tokens + tests
     return Work(steps=steps * seeds, tokens=settings.epochs * train.n_tokens * seeds, forward=forward * seeds, models=5)
 
 

@@ -72,8 +72,9 @@ class Seconds:
         a, b = map(float, self.measured["tagger"])
         epoch = math.ceil(n / settings.batch_size) * a + self._pieces("train") * n / len(train) * b
         dev, test = (self._pieces(name) * b * FORWARD for name in ("dev", "test"))
+        judged = dev * min(1.0, (settings.dev_sentences or math.inf) / len(self.corpora["dev"]))
         epochs = max(settings.epochs * EARLY, min(settings.epochs, settings.min_epochs))
-        return START + len(config.seeds) * (float(self.measured["load"]) + epochs * (epoch + dev) + dev + test)
+        return START + len(config.seeds) * (float(self.measured["load"]) + epochs * (epoch + judged) + dev + test)
 
     def _mlm(self, sentences: int, tokens: float) -> float:
         config, measured = self.config, self.measured

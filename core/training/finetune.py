@@ -8,16 +8,13 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
-from torch.utils.data import Sampler
 from transformers import Trainer, TrainerState, TrainingArguments
 
 from core.errors import Cancelled
@@ -28,11 +25,11 @@ from core.text.sentence import Sentence
 from core.training.evaluate import evaluate
 from core.training.events import CHECKPOINT_EVERY, EventCallback, last_checkpoint, listen
 from core.training.memory import memory_watched
+from core.training.rows import Row, Shuffled, in_parts, judges
 from core.training.settings import Settings
 from core.training.threads import Threads
 
 BEST = "best.safetensors"
-Row = tuple[Sentence, float, int]  # what its loss counts for, and which corpus it is of
 
 
 @dataclass(slots=True, kw_only=True)
@@ -157,32 +154,6 @@ def _optimizer(tagger: Tagger, settings: Settings) -> torch.optim.Optimizer:
     return torch.optim.AdamW(groups, betas=(0.9, 0.999), eps=1e-8, weight_decay=settings.weight_decay, fused=True)
 
 
-def in_parts(rows: Sequence[Row], tagger: Tagger, n: int) -> list[Sequence[Row]]:
-    """At most `n` parts of about as many pieces each, the short sentences together: little padding, equal work."""
-    if n == 1:
-        return [rows]
-    rows = sorted(rows, key=lambda row: tagger.size(row[0]))
-    sizes = np.cumsum([tagger.size(row[0]) for row in rows])
-    cuts = np.searchsorted(sizes, sizes[-1] * np.arange(1, n) / n)
-    return [rows[a:b] for a, b in pairwise([0, *cuts.tolist(), len(rows)]) if a < b]
-
-
-class Shuffled(Sampler[int]):
-    """All rows in an order that depends on seed and epoch alone, so that a resumed epoch is the same one."""
-
-    def __init__(self, n: int, seed: int) -> None:
-        self.n, self.seed, self.epoch = n, seed, 0
-
-    def set_epoch(self, epoch: int) -> None:
-        self.epoch = epoch
-
-    def __iter__(self) -> Any:
-        return iter(np.random.default_rng([self.seed, self.epoch]).permutation(self.n).tolist())
-
-    def __len__(self) -> int:
-        return self.n
-
-
 class _Listening(Silent):
     """Hears a wish to stop while dev is evaluated."""
 
@@ -222,7 +193,7 @@ def finetune(
     settings = settings.planned(len(train))
     events = EventCallback(report, suffix=f"@{seed}", saved=saved, checkpoint_every=checkpoint_every)
     trainer = Finetuning(
-        tagger, train, dev, settings, events=events, weights=weights, sources=sources,
+        tagger, train, judges(dev, settings.dev_sentences), settings, events=events, weights=weights, sources=sources,
         arguments=_arguments(folder, settings, seed, tagger.device),
         types=types or sorted({e.type for s in (*train, *dev) for e in s.entities or ()}),
     )  # fmt: skip

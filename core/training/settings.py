@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
+QUICK_DEV = 500  # sentences; thousands of them an epoch would take longer than the training between
 QUICK_STEPS = 1500  # optimizer steps after which `quick` ends its epoch, whatever the corpus's size
 
 
@@ -15,6 +16,7 @@ class Settings:
     batch_size: sentences an optimizer step, of all processes together. accumulation: into how many parts a step's
     batch is cut; the effective batch stays. patience: epochs without a better dev F1 after which training ends,
     not before min_epochs. max_steps: the epochs are as many as fit into it, at least three; 0: no limit.
+    dev_sentences: an epoch is judged by a sample of dev of this size; 0: by all of it.
     decay: below 1, plain SGD in place of AdamW, at a rate that stays but for being multiplied by this after every
     epoch whose dev F1 fell; training ends when it is below least_rate (S4, 3.2).
     """
@@ -27,6 +29,7 @@ class Settings:
     patience: int
     min_epochs: int
     max_steps: int = 0
+    dev_sentences: int = 0
     accumulation: int = 1
     clip: float = 1.0
     decay: float = 1.0
@@ -56,5 +59,5 @@ def preset(name: Literal["quick", "paper", "custom"], n: int) -> Settings:
         )  # fmt: skip
     return Settings(
         epochs=30, batch_size=batch_size, learning_rate=1e-4, head_learning_rate=2e-3, weight_decay=1e-8,
-        patience=10, min_epochs=10, max_steps=QUICK_STEPS if name == "quick" else 0,
+        patience=10, min_epochs=10, max_steps=QUICK_STEPS if name == "quick" else 0, dev_sentences=QUICK_DEV,
     )  # fmt: skip

@@ -11,6 +11,7 @@ from core.errors import Cancelled, ResourceError
 from core.models.taggers import new_tagger
 from core.reporter import Silent
 from core.training.finetune import finetune, score
+from core.training.rows import judges
 from core.training.settings import Settings, preset
 from tests.conftest import sentence
 
@@ -199,6 +200,18 @@ def test_presets():
     assert preset("quick", 100).planned(100).epochs == 30
     assert preset("quick", 14_041).planned(14_041).epochs == 4
     assert preset("custom", 14_041).planned(14_041).epochs == 30
+
+
+def test_a_large_dev_split_is_judged_by_a_part(tmp_path):
+    """The same part in every epoch and for every seed, in dev's order; all of it where it is small."""
+    part = judges(DEV, 5)
+    assert len(part) == 5
+    assert part == judges(DEV, 5) == [sentence for sentence in DEV if sentence in part]
+    assert judges(DEV, 0) == judges(DEV, 12) == DEV
+    epochs, tagger = train(tmp_path, settings=replace(SETTINGS, dev_sentences=5))
+    assert epochs.dev_f1[epochs.best - 1] == score(tagger, part, TYPES, Silent()).f1()
+    assert preset("quick", 100).dev_sentences == 500
+    assert preset("paper", 100).dev_sentences == 0
 
 
 @pytest.mark.parametrize(("asked", "taken"), [(1, 1), (2, 2), (3, 4), (5, 8), (16, 16), (64, 16)])

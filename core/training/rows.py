@@ -1,0 +1,47 @@
+"""Which sentences a tagger's training takes when: the order of an epoch, the parts of a batch, what of dev judges."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from torch.utils.data import Sampler
+
+from core.models.tagger import Tagger
+from core.text.sentence import Sentence
+
+Row = tuple[Sentence, float, int]  # what its loss counts for, and which corpus it is of
+
+
+def in_parts(rows: Sequence[Row], tagger: Tagger, n: int) -> list[Sequence[Row]]:
+    """At most `n` parts of about as many pieces each, the short sentences together: little padding, equal work."""
+    if n == 1:
+        return [rows]
+    rows = sorted(rows, key=lambda row: tagger.size(row[0]))
+    sizes = np.cumsum([tagger.size(row[0]) for row in rows])
+    cuts = np.searchsorted(sizes, sizes[-1] * np.arange(1, n) / n)
+    return [rows[a:b] for a, b in pairwise([0, *cuts.tolist(), len(rows)]) if a < b]
+
+
+def judges(dev: Sequence[Sentence], most: int) -> Sequence[Sentence]:
+    """The sentences of dev that every epoch of every seed is judged by, in their order."""
+    if not most or len(dev) <= most:
+        return dev
+    rows = np.random.default_rng(0).choice(len(dev), most, replace=False)
+    return [dev[row] for row in sorted(rows.tolist())]
+
+
+class Shuffled(Sampler[int]):
+    """All rows in an order that depends on seed and epoch alone, so that a resumed epoch is the same one."""
+
+    def __init__(self, n: int, seed: int) -> None:
+        self.n, self.seed, self.epoch = n, seed, 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __iter__(self) -> Any:
+        return iter(np.random.default_rng([self.seed, self.epoch]).permutation(self.n).tolist())
+
+    def __len__(self) -> int:
+        return self.n
