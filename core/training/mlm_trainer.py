@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_model, save_model
 from torch.utils.data import DataLoader
 from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 
@@ -22,7 +23,7 @@ from core.training.threads import Threads
 
 FORGETTING = 1.10  # a general dev loss so many times the one before training is worth a warning (SPEC C17)
 TASK, GENERAL = "dev_loss_task", "dev_loss_general"
-BEST = "best.pt"  # the weights of the epoch with the least dev loss on T_C, where training waits for no better one
+BEST = "best.safetensors"  # of the epoch with the least dev loss on T_C, where training waits for no better one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +177,7 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
             return
         if int(np.argmin(self.curve)) == len(self.curve) - 1 and not self.steps.rank:
             draft = Path(self.args.output_dir) / f".{BEST}"
-            torch.save(self.lm.model.state_dict(), draft)
+            save_model(self.lm.model, str(draft))
             draft.replace(draft.with_name(BEST))
         if self._out_of_patience():
             self.control.should_training_stop = True
@@ -203,8 +204,7 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
             return
         self.report.note(f"{told}, which is kept.")
         if not self.steps.rank:
-            kept = torch.load(Path(self.args.output_dir) / BEST, map_location=self.args.device, weights_only=True)
-            self.lm.model.load_state_dict(kept)
+            load_model(self.lm.model, Path(self.args.output_dir) / BEST)
 
     def _save_rng_state(self, output_dir: str) -> None:
         """The Trainer's state, which says that a checkpoint is complete, is written after this by one process."""

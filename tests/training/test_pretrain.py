@@ -236,7 +236,7 @@ def test_without_patience_the_last_epoch_is_kept_and_a_better_one_is_told_of(tmp
     found = pretrain(lm, piles(lm), replace(SETTINGS, epochs=4, learning_rate=0.3), folder=tmp_path, report=heard)
     assert len(found.dev_loss) == 4
     assert any("patience would keep the best one" in note for note in heard.notes) == (np.argmin(found.dev_loss) < 3)
-    assert not (tmp_path / "best.pt").exists()
+    assert not (tmp_path / "best.safetensors").exists()
 
 
 @pytest.mark.parametrize("parts", [2, 4])
