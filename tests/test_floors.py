@@ -18,17 +18,21 @@ MAY_IMPORT = {
     "results": FLOOR_0,
     **{name: FLOOR_1 | {name} for name in ("corpora", "models")},
     "plots": FLOOR_0 | {"results", "plots"},
-    **{name: FLOOR_1 | {"corpora", "models", name} for name in ("measures", "selection", "reconstruction", "training")},
+    **{
+        name: FLOOR_1 | {"corpora", "models", name}
+        for name in ("measures", "selection", "difficulty", "reconstruction", "training")
+    },
     "runs": FLOOR_0 | {"results", "runs"},
     "recipes": FLOOR_1
-    | {"corpora", "models", "measures", "selection", "reconstruction", "training", "runs", "recipes"},
-    "facade": FLOOR_1 | {"corpora", "measures", "selection", "recipes", "runs", "plots", "facade"},
+    | {"corpora", "models", "measures", "selection", "difficulty", "reconstruction", "training", "runs", "recipes"},
+    "facade": FLOOR_1 | {"corpora", "measures", "selection", "difficulty", "recipes", "runs", "plots", "facade"},
     "cli": {"facade"},
     "cli_similarity": {"facade", "cli"},
     "cli_assisting": {"facade", "cli"},
     "cli_training": {"facade", "cli"},
     "cli_experiment": {"facade", "cli"},
-    "__main__": {"facade", "cli", "cli_assisting", "cli_similarity", "cli_experiment", "cli_training"},
+    "cli_bias": {"facade", "cli"},
+    "__main__": {"facade", "cli", "cli_assisting", "cli_bias", "cli_similarity", "cli_experiment", "cli_training"},
 }
 
 
