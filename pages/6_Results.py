@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from core import facade
-from pages.ui import results_beside, results_board, results_take, results_try
+from pages.ui import results_beside, results_board, results_overlay, results_take, results_try
 from pages.ui.frame import page
 from pages.ui.run_panel import attach, attached, run_panel
 from pages.ui.widgets import plain, sample_buttons
@@ -66,6 +66,7 @@ def _tabs(run_id: str | None) -> None:
         drawn |= {
             "By type": partial(results_beside.types, arms),
             "Sentences": partial(results_beside.sentences, arms),
+            "While training": partial(results_overlay.overlay, arms),
             "Try a sentence": partial(results_try.try_it, arms),
         }
     drawn |= {"All trainings": results_take.trainings, "Take away": partial(results_take.take_away, run_id, arms)}

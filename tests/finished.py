@@ -88,6 +88,8 @@ def tuned(
             for name, sentences in gold.items():
                 read = read_by_lot(sentences, skill + luck, seed * 100 + int(1000 * skill))
                 table = evaluate(sentences, read, sorted(TYPES))
+                for step in (1, 2) if name == "dev" else ():
+                    context.metric(f"dev_f1@{seed}", table.f1() * step / 2, 10 * step)
                 table.save(context.run.artifacts / f"evaluation-{name}-{seed}.npz")
                 write_predictions(read, context.run.artifacts / f"predictions-{name}-{seed}.jsonl")
                 told[name].append(round(table.f1(), 3))

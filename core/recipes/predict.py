@@ -1,21 +1,24 @@
 """`predict` and `evaluate`: a saved tagger on other sentences."""
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Self
+
+import numpy as np
 
 from core.config import Config, option
 from core.corpora.writers import write_conll
 from core.files import replacing
 from core.models.hub import fingerprint
+from core.recipes import tag
 from core.recipes.base import Job, Result
 from core.recipes.finetune import model_folder
 from core.recipes.tested import labelled, over_seeds, tested, types_of
 from core.runs.store import is_run_id
-from core.text.sentence import Prediction, Sentence
+from core.text.sentence import Sentence
 
 
 class ModelConfig(Config):
@@ -42,37 +45,34 @@ class EvaluateConfig(ModelConfig):
 
 
 def predict(config: PredictConfig, job: Job) -> Result:
-    """Artifacts: `predictions.jsonl` (id, tokens, entities with their confidence), `predictions.conll` (IOB2)."""
-    from core.models.taggers import load_tagger
-
-    job.context.stage("loading the tagger")
-    tagger = load_tagger(Path(model_folder(config.model, job)))
+    """A `tag` run, written out: `predictions.jsonl` (id, tokens, entities with their confidence) and
+    `predictions.conll` (IOB2)."""
     corpus = job.corpus(config.corpus)
-    job.context.stage(f"tagging {corpus.name}")
-    counted, folder = Counter[str](), job.context.run.artifacts
+    spans = tag.load(job.child("tag", corpus=corpus.fingerprint, model=model_folder(config.model, job)))
+    job.context.stage(f"writing what was found in {corpus.name}")
+    folder = job.context.run.artifacts
 
     def tagged(out: BinaryIO) -> Iterator[Sentence]:
-        """Batch by batch, so that a large corpus is never in memory."""
-        for batch in corpus.batches():
-            found = tagger.predict(batch, job.context)
-            out.writelines(_lines(batch, found))
-            for sentence, prediction in zip(batch, found, strict=True):
-                counted.update(entity.type for entity in prediction.entities)
-                yield replace(sentence, entities=prediction.entities)
+        """Sentence by sentence, so that a large corpus is never in memory."""
+        for row, sentence in enumerate(chain.from_iterable(corpus.batches())):
+            found = replace(sentence, entities=spans.entities(row))
+            out.write(_line(found, spans.part(row, row + 1).found["confidence"].tolist()))
+            yield found
 
     with replacing(folder / "predictions.jsonl") as file:
         write_conll(tagged(file), folder / "predictions.conll")
-    return {"sentences": len(corpus), "entities": counted.total(), "types": dict(counted.most_common())}
+    totals = zip(spans.types, np.bincount(spans.found["type"], minlength=len(spans.types)).tolist(), strict=True)
+    types = dict(sorted(((name, n) for name, n in totals if n), key=lambda pair: -pair[1]))
+    return {"sentences": len(corpus), "entities": sum(types.values()), "types": types}
 
 
-def _lines(sentences: Sequence[Sentence], found: Sequence[Prediction]) -> Iterator[bytes]:
-    for sentence, prediction in zip(sentences, found, strict=True):
-        entities = [
-            {"start": e.start, "end": e.end, "type": e.type, "confidence": round(sure, 4)}
-            for e, sure in zip(prediction.entities, prediction.confidence, strict=True)
-        ]
-        told = {"id": sentence.id, "tokens": sentence.tokens, "entities": entities}
-        yield json.dumps(told, ensure_ascii=False).encode() + b"\n"
+def _line(sentence: Sentence, confidence: Sequence[float]) -> bytes:
+    entities = [
+        {"start": e.start, "end": e.end, "type": e.type, "confidence": round(sure, 4)}
+        for e, sure in zip(sentence.entities or (), confidence, strict=True)
+    ]
+    told = {"id": sentence.id, "tokens": sentence.tokens, "entities": entities}
+    return json.dumps(told, ensure_ascii=False).encode() + b"\n"
 
 
 def evaluate(config: EvaluateConfig, job: Job) -> Result:

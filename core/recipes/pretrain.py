@@ -18,6 +18,7 @@ from core.corpora.corpus import BLOCK, Corpus
 from core.errors import CorpusError
 from core.recipes.base import Job, Result
 from core.recipes.embed import EncoderOptions
+from core.recipes.learnable import learnable
 from core.recipes.pretrain_card import card
 from core.recipes.ranks import announce, device, rank
 from core.results import IntArray
@@ -69,6 +70,10 @@ class PretrainConfig(Config):
     balance: Balance = option(
         "none", "T_C beside the others: every sentence once; T_C repeated to their size; or as few of them as of T_C."
     )
+    holdout: tuple[str, ...] = option(
+        (), "Labelled splits: their sentences, and near copies, are not read.", corpus=True,
+        exclude_if=lambda splits: not splits,
+    )  # fmt: skip
     heldout_task: str = option("", "Sentences of T_C for the dev loss; without: 5% of T_C, held out.", corpus=True)
     general: str = option("", "General text that shows what is forgotten; without: 5% of the last corpus.", corpus=True)
     seed: int = option(1, "Seed of everything random.", ge=0)
@@ -90,10 +95,10 @@ def run(config: PretrainConfig, job: Job) -> Result:
     from core.training.pretrain import pretrain
 
     context = job.context
+    corpora = [learnable(reference, config.holdout, job) for reference in config.corpora]
+    announce(context.run.id)  # now the others find the text that is left, made
     context.stage(f"loading {config.init}")
-    announce(context.run.id)
     lm = MaskedLM.load(config.init, device=device(), allow_download=config.allow_download)
-    corpora = [job.corpus(reference) for reference in config.corpora]
     piles = _read(config, job, corpora, lm)
     settings = _settings(config, lm, piles, job)
     if not lm.has_head:

@@ -57,6 +57,10 @@ class _Along(Silent):
 
     def artifact(self, name: str, path: Path) -> None: ...
 
+    def emit(self, kind: str, data: Mapping[str, Any]) -> None: ...
+
+    def child(self, run: Run) -> None: ...
+
 
 def _store() -> Any:
     """torchrun's own, which outlives every process."""

@@ -8,6 +8,7 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -93,6 +94,22 @@ def test_curves_and_advice(run_id: str) -> None:
     assert "Labels it spares" in said
     app.number_input(key="results.worth").set_value(1e9).run()
     assert "not worth it" in texts(app)
+
+
+def test_the_course_of_several_trainings_in_one_chart(run_id: str) -> None:
+    app = tab(opened(PAGE), "While training")
+    assert not app.exception
+    arms = app.multiselect(key="results.overlay.runs")
+    assert len(arms.value) == 6
+    assert len(app.get("vega_lite_chart")) == 1
+    arms.set_value([arm(run_id, "none")]).run()
+    drawn = app.get("vega_lite_chart")[0].proto.datasets[0].data.data
+    table = pa.ipc.open_stream(drawn).read_all().to_pylist()
+    assert {(row["line"], row["part"], row["step"]) for row in table} == {
+        ("none", f"seed {seed}", step) for seed in finished.SEEDS for step in (10, 20)
+    }
+    app.selectbox(key="results.overlay.what").set_value("loss").run()
+    assert "left no such curve" in texts(app)
 
 
 def test_types_of_two_arms_and_new_names(run_id: str) -> None:

@@ -19,6 +19,7 @@ from core.recipes.pretrain import Draw, PretrainConfig
 ROOT = Path(__file__).resolve().parents[2]
 LOTS = np.random.default_rng(0)
 TEXTS = [" ".join("".join(LOTS.choice(list("abcdefg"), 3)) for _ in range(LOTS.integers(2, 9))) for _ in range(120)]
+LEAKS = [text for text in TEXTS if len(text.split()) > 4][:5]  # long enough that no other text is near
 Seal = Callable[..., Corpus]
 
 
@@ -58,6 +59,13 @@ def test_a_folder_that_loads_elsewhere_with_a_card(seal: Seal) -> None:
 def test_held_out_sentences_are_not_trained_on(seal: Seal) -> None:
     made = run(seal(TEXTS[:40], "T"), heldout_task=seal(TEXTS[30:50], "H").fingerprint, max_steps=1)
     assert made.result()["sentences"] == 30
+    made = run(seal(TEXTS, "all"), holdout=(seal(LEAKS, "test").fingerprint,), max_steps=1)
+    assert made.result()["sentences"] == 115 - 6  # 5% of what is left are held out for the dev loss
+    assert "5 sentences of all are in held-out data" in notes(made)
+
+
+def test_one_corpus(seal: Seal) -> None:
+    made = run(seal(TEXTS[:40], "T"), heldout_task=seal(TEXTS[30:50], "H").fingerprint, max_steps=1)
     assert "forgetting is not measured" in notes(made)
     with pytest.raises(CorpusError, match="one sentence"):
         run(seal(TEXTS[:1], "lonely"))
@@ -91,12 +99,13 @@ def test_two_processes_as_one(tmp_path: Path) -> None:
     lm.model.config.hidden_dropout_prob = lm.model.config.attention_probs_dropout_prob = 0.0
     lm.save(tmp_path / "init", "")
     (tmp_path / "T.txt").write_text("\n".join(TEXTS))
+    (tmp_path / "L.conll").write_text("\n".join(f"{word} O" for word in LEAKS[0].split()) + "\n")
     found = []
     for i, launcher in enumerate(([], ["-m", "torch.distributed.run", "--nproc-per-node", "2"])):
         words = [
             sys.executable, *launcher, "-m", "core", "--home", str(tmp_path / f"home{i}"), "pretrain", "--corpus",
-            str(tmp_path / "T.txt"), "--init", str(tmp_path / "init"), "--batch-size", "16", "--epochs", "1",
-            "--learning-rate", "0.001", "--json",
+            str(tmp_path / "T.txt"), "--holdout", str(tmp_path / "L.conll"), "--init", str(tmp_path / "init"),
+            "--batch-size", "16", "--epochs", "1", "--learning-rate", "0.001", "--precision", "fp32", "--json",
         ]  # fmt: skip
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
         assert done.returncode == 0, done.stderr
@@ -104,6 +113,7 @@ def test_two_processes_as_one(tmp_path: Path) -> None:
         assert len(list((tmp_path / f"home{i}" / "runs").glob("*-pretrain-*"))) == 1
     one, two = found
     assert two["steps"] == one["steps"] == 8
-    assert two["dev_loss"] == pytest.approx(one["dev_loss"], rel=1e-4)
+    assert two["dev_loss"] == pytest.approx(one["dev_loss"], rel=1e-6)
     assert two["pseudo_perplexity"]["after"] == pytest.approx(one["pseudo_perplexity"]["after"], rel=1e-3)
+    assert one["sentences"] == two["sentences"] == 120 - 1 - 6
     assert not one["head_fitted"]
