@@ -22,17 +22,23 @@ from core.cli_assisting import assist, skl
 from core.cli_experiment import demo, experiment
 from core.cli_similarity import predictiveness, similarity
 from core.cli_training import evaluate, finetune, predict, pretrain
-from core.facade import Cancelled, WinnowError
+from core.facade import Cancelled, ConfigError, WinnowError
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--home", envvar="WINNOW_HOME", type=click.Path(file_okay=False), help="Where corpora and runs live.")
-def main(home: str | None) -> None:
+@click.pass_context
+def main(context: click.Context, home: str | None) -> None:
     """Winnow: what to pre-train a named-entity tagger on, and whether it was worth it."""
     if home:
         os.environ["WINNOW_HOME"] = home
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and context.invoked_subcommand != "pretrain":
+        raise ConfigError(
+            f"{context.invoked_subcommand}: is one process's work, and torchrun started several; start it without "
+            "torchrun (on several GPUs: a command a seed, each with CUDA_VISIBLE_DEVICES of its own)."
+        )
 
 
 for _command in (similarity, predictiveness, pretrain, finetune, evaluate, predict, experiment, demo, skl, assist):

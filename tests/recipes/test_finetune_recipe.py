@@ -149,3 +149,11 @@ def test_from_the_command_line(typed, tmp_path, corpora):
     code, out, _ = typed("evaluate", "--model", output, "--test", corpora["test"][0], "--json")
     assert code == 0
     assert set(json.loads(out)["test"]["decodings"]) == {"viterbi", "argmax", "s0_scorer"}
+
+
+def test_torchrun_is_told_that_only_pretraining_shares_its_work(typed, corpora, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    code, out, err = typed("finetune", "--train", corpora["train"], "--dev", corpora["dev"], "--init", "tiny", "--json")
+    assert (code, out) == (2, "")
+    assert "without torchrun" in err
+    assert not facade.runs("finetune")
