@@ -23,6 +23,7 @@ from core.recipes.pretrain import PretrainConfig
 from core.results import FloatArray, IntArray
 from core.runs.curves import Curves
 from core.runs.store import Run
+from core.selection import STRATEGIES
 
 TRAININGS = ("pretrain", "finetune", "experiment")
 SMALLEST_BATCH = 16  # sentences, of any preset
@@ -103,6 +104,11 @@ def halved(run_id: str) -> tuple[str, dict[str, Any]] | None:
     options = dict(run.manifest.config)
     if run.manifest.kind == kind:
         return kind, options | {"accumulation": parts}
+    parent = begun[-1].manifest.parent
+    if parent and store().get(parent).manifest.kind == "score":  # B1 or B2, which strategies learn by
+        learnt = [name for name in options["arms"] if name in STRATEGIES and STRATEGIES[name].models]
+        own = {name: {**options["strategies"].get(name, {}), "accumulation": parts} for name in learnt}
+        return run.manifest.kind, options | {"strategies": options["strategies"] | own}
     return run.manifest.kind, options | {kind: {**options[kind], "accumulation": parts}}
 
 

@@ -28,22 +28,26 @@ class Adapted:
     ner: tuple[Run, ...] = ()
 
 
-def language_model(
-    job: Job, task: str, held_out: Sequence[str], encoder: EncoderOptions, *, preset: str, seed: int
-) -> Run:
+def language_model(job: Job, task: str, held_out: Sequence[str], encoder: EncoderOptions, **training: Any) -> Run:
     """B1: the encoder after masked language modelling on T_C, but for what leaks of `held_out` (SPEC C5).
 
-    Where rows leak, the others are sealed as a corpus, so that the run's inputs say what it has read.
+    training: further options of `pretrain`. Where rows leak, the others are sealed as a corpus, so that the run's
+    inputs say what it has read.
     """
     corpus = learnable(task, held_out, job)
-    given = {"init": encoder.encoder, "allow_download": encoder.allow_download, "preset": preset, "seed": seed}
+    given = {"init": encoder.encoder, "allow_download": encoder.allow_download, **training}
     return job.child("pretrain", corpora=(corpus.fingerprint,), **given)
 
 
-def taggers(job: Job, start: Run, *, train: Corpus, dev: Corpus, folds: int, preset: str, seed: int) -> tuple[Run, ...]:
-    """B2: B1 (`start`) trained to tag L_C; where `folds` is above 1, taggers that each lack their share of it (C6)."""
+def taggers(
+    job: Job, start: Run, *, train: Corpus, dev: Corpus, folds: int, seed: int, **training: Any
+) -> tuple[Run, ...]:
+    """B2: B1 (`start`) trained to tag L_C; where `folds` is above 1, taggers that each lack their share of it (C6).
+
+    training: further options of `finetune`.
+    """
     parts = [train] if folds == 1 else _without_folds(job, train, folds)
-    given = {"init": start.id, "dev": dev.fingerprint, "preset": preset, "seeds": (seed,)}
+    given = {"init": start.id, "dev": dev.fingerprint, "seeds": (seed,), **training}
     return tuple(job.child("finetune", train=part.fingerprint, **given) for part in parts)
 
 

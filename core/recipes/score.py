@@ -19,6 +19,7 @@ from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, Role
 from core.runs.chunks import Part, chunked
 from core.selection import DEFAULT_STRATEGY, STRATEGIES, make_strategy, strategy_options
+from core.selection.adapted import AdaptedOptions
 from core.selection.base import Source, Strategy
 from core.selection.choose import ranking
 from core.selection.explain import learned
@@ -137,7 +138,7 @@ def _models(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[Adapted 
     """B1, and B2 where it is asked for, finished; and their runs by kind."""
     if not strategy.models:
         return None, {}
-    shared = {"preset": config.options["preset"], "seed": config.seed}
+    shared = {"seed": config.seed, **{name: config.options[name] for name in AdaptedOptions.model_fields}}
     b1 = adapted.language_model(job, config.task, _held_out(config), config, **shared)
     if "ner" not in strategy.models:
         return Adapted(mlm=b1), {"pretrain": [b1.id]}

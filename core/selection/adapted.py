@@ -17,6 +17,7 @@ class AdaptedOptions(Config):
     preset: Literal["quick", "paper"] = option(
         "quick", "How the models it needs are trained: quick for a laptop, paper with the settings of S0."
     )
+    accumulation: int = option(1, "Parts of a batch when they are trained: more take less memory.", ge=1, le=4096)
 
 
 class CosineMlmOptions(CosineOptions, AdaptedOptions):

@@ -356,6 +356,21 @@ def test_an_experiment_out_of_memory_takes_smaller_batches_in_the_stage_that_fai
     assert (found[0], found[1]["pretrain"]) == ("experiment", {"epochs": 2, "accumulation": 2})
 
 
+def test_an_experiment_out_of_memory_in_b1_takes_smaller_batches_there(parts: dict[str, str]) -> None:
+    options = {"method": "sampled"}
+    arms = ("none", "random", "pseudo-perplexity")
+    run = made("experiment", **parts, encoder="tiny", arms=arms, strategies={"pseudo-perplexity": options})
+    sources = {name: parts[name] for name in ("task", "domain")}
+    score = made("score", **sources, encoder="tiny", strategy="pseudo-perplexity", options=options, parent=run.id)
+    child = made("pretrain", corpora=[parts["task"]], init="tiny", parent=score.id)
+    log(run, ("started", DEAD), ("child", {"run": score.id}), ("failed", {"error": "memory ran out; smaller."}))
+    log(score, ("started", DEAD), ("child", {"run": child.id}))
+    found = facade.halved(run.id)
+    assert found is not None
+    assert found[1]["strategies"] == {"pseudo-perplexity": {**options, "accumulation": 2}}
+    assert found[1]["pretrain"] == {}
+
+
 def test_a_dead_worker_is_told_with_its_last_words(parts: dict[str, str]) -> None:
     run = tuned(parts, *POINTS)
     run.log_file.write_text("\n".join(f"line {i} of the log" for i in range(100)))
