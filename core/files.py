@@ -41,6 +41,18 @@ def save_array_atomic(path: Path, array: npt.NDArray[Any]) -> None:
         np.save(file, array, allow_pickle=False)
 
 
+def append_line(path: Path, line: bytes) -> None:
+    """One write and an fsync, so that a reader sees all of the line or none; one that was torn stays alone."""
+    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        size = os.fstat(file).st_size
+        torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"  # its writer was killed
+        os.write(file, (b"\n" if torn else b"") + line + b"\n")
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
 def sync_folder(folder: Path) -> None:
     """A rename survives a power cut only once its folder has been synced."""
     descriptor = os.open(folder, os.O_RDONLY)

@@ -4,7 +4,6 @@ home/runs/<run_id>/edits.jsonl    one line an action: {"action": "add", "rows": 
 """
 
 import json
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from core.files import append_line
 from core.results import IntArray, Selection
 
 FILE = "edits.jsonl"
@@ -61,17 +61,9 @@ class Edits:
 
 
 def append(folder: Path, action: Action, rows: IntArray) -> None:
-    """Write one action down: one write and an fsync, so that a reader sees all of it or none."""
+    """Write one action down."""
     entry = {"action": action, "rows": np.unique(rows).tolist(), "time": round(time.time(), 3)}
-    line = json.dumps(entry, separators=(",", ":")).encode() + b"\n"
-    file = os.open(folder / FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-    try:
-        size = os.fstat(file).st_size
-        torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"  # a line whose writer was killed stays alone
-        os.write(file, (b"\n" if torn else b"") + line)
-        os.fsync(file)
-    finally:
-        os.close(file)
+    append_line(folder / FILE, json.dumps(entry, separators=(",", ":")).encode())
 
 
 def read(folder: Path) -> Edits:
