@@ -19,6 +19,7 @@ import click
 from core import facade
 from core.cli import config_options, given, progress, report
 from core.cli_assisting import assist, skl
+from core.cli_bias import difficulty
 from core.cli_experiment import demo, experiment
 from core.cli_similarity import predictiveness, similarity
 from core.cli_training import evaluate, finetune, predict, pretrain
@@ -41,7 +42,19 @@ def main(context: click.Context, home: str | None) -> None:
         )
 
 
-for _command in (similarity, predictiveness, pretrain, finetune, evaluate, predict, experiment, demo, skl, assist):
+for _command in (
+    similarity,
+    predictiveness,
+    pretrain,
+    finetune,
+    evaluate,
+    predict,
+    experiment,
+    demo,
+    skl,
+    assist,
+    difficulty,
+):
     main.add_command(_command)
 
 

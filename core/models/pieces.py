@@ -56,6 +56,10 @@ class Pieces:
             }
         return [self._known[word] for word in words]
 
+    def wrapped(self, ids: Ids) -> Ids:
+        """`ids`, at most `room` of them, between the special pieces that the encoder expects."""
+        return (*self._before, *ids, *self._behind)
+
     def windows(self, words: Sequence[str]) -> list[Window]:
         """One window where the sentence fits into it, else overlapping ones; none for a sentence without words."""
         pieces = self.of(words)
@@ -65,7 +69,7 @@ class Pieces:
         offset = len(self._before)
         return [
             Window(
-                ids=(*self._before, *(piece for word in pieces[begin:end] for piece in word), *self._behind),
+                ids=self.wrapped(tuple(piece for word in pieces[begin:end] for piece in word)),
                 start=owned[i],
                 first=tuple(offset + ends[word] - ends[begin] for word in range(owned[i], owned[i + 1])),
             )

@@ -1,0 +1,36 @@
+"""The command `difficulty`: what names and contexts tell of the types of a labelled corpus."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+
+from core import facade
+from core.cli import config_options, given, progress, report
+
+DIFFICULTY = facade.RECIPES["difficulty"].config
+
+
+@click.command()
+@config_options(DIFFICULTY)
+@click.option("--output", type=click.Path(dir_okay=False), help="Write the mentions: a .parquet file.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
+def difficulty(output: str | None, as_json: bool, **values: Any) -> None:
+    """Say in bits what names and what contexts tell of entity types: PVI and CEIM a mention, V-information in all."""
+    if output:
+        check_parquet(Path(output))
+    run = facade.execute("difficulty", given(values, DIFFICULTY), progress)
+    result = {"run": run.id, **run.result()}
+    if output:
+        shutil.copyfile(run.artifacts / "mentions.parquet", output)
+        result["output"] = output
+    report(result, as_json)
+
+
+def check_parquet(path: Path) -> None:
+    """Before hours of work. Errors: ConfigError where `path` cannot become a Parquet file."""
+    if path.suffix != ".parquet":
+        raise facade.ConfigError(f"{path}: mentions are written as Parquet; end the name in .parquet.")
+    if not path.absolute().parent.is_dir():
+        raise facade.ConfigError(f"{path}: its folder is not there; make it first.")

@@ -1,0 +1,42 @@
+"""PVI, CEIM and V-information in bits, from log-probabilities; no model here (SPEC A6; S3, 2)."""
+
+import numpy as np
+
+from core.results import FloatArray, IntArray
+
+
+def entropy(types: IntArray) -> float:
+    """H(Y) of labels `(n,)`: what V-information cannot exceed."""
+    shares = np.bincount(types) / len(types)
+    return float(-sum(share * np.log2(share) for share in shares if share) + 0.0)
+
+
+def log2_prior(types: IntArray, n_types: int) -> FloatArray:
+    """`(n_types,)` the null model of training labels `(n,)`, half a mention added to each type.
+
+    It is what a classifier without input tends to, and so the best of its family; nothing needs to be trained.
+    """
+    counts = np.bincount(types, minlength=n_types) + 0.5
+    return np.log2(counts / counts.sum())  # type: ignore[no-any-return]
+
+
+def pvi(log2_model: FloatArray, log2_null: FloatArray) -> FloatArray:
+    """PVI(x -> y) = -log2 g[null](y) + log2 g'[x](y) of the true types; below 0: worse than the prior."""
+    return log2_model - log2_null
+
+
+def interval(
+    values: FloatArray, groups: IntArray, *, draws: int, seed: int, level: float = 0.95
+) -> tuple[FloatArray, FloatArray]:
+    """Percentile bootstrap of the means of `values` `(n, k)`: low and high `(k,)`. Whole groups are drawn."""
+    _, inverse = np.unique(groups, return_inverse=True)
+    m = int(inverse.max()) + 1
+    sums, sizes = np.zeros((m, values.shape[1])), np.bincount(inverse, minlength=m).astype(float)
+    np.add.at(sums, inverse, values)
+    rng = np.random.default_rng(seed)
+    means = np.empty((draws, values.shape[1]))
+    for i in range(draws):
+        drawn = np.bincount(rng.integers(m, size=m), minlength=m)
+        means[i] = drawn @ sums / (drawn @ sizes)
+    low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    return low, high

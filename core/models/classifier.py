@@ -1,0 +1,110 @@
+"""A sequence classifier: an encoder, one vector for its pieces, a linear layer; and what it reads (S3, A.3)."""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from core.errors import ModelError
+from core.models import hub
+from core.models.devices import Precision, pick_device, pick_dtype
+from core.models.encoder import longest
+from core.models.pieces import Ids, Pieces
+
+Pooling = Literal["cls", "mean", "mention"]
+
+
+class Classifier(nn.Module):
+    """Pieces to `n_classes` logits.
+
+    pooling: `cls` the first piece, through the encoder's pooler where it has one; `mean` over all pieces; `mention`
+    the mask where there is one, else the mean. dtype: what the encoder computes in; the last layer is in float32.
+    """
+
+    def __init__(
+        self, encoder: Any, tokenizer: Any, n_classes: int, *, pooling: Pooling, max_length: int, dtype: torch.dtype
+    ) -> None:
+        super().__init__()
+        if tokenizer.mask_token_id is None:
+            raise ModelError(
+                f"{encoder.config.model_type}: has no mask piece to stand for a mention; choose an encoder like BERT."
+            )
+        self.encoder, self.pooling, self.dtype = encoder, pooling, dtype
+        self.pieces, self.mask, self.pad = (
+            Pieces(tokenizer, max_length),
+            tokenizer.mask_token_id,
+            tokenizer.pad_token_id,
+        )
+        # A part of the encoder, so that on a CPU it draws with the encoder's other dropouts (training.threads).
+        encoder.dropout_of_classifier = nn.Dropout(float(getattr(encoder.config, "hidden_dropout_prob", 0.1)))
+        self.last_layer = nn.Linear(int(encoder.config.hidden_size), n_classes)
+        nn.init.normal_(self.last_layer.weight, std=float(getattr(encoder.config, "initializer_range", 0.02)))
+        nn.init.zeros_(self.last_layer.bias)
+
+    @property
+    def device(self) -> torch.device:
+        return self.last_layer.weight.device
+
+    def name(self, words: Sequence[str]) -> Ids:
+        """Pieces of a name alone; what the window does not hold is cut off."""
+        return self.pieces.wrapped(self._flat(words)[: self.pieces.room])
+
+    def context(self, before: Sequence[str], behind: Sequence[str]) -> Ids:
+        """Pieces of a sentence with one mask for the mention; a window around it where the sentence is longer."""
+        left, right, room = self._flat(before), self._flat(behind), self.pieces.room - 1
+        n = min(len(left), max(room // 2, room - len(right)))
+        return self.pieces.wrapped((*left[len(left) - n :], self.mask, *right[: room - n]))
+
+    def holds(self, words: Sequence[str], more: int = 0) -> bool:
+        """Whether the window has room for all their pieces and `more`."""
+        return len(self._flat(words)) + more <= self.pieces.room
+
+    def nothing(self) -> Ids:
+        """The input of a null model: the special pieces alone."""
+        return self.pieces.wrapped(())
+
+    def _flat(self, words: Sequence[str]) -> Ids:
+        return tuple(chain.from_iterable(self.pieces.of(words)))
+
+    def forward(self, rows: Sequence[Ids]) -> Tensor:
+        """Logits `(b, k)` float32 of `b` inputs."""
+        ids = np.full((len(rows), max(map(len, rows))), self.pad or 0, dtype=np.int64)
+        attend = np.zeros_like(ids)
+        for line, row in enumerate(rows):
+            ids[line, : len(row)], attend[line, : len(row)] = row, 1
+        tokens, mask = torch.from_numpy(ids).to(self.device), torch.from_numpy(attend).to(self.device)
+        with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
+            out = self.encoder(input_ids=tokens, attention_mask=None if attend.all() else mask)
+            pooled = self.encoder.dropout_of_classifier(self._pool(out, tokens, mask))
+        with torch.autocast(self.device.type, enabled=False):
+            logits: Tensor = self.last_layer(pooled.float())
+        return logits
+
+    def _pool(self, out: Any, tokens: Tensor, mask: Tensor) -> Tensor:
+        hidden: Tensor = out.last_hidden_state
+        if self.pooling == "cls":
+            pooled: Tensor | None = getattr(out, "pooler_output", None)
+            return hidden[:, 0] if pooled is None else pooled
+        masked = tokens == self.mask
+        if self.pooling == "mention":
+            mask = torch.where(masked.any(1, keepdim=True), masked, mask)
+        keep = mask[..., None].to(hidden.dtype)
+        return (hidden * keep).sum(1) / keep.sum(1)
+
+
+def new_classifier(
+    name: str, n_classes: int, *, pooling: Pooling = "cls", max_length: int = 128, precision: Precision = "auto",
+    device: str = "auto", allow_download: bool = False,
+) -> Classifier:  # fmt: skip
+    """Encoder `name` under a last layer that is random from torch's seed as it stands. Errors: ModelError."""
+    where = pick_device(device)
+    encoder = hub.load_model(name, allow_download=allow_download, dtype=torch.float32)
+    tokenizer = hub.load_tokenizer(name, allow_download=allow_download)
+    classifier = Classifier(
+        encoder, tokenizer, n_classes, pooling=pooling, max_length=min(max_length, longest(encoder, tokenizer)),
+        dtype=pick_dtype(precision, where),
+    )  # fmt: skip
+    return classifier.to(where)

@@ -1,0 +1,198 @@
+"""`difficulty`: what names and what contexts tell of the types of a labelled corpus (S3; SPEC A6).
+
+A mention is judged by models that trained on other sentences; every such training is kept as it ends
+(`difficulty_folds`), so that a run which is killed goes on with the next.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from core.config import Config, option
+from core.corpora.corpus import Corpus
+from core.difficulty import mentions as table
+from core.difficulty.folds import folds
+from core.difficulty.instances import VIEWS, View, groups, instances, sampled
+from core.difficulty.mentions import BINS, Mention, bin_of
+from core.difficulty.pvi import entropy, interval
+from core.errors import CorpusError
+from core.models.hub import fingerprint
+from core.recipes.base import Job, Result
+from core.recipes.difficulty_folds import Questions, answers, nothing_to_tell
+from core.results import FloatArray
+
+
+class DifficultyConfig(Config):
+    """Whose labels, under which encoder, and how carefully."""
+
+    train: str = option(..., "The labelled corpus to judge, a training split.", corpus=True)
+    encoder: str = option("minilm", "A Hugging Face name, a folder, or minilm (bundled): PVI is this encoder's.")
+    preset: Literal["quick", "paper", "custom"] = option(
+        "quick",
+        "quick: minutes on a laptop; paper: S3's settings (Table 7); custom: as quick, but for what is said here.",
+    )
+    folds: int = option(5, "A mention is judged by models that did not train on its fold.", ge=2, le=50)
+    repeats: int | None = option(None, "Cross-validations whose PVI is averaged; None: quick 1, paper 3.", ge=1, le=20)
+    null: Literal["closed", "trained"] = option(
+        "closed", "The model without input: the share of each type, or a classifier trained on nothing."
+    )
+    mentions: int = option(0, "A sample of whole sentences with about so many; 0: all.", unit="mentions", ge=0)
+    group: Literal["", "sentence", "document"] = option(
+        "", "What is never on both sides of a fold; empty: documents where they are known."
+    )
+    seed: int = option(1, "Folds, sample, training and resampling follow from it.", ge=0)
+    draws: int = option(2000, "Resamples of sentences behind an interval.", ge=100, le=100_000)
+    context_epochs: int | None = option(None, "None: as the preset says, here and below.", ge=1, le=1000)
+    entity_epochs: int | None = option(None, "Of the models that see names alone.", ge=1, le=1000)
+    batch_size: int | None = option(None, "An optimizer step.", unit="mentions", ge=1, le=4096)
+    learning_rate: float | None = option(None, "Of the encoder.", gt=0, le=1)
+    head_learning_rate: float | None = option(None, "Of the last layer.", gt=0, le=1)
+    max_length: int = option(128, "A longer sentence is cut around the mention.", unit="pieces", ge=16, le=8192)
+    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
+    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+
+    weights: str = option("", "Hash of the encoder.", hidden=True)
+
+    def settled(self) -> Self:
+        """With the encoder's hash. Errors: ModelError if the encoder is not here."""
+        if self.allow_download:
+            return self
+        return self.model_copy(update={"weights": fingerprint(self.encoder)})
+
+
+def run(config: DifficultyConfig, job: Job) -> Result:
+    """Artifact: `mentions.parquet` (see `difficulty.mentions`). Bits throughout."""
+    corpus = job.corpus(config.train)
+    job.context.stage("reading the mentions")
+    asked, notes = _questions(config, corpus)
+    told = answers(config, asked, job) if len(asked.types) > 1 else nothing_to_tell(asked)
+    notes += _window_notes(told.cut, told.window)
+    for note in notes:
+        job.context.note(note)
+    repeats = np.stack([told.pvi[view] for view in VIEWS], axis=-1)  # (repeats, n, 2)
+    mentions = _mentions(asked, repeats.mean(0))
+    path = job.context.run.artifacts / "mentions.parquet"
+    table.write(mentions, path)
+    job.context.artifact("mentions", path)
+    return {
+        **summary(mentions, config.draws, config.seed),
+        "repeats": [dict(zip(VIEWS, row, strict=True)) for row in np.round(repeats.mean(1), 4).tolist()],
+        "folds": len(set(asked.folds[0].tolist())), "grouped_by": asked.grouped_by, "settings": told.settings,
+        "notes": notes, "corpus": corpus.fingerprint, "seconds": told.seconds,
+    }  # fmt: skip
+
+
+def summary(mentions: Sequence[Mention], draws: int, seed: int) -> Result:
+    """What a data set's mentions say together; nothing is trained for it."""
+    values = np.array([[mention.pvi_entity, mention.pvi_context] for mention in mentions])
+    low, high = interval(values, np.array([mention.row for mention in mentions]), draws=draws, seed=seed)
+    kinds = Counter(mention.type for mention in mentions)
+    bins = Counter(mention.bin for mention in mentions)
+    return {
+        "mentions": len(mentions), "sentences": len({mention.row for mention in mentions}),
+        "v_information": _means(values),
+        "intervals": {view: [_bits(low[i]), _bits(high[i])] for i, view in enumerate(VIEWS)},
+        "entropy": _bits(entropy(np.repeat(np.arange(len(kinds)), list(kinds.values())))),
+        "by_type": {
+            kind: _of_type([one for one in mentions if one.type == kind], len(mentions))
+            for kind, _ in kinds.most_common()
+        },
+        "ceim": {name: bins[name] for name in BINS},
+        "mean_pvi": {name: _means(values[[m.bin == name for m in mentions]]) for name in BINS},
+    }  # fmt: skip
+
+
+def _of_type(mentions: Sequence[Mention], n: int) -> dict[str, Any]:
+    """prior: -log2 of the type's share, the most that PVI can come to."""
+    bins = Counter(mention.bin for mention in mentions)
+    means = _means(np.array([[mention.pvi_entity, mention.pvi_context] for mention in mentions]))
+    return {
+        "mentions": len(mentions), **means, "ceim": _bits(float(np.mean([mention.ceim for mention in mentions]))),
+        "prior": _bits(-float(np.log2(len(mentions) / n))), "bins": {name: bins[name] for name in BINS},
+    }  # fmt: skip
+
+
+def _means(values: FloatArray) -> dict[View, float | None]:
+    return {view: _bits(values[:, i].mean()) if len(values) else None for i, view in enumerate(VIEWS)}
+
+
+def _bits(value: float) -> float:
+    return round(float(value), 4) + 0.0
+
+
+def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, list[str]]:
+    """And what a reader of the result should know. Errors: CorpusError where nothing can be judged, or by nobody."""
+    if not corpus.labelled:
+        raise CorpusError(f"{corpus.name}: is not labelled; give a corpus with entities, for example a CoNLL file.")
+    found = sampled(instances(chain.from_iterable(corpus.batches())), config.mentions, config.seed)
+    if not found:
+        raise CorpusError(
+            f"{corpus.name}: no sentence holds an entity, so there is neither a name nor a context to judge; give a"
+            " corpus with entities."
+        )
+    number, grouped_by = groups(found, config.group, config.folds)
+    counts = Counter(instance.type for instance in found)
+    n_groups, types = int(number.max()) + 1, tuple(sorted(counts))
+    if n_groups == 1 and len(types) > 1:
+        raise CorpusError(
+            f"{corpus.name}: all its entities are in one {grouped_by}, so no model can judge what it has not seen;"
+            f" give more {grouped_by}s{', or group by sentence' if grouped_by == 'document' else ''}."
+        )
+    n = min(config.folds, n_groups)
+    labels = np.array([types.index(instance.type) for instance in found], dtype=np.int64)
+    repeats = config.repeats or (3 if config.preset == "paper" else 1)
+    asked = Questions(
+        instances=found, types=types, labels=labels, grouped_by=grouped_by,
+        folds=[folds(number, labels, n, config.seed + 1000 * repeat) for repeat in range(repeats)],
+    )  # fmt: skip
+    return asked, _notes(counts, n, config.folds, grouped_by)
+
+
+def _notes(counts: Mapping[str, int], n: int, wanted: int, grouped_by: str) -> list[str]:
+    if len(counts) == 1:
+        return [
+            f"{next(iter(counts))}: is the only type, so neither name nor context has anything to tell and every PVI is"
+            " 0 bits; nothing was trained."
+        ]
+    found = []
+    if n < wanted:
+        found.append(f"Only {n} {grouped_by}s hold an entity, so there are {n} folds, not {wanted}.")
+    if rare := sorted(kind for kind, count in counts.items() if count < n):
+        told = ", ".join(f"{kind} ({counts[kind]})" for kind in rare)
+        found.append(
+            f"{told}: fewer mentions than the {n} folds, so the models that judge them have seen next to none; do not"
+            " lean on the PVI there. The other types are judged as ever."
+        )
+    return found
+
+
+def _window_notes(cut: Mapping[View, int], window: int) -> list[str]:
+    """cut: inputs that are longer than the window of so many pieces."""
+    of_names, of_contexts = cut["entity"], cut["context"]
+    longer = f"longer than the window of {window} pieces"
+    found = []
+    if of_names:
+        found.append(f"{of_names:,} {'name is' if of_names == 1 else 'names are'} {longer}: the beginning was read.")
+    if of_contexts:
+        found.append(
+            f"{of_contexts:,} {'context is' if of_contexts == 1 else 'contexts are'} {longer}: what lies nearest to the"
+            " mention was read."
+        )
+    return found
+
+
+def _mentions(asked: Questions, pvi: FloatArray) -> list[Mention]:
+    """pvi: `(n, 2)`, the mean over repeats of what name and context tell."""
+    return [
+        Mention(
+            row=one.row, sentence=one.sentence.id, start=one.start, end=one.end, type=one.type,
+            surface=" ".join(one.name), pvi_entity=entity, pvi_context=context, ceim=entity - context,
+            bin=bin_of(entity - context), fold=fold,
+        )
+        for one, (entity, context), fold in zip(
+            asked.instances, pvi.tolist(), asked.folds[0].tolist(), strict=True
+        )
+    ]  # fmt: skip

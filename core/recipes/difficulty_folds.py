@@ -1,0 +1,191 @@
+"""The trainings of a `difficulty` run: one a repeat, fold and view, each finished if and only if its file is there.
+
+chunks/r0-f2-context.npz   pvi: of the mentions of fold 2, in their order, under a model that has not seen the fold;
+                           steps and seconds that it took
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from core.difficulty.instances import VIEWS, Instance, View
+from core.difficulty.pvi import log2_prior, pvi
+from core.files import TEMPORARY, replacing
+from core.recipes.base import Job
+from core.reporter import Reporter, Silent
+from core.results import BoolArray, FloatArray, IntArray
+from core.runs.chunks import Part
+from core.runs.shared import device_lock
+from core.training.classify_settings import ClassifySettings, preset
+
+if TYPE_CHECKING:
+    from core.models.classifier import Classifier
+    from core.models.pieces import Ids
+    from core.recipes.difficulty import DifficultyConfig
+
+_SETTINGS = ("batch_size", "learning_rate", "head_learning_rate")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Questions:
+    """What is judged. labels: `(n,)` indices into types. folds: `(n,)`, one a repeat, of whole `grouped_by`s."""
+
+    instances: Sequence[Instance]
+    types: tuple[str, ...]
+    labels: IntArray
+    folds: Sequence[IntArray]
+    grouped_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """pvi: `(repeats, n)` bits a view. settings: as each view was trained. cut: inputs the window does not hold."""
+
+    pvi: Mapping[View, FloatArray]
+    settings: Mapping[View, Mapping[str, Any]]
+    cut: Mapping[View, int]
+    window: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Training:
+    """held: `(n,)` what it judges; it learns from the rest. pieces: that it will read. earlier: steps of its view."""
+
+    seed: tuple[int, ...]
+    repeat: int
+    view: View
+    settings: ClassifySettings
+    held: BoolArray
+    pieces: int
+    earlier: int
+    path: Path
+
+
+def nothing_to_tell(asked: Questions) -> Answers:
+    """Of one type alone: 0 bits, whoever is asked."""
+    zeros = np.zeros((len(asked.folds), len(asked.instances)))
+    return Answers(pvi=dict.fromkeys(VIEWS, zeros), settings={}, cut=dict.fromkeys(VIEWS, 0), window=0, seconds=0.0)
+
+
+def answers(config: "DifficultyConfig", asked: Questions, job: Job) -> Answers:
+    """Train what is not there yet; the device is this run's alone meanwhile. Errors: Cancelled, ModelError."""
+    from core.models.classifier import new_classifier
+    from core.models.devices import pick_device
+
+    options = config.model_dump(include={"max_length", "precision", "allow_download"})
+    reader = new_classifier(config.encoder, 1, **options)
+    width = reader.last_layer.in_features
+    inputs, cut = _inputs(reader, asked.instances)
+    settings = {view: settings_of(config, view, len(asked.instances), width) for view in VIEWS}
+    trainings = _trainings(config, asked, inputs, settings, job.context.run.chunks)
+    for leftover in job.context.run.chunks.glob(TEMPORARY):
+        leftover.unlink()
+    device = pick_device()
+    with device_lock(job.home, "cpu" if device.type == "cpu" else f"gpu{device.index or 0}", job.context):
+        done, total = sum(one.pieces for one in trainings if one.path.exists()), sum(one.pieces for one in trainings)
+        for i, one in enumerate(trainings):
+            if not one.path.exists():
+                job.context.stage(f"{one.view}, training {i + 1} of {len(trainings)}")
+                _train(config, asked, inputs[one.view], one, Part(job.context, done, total, "pieces"))
+                done += one.pieces
+    found = {view: np.zeros((len(asked.folds), len(asked.instances))) for view in VIEWS}
+    seconds = 0.0
+    for one in trainings:
+        with np.load(one.path) as file:
+            found[one.view][one.repeat, one.held] = file["pvi"]
+            seconds += float(file["seconds"])
+    told = {view: asdict(each) for view, each in settings.items()}
+    return Answers(pvi=found, settings=told, cut=cut, window=reader.pieces.max_length, seconds=round(seconds, 1))
+
+
+def settings_of(config: "DifficultyConfig", view: View, n: int, width: int) -> ClassifySettings:
+    """The preset for `n` mentions, with what the config says otherwise."""
+    own = {name: value for name in _SETTINGS if (value := getattr(config, name)) is not None}
+    if epochs := getattr(config, f"{view}_epochs"):
+        own["epochs"] = epochs
+    return replace(preset(config.preset, view, n, width), **own)
+
+
+def _inputs(reader: "Classifier", instances: Sequence[Instance]) -> tuple[dict[View, list["Ids"]], dict[View, int]]:
+    """Pieces of every input, and how many inputs the window does not hold."""
+    names = [reader.name(one.name) for one in instances]
+    contexts = [reader.context(*one.sides) for one in instances]
+    cut: dict[View, int] = {
+        "entity": sum(not reader.holds(one.name) for one in instances),
+        "context": sum(not reader.holds((*one.sides[0], *one.sides[1]), more=1) for one in instances),
+    }
+    return {"entity": names, "context": contexts}, cut
+
+
+def _trainings(
+    config: "DifficultyConfig", asked: Questions, inputs: Mapping[View, Sequence["Ids"]],
+    settings: Mapping[View, ClassifySettings], chunks: Path,
+) -> list[_Training]:  # fmt: skip
+    found: list[_Training] = []
+    steps = dict.fromkeys(VIEWS, 0)
+    n_folds = int(asked.folds[0].max()) + 1
+    for repeat, fold, view in product(range(len(asked.folds)), range(n_folds), VIEWS):
+        held, how = asked.folds[repeat] == fold, settings[view]
+        lengths = [len(row) for row, out in zip(inputs[view], held.tolist(), strict=True) if not out]
+        found.append(_Training(
+            seed=(config.seed, repeat, fold, VIEWS.index(view)), repeat=repeat, view=view, settings=how, held=held,
+            pieces=how.epochs * sum(lengths), earlier=steps[view], path=chunks / f"r{repeat}-f{fold}-{view}.npz",
+        ))  # fmt: skip
+        steps[view] += how.epochs * -(-len(lengths) // how.batch_size)
+    return found
+
+
+def _train(
+    config: "DifficultyConfig", asked: Questions, inputs: Sequence["Ids"], one: _Training, report: Reporter
+) -> None:
+    """One model, and its word on the fold it has not seen."""
+    from core.training.classify import log2_probabilities, train
+
+    began, seed = time.monotonic(), int(np.random.SeedSequence(one.seed).generate_state(1)[0])
+    learnt, held = np.flatnonzero(~one.held), np.flatnonzero(one.held)
+    model = _new(config, asked, one, seed)
+    log = lambda bits, step: report.metric(f"loss/{one.view}", bits, one.earlier + step)
+    train(model, [inputs[i] for i in learnt], asked.labels[learnt], one.settings, seed=seed, report=report, log=log)
+    labels = asked.labels[held]
+    told = log2_probabilities(model, [inputs[i] for i in held], report)[np.arange(len(held)), labels]
+    bits = pvi(told, _null(config, asked, one, seed, report)[labels])
+    with replacing(one.path) as file:
+        np.savez(file, pvi=bits, seconds=time.monotonic() - began)
+    report.metric(f"v_information/{one.view}", float(bits.mean()), one.repeat * len(set(asked.folds[0])) + one.seed[2])
+
+
+def _new(config: "DifficultyConfig", asked: Questions, one: _Training, seed: int) -> "Classifier":
+    import torch
+
+    from core.models.classifier import new_classifier
+
+    torch.manual_seed(seed)
+    options = config.model_dump(include={"max_length", "precision", "allow_download"})
+    return new_classifier(config.encoder, len(asked.types), pooling=one.settings.pooling, **options)
+
+
+def _null(config: "DifficultyConfig", asked: Questions, one: _Training, seed: int, report: Reporter) -> FloatArray:
+    """`(k,)` log2 g[null] of each type: the prior in closed form, or a classifier that was shown nothing, one epoch."""
+    learnt = asked.labels[~one.held]
+    if config.null == "closed":
+        return log2_prior(learnt, len(asked.types))
+    from core.training.classify import log2_probabilities, train
+
+    model = _new(config, asked, one, seed)
+    inputs = [model.nothing()] * len(learnt)
+    once = replace(one.settings, epochs=1)
+    train(model, inputs, learnt, once, seed=seed, report=_Hearing(report), log=lambda bits, step: None)
+    return log2_probabilities(model, inputs[:1], report)[0]  # type: ignore[no-any-return]
+
+
+class _Hearing(Silent):
+    """Tells nothing, but hears a wish to stop."""
+
+    def __init__(self, report: Reporter) -> None:
+        self.check = report.check  # type: ignore[method-assign]

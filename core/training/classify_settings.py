@@ -1,0 +1,45 @@
+"""How the classifiers behind PVI are trained: S3's settings, and those that a laptop ends in minutes (SPEC A6)."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+WIDE = 1024  # an encoder of this width is trained as RoBERTa-large
+LARGE, FULL = (
+    8_000,
+    20_000,
+)  # mentions: Table 7's WNUT and Twitter are below the first, CoNLL, ACE and Bio above the second
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassifySettings:
+    """One training. AdamW, the rates fall linearly to 0 after `warmup` (a share of all steps), gradients clipped at 1.
+
+    batch_size: mentions an optimizer step. head_learning_rate: of the last layer.
+    pooling: what of the encoder the last layer sees (see `models.classifier`).
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    head_learning_rate: float
+    pooling: Literal["cls", "mean", "mention"]
+    warmup: float = 0.0
+    weight_decay: float = 0.0
+
+
+def preset(
+    name: Literal["quick", "paper", "custom"], view: Literal["entity", "context"], n: int, width: int
+) -> ClassifySettings:
+    """For `n` mentions and an encoder of this width. `paper`: Table 7, by size. `custom` begins as `quick`."""
+    if name == "paper":
+        small = n < LARGE
+        rate = 1e-5 if width >= WIDE else 1e-4 if small else 5e-5
+        epochs = (5 if small else 2) if view == "context" else 3 if small else 2 if n < FULL else 1
+        size = 16 if width >= WIDE and view == "entity" else 32
+        return ClassifySettings(
+            epochs=epochs, batch_size=size, learning_rate=rate, head_learning_rate=rate, pooling="cls"
+        )
+    return ClassifySettings(
+        epochs=3 if view == "context" else 5, batch_size=16, learning_rate=2e-4, head_learning_rate=1e-3,
+        pooling="mean", warmup=0.1, weight_decay=0.01,
+    )  # fmt: skip
