@@ -16,7 +16,7 @@ from core.facade import Cost, Event
 CONFIG = facade.RECIPES["experiment"].config
 _DICTS = ("strategies", "select", "pretrain", "finetune")
 _INPUTS = ("task", "train", "dev", "test")
-_LISTS = ("arms", "budgets", "seeds", "train_sizes", "holdout")
+_LISTS = ("arms", "budgets", "seeds", "train_sizes", "holdout", "also_test", "sources", "type_map")
 
 
 def _inputs(command: Any) -> Any:

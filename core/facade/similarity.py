@@ -34,15 +34,19 @@ def recommendation(run_id: str, target: str) -> str:
 
 
 def own_f1(run_id: str) -> list[Any]:
-    """Outcomes of finished experiments whose arms began from this run's sources, for its targets."""
+    """Outcomes of finished experiments whose arms began from this run's sources, for its targets.
+
+    A target is an experiment's T_C or, where that has none, the text of its L_C.
+    """
     result = store().get(run_id).result()
     target_of = {fingerprint: name for name, marks in result["targets"].items() for fingerprint in marks}
     names = {mark: name for name, marks in result["sources"].items() for mark in (name, *marks)}
     boards = []
     for run in store().list():
-        task = run.manifest.inputs.get("task", "")
-        if run.manifest.kind == "experiment" and task in target_of and run.state().state == "succeeded":
-            boards.append((target_of[task], run.result()["leaderboard"]))
+        inputs = run.manifest.inputs
+        target = next((target_of[inputs[role]] for role in ("task", "train") if inputs.get(role) in target_of), None)
+        if run.manifest.kind == "experiment" and target and run.state().state == "succeeded":
+            boards.append((target, run.result()["leaderboard"]))
     return own_outcomes(_grid(run_id), boards, names)
 
 

@@ -33,7 +33,7 @@ def draw(
     """
     cut: Callable[[str], Sequence[str]] = tokenize if tokens == "words" else str.split
     lengths = [corpus.lengths() for corpus in corpora]
-    rows = _rows(np.concatenate(lengths), cap, seed)
+    rows = capped(np.concatenate(lengths), cap, seed)
     sentences: list[Sequence[str]] = []
     start = 0
     for corpus in corpora:
@@ -50,8 +50,8 @@ def draw(
     return Sample(name=name, sentences=sentences, n_tokens=n_tokens, seed=seed, whole=whole)
 
 
-def _rows(lengths: IntArray, cap: int | None, seed: int) -> IntArray:
-    """Rows, ascending, of the first sentences of a shuffle that hold at most `cap` tokens; at least one."""
+def capped(lengths: IntArray, cap: int | None, seed: int) -> IntArray:
+    """`(k,)` rows, ascending, of the first sentences of a shuffle that hold at most `cap` tokens; at least one."""
     if cap is None or int(lengths.sum(dtype=np.int64)) <= cap:
         return np.arange(len(lengths))
     order = np.random.default_rng(seed).permutation(len(lengths))

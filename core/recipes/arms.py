@@ -1,38 +1,82 @@
-"""The arms of an experiment: how the encoder of each line of the leaderboard comes to be.
+"""The arms of an experiment: in what each line of the leaderboard differs from `none`.
 
-An arm is pre-trained (MLM) on T_C, on sentences chosen from D_C, on both, or not at all; then every arm is
-fine-tuned on the same L_C. A new sort of arm is one entry here and, where its name carries a value, one in `_named`.
+An arm differs in one respect: the text that the encoder is pre-trained on (MLM), the source of word vectors or of an
+encoder's frozen states, the assisting sentences, L_C itself, or the order of training. All else is alike for all. A new
+sort of arm is one entry here and, where its name carries a value (`skl:2`), one in `_NAMED`.
 """
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from core.config import Budget
 from core.errors import ConfigError
 from core.selection import STRATEGIES
 
-NONE, RANDOM, CONTROL = "none", "random", "random-only"
+NONE, RANDOM, CONTROL, STATES, ALL = "none", "random", "random-only", "states", "all"
 CONTROLS = (RANDOM, CONTROL, "length-matched-random")  # what a choice of sentences must beat; no verdict of their own
 WHOLE = "100%"
+OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # what S4 and S3 call it
+REBUILDS = ("random2low", "highc2low", "redundant2low", "random2high", "low2high", "low-share", "dataaug")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """What an encoder is pre-trained on.
+    """In what a line differs from `none`.
 
-    task: on T_C. strategy: also on S_C, chosen by this strategy; "": on nothing of D_C.
+    task: MLM on T_C. strategy: MLM also on S_C, chosen by this strategy; "": on nothing of D_C.
     budget: of that S_C, where the experiment's budgets do not apply; "" where they do, once each.
+    source: what word vectors are learnt from, or with `states` what MLM reads; "": nothing. states: the encoder's
+    frozen states join the network. assisting: sentences of the assisting corpus below this SKL, 0: none.
+    rebuild: the method that makes another L_C, at `rate` (a share; 0: the method's own). lpft: in two stages.
+    without: what `none` is beside this arm, in words.
     """
 
     name: str
     summary: str
-    task: bool = True
+    task: bool = False
     strategy: str = ""
     budget: str = ""
+    source: str = ""
+    states: bool = False
+    assisting: float = 0.0
+    rebuild: str = ""
+    rate: float = 0.0
+    lpft: bool = False
+    without: str = "no pre-training"
 
     @property
     def pretrains(self) -> bool:
         """Whether there is any MLM at all."""
+        return self.task or bool(self.strategy) or (self.states and bool(self.source))
+
+    @property
+    def adapts(self) -> bool:
+        """Whether the MLM's encoder is what is fine-tuned."""
         return self.task or bool(self.strategy)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether it is run once a budget."""
+        return bool(self.strategy) and not self.budget
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The options of an experiment that must be given."""
+        wanted = {
+            "task": self.adapts, "domain": self.strategy, "sources": self.source, "assisting": self.assisting
+        }  # fmt: skip
+        return tuple(name for name, needed in wanted.items() if needed)
+
+    @property
+    def networks(self) -> tuple[str, ...]:
+        """Those that can tell it from `none`."""
+        if self.states:
+            return ("bilstm",)
+        if self.source:
+            return ("bilstm", "charcnn")
+        return ("encoder",) if self.adapts or self.lpft else ("encoder", "bilstm", "charcnn")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,65 +94,153 @@ class Cell:
 _FIXED: Mapping[str, Arm] = {
     arm.name: arm
     for arm in (
-        Arm(name=NONE, summary="No pre-training: what every other arm is measured against.", task=False),
-        Arm(name="tapt", summary="MLM on T_C alone."),
-        Arm(name="dapt", summary="MLM on all of D_C.", task=False, strategy=RANDOM, budget=WHOLE),
-        Arm(name="tapt+dapt", summary="MLM on T_C and all of D_C.", strategy=RANDOM, budget=WHOLE),
+        Arm(name=NONE, summary="Nothing: what every other arm is measured against (`monolingual` and `base` too)."),
+        Arm(name="tapt", summary="MLM on T_C alone.", task=True),
+        Arm(name="dapt", summary="MLM on all of D_C.", strategy=RANDOM, budget=WHOLE),
+        Arm(name="tapt+dapt", summary="MLM on T_C and all of D_C.", task=True, strategy=RANDOM, budget=WHOLE),
         Arm(
             name=CONTROL,
             summary="MLM on as many random sentences of D_C as T_C has: what TAPT must beat.",
-            task=False,
             strategy=RANDOM,
             budget="|T_C|",
         ),
+        Arm(
+            name=STATES,
+            summary="Frozen states of the encoder as it came, in a bilstm: what lm:SOURCE must beat.",
+            states=True,
+            without="random word vectors alone",
+        ),
+        Arm(
+            name=ALL,
+            summary="All sentences of the assisting corpus too: what skl:THRESHOLD must beat.",
+            assisting=math.inf,
+            without="no assisting sentences",
+        ),
+        Arm(name="lpft", summary="The head first, then all of the tagger (S3).", lpft=True, without="one stage"),
+        Arm(
+            name="dataaug",
+            summary="L_C and a copy of each sentence with other mentions or typos.",
+            rebuild="dataaug",
+            without="L_C as it is",
+        ),
     )
 }  # fmt: skip
-ARM_NAMES = (*_FIXED, *STRATEGIES)
+# What an arm must beat beside `none`, in words.
+AGAINST: Mapping[str, str] = {
+    RANDOM: "a random S_C of equal size", CONTROL: "a random S_C of equal size",
+    STATES: "the states of the encoder as it came", ALL: "all assisting sentences",
+}  # fmt: skip
+
+
+def _vectors(name: str, source: str) -> Arm:
+    summary = f"Word vectors learnt from {source}."
+    return Arm(name=name, summary=summary, source=source, without="random word vectors")
+
+
+def _lm(name: str, source: str) -> Arm:
+    summary = f"Frozen states of the encoder after MLM on {source}."
+    return Arm(name=name, summary=summary, source=source, states=True, without="random word vectors alone")
+
+
+def _skl(name: str, value: str) -> Arm:
+    try:
+        threshold = float(value)
+    except ValueError:
+        threshold = math.nan
+    if not 0 < threshold < math.inf:
+        raise ConfigError(f"arms: {name!r} needs a threshold above 0; write for example skl:2.")
+    summary = f"Assisting sentences whose SKL is below {threshold:g}."
+    return Arm(name=f"skl:{threshold:g}", summary=summary, assisting=threshold, without="no assisting sentences")
+
+
+def _rebuild(name: str, value: str) -> Arm:
+    method = name.partition(":")[0]
+    try:
+        rate = Budget.parse(value)
+    except ConfigError:
+        rate = None
+    if rate is None or rate.unit != "fraction":
+        raise ConfigError(f"arms: {name!r} needs a share; write for example {method}:20%.")
+    summary = f"L_C rebuilt by {method} at {rate}."
+    return Arm(name=f"{method}:{rate}", summary=summary, rebuild=method, rate=rate.value, without="L_C as it is")
+
+
+_NAMED: Mapping[str, tuple[str, Callable[[str, str], Arm]]] = {
+    "vectors": ("SOURCE", _vectors),
+    "lm": ("SOURCE", _lm),
+    "skl": ("THRESHOLD", _skl),
+    **{method: ("RATE", _rebuild) for method in REBUILDS if method != "dataaug"},
+}
+FIXED_NAMES = tuple(_FIXED)
+ARM_NAMES = (*FIXED_NAMES, *STRATEGIES)
+ARM_SHAPES = tuple(f"{head}:{value}" for head, (value, _) in _NAMED.items())
 
 
 def find(name: str) -> Arm:
     """An arm by name. Errors: ConfigError, which lists them all."""
+    name = OTHER_NAMES.get(name, name)
     if name in _FIXED:
         return _FIXED[name]
     if name in STRATEGIES:
-        return Arm(name=name, summary=f"MLM on T_C and S_C. {STRATEGIES[name].summary}", strategy=name)
-    raise ConfigError(f"arms: {name!r} is not known; choose among {', '.join(ARM_NAMES)}.")
+        return Arm(name=name, summary=f"MLM on T_C and S_C. {STRATEGIES[name].summary}", task=True, strategy=name)
+    head, _, value = name.partition(":")
+    if head in _NAMED and value.strip():
+        return _NAMED[head][1](name, value.strip())
+    raise ConfigError(f"arms: {name!r} is not known; choose among {', '.join((*ARM_NAMES, *ARM_SHAPES))}.")
 
 
-def complete(names: Sequence[str], *, domain: bool) -> tuple[str, ...]:
-    """`names` with the arms that no verdict can do without: `none`, and an arm of equally many random sentences.
+_LACKS = {
+    "task": ("reads T_C", "a task corpus"), "domain": ("chooses from D_C", "a domain corpus"),
+    "sources": ("begins from a source", "sources"), "assisting": ("borrows sentences", "an assisting corpus"),
+}  # fmt: skip
 
-    domain: there is a D_C to draw from. Errors: ConfigError for an unknown arm, or one that lacks its D_C.
+
+def complete(names: Sequence[str], given: Mapping[str, Any], network: str) -> tuple[str, ...]:
+    """`names` in one spelling, with the arms that no verdict can do without: `none`, and what a choice must beat.
+
+    given: the experiment's corpora by option, "" or () where there are none. Errors: ConfigError for an unknown arm,
+    for one that lacks what it needs, and for one that `network` cannot tell from `none`.
     """
-    arms = [find(name) for name in dict.fromkeys(names)]
-    if wanting := [arm.name for arm in arms if arm.strategy and not domain]:
-        raise ConfigError(f"arms: {wanting[0]} chooses from D_C; give a domain corpus, or leave that arm out.")
+    arms = {arm.name: arm for arm in map(find, names)}
+    for arm in arms.values():
+        if lacking := [name for name in arm.needs if not given.get(name)]:
+            does, what = _LACKS[lacking[0]]
+            raise ConfigError(f"arms: {arm.name} {does}; give {what}, or leave that arm out.")
+        if network not in arm.networks:
+            raise ConfigError(
+                f"arms: {arm.name} is for the network {' or '.join(arm.networks)}, and all arms share one, which is "
+                f"{network}; say another as finetune's network, or leave that arm out."
+            )
     needed = [NONE]
-    needed += [RANDOM] if any(_chooses(arm) for arm in arms) else []
-    needed += [CONTROL] if domain and "tapt" in names else []
-    asked = [arm.name for arm in arms]
-    return (*(name for name in needed if name not in asked), *asked)
-
-
-def _chooses(arm: Arm) -> bool:
-    return bool(arm.strategy) and not arm.budget
+    needed += [RANDOM] if any(arm.chooses for arm in arms.values()) else []
+    needed += [CONTROL] if given.get("domain") and "tapt" in arms else []
+    needed += [STATES] if any(arm.states for arm in arms.values()) else []
+    needed += [ALL] if any(arm.assisting for arm in arms.values()) else []
+    return (*(name for name in needed if name not in arms), *arms)
 
 
 def cells(names: Sequence[str], budgets: Sequence[str]) -> list[Cell]:
     """Every line of the leaderboard, in the order in which the arms are run."""
     found: list[Cell] = []
     for arm in map(find, names):
-        found += [Cell(arm=arm, budget=budget) for budget in (budgets if _chooses(arm) else (arm.budget,))]
+        found += [Cell(arm=arm, budget=budget) for budget in (budgets if arm.chooses else (arm.budget,))]
     return found
 
 
 def control(cell: Cell, every: Sequence[Cell]) -> Cell | None:
-    """Equally many random sentences, which `cell` must beat beside `none` (SPEC B2, C9); None if there are none.
+    """What `cell` must beat beside `none` (SPEC B2, C9), as AGAINST says; None where it chooses nothing.
 
-    A selection has the random arm of its budget, TAPT has `random-only`; DAPT takes all there is and has no such arm.
+    A selection has the random arm of its budget, TAPT has `random-only`, MLM on a source the encoder as it came, a
+    threshold all assisting sentences; DAPT takes all there is and has no such arm.
     """
-    if cell.arm.name == "tapt":
-        return next((other for other in every if other.arm.name == CONTROL), None)
-    if cell.arm.name in CONTROLS or not _chooses(cell.arm):
+    arm = cell.arm
+    if arm.name in CONTROLS:
         return None
-    return next((other for other in every if (other.arm.name, other.budget) == (RANDOM, cell.budget)), None)
+    named = {(other.arm.name, other.budget): other for other in every}
+    if arm.name == "tapt":
+        return next((other for other in every if other.arm.name == CONTROL), None)
+    if arm.chooses:
+        return named.get((RANDOM, cell.budget))
+    if arm.states and arm.source:
+        return named.get((STATES, ""))
+    return named.get((ALL, "")) if 0 < arm.assisting < math.inf else None

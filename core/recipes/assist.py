@@ -108,7 +108,8 @@ def _table(rows: Sequence[Result], share: str) -> Result:
     return {
         "share": share, "threshold": best["threshold"], "kept": best["kept"],
         "monolingual": alone["mean"], "all": every["mean"], "skl": best["mean"],
-        "against_all": _welch(best["test"], every["test"]), "against_monolingual": _welch(best["test"], alone["test"]),
+        "against_all": welch_test(best["test"], every["test"]),
+        "against_monolingual": welch_test(best["test"], alone["test"]),
         "runs": {"skl": best["run"], "all": every["run"], "monolingual": alone["run"]},
     }  # fmt: skip
 
@@ -125,7 +126,7 @@ def _verdict(job: Job, config: AssistConfig, table: Result, other: str) -> Resul
     return {"verdict": word, "delta": round(found.delta, 3), "interval": [round(found.lo, 3), round(found.hi, 3)]}
 
 
-def _welch(a: Sequence[float], b: Sequence[float]) -> Result | None:
+def welch_test(a: Sequence[float], b: Sequence[float]) -> Result | None:
     """Two-sided, unequal variances (S4, Table 2); None where one seed, or equal ones, leave nothing to test.
 
     dagger: a is better, p below 0.05.

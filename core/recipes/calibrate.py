@@ -8,8 +8,9 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.recipes.base import Job, Result
 from core.recipes.embed import EncoderOptions
+from core.recipes.network import Borrowed, NetworkOptions, new_recurrent
 from core.reporter import Reporter, Silent
 from core.runs.shared import device_lock
 from core.text.sentence import Sentence
@@ -24,7 +26,7 @@ from core.text.sentence import Sentence
 if TYPE_CHECKING:
     from core.models.encoder import Encoder
     from core.models.mlm import MaskedLM
-    from core.models.taggers import EncoderTagger
+    from core.models.tagger import Tagger
 
 SAMPLE = 512  # sentences of each corpus
 MLM_SIZES, TAGGER_SIZES = (8, 64), (4, 32)  # sentences of a small and of a large step
@@ -41,6 +43,13 @@ class CalibrateConfig(Config):
     train: str = option(..., "L_C, which fine-tuning reads.", corpus=True)
     domain: str = option("", "D_C, which is embedded.", corpus=True)
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+
+    network: Literal["encoder", "bilstm", "charcnn"] = option(
+        "encoder",
+        "What is fine-tuned; one that is recurrent is timed instead.",
+        exclude_if=lambda network: network == "encoder",
+    )
+    hidden: int | None = option(None, "LSTM units of such a one.", ge=1, exclude_if=lambda hidden: hidden is None)
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
     machine: str = option("", "The device that is timed, so that another one is timed anew.", hidden=True)
@@ -67,7 +76,6 @@ def run(config: CalibrateConfig, job: Job) -> Result:
     """Seconds `[a step, a piece]` of mlm, tagger and embed; `pieces` a token of each corpus; `parameters`; `load`."""
     from core.models.encoder import Encoder
     from core.models.mlm import MaskedLM
-    from core.models.taggers import new_tagger
 
     busy = os.getloadavg()[0] > (os.cpu_count() or 1) + 1
     if busy:
@@ -83,8 +91,7 @@ def run(config: CalibrateConfig, job: Job) -> Result:
         job.context.stage("timing pre-training")
         mlm = _time_mlm(lm, samples["task"], job.context)
         job.context.stage("timing fine-tuning")
-        types = sorted({entity.type for s in samples["train"] for entity in s.entities or ()}) or ["X"]
-        tagger = _time_tagger(new_tagger(config.encoder, types, **options), samples["train"], job.context)
+        tagger = _time_tagger(_new_tagger(config, samples["train"]), samples["train"], job.context)
         job.context.stage("timing the embedding")
         embed = _time_embedding(Encoder.load(config.encoder, **options), samples.get("domain", samples["task"]), lm)
     return {
@@ -173,7 +180,17 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
         return _line(step, MLM_SIZES, report)
 
 
-def _time_tagger(tagger: "EncoderTagger", sample: Sequence[Sentence], report: Reporter) -> Line:
+def _new_tagger(config: CalibrateConfig, train: Sequence[Sentence]) -> "Tagger":
+    from core.models.taggers import new_tagger
+
+    types = sorted({entity.type for s in train for entity in s.entities or ()}) or ["X"]
+    if config.network == "encoder":
+        return new_tagger(config.encoder, types, allow_download=config.allow_download)
+    network = NetworkOptions(network=config.network, hidden=config.hidden)
+    return new_recurrent(network, train, types, Borrowed(assisting=[]), head="crf", constrained=False)
+
+
+def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter) -> Line:
     import torch
     from accelerate.utils import send_to_device
 
@@ -182,22 +199,24 @@ def _time_tagger(tagger: "EncoderTagger", sample: Sequence[Sentence], report: Re
 
     optimizer = torch.optim.AdamW(tagger.parameter_groups(0.0, 0.0), fused=True)
     order = np.random.default_rng(0).permutation(len(sample)).tolist()
+    alone = tagger.device.type == "cpu" and hasattr(tagger, "model")  # as `training.finetune` has it
     tagger.train()
 
     def step(size: int, i: int) -> int:
         sentences = [sample[order[(i * size + k) % len(order)]] for k in range(size)]
-        if tagger.device.type == "cpu":
+        if threads:
             rows = in_parts([(sentence, 1.0, 0) for sentence in sentences], tagger, max(2, threads.n))
             parts = [tagger.batch([sentence for sentence, *_ in part]) for part in rows]
             threads.gradients(lambda part: tagger(**part)["loss"], parts, i)
         else:
             tagger(**send_to_device(tagger.batch(sentences), tagger.device))["loss"].backward()
-            torch.cuda.synchronize(tagger.device)
+            if tagger.device.type == "cuda":
+                torch.cuda.synchronize(tagger.device)
         optimizer.step()
         optimizer.zero_grad()
         return sum(map(tagger.size, sentences))
 
-    with Threads(tagger.model, tagger) as threads:
+    with Threads(tagger.model, tagger) if alone else nullcontext() as threads:
         return _line(step, TAGGER_SIZES, report)
 
 

@@ -7,7 +7,10 @@ from core.recipes.arms import Cell
 from core.recipes.cost import Step
 from core.reporter import Reporter
 
-_WORDS = {"select": "selecting", "pretrain": "pre-training", "finetune": "fine-tuning"}
+_WORDS = {
+    "select": "selecting", "skl": "scoring the assisting corpus", "difficulty": "measuring how hard mentions are",
+    "rebuild": "rebuilding L_C", "pretrain": "pre-training", "finetune": "fine-tuning",
+}  # fmt: skip
 TRUSTED = 20.0  # planned seconds after which the passed time says more about this machine than the calibration does
 LIMITS = (0.25, 4.0)
 

@@ -80,22 +80,26 @@ class Looking(Job):
 
 
 def calibration_options(config: ExperimentConfig) -> dict[str, Any]:
-    """Of the `calibrate` run that an estimate rests on."""
-    return {name: getattr(config, name) for name in ("encoder", "task", "train", "domain", "allow_download")}
+    """Of the `calibrate` run that an estimate rests on; without a T_C, L_C is the text that MLM is timed on."""
+    given = {name: getattr(config, name) for name in ("encoder", "train", "domain", "allow_download", "network")}
+    hidden = {"hidden": config.finetune["hidden"]} if config.finetune.get("hidden") else {}
+    return {**given, **hidden, "task": config.task or config.train}
 
 
 def cost(config: ExperimentConfig, measured: Mapping[str, Any], home: Path, recipes: Mapping[str, Recipe]) -> Cost:
     """measured: the result of a `calibrate` run on these corpora."""
     job = Looking(home, cast(RunContext, Silent()), recipes)
-    names = {role: getattr(config, role) for role in ("task", "domain", "train", "dev", "test")}
-    seconds = Seconds(config, measured, {role: job.corpus(name) for role, name in names.items() if name})
+    names = {role: getattr(config, role) for role in ("task", "domain", "train", "dev", "test", "assisting")}
+    corpora = {role: job.corpus(name) for role, name in names.items() if name}
+    further = {role: [job.corpus(name) for name in getattr(config, role)] for role in ("sources", "also_test")}
+    seconds = Seconds(config, measured, corpora, **further)
     stages = Stages(config, job, lambda kind, cell, what: None)
     steps = tuple(_steps(config, seconds, stages, measured["pieces"]["task"]))
     disk_gb = _disk_gb(steps, seconds, measured)
     return Cost(steps=steps, device=measured["device"], memory_gb=measured["memory_gb"], disk_gb=disk_gb)
 
 
-Found = tuple[Run | None] | None  # what a stage has made; None: it has not finished
+Found = tuple[Any] | None  # what a stage has made; None: it has not finished
 
 
 def _step(kind: str, cell: Cell, found: Found, seconds: float, what: str = "") -> Step:
@@ -103,7 +107,7 @@ def _step(kind: str, cell: Cell, found: Found, seconds: float, what: str = "") -
     return Step(kind=kind, line=str(cell), what=what, seconds=0.0 if done else seconds, finished=done)
 
 
-def _look(stage: Callable[..., Run | None], *given: Any) -> Found:
+def _look(stage: Callable[..., Any], *given: Any) -> Found:
     try:
         return (stage(*given),)
     except NotYet:
@@ -118,19 +122,33 @@ def _steps(config: ExperimentConfig, seconds: Seconds, stages: Stages, pieces: f
             yield _step("select", cell, found[cell], 0.0 if found[cell] else seconds.select(cell))
     selects = {cell: run[0] for cell, run in found.items() if run}
     amount = stages.amount(selects, pieces) if len(selects) == len(found) else None
+    labels = {}
+    for cell in config.cells:
+        for part in stages.sizes:
+            labels[cell, part] = _look(stages.labels, cell, *part)
+            yield from _label_steps(stages, seconds, cell, part)
     for cell in config.cells:
         ready = cell in selects and (amount is not None or config.fixed == "none")
         encoder = _look(stages.pretrain, cell, selects[cell], amount or {}) if ready else None
         if cell.arm.pretrains:
             yield _step("pretrain", cell, encoder, seconds.pretrain(cell))
         for size, draw in stages.sizes:
-            tuned = _look(stages.finetune, cell, encoder[0], size, draw) if encoder else None
-            yield _step("finetune", cell, tuned, seconds.finetune(size), part_in_words(size, draw))
+            ready = encoder is not None and labels[cell, (size, draw)] is not None
+            given = (cell, *(encoder or ()), *(labels[cell, (size, draw)] or ()), size, draw)
+            tuned = _look(stages.finetune, *given) if ready else None
+            yield _step("finetune", cell, tuned, seconds.finetune(size, cell), part_in_words(size, draw))
+
+
+def _label_steps(stages: Stages, seconds: Seconds, cell: Cell, part: tuple[int, int]) -> Iterator[Step]:
+    """What makes an arm's labels of one part of L_C."""
+    what = part_in_words(*part)
+    if cell.arm.assisting:
+        yield _step("skl", cell, _look(stages.skl, cell, *part), seconds.skl(), what)
 
 
 def _disk_gb(steps: Sequence[Step], seconds: Seconds, measured: Mapping[str, Any]) -> float:
     """Every model in float32, one training's checkpoints beside it, and the embeddings of D_C."""
     weights = 4 * float(measured["parameters"]) / GB
-    models = sum(not step.finished and step.kind != "select" for step in steps)
+    models = sum(not step.finished and step.kind in ("pretrain", "finetune") for step in steps)
     rows = len(seconds.corpora["domain"]) * seconds.embeds if seconds.embeds else 0
     return weights * (models + (3 if models else 0)) + rows * 2 * int(measured["dimension"]) / GB

@@ -1,7 +1,8 @@
-"""`experiment`: is pre-training worth it, and on what? Arms x budgets x seeds, shared stages made once, a verdict each.
+"""`experiment`: was it worth it? Arms x budgets x seeds, shared stages made once, a verdict each.
 
-Every arm starts from the same encoder, is pre-trained as `arms` says, and is fine-tuned on the same L_C with the same
-seeds; the best epoch is chosen on dev, and the test set is read once an arm, by its fine-tuning run.
+Every arm differs from `none` in one respect, as `arms` says: what its encoder or its word vectors have read, whose
+labels it borrows, how its L_C was rebuilt. All else is alike: the seeds, the settings, and, where the arm does not say
+otherwise, the encoder and L_C. The best epoch is chosen on dev; the test set is read once an arm, by its fine-tuning.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,10 +37,12 @@ def run(config: ExperimentConfig, job: Job) -> Result:
 
 
 def _made(stages: Stages, cells: Sequence[Cell], pieces: float) -> Iterator[Made]:
-    """Every selection first, so that what cannot work fails early; then arm by arm its encoder and its taggers."""
+    """Every choice of text and labels first, so that what cannot work fails early; then arm by arm the training."""
     selects = {cell: stages.select(cell) for cell in cells}
+    labels = {cell: {part: stages.labels(cell, *part) for part in stages.sizes} for cell in cells}
     amount = stages.amount(selects, pieces)
     for cell, select in selects.items():
         pretrain = stages.pretrain(cell, select, amount)
-        tuned = {size: stages.finetune(cell, pretrain, *size) for size in stages.sizes}
-        yield Made(cell=cell, select=select, pretrain=pretrain, tuned=tuned)
+        tuned = {part: stages.finetune(cell, pretrain, labels[cell][part], *part) for part in stages.sizes}
+        source = stages.named[cell.arm.source].fingerprint if cell.arm.source else None
+        yield Made(cell=cell, select=select, pretrain=pretrain, tuned=tuned, labels=labels[cell][0, 0], source=source)

@@ -6,6 +6,7 @@ from pydantic import ValidationInfo, field_validator, model_validator
 
 from core.config import Budget, Config, option
 from core.errors import ConfigError
+from core.measures.skl import parse_map
 from core.recipes import arms
 from core.recipes.arms import Cell
 from core.recipes.embed import EncoderOptions
@@ -19,23 +20,30 @@ Options = dict[str, Any]
 _OURS = {
     "select": ("task", "domain", "train", "dev", "holdout", "strategy", "options", "budget", "transductive", "seed"),
     "pretrain": ("corpora", "init", "seed"),
-    "finetune": ("init", "train", "dev", "test", "seeds"),
+    "finetune": ("init", "train", "dev", "test", "seeds", "vectors", "states", "assisting", "stages"),
 }
 _RECIPES: dict[str, type[Config]] = {"select": SelectConfig, "pretrain": PretrainConfig, "finetune": FinetuneConfig}
+
+
+def _empty(value: Any) -> bool:
+    """Options that are not used leave no trace, so that experiments made before there were any keep their key."""
+    return not value
 
 
 class ExperimentConfig(Config):
     """What is compared, on what."""
 
-    task: str = option(..., "T_C: sentences of the task, unlabelled.", corpus=True)
+    task: str = option("", "T_C: sentences of the task, unlabelled; for arms that are pre-trained.", corpus=True)
     domain: str = option("", "D_C: the large corpus to select from.", corpus=True)
     train: str = option(..., "L_C: labelled training sentences.", corpus=True)
     dev: str = option(..., "Labelled dev split: every choice is made on it.", corpus=True)
     test: str = option(..., "Labelled test split: read once an arm.", corpus=True)
     holdout: tuple[str, ...] = option((), "Further labelled splits whose sentences count as leaks.", corpus=True)
     arms: tuple[str, ...] = option(
-        ("none", "random", "classifier"), "What is compared: none, tapt, dapt, tapt+dapt, random-only, or a strategy."
-    )
+        ("none", "random", "classifier"),
+        f"What is compared, each with none: {', '.join(arms.FIXED_NAMES)}, a strategy, or one with a value: "
+        f"{', '.join(arms.ARM_SHAPES)}.",
+    )  # fmt: skip
     budgets: tuple[str, ...] = option(("10%",), "How much each strategy selects: 1000, 50000tokens or 20% of D_C.")
     seeds: tuple[int, ...] = option((1, 2, 3), "Seeds of fine-tuning, the same for every arm; 5 for a claim.")
     encoder: str = option("minilm", "What every arm starts from: a Hugging Face name, a folder, or minilm (bundled).")
@@ -55,6 +63,23 @@ class ExperimentConfig(Config):
     finetune: Options = option({}, "Further options of fine-tuning: {epochs: 40}.")
     draw_seed: int = option(0, "Seed of selection, of pre-training and of which part of L_C is drawn.", ge=0)
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+    also_test: tuple[str, ...] = option(
+        (), "Further labelled test splits, harder ones say: shown beside the test split, in no verdict.", corpus=True,
+        exclude_if=_empty,
+    )  # fmt: skip
+    sources: tuple[str, ...] = option(
+        (), "What vectors:SOURCE and lm:SOURCE read, by name.", corpus=True, exclude_if=_empty
+    )
+    cap_tokens: int = option(
+        0, "So much of every source; 0: as much as the smallest has.", unit="tokens", ge=0, exclude_if=_empty
+    )
+    assisting: str = option(
+        "", "Another labelled corpus, which all and skl:THRESHOLD borrow from.", corpus=True, exclude_if=_empty
+    )
+    type_map: tuple[str, ...] = option(
+        (), "OLD=NEW, a type's name where L_C and the assisting corpus differ (PER=person); OLD= leaves it out.",
+        exclude_if=_empty,
+    )  # fmt: skip
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
 
@@ -81,6 +106,18 @@ class ExperimentConfig(Config):
         if len(set(values)) < len(values) or any(value < 0 for value in values):
             raise ConfigError(f"{info.field_name}: {values} must be different whole numbers, none below 0.")
         return values
+
+    @field_validator("arms")
+    @classmethod
+    def _arms(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        """In one spelling, each once."""
+        return tuple(dict.fromkeys(arms.find(name).name for name in names))
+
+    @field_validator("type_map")
+    @classmethod
+    def _type_map(cls, pairs: tuple[str, ...]) -> tuple[str, ...]:
+        """In one spelling and order. Errors: ConfigError."""
+        return tuple(sorted(f"{old}={new}" for old, new in parse_map(pairs).items()))
 
     @field_validator("strategies")
     @classmethod
@@ -119,10 +156,19 @@ class ExperimentConfig(Config):
             raise ConfigError("seeds: give at least one.")
         if not self.budgets and any(name in STRATEGIES for name in self.arms):
             raise ConfigError("budgets: give at least one, for example 10%.")
-        arms.complete(self.arms, domain=bool(self.domain))
+        self._names()
         return self
+
+    def _names(self) -> tuple[str, ...]:
+        return arms.complete(self.arms, dict(self), self.network)
+
+    @property
+    def network(self) -> str:
+        """Of every arm's taggers: as fine-tuning says, else the one that word vectors and frozen states are for."""
+        borrows = any(arm.source or arm.states for arm in map(arms.find, self.arms))
+        return str(self.finetune.get("network", "bilstm" if borrows else "encoder"))
 
     @property
     def cells(self) -> list[Cell]:
         """Every line of the leaderboard: the arms that were asked for, and those that no verdict can do without."""
-        return arms.cells(arms.complete(self.arms, domain=bool(self.domain)), self.budgets)
+        return arms.cells(self._names(), self.budgets)

@@ -1,4 +1,8 @@
-"""What an experiment found: a line an arm with scores, intervals, verdict and cost (SPEC A3 tables 3 and 5, B2)."""
+"""What an experiment found: a line an arm with scores, intervals, verdict and cost (SPEC A3 tables 3 and 5, B2).
+
+Verdicts speak of the first test set. Further ones stand beside it, one by one: a mean over plain and harder sets hides
+what is lost on one for what is won on the other (SPEC C14).
+"""
 
 import csv
 import io
@@ -6,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from statistics import mean, stdev
 from typing import Any
 
-from core.recipes import arms, hours
+from core.corpora.corpus import Library
+from core.recipes import arms, beside, hours
 from core.recipes.arms import Cell
 from core.recipes.stages import Made
 from core.reporter import Reporter
-from core.results import Evaluation
-from core.runs.store import Run, RunStore
+from core.runs.store import RunStore
 from core.training.verdict import Arm, Difference, Verdict, compare, few_seeds, needed, verdicts
 
 Row = dict[str, Any]
@@ -19,17 +23,19 @@ COLUMNS = (
     "arm", "budget", "sentences", "mean", "sd", "dev_mean", "delta", "low", "high", "delta_random", "low_random",
     "high_random", "verdict", "wins", "ties", "losses", "gpu_hours", "f1_per_hour", "micro_f1", "why",
 )  # fmt: skip
+ALSO = ("mean", "sd", "delta")  # of each further test set
 
 
 def result(made: Sequence[Made], *, seed: int, store: RunStore, report: Reporter) -> dict[str, Any]:
     """`leaderboard` in the order of dev F1, on which alone a choice may rest; `curve`: F1 by size of L_C; `hours`."""
     rows = _rows(made, seed, report)
+    none = next(line.finetune for line in made if line.cell.arm.name == arms.NONE)
     for row, line in zip(rows, made, strict=True):
         seconds = hours.spent(line.runs, store)
         row["hours"] = {kind: s / 3600 for kind, s in seconds.items()}
         row["gpu_hours"] = sum(row["hours"].values())
-        added = [run for run in (line.select, line.pretrain) if run]
-        row["f1_per_hour"] = hours.gain_per_hour(row["delta"], sum(hours.spent(added, store).values()))
+        row["f1_per_hour"] = hours.gain_per_hour(row["delta"], sum(hours.spent(line.added, store).values()))
+        row["also"] = beside.also(line.finetune, none, Library(store.home), seed)
     every = [run for line in made for run in (*line.runs, *line.tuned.values())]
     return {
         "leaderboard": sorted(rows, key=lambda row: -row["dev_mean"]),
@@ -40,13 +46,18 @@ def result(made: Sequence[Made], *, seed: int, store: RunStore, report: Reporter
 
 def _rows(made: Sequence[Made], seed: int, report: Reporter) -> list[Row]:
     cells = [line.cell for line in made]
-    found = {str(line.cell): _evaluations(line.finetune) for line in made}
+    found = {str(line.cell): beside.evaluations(line.finetune) for line in made}
     none = found[arms.NONE]
     judged = [cell for cell in cells if cell.arm.name not in (arms.NONE, *arms.CONTROLS)]
     controls = {cell: control for cell in judged if (control := arms.control(cell, cells))}
     report.check()
     pairs = {
-        str(cell): Arm(system=found[str(cell)], random=found[str(controls[cell])] if cell in controls else None)
+        str(cell): Arm(
+            system=found[str(cell)],
+            without=cell.arm.without,
+            random=found[str(controls[cell])] if cell in controls else None,
+            control=arms.AGAINST.get(controls[cell].arm.name, "") if cell in controls else "",
+        )
         for cell in judged
     }
     said = verdicts(pairs, none, seed=seed) if pairs else {}
@@ -56,6 +67,8 @@ def _rows(made: Sequence[Made], seed: int, report: Reporter) -> list[Row]:
         row = _scores(line)
         if line.cell in judged:
             row |= _judged(said[str(line.cell)], line.cell)
+            if line.cell.arm.assisting:
+                row |= beside.welch(row["micro_f1"], said[str(line.cell)].none.other, row["why"])
         elif line.cell.arm.name == arms.NONE:
             row |= _told("baseline", "What every other arm is measured against.", None)
         else:
@@ -63,12 +76,6 @@ def _rows(made: Sequence[Made], seed: int, report: Reporter) -> list[Row]:
             row |= _told("control", "Random sentences: what a choice of sentences must beat.", difference)
         rows.append(row)
     return rows
-
-
-def _evaluations(finetune: Run) -> list[Evaluation]:
-    """One a seed, of the test set."""
-    seeds = finetune.manifest.config["seeds"]
-    return [Evaluation.load(finetune.artifacts / f"evaluation-test-{seed}.npz") for seed in seeds]
 
 
 def _scores(line: Made) -> Row:
@@ -83,8 +90,10 @@ def _scores(line: Made) -> Row:
         "mean": mean(test),
         "dev_mean": mean(dev),
         "sd": stdev(test) if len(test) > 1 else None,
+        "source": line.source,
         "select_run": line.select.id if line.select else None,
         "pretrain_run": line.pretrain.id if line.pretrain else None,
+        "label_runs": [run.id for run in line.labels],
         "finetune_run": line.finetune.id,
     }
 
@@ -94,11 +103,14 @@ def _judged(said: Verdict, cell: Cell) -> Row:
     if said.random:
         row |= {"delta_random": said.random.delta, "interval_random": [said.random.lo, said.random.hi]}
     elif said.none.sign > 0:
-        gain = f"{said.none.delta:+.2f} points [{said.none.lo:+.2f}, {said.none.hi:+.2f}] against no pre-training"
-        if cell.arm.budget:
+        arm = cell.arm
+        gain = f"{said.none.delta:+.2f} points [{said.none.lo:+.2f}, {said.none.hi:+.2f}] against {arm.without}"
+        if arm.budget:
             why = f"{gain}: above 0. It takes all of D_C, so there is no random choice of equal size to beat."
             return row | {"verdict": "improves", "why": why + few_seeds(said.none)}
-        if not cell.arm.strategy:
+        if not arm.adapts:
+            return row | {"verdict": "improves", "why": f"{gain}: above 0.{few_seeds(said.none)}"}
+        if not arm.strategy:
             row["why"] = (
                 f"{gain}: above 0, but nobody can tell what T_C is worth from what any text of its size is; give a "
                 "domain corpus, and the arm random-only reads as many sentences of that."
@@ -150,11 +162,15 @@ def _curve(made: Sequence[Made]) -> list[Row]:
 def as_csv(result: Mapping[str, Any]) -> str:
     """A line an arm, numbers as they are."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, COLUMNS, extrasaction="ignore", lineterminator="\n")
+    further = [f"{column} {test['test']}" for test in result["leaderboard"][0].get("also", ()) for column in ALSO]
+    writer = csv.DictWriter(out, (*COLUMNS, *further), extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for row in result["leaderboard"]:
         (low, high), (low_random, high_random) = row["interval"], row["interval_random"] or (None, None)
         bounds = {"low": low, "high": high, "low_random": low_random, "high_random": high_random}
+        bounds |= {
+            f"{column} {test['test']}": test[column] for test in row.get("also", ()) for column in ALSO
+        }  # fmt: skip
         writer.writerow({**row, **bounds, "micro_f1": " ".join(f"{score:.4f}" for score in row["micro_f1"])})
     return out.getvalue()
 
@@ -171,4 +187,4 @@ def as_markdown(result: Mapping[str, Any]) -> str:
         cells += [sd, gain, row["verdict"], f"{row['gpu_hours']:.2f}"]
         lines.append(f"| {' | '.join(cells)} |")
     reasons = [f"- {row['arm']} {row['budget']}".rstrip() + f": {row['why']}" for row in result["leaderboard"]]
-    return "\n".join([*lines, "", *reasons, ""])
+    return "\n".join([*lines, "", *reasons, "", *beside.as_markdown(result["leaderboard"])])

@@ -1,12 +1,12 @@
 """How long an experiment's stages take on this machine, from a `calibrate` run: t = a + b pieces a step (SPEC B2)."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.config import Budget
 from core.corpora.corpus import Corpus
-from core.recipes.arms import CONTROL, WHOLE, Cell
+from core.recipes.arms import CONTROL, WHOLE, Arm, Cell
 from core.recipes.experiment_config import ExperimentConfig
 from core.recipes.finetune import FinetuneConfig, settings_of
 from core.recipes.pretrain import HELD_OUT_MOST, QUICK_STEPS, PretrainConfig
@@ -17,6 +17,8 @@ START = 3.0  # seconds: what a run reads, checks and saves beside weights
 FORWARD = 1 / 3  # of a training step, without the backward pass
 EARLY = 0.7  # share of the epochs that early stopping leaves, as seen on CrossNER and the samples
 AUDIT, SCORE = 4e-6, 2e-6  # seconds a token, of flagging and of scoring once embedded
+SKIPGRAM = 2e-5  # seconds a token of a source, of word vectors in five epochs on two cores
+STATES = 8  # sentences one by one take so many times longer than in batches
 PROBED, PROBE_SECONDS = 64, 30.0  # sentences of the pseudo-perplexity before and after MLM, and its limit
 
 
@@ -26,8 +28,12 @@ class Seconds:
     measured: the result of `calibrate`. corpora: by role, those that are there.
     """
 
-    def __init__(self, config: ExperimentConfig, measured: Mapping[str, Any], corpora: Mapping[str, Corpus]) -> None:
+    def __init__(
+        self, config: ExperimentConfig, measured: Mapping[str, Any], corpora: Mapping[str, Corpus],
+        sources: Sequence[Corpus] = (), also_test: Sequence[Corpus] = (),
+    ) -> None:  # fmt: skip
         self.config, self.measured, self.corpora = config, measured, corpora
+        self.sources, self.also_test = sources, also_test
         self.embeds = 0  # of D_C
         self._counted: set[tuple[str, ...]] = set()
 
@@ -63,18 +69,52 @@ class Seconds:
             sentences, tokens = max(every, default=(sentences, tokens))
         return self._mlm(sentences, tokens)
 
-    def finetune(self, size: int) -> float:
-        """Taggers of all seeds on `size` sentences of L_C; 0: on all of it."""
+    def skl(self) -> float:
+        """Counting and scoring the sentences of both corpora."""
+        audit = AUDIT if self._first("audit assisting") else 0.0
+        return START / 3 + self.corpora["assisting"].n_tokens * (SCORE + audit)
+
+    def finetune(self, size: int, cell: Cell | None = None) -> float:
+        """Taggers of all seeds on `size` sentences of L_C; 0: on all of it. cell: whose; None: of `none`."""
         config, train = self.config, self.corpora["train"]
+        arm = cell.arm if cell else None
         n = size or len(train)
-        options = {"train": "?", "dev": "?", "preset": config.preset, **config.finetune}
-        settings = settings_of(FinetuneConfig.parse(options), n).planned(n)
+        options = {"train": "?", "dev": "?", "preset": config.preset, "network": config.network, **config.finetune}
+        read, tokens = self._labelled(arm, n)
+        settings = settings_of(FinetuneConfig.parse(options), read).planned(read)
         a, b = map(float, self.measured["tagger"])
-        epoch = math.ceil(n / settings.batch_size) * a + self._pieces("train") * n / len(train) * b
-        dev, test = (self._pieces(name) * b * FORWARD for name in ("dev", "test"))
+        epoch = math.ceil(read / settings.batch_size) * a + tokens * b
+        dev = self._read(self.corpora["dev"]) * b * FORWARD
+        test = sum(self._read(each) for each in (self.corpora["test"], *self.also_test)) * b * FORWARD
         judged = dev * min(1.0, (settings.dev_sentences or math.inf) / len(self.corpora["dev"]))
         epochs = max(settings.epochs * EARLY, min(settings.epochs, settings.min_epochs))
-        return START + len(config.seeds) * (float(self.measured["load"]) + epochs * (epoch + judged) + dev + test)
+        twice = 2 if arm and arm.lpft else 1
+        load = float(self.measured["load"]) if config.network == "encoder" else 0.0
+        seconds = START + len(config.seeds) * (load + twice * epochs * (epoch + judged) + dev + test)
+        return seconds + (self._borrowed(arm) if arm else 0.0)
+
+    def _labelled(self, arm: Arm | None, n: int) -> tuple[int, float]:
+        """(sentences, pieces) that an epoch reads of `n` of L_C, and of what an arm adds to them."""
+        train = self.corpora["train"]
+        pieces = self._read(train) / len(train)
+        if arm and arm.assisting:
+            other = self.corpora["assisting"]
+            most = max(n, len(other))  # L_C is repeated until it is as large
+            return most + len(other), most * pieces + self._read(other)
+        return n, n * pieces
+
+    def _borrowed(self, arm: Arm) -> float:
+        """Word vectors of a source, once; the frozen states of L_C's splits, once a seed."""
+        if arm.states:
+            every = (self.corpora[name] for name in ("train", "dev", "test"))
+            tokens = sum(corpus.n_tokens for corpus in every) * float(self.measured["pieces"]["train"])
+            return STATES * len(self.config.seeds) * tokens * float(self.measured["embed"][1])
+        return self.cap * (SKIPGRAM + (AUDIT if self._first("audit source") else 0)) if arm.source else 0.0
+
+    @property
+    def cap(self) -> int:
+        """Tokens read of every source."""
+        return self.config.cap_tokens or min((corpus.n_tokens for corpus in self.sources), default=0)
 
     def _mlm(self, sentences: int, tokens: float) -> float:
         config, measured = self.config, self.measured
@@ -97,6 +137,9 @@ class Seconds:
 
     def _reads(self, cell: Cell) -> tuple[int, float]:
         """(sentences, tokens) that a line's MLM reads, flags not known yet."""
+        if cell.arm.source:
+            every = sum(map(len, self.sources)) / sum(corpus.n_tokens for corpus in self.sources)
+            return round(self.cap * every), float(self.cap)
         task = self.corpora["task"]
         sentences, tokens = (len(task), float(task.n_tokens)) if cell.arm.task else (0, 0.0)
         if cell.arm.strategy:
@@ -112,8 +155,11 @@ class Seconds:
         return min(int(wanted), every)
 
     def _pieces(self, name: str) -> float:
-        per_token = self.measured["pieces"]
-        return float(self.corpora[name].n_tokens * per_token.get(name, per_token["train"]))
+        return float(self.corpora[name].n_tokens * self.measured["pieces"][name])
+
+    def _read(self, corpus: Corpus) -> float:
+        """What a tagger reads of a labelled corpus: pieces, as many a token as L_C has; a recurrent one tokens."""
+        return corpus.n_tokens * (float(self.measured["pieces"]["train"]) if self.config.network == "encoder" else 1.0)
 
     def _folds(self, strategy: str) -> int:
         options = strategy_options(strategy, self.config.strategies.get(strategy, {})).model_dump()

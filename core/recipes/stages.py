@@ -1,6 +1,6 @@
 """The stages of an experiment's arms: which child runs they are, made now or found finished."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -9,7 +9,9 @@ import numpy as np
 
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
-from core.recipes.arms import CONTROL, WHOLE, Cell
+from core.measures.sample import capped
+from core.recipes.arms import CONTROL, WHOLE, Arm, Cell
+from core.recipes.assisted import Assisted
 from core.recipes.base import Job
 from core.recipes.learnable import learnable
 from core.recipes.pretrain import PRESETS, PretrainConfig
@@ -28,13 +30,16 @@ Tell = Callable[[str, Cell, str], None]  # (kind, cell, for what): this child ru
 class Made:
     """The finished runs behind one line of the leaderboard.
 
-    tuned: by size of L_C and draw; (0, 0) is the whole of it.
+    tuned: by size of L_C and draw; (0, 0) is the whole of it. labels: what the whole L_C was changed or joined by.
+    source: fingerprint of what its word vectors or states come from.
     """
 
     cell: Cell
     select: Run | None
     pretrain: Run | None
     tuned: Mapping[tuple[int, int], Run]
+    labels: tuple[Run, ...] = ()
+    source: str | None = None
 
     @property
     def finetune(self) -> Run:
@@ -43,7 +48,12 @@ class Made:
     @property
     def runs(self) -> list[Run]:
         """What the line with the whole of L_C rests on."""
-        return [run for run in (self.select, self.pretrain, self.finetune) if run]
+        return [*self.added, self.finetune]
+
+    @property
+    def added(self) -> list[Run]:
+        """The same without the taggers: what `none` does not need."""
+        return [run for run in (self.select, self.pretrain, *self.labels) if run]
 
 
 class Stages:
@@ -51,6 +61,19 @@ class Stages:
 
     def __init__(self, config: "ExperimentConfig", job: Job, tell: Tell) -> None:
         self.config, self.job, self.tell = config, job, tell
+        self.named = {cell.arm.source: self._named(cell.arm) for cell in config.cells if cell.arm.source}
+
+    def _named(self, arm: Arm) -> Corpus:
+        """The source that an arm is called after. Errors: ConfigError."""
+        every = [self.job.corpus(reference) for reference in self.config.sources]
+        found = [corpus for corpus in every if arm.source in (corpus.name, *corpus.origin.get("names", ()))]
+        found = found or [corpus for corpus in every if corpus.fingerprint.startswith(arm.source)]
+        if len(found) != 1:
+            raise ConfigError(
+                f"arms: {arm.name} names {len(found) or 'none'} of the sources; choose among "
+                f"{', '.join(corpus.name for corpus in every)}, or write the fingerprint."
+            )
+        return found[0]
 
     @cached_property
     def task(self) -> Corpus:
@@ -71,7 +94,32 @@ class Stages:
     @property
     def held_out(self) -> tuple[str, ...]:
         """The corpora whose sentences are leaks, beside dev."""
-        return tuple(dict.fromkeys((self.config.test, *self.config.holdout)))
+        return tuple(dict.fromkeys((self.config.test, *self.config.also_test, *self.config.holdout)))
+
+    @cached_property
+    def sources(self) -> dict[str, Corpus]:
+        """What is read of each source, by its fingerprint: as many tokens of all, nothing that is held out."""
+        config = self.config
+        whole = {self.job.corpus(ref).fingerprint: self._open(ref) for ref in config.sources}
+        small = min(whole.values(), key=lambda corpus: corpus.n_tokens)
+        cap = config.cap_tokens or small.n_tokens
+        if cap > small.n_tokens:
+            raise ConfigError(
+                f"cap_tokens: {small.name} has only {small.n_tokens:,} tokens, and all sources are read alike; give at "
+                "most that, or leave that source out."
+            )
+        return {fingerprint: self._capped(corpus, cap) for fingerprint, corpus in whole.items()}
+
+    def _open(self, reference: str) -> Corpus:
+        """A corpus without what is held out, dev included."""
+        return learnable(reference, (*self.held_out, self.config.dev), self.job)
+
+    def _capped(self, corpus: Corpus, cap: int) -> Corpus:
+        rows = capped(corpus.lengths(), cap, self.config.draw_seed)
+        if len(rows) == len(corpus):
+            return corpus
+        origin = {"from": corpus.fingerprint}
+        return self.job.library.subset(corpus, rows, name=f"{corpus.name} {cap:,} tokens", origin=origin)
 
     def select(self, cell: Cell) -> Run | None:
         """S_C of a line. Leaks of D_C, those of dev among them, are never selected."""
@@ -125,17 +173,47 @@ class Stages:
 
     def read(self, cell: Cell, select: Run | None) -> tuple[str, ...]:
         """The corpora that a line's MLM reads."""
+        if cell.arm.source:
+            return (self.sources[self.named[cell.arm.source].fingerprint].fingerprint,)
         task = (self.task.fingerprint,) if cell.arm.task else ()
         return (*task, *((select.result()["corpus"],) if select else ()))
 
-    def finetune(self, cell: Cell, pretrain: Run | None, size: int, draw: int) -> Run:
+    def labels(self, cell: Cell, size: int, draw: int) -> tuple[Run, ...]:
+        """The runs that say what a line learns from beside, or instead of, one part of L_C; none where that is all."""
+        return (self.skl(cell, size, draw),) if cell.arm.assisting else ()
+
+    def skl(self, cell: Cell, size: int, draw: int) -> Run:
+        """Every sentence of the assisting corpus, scored by how far its entities drift from that part of L_C."""
+        self.tell("skl", cell, part_in_words(size, draw))
+        assisting, config = self._open(self.config.assisting), self.config
+        options: Options = {"primary": self.part(size, draw), "assisting": assisting.fingerprint}
+        return self.job.child("skl", **options, type_map=config.type_map)
+
+    def finetune(self, cell: Cell, pretrain: Run | None, labels: Sequence[Run], size: int, draw: int) -> Run:
         """The taggers of a line on one part of L_C, one a seed."""
-        config, train = self.config, self.part(size, draw)
+        config = self.config
         self.tell("finetune", cell, part_in_words(size, draw))
         options = {"preset": config.preset, "allow_download": config.allow_download, **config.finetune}
-        init = pretrain.id if pretrain else config.encoder
-        given = {"train": train, "dev": config.dev, "test": (config.test,), "seeds": config.seeds}
+        options |= self._borrowed(cell, pretrain, labels)
+        init = pretrain.id if pretrain and cell.arm.adapts else config.encoder
+        tests = (config.test, *config.also_test)
+        given = {"train": self.part(size, draw), "dev": config.dev, "test": tests, "seeds": config.seeds}
         return self.job.child("finetune", init=init, **given, **options)
+
+    def _borrowed(self, cell: Cell, pretrain: Run | None, labels: Sequence[Run]) -> Options:
+        """The options of fine-tuning in which a line differs from `none`, and the network where it is not usual."""
+        arm, config = cell.arm, self.config
+        found: Options = {} if config.network == "encoder" else {"network": config.network}
+        if arm.states:
+            found["states"] = pretrain.id if pretrain else config.encoder
+        elif arm.source:
+            found["vectors"] = self.read(cell, None)[0]
+        if arm.assisting:
+            library = self.job.library
+            found["assisting"] = Assisted.read(labels[-1], library).seal(arm.assisting, library).fingerprint
+        if arm.lpft:
+            found["stages"] = "lpft"
+        return found
 
     @property
     def sizes(self) -> list[tuple[int, int]]:

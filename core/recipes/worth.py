@@ -13,6 +13,7 @@ from core.measures.grid import Grid
 from core.measures.pasted import read_table
 from core.measures.predictive import CONVENTIONS, Outcomes, correlations, outcomes_of, regrets
 from core.recipes.base import Result
+from core.results import FloatArray
 
 ARM = re.compile(r"(vectors|lm):(.+)")  # arms of an experiment that begin from one source
 KINDS = {"vectors": "word vectors", "lm": "language model"}
@@ -71,17 +72,28 @@ def own_outcomes(
 ) -> list[Outcomes]:
     """Finished experiments as outcomes on `grid`.
 
-    boards: (target, leaderboard) an experiment; its arms `vectors:SOURCE` and `lm:SOURCE` count, `none` is the
-    baseline. names: {what an arm may call a source: its name in the grid}. Several runs of one arm are joined.
+    boards: (target, leaderboard) an experiment; its arms `vectors:SOURCE` and `lm:SOURCE` count, and the `none` beside
+    them is their baseline. names: {a source's fingerprint, or what an arm may call it: its name in the grid}. Several
+    runs of one arm are joined.
     """
     runs: dict[str, dict[tuple[int, int], list[float]]] = {}
-    none = np.full(len(grid.targets), np.nan)
+    none: dict[str, dict[int, list[float]]] = {}
     for target, board in boards:
         at = grid.targets.index(target)
+        kinds = set()
         for row in board:
-            if row["arm"] == "none" and row["micro_f1"]:
-                none[at] = np.mean(row["micro_f1"])
-            elif (arm := ARM.fullmatch(row["arm"])) and (source := names.get(arm[2])) in grid.sources:
-                own = runs.setdefault(KINDS[arm[1]], {}).setdefault((at, grid.sources.index(source)), [])
+            arm = ARM.fullmatch(row["arm"])
+            source = names.get(row.get("source") or arm[2]) if arm else None
+            if arm and source in grid.sources:
+                kinds.add(kind := KINDS[arm[1]])
+                own = runs.setdefault(kind, {}).setdefault((at, grid.sources.index(source)), [])
                 own += row["micro_f1"]
-    return [outcomes_of(kind, made, none, len(grid.sources)) for kind, made in runs.items()]
+        bare = [f1 for row in board if row["arm"] == "none" for f1 in row["micro_f1"]]
+        for kind in kinds:
+            none.setdefault(kind, {}).setdefault(at, []).extend(bare)
+    return [outcomes_of(kind, made, _means(none[kind], grid), len(grid.sources)) for kind, made in runs.items()]
+
+
+def _means(runs: Mapping[int, Sequence[float]], grid: Grid) -> FloatArray:
+    """`(t,)`, NaN where there is no run."""
+    return np.array([np.mean(runs[at]) if runs.get(at) else np.nan for at in range(len(grid.targets))])

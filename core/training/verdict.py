@@ -31,10 +31,15 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """An arm to be judged: its evaluations, one a seed, and those of its control, random S_C of equal size."""
+    """An arm to be judged: its evaluations, one a seed, and those of its control, random S_C of equal size.
+
+    without, control: what `none` and the control are beside this arm, in words.
+    """
 
     system: Sequence[Evaluation]
     random: Sequence[Evaluation] | None
+    without: str = "no pre-training"
+    control: str = "a random S_C of equal size"
 
 
 def verdict(
@@ -63,7 +68,7 @@ def verdicts(
     controlled = {name: arm.random for name, arm in arms.items() if arm.random is not None}
     pairs = {name: resample(arms[name].system, random, draws, seed) for name, random in controlled.items()}
     against_random = _holm(pairs, level)
-    return {name: _judge(against_none[name], against_random.get(name)) for name in arms}
+    return {name: _judge(arm, against_none[name], against_random.get(name)) for name, arm in arms.items()}
 
 
 def _holm(pairs: Mapping[str, Resampled], level: float) -> dict[str, Difference]:
@@ -77,8 +82,8 @@ def _holm(pairs: Mapping[str, Resampled], level: float) -> dict[str, Difference]
     return found
 
 
-def _judge(none: Difference, random: Difference | None) -> Verdict:
-    said = f"Against no pre-training {_points(none)}"  # no cell of a spreadsheet may begin with a sign
+def _judge(arm: Arm, none: Difference, random: Difference | None) -> Verdict:
+    said = f"Against {arm.without} {_points(none)}"  # no cell of a spreadsheet may begin with a sign
     word: Word = "no evidence"
     if none.sign < 0:
         word, why = "hurts", f"{said}: the whole interval is below 0."
@@ -90,8 +95,8 @@ def _judge(none: Difference, random: Difference | None) -> Verdict:
             "sentences from the mere amount of text; add the arm random."
         )
     elif random.sign <= 0:
-        why = f"{said}, but against a random S_C of equal size {_points(random)}: choosing is not shown to help. "
-        why += needed(random) if random.sign == 0 else "Random sentences do better."
+        why = f"{said}, but against {arm.control} {_points(random)}: choosing is not shown to help. "
+        why += needed(random) if random.sign == 0 else "That does better."
     else:
         word, why = "improves", f"{said}, and against a random S_C of equal size {_points(random)}: both above 0."
         why += few_seeds(none)

@@ -223,8 +223,11 @@ def test_sizes_of_l_c_are_nested(home: Path) -> None:
         stages.part(25, 0)
 
 
+BOTH = {"task": "t", "domain": "d"}
+
+
 def test_controls() -> None:
-    names = arms.complete(("tapt", "knn", "dapt", "knn"), domain=True)
+    names = arms.complete(("tapt", "knn", "dapt", "knn"), BOTH, "encoder")
     assert names == ("none", "random", "random-only", "tapt", "knn", "dapt")
     every = {str(cell): cell for cell in arms.cells(names, ("10%", "200"))}
     assert list(every)[:4] == ["none", "random 10%", "random 200", "random-only |T_C|"]
@@ -233,12 +236,12 @@ def test_controls() -> None:
         "none": "None", "random 10%": "None", "random 200": "None", "random-only |T_C|": "None", "dapt 100%": "None",
         "tapt": "random-only |T_C|", "knn 10%": "random 10%", "knn 200": "random 200",
     }  # fmt: skip
-    assert arms.complete(("tapt",), domain=False) == ("none", "tapt")
-    assert arms.complete(("random",), domain=True) == ("none", "random")
+    assert arms.complete(("tapt",), {"task": "t"}, "encoder") == ("none", "tapt")
+    assert arms.complete(("random",), BOTH, "encoder") == ("none", "random")
     with pytest.raises(ConfigError, match=r"arms: 'knm' is not known; choose among none, tapt.*knn"):
         arms.find("knm")
     with pytest.raises(ConfigError, match="arms: knn chooses from D_C; give a domain corpus"):
-        arms.complete(("knn",), domain=False)
+        arms.complete(("knn",), {"task": "t"}, "encoder")
 
 
 PLAN = """\

@@ -242,6 +242,13 @@ def test_own_experiments_become_outcomes(piles: dict[str, str]) -> None:
     (found,) = own_outcomes(grid, [("fruit-task", board)], {"fruit": "fruit", "metal": "metal"})
     assert (found.name, found.mean.tolist(), found.none.tolist()) == ("word vectors", [[56, 53]], [51])
     assert facade.judge_own(run_id) is None  # no experiment was made here
+    renamed = [{"arm": "none", "micro_f1": [40.0]}, {"arm": "lm:old name", "source": "f00d", "micro_f1": [41.0]}]
+    other = [{"arm": "none", "micro_f1": [0.0]}, {"arm": "tapt", "micro_f1": [0.0]}]  # another network's baseline
+    boards = [("fruit-task", board), ("fruit-task", renamed), ("fruit-task", other)]
+    found = {each.name: each for each in own_outcomes(grid, boards, {"fruit": "fruit", "f00d": "metal"})}
+    assert found["word vectors"].none.tolist() == [51]
+    assert found["language model"].none.tolist() == [40]
+    assert found["language model"].mean[0, 1] == 41
 
 
 def test_the_command_prints_the_table(run: Run, tmp_path: Path) -> None:  # noqa: F811

@@ -177,7 +177,7 @@ def test_arms_that_are_the_same_differ_by_nothing() -> None:
     [
         pytest.param(1.0, 0.0, "improves", "both above 0", id="above both"),
         pytest.param(1.0, 1.0, "no evidence", "choosing is not shown to help", id="no better than random"),
-        pytest.param(1.0, 2.0, "no evidence", "Random sentences do better", id="worse than random"),
+        pytest.param(1.0, 2.0, "no evidence", "That does better", id="worse than random"),
         pytest.param(1.0, None, "no evidence", "add the arm random", id="no control"),
         pytest.param(-1.0, -2.0, "hurts", "below 0", id="below none, whatever random does"),
         pytest.param(0.0, 0.0, "no evidence", "the interval holds 0", id="nothing in it"),

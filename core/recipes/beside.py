@@ -1,0 +1,66 @@
+"""What stands beside an arm's verdict: its F1 on further test sets, and Welch's test (S3, S4)."""
+
+from collections.abc import Mapping, Sequence
+from statistics import mean, stdev
+from typing import Any
+
+from core.corpora.corpus import Library
+from core.recipes.assist import welch_test
+from core.results import Evaluation
+from core.runs.store import Run
+from core.training.verdict import compare
+
+Row = dict[str, Any]
+
+
+def evaluations(finetune: Run, number: int = 0) -> list[Evaluation]:
+    """One a seed, of the test set of that number."""
+    seeds = finetune.manifest.config["seeds"]
+    return [Evaluation.load(finetune.artifacts / f"evaluation-test{number or ''}-{seed}.npz") for seed in seeds]
+
+
+def also(finetune: Run, none: Run, library: Library, seed: int) -> list[Row]:
+    """F1 on every test set beside the first: `test, micro_f1, mean, sd, delta, interval`; the last two against `none`.
+
+    Intervals at 95%, by seeds and test sentences; nothing is concluded from them, so there is no correction.
+    """
+    rows = []
+    for number, reference in enumerate(finetune.manifest.config["test"][1:], 1):
+        table = evaluations(finetune, number)
+        f1s = [one.f1() for one in table]
+        found = compare(table, evaluations(none, number), seed=seed)
+        rows.append(
+            {
+                "test": library.find(reference).name, "micro_f1": f1s, "mean": mean(f1s),
+                "sd": stdev(f1s) if len(f1s) > 1 else None,
+                "delta": found.delta, "interval": [found.lo, found.hi] if finetune.id != none.id else [0.0, 0.0],
+            }
+        )  # fmt: skip
+    return rows
+
+
+def welch(arm: Sequence[float], none: Sequence[float], why: str) -> Row:
+    """`welch` against `none`, and `why` with it in words; S4 tells its results so."""
+    found = welch_test(arm, none)
+    if found is None:
+        return {"welch": None}
+    said = f"Welch's two-sided test over seeds: t = {found['t']:.2f}, p = {found['p']:.3f}."
+    return {"welch": found, "why": f"{why} {said}"}
+
+
+def as_markdown(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A table of the further test sets beside the first, a line an arm; nothing where there are none."""
+    tests = [test["test"] for test in rows[0].get("also", ())]
+    if not tests:
+        return []
+    lines = [f"| arm | budget | test | {' | '.join(tests)} |", f"|---|---|---:|{'---:|' * len(tests)}"]
+    for row in rows:
+        cells = [row["arm"], row["budget"], *map(in_words, (row, *row["also"]))]
+        lines.append(f"| {' | '.join(cells)} |")
+    return [*lines, ""]
+
+
+def in_words(test: Mapping[str, Any]) -> str:
+    """Mean, spread over seeds, difference to `none`."""
+    spread = "" if test["sd"] is None else f" ± {test['sd']:.2f}"
+    return f"{test['mean']:.2f}{spread} ({test['delta']:+.2f})"
