@@ -1,0 +1,1 @@
+"""Training sets rebuilt so that names tell less and contexts more, and test sets in which names no longer help (S3)."""

@@ -1,0 +1,171 @@
+"""DataAug (Dai and Adel 2020), as S3 has it from MINER's code: one copy of each sentence that has an entity, with
+typos in one entity or with one entity for another of its type that is spelt like it (SPEC A8)."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from math import log
+from random import Random
+
+import numpy as np
+
+from core.reconstruction.training import (
+    Edit,
+    Name,
+    Rebuilt,
+    Taken,
+    Training,
+    edits_of,
+    name_of,
+    ordered,
+    renamed,
+    surface,
+)
+from core.reconstruction.typos import slip
+from core.results import IntArray
+
+Split = Callable[[str], Sequence[tuple[str, str]]]  # a word's pieces: as the vocabulary has them, their letters in it
+
+GUARDED = 0.3  # of a type's pieces, those of the highest PMI with it, take no typo
+NEAREST = 10
+LONGEST = 40  # characters by which names are compared
+TRIES = 5
+_OUTSIDE = "O"
+
+
+def dataaug(training: Training, split: Split, seed: int, *, typo_share: float = 0.5) -> Rebuilt:
+    """split: pieces, whose letters together are the word. typo_share: chance of typos in place of another name.
+
+    Where the one cannot be done the other is; a sentence for which neither makes a new one has no copy.
+    """
+    lots = Random(seed)
+    guarded = guard(training, split)
+    spelling = _Spelling(training)
+    sentences, edits = list(training.sentences), list[Edit]()
+    taken = Taken((sentence.text for sentence in sentences), training.closed)
+    rows = training.by_row(np.flatnonzero(training.free).tolist())
+    for row in rows:
+        sentence = training.sentences[row]
+        for _ in range(TRIES):
+            place = lots.randrange(len(sentence.entities or ()))
+            entity = ordered(sentence)[place]
+            name = name_of(sentence, entity)
+            ways: dict[str, Callable[[], Name | None]] = {
+                "typo": lambda: with_typos(name, guarded[entity.type], split, lots),  # noqa: B023  called at once
+                "mention": lambda: spelling.near(name, entity.type, lots),  # noqa: B023
+            }
+            first = "typo" if lots.random() < typo_share else "mention"
+            kind, made = _first_done(ways, first)
+            if made and taken.admit((copy := renamed(sentence, {place: made})).text):
+                edits += edits_of(sentence, copy, [place], row=len(sentences), copy_of=row, kind=kind)
+                sentences.append(copy)
+                break
+    return Rebuilt(sentences=sentences, edits=edits, wanted=len(rows))
+
+
+def _first_done(ways: Mapping[str, Callable[[], Name | None]], first: str) -> tuple[str, Name | None]:
+    """What `first` makes, or where it makes nothing another way."""
+    for way in (first, *(way for way in ways if way != first)):
+        if made := ways[way]():
+            return way, made
+    return "", None
+
+
+def guard(training: Training, split: Split) -> dict[str, set[str]]:
+    """{type: pieces that say so much of it that they take no typo}; words outside entities are a type too.
+
+    Of pieces with the same PMI the more frequent count first.
+    """
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for kind, words in chain(_named(training), _outside(training)):
+        for word, n in words.items():
+            for piece, _ in split(word):
+                counts[kind][piece] += n
+    total: Counter[str] = sum(counts.values(), Counter())
+    n = total.total()
+
+    def best(found: Counter[str]) -> list[str]:
+        pmi = {piece: log(times * n / (total[piece] * found.total())) for piece, times in found.items()}
+        return sorted(found, key=lambda piece: (-round(pmi[piece], 9), -found[piece], piece))
+
+    return {kind: set(best(found)[: int(GUARDED * len(found))]) for kind, found in counts.items()}
+
+
+def _named(training: Training) -> Iterable[tuple[str, Mapping[str, int]]]:
+    words: dict[str, Counter[str]] = defaultdict(Counter)
+    for kind, name in zip(training.kinds, training.names, strict=True):
+        words[kind].update(name)
+    return words.items()
+
+
+def _outside(training: Training) -> Iterable[tuple[str, Mapping[str, int]]]:
+    words: Counter[str] = Counter()
+    for sentence in training.sentences:
+        words.update(sentence.tokens)
+        for entity in sentence.entities or ():
+            words.subtract(name_of(sentence, entity))
+    return [(_OUTSIDE, +words)]
+
+
+def with_typos(name: Name, guarded: set[str], split: Split, lots: Random) -> Name | None:
+    """`name` with one edit in every piece that is not guarded; None where that changes nothing."""
+    words = tuple(
+        "".join(letters if piece in guarded else slip(letters, lots) or letters for piece, letters in split(word))
+        for word in name
+    )
+    return words if words != name else None
+
+
+class _Spelling:
+    """The names of each type, and how alike they are spelt."""
+
+    def __init__(self, training: Training) -> None:
+        self.names: dict[str, list[Name]] = {}
+        for kind in sorted(set(training.kinds)):
+            found = {
+                name
+                for name, own, free in zip(training.names, training.kinds, training.free, strict=True)
+                if own == kind and free
+            }
+            self.names[kind] = sorted(found)
+        self.letters = {kind: _letters([surface(name) for name in names]) for kind, names in self.names.items()}
+        self._nearest = lru_cache(maxsize=None)(self._find)
+
+    def near(self, name: Name, kind: str, lots: Random) -> Name | None:
+        """One of the ten names of `kind` that are nearest to `name`, another in any case; None if there is none."""
+        found = self._nearest(name, kind)
+        return lots.choice(found) if found else None
+
+    def _find(self, name: Name, kind: str) -> list[Name]:
+        distances = levenshtein(surface(name), self.letters[kind])
+        found: list[Name] = []
+        for i in np.argsort(distances, kind="stable").tolist():
+            other = self.names[kind][i]
+            if surface(other).casefold() != surface(name).casefold():
+                found.append(other)
+            if len(found) == NEAREST:
+                break
+        return found
+
+
+def _letters(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
+    """`(n, l)` code points, 0 behind the end; `(n,)` lengths."""
+    width = max((len(text[:LONGEST]) for text in texts), default=1)
+    codes = np.zeros((len(texts), width), np.int32)
+    for row, text in enumerate(texts):
+        codes[row, : len(text[:LONGEST])] = [ord(letter) for letter in text[:LONGEST]]
+    return codes, np.array([len(text[:LONGEST]) for text in texts], dtype=np.int64)
+
+
+def levenshtein(text: str, others: tuple[IntArray, IntArray]) -> IntArray:
+    """`(n,)` edits from `text` to each of `others` (see `_letters`), all at once: one row of the table a letter."""
+    codes, lengths = others
+    steps = np.arange(codes.shape[1] + 1, dtype=np.int16)
+    row = np.tile(steps, (len(codes), 1))
+    for done, letter in enumerate(text[:LONGEST], 1):
+        best = np.minimum(row[:, 1:] + 1, row[:, :-1] + (codes != ord(letter)))
+        row = np.concatenate([np.full((len(codes), 1), done, np.int16), best], axis=1)
+        row = np.minimum.accumulate(row - steps, axis=1) + steps  # an insertion costs one a step to the right
+    found: IntArray = row[np.arange(len(codes)), lengths]
+    return found

@@ -1,0 +1,98 @@
+"""Which mentions have a name or a context that tells much or little: S3 prints no threshold (SPEC A7)."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.errors import ConfigError
+from core.results import BoolArray, FloatArray
+
+AUTO = "auto"
+FEW, BOTTOM = 0.05, 0.2  # auto: where fewer than 5% of a type are below 0 bits, its lowest 20% are low
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """Of PVI, each in bits (`0.5`) or as a share of the type's mentions (`50%`: the median).
+
+    entity_low: at most so much (below 0 bits, or the bottom 20%, where it is `auto`). entity_high, context_high:
+    at least so much. A mention that is low is not high.
+    """
+
+    entity_low: str = AUTO
+    entity_high: str = "50%"
+    context_high: str = "50%"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Pools:
+    """`(m,)` each: entity_low, a name that tells little; entity_high, a name, and context_high, a context that tells
+    much. A mention that was not measured is in none."""
+
+    kinds: tuple[str, ...]
+    entity_low: BoolArray
+    entity_high: BoolArray
+    context_high: BoolArray
+
+    def sizes(self) -> dict[str, dict[str, int]]:
+        """{pool: {type: mentions}}, a number for every type."""
+        masks = {
+            "entity_low": self.entity_low,
+            "entity_high": self.entity_high,
+            "context_high": self.context_high,
+            "both_high": self.entity_high & self.context_high,
+        }
+        return {name: self._by_type(mask) for name, mask in masks.items()}
+
+    def _by_type(self, mask: BoolArray) -> dict[str, int]:
+        found = Counter(kind for kind, inside in zip(self.kinds, mask.tolist(), strict=True) if inside)
+        return {kind: found[kind] for kind in sorted(set(self.kinds))}
+
+
+def check(threshold: str) -> str:
+    """`threshold` as it is. Errors: ConfigError if it is none."""
+    if threshold != AUTO:
+        _parse(threshold)
+    return threshold
+
+
+def find_pools(kinds: Sequence[str], entity: FloatArray, context: FloatArray, thresholds: Thresholds) -> Pools:
+    """Type by type, among the mentions that were measured. kinds: m types. entity, context: `(m,)` bits, or NaN.
+
+    Cheap: neither sentences nor models are read.
+    """
+    types = np.array(kinds, dtype=np.str_)
+    low, high, good = (np.zeros(len(types), np.bool_) for _ in range(3))
+    for kind in np.unique(types):
+        rows = np.flatnonzero((types == kind) & ~np.isnan(entity) & ~np.isnan(context))
+        if len(rows):
+            low[rows] = _low(entity[rows], thresholds.entity_low)
+            high[rows] = entity[rows] >= _bits(entity[rows], thresholds.entity_high)
+            good[rows] = context[rows] >= _bits(context[rows], thresholds.context_high)
+    return Pools(kinds=tuple(kinds), entity_low=low, entity_high=high & ~low, context_high=good)
+
+
+def _low(values: FloatArray, threshold: str) -> BoolArray:
+    if threshold != AUTO:
+        return values <= _bits(values, threshold)
+    below: BoolArray = values < 0
+    return below if below.mean() >= FEW else values <= np.quantile(values, BOTTOM)
+
+
+def _bits(values: FloatArray, threshold: str) -> float:
+    number, is_share = _parse(threshold)
+    return float(np.quantile(values, number)) if is_share else number
+
+
+def _parse(threshold: str) -> tuple[float, bool]:
+    """(bits, False) or (share, True)."""
+    if match := re.fullmatch(r"(\d+(?:\.\d+)?)%", threshold):
+        share = float(match[1]) / 100
+        if share <= 1:
+            return share, True
+    elif re.fullmatch(r"[+-]?\d+(\.\d+)?", threshold):
+        return float(threshold), False
+    raise ConfigError(f"threshold: {threshold!r} is not understood; give bits (0.5) or a share of the type (50%).")

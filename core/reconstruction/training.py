@@ -1,0 +1,181 @@
+"""What is rebuilt: training sentences, their mentions with what each tells, and the sentences that must not come in."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import nan
+from typing import NamedTuple
+
+import numpy as np
+
+from core.results import BoolArray, FloatArray, IntArray
+from core.text.sentence import Entity, Sentence, sentence_id
+from core.text.words import fold
+
+Name = tuple[str, ...]  # the words of a mention
+
+
+class Measured(NamedTuple):
+    """What a `difficulty` run says of a mention. entity, context: PVI, bits. bin: of its CEIM."""
+
+    entity: float
+    context: float
+    bin: str
+
+
+UNMEASURED = Measured(nan, nan, "")
+Measures = Mapping[tuple[int, int, int], Measured]  # by row, start, end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """One mention's change. row: of the rebuilt set. copy_of: the row of the training set that row `row` is a copy
+    of, None where it was changed in place. start, end: in the rebuilt sentence. before, after: its words there."""
+
+    row: int
+    copy_of: int | None
+    start: int
+    end: int
+    type: str
+    before: str
+    after: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebuilt:
+    """A new training set. wanted: mentions that were to be changed; `edits` are those that were."""
+
+    sentences: list[Sentence]
+    edits: list[Edit]
+    wanted: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Training:
+    """n training sentences and their m mentions, in order of row and start.
+
+    rows, places `(m,)`: a mention's row, and which of its sentence's entities it is, from the left. kinds, names,
+    bins: m types, names and CEIM bins ("" unmeasured). entity, context `(m,)`: PVI in bits, NaN unmeasured.
+    closed: keys of held-out sentences, none of which may be made. free `(m,)`: whose sentence is none of those.
+    """
+
+    sentences: Sequence[Sentence]
+    rows: IntArray
+    places: IntArray
+    kinds: tuple[str, ...]
+    names: tuple[Name, ...]
+    entity: FloatArray
+    context: FloatArray
+    bins: tuple[str, ...]
+    closed: frozenset[str]
+    free: BoolArray
+
+    @classmethod
+    def of(
+        cls, sentences: Sequence[Sentence], measures: Measures | None = None, held_out: Iterable[str] = ()
+    ) -> "Training":
+        """measures: nothing is known of a mention that is not in it. held_out: texts."""
+        found = [
+            (row, place, entity, (measures or {}).get((row, entity.start, entity.end), UNMEASURED))
+            for row, sentence in enumerate(sentences)
+            for place, entity in enumerate(ordered(sentence))
+        ]
+        closed = frozenset(map(key_of, held_out))
+        kept = [key_of(sentence.text) not in closed for sentence in sentences]
+        return cls(
+            sentences=sentences,
+            rows=np.array([row for row, *_ in found], dtype=np.int64),
+            places=np.array([place for _, place, *_ in found], dtype=np.int64),
+            kinds=tuple(entity.type for _, _, entity, _ in found),
+            names=tuple(name_of(sentences[row], entity) for row, _, entity, _ in found),
+            entity=np.array([told.entity for *_, told in found], dtype=np.float64),
+            context=np.array([told.context for *_, told in found], dtype=np.float64),
+            bins=tuple(told.bin for *_, told in found),
+            closed=closed,
+            free=np.array([kept[row] for row, *_ in found], dtype=np.bool_),
+        )
+
+    def __len__(self) -> int:
+        """Mentions."""
+        return len(self.kinds)
+
+    def wanted(self, rate: float) -> int:
+        """Mentions that `rate` of them all are, measured or not (SPEC A7)."""
+        return round(rate * len(self))
+
+    def by_row(self, mentions: Iterable[int]) -> dict[int, list[int]]:
+        """`mentions` (numbers below m) by their sentence's row, ascending."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for mention in sorted(mentions):
+            found[int(self.rows[mention])].append(mention)
+        return found
+
+
+class Taken:
+    """Sentences that may not be made: held-out ones, and every one that is there already."""
+
+    def __init__(self, texts: Iterable[str], closed: Collection[str]) -> None:
+        self._keys = {*map(key_of, texts), *closed}
+
+    def admit(self, text: str) -> bool:
+        """Whether `text` is new; then it is taken from now on."""
+        key = key_of(text)
+        new = key not in self._keys
+        self._keys.add(key)
+        return new
+
+
+def key_of(text: str) -> str:
+    """Two texts of one key are the same sentence; one without a word is like itself alone."""
+    return fold(text) or text
+
+
+def same_name(a: Name, b: Name) -> bool:
+    """In any case."""
+    return surface(a).casefold() == surface(b).casefold()
+
+
+def surface(name: Name) -> str:
+    """As it is read."""
+    return " ".join(name)
+
+
+def ordered(sentence: Sentence) -> list[Entity]:
+    """Its entities from the left."""
+    return sorted(sentence.entities or ())
+
+
+def name_of(sentence: Sentence, entity: Entity) -> Name:
+    """The words of `entity`."""
+    return sentence.tokens[entity.start : entity.end]
+
+
+def renamed(sentence: Sentence, names: Mapping[int, Name]) -> Sentence:
+    """`sentence` with other names at these places, every type as it was; entities come from the left."""
+    tokens: list[str] = []
+    entities: list[Entity] = []
+    at = 0
+    for place, entity in enumerate(ordered(sentence)):
+        tokens += sentence.tokens[at : entity.start]
+        start = len(tokens)
+        tokens += names.get(place, name_of(sentence, entity))
+        entities.append(Entity(start=start, end=len(tokens), type=entity.type))
+        at = entity.end
+    tokens += sentence.tokens[at:]
+    text = " ".join(tokens)
+    return replace(sentence, id=sentence_id(text), tokens=tuple(tokens), text=text, entities=tuple(entities))
+
+
+def edits_of(
+    before: Sentence, after: Sentence, places: Iterable[int], *, row: int, copy_of: int | None, kind: str
+) -> list[Edit]:
+    """What was changed at `places`, for the log."""
+    old, new = ordered(before), ordered(after)
+    return [
+        Edit(
+            row=row, copy_of=copy_of, start=new[place].start, end=new[place].end, type=new[place].type, kind=kind,
+            before=surface(name_of(before, old[place])), after=surface(name_of(after, new[place])),
+        )
+        for place in places
+    ]  # fmt: skip
