@@ -62,11 +62,14 @@ class Arm:
         return bool(self.strategy) and not self.budget
 
     @property
+    def measures(self) -> bool:
+        """Whether L_C is rebuilt by how hard its mentions are."""
+        return self.rebuild not in ("", "dataaug")
+
+    @property
     def needs(self) -> tuple[str, ...]:
         """The options of an experiment that must be given."""
-        wanted = {
-            "task": self.adapts, "domain": self.strategy, "sources": self.source, "assisting": self.assisting
-        }  # fmt: skip
+        wanted = {"task": self.adapts, "domain": self.strategy, "sources": self.source, "assisting": self.assisting}
         return tuple(name for name, needed in wanted.items() if needed)
 
     @property

@@ -13,8 +13,9 @@ from core.errors import ModelError
 from core.recipes.arms import Cell
 from core.recipes.base import Job, Recipe, plan
 from core.recipes.experiment_config import ExperimentConfig
+from core.recipes.labels import Labels, part_in_words
 from core.recipes.seconds import Seconds
-from core.recipes.stages import Stages, part_in_words
+from core.recipes.stages import Stages
 from core.reporter import Silent
 from core.runs.context import RunContext
 from core.runs.store import Run, RunStore
@@ -121,29 +122,33 @@ def _steps(config: ExperimentConfig, seconds: Seconds, stages: Stages, pieces: f
         if cell.arm.strategy:
             yield _step("select", cell, found[cell], 0.0 if found[cell] else seconds.select(cell))
     selects = {cell: run[0] for cell, run in found.items() if run}
-    amount = stages.amount(selects, pieces) if len(selects) == len(found) else None
+    amount = _look(stages.amount, selects, pieces) if len(selects) == len(found) else None
     labels = {}
     for cell in config.cells:
-        for part in stages.sizes:
-            labels[cell, part] = _look(stages.labels, cell, *part)
-            yield from _label_steps(stages, seconds, cell, part)
+        for part in stages.labels.sizes:
+            labels[cell, part] = _look(stages.labels.made, cell, *part)
+            yield from _label_steps(stages.labels, seconds, cell, part, labels[cell, part])
     for cell in config.cells:
         ready = cell in selects and (amount is not None or config.fixed == "none")
-        encoder = _look(stages.pretrain, cell, selects[cell], amount or {}) if ready else None
+        encoder = _look(stages.pretrain, cell, selects[cell], amount[0] if amount else {}) if ready else None
         if cell.arm.pretrains:
             yield _step("pretrain", cell, encoder, seconds.pretrain(cell))
-        for size, draw in stages.sizes:
+        for size, draw in stages.labels.sizes:
             ready = encoder is not None and labels[cell, (size, draw)] is not None
             given = (cell, *(encoder or ()), *(labels[cell, (size, draw)] or ()), size, draw)
             tuned = _look(stages.finetune, *given) if ready else None
             yield _step("finetune", cell, tuned, seconds.finetune(size, cell), part_in_words(size, draw))
 
 
-def _label_steps(stages: Stages, seconds: Seconds, cell: Cell, part: tuple[int, int]) -> Iterator[Step]:
-    """What makes an arm's labels of one part of L_C."""
+def _label_steps(labels: Labels, seconds: Seconds, cell: Cell, part: tuple[int, int], made: Found) -> Iterator[Step]:
+    """What makes an arm's labels of one part of L_C, of which `made` is all."""
     what = part_in_words(*part)
     if cell.arm.assisting:
-        yield _step("skl", cell, _look(stages.skl, cell, *part), seconds.skl(), what)
+        yield _step("skl", cell, made, seconds.skl(), what)
+    if cell.arm.measures:
+        yield _step("difficulty", cell, _look(labels.difficulty, cell, *part), seconds.difficulty(part), what)
+    if cell.arm.rebuild:
+        yield _step("rebuild", cell, made, seconds.rebuild(), what)
 
 
 def _disk_gb(steps: Sequence[Step], seconds: Seconds, measured: Mapping[str, Any]) -> float:

@@ -39,10 +39,11 @@ def run(config: ExperimentConfig, job: Job) -> Result:
 def _made(stages: Stages, cells: Sequence[Cell], pieces: float) -> Iterator[Made]:
     """Every choice of text and labels first, so that what cannot work fails early; then arm by arm the training."""
     selects = {cell: stages.select(cell) for cell in cells}
-    labels = {cell: {part: stages.labels(cell, *part) for part in stages.sizes} for cell in cells}
+    parts = stages.labels.sizes
+    labels = {cell: {part: stages.labels.made(cell, *part) for part in parts} for cell in cells}
     amount = stages.amount(selects, pieces)
     for cell, select in selects.items():
         pretrain = stages.pretrain(cell, select, amount)
-        tuned = {part: stages.finetune(cell, pretrain, labels[cell][part], *part) for part in stages.sizes}
+        tuned = {part: stages.finetune(cell, pretrain, labels[cell][part], *part) for part in parts}
         source = stages.named[cell.arm.source].fingerprint if cell.arm.source else None
         yield Made(cell=cell, select=select, pretrain=pretrain, tuned=tuned, labels=labels[cell][0, 0], source=source)

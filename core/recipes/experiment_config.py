@@ -9,6 +9,7 @@ from core.errors import ConfigError
 from core.measures.skl import parse_map
 from core.recipes import arms
 from core.recipes.arms import Cell
+from core.recipes.difficulty import DifficultyConfig
 from core.recipes.embed import EncoderOptions
 from core.recipes.finetune import FinetuneConfig
 from core.recipes.pretrain import PretrainConfig
@@ -20,9 +21,13 @@ Options = dict[str, Any]
 _OURS = {
     "select": ("task", "domain", "train", "dev", "holdout", "strategy", "options", "budget", "transductive", "seed"),
     "pretrain": ("corpora", "init", "seed"),
+    "difficulty": ("train", "encoder", "allow_download"),
+    "rebuild": ("train", "method", "rate", "difficulty", "holdout"),
     "finetune": ("init", "train", "dev", "test", "seeds", "vectors", "states", "assisting", "stages"),
 }
-_RECIPES: dict[str, type[Config]] = {"select": SelectConfig, "pretrain": PretrainConfig, "finetune": FinetuneConfig}
+_RECIPES: dict[str, type[Config]] = {
+    "select": SelectConfig, "pretrain": PretrainConfig, "finetune": FinetuneConfig, "difficulty": DifficultyConfig,
+}  # fmt: skip
 
 
 def _empty(value: Any) -> bool:
@@ -80,6 +85,11 @@ class ExperimentConfig(Config):
         (), "OLD=NEW, a type's name where L_C and the assisting corpus differ (PER=person); OLD= leaves it out.",
         exclude_if=_empty,
     )  # fmt: skip
+    difficulty_encoder: str = option(
+        "", "Whose PVI L_C is rebuilt by, where that is not the encoder that is fine-tuned.", exclude_if=_empty
+    )
+    difficulty: Options = option({}, "Further options of measuring PVI: {repeats: 3}.", exclude_if=_empty)
+    rebuild: Options = option({}, "Further options of rebuilding L_C.", exclude_if=_empty)
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
 
@@ -132,7 +142,7 @@ class ExperimentConfig(Config):
             found[name] = {key: checked[key] for key in own}
         return found
 
-    @field_validator("select", "pretrain", "finetune")
+    @field_validator("select", "pretrain", "finetune", "difficulty")
     @classmethod
     def _options(cls, options: Options, info: ValidationInfo) -> Options:
         """Checked now, not after hours. Errors: ConfigError."""
@@ -167,6 +177,11 @@ class ExperimentConfig(Config):
         """Of every arm's taggers: as fine-tuning says, else the one that word vectors and frozen states are for."""
         borrows = any(arm.source or arm.states for arm in map(arms.find, self.arms))
         return str(self.finetune.get("network", "bilstm" if borrows else "encoder"))
+
+    @property
+    def held_out(self) -> tuple[str, ...]:
+        """The corpora whose sentences are leaks, beside dev."""
+        return tuple(dict.fromkeys((self.test, *self.also_test, *self.holdout)))
 
     @property
     def cells(self) -> list[Cell]:

@@ -7,11 +7,13 @@ from typing import Any
 from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.recipes.arms import CONTROL, WHOLE, Arm, Cell
+from core.recipes.difficulty import DifficultyConfig
 from core.recipes.experiment_config import ExperimentConfig
 from core.recipes.finetune import FinetuneConfig, settings_of
 from core.recipes.pretrain import HELD_OUT_MOST, QUICK_STEPS, PretrainConfig
 from core.recipes.stages import epochs_of
 from core.selection import STRATEGIES, strategy_options
+from core.training.classify_settings import preset as classifier
 
 START = 3.0  # seconds: what a run reads, checks and saves beside weights
 FORWARD = 1 / 3  # of a training step, without the backward pass
@@ -19,6 +21,8 @@ EARLY = 0.7  # share of the epochs that early stopping leaves, as seen on CrossN
 AUDIT, SCORE = 4e-6, 2e-6  # seconds a token, of flagging and of scoring once embedded
 SKIPGRAM = 2e-5  # seconds a token of a source, of word vectors in five epochs on two cores
 STATES = 8  # sentences one by one take so many times longer than in batches
+NAME = 8  # pieces of a mention between its marks
+GROWS = ("random2low", "highc2low")  # what adds copies to L_C
 PROBED, PROBE_SECONDS = 64, 30.0  # sentences of the pseudo-perplexity before and after MLM, and its limit
 
 
@@ -74,6 +78,28 @@ class Seconds:
         audit = AUDIT if self._first("audit assisting") else 0.0
         return START / 3 + self.corpora["assisting"].n_tokens * (SCORE + audit)
 
+    def difficulty(self, part: tuple[int, int]) -> float:
+        """Classifiers of names and of contexts for every fold; the same for all that is rebuilt by them."""
+        if not self._first("difficulty", *map(str, part)):
+            return 0.0
+        config, train = self.config, self.corpora["train"]
+        chosen = DifficultyConfig.parse({"train": "?", "preset": config.preset, **config.difficulty})
+        share = (part[0] or len(train)) / len(train)
+        mentions = min(share * sum(train.types.values()), chosen.mentions or math.inf)
+        a, b = map(float, self.measured["tagger"])
+        seconds = float(self.measured["load"])
+        pieces = {"context": self._read(train) / len(train), "entity": NAME}
+        for view, own in (("context", chosen.context_epochs), ("entity", chosen.entity_epochs)):
+            usual = classifier(chosen.preset, view, round(mentions), int(self.measured["dimension"]))  # type: ignore[arg-type]
+            steps = (own or usual.epochs) * mentions * (1 - 1 / chosen.folds)
+            seconds += steps / (chosen.batch_size or usual.batch_size) * a + steps * pieces[view] * b
+            seconds += mentions / chosen.folds * pieces[view] * b * FORWARD
+        return START + seconds * chosen.folds * (chosen.repeats or (3 if chosen.preset == "paper" else 1))
+
+    def rebuild(self) -> float:
+        """Mentions and contexts changed, then sealed."""
+        return START / 3 + self.corpora["train"].n_tokens * SCORE
+
     def finetune(self, size: int, cell: Cell | None = None) -> float:
         """Taggers of all seeds on `size` sentences of L_C; 0: on all of it. cell: whose; None: of `none`."""
         config, train = self.config, self.corpora["train"]
@@ -101,7 +127,8 @@ class Seconds:
             other = self.corpora["assisting"]
             most = max(n, len(other))  # L_C is repeated until it is as large
             return most + len(other), most * pieces + self._read(other)
-        return n, n * pieces
+        grown = n * (2 if arm and arm.rebuild == "dataaug" else 1 + arm.rate if arm and arm.rebuild in GROWS else 1)
+        return round(grown), grown * pieces
 
     def _borrowed(self, arm: Arm) -> float:
         """Word vectors of a source, once; the frozen states of L_C's splits, once a seed."""

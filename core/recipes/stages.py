@@ -1,6 +1,6 @@
 """The stages of an experiment's arms: which child runs they are, made now or found finished."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.measures.sample import capped
 from core.recipes.arms import CONTROL, WHOLE, Arm, Cell
-from core.recipes.assisted import Assisted
 from core.recipes.base import Job
+from core.recipes.labels import Labels, Tell, part_in_words
 from core.recipes.learnable import learnable
 from core.recipes.pretrain import PRESETS, PretrainConfig
 from core.runs.store import Run
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 GENERAL = 500  # sentences
 Options = dict[str, Any]
-Tell = Callable[[str, Cell, str], None]  # (kind, cell, for what): this child run comes next
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +60,7 @@ class Stages:
 
     def __init__(self, config: "ExperimentConfig", job: Job, tell: Tell) -> None:
         self.config, self.job, self.tell = config, job, tell
+        self.labels = Labels(config, job, tell)
         self.named = {cell.arm.source: self._named(cell.arm) for cell in config.cells if cell.arm.source}
 
     def _named(self, arm: Arm) -> Corpus:
@@ -79,7 +79,7 @@ class Stages:
     def task(self) -> Corpus:
         """T_C as it may be learnt from."""
         config = self.config
-        held_out = {"none": (*self.held_out, config.dev), "dev": self.held_out, "all": ()}[config.transductive]
+        held_out = {"none": (*config.held_out, config.dev), "dev": config.held_out, "all": ()}[config.transductive]
         return learnable(config.task, held_out, self.job)
 
     @cached_property
@@ -91,16 +91,12 @@ class Stages:
         origin = {"from": domain.fingerprint}
         return self.job.library.subset(domain, np.sort(rows), name=f"{domain.name} general sample", origin=origin)
 
-    @property
-    def held_out(self) -> tuple[str, ...]:
-        """The corpora whose sentences are leaks, beside dev."""
-        return tuple(dict.fromkeys((self.config.test, *self.config.also_test, *self.config.holdout)))
-
     @cached_property
     def sources(self) -> dict[str, Corpus]:
         """What is read of each source, by its fingerprint: as many tokens of all, nothing that is held out."""
         config = self.config
-        whole = {self.job.corpus(ref).fingerprint: self._open(ref) for ref in config.sources}
+        held_out = (*config.held_out, config.dev)
+        whole = {self.job.corpus(ref).fingerprint: learnable(ref, held_out, self.job) for ref in config.sources}
         small = min(whole.values(), key=lambda corpus: corpus.n_tokens)
         cap = config.cap_tokens or small.n_tokens
         if cap > small.n_tokens:
@@ -109,10 +105,6 @@ class Stages:
                 "most that, or leave that source out."
             )
         return {fingerprint: self._capped(corpus, cap) for fingerprint, corpus in whole.items()}
-
-    def _open(self, reference: str) -> Corpus:
-        """A corpus without what is held out, dev included."""
-        return learnable(reference, (*self.held_out, self.config.dev), self.job)
 
     def _capped(self, corpus: Corpus, cap: int) -> Corpus:
         rows = capped(corpus.lengths(), cap, self.config.draw_seed)
@@ -131,7 +123,7 @@ class Stages:
         # As on 3_Selection where it may be, so that their scores are one run; else T_C comes with its leaks removed.
         plain = config.transductive == "none"
         given |= {"task": config.task if plain else self.task.fingerprint, "transductive": not plain}
-        given |= {"holdout": self.held_out, "strategy": arm.strategy, "options": self._own(arm.strategy)}
+        given |= {"holdout": self.config.held_out, "strategy": arm.strategy, "options": self._own(arm.strategy)}
         given["seed"] = config.draw_seed
         budget = str(len(self.task)) if arm.name == CONTROL else cell.budget
         return self.job.child("select", **given, budget=budget, **config.select)
@@ -178,26 +170,15 @@ class Stages:
         task = (self.task.fingerprint,) if cell.arm.task else ()
         return (*task, *((select.result()["corpus"],) if select else ()))
 
-    def labels(self, cell: Cell, size: int, draw: int) -> tuple[Run, ...]:
-        """The runs that say what a line learns from beside, or instead of, one part of L_C; none where that is all."""
-        return (self.skl(cell, size, draw),) if cell.arm.assisting else ()
-
-    def skl(self, cell: Cell, size: int, draw: int) -> Run:
-        """Every sentence of the assisting corpus, scored by how far its entities drift from that part of L_C."""
-        self.tell("skl", cell, part_in_words(size, draw))
-        assisting, config = self._open(self.config.assisting), self.config
-        options: Options = {"primary": self.part(size, draw), "assisting": assisting.fingerprint}
-        return self.job.child("skl", **options, type_map=config.type_map)
-
     def finetune(self, cell: Cell, pretrain: Run | None, labels: Sequence[Run], size: int, draw: int) -> Run:
-        """The taggers of a line on one part of L_C, one a seed."""
+        """The taggers of a line on one part of L_C, one a seed. labels: see `Labels.made`."""
         config = self.config
         self.tell("finetune", cell, part_in_words(size, draw))
         options = {"preset": config.preset, "allow_download": config.allow_download, **config.finetune}
         options |= self._borrowed(cell, pretrain, labels)
         init = pretrain.id if pretrain and cell.arm.adapts else config.encoder
-        tests = (config.test, *config.also_test)
-        given = {"train": self.part(size, draw), "dev": config.dev, "test": tests, "seeds": config.seeds}
+        train, tests = self.labels.train(cell, labels, size, draw), (config.test, *config.also_test)
+        given = {"train": train, "dev": config.dev, "test": tests, "seeds": config.seeds}
         return self.job.child("finetune", init=init, **given, **options)
 
     def _borrowed(self, cell: Cell, pretrain: Run | None, labels: Sequence[Run]) -> Options:
@@ -209,35 +190,10 @@ class Stages:
         elif arm.source:
             found["vectors"] = self.read(cell, None)[0]
         if arm.assisting:
-            library = self.job.library
-            found["assisting"] = Assisted.read(labels[-1], library).seal(arm.assisting, library).fingerprint
+            found["assisting"] = self.labels.kept(cell, labels)
         if arm.lpft:
             found["stages"] = "lpft"
         return found
-
-    @property
-    def sizes(self) -> list[tuple[int, int]]:
-        """(sentences of L_C, draw) that every arm is fine-tuned on; (0, 0) is the whole of it."""
-        config = self.config
-        return [(0, 0), *((size, draw) for draw in range(config.draws) for size in config.train_sizes)]
-
-    def part(self, size: int, draw: int) -> str:
-        """The L_C of that size and draw, sealed: sizes of one draw are nested, being prefixes of one order."""
-        config = self.config
-        if not size:
-            return config.train
-        train = self.job.corpus(config.train)
-        if size > len(train):
-            raise ConfigError(f"train_sizes: {size:,} sentences are more than {train.name} has ({len(train):,}).")
-        order = np.random.default_rng([config.draw_seed, draw]).permutation(len(train))
-        name = f"{train.name} {size} draw {draw + 1}"
-        origin = {"from": train.fingerprint}
-        return self.job.library.subset(train, order[:size], name=name, origin=origin).fingerprint
-
-
-def part_in_words(size: int, draw: int) -> str:
-    """Nothing for the whole of L_C."""
-    return f"{size:,} labelled sentences, draw {draw + 1}" if size else ""
 
 
 def epochs_of(config: PretrainConfig) -> int:
