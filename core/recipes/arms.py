@@ -8,17 +8,18 @@ sort of arm is one entry here and, where its name carries a value (`skl:2`), one
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from core.config import Budget
 from core.errors import ConfigError
+from core.recipes.rebuild import Method
 from core.selection import STRATEGIES
 
 NONE, RANDOM, CONTROL, STATES, ALL = "none", "random", "random-only", "states", "all"
 CONTROLS = (RANDOM, CONTROL, "length-matched-random")  # what a choice of sentences must beat; no verdict of their own
 WHOLE = "100%"
 OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # what S4 and S3 call it
-REBUILDS = ("random2low", "highc2low", "redundant2low", "random2high", "low2high", "low-share", "dataaug")
+AUGMENT = "dataaug"  # the one way to rebuild L_C that goes by no PVI
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,7 @@ class Arm:
     @property
     def measures(self) -> bool:
         """Whether L_C is rebuilt by how hard its mentions are."""
-        return self.rebuild not in ("", "dataaug")
+        return self.rebuild not in ("", AUGMENT)
 
     @property
     def needs(self) -> tuple[str, ...]:
@@ -121,9 +122,9 @@ _FIXED: Mapping[str, Arm] = {
         ),
         Arm(name="lpft", summary="The head first, then all of the tagger (S3).", lpft=True, without="one stage"),
         Arm(
-            name="dataaug",
+            name=AUGMENT,
             summary="L_C and a copy of each sentence with other mentions or typos.",
-            rebuild="dataaug",
+            rebuild=AUGMENT,
             without="L_C as it is",
         ),
     )
@@ -172,7 +173,7 @@ _NAMED: Mapping[str, tuple[str, Callable[[str, str], Arm]]] = {
     "vectors": ("SOURCE", _vectors),
     "lm": ("SOURCE", _lm),
     "skl": ("THRESHOLD", _skl),
-    **{method: ("RATE", _rebuild) for method in REBUILDS if method != "dataaug"},
+    **{method: ("RATE", _rebuild) for method in get_args(Method) if method != AUGMENT},
 }
 FIXED_NAMES = tuple(_FIXED)
 ARM_NAMES = (*FIXED_NAMES, *STRATEGIES)

@@ -8,11 +8,12 @@ from core.config import Budget, Config, option
 from core.errors import ConfigError
 from core.measures.skl import parse_map
 from core.recipes import arms
-from core.recipes.arms import Cell
+from core.recipes.arms import AUGMENT, Cell
 from core.recipes.difficulty import DifficultyConfig
 from core.recipes.embed import EncoderOptions
 from core.recipes.finetune import FinetuneConfig
 from core.recipes.pretrain import PretrainConfig
+from core.recipes.rebuild import RebuildConfig
 from core.recipes.select import SelectConfig
 from core.selection import STRATEGIES, strategy_options
 
@@ -22,11 +23,12 @@ _OURS = {
     "select": ("task", "domain", "train", "dev", "holdout", "strategy", "options", "budget", "transductive", "seed"),
     "pretrain": ("corpora", "init", "seed"),
     "difficulty": ("train", "encoder", "allow_download"),
-    "rebuild": ("train", "method", "rate", "difficulty", "holdout"),
+    "rebuild": ("train", "method", "rate", "difficulty", "holdout", "encoder"),
     "finetune": ("init", "train", "dev", "test", "seeds", "vectors", "states", "assisting", "stages"),
 }
 _RECIPES: dict[str, type[Config]] = {
     "select": SelectConfig, "pretrain": PretrainConfig, "finetune": FinetuneConfig, "difficulty": DifficultyConfig,
+    "rebuild": RebuildConfig,
 }  # fmt: skip
 
 
@@ -142,7 +144,7 @@ class ExperimentConfig(Config):
             found[name] = {key: checked[key] for key in own}
         return found
 
-    @field_validator("select", "pretrain", "finetune", "difficulty")
+    @field_validator("select", "pretrain", "finetune", "difficulty", "rebuild")
     @classmethod
     def _options(cls, options: Options, info: ValidationInfo) -> Options:
         """Checked now, not after hours. Errors: ConfigError."""
@@ -152,7 +154,7 @@ class ExperimentConfig(Config):
             may = ", ".join(key for key in recipe.model_fields if key not in ours and key != "weights")
             raise ConfigError(f"{name}.{wrong[0]}: is not an option here; choose among {may}.")
         required = [key for key, field in recipe.model_fields.items() if field.is_required()]
-        needed: Options = {key: ("?",) if key == "corpora" else "?" for key in required}
+        needed: Options = {key: {"corpora": ("?",), "method": AUGMENT}.get(key, "?") for key in required}
         try:
             checked = recipe.parse({**needed, **options}).model_dump(mode="json")
         except ConfigError as error:

@@ -56,7 +56,7 @@ class Labels:
         self.tell("rebuild", cell, part_in_words(size, draw))
         given: dict[str, Any] = {"seed": config.draw_seed, **config.rebuild, "method": arm.rebuild}
         given |= {"rate": arm.rate} if arm.rate else {}
-        given |= {"difficulty": measured[0].id} if measured else {}
+        given |= {"difficulty": measured[0].id} if measured else {"encoder": config.encoder}
         held_out = (*config.held_out, config.dev)
         return self.job.child("rebuild", train=self.part(size, draw), holdout=held_out, **given)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from core.config import Budget
 from core.corpora.corpus import Corpus
-from core.recipes.arms import CONTROL, WHOLE, Arm, Cell
+from core.recipes.arms import AUGMENT, CONTROL, WHOLE, Arm, Cell
 from core.recipes.difficulty import DifficultyConfig
 from core.recipes.experiment_config import ExperimentConfig
 from core.recipes.finetune import FinetuneConfig, settings_of
@@ -127,7 +127,7 @@ class Seconds:
             other = self.corpora["assisting"]
             most = max(n, len(other))  # L_C is repeated until it is as large
             return most + len(other), most * pieces + self._read(other)
-        grown = n * (2 if arm and arm.rebuild == "dataaug" else 1 + arm.rate if arm and arm.rebuild in GROWS else 1)
+        grown = n * (2 if arm and arm.rebuild == AUGMENT else 1 + arm.rate if arm and arm.rebuild in GROWS else 1)
         return round(grown), grown * pieces
 
     def _borrowed(self, arm: Arm) -> float:
