@@ -1,6 +1,17 @@
 """Figures: small arrays in, plotly figures out. Binning happens here, so that a page never sends a million values."""
 
 from core.plots.assisting import f1_by_threshold, skl_histogram
+from core.plots.bias import (
+    BIN_LOOKS,
+    CeimPanel,
+    bar_words,
+    best_of_both,
+    ceim_bars,
+    ceim_histogram,
+    frontier,
+    pvi_scatter,
+    v_information_bars,
+)
 from core.plots.corpora import length_histogram, type_bars
 from core.plots.explore import (
     CLASS_LOOKS,
@@ -37,6 +48,7 @@ from core.plots.training import MOST, Line, curves
 __all__ = [
     "ARM_A",
     "ARM_B",
+    "BIN_LOOKS",
     "CLASS_LOOKS",
     "COLOURS",
     "ENTITY_COLOURS",
@@ -44,6 +56,7 @@ __all__ = [
     "MOST",
     "SIDE_LOOKS",
     "VERDICT_MARKS",
+    "CeimPanel",
     "Drawn",
     "Line",
     "Look",
@@ -51,13 +64,18 @@ __all__ = [
     "Told",
     "View",
     "answer",
+    "bar_words",
+    "best_of_both",
     "budget_curve",
     "by_class",
     "by_name",
     "by_value",
+    "ceim_bars",
+    "ceim_histogram",
     "curves",
     "differences",
     "f1_by_threshold",
+    "frontier",
     "hover_lines",
     "interval_words",
     "label_curve",
@@ -67,6 +85,7 @@ __all__ = [
     "mark",
     "one_page",
     "overlap_lines",
+    "pvi_scatter",
     "score_bins",
     "score_histogram",
     "seed_dots",
@@ -75,4 +94,5 @@ __all__ = [
     "skl_histogram",
     "type_bars",
     "type_differences",
+    "v_information_bars",
 ]

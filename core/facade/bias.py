@@ -1,0 +1,193 @@
+"""What a finished `difficulty` run says: whether labels teach names or contexts, mention by mention (S3)."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from core.corpora.corpus import Corpus
+from core.corpora.writers import harmless
+from core.difficulty import mentions as difficulty
+from core.difficulty.mentions import BAND, BINS, Mention
+from core.facade.home import home, library, store
+from core.plots.bias import BIN_LOOKS, CeimPanel, ceim_bars
+from core.results import FloatArray, IntArray
+from core.runs.store import Run
+
+Row = dict[str, Any]
+FEW = 20  # mentions of a type; with fewer its numbers are hardly more than chance
+MOST_DRAWN = 10_000  # points of the scatter; what is drawn around is counted on all
+MOST_PANELS = 24  # types with a histogram of their own, the frequent ones
+_COLUMNS = (
+    "number", "sentence", "start", "end", "mention", "type", "pvi_entity", "pvi_context", "ceim", "bin", "text",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measured:
+    """A finished `difficulty` run, read. Arrays `(n,)`, one entry a mention; a mention's number is its place here."""
+
+    run: str
+    corpus: Corpus
+    mentions: Sequence[Mention]
+    types: npt.NDArray[np.object_]
+    bins: npt.NDArray[np.object_]
+    entity: FloatArray
+    context: FloatArray
+    ceim: FloatArray
+    bars: IntArray
+
+    def __len__(self) -> int:
+        return len(self.mentions)
+
+    def counts(self) -> dict[str, int]:
+        """{type: mentions}, frequent ones first."""
+        names, counts = np.unique(self.types.astype(str), return_counts=True)
+        return {str(names[i]): int(counts[i]) for i in np.argsort(-counts, kind="stable").tolist()}
+
+
+@lru_cache(maxsize=4)
+def _measured(folder: Path, run_id: str) -> Measured:
+    run = store().get(run_id)
+    found = difficulty.read(run.artifacts / "mentions.parquet")
+    ceim = np.array([mention.ceim for mention in found])
+    return Measured(
+        run=run_id,
+        corpus=library().find(run.manifest.inputs["train"]),
+        mentions=found,
+        types=np.array([mention.type for mention in found], dtype=object),
+        bins=np.array([mention.bin for mention in found], dtype=object),
+        entity=np.array([mention.pvi_entity for mention in found]),
+        context=np.array([mention.pvi_context for mention in found]),
+        ceim=ceim,
+        bars=ceim_bars(ceim, BAND),
+    )
+
+
+def measured(run_id: str) -> Measured:
+    """A finished `difficulty` run, read once. Errors: CorpusError where its corpus was removed."""
+    return _measured(home(), run_id)
+
+
+def measured_runs() -> list[Run]:
+    """Finished `difficulty` runs, newest first, those that other runs asked for too."""
+    return [run for run in store().list() if run.manifest.kind == "difficulty" and run.state().state == "succeeded"]
+
+
+def v_information(run_ids: Sequence[str]) -> list[Row]:
+    """`run, corpus, encoder, mentions, entity, context, intervals, entropy` of each; bits."""
+    rows = []
+    for run_id in run_ids:
+        run = store().get(run_id)
+        told = run.result()
+        rows.append({
+            "run": run_id, "corpus": run.manifest.inputs["train"], "encoder": run.manifest.config["encoder"],
+            "mentions": told["mentions"], **told["v_information"], "intervals": told["intervals"],
+            "entropy": told["entropy"],
+        })  # fmt: skip
+    return rows
+
+
+def bin_rows(run_id: str) -> list[Row]:
+    """Table 1 of S3: `bin, name, mentions, share, entity, context` (mean PVI, bits; None where the bin is empty)."""
+    found = measured(run_id)
+    rows = []
+    for kind in BINS:
+        mask = found.bins == kind
+        means = (found.entity[mask].mean(), found.context[mask].mean()) if mask.any() else (None, None)
+        rows.append({
+            "bin": kind, "name": BIN_LOOKS[kind][0], "mentions": int(mask.sum()),
+            "share": float(mask.mean()), "entity": means[0], "context": means[1],
+        })  # fmt: skip
+    return rows
+
+
+def type_rows(run_id: str) -> list[Row]:
+    """`type, mentions, entity, context, ceim` (means, bits), `low, high` (share of mentions), `few`; frequent first."""
+    found = measured(run_id)
+    rows = []
+    for name, n in found.counts().items():
+        mask = found.types == name
+        rows.append({
+            "type": name, "mentions": n, "few": n < FEW,
+            "entity": float(found.entity[mask].mean()), "context": float(found.context[mask].mean()),
+            "ceim": float(found.ceim[mask].mean()),
+            **{kind: float((found.bins[mask] == kind).mean()) for kind in ("low", "high")},
+        })  # fmt: skip
+    return rows
+
+
+def ceim_panels(run_id: str, by_type: bool) -> list[CeimPanel]:
+    """One panel of all mentions, or one a type, the `MOST_PANELS` frequent ones."""
+    found = measured(run_id)
+    if not by_type:
+        return [CeimPanel(name="all mentions", bars=found.bars, bins=found.bins.tolist())]
+    return [
+        CeimPanel(
+            name=f"{name}: {n:,} mentions" if n != 1 else f"{name}: 1 mention",
+            bars=found.bars[found.types == name],
+            bins=found.bins[found.types == name].tolist(),
+            weak=f"under {FEW}, too few to judge" if n < FEW else "",
+        )
+        for name, n in list(found.counts().items())[:MOST_PANELS]
+    ]
+
+
+def in_bar(run_id: str, bar: int, kind: str = "") -> IntArray:
+    """`(k,)` numbers of the mentions in a bar of the histogram, of one type or (kind "") of all; extreme first."""
+    found = measured(run_id)
+    mask = found.bars == bar
+    return _farthest(found, np.flatnonzero(mask & (found.types == kind) if kind else mask))
+
+
+def in_box(run_id: str, context: tuple[float, float], entity: tuple[float, float]) -> IntArray:
+    """`(k,)` numbers of the mentions with both PVI in these spans, drawn or not; those with the largest CEIM first."""
+    found = measured(run_id)
+    (x0, x1), (y0, y1) = sorted(context), sorted(entity)
+    inside = (found.context >= x0) & (found.context <= x1) & (found.entity >= y0) & (found.entity <= y1)
+    return _farthest(found, np.flatnonzero(inside))
+
+
+def _farthest(found: Measured, numbers: IntArray) -> IntArray:
+    return numbers[np.argsort(-np.abs(found.ceim[numbers]), kind="stable")]
+
+
+def drawn_mentions(run_id: str, seed: int = 0) -> IntArray:
+    """`(m,)` numbers of the mentions that a scatter draws: all, or a sample of `MOST_DRAWN`."""
+    n = len(measured(run_id))
+    if n <= MOST_DRAWN:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, MOST_DRAWN, replace=False))
+
+
+def mention_rows(run_id: str, numbers: Sequence[int] | IntArray) -> list[Row]:
+    """Mentions with their sentences: `number, sentence, start, end, mention, type, pvi_entity, pvi_context, ceim, bin,
+    text, tokens`."""
+    found = measured(run_id)
+    picked = [found.mentions[number] for number in numbers]
+    sentences = found.corpus.take([mention.row for mention in picked])
+    return [
+        {
+            "number": number, "sentence": mention.sentence, "start": mention.start, "end": mention.end,
+            "mention": mention.surface, "type": mention.type, "pvi_entity": mention.pvi_entity,
+            "pvi_context": mention.pvi_context, "ceim": mention.ceim, "bin": mention.bin, "text": sentence.text,
+            "tokens": sentence.tokens,
+        }
+        for number, mention, sentence in zip(map(int, numbers), picked, sentences, strict=True)
+    ]  # fmt: skip
+
+
+def mentions_csv(run_id: str, numbers: IntArray) -> bytes:
+    """The same for a spreadsheet, with nothing in it that one would compute."""
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(_COLUMNS)
+    for row in mention_rows(run_id, numbers):
+        rows.writerow([harmless(row[name]) for name in _COLUMNS])
+    return out.getvalue().encode("utf-8-sig")

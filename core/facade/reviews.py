@@ -1,0 +1,83 @@
+"""Labels that neither their name nor their context speaks for, looked at one by one, and the corrected corpus."""
+
+import csv
+import io
+import time
+from pathlib import Path
+
+import numpy as np
+
+from core.corpora.corpus import Corpus
+from core.corpora.writers import harmless, write_conll
+from core.errors import ConfigError
+from core.facade.bias import measured, mention_rows
+from core.facade.home import library, store
+from core.recipes import reviews as log
+from core.recipes.reviews import Action, Reviews
+from core.results import IntArray
+
+_COLUMNS = ("time", "action", "sentence", "start", "end", "mention", "before", "after", "pvi_entity", "pvi_context",
+            "text")  # fmt: skip
+
+
+def suspicious(run_id: str) -> IntArray:
+    """`(k,)` numbers of the mentions whose name and whose context both tell less than nothing of their type (PVI below
+    0), worst first: by the larger of the two, since a label that one of them speaks for is not alone."""
+    found = measured(run_id)
+    doubt = np.maximum(found.entity, found.context)
+    numbers = np.flatnonzero(doubt < 0)
+    return numbers[np.argsort(doubt[numbers], kind="stable")]
+
+
+def reviews(run_id: str) -> Reviews:
+    """What was said of this run's labels: `history`, `latest` {mention: review}, `changes`."""
+    return log.read(store().get(run_id).path)
+
+
+def review(run_id: str, number: int, action: Action, type: str = "") -> None:
+    """Accept, fix (to `type`), remove or skip one label; kept at once. Errors: ConfigError for a mention or a type that
+    there is not."""
+    found = measured(run_id)
+    if not 0 <= number < len(found):
+        raise ConfigError(f"review: there is no mention {number}; give one of 0 to {len(found) - 1}.")
+    if action == "fix" and (type not in found.corpus.types or type == found.mentions[number].type):
+        raise ConfigError(f"review: {type!r} is not another type of {found.corpus.name}; choose one that it has.")
+    log.append(store().get(run_id).path, action, number, type)
+
+
+def undo_review(run_id: str) -> None:
+    """Take the last review back; nothing happens where there is none."""
+    if reviews(run_id).history:
+        log.append(store().get(run_id).path, "undo")
+
+
+def export_corrected(run_id: str, path: Path) -> int:
+    """Write the corpus with the reviewed labels as CoNLL (IOB2); how many sentences."""
+    found = measured(run_id)
+    return write_conll(log.corrected(found.corpus, found.mentions, reviews(run_id).changes), path)
+
+
+def seal_corrected(run_id: str) -> Corpus:
+    """The corpus with the reviewed labels, ready to train on."""
+    found = measured(run_id)
+    changes = reviews(run_id).changes
+    name = f"{found.corpus.name}, {len(changes)} label{'s' if len(changes) != 1 else ''} corrected"
+    origin = {"run": run_id, "from": found.corpus.fingerprint, "changed": len(changes)}
+    rows = log.corrected(found.corpus, found.mentions, changes)
+    return library().seal(rows, name=name, origin=origin, labelled=True)
+
+
+def review_log(run_id: str) -> bytes:
+    """Every review that counts, oldest first, for a spreadsheet: what became of which label, and when (UTC)."""
+    told = reviews(run_id)
+    counting = [review for review in told.history if told.latest[review.mention] is review]
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(_COLUMNS)
+    mentions = mention_rows(run_id, [review.mention for review in counting])
+    for review, mention in zip(counting, mentions, strict=True):
+        after = {"fix": review.type, "remove": ""}.get(review.action, mention["type"])
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(review.time))
+        row = {**mention, "time": when, "action": review.action, "before": mention["type"], "after": after}
+        rows.writerow([harmless(row[name]) for name in _COLUMNS])
+    return out.getvalue().encode("utf-8-sig")

@@ -1,0 +1,174 @@
+"""Figures of `7_Bias`: CEIM by bar and type, V-information of names and contexts, mentions by both, robustness (S3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from core.plots.theme import COLOURS, figure, plain
+from core.results import BoolArray, FloatArray, IntArray
+
+BAR = 0.25  # bits; half a bit, the border of the bins, is a border of bars too
+SIDE = 24  # bars on each side of zero; what lies farther out is in the outermost
+BIN_LOOKS: Mapping[str, tuple[str, str, str]] = {  # name, colour, symbol
+    "low": ("context tells more", "#0072B2", "triangle-down"),
+    "near_zero": ("both tell alike", "#8F8F8F", "circle"),
+    "high": ("name tells more", "#D55E00", "triangle-up"),
+}
+NAME, CONTEXT = "#D55E00", "#0072B2"
+_PALE = 0.35
+
+
+def ceim_bars(ceim: FloatArray, band: float = 0.5) -> IntArray:
+    """`(n,)` the bar of each value: bar i spans i to i + 1 quarters of a bit.
+
+    Borders fall to the outer side, so that a bar never holds two bins (low <= -band, high >= band).
+    """
+    outer: FloatArray = np.where(ceim <= -band, np.ceil(ceim / BAR) - 1, np.floor(ceim / BAR))
+    bars: IntArray = np.clip(outer, -SIDE, SIDE - 1).astype(np.int64)
+    return bars
+
+
+def bar_words(bar: int) -> str:
+    """A bar's span in bits."""
+    low, high = bar * BAR, (bar + 1) * BAR
+    if bar in (-SIDE, SIDE - 1):
+        return f"{high:.2f} bits or less".replace("-", "−") if bar < 0 else f"{low:.2f} bits or more"
+    return f"{low:.2f} to {high:.2f} bits".replace("-", "−")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CeimPanel:
+    """One panel of the histogram: the `bars` `(n,)` of its mentions and their bins `(n,)`; weak: too few to judge."""
+
+    name: str
+    bars: IntArray
+    bins: Sequence[str]
+    weak: str = ""
+
+
+def ceim_histogram(panels: Sequence[CeimPanel], band: float = 0.5) -> go.Figure:
+    """A panel above the other, one axis of bits. `customdata` of a bar: (panel, bar), which a click sends back."""
+    fig = _stacked(panels)
+    for number, panel in enumerate(panels):
+        kinds = np.asarray(panel.bins, dtype=object)
+        for kind, (name, colour, _) in BIN_LOOKS.items():
+            bars, counts = np.unique(panel.bars[kinds == kind], return_counts=True)
+            fig.add_bar(
+                x=(bars + 0.5) * BAR, y=counts, width=BAR * 0.94, row=number + 1, col=1, name=name, legendgroup=kind,
+                showlegend=number == 0, marker_color=colour, opacity=_PALE if panel.weak else 1,
+                customdata=[[number, bar] for bar in bars.tolist()], unselected={"marker": {"opacity": _PALE}},
+                hovertext=[f"{bar_words(bar)}: {n:,}" for bar, n in zip(bars.tolist(), counts.tolist(), strict=True)],
+                hovertemplate="%{hovertext} mentions<extra></extra>",
+            )  # fmt: skip
+    widest = max((int(max(-panel.bars.min(), panel.bars.max() + 1)) for panel in panels if len(panel.bars)), default=8)
+    end = max(widest, 8) * BAR + BAR / 2
+    fig.update_xaxes(range=[-end, end], showgrid=False, zeroline=False, fixedrange=True)
+    fig.update_xaxes(title="CEIM in bits: left, the context tells more; right, the name does", row=len(panels))
+    fig.update_yaxes(title="mentions" if len(panels) == 1 else "", rangemode="tozero", nticks=4, fixedrange=True)
+    for border in (-band, band):
+        fig.add_vline(x=border, line={"dash": "dash", "width": 1.5, "color": COLOURS["filtered"]})
+    return fig
+
+
+def _stacked(panels: Sequence[CeimPanel]) -> go.Figure:
+    look = figure(330 if len(panels) == 1 else 96 * len(panels) + 90, x="", y="").layout
+    titles = [plain(panel.name) + (f" <i>({plain(panel.weak)})</i>" if panel.weak else "") for panel in panels]
+    fig = make_subplots(
+        rows=len(panels), cols=1, shared_xaxes=True, vertical_spacing=0.28 / max(len(panels), 1),
+        subplot_titles=titles if len(panels) > 1 else None,
+    )  # fmt: skip
+    base = {"height", "margin", "paper_bgcolor", "plot_bgcolor", "dragmode", "hoverlabel", "legend"}
+    fig.update_layout({name: look[name] for name in base}, bargap=0.04, barmode="overlay")
+    fig.update_annotations(x=0, xanchor="left", font_size=13)
+    fig.update_xaxes(gridcolor=look.xaxis.gridcolor, automargin=True)
+    fig.update_yaxes(gridcolor=look.yaxis.gridcolor, automargin=True, zeroline=False)
+    if len(panels) > 1:
+        fig.update_layout(margin_t=58, legend={"y": 1.0, "yref": "container", "yanchor": "top"})
+    return fig
+
+
+def v_information_bars(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
+    """What names and what contexts tell, data set by data set, with 95% intervals (S3, Fig. 3).
+
+    rows: `name`, `entity`, `context`, `intervals` {entity: (lo, hi), context: (lo, hi)}, bits.
+    """
+    fig = figure(110 + 74 * len(rows), x="V-information, bits a mention", y="")
+    names = [plain(row["name"]) for row in rows]
+    for side, told, colour, shape in (("context", "by the context alone", CONTEXT, "/"),
+                                      ("entity", "by the name alone", NAME, "")):  # fmt: skip
+        values = np.array([row[side] for row in rows], dtype=np.float64)
+        spans = np.array([row["intervals"].get(side) or (row[side], row[side]) for row in rows], dtype=np.float64)
+        fig.add_bar(
+            y=names, x=values, orientation="h", name=told, marker={"color": colour, "pattern_shape": shape},
+            error_x={"array": spans[:, 1] - values, "arrayminus": values - spans[:, 0], "width": 4},
+            customdata=spans, hovertemplate="%{x:.2f} bits [%{customdata[0]:.2f}, %{customdata[1]:.2f}] " + told
+            + "<extra></extra>",
+        )  # fmt: skip
+    fig.update_layout(barmode="group", bargap=0.25, legend_traceorder="reversed")
+    fig.update_yaxes(autorange="reversed", showgrid=False)
+    fig.update_xaxes(showgrid=True, zeroline=True, zerolinecolor=COLOURS["filtered"])
+    return fig
+
+
+def pvi_scatter(context: FloatArray, entity: FloatArray, bins: Sequence[str], numbers: IntArray) -> go.Figure:
+    """Mentions by what their context (x) and their name (y) tell, `(m,)` bits; WebGL. numbers: sent back by a click."""
+    fig = figure(460, x="PVI of the context, bits", y="PVI of the name, bits")
+    kinds = np.asarray(bins, dtype=object)
+    for kind, (name, colour, symbol) in BIN_LOOKS.items():
+        mask = kinds == kind
+        if mask.any():
+            fig.add_scattergl(
+                x=context[mask].astype(np.float32), y=entity[mask].astype(np.float32), mode="markers",
+                name=f"{name} ({mask.sum():,})", customdata=numbers[mask].astype(np.int32), opacity=0.75,
+                marker={"color": colour, "symbol": symbol, "size": 7}, unselected={"marker": {"opacity": 0.15}},
+                hovertemplate="context %{x:.2f}, name %{y:.2f}<extra></extra>",
+            )  # fmt: skip
+    axis = {"fixedrange": False, "showgrid": True, "zeroline": True, "zerolinecolor": COLOURS["filtered"]}
+    fig.update_xaxes(**axis)
+    fig.update_yaxes(**axis)
+    fig.update_layout(dragmode="select", hovermode="closest", uirevision="pvi", legend={"itemsizing": "constant"})
+    return fig
+
+
+def frontier(points: Sequence[Mapping[str, Any]], *, x: str, y: str) -> go.Figure:
+    """Plain test F1 against F1 on a harder set, a point a tagger, the mean of its seeds with their spread.
+
+    points: `name`, `plain` and `hard` (F1 of every seed), `best` (nobody is better on both).
+    """
+    fig = figure(380, x=plain(x), y=plain(y))
+    for best, colour, symbol, told in ((False, COLOURS["filtered"], "circle-open", "another is better on both"),
+                                       (True, COLOURS["S_C"], "diamond", "no other is better on both")):  # fmt: skip
+        mine = sorted((one for one in points if one["best"] == best), key=lambda one: float(np.mean(one["plain"])))
+        if not mine:
+            continue
+        spreads = [[np.std(one[side], ddof=1) if len(one[side]) > 1 else 0 for one in mine] for side in _SIDES]
+        fig.add_scatter(
+            x=[np.mean(one["plain"]) for one in mine], y=[np.mean(one["hard"]) for one in mine], name=told,
+            error_x={"array": spreads[0], "width": 3, "thickness": 1},
+            error_y={"array": spreads[1], "width": 3, "thickness": 1},
+            mode="lines+markers+text" if best else "markers+text", text=[_short(one["name"]) for one in mine],
+            textposition="top center", cliponaxis=False, line={"dash": "dot", "width": 1.5, "color": colour},
+            marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2, "color": colour}},
+            hovertemplate="%{text}: %{x:.2f} and %{y:.2f}<extra></extra>",
+        )  # fmt: skip
+    fig.update_xaxes(showgrid=True)
+    return fig
+
+
+_SIDES = ("plain", "hard")
+
+
+def best_of_both(plain_f1: FloatArray, hard_f1: FloatArray) -> BoolArray:
+    """`(n,)` whether nobody is at least as good on both and better on one."""
+    ahead = (plain_f1[None] >= plain_f1[:, None]) & (hard_f1[None] >= hard_f1[:, None])
+    better = (plain_f1[None] > plain_f1[:, None]) | (hard_f1[None] > hard_f1[:, None])
+    beaten: BoolArray = np.any(ahead & better, axis=1)
+    return ~beaten
+
+
+def _short(name: str) -> str:
+    return plain(name if len(name) <= 24 else name[:23] + "…")
