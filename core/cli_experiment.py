@@ -14,7 +14,7 @@ from core.cli import config_options, progress, report
 from core.facade import Cost, Event
 
 CONFIG = facade.RECIPES["experiment"].config
-_DICTS = ("strategies", "select", "pretrain", "finetune")
+_DICTS = ("strategies", "select", "pretrain", "finetune", "difficulty", "rebuild")
 _INPUTS = ("task", "train", "dev", "test")
 _LISTS = ("arms", "budgets", "seeds", "train_sizes", "holdout", "also_test", "sources", "type_map")
 
@@ -33,7 +33,7 @@ def _inputs(command: Any) -> Any:
 @click.option("--plan-only", is_flag=True, help="Say what it will cost, and do nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 def experiment(plan: str | None, plan_only: bool, as_json: bool, **values: Any) -> None:
-    """Arms x budgets x seeds: what to pre-train on, and was it worth it?
+    """Arms x budgets x seeds: what to read, borrow or rebuild, and was it worth it?
 
     \b
     PLAN.yaml holds the same options; what is typed goes before what it says.

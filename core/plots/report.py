@@ -54,7 +54,7 @@ def one_page(told: Told) -> str:
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Was it worth it?</title>'
         '<meta name="viewport" content="width=device-width"><meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<style>{_STYLE}</style></head><body><h1>Was pre-training worth it?</h1>"
+        f"<style>{_STYLE}</style></head><body><h1>Was it worth it?</h1>"
         f"<p>{escape(told.made)}</p>{body}</body></html>\n"
     )
 
@@ -65,21 +65,33 @@ def answer(rows: Sequence[Row]) -> str:
     open_rows = [row for row in rows if row["verdict"] == "no evidence"]
     helped = [line_name(row) for row in open_rows if row["interval"][0] > 0]
     level = [line_name(row) for row in open_rows if row["interval"][0] <= 0]
+    all_read = _all_read(rows)
     said = []
     if named["improves"]:
-        said.append(f"Yes: pre-training improved the tagger with {_listed(named['improves'])}.")
+        said.append(f"Yes: {'pre-training improved the tagger' if all_read else 'the tagger improved'} with "
+                    f"{_listed(named['improves'])}.")  # fmt: skip
     if named["hurts"]:
         said.append(f"It did harm with {_listed(named['hurts'])}.")
-    if helped:
+    if helped and all_read:
         said.append(
             f"With {_listed(helped)} the tagger was better than without pre-training, but is not shown to be better "
             "than with random text of the same amount: reading helped, choosing what to read may not have."
         )
+    elif helped:
+        said.append(
+            f"With {_listed(helped)} the tagger was better than with none of it, but choosing is not shown to help."
+        )
     if level and said:
         said.append(f"For {_listed(level)} there is no evidence either way.")
     elif level:
-        said.append("This experiment gives no evidence that pre-training helped. That is not evidence that it did not.")
+        what = "pre-training" if all_read else "any of this"
+        said.append(f"This experiment gives no evidence that {what} helped. That is not evidence that it did not.")
     return " ".join(said) or "Nothing was compared with the tagger that had no pre-training."
+
+
+def _all_read(rows: Sequence[Row]) -> bool:
+    """Whether pre-training is all that arms differ in."""
+    return all(row["sentences"] for row in rows if row["verdict"] != "baseline")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -87,17 +99,27 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _compared(told: Told) -> str:
-    text = (
-        "Programs that find entities in text (names, parties, places) were trained alike, but for one thing: what "
-        "plain text the program had read before. Each way of preparing it is an arm. The arm “none” read nothing; "
-        "“random” read sentences drawn by lot, and shows what any text of that amount does. The others read what they "
-        "chose from a large corpus (D_C) for being like the text of the task (T_C); their choice is called S_C, and "
-        "the number behind an arm's name says how much that was. "
+    text = "Programs that find entities in text (names, parties, places) were trained alike, but for one thing"
+    arms = ""
+    if _all_read(told.rows):
+        text += (
+            ": what plain text the program had read before. Each way of preparing it is an arm. The arm “none” read "
+            "nothing; “random” read sentences drawn by lot, and shows what any text of that amount does. The others "
+            "read what they chose from a large corpus (D_C) for being like the text of the task (T_C); their choice "
+            "is called S_C, and the number behind an arm's name says how much that was."
+        )
+    else:
+        text += ", which is called an arm:"
+        named = {row["arm"]: row.get("about", "") for row in told.rows}
+        arms = "".join(f"<li><strong>{escape(name)}</strong>: {escape(about)}</li>" for name, about in named.items())
+    alike = (
         f"Every arm starts from the encoder {told.encoder} with the settings “{told.preset}”, and was trained "
         f"{len(told.seeds)} {'time' if len(told.seeds) == 1 else 'times'}, since chance plays a part (seeds "
         f"{', '.join(map(str, told.seeds))})."
     )
-    return f"<p>{escape(text)}</p>"
+    return (
+        f"<p>{escape(text)}</p><ul>{arms}</ul><p>{escape(alike)}</p>" if arms else f"<p>{escape(f'{text} {alike}')}</p>"
+    )
 
 
 def _corpora(told: Told) -> str:
@@ -124,7 +146,21 @@ def _came_out(told: Told) -> str:
             )
         )
     heads = ("Arm", "Sentences read", "F1 ± spread", "Difference (interval)", "Verdict")
-    return f"<p>{escape(text)}</p>{_drawing(told.rows)}{_table(heads, rows, numbers=(1, 2, 3))}"
+    return f"<p>{escape(text)}</p>{_drawing(told.rows)}{_table(heads, rows, numbers=(1, 2, 3))}{_further(told.rows)}"
+
+
+def _further(rows: Sequence[Row]) -> str:
+    """The test set beside the harder ones, never as one mean."""
+    names = [test["test"] for test in rows[0].get("also", ())]
+    if not names:
+        return ""
+    cells = [
+        (line_name(row), *(f"{test['mean']:.2f} ({test['delta']:+.2f})" for test in (row, *row["also"])))
+        for row in rows
+    ]
+    text = "The same taggers on further test sets, and their difference to “none”. No verdict rests on these."
+    heads = ("Arm", "Test set", *names)
+    return f"<p>{escape(text)}</p>{_table(heads, cells, numbers=range(1, len(heads)))}"
 
 
 def _drawing(rows: Sequence[Row]) -> str:

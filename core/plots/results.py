@@ -39,7 +39,7 @@ def line_name(row: Row) -> str:
 
 
 def interval_words(row: Row) -> str:
-    """An arm's difference to no pre-training and its interval, in words."""
+    """An arm's difference to `none` and its interval, in words."""
     low, high = row["interval"]
     if row["verdict"] == "baseline":
         return ""
@@ -80,10 +80,10 @@ def seed_dots(rows: Sequence[Row]) -> go.Figure:
 
 
 def differences(rows: Sequence[Row]) -> go.Figure:
-    """Mean F1 less that without pre-training, and the interval, for every arm but that one."""
+    """Mean F1 less that of `none`, and the interval, for every arm but that one."""
     rows = [row for row in rows if row["verdict"] != "baseline"]
     names = [plain(line_name(row)) for row in rows]
-    fig = figure(_height(rows), x="F1 points over no pre-training", y="")
+    fig = figure(_height(rows), x="F1 points over none", y="")
     fig.add_vline(x=0, line={"dash": "dash", "width": 1.5, "color": "#8F8F8F"})
     for row, name in zip(rows, names, strict=True):
         mark = VERDICT_MARKS[row["verdict"]]

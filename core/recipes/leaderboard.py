@@ -84,6 +84,7 @@ def _scores(line: Made) -> Row:
     return {
         "arm": line.cell.arm.name,
         "budget": line.cell.budget,
+        "about": line.cell.arm.summary,
         "sentences": line.pretrain.result()["sentences"] if line.pretrain else 0,
         "micro_f1": test,
         "dev_f1": dev,

@@ -17,8 +17,9 @@ ONCE = (
     "dev F1: choose by that, never by the test F1 that you see here."
 )
 HOW = (
-    "An arm improves only if its whole interval is above 0 against no pre-training **and** against a random S_C of "
-    "equal size (arms that read all of D_C choose nothing, so for them only the first counts). The intervals come "
+    "An arm improves only if its whole interval is above 0 against none (a tagger without what the arm adds) **and**, "
+    "where it chooses, against a choice by nothing: a random S_C of equal size, all assisting sentences, the encoder "
+    "before it read a source (arms that read all of D_C choose nothing, nor do word vectors). The intervals come "
     "from a hierarchical bootstrap over seeds and test sentences, set right for few seeds, at 95% or, where several "
     "arms are compared, higher (Holm). They do not hold what another draw of S_C or another pre-training run would "
     "change."
@@ -37,8 +38,9 @@ def leaderboard(run_id: str) -> None:
         chart(facade.figures.seed_dots(rows), "results.dots", f"Test F1 of every seed and arm; means: {told}")
     with right:
         told = "; ".join(f"{_name(row)} {facade.figures.interval_words(row)}" for row in rows[:30])
-        chart(facade.figures.differences(rows), "results.gaps", f"F1 less that of no pre-training: {told}")
+        chart(facade.figures.differences(rows), "results.gaps", f"F1 less that of none: {told}")
     table([_line(row) for row in rows], COLUMNS, "Leaderboard: every arm's scores and verdict", wrapped=())
+    _further(rows)
     with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
         told = [{"arm": _name(row), "verdict": SIGNS[row["verdict"]], "why": row["why"]} for row in rows]
         table(told, {"arm": "Arm", "verdict": "Verdict", "why": "Why"}, "Why each verdict", wrapped=("why",))
@@ -47,7 +49,7 @@ def leaderboard(run_id: str) -> None:
 
 
 COLUMNS = {
-    "arm": "Arm", "verdict": "Verdict", "f1": "Test F1", "none": "Against none", "random": "Against random",
+    "arm": "Arm", "verdict": "Verdict", "f1": "Test F1", "none": "Against none", "random": "Against its control",
     "dev": "Dev F1", "sentences": "Sentences read", "seeds": "Seeds won, level, lost",
 }  # fmt: skip
 
@@ -64,6 +66,28 @@ def _line(row: Row) -> dict[str, Any]:
         "verdict": SIGNS[row["verdict"]],
         "seeds": "" if row["verdict"] == "baseline" else f"{row['wins']}, {row['ties']}, {row['losses']}",
     }
+
+
+def _further(rows: Sequence[Row]) -> None:
+    """The test set beside the harder ones, each by itself: a mean would hide what is lost for what is won (C14)."""
+    names = [test["test"] for test in rows[0].get("also", ())]
+    if not names:
+        return
+    st.subheader("The test set beside the harder sets", anchor=False)
+    columns = {"arm": "Arm", "0": "Test set", **{str(i): name for i, name in enumerate(names, 1)}}
+    told = [
+        {"arm": _name(row), **{str(i): _beside_none(row, test) for i, test in enumerate((row, *row["also"]))}}
+        for row in rows
+    ]
+    table(told, columns, "F1 of every arm on each test set, and the difference to none", wrapped=())
+    st.caption(
+        "Mean ± spread over seeds; the difference to none, with its 95% interval. Verdicts rest on the test set."
+    )
+
+
+def _beside_none(row: Row, test: Row) -> str:
+    said = spread(test["mean"], test["sd"])
+    return said if row["verdict"] == "baseline" else f"{said} ({facade.figures.interval_words({**row, **test})})"
 
 
 def spread(mean: float | None, sd: float | None) -> str:

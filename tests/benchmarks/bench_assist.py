@@ -31,7 +31,7 @@ def added(data: Path, name: str, split: str, first: int, folder: Path) -> str:
     if label in here:
         return here[label]
     sentences = (data / name / f"{split}.conll").read_text(encoding="utf-8").strip().split("\n\n")
-    path = folder / f"{name}-{split}-{first}.conll"
+    path = folder / f"{name}-{split.replace('/', '-')}-{first}.conll"
     path.write_text("\n\n".join(sentences[: first or None]) + "\n", encoding="utf-8")
     options = {"path": str(path), "name": label, "scheme": SCHEMES.get(name, "iob2")}
     return str(facade.execute("add", options).result()["corpus"])
