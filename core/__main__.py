@@ -21,6 +21,7 @@ from core.cli import config_options, given, progress, report
 from core.cli_assisting import assist, skl
 from core.cli_bias import difficulty
 from core.cli_experiment import demo, experiment
+from core.cli_rebuild import frontier, rebuild, robustness
 from core.cli_similarity import predictiveness, similarity
 from core.cli_training import evaluate, finetune, predict, pretrain
 from core.facade import Cancelled, ConfigError, WinnowError
@@ -54,6 +55,9 @@ for _command in (
     skl,
     assist,
     difficulty,
+    rebuild,
+    robustness,
+    frontier,
 ):
     main.add_command(_command)
 

@@ -56,6 +56,10 @@ class FinetuneConfig(NetworkOptions):
     seeds: tuple[int, ...] = option((1, 2, 3), "One tagger a seed; 3 for a look, 5 for a claim.")
     head: Literal["crf", "softmax"] = option("crf", "A linear-chain CRF, or every word by itself.")
     constrained: bool = option(False, "Decode only tag sequences that BIOES allows.")
+    stages: Literal["joint", "lpft"] = option(
+        "joint", "lpft: first the last layer and the CRF under a frozen encoder, then all, both by these settings.",
+        exclude_if=lambda stages: stages == "joint",  # so runs from before there were two keep their keys
+    )  # fmt: skip
     epochs: int | None = option(None, "At most so many. None: as the preset says, here and below.", ge=1, le=1000)
     batch_size: int | None = option(None, "An optimizer step.", unit="sentences", ge=1, le=4096)
     accumulation: int | None = option(
@@ -112,6 +116,10 @@ def run(config: FinetuneConfig, job: Job) -> Result:
     `evaluation-<split>-<seed>.npz`, `predictions-<split>-<seed>.jsonl`; `outcome-<seed>.json`, a seed's last file."""
     from core.models.devices import pick_device
 
+    if config.stages == "lpft" and config.network != "encoder":
+        raise ConfigError(
+            f"stages: lpft freezes an encoder, and {config.network} has none; choose the network encoder."
+        )
     splits = _read(config, job)
     device = pick_device()
     name = "cpu" if device.type == "cpu" else f"gpu{device.index or 0}"
@@ -166,6 +174,7 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
         found: Result = json.loads(path.read_bytes())
         return found
     from core.training.finetune import finetune
+    from core.training.lpft import lpft
 
     job.context.stage(f"training, seed {seed}")
     training = splits.training
@@ -184,7 +193,8 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
             _keep(tagger, model)
             job.context.note(f"Stopped; the tagger of epoch {epochs.best}, seed {seed}, is kept in {model}.")
 
-    epochs = finetune(
+    train = lpft if config.stages == "lpft" else finetune
+    epochs = train(
         tagger, training.sentences, splits.dev, settings, seed=seed, folder=checkpoints, report=job.context,
         types=splits.every, weights=training.weights, sources=training.sources, saved=job.context.checkpoint,
         stopped=stopped,

@@ -42,9 +42,9 @@ def evaluations(run: Run) -> list[Evaluation]:
     return [Evaluation.load(path) for path in paths]
 
 
-def predictions(run: Run, seed: int) -> list[tuple[Entity, ...]]:
-    """What the tagger of `seed` found, test sentence by test sentence. Errors: CorpusError as `evaluations`."""
-    path = run.artifacts / f"predictions-test-{seed}.jsonl"
+def predictions(run: Run, seed: int, index: int = 0) -> list[tuple[Entity, ...]]:
+    """What the tagger of `seed` found, sentence by sentence of test `index`. Errors: CorpusError as `evaluations`."""
+    path = run.artifacts / f"predictions-test{index or ''}-{seed}.jsonl"
     if not path.exists():
         raise CorpusError(f"run {run.id}: has no predictions under seed {seed}; fine-tune again with a test corpus.")
     with path.open(encoding="utf-8") as file:

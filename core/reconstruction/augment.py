@@ -150,22 +150,22 @@ class _Spelling:
 
 
 def _letters(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
-    """`(n, l)` code points, 0 behind the end; `(n,)` lengths."""
-    width = max((len(text[:LONGEST]) for text in texts), default=1)
-    codes = np.zeros((len(texts), width), np.int32)
-    for row, text in enumerate(texts):
-        codes[row, : len(text[:LONGEST])] = [ord(letter) for letter in text[:LONGEST]]
-    return codes, np.array([len(text[:LONGEST]) for text in texts], dtype=np.int64)
+    """`(l, n)` code points, a column a text, 0 behind its end; `(n,)` lengths."""
+    texts = [text[:LONGEST] for text in texts]
+    codes = np.zeros((max(map(len, texts), default=1), len(texts)), np.int32)
+    for column, text in enumerate(texts):
+        codes[: len(text), column] = [ord(letter) for letter in text]
+    return codes, np.array([len(text) for text in texts], dtype=np.int64)
 
 
 def levenshtein(text: str, others: tuple[IntArray, IntArray]) -> IntArray:
-    """`(n,)` edits from `text` to each of `others` (see `_letters`), all at once: one row of the table a letter."""
+    """`(n,)` edits from `text` to each of `others` (see `_letters`), all at once: one line of the table a letter."""
     codes, lengths = others
-    steps = np.arange(codes.shape[1] + 1, dtype=np.int16)
-    row = np.tile(steps, (len(codes), 1))
+    steps = np.arange(len(codes) + 1, dtype=np.int16)[:, None]
+    line = np.repeat(steps, len(lengths), axis=1)
     for done, letter in enumerate(text[:LONGEST], 1):
-        best = np.minimum(row[:, 1:] + 1, row[:, :-1] + (codes != ord(letter)))
-        row = np.concatenate([np.full((len(codes), 1), done, np.int16), best], axis=1)
-        row = np.minimum.accumulate(row - steps, axis=1) + steps  # an insertion costs one a step to the right
-    found: IntArray = row[np.arange(len(codes)), lengths]
+        best = np.minimum(line[1:] + 1, line[:-1] + (codes != ord(letter)))
+        line = np.concatenate([np.full((1, len(lengths)), done, np.int16), best])
+        line = np.minimum.accumulate(line - steps, axis=0) + steps  # an insertion costs one a step
+    found: IntArray = line[lengths, np.arange(len(lengths))]
     return found

@@ -65,8 +65,9 @@ def unseen(
         if other:
             chosen = other, "gazetteer"
         else:
-            maker = makers.setdefault(kind, NameMaker(known.names.get(kind) or every))
-            chosen = maker.make(known, lots), "generated"
+            if kind not in makers:
+                makers[kind] = NameMaker(known.names.get(kind) or every)
+            chosen = makers[kind].make(known, lots), "generated"
         assert known.is_new(chosen[0])
         return chosen
 

@@ -1,0 +1,49 @@
+"""Rebuilt training sets and robustness sets: what there is to draw from, what was changed, what taggers make of it."""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from core.difficulty import mentions as difficulty
+from core.difficulty.mentions import Mention
+from core.facade.home import home, library, store
+from core.recipes import rebuild
+from core.recipes.frontier import averages
+from core.recipes.frontier import frontier as _frontier
+from core.recipes.rebuilt_files import Diff, diffs, read_edits
+
+__all__ = ["Diff", "edit_diffs", "frontier", "frontier_averages", "rebuild_preview"]
+
+
+def rebuild_preview(options: dict[str, Any]) -> dict[str, Any]:
+    """Pool sizes before anything runs; see `recipes.rebuild.preview`. options: of `rebuild`, `difficulty` among them.
+
+    Errors: ConfigError, RunError.
+    """
+    config = rebuild.RebuildConfig.parse(options)
+    return rebuild.preview(store().get(config.difficulty), config, _mentions(home(), config.difficulty))
+
+
+@lru_cache(maxsize=4)
+def _mentions(folder: Path, run_id: str) -> Sequence[Mention]:
+    return difficulty.read(store().get(run_id).artifacts / "mentions.parquet")
+
+
+def edit_diffs(run_id: str, start: int = 0, n: int = 20) -> list[Diff]:
+    """Changed sentences of a finished `rebuild` or `robustness` run, before and after, `n` from the `start`-th on."""
+    run = store().get(run_id)
+    inputs = run.manifest.inputs
+    before = library().find(inputs["train" if run.manifest.kind == "rebuild" else "test"])
+    edits = read_edits(run.artifacts / "edits.jsonl")
+    return diffs(edits, before, library().find(run.result()["corpus"]), start, n)
+
+
+def frontier(runs: Sequence[str], train: str = "") -> list[dict[str, Any]]:
+    """Finished `finetune` runs on the plain and the robustness test sets; see `recipes.frontier`. Errors: RunError."""
+    return _frontier([store().get(run) for run in runs], library(), train)
+
+
+def frontier_averages(rows: Iterable[dict[str, Any]]) -> dict[str, float]:
+    """{run: plain mean over its sets}, beside `frontier`'s rows and never for them."""
+    return averages(rows)

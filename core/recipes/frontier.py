@@ -1,0 +1,95 @@
+"""Finished taggers on the plain test set beside the robustness sets: a frontier, never only an average (SPEC C14, C15).
+
+Every set has its F1 with and without ambiguous slots, which cannot be told for sure: a slot whose name the training
+sentences know under several types, or beside which no content word stands. What is predicted over one is not counted.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from statistics import mean, stdev
+from typing import Any
+
+from core.corpora.corpus import Corpus, Library
+from core.errors import ConfigError, CorpusError
+from core.recipes.outcome import predictions
+from core.reconstruction.names import Known
+from core.results import percent_f1
+from core.runs.store import Run
+from core.text.sentence import Entity, Sentence
+
+Row = dict[str, Any]
+PLAIN = "test"
+
+
+def frontier(runs: Sequence[Run], library: Library, train: str = "") -> list[Row]:
+    """A row a run and test set, the plain one first: `run, test` (fingerprint), `name`, `kind` (of the set: `test`,
+    `oov`, `cross-category`, `typos`, "" where it is not known), `mentions, ambiguous`, and in percent, a seed each,
+    `micro_f1`, `certain_f1` (without ambiguous slots), with their `mean, sd, certain_mean, certain_sd`.
+
+    runs: finished `finetune` runs with the same tests in the same order. train: the labelled corpus whose names are
+    known, one for all so that they are compared on the same slots; "": that of the first run.
+    Errors: ConfigError where the tests differ, CorpusError where there are none or a corpus or file is gone.
+    """
+    tests = [tuple(run.manifest.config["test"]) for run in runs]
+    if not tests or not tests[0]:
+        raise CorpusError("frontier: no run was tested; fine-tune with the test set and robustness sets as tests.")
+    if len(set(tests)) > 1:
+        raise ConfigError("frontier: the runs were tested on different corpora; compare runs of the same tests.")
+    known = Known.of(_all(library.find(train or runs[0].manifest.config["train"])))
+    corpora = [library.find(reference) for reference in tests[0]]
+    splits = [_Split(corpus, known) for corpus in corpora]
+    return [_row(run, i, split) for run in runs for i, split in enumerate(splits)]
+
+
+def averages(rows: Iterable[Row]) -> dict[str, float]:
+    """{run: plain mean of its sets' mean F1}, S3's last column; to stand beside the rows, not for them."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        found.setdefault(row["run"], []).append(row["mean"])
+    return {run: round(mean(values), 3) for run, values in found.items()}
+
+
+class _Split:
+    """A test set, and which of its slots are ambiguous."""
+
+    def __init__(self, corpus: Corpus, known: Known) -> None:
+        self.corpus = corpus
+        self.gold = [set(sentence.entities or ()) for sentence in _all(corpus)]
+        self.unsure = [
+            {entity for entity in sentence.entities or () if known.ambiguity(sentence, entity)}
+            for sentence in _all(corpus)
+        ]
+
+    def f1(self, found: Sequence[Iterable[Entity]], *, certain: bool) -> float:
+        """Micro F1, percent, of one seed's predictions."""
+        right = guessed = wanted = 0
+        for gold, unsure, entities in zip(self.gold, self.unsure, found, strict=True):
+            left_out = unsure if certain else set[Entity]()
+            guess = {e for e in entities if not any(e.start < o.end and o.start < e.end for o in left_out)}
+            right += len(guess & (gold - left_out))
+            guessed += len(guess)
+            wanted += len(gold - left_out)
+        return percent_f1(right, guessed, wanted)
+
+
+def _row(run: Run, index: int, split: _Split) -> Row:
+    found = [predictions(run, seed, index) for seed in run.manifest.config["seeds"]]
+    scores = {name: [round(split.f1(one, certain=certain), 3) for one in found]
+              for name, certain in (("micro_f1", False), ("certain_f1", True))}  # fmt: skip
+    spread = {
+        f"{prefix}{name}": value
+        for prefix, values in (("", scores["micro_f1"]), ("certain_", scores["certain_f1"]))
+        for name, value in (
+            ("mean", round(mean(values), 3)),
+            ("sd", round(stdev(values), 3) if len(values) > 1 else None),
+        )
+    }
+    return {
+        "run": run.id, "test": split.corpus.fingerprint, "name": split.corpus.name,
+        "kind": PLAIN if not index else split.corpus.origin.get("kind", ""),
+        "mentions": sum(map(len, split.gold)), "ambiguous": sum(map(len, split.unsure)), **scores, **spread,
+    }  # fmt: skip
+
+
+def _all(corpus: Corpus) -> Iterable[Sentence]:
+    return chain.from_iterable(corpus.batches())

@@ -1,0 +1,259 @@
+"""`rebuild`: a training set in which names tell less, contexts tell more, or CEIM bins have other shares (S3, 4).
+
+Beside S3's ways there is DataAug, one of its baselines; LPFT is an option of `finetune`. MINER's objective is left out:
+its span classifier is another model, and its released code trains a loss other than the printed one (SPEC A8).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Any, Literal, Self
+
+import numpy as np
+from pydantic import field_validator
+
+from core.config import Config, option
+from core.corpora.corpus import Corpus
+from core.corpora.writers import write_conll
+from core.difficulty import mentions as difficulty
+from core.difficulty.mentions import Mention
+from core.errors import ConfigError, CorpusError
+from core.models.hub import fingerprint, load_tokenizer
+from core.recipes.base import Job, Result
+from core.recipes.rebuilt_files import write_log
+from core.recipes.tested import labelled
+from core.reconstruction import pools
+from core.reconstruction.augment import Split, dataaug
+from core.reconstruction.contexts import low2high, random2high
+from core.reconstruction.entities import highc2low, random2low, redundant2low
+from core.reconstruction.pools import Pools, Thresholds, find_pools
+from core.reconstruction.shares import base_and, low_share
+from core.reconstruction.training import Measured, Rebuilt, Training, key_of
+from core.runs.store import Run, RunStore
+from core.text.sentence import Sentence
+
+Method = Literal["random2low", "highc2low", "redundant2low", "random2high", "low2high", "low-share", "dataaug"]
+METHODS: Mapping[str, Callable[[Training, Pools, float, int], Rebuilt]] = {
+    "random2low": random2low, "highc2low": highc2low, "redundant2low": redundant2low,
+    "random2high": random2high, "low2high": low2high,
+}  # fmt: skip
+READS: Mapping[str, tuple[str, ...]] = {  # the pools that must not be empty
+    "random2low": ("entity_high", "entity_low"),
+    "highc2low": ("both_high", "entity_low"),
+    "redundant2low": ("entity_high", "entity_low"),
+    "random2high": ("context_high",),
+    "low2high": ("context_high",),
+}
+SHARED = 0.1  # of a split's sentences; above it the training corpus is, or holds, a held-out one
+
+
+class RebuildConfig(Config):
+    """Which training set, how it is changed, and by what measurement."""
+
+    train: str = option(..., "L_C: the labelled training split to change; never a test split.", corpus=True)
+    method: Method = option(
+        ...,
+        "random2low, highc2low, redundant2low: names that tell less. random2high, low2high: contexts that tell more. "
+        "low-share: a set of one size with this share of low CEIM. dataaug: typos and names spelt alike.",
+    )
+    rate: float = option(
+        0.2, "Share of all mentions that is changed; low-share: of sentences drawn for a low CEIM. Or 20%.", ge=0, le=1
+    )
+    difficulty: str = option("", "The finished difficulty run of this corpus; all but dataaug need one.")
+    holdout: tuple[str, ...] = option((), "Dev and test splits whose text must not come in.", corpus=True)
+    entity_low: str = option(
+        pools.AUTO, "A name tells little at most at so many bits (0.5) or in this share of its type (20%); auto: below "
+        "0 bits, or the bottom 20% of a type with fewer than 5% there.",
+    )  # fmt: skip
+    entity_high: str = option("50%", "A name tells much at least at so many bits, or from this share of its type on.")
+    context_high: str = option("50%", "The same of contexts.")
+    size: int = option(1000, "low-share: how many sentences.", unit="sentences", ge=1)
+    add_bin: Literal["", "low", "near_zero", "high"] = option(
+        "", "low-share: as many sentences of this CEIM bin beside as many of any (S3, Table 3), in place of a share."
+    )
+    encoder: str = option("minilm", "dataaug: the encoder whose pieces are weighed, those that tell a type kept.")
+    seed: int = option(1, "What is drawn at random.", ge=0)
+
+    weights: str = option("", "Hash of the encoder.", hidden=True)
+
+    def settled(self) -> Self:
+        """With the hash of the encoder, where it matters. Errors: ModelError if it is not here."""
+        return self.model_copy(update={"weights": fingerprint(self.encoder)}) if self.method == "dataaug" else self
+
+    @field_validator("rate", mode="before")
+    @classmethod
+    def _rate(cls, rate: Any) -> Any:
+        """`20%` is 0.2."""
+        return float(rate[:-1]) / 100 if isinstance(rate, str) and rate[-1:] == "%" and rate[:-1].strip() else rate
+
+    @field_validator("entity_low", "entity_high", "context_high")
+    @classmethod
+    def _threshold(cls, threshold: str) -> str:
+        return pools.check(threshold)
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Which names and contexts tell much or little."""
+        return Thresholds(
+            entity_low=self.entity_low, entity_high=self.entity_high, context_high=self.context_high
+        )  # fmt: skip
+
+
+def run(config: RebuildConfig, job: Job) -> Result:
+    """Artifacts: `rebuilt.conll` (IOB2) and `edits.jsonl` (one `reconstruction.Edit` a line)."""
+    train = job.corpus(config.train)
+    job.context.stage("reading the training sentences")
+    sentences = labelled(train)
+    if not train.types:
+        raise CorpusError(f"{train.name}: holds no entity, so there is no mention to change; give a labelled corpus.")
+    training = Training.of(sentences, _measures(config, job, sentences), _held_out(config, job, sentences))
+    found = find_pools(training.kinds, training.entity, training.context, config.thresholds)
+    sizes = found.sizes() if config.method in METHODS else {}
+    check_pools(config.method, sizes, train.name)
+    job.context.stage(f"rebuilding by {config.method}")
+    made = _made(config, training, found)
+    if len(made.edits) < made.wanted:
+        job.context.note(
+            f"{len(made.edits):,} of {made.wanted:,} mentions are changed: no more are in the pools, or the others"
+            " would make a sentence that is there already."
+        )
+    corpus = _sealed(config, job, train, sentences, made)
+    log = write_log(job.context, made.edits)
+    conll = job.context.run.artifacts / "rebuilt.conll"
+    write_conll(made.sentences, conll)
+    job.context.artifact("rebuilt", conll)
+    return {
+        "corpus": corpus.fingerprint, "sentences": len(corpus), "mentions": sum(corpus.types.values()),
+        "changed": len(made.edits), "wanted": made.wanted, "of": len(training), "pools": sizes,
+        "output": str(conll), "edits": str(log),
+    }  # fmt: skip
+
+
+def preview(run: Run, config: RebuildConfig, mentions: Sequence[Mention] | None = None) -> Result:
+    """What a rebuild by a finished `difficulty` run would draw from, before it is run; no sentence is read.
+
+    `pools` as the result's; `of`, measured mentions; `wanted`, of these; `able`, mentions that may be changed at most
+    (an upper bound, as several may share a sentence that must stay new); `empty`, why it cannot be run, or "".
+    """
+    mentions = mentions if mentions is not None else difficulty.read(run.artifacts / "mentions.parquet")
+    entity, context = (
+        np.array([getattr(mention, name) for mention in mentions]) for name in ("pvi_entity", "pvi_context")
+    )
+    sizes = find_pools([mention.type for mention in mentions], entity, context, config.thresholds).sizes()
+    first = READS.get(config.method, ("",))[0]
+    able = (
+        sum(sizes[first].values()) if config.method in ("random2low", "highc2low", "redundant2low") else len(mentions)
+    )
+    try:
+        check_pools(config.method, sizes, "this corpus")
+    except CorpusError as error:
+        return {"pools": sizes, "of": len(mentions), "wanted": 0, "able": 0, "empty": str(error)}
+    return {
+        "pools": sizes, "of": len(mentions), "wanted": round(config.rate * len(mentions)), "able": able, "empty": "",
+    }  # fmt: skip
+
+
+def check_pools(method: str, sizes: Mapping[str, Mapping[str, int]], corpus: str) -> None:
+    """Errors: CorpusError where the method has nothing to draw from."""
+    if method not in READS:
+        return
+    if len(sizes["entity_low"]) < 2:
+        raise CorpusError(
+            f"{corpus}: has one type only, so neither names nor contexts can tell it from another; give a corpus with"
+            " two types or more, or choose dataaug."
+        )
+    for pool in READS[method]:
+        if not any(sizes[pool].values()):
+            raise CorpusError(
+                f"{corpus}: no mention is in the pool {pool}, from which {method} draws; move its threshold."
+            )
+
+
+def _made(config: RebuildConfig, training: Training, found: Pools) -> Rebuilt:
+    if config.method == "dataaug":
+        return dataaug(training, _pieces(config), config.seed)
+    if config.method != "low-share":
+        return METHODS[config.method](training, found, config.rate, config.seed)
+    if config.add_bin:
+        return base_and(training, config.add_bin, config.size, config.seed)
+    return low_share(training, config.rate, config.size, config.seed)
+
+
+def _measures(
+    config: RebuildConfig, job: Job, sentences: Sequence[Sentence]
+) -> dict[tuple[int, int, int], Measured]:  # fmt: skip
+    if config.method == "dataaug":
+        return {}
+    if not config.difficulty:
+        raise ConfigError(f"difficulty: {config.method} goes by PVI; give the id of a finished difficulty run.")
+    run = RunStore(job.home).get(config.difficulty)
+    if run.manifest.kind != "difficulty" or run.state().state != "succeeded":
+        raise ConfigError(f"difficulty: {run.id} is no finished difficulty run; run `difficulty` on the corpus first.")
+    if run.manifest.inputs["train"] != config.train:
+        raise ConfigError(
+            f"difficulty: {run.id} measured {job.corpus(run.manifest.inputs['train']).name}, not"
+            f" {job.corpus(config.train).name}; run `difficulty` on the corpus that is to be rebuilt."
+        )
+    mentions = difficulty.read(run.artifacts / "mentions.parquet")
+    assert all(sentences[mention.row].id == mention.sentence for mention in mentions)
+    total = sum(len(sentence.entities or ()) for sentence in sentences)
+    if len(mentions) < total:
+        job.context.note(
+            f"{len(mentions):,} of {total:,} mentions were measured; the others are in no pool, but the rate is of all."
+        )
+    return {
+        (mention.row, mention.start, mention.end): Measured(mention.pvi_entity, mention.pvi_context, mention.bin)
+        for mention in mentions
+    }
+
+
+def _held_out(config: RebuildConfig, job: Job, sentences: Sequence[Sentence]) -> list[str]:
+    """Texts that must not be made. Errors: CorpusError where the training corpus is a held-out split or holds one."""
+    if not config.holdout:
+        job.context.note(
+            "No held-out split was named, so nothing tells this corpus from a test split; name dev and test."
+        )
+    ours = {key_of(sentence.text) for sentence in sentences}
+    every: list[str] = []
+    for reference in config.holdout:
+        corpus = job.corpus(reference)
+        texts = [sentence.text for sentence in chain.from_iterable(corpus.batches())]
+        theirs = set(map(key_of, texts))
+        shared = ours & theirs
+        if len(shared) > SHARED * min(len(ours), len(theirs)):
+            raise CorpusError(
+                f"{job.corpus(config.train).name}: {len(shared):,} of its sentences are in the held-out"
+                f" {corpus.name}; only training data is rebuilt, so give a training split."
+            )
+        if shared:
+            job.context.note(
+                f"{len(shared):,} sentences are in {corpus.name} too; they stay as they are and give nothing."
+            )
+        every += texts
+    return every
+
+
+def _pieces(config: RebuildConfig) -> Split:
+    tokenizer = load_tokenizer(config.encoder)
+    known: dict[str, list[tuple[str, str]]] = {}
+
+    def split(word: str) -> list[tuple[str, str]]:
+        if word not in known:
+            read = tokenizer(word, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+            names = tokenizer.convert_ids_to_tokens(read["input_ids"])
+            pieces = [(name, word[a:b]) for name, (a, b) in zip(names, read["offset_mapping"], strict=True)]
+            # A tokenizer may drop letters it does not know; then the word is one piece.
+            known[word] = pieces if "".join(letters for _, letters in pieces) == word else [(word, word)]
+        return known[word]
+
+    return split
+
+
+def _sealed(config: RebuildConfig, job: Job, train: Corpus, sentences: list[Sentence], made: Rebuilt) -> Corpus:
+    """The new set as a corpus; the training corpus itself where nothing changed, which keeps its name."""
+    if made.sentences == sentences:
+        return train
+    name = f"{train.name}, {config.method}" + ("" if config.method == "dataaug" else f" {config.rate:.0%}")
+    if config.add_bin:
+        name = f"{train.name}, {config.size:,} and {config.size:,} {config.add_bin}"
+    origin = {"run": job.context.run.id, "from": train.fingerprint, "method": config.method}
+    return job.library.seal(iter(made.sentences), name=name, origin=origin, labelled=True)

@@ -1,0 +1,84 @@
+"""`robustness`: a test set under other names, to see whether a tagger reads contexts (SPEC A8). Its figures are to be
+shown beside those of the plain test set (`frontier`): such sets are synthetic, and some slots cannot be answered."""
+
+from collections import defaultdict
+from itertools import chain
+from typing import Literal
+
+from core.config import Config, option
+from core.corpora.writers import write_conll
+from core.errors import CorpusError
+from core.recipes.base import Job, Result
+from core.recipes.rebuilt_files import write_log
+from core.recipes.tested import labelled
+from core.reconstruction.names import Known
+from core.reconstruction.robustness import Robust, cross_category, misspelt, unseen
+from core.reconstruction.training import Name, name_of
+from core.text.sentence import Sentence
+
+
+class RobustnessConfig(Config):
+    """Which test set, and what its mentions are to be called."""
+
+    test: str = option(..., "The labelled test split that is renamed; it stays as it is.", corpus=True)
+    train: str = option(
+        ..., "L_C: the labelled training split; what is unseen or of another type goes by it.", corpus=True
+    )
+    kind: Literal["oov", "cross-category", "typos"] = option(
+        ..., "oov: names of the type that train does not hold. cross-category: names of other types. typos: one slip."
+    )
+    gazetteer: tuple[str, ...] = option(
+        (), "oov: labelled corpora whose names are taken, where train lacks them; of types without any they are "
+        "generated.", corpus=True,
+    )  # fmt: skip
+    ambiguous: Literal["strict", "textflint"] = option(
+        "strict", "cross-category: names that train never has under the slot's type, or (textflint) may have there too."
+    )
+    seed: int = option(1, "What is drawn at random.", ge=0)
+
+
+def run(config: RobustnessConfig, job: Job) -> Result:
+    """Artifacts: `robustness.conll` (IOB2), `edits.jsonl`, `slots.jsonl` (one `reconstruction.Slot` a mention)."""
+    test, train = job.corpus(config.test), job.corpus(config.train)
+    job.context.stage("reading the sentences")
+    gold = labelled(test)
+    known = Known.of(labelled(train))
+    for corpus in (test, train):
+        if not corpus.types:
+            raise CorpusError(f"{corpus.name}: holds no entity, so there is no name to change; give a labelled corpus.")
+    if strange := sorted(set(test.types) - set(train.types)):
+        job.context.note(
+            f"{', '.join(strange)}: in the test but not in the training sentences; no tagger can find them."
+        )
+    job.context.stage(f"renaming the mentions of {test.name}")
+    made = _made(config, job, known, gold)
+    named = (
+        f"{config.kind}, textflint" if config.kind == "cross-category" and config.ambiguous != "strict" else config.kind
+    )
+    origin = {"run": job.context.run.id, "from": test.fingerprint, "kind": config.kind, "train": train.fingerprint}
+    corpus = job.library.seal(iter(made.sentences), name=f"{test.name}, {named}", origin=origin, labelled=True)
+    conll = job.context.run.artifacts / "robustness.conll"
+    write_conll(made.sentences, conll)
+    job.context.artifact("robustness", conll)
+    log = write_log(job.context, made.edits)
+    write_log(job.context, made.slots, "slots")
+    sources = made.sources()
+    return {
+        "corpus": corpus.fingerprint, "sentences": len(corpus), "mentions": len(made.slots),
+        "changed": len(made.edits), "ambiguous": sum(bool(slot.ambiguous) for slot in made.slots),
+        "sources": {"gazetteer": sources.pop("gazetteer", 0), "generated": sources.pop("generated", 0), **sources},
+        "output": str(conll), "edits": str(log),
+    }  # fmt: skip
+
+
+def _made(config: RobustnessConfig, job: Job, known: Known, gold: list[Sentence]) -> Robust:
+    if config.kind == "cross-category":
+        return cross_category(gold, known, strict=config.ambiguous == "strict", seed=config.seed)
+    if config.kind == "typos":
+        return misspelt(gold, known, config.seed)
+    names: dict[str, list[Name]] = defaultdict(list)
+    for reference in config.gazetteer:
+        for sentence in chain.from_iterable(job.corpus(reference).batches()):
+            for entity in sentence.entities or ():
+                names[entity.type].append(name_of(sentence, entity))
+    return unseen(gold, known, names, config.seed)

@@ -1,0 +1,42 @@
+"""Training sentences with mentions of three types and a measurement of each, drawn at random."""
+
+import random
+
+from core.reconstruction.pools import Thresholds, find_pools
+from core.reconstruction.training import Measured, Training, ordered
+from core.text.sentence import Entity, Sentence, sentence_id
+
+TYPES = ("LOC", "ORG", "PER")
+FRAMES = ("said", "visited", "bought", "left", "praised", "met", "saw", "heard")
+
+
+def name(lots, kind):
+    return tuple(f"{kind.title()}{lots.choice('abcdefghij')}{i}" for i in range(lots.randint(1, 2)))
+
+
+def sentences(n, seed, types=TYPES):
+    lots, found = random.Random(seed), []
+    for row in range(n):
+        tokens, entities = [f"on{row}"], []
+        for _ in range(lots.choice((0, 1, 1, 1, 2, 3))):
+            kind = lots.choice(types)
+            words = name(lots, kind)
+            entities.append(Entity(start=len(tokens), end=len(tokens) + len(words), type=kind))
+            tokens += [*words, *lots.sample(FRAMES, lots.randint(0, 2))]
+        text = " ".join(tokens)
+        found.append(Sentence(id=sentence_id(text), tokens=tuple(tokens), text=text, entities=tuple(entities)))
+    return found
+
+
+def training(n=60, seed=1, held_out=(), types=TYPES):
+    lots, rows, measures = random.Random(seed), sentences(n, seed, types), {}
+    for row, sentence in enumerate(rows):
+        for entity in ordered(sentence):
+            e, c = lots.gauss(1, 1), lots.gauss(1, 1)
+            bin = "low" if e - c <= -0.5 else "high" if e - c >= 0.5 else "near_zero"
+            measures[row, entity.start, entity.end] = Measured(e, c, bin)
+    return Training.of(rows, measures, held_out)
+
+
+def pools(found, **thresholds):
+    return find_pools(found.kinds, found.entity, found.context, Thresholds(**thresholds))

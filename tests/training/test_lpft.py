@@ -1,0 +1,95 @@
+"""Two stages: the head under a frozen encoder, then all; killed anywhere it ends as undisturbed."""
+
+import pytest
+import torch
+
+from core.errors import Cancelled
+from core.reporter import Silent
+from core.training import lpft as stages
+from core.training.lpft import DONE, frozen_encoder, lpft
+from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, make, same
+
+
+def train(folder, report=None, tagger=None, **options):
+    tagger = tagger or make()
+    epochs = lpft(
+        tagger, TRAIN, DEV, SETTINGS, seed=1, folder=folder, report=report or Silent(), types=TYPES, **options
+    )
+    return epochs, tagger
+
+
+def body(tagger):
+    return [parameter.detach().clone() for parameter in tagger.parameter_groups(0, 0)[0]["params"]]
+
+
+def head(tagger):
+    return [parameter.detach().clone() for parameter in tagger.parameter_groups(0, 0)[1]["params"]]
+
+
+def equal(ours, theirs):
+    return all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    listener, seen = Listener(), {}
+    tagger = make()
+    first = body(tagger), head(tagger)
+    real = stages._write
+
+    def spy(tagger, path, seconds):
+        seen["body"], seen["head"] = body(tagger), head(tagger)
+        real(tagger, path, seconds)
+
+    stages._write = spy
+    try:
+        epochs, _ = train(tmp_path_factory.mktemp("calm"), listener, tagger, checkpoint_every=float("inf"))
+    finally:
+        stages._write = real
+    return epochs, tagger, listener, first, seen
+
+
+def test_the_encoder_does_not_move_until_the_second_stage(undisturbed):
+    epochs, tagger, listener, (first_body, first_head), seen = undisturbed
+    assert len(first_body) > 10
+    assert equal(seen["body"], first_body)
+    assert not equal(seen["head"], first_head)
+    assert not equal(body(tagger), first_body)
+    assert all(parameter.requires_grad for parameter in tagger.parameters())
+    assert max(epochs.dev_f1) > 60
+    assert set(listener.curve("head_dev_f1@1")) == set(listener.curve("dev_f1@1")) == {3, 6, 9, 12}
+    assert listener.curve("learning_rate@1") == listener.curve("head_learning_rate@1")  # a fresh schedule
+
+
+class Second(Listener):
+    """Strikes after so many steps of both stages together, of 12 each."""
+
+    def progress(self, done, total, unit):
+        self.steps = getattr(self, "steps", [])
+        if not self.steps or self.steps[-1] != done:
+            self.steps.append(done)
+        self.done = len([step for step in self.steps if step])
+
+
+@pytest.mark.parametrize("after", [4, 9, 14, 20])
+def test_killed_or_stopped_in_either_stage_ends_as_undisturbed(undisturbed, tmp_path, after):
+    error = Killed() if after % 2 else Cancelled("stop")
+    with pytest.raises(type(error)):
+        train(tmp_path, Second(after, error), checkpoint_every=0.0)
+    assert (tmp_path / DONE).exists() == (after > 12)
+    epochs, tagger = train(tmp_path, tagger=make(seed=99) if after > 12 else make(), checkpoint_every=0.0)
+    assert epochs.dev_f1 == undisturbed[0].dev_f1
+    assert same(tagger, undisturbed[1])
+
+
+def test_what_was_frozen_learns_again_whatever_happens():
+    tagger = make()
+
+    def killed():
+        with frozen_encoder(tagger):
+            assert tagger.parameter_groups(0, 0)[0]["params"] == []
+            raise Killed
+
+    with pytest.raises(Killed):
+        killed()
+    assert all(parameter.requires_grad for parameter in tagger.parameters())
