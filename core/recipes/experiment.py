@@ -38,6 +38,7 @@ def run(config: ExperimentConfig, job: Job) -> Result:
 
 def _made(stages: Stages, cells: Sequence[Cell], pieces: float) -> Iterator[Made]:
     """Every choice of text and labels first, so that what cannot work fails early; then arm by arm the training."""
+    sources = {cell: stages.named[cell.arm.source].fingerprint for cell in cells if stages.source(cell)}
     selects = {cell: stages.select(cell) for cell in cells}
     parts = stages.labels.sizes
     labels = {cell: {part: stages.labels.made(cell, *part) for part in parts} for cell in cells}
@@ -45,5 +46,7 @@ def _made(stages: Stages, cells: Sequence[Cell], pieces: float) -> Iterator[Made
     for cell, select in selects.items():
         pretrain = stages.pretrain(cell, select, amount)
         tuned = {part: stages.finetune(cell, pretrain, labels[cell][part], *part) for part in parts}
-        source = stages.named[cell.arm.source].fingerprint if cell.arm.source else None
-        yield Made(cell=cell, select=select, pretrain=pretrain, tuned=tuned, labels=labels[cell][0, 0], source=source)
+        yield Made(
+            cell=cell, select=select, pretrain=pretrain, tuned=tuned, labels=labels[cell][0, 0],
+            source=sources.get(cell),
+        )  # fmt: skip

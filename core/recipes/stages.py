@@ -106,6 +106,10 @@ class Stages:
             )
         return {fingerprint: self._capped(corpus, cap) for fingerprint, corpus in whole.items()}
 
+    def source(self, cell: Cell) -> Corpus | None:
+        """What a line reads of its source; None where it has none."""
+        return self.sources[self.named[cell.arm.source].fingerprint] if cell.arm.source else None
+
     def _capped(self, corpus: Corpus, cap: int) -> Corpus:
         rows = capped(corpus.lengths(), cap, self.config.draw_seed)
         if len(rows) == len(corpus):
@@ -165,8 +169,8 @@ class Stages:
 
     def read(self, cell: Cell, select: Run | None) -> tuple[str, ...]:
         """The corpora that a line's MLM reads."""
-        if cell.arm.source:
-            return (self.sources[self.named[cell.arm.source].fingerprint].fingerprint,)
+        if source := self.source(cell):
+            return (source.fingerprint,)
         task = (self.task.fingerprint,) if cell.arm.task else ()
         return (*task, *((select.result()["corpus"],) if select else ()))
 
@@ -187,8 +191,8 @@ class Stages:
         found: Options = {} if config.network == "encoder" else {"network": config.network}
         if arm.states:
             found["states"] = pretrain.id if pretrain else config.encoder
-        elif arm.source:
-            found["vectors"] = self.read(cell, None)[0]
+        elif source := self.source(cell):
+            found["vectors"] = source.fingerprint
         if arm.assisting:
             found["assisting"] = self.labels.kept(cell, labels)
         if arm.lpft:

@@ -106,12 +106,24 @@ def test_names_are_no_markup(figure: Any) -> None:
     ],
 )
 def test_the_answer_follows_the_verdicts(words: tuple[str, ...], said: str) -> None:
-    assert answer([row(f"a{i}", word, [60.0]) for i, word in enumerate(words)]) == said
+    assert answer([row(f"a{i}", word, [60.0], sentences=9) for i, word in enumerate(words)]) == said
+
+
+def test_the_answer_speaks_of_pre_training_only_where_arms_differ_in_it() -> None:
+    rows = [row("none", "baseline", [60.0]), row("skl:2", "improves", [62.0])]
+    assert answer(rows) == "Yes: the tagger improved with skl:2."
+    level = answer([rows[0], row("dataaug", "no evidence", [60.0])])
+    assert "pre-training" not in level
+    assert "no evidence that any of this helped" in level
+    above = answer(
+        [rows[0], row("lm:law", "no evidence", [62.0], gap=(1, 3), sentences=9), row("states", "hurts", [1.0])]
+    )
+    assert "choosing is not shown to help" in above
 
 
 def test_an_arm_above_none_but_not_above_random_is_not_called_no_evidence_either_way() -> None:
-    better = row("knn", "no evidence", [63.0], gap=(1.0, 3.0))
-    said = answer([better, row("tapt", "no evidence", [60.0])])
+    better = row("knn", "no evidence", [63.0], sentences=9, gap=(1.0, 3.0))
+    said = answer([better, row("tapt", "no evidence", [60.0], sentences=9)])
     assert said.startswith(
         "With knn the tagger was better than without pre-training, but is not shown to be better than"
     )

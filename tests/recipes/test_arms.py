@@ -1,0 +1,215 @@
+"""Arms that begin from a source, borrow labels or change L_C: their names, what they need, what each one really reads."""
+
+import csv
+import io
+from collections import Counter
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pytest
+
+from core import facade
+from core.corpora.corpus import Library
+from core.errors import ConfigError
+from core.measures.sample import capped
+from core.recipes import arms, beside, calibrate, leaderboard
+from core.recipes.experiment_config import ExperimentConfig
+from core.results import Evaluation
+from tests.conftest import sentence
+from tests.planted import contracts, kitchen
+from tests.recipes.test_experiment import labelled
+
+SPLITS = {"train": "train", "dev": "dev", "test": "test", "also_test": ("hard",), "encoder": "tiny", "seeds": (1, 2)}
+GIVEN = {"task": "t", "domain": "d", "sources": ("s",), "assisting": "a"}
+
+
+@pytest.fixture
+def corpora(home: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
+    """L_C with two types, two sources of different sizes (one holds a test sentence), labels to borrow."""
+    monkeypatch.setattr(calibrate, "SECONDS", 0.0)
+    library, texts = Library(home), contracts(150, seed=1)
+    for name, part in {"train": texts[:40], "dev": texts[40:50], "test": texts[50:70], "hard": texts[70:90]}.items():
+        rows = [
+            sentence(text, [(0, 2, "PARTY"), (len(text.split()) - 2, len(text.split()) - 1, "END")]) for text in part
+        ]
+        library.seal(rows, name=name, origin={}, labelled=True)
+    library.seal(labelled(texts[90:110]), name="theirs", origin={}, labelled=True)
+    library.seal(map(sentence, [*texts[110:], texts[50]]), name="law", origin={})
+    library.seal(map(sentence, kitchen(90)), name="food", origin={})
+    return library
+
+
+def made(**options: Any) -> tuple[Any, dict[str, Any]]:
+    """A finished experiment, and its rows by arm; its cost is asked for before and after."""
+    options = {**SPLITS, **options}
+    facade.execute("calibrate", facade.calibration(options))
+    before = facade.experiment_cost(options)
+    assert before.seconds > 0
+    told: list[str] = []
+    run = facade.execute(
+        "experiment", options, lambda e: told.append(e.data["name"]) if e.kind == "stage" else None
+    )  # fmt: skip
+    assert sum(name.startswith("[") for name in told) == len(before.steps)
+    assert facade.experiment_cost(options).seconds == 0
+    return run, {row["arm"]: row for row in run.result()["leaderboard"]}
+
+
+def test_names_with_values() -> None:
+    assert arms.find("monolingual") == arms.find("base") == arms.find("none")
+    assert arms.find("vectors:my law").source == "my law"
+    assert (arms.find("lm:law").states, arms.find("lm:law").pretrains, arms.find("lm:law").adapts) == (
+        True,
+        True,
+        False,
+    )
+    assert arms.find("skl:2.0") == arms.find("skl:2")
+    assert (arms.find("highc2low:20%").rate, arms.find("low-share:0.30%").name) == (0.2, "low-share:0.3%")
+    assert arms.find("dataaug").rebuild == "dataaug"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("vectors", "'vectors' is not known; choose among none.*vectors:SOURCE, lm:SOURCE, skl:THRESHOLD"),
+        ("vectors: ", "is not known"),
+        ("skl:much", "'skl:much' needs a threshold above 0; write for example skl:2"),
+        ("skl:-1", "needs a threshold above 0"),
+        ("highc2low:200", "'highc2low:200' needs a share; write for example highc2low:20%"),
+        ("highc2low:140%", "needs a share"),
+        ("dataaug:20%", "is not known"),
+    ],
+)
+def test_wrong_names_are_told(name: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        arms.find(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "without", "network", "says"),
+    [
+        ("tapt", "task", "encoder", "arms: tapt reads T_C; give a task corpus, or leave that arm out"),
+        ("dapt", "task", "encoder", "dapt reads T_C"),
+        ("knn", "domain", "encoder", "knn chooses from D_C"),
+        ("vectors:law", "sources", "bilstm", "vectors:law begins from a source; give sources"),
+        ("skl:2", "assisting", "encoder", "skl:2 borrows sentences; give an assisting corpus"),
+        ("tapt", "", "bilstm", "tapt is for the network encoder, and all arms share one, which is bilstm"),
+        ("lm:law", "", "charcnn", "lm:law is for the network bilstm"),
+        ("vectors:law", "", "encoder", "vectors:law is for the network bilstm or charcnn"),
+    ],
+)
+def test_an_arm_that_lacks_what_it_needs(name: str, without: str, network: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        arms.complete((name,), {key: value for key, value in GIVEN.items() if key != without}, network)
+
+
+def test_what_an_arm_must_beat() -> None:
+    names = arms.complete(("lm:law", "vectors:law"), GIVEN, "bilstm")
+    assert names == ("none", "states", "lm:law", "vectors:law")
+    assert arms.complete(("skl:2",), GIVEN, "encoder") == ("none", "all", "skl:2")
+    assert arms.complete(("highc2low:20%", "lpft"), {}, "encoder") == ("none", "highc2low:20%", "lpft")
+    every = arms.cells((*names, "all", "skl:2", "dataaug"), ("10%",))
+    against = {str(cell): str(arms.control(cell, every)) for cell in every}
+    assert {name: other for name, other in against.items() if other != "None"} == {"lm:law": "states", "skl:2": "all"}
+    assert {arms.control(cell, every).arm.name for cell in every if arms.control(cell, every)} <= set(arms.AGAINST)  # type: ignore[union-attr]
+
+
+def test_an_experiment_without_new_options_keeps_its_key() -> None:
+    plain = ExperimentConfig.parse({"task": "t", "domain": "d", "train": "l", "dev": "l", "test": "l"}).model_dump()
+    assert not {"sources", "cap_tokens", "assisting", "also_test", "difficulty", "rebuild"} & plain.keys()
+    assert plain["arms"] == ("none", "random", "classifier")
+
+
+def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> None:
+    _, rows = made(
+        sources=("law", "food"), arms=("vectors:food", "lm:law"), pretrain={"epochs": 1}, seeds=(1,),
+        finetune={"epochs": 2, "hidden": 4},
+    )  # fmt: skip
+    assert set(rows) == {"none", "states", "vectors:food", "lm:law"}
+    tuned = {arm: facade.run(row["finetune_run"]).manifest.config for arm, row in rows.items()}
+    assert {config["network"] for config in tuned.values()} == {"bilstm"}
+    assert not tuned["none"]["vectors"] + tuned["none"]["states"]
+    (pretrained,) = (facade.run(row["pretrain_run"]) for row in rows.values() if row["pretrain_run"])
+    read = {"law": corpora.find(*pretrained.manifest.config["corpora"]),
+            "food": corpora.find(tuned["vectors:food"]["vectors"])}  # fmt: skip
+    small, large = sorted(corpus.n_tokens for corpus in read.values())
+    assert 0 <= large - small < 40  # whole sentences below one cap
+    assert large <= corpora.find("law").n_tokens < corpora.find("food").n_tokens
+    held_out = set(corpora.find("test").ids().tolist()) | set(corpora.find("hard").ids().tolist())
+    assert not held_out & set(read["law"].ids().tolist())
+    assert (tuned["lm:law"]["states"], tuned["states"]["states"]) == (pretrained.id, "tiny")
+
+    compared = {"source": ("law", "food"), "target": ("train",), "measure": ("tvc",), "draws": 1, "sizes": 0}
+    told = facade.judge_own(facade.execute("similarity", compared).id)
+    assert told is not None
+    assert {effect["name"] for effect in told["effects"]} == {"word vectors", "language model"}
+    with pytest.raises(ConfigError, match=r"arms: vectors:sport names none of the sources; choose among law, food"):
+        facade.experiment_cost({**SPLITS, "sources": ("law", "food"), "arms": ("vectors:sport",),
+                                "finetune": {"hidden": 4}})  # fmt: skip
+
+
+def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:
+    run, rows = made(assisting="theirs", arms=("monolingual", "skl:4"), finetune={"network": "charcnn", "hidden": 8,
+                     "epochs": 6})  # fmt: skip
+    assert set(rows) == {"none", "all", "skl:4"}
+    hard = {arm: row["also"] for arm, row in rows.items()}
+    for arm, row in rows.items():
+        (test,) = hard[arm]
+        folder = facade.run(row["finetune_run"]).artifacts
+        f1s = [Evaluation.load(folder / f"evaluation-test1-{seed}.npz").f1() for seed in (1, 2)]
+        assert (test["test"], test["micro_f1"]) == ("hard", f1s)
+        assert test["mean"] == pytest.approx(mean(f1s))
+        assert test["delta"] == pytest.approx(mean(f1s) - hard["none"][0]["mean"])
+        assert row["micro_f1"] != test["micro_f1"] or not any(f1s)
+    table = list(csv.DictReader(io.StringIO(leaderboard.as_csv(run.result()))))
+    assert {row["arm"]: float(row["mean hard"]) for row in table} == {arm: hard[arm][0]["mean"] for arm in rows}
+    assert "| arm | budget | test | hard |" in leaderboard.as_markdown(run.result())
+    old = [{key: value for key, value in row.items() if key not in ("also", "about")} for row in rows.values()]
+    assert "hard" not in leaderboard.as_markdown({"leaderboard": old})  # made before there were any
+
+    borrowed = {arm: facade.run(row["finetune_run"]).manifest.config["assisting"] for arm, row in rows.items()}
+    assert borrowed["none"] == ""
+    assert len(corpora.find(borrowed["all"])) >= len(corpora.find(borrowed["skl:4"])) > 0
+    assert Counter(each.manifest.kind for each in facade.runs())["skl"] == 1
+
+
+def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(corpora: Library) -> None:
+    _, rows = made(
+        arms=("base", "highc2low:20%", "low2high:20%", "dataaug", "lpft"), finetune={"epochs": 1}, seeds=(1,),
+        difficulty={"folds": 2, "entity_epochs": 1, "context_epochs": 1}, difficulty_encoder="tiny",
+    )  # fmt: skip
+    (measured,) = facade.runs("difficulty")
+    rebuilt = {each.manifest.config["method"]: each for each in facade.runs("rebuild")}
+    assert set(rebuilt) == {"highc2low", "low2high", "dataaug"}
+    assert {each.manifest.config["difficulty"] for each in rebuilt.values()} == {measured.id, ""}
+    held_out = {corpora.find(name).fingerprint for name in ("dev", "test", "hard")}
+    for name, arm in (("highc2low", "highc2low:20%"), ("low2high", "low2high:20%"), ("dataaug", "dataaug")):
+        assert set(rebuilt[name].manifest.config["holdout"]) == held_out
+        tuned = facade.run(rows[arm]["finetune_run"]).manifest.config
+        assert tuned["train"] == rebuilt[name].result()["corpus"]
+        assert rows[arm]["label_runs"][-1] == rebuilt[name].id
+    assert facade.run(rows["lpft"]["finetune_run"]).manifest.config["stages"] == "lpft"
+    assert rows["dataaug"]["why"].startswith("Against L_C as it is")
+    assert rows["dataaug"]["f1_per_hour"] is not None
+
+
+def test_a_cap_beyond_the_smallest_source_is_told(corpora: Library) -> None:
+    options = {**SPLITS, "sources": ("law", "food"), "arms": ("vectors:law",), "cap_tokens": 10**6}
+    with pytest.raises(ConfigError, match=r"cap_tokens: .* has only [\d,]+ tokens, and all sources are read alike"):
+        facade.execute("experiment", options)
+
+
+def test_a_cap_draws_whole_sentences() -> None:
+    import numpy as np
+
+    lengths = np.array([5, 9, 2, 7])
+    assert capped(lengths, None, 0).tolist() == [0, 1, 2, 3]
+    rows = capped(lengths, 12, 3)
+    assert 0 < lengths[rows].sum() <= 12 or len(rows) == 1
+
+
+def test_welch_stands_beside_the_verdict_in_words() -> None:
+    told = beside.welch([71.0, 72.0, 73.0], [60.0, 61.0, 62.0], "Why.")
+    assert told["welch"]["dagger"]
+    assert told["why"].startswith("Why. Welch's two-sided test over seeds: t = 13.47, p = 0.000")
+    assert beside.welch([71.0], [60.0], "Why.") == {"welch": None}
