@@ -166,7 +166,7 @@ from core.facade.training import (
     trainings,
 )
 from core.recipes import RECIPES
-from core.recipes.arms import ARM_NAMES
+from core.recipes.arms import ARM_NAMES, ARM_SHAPES
 from core.recipes.chosen import Scored
 from core.recipes.cost import Cost
 from core.recipes.edits import Edits
@@ -184,7 +184,7 @@ from core.selection.parts import Part
 from core.text.sentence import Entity, Sentence
 
 __all__ = [
-    "ARM_NAMES", "CLASSES", "DEFAULT_STRATEGY", "DRIFTS", "FLAGS", "MEASURES", "RECIPES", "ROLES", "SIDES",
+    "ARM_NAMES", "ARM_SHAPES", "CLASSES", "DEFAULT_STRATEGY", "DRIFTS", "FLAGS", "MEASURES", "RECIPES", "ROLES", "SIDES",
     "STRATEGIES", "SWEEP", "TRAININGS", "Assisted", "Beside", "Budget", "Cancelled", "Config", "ConfigError",
     "Corpus", "CorpusError", "Cost", "Edits", "Entity", "Event", "Health", "Hits", "InputError", "Kept", "Mapped",
     "Mark", "Metric", "Overlap", "Part", "Preflight", "Run", "RunState", "SampleSet", "Scored", "Selection",

@@ -1,7 +1,7 @@
 """What to train: the options of a pre-training, a fine-tuning, an experiment, as widgets; what they give goes to
 `facade.start`. Nothing here stands in a form, since the pre-flight below follows every change."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -17,6 +17,9 @@ MEANING = {
     "paper": "The papers' settings: for numbers to report, best on a GPU.",
     "custom": "Every option is yours; what is left empty stays as usual.",
 }
+NETWORKS = {
+    "": "as the arms need", "encoder": "encoder, CRF", "bilstm": "BiLSTM-CRF (S1)", "charcnn": "char-CNN BiLSTM (S4)",
+}  # fmt: skip
 ARMS = ("none", "random", facade.DEFAULT_STRATEGY)
 
 
@@ -147,21 +150,70 @@ def _finetune() -> dict[str, Any] | None:
 
 def _experiment() -> dict[str, Any] | None:
     picked = _splits("experiment", ("task", "domain")) | _splits("experiment", ("train", "dev", "test"))
+    if not (picked["train"] and picked["dev"] and picked["test"]):
+        st.info("An experiment needs the three labelled splits; T_C and D_C are for arms that are pre-trained.")
+        return None
+    further = _further()
     left, middle, right = st.columns((2, 1, 1))
-    names = facade.ARM_NAMES
+    names = [*facade.ARM_NAMES, *_valued(further)]
+    usual = [name for name in ARMS if name in names] if picked["task"] and picked["domain"] else [ARMS[0]]
     arms = left.multiselect(
-        "What is compared", names, [name for name in ARMS if name in names], key="training.experiment.arms",
-        help="none and random stand beside every claim; they are added where they are missing.",
+        "What is compared", names, usual, key="training.experiment.arms", accept_new_options=True,
+        help="What no verdict can do without is added: none, and what a choice must beat. Type for others: "
+        f"{', '.join(facade.ARM_SHAPES)}.",
     )  # fmt: skip
     budgets = listed(
         middle.text_input("Budgets", "10%", key="training.experiment.budgets", help="10%, 20% or 1000: sentences.")
     )
     with right:
         seeds = _seeds("experiment", "1, 2, 3")
-    if not all(picked.values()):
-        st.info("An experiment needs T_C, D_C and the three labelled splits.")
+    options = {**picked, **further, "arms": arms, "budgets": budgets, "seeds": seeds, **_experiment_settings()}
+    try:
+        facade.calibration(options)
+    except facade.ConfigError as error:
+        st.info(plain(str(error)))
         return None
-    return {**picked, "arms": arms, "budgets": budgets, "seeds": seeds, **_experiment_settings()}
+    return options
+
+
+def _further() -> dict[str, Any]:
+    """What some arms read or borrow, and harder test sets."""
+    with st.expander("Sources, borrowed labels, harder test sets", icon=":material/add_circle:"):
+        left, right = st.columns(2)
+        with left:
+            sources = _several("Sources, for vectors:SOURCE and lm:SOURCE", "sources", "read alike, as the smallest")
+            also_test = _several("Further test sets", "also_test", "shown beside the test set, in no verdict")
+        with right:
+            assisting = corpus_picker("Assisting labelled corpus, for all and skl:THRESHOLD",
+                                      "training.experiment.assisting", None) or ""  # fmt: skip
+            network = st.selectbox(
+                "Network", NETWORKS, 0, lambda name: NETWORKS[name], key="training.experiment.network",
+                help="The same for every arm.",
+            )  # fmt: skip
+        maps = st.text_input(
+            "Types by another name", key="training.experiment.map", help="PER=person, in the assisting corpus or yours"
+        )
+    found = {"sources": sources, "also_test": also_test, "assisting": assisting, "type_map": listed(maps)}
+    return found | ({"finetune": {"network": network}} if network else {})
+
+
+def _several(label: str, name: str, told: str) -> tuple[str, ...]:
+    here = {corpus.fingerprint: corpus for corpus in facade.corpora()}
+    return tuple(
+        st.multiselect(label, list(here), format_func=lambda fingerprint: corpus_label(here[fingerprint]),
+                       key=f"training.experiment.{name}", placeholder="none", help=told)
+    )  # fmt: skip
+
+
+def _valued(further: Mapping[str, Any]) -> list[str]:
+    """Arms with a value that go with what was picked; others can be typed."""
+    values = {
+        "SOURCE": [facade.corpus(source).name for source in further["sources"]],
+        "THRESHOLD": ["1", "2", "4"] if further["assisting"] else [],
+        "RATE": ["20%"],
+    }
+    shapes = (shape.split(":") for shape in facade.ARM_SHAPES)
+    return [f"{head}:{value}" for head, kind in shapes for value in values[kind]]
 
 
 def _experiment_settings() -> dict[str, Any]:

@@ -218,6 +218,24 @@ def test_an_experiment_compares_what_is_chosen(parts: dict[str, str], started: l
     assert (config.budgets, config.seeds) == (("10%", "20%"), (1, 2, 3))
 
 
+def test_an_experiment_of_sources_and_borrowed_labels(parts: dict[str, str], started: list[Any]) -> None:
+    for role in ("task", "domain"):
+        facade.set_role(role, None)
+    app = choose(opened(PAGE), "training.kind", "experiment")
+    choose(app, "training.experiment.sources", [parts["domain"]])
+    assert "vectors:my-domain" in app.get_by_key("training.experiment.arms").options
+    choose(app, "training.experiment.arms", ["tapt"])
+    assert plain("arms: tapt reads T_C; give a task corpus") in texts(app)
+    assert "Start the experiment" not in labels(app)
+    choose(app, "training.experiment.arms", ["vectors:my-domain", "lm:my-domain"])
+    choose(app, "training.experiment.also_test", [parts["dev"]])
+    button(app, "Start the experiment").click().run()
+    [(kind, options)] = started
+    config = facade.RECIPES[kind].config.parse(dict(options))
+    assert (config.task, config.network, config.also_test) == ("", "bilstm", (parts["dev"],))
+    assert [str(cell) for cell in config.cells] == ["none", "states", "vectors:my-domain", "lm:my-domain"]
+
+
 def test_what_is_missing_is_said_instead_of_a_start(seal: Callable[..., Corpus]) -> None:
     seal(["Only a sentence ."], "lonely")
     app = opened(PAGE)
