@@ -204,3 +204,19 @@ def test_dataaug_spares_the_pieces_that_tell_a_type_and_adds_one_copy_a_sentence
     assert {edit.kind for edit in near.edits} == {"mention"}
     known = {(kind, surface(name)) for kind, name in zip(found.kinds, found.names, strict=True)}
     assert {(edit.type, edit.after) for edit in near.edits} <= known
+
+
+@pytest.mark.parametrize("method", ADDED)
+def test_a_copy_is_made_once_and_no_held_out_sentence_is(method):
+    """Ada can become Bo, Cy or Di; that Cy came is there already, that Di came is held out."""
+    rows = [sentence("Ada came", [(0, 1, "PER")])] * 3
+    rows += [sentence(f"{name} came" if name == "Cy" else f"so {name} left", [(int(name != "Cy"), int(name != "Cy") + 1, "PER")])
+             for name in ("Bo", "Cy", "Di")]  # fmt: skip
+    measures = {
+        (row, e.start, e.end): Measured(2.0 if row < 3 else -1.0, 1.0, "high")
+        for row, s in enumerate(rows)
+        for e in s.entities
+    }
+    found = Training.of(rows, measures, ["Di came!"])
+    made = method(found, pools(found, entity_high="1", context_high="0"), 0.5, 1)
+    assert [one.text for one in made.sentences[6:]] == ["Bo came"]
