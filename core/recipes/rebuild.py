@@ -22,7 +22,7 @@ from core.recipes.base import Job, Result
 from core.recipes.rebuilt_files import write_log
 from core.recipes.tested import labelled
 from core.reconstruction import pools
-from core.reconstruction.augment import Split, dataaug
+from core.reconstruction.augment import by_tokenizer, dataaug
 from core.reconstruction.contexts import low2high, random2high
 from core.reconstruction.entities import highc2low, random2low, redundant2low
 from core.reconstruction.pools import Pools, Thresholds, find_pools
@@ -170,7 +170,7 @@ def check_pools(method: str, sizes: Mapping[str, Mapping[str, int]], corpus: str
 
 def _made(config: RebuildConfig, training: Training, found: Pools) -> Rebuilt:
     if config.method == "dataaug":
-        return dataaug(training, _pieces(config), config.seed)
+        return dataaug(training, by_tokenizer(load_tokenizer(config.encoder)), config.seed)
     if config.method != "low-share":
         return METHODS[config.method](training, found, config.rate, config.seed)
     if config.add_bin:
@@ -230,22 +230,6 @@ def _held_out(config: RebuildConfig, job: Job, sentences: Sequence[Sentence]) ->
             )
         every += texts
     return every
-
-
-def _pieces(config: RebuildConfig) -> Split:
-    tokenizer = load_tokenizer(config.encoder)
-    known: dict[str, list[tuple[str, str]]] = {}
-
-    def split(word: str) -> list[tuple[str, str]]:
-        if word not in known:
-            read = tokenizer(word, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-            names = tokenizer.convert_ids_to_tokens(read["input_ids"])
-            pieces = [(name, word[a:b]) for name, (a, b) in zip(names, read["offset_mapping"], strict=True)]
-            # A tokenizer may drop letters it does not know; then the word is one piece.
-            known[word] = pieces if "".join(letters for _, letters in pieces) == word else [(word, word)]
-        return known[word]
-
-    return split
 
 
 def _sealed(config: RebuildConfig, job: Job, train: Corpus, sentences: list[Sentence], made: Rebuilt) -> Corpus:

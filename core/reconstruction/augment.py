@@ -7,6 +7,7 @@ from functools import lru_cache
 from itertools import chain
 from math import log
 from random import Random
+from typing import Any
 
 import numpy as np
 
@@ -106,6 +107,19 @@ def _outside(training: Training) -> Iterable[tuple[str, Mapping[str, int]]]:
         for entity in sentence.entities or ():
             words.subtract(name_of(sentence, entity))
     return [(_OUTSIDE, +words)]
+
+
+def by_tokenizer(tokenizer: Any) -> Split:
+    """The pieces of a fast tokenizer; a word of which it drops letters is one piece."""
+
+    @lru_cache(maxsize=None)
+    def split(word: str) -> Sequence[tuple[str, str]]:
+        read = tokenizer(word, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        names = tokenizer.convert_ids_to_tokens(read["input_ids"])
+        pieces = [(name, word[a:b]) for name, (a, b) in zip(names, read["offset_mapping"], strict=True)]
+        return pieces if "".join(letters for _, letters in pieces) == word else [(word, word)]
+
+    return split
 
 
 def with_typos(name: Name, guarded: set[str], split: Split, lots: Random) -> Name | None:
