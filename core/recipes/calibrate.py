@@ -45,9 +45,7 @@ class CalibrateConfig(Config):
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
 
     network: Literal["encoder", "bilstm", "charcnn"] = option(
-        "encoder",
-        "What is fine-tuned; one that is recurrent is timed instead.",
-        exclude_if=lambda network: network == "encoder",
+        "encoder", "What is timed as the tagger.", exclude_if=lambda network: network == "encoder"
     )
     hidden: int | None = option(None, "LSTM units of such a one.", ge=1, exclude_if=lambda hidden: hidden is None)
 

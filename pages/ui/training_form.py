@@ -154,11 +154,23 @@ def _experiment() -> dict[str, Any] | None:
         st.info("An experiment needs the three labelled splits; T_C and D_C are for arms that are pre-trained.")
         return None
     further = _further()
+    options = {**picked, **further, **_lines(further, bool(picked["task"] and picked["domain"])),
+               **_experiment_settings()}  # fmt: skip
+    try:
+        facade.calibration(options)
+    except facade.ConfigError as error:
+        st.info(plain(str(error)))
+        return None
+    return options
+
+
+def _lines(further: Mapping[str, Any], unlabelled: bool) -> dict[str, Any]:
+    """The lines of the leaderboard. unlabelled: there are a T_C and a D_C."""
     left, middle, right = st.columns((2, 1, 1))
     names = [*facade.ARM_NAMES, *_valued(further)]
-    usual = [name for name in ARMS if name in names] if picked["task"] and picked["domain"] else [ARMS[0]]
     arms = left.multiselect(
-        "What is compared", names, usual, key="training.experiment.arms", accept_new_options=True,
+        "What is compared", names, [name for name in ARMS if name in names] if unlabelled else [ARMS[0]],
+        key="training.experiment.arms", accept_new_options=True,
         help="What no verdict can do without is added: none, and what a choice must beat. Type for others: "
         f"{', '.join(facade.ARM_SHAPES)}.",
     )  # fmt: skip
@@ -166,14 +178,7 @@ def _experiment() -> dict[str, Any] | None:
         middle.text_input("Budgets", "10%", key="training.experiment.budgets", help="10%, 20% or 1000: sentences.")
     )
     with right:
-        seeds = _seeds("experiment", "1, 2, 3")
-    options = {**picked, **further, "arms": arms, "budgets": budgets, "seeds": seeds, **_experiment_settings()}
-    try:
-        facade.calibration(options)
-    except facade.ConfigError as error:
-        st.info(plain(str(error)))
-        return None
-    return options
+        return {"arms": arms, "budgets": budgets, "seeds": _seeds("experiment", "1, 2, 3")}
 
 
 def _further() -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import shutil
 import zipfile
 from html import unescape
@@ -76,6 +77,27 @@ def test_the_leaderboard_tells_verdict_and_cost(run_id: str) -> None:
     assert "against a random S_C of equal size" in said
     assert [chart.proto.alt[:7] for chart in app.get("plotly_chart")] == ["Test F1", "F1 less"]
     assert "of computing** in all" in said
+
+
+def test_harder_test_sets_stand_beside_the_first(run_id: str) -> None:
+    assert "harder sets" not in texts(opened(PAGE))  # an experiment from before there were any
+    file = facade.run(run_id).result_file
+    told = json.loads(file.read_bytes())
+    for n, row in enumerate(told["leaderboard"]):
+        row["also"] = [{"test": "<b>oov</b>", "micro_f1": [], "mean": 31.25 + n, "sd": 0.5, "delta": -4.25 - n,
+                        "interval": [-9.0, 1.0]}]  # fmt: skip
+    file.write_text(json.dumps(told))
+    app = opened(PAGE)
+    assert not app.exception
+    said = texts(app)
+    assert "<b>oov" not in said
+    for n, row in enumerate(told["leaderboard"]):
+        assert f"{31.25 + n:.2f} ± 0.50" in said
+        if row["verdict"] != "baseline":
+            assert f"({-4.25 - n:+.2f} [-9.00, +1.00])" in said
+    page = facade.report(run_id)
+    assert "&lt;b&gt;oov&lt;/b&gt;" in page
+    assert "31.25" in page
 
 
 def test_a_price_becomes_a_column(run_id: str) -> None:

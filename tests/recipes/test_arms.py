@@ -15,9 +15,11 @@ from core.errors import ConfigError
 from core.measures.sample import capped
 from core.recipes import arms, beside, calibrate, leaderboard
 from core.recipes.experiment_config import ExperimentConfig
+from core.recipes.seconds import Seconds
 from core.results import Evaluation
 from tests.conftest import sentence
 from tests.planted import contracts, kitchen
+from tests.recipes.test_calibrate import MEASURED
 from tests.recipes.test_experiment import labelled
 
 SPLITS = {"train": "train", "dev": "dev", "test": "test", "also_test": ("hard",), "encoder": "tiny", "seeds": (1, 2)}
@@ -197,6 +199,21 @@ def test_a_cap_beyond_the_smallest_source_is_told(corpora: Library) -> None:
     options = {**SPLITS, "sources": ("law", "food"), "arms": ("vectors:law",), "cap_tokens": 10**6}
     with pytest.raises(ConfigError, match=r"cap_tokens: .* has only [\d,]+ tokens, and all sources are read alike"):
         facade.execute("experiment", options)
+
+
+def test_what_an_arm_adds_takes_its_time(corpora: Library) -> None:
+    here = {corpus.name: corpus for corpus in facade.corpora()}
+    names = ("highc2low:20%", "low2high:20%", "dataaug", "lpft", "all")
+    config = ExperimentConfig.parse({**SPLITS, "assisting": "theirs", "arms": names, "finetune": {"epochs": 10}})
+    timed = Seconds(config, MEASURED, {**here, "assisting": here["theirs"]}, also_test=[here["hard"]])
+    cells = {cell.arm.name: cell for cell in config.cells}
+    none = timed.finetune(0)
+    assert none == timed.finetune(0, cells["none"]) == timed.finetune(0, cells["low2high:20%"])
+    for arm in ("highc2low:20%", "dataaug", "lpft", "all"):
+        assert timed.finetune(0, cells[arm]) > none
+    assert none > Seconds(config, MEASURED, here).finetune(0)  # the harder test set is read too
+    assert timed.difficulty((0, 0)) > timed.rebuild()
+    assert timed.difficulty((0, 0)) == 0  # one measurement for all that is rebuilt by it
 
 
 def test_a_cap_draws_whole_sentences() -> None:
