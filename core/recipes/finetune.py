@@ -19,6 +19,7 @@ from core.recipes.network import (
     NetworkOptions,
     TrainingSet,
     borrow,
+    check_stages,
     new_recurrent,
     recurrent_settings,
     training_set,
@@ -116,10 +117,7 @@ def run(config: FinetuneConfig, job: Job) -> Result:
     `evaluation-<split>-<seed>.npz`, `predictions-<split>-<seed>.jsonl`; `outcome-<seed>.json`, a seed's last file."""
     from core.models.devices import pick_device
 
-    if config.stages == "lpft" and config.network != "encoder":
-        raise ConfigError(
-            f"stages: lpft freezes an encoder, and {config.network} has none; choose the network encoder."
-        )
+    check_stages(config.stages, config.network)
     splits = _read(config, job)
     device = pick_device()
     name = "cpu" if device.type == "cpu" else f"gpu{device.index or 0}"

@@ -62,6 +62,12 @@ class TrainingSet:
     sources: list[int]
 
 
+def check_stages(stages: str, network: str) -> None:
+    """Errors: ConfigError where two stages are asked of a network without an encoder."""
+    if stages == "lpft" and network != "encoder":
+        raise ConfigError(f"stages: lpft freezes an encoder, and {network} has none; choose the network encoder.")
+
+
 def borrow(config: NetworkOptions, job: Job, types: Sequence[str], states: str = "") -> Borrowed:
     """Fetch all that the config names; vectors are learnt as a run of their own. types: of the training sentences.
 

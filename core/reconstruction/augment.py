@@ -3,7 +3,7 @@ typos in one entity or with one entity for another of its type that is spelt lik
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from itertools import chain
 from math import log
 from random import Random
@@ -112,7 +112,7 @@ def _outside(training: Training) -> Iterable[tuple[str, Mapping[str, int]]]:
 def by_tokenizer(tokenizer: Any) -> Split:
     """The pieces of a fast tokenizer; a word of which it drops letters is one piece."""
 
-    @lru_cache(maxsize=None)
+    @cache
     def split(word: str) -> Sequence[tuple[str, str]]:
         read = tokenizer(word, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
         names = tokenizer.convert_ids_to_tokens(read["input_ids"])
@@ -144,7 +144,7 @@ class _Spelling:
             }
             self.names[kind] = sorted(found)
         self.letters = {kind: _letters([surface(name) for name in names]) for kind, names in self.names.items()}
-        self._nearest = lru_cache(maxsize=None)(self._find)
+        self._nearest = cache(self._find)
 
     def near(self, name: Name, kind: str, lots: Random) -> Name | None:
         """One of the ten names of `kind` that are nearest to `name`, another in any case; None if there is none."""
