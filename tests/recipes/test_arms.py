@@ -5,8 +5,10 @@ import io
 from collections import Counter
 from pathlib import Path
 from statistics import mean
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from core import facade
@@ -217,12 +219,33 @@ def test_what_an_arm_adds_takes_its_time(corpora: Library) -> None:
 
 
 def test_a_cap_draws_whole_sentences() -> None:
-    import numpy as np
-
     lengths = np.array([5, 9, 2, 7])
     assert capped(lengths, None, 0).tolist() == [0, 1, 2, 3]
     rows = capped(lengths, 12, 3)
     assert 0 < lengths[rows].sum() <= 12 or len(rows) == 1
+
+
+def test_each_test_set_is_set_against_none_on_itself(corpora: Library, tmp_path: Path) -> None:
+    """Right spans of ten, by (arm, test set, seed)."""
+    right = {("none", "test", 1): 9, ("none", "test1", 1): 2, ("none", "test", 2): 9, ("none", "test1", 2): 4,
+             ("arm", "test", 1): 8, ("arm", "test1", 1): 6, ("arm", "test", 2): 8, ("arm", "test1", 2): 7}  # fmt: skip
+    for (arm, split, seed), n in right.items():
+        tp = (np.arange(10) < n).astype(np.int32)[:, None]
+        (tmp_path / arm).mkdir(exist_ok=True)
+        ones = np.ones_like(tp)
+        table = Evaluation(types=("A",), tp=tp, predicted=ones, gold=ones)
+        table.save(tmp_path / arm / f"evaluation-{split}-{seed}.npz")
+    config = {"seeds": [1, 2], "test": ["test", "hard"]}
+    arm, none = (
+        SimpleNamespace(id=name, artifacts=tmp_path / name, manifest=SimpleNamespace(config=config))
+        for name in ("arm", "none")
+    )
+    (told,) = beside.also(arm, none, corpora, seed=0)  # type: ignore[arg-type]
+    assert (told["test"], told["micro_f1"]) == ("hard", pytest.approx([60, 70]))
+    assert (told["mean"], told["sd"], told["delta"]) == pytest.approx((65, 50**0.5, 35))
+    assert told["interval"][0] < 35 < told["interval"][1]
+    (same,) = beside.also(none, none, corpora, seed=0)  # type: ignore[arg-type]
+    assert (same["delta"], same["interval"]) == (0, [0, 0])
 
 
 def test_welch_stands_beside_the_verdict_in_words() -> None:
