@@ -28,6 +28,21 @@ from core.facade.assisting import (
     sweeps,
     types_apart,
 )
+from core.facade.bias import (
+    FEW,
+    Measured,
+    bin_rows,
+    ceim_panels,
+    drawn_mentions,
+    in_bar,
+    in_box,
+    measured,
+    measured_runs,
+    mention_rows,
+    mentions_csv,
+    type_rows,
+    v_information,
+)
 from core.facade.corpora import (
     ROLES,
     corpora,
@@ -103,6 +118,7 @@ from core.facade.maps import (
     search,
     telling_words,
 )
+from core.facade.rebuilding import Diff, edit_diffs, frontier, frontier_averages, rebuild_preview
 from core.facade.results import (
     beside,
     board,
@@ -115,6 +131,23 @@ from core.facade.results import (
     option_differences,
     tagger_rows,
     type_scores,
+)
+from core.facade.reviews import (
+    export_corrected,
+    review,
+    review_log,
+    reviews,
+    seal_corrected,
+    suspicious,
+    undo_review,
+)
+from core.facade.robust import (
+    TestedAlike,
+    changed_sentences,
+    frontier_points,
+    standings,
+    tagger_names,
+    tested_alike,
 )
 from core.facade.runs import (
     cancel,
@@ -174,6 +207,7 @@ from core.recipes.mapped import CLASSES, Hits, Mapped
 from core.recipes.outcome import Beside
 from core.recipes.preflight import Preflight
 from core.recipes.ranks import announce, rank
+from core.recipes.reviews import Reviews
 from core.recipes.why import Why
 from core.results import Selection
 from core.runs.events import Event, RunState
@@ -184,27 +218,31 @@ from core.selection.parts import Part
 from core.text.sentence import Entity, Sentence
 
 __all__ = [
-    "ARM_NAMES", "ARM_SHAPES", "CLASSES", "DEFAULT_STRATEGY", "DRIFTS", "FLAGS", "MEASURES", "RECIPES", "ROLES", "SIDES",
-    "STRATEGIES", "SWEEP", "TRAININGS", "Assisted", "Beside", "Budget", "Cancelled", "Config", "ConfigError",
-    "Corpus", "CorpusError", "Cost", "Edits", "Entity", "Event", "Health", "Hits", "InputError", "Kept", "Mapped",
-    "Mark", "Metric", "Overlap", "Part", "Preflight", "Run", "RunState", "SampleSet", "Scored", "Selection",
-    "Sentence", "Side", "SimilarityRows", "Why", "WinnowError", "add_rows", "announce", "assist_in_words",
-    "assisted", "beside", "best_value", "board", "board_csv", "board_markdown", "box", "budget_advice",
-    "calibration", "cancel", "card", "check_output", "check_similarity_output", "choose", "chosen", "class_counts",
-    "classes", "colour_values", "command", "comparable", "cores", "corpora", "corpus", "corpus_name", "curves",
-    "demo_options", "describe", "device", "discard", "disk", "doctor", "draw", "drift_csv", "drift_table", "edits",
-    "entity_counts", "entity_types", "example_table", "examples", "execute", "experiment_cost", "export",
-    "export_kept", "export_model", "export_points", "exports", "failed_seeds", "figures", "finished",
-    "first_sentences", "go_on", "guess", "guess_held", "halved", "health", "health_without_diversity", "home",
-    "hover", "import_path", "import_roots", "judge_f1_file", "judge_f1_table", "judge_own", "kept_below",
+    "ARM_NAMES", "ARM_SHAPES", "CLASSES", "DEFAULT_STRATEGY", "DRIFTS", "FEW", "FLAGS", "MEASURES", "RECIPES",
+    "ROLES", "SIDES", "STRATEGIES", "SWEEP", "TRAININGS", "Assisted", "Beside", "Budget", "Cancelled", "Config",
+    "ConfigError", "Corpus", "CorpusError", "Cost", "Diff", "Edits", "Entity", "Event", "Health", "Hits",
+    "InputError", "Kept", "Mapped", "Mark", "Measured", "Metric", "Overlap", "Part", "Preflight", "Reviews", "Run",
+    "RunState", "SampleSet", "Scored", "Selection", "Sentence", "Side", "SimilarityRows", "TestedAlike", "Why",
+    "WinnowError", "add_rows", "announce", "assist_in_words", "assisted", "beside", "best_value", "bin_rows",
+    "board", "board_csv", "board_markdown", "box", "budget_advice", "calibration", "cancel", "card", "ceim_panels",
+    "changed_sentences", "check_output", "check_similarity_output", "choose", "chosen", "class_counts", "classes",
+    "colour_values", "command", "comparable", "cores", "corpora", "corpus", "corpus_name", "curves",
+    "demo_options", "describe", "device", "discard", "disk", "doctor", "draw", "drawn_mentions", "drift_csv",
+    "drift_table", "edit_diffs", "edits", "entity_counts", "entity_types", "example_table", "examples", "execute",
+    "experiment_cost", "export", "export_corrected", "export_kept", "export_model", "export_points", "exports",
+    "failed_seeds", "figures", "finished", "first_sentences", "frontier", "frontier_averages", "frontier_points",
+    "go_on", "guess", "guess_held", "halved", "health", "health_without_diversity", "home", "hover", "import_path",
+    "import_roots", "in_bar", "in_box", "judge_f1_file", "judge_f1_table", "judge_own", "kept_below",
     "label_advice", "lasso", "length_warnings", "loading", "map_options", "mapped", "maps", "measure_title",
-    "memory", "missing", "model_folder", "novelty_scores", "open_sample", "option_differences", "overlap",
-    "overlap_curve", "own_f1", "page_of", "pairs", "preflight", "preview", "rank", "read_plan", "read_type_map",
-    "recommendation", "remove_corpus", "remove_rows", "remove_run", "report", "resume", "roles", "root_encoder",
-    "run", "runs", "samples", "save_guess", "score_bins", "scored", "seal_edited", "seal_kept", "search",
-    "selected_corpus", "selections", "set_role", "shown_sentences", "side_examples", "sides", "similarity_csv",
-    "similarity_rows", "spool", "spooled", "start", "state", "stop", "sweep_points", "sweeps", "tag_runs",
-    "tagger_rows", "telling_words", "token_lengths", "train_along", "trainings", "tried", "try_sentences",
-    "type_scores", "types_apart", "undo", "why", "with_corpora", "with_entities", "work", "write_similarity",
-    "zip_model",
+    "measured", "measured_runs", "memory", "mention_rows", "mentions_csv", "missing", "model_folder",
+    "novelty_scores", "open_sample", "option_differences", "overlap", "overlap_curve", "own_f1", "page_of",
+    "pairs", "preflight", "preview", "rank", "read_plan", "read_type_map", "rebuild_preview", "recommendation",
+    "remove_corpus", "remove_rows", "remove_run", "report", "resume", "review", "review_log", "reviews", "roles",
+    "root_encoder", "run", "runs", "samples", "save_guess", "score_bins", "scored", "seal_corrected",
+    "seal_edited", "seal_kept", "search", "selected_corpus", "selections", "set_role", "shown_sentences",
+    "side_examples", "sides", "similarity_csv", "similarity_rows", "spool", "spooled", "standings", "start",
+    "state", "stop", "suspicious", "sweep_points", "sweeps", "tag_runs", "tagger_names", "tagger_rows",
+    "telling_words", "tested_alike", "token_lengths", "train_along", "trainings", "tried", "try_sentences",
+    "type_rows", "type_scores", "types_apart", "undo", "undo_review", "v_information", "why", "with_corpora",
+    "with_entities", "work", "write_similarity", "zip_model",
 ]  # fmt: skip

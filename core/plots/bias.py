@@ -67,7 +67,7 @@ def ceim_histogram(panels: Sequence[CeimPanel], band: float = 0.5) -> go.Figure:
     widest = max((int(max(-panel.bars.min(), panel.bars.max() + 1)) for panel in panels if len(panel.bars)), default=8)
     end = max(widest, 8) * BAR + BAR / 2
     fig.update_xaxes(range=[-end, end], showgrid=False, zeroline=False, fixedrange=True)
-    fig.update_xaxes(title="CEIM in bits: left, the context tells more; right, the name does", row=len(panels))
+    fig.update_xaxes(title="CEIM, bits", row=len(panels))
     fig.update_yaxes(title="mentions" if len(panels) == 1 else "", rangemode="tozero", nticks=4, fixedrange=True)
     for border in (-band, band):
         fig.add_vline(x=border, line={"dash": "dash", "width": 1.5, "color": COLOURS["filtered"]})

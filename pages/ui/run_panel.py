@@ -87,6 +87,9 @@ _TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "finetune": lambda config: f"Fine-tune {encoder(config['init'])} on {_name(config['train'])}",
     "skl": lambda config: f"Score {_name(config['assisting'])} against {_name(config['primary'])}",
     "assist": lambda config: f"{_name(config['primary'])} with the help of {_name(config['assisting'])}",
+    "difficulty": lambda config: f"Measure names and contexts of {_name(config['train'])}",
+    "rebuild": lambda config: f"Rebuild {_name(config['train'])} by {config['method']}",
+    "robustness": lambda config: f"Make {config['kind']} of {_name(config['test'])}",
     "experiment": lambda config: f"Experiment: {', '.join(config['arms'])}",
 }
 

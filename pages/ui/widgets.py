@@ -70,13 +70,16 @@ def _cell(value: Any, whole: bool) -> str:
     return f'<td class="w-whole">{escape(str(value))}</td>' if whole else f"<td>{escape(str(value))}</td>"
 
 
-def chart(figure: Any, key: str, name: str) -> None:
-    """A figure that stands still, its writing in the theme's ink. name: what assistive technology calls it."""
+def chart(figure: Any, key: str, name: str, **options: Any) -> None:
+    """A figure that stands still, its writing in the theme's ink. name: what assistive technology calls it.
+
+    options: of `st.plotly_chart`, such as what a click or a box on it calls (`on_select`).
+    """
     ink = "#e6e6e6" if st.context.theme.type == "dark" else "#31333f"
     figure.update_layout(font_color=ink, legend_font_color=ink)
     figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
     figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
-    st.plotly_chart(figure, key=key, config={"displayModeBar": False}, alt=name)
+    st.plotly_chart(figure, key=key, config={"displayModeBar": False}, alt=name, **options)
 
 
 def corpus_picker(label: str, key: str, chosen: str | None, **options: Any) -> str | None:

@@ -1,0 +1,96 @@
+"""Taggers on several test sets: which finished ones share their tests, what they are called, how they stand."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.errors import CorpusError
+from core.facade.home import home, library, store
+from core.facade.rebuilding import frontier
+from core.facade.results import corpus_name
+from core.plots.bias import best_of_both
+from core.plots.results import line_name
+from core.recipes.rebuilt_files import read_edits
+from core.runs.store import Run, is_run_id
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestedAlike:
+    """Finished `finetune` runs, newest first, that were tested on the same corpora, the plain one first."""
+
+    tests: tuple[str, ...]
+    runs: tuple[str, ...]
+
+
+def tested_alike() -> list[TestedAlike]:
+    """Runs with two test sets or more, those with the newest run first; sets that were removed count for nothing."""
+    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    here = {corpus.fingerprint for corpus in library().list()}
+    for run in store().list():
+        if run.manifest.kind == "finetune" and run.state().state == "succeeded":
+            tests = tuple(run.manifest.config["test"])
+            if len(tests) > 1 and here.issuperset(tests):
+                found[tests].append(run.id)
+    return [TestedAlike(tests=tests, runs=tuple(runs)) for tests, runs in found.items()]
+
+
+def tagger_names(run_ids: Sequence[str]) -> dict[str, str]:
+    """What to call `finetune` runs: the arm of the experiment that they belong to, else start, corpus and id."""
+    arms: dict[str, str] = {}
+    for run in store().list():
+        if run.manifest.kind == "experiment" and run.state().state == "succeeded":
+            for row in run.result()["leaderboard"]:
+                arms.setdefault(row["finetune_run"], line_name(row))
+    names = {run_id: arms.get(run_id) or _named(store().get(run_id)) for run_id in run_ids}
+    several = [name for name in set(names.values()) if list(names.values()).count(name) > 1]
+    return {run_id: f"{name} ({run_id[-4:]})" if name in several else name for run_id, name in names.items()}
+
+
+def _named(run: Run) -> str:
+    init = run.manifest.config["init"]
+    start = init[-4:] if is_run_id(init) else init.rstrip("/").rsplit("/", 1)[-1]
+    return f"{start} on {corpus_name(run.manifest.config['train'])}"
+
+
+def standings(run_ids: Sequence[str]) -> list[Row]:
+    """`frontier`'s rows of runs that were tested alike. Slots are ambiguous by the corpus that the sets were made
+    against, where that is known and here."""
+    return _standings(home(), tuple(run_ids))
+
+
+@lru_cache(maxsize=8)
+def _standings(folder: Path, run_ids: tuple[str, ...]) -> list[Row]:
+    return frontier(run_ids, _train(store().get(run_ids[0]).manifest.config["test"]))
+
+
+def _train(tests: Sequence[str]) -> str:
+    for reference in tests:
+        with suppress(CorpusError):
+            if train := library().find(reference).origin.get("train"):
+                return library().find(train).fingerprint
+    return ""
+
+
+def frontier_points(rows: Sequence[Row], test: str, names: Mapping[str, str], *, certain: bool) -> list[Row]:
+    """`figures.frontier`'s points of one harder set. rows: of `standings`. certain: without ambiguous slots."""
+    key = "certain_f1" if certain else "micro_f1"
+    plain = {row["run"]: row[key] for row in rows if row["kind"] == "test"}
+    hard = {row["run"]: row[key] for row in rows if row["test"] == test}
+    best = best_of_both(*(np.array([np.mean(side[run]) for run in hard]) for side in (plain, hard)))
+    return [
+        {"run": run, "name": names[run], "plain": plain[run], "hard": hard[run], "best": bool(ahead)}
+        for run, ahead in zip(hard, best, strict=True)
+    ]
+
+
+def changed_sentences(run_id: str) -> int:
+    """How many sentences a finished `rebuild` or `robustness` run changed or made."""
+    return len({edit.row for edit in read_edits(store().get(run_id).artifacts / "edits.jsonl")})

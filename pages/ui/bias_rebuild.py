@@ -1,0 +1,147 @@
+"""Rebuilding a training set: how, what it would draw from, the run, what became of which sentence, the way out."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.bias_parts import changes
+from pages.ui.frame import guard
+from pages.ui.run_panel import run_panel
+from pages.ui.widgets import config_form, corpus_label, plain, table
+
+RUN = "bias.rebuild"
+METHODS = {
+    "highc2low": ("Harder names where the context tells", "Adds copies of sentences whose name and context both tell"
+                  " the type, the name replaced by one of the type that tells little."),
+    "random2low": ("Harder names anywhere", "The same for any sentence whose name tells the type."),
+    "redundant2low": ("Harder names for repeated ones", "Keeps a name once and replaces its repetitions, in place, by"
+                      " names of the type that tell little."),
+    "low2high": ("Better contexts for the poorest", "Deletes the contexts that tell least and puts their names into"
+                 " copies of contexts that tell much."),
+    "random2high": ("Better contexts anywhere", "The same, but the contexts to delete are drawn at random."),
+    "low-share": ("A fixed share of low CEIM", "Draws a set of a fixed size in which so many mentions are told by"
+                  " their context (S3, Fig. 4)."),
+    "dataaug": ("Typos and like names (a baseline)", "Adds a copy of each sentence with a typo in a name or a name"
+                " spelt alike; goes by no measurement."),
+}  # fmt: skip
+POOLS = {"type": "Type", "entity_low": "Name tells little", "entity_high": "Name tells much",
+         "context_high": "Context tells much", "both_high": "Both tell much"}  # fmt: skip
+
+
+def rebuild(run_id: str) -> None:
+    """For the corpus that a finished `difficulty` run measured."""
+    own = facade.run(run_id).manifest.inputs["train"]
+    runs = [run.id for run in facade.runs("rebuild") if run.manifest.inputs["train"] == own]
+    with st.expander("How to rebuild", expanded=not runs, icon=":material/construction:"):
+        _setup(run_id, own)
+    if not runs:
+        return
+    named = st.session_state.get(RUN)
+    shown = _pick(runs, named if named in runs else runs[0])
+    if run_panel(shown, RUN).state == "succeeded":
+        _made(shown)
+
+
+@st.fragment
+def _setup(run_id: str, own: str) -> None:
+    with guard():
+        st.markdown(
+            "Change the **training** sentences so that a name alone no longer gives its type away; the labels stay."
+            " Test splits are never touched."
+        )
+        options = {"train": own, "difficulty": run_id, **_options()}
+        told = facade.rebuild_preview(options)
+        _pools(options, told)
+        if st.button("Rebuild", type="primary", icon=":material/construction:", key="bias.rebuild.start",
+                     disabled=bool(told["empty"])):  # fmt: skip
+            st.session_state[RUN] = facade.start("rebuild", options)
+            st.rerun()
+        st.code(facade.command("rebuild", options), language="bash", wrap_lines=True)
+
+
+def _options() -> dict[str, Any]:
+    left, right = st.columns(2)
+    method = left.selectbox(
+        "Method", list(METHODS), 0, lambda name: f"{METHODS[name][0]} ({name})", key="bias.rebuild.method"
+    )
+    left.caption(METHODS[method][1])
+    found: dict[str, Any] = {"method": method, "holdout": _holdout(right)}
+    if method != "dataaug":
+        of = "drawn for a low CEIM" if method == "low-share" else "of all mentions"
+        found["rate"] = right.slider(f"Share {of}, percent", 0, 90, 20, 5, key=f"bias.rate.{method}") / 100
+    names = {"low-share": ("size", "add_bin", "seed"), "dataaug": ("encoder", "seed")}.get(
+        method, ("entity_low", "entity_high", "context_high", "seed")
+    )
+    with st.expander("What counts as much and little", icon=":material/settings:"):
+        for i, column in enumerate(st.columns(2)):
+            with column:
+                found |= config_form(facade.RECIPES["rebuild"].config, names[i::2], f"bias.rebuild.{method}")
+    return found
+
+
+def _holdout(place: Any) -> list[str]:
+    """Dev and test unless said otherwise; a corpus that is one of them is refused by the recipe, in its words."""
+    known = {corpus.fingerprint: corpus for corpus in facade.corpora() if corpus.types}
+    roles = facade.roles()
+    usual = dict.fromkeys(roles[role] for role in ("dev", "test") if roles.get(role) in known)
+    picked: list[str] = place.multiselect(
+        "Held out: no sentence of these comes in", list(known), list(usual), lambda name: corpus_label(known[name]),
+        key=f"bias.holdout.{roles.get('dev')}.{roles.get('test')}", placeholder="dev and test splits",
+    )  # fmt: skip
+    return picked
+
+
+def _pools(options: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+    """What there is to draw from, before anything runs."""
+    if told["empty"]:
+        st.warning(plain(told["empty"]), icon=":material/rule:")
+    method = options["method"]
+    if method in ("dataaug", "low-share"):
+        return
+    if not told["empty"]:
+        wanted = f"**{told['wanted']:,} of {told['of']:,} mentions** are to be changed"
+        able = f"only {told['able']:,} can be" if told["able"] < told["wanted"] else f"{told['able']:,} could be"
+        st.markdown(f"{wanted}; {able}.")
+    kinds = sorted({kind for pool in told["pools"].values() for kind in pool})
+    rows = [{"type": kind, **{pool: told["pools"][pool][kind] for pool in list(POOLS)[1:]}} for kind in kinds]
+    table(rows, POOLS, "Mentions to draw from, by type")
+
+
+def _pick(runs: list[str], shown: str) -> str:
+    if len(runs) < 2:
+        return shown
+    names = {run_id: _name(facade.run(run_id)) for run_id in runs}
+    return str(st.selectbox("Rebuilt", runs, runs.index(shown), names.__getitem__, key=f"bias.rebuilt.{shown}"))
+
+
+def _name(run: facade.Run) -> str:
+    config = run.manifest.config
+    rate = "" if config["method"] == "dataaug" else f" {config['rate']:.0%}"
+    return f"{METHODS[config['method']][0]}{rate}, seed {config['seed']} ({run.id[-4:]})"
+
+
+def _made(run_id: str) -> None:
+    told = facade.run(run_id).result()
+    made = facade.corpus_name(told["corpus"])
+    st.success(
+        f"**{plain(made)}**: {told['sentences']:,} sentences, {told['mentions']:,} mentions, {told['changed']:,} of"
+        " them changed. It is among your corpora, and can be L_C train in any training or experiment.",
+        icon=":material/library_add:",
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _file("CoNLL", Path(told["output"]), f"rebuilt-{run_id[-4:]}.conll", "bias.rebuilt.conll")
+        _file("Log of the edits", Path(told["edits"]), f"rebuilt-{run_id[-4:]}.edits.jsonl", "bias.rebuilt.log")
+        st.page_link("pages/5_Training.py", label="Train on it", icon=":material/model_training:")
+    if told["changed"]:
+        changes(run_id, "bias.rebuilt.diff")
+    else:
+        st.caption("No sentence was changed; which were drawn is all that differs.")
+    with st.expander("The same on the command line", icon=":material/terminal:"):
+        st.code(facade.command("rebuild", facade.run(run_id).manifest.config), language="bash", wrap_lines=True)
+
+
+def _file(label: str, path: Path, name: str, key: str) -> None:
+    st.download_button(label, path.read_bytes, name, on_click="ignore", key=key, icon=":material/download:")

@@ -1,0 +1,58 @@
+"""A finished `difficulty` run without the training behind it: what each mention tells follows a rule of its words."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.corpora.corpus import Corpus, Library
+from core.difficulty.mentions import Mention, bin_of, write
+from core.recipes.difficulty import summary
+from core.runs.context import RunContext
+from core.runs.store import Run
+from core.text.sentence import Entity, Sentence, sentence_id
+from tests.finished import NASTY, finish
+
+TYPES = ("PARTY", "DATE", "<b>RARE</b>")
+
+
+def contracts(home: Path, n: int = 60, name: str = "my labels") -> Corpus:
+    """n sentences with a PARTY and a DATE each, the first three with a rare type too; markup among the words."""
+
+    def one(i: int) -> Sentence:
+        tokens = (f"Acme{i % 7}", "pays", NASTY if i == 0 else f"sum{i}", "on", f"day{i % 5}", "in", f"Oslo{i}", ".")
+        entities = [Entity(start=0, end=1, type="PARTY"), Entity(start=4, end=5, type="DATE")]
+        entities += [Entity(start=6, end=7, type="<b>RARE</b>")] if i < 3 else []
+        text = " ".join(tokens)
+        return Sentence(id=sentence_id(text), tokens=tokens, text=text, entities=tuple(entities))
+
+    return Library(home).seal(map(one, range(n)), name=name, origin={}, labelled=True)
+
+
+def bits_of(row: int, kind: str) -> tuple[float, float]:
+    """(name, context): a DATE's name gives it away, a PARTY's context does; every tenth PARTY looks wrong."""
+    if kind == "PARTY":
+        return (-2.0 - row / 100, -1.0 - row / 100) if row % 10 == 0 else (0.2, 0.95 + row / 1000)
+    return (0.9 + row / 100, 0.1) if kind == "DATE" else (0.3, 0.3)
+
+
+def measured(home: Path, corpus: Corpus, **options: Any) -> Run:
+    """A finished run over all mentions of `corpus`."""
+    sentences: Sequence[Sentence] = list(next(corpus.batches()))
+
+    def work(context: RunContext) -> dict[str, Any]:
+        found = [
+            Mention(
+                row=row, sentence=sentence.id, start=e.start, end=e.end, type=e.type, fold=row % 5,
+                surface=" ".join(sentence.tokens[e.start : e.end]), pvi_entity=(bits := bits_of(row, e.type))[0],
+                pvi_context=bits[1], ceim=bits[0] - bits[1], bin=bin_of(bits[0] - bits[1]),
+            )
+            for row, sentence in enumerate(sentences) for e in sentence.entities or ()
+        ]  # fmt: skip
+        for step, loss in enumerate(np.linspace(2, 1, 5)):
+            context.metric("loss/entity", float(loss), step)
+        write(found, context.run.artifacts / "mentions.parquet")
+        return {**summary(found, 100, 1), "notes": [], "corpus": corpus.fingerprint, "seconds": 1.0}
+
+    return finish(home, "difficulty", {"train": corpus.fingerprint, "encoder": "tiny", **options}, work)

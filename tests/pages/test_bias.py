@@ -1,0 +1,264 @@
+"""The page Bias in its states: empty, at work, measured, reviewed, rebuilt, tested under other names, wrong input."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core import facade
+from core.corpora.corpus import Corpus, Library
+from core.recipes import RECIPES
+from core.recipes.base import register
+from core.recipes.tested import write_predictions
+from core.runs.context import RunContext
+from core.runs.events import EventLog
+from core.runs.store import RunStore
+from core.text.schemes import decode
+from tests.finished import NASTY, SEEDS, finish, read_by_lot
+from tests.finished import corpora as finished_corpora
+from tests.finished_bias import contracts, measured
+from tests.pages.test_pages import opened, texts
+
+PAGE = "pages/7_Bias.py"
+
+
+@pytest.fixture
+def corpus(home: Path) -> Corpus:
+    made = contracts(home)
+    facade.set_role("train", made.fingerprint)
+    return made
+
+
+@pytest.fixture
+def run(home: Path, corpus: Corpus) -> str:
+    return measured(home, corpus).id
+
+
+def bodies(app: AppTest) -> list[str]:
+    return [element.proto.body for element in app.get("html")]
+
+
+def raw_html(app: AppTest) -> str:
+    return " ".join(bodies(app))
+
+
+def press(app: AppTest, key: str) -> AppTest:
+    app.button(key=key).click().run()
+    assert not app.exception
+    return app
+
+
+def test_an_empty_page_says_what_it_needs() -> None:
+    app = opened(PAGE)
+    assert not app.exception
+    assert "needs a labelled corpus" in texts(app)
+    assert "Open the legal sample" in [button.label for button in app.button]
+
+
+def test_before_anything_is_measured_the_other_tabs_say_so(corpus: Corpus) -> None:
+    app = opened(PAGE)
+    assert not app.exception
+    assert texts(app).count("First measure a corpus") == 2
+    assert "python -m core difficulty --train 'my labels'" in app.code[0].value
+    app.segmented_control(key="bias.preset").set_value("custom").run()
+    assert not app.exception
+    app.number_input(key="bias.folds").set_value(2).run()
+    assert "--preset custom --folds 2" in app.code[0].value
+
+
+def test_a_run_at_work_shows_progress_its_losses_and_a_way_to_stop(
+    home: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = RECIPES["difficulty"].config.parse({"train": corpus.fingerprint, "encoder": "tiny"})
+    run = register(RECIPES["difficulty"], config, RunStore(home))
+    with EventLog(run.events_file) as log:
+        log.append("started", {"pid": 2**22 + 1, "created": 0.0})
+        log.append("stage", {"name": "entity, training 2 of 10"})
+        log.append("metric", {"name": "loss/entity", "value": 1.5, "step": 3})
+    assert run.lock.acquire()
+    try:
+        app = opened(PAGE)
+    finally:
+        run.lock.release()
+    assert not app.exception
+    assert "Running" in texts(app)
+    assert "Cancel" in [button.label for button in app.button]
+    assert "Training loss of the two classifiers" in texts(app)
+    assert "First measure a corpus" in texts(app)
+
+
+def test_what_labels_teach_is_said_in_words_and_numbers(run: str) -> None:
+    app = opened(PAGE)
+    assert not app.exception
+    assert not app.error
+    said = texts(app)
+    assert "how much surer" in said
+    assert app.subheader[0].value == "Names and contexts tell about as much"
+    rows = {row["bin"]: row["mentions"] for row in facade.bin_rows(run)}
+    assert rows == {"low": 60, "near_zero": 3, "high": 60}
+    assert "under 20 mentions: too few to judge" in said
+    assert len(app.get("plotly_chart")) == 3
+    assert "python -m core difficulty" in " ".join(code.value for code in app.code)
+
+
+def test_every_bar_lists_exactly_its_mentions(run: str) -> None:
+    app = opened(PAGE)
+    picker = app.selectbox(key=f"bias.bar.{run}.False")
+    found = facade.measured(run)
+    assert len(picker.options) == len(set(found.bars.tolist()))
+    total = 0
+    for bar in sorted(set(found.bars.tolist())):
+        numbers = facade.in_bar(run, bar)
+        assert {int(found.bars[number]) for number in numbers} == {bar}
+        total += len(numbers)
+    assert total == len(found)
+    picker.select(("", int(found.bars[0]))).run()
+    assert not app.exception
+    assert NASTY not in raw_html(app)
+    assert "&lt;img src=x" in raw_html(app)
+    assert 'aria-label="Sentences with the mention highlighted"' in raw_html(app)
+
+
+def test_by_type_a_panel_a_type_and_its_own_bars(run: str) -> None:
+    app = opened(PAGE)
+    app.segmented_control(key="bias.by_type").set_value(True).run()
+    assert not app.exception
+    app.selectbox(key=f"bias.bar.{run}.True").select(("DATE", int(facade.measured(run).bars[-1]))).run()
+    assert not app.exception
+    assert "of type DATE" in texts(app)
+    listed = next(html for html in bodies(app) if "Sentences with the mention highlighted" in html)
+    assert "DATE</small>" in listed
+    assert "PARTY</small>" not in listed
+
+
+def test_a_box_takes_all_mentions_inside_it_drawn_or_not(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = facade.measured(run)
+    numbers = facade.in_box(run, (0.5, 2), (-1, 0.5)).tolist()
+    inside = [i for i in range(len(found)) if 0.5 <= found.context[i] <= 2 and -1 <= found.entity[i] <= 0.5]
+    assert sorted(numbers) == inside
+    assert inside
+    monkeypatch.setattr("core.facade.bias.MOST_DRAWN", 50)
+    assert len(facade.drawn_mentions(run)) == 50
+    app = opened(PAGE)
+    assert f"A random 50 of {len(found)} are drawn; a box takes all" in texts(app)
+    app.slider(key=f"bias.x.{run}").set_range(0.5, 1.0).run()
+    assert not app.exception
+    assert set(app.dataframe[0].value["type"]) == {"PARTY"}
+
+
+def test_review_accept_fix_remove_skip_undo_export(run: str, home: Path, corpus: Corpus) -> None:
+    numbers = facade.suspicious(run).tolist()
+    found = facade.measured(run)
+    doubts = [max(found.entity[number], found.context[number]) for number in numbers]
+    assert len(numbers) == 6
+    assert doubts == sorted(doubts)
+    app = opened(PAGE)
+    press(app, "bias.accept")
+    facade.review(run, numbers[1], "skip")
+    app.run()
+    app.selectbox(key=f"bias.right.{run}.{numbers[2]}").select("DATE").run()
+    press(app, "bias.fix")
+    facade.review(run, numbers[3], "remove")
+    app.run()
+    assert "4 of 6 reviewed, 2 changed" in str(app.get("progress")[0].proto.text)
+    press(app, "bias.accept")
+    press(app, "bias.undo")
+    told = facade.reviews(run)
+    assert [one.action for one in told.history] == ["accept", "skip", "fix", "remove"]
+    assert "4 of 6 reviewed" in str(opened(PAGE).get("progress")[0].proto.text)  # another day, another session
+
+    path = home / "corrected.conll"
+    facade.export_corrected(run, path)
+    blocks = [block.splitlines() for block in path.read_text(encoding="utf-8").strip().split("\n\n")]
+    tags = [[line.rsplit("\t", 1)[1] for line in block] for block in blocks]
+    for number, wanted in ((numbers[2], "DATE"), (numbers[3], None), (numbers[0], "PARTY")):
+        mention = found.mentions[number]
+        types = {entity.start: entity.type for entity in decode(tags[mention.row], "iob2")[0]}
+        assert types.get(mention.start) == wanted
+    log = facade.review_log(run).decode("utf-8-sig").splitlines()
+    assert [line.split(",")[1] for line in log[1:]] == ["accept", "skip", "fix", "remove"]
+    press(app, "bias.seal")
+    assert "2 labels corrected" in facade.corpora()[0].name
+
+
+def test_a_wrong_review_is_refused(run: str) -> None:
+    number = int(facade.suspicious(run)[0])
+    for told in ((number, "fix", "PARTY"), (number, "fix", "nothing"), (10_000, "accept", "")):
+        with pytest.raises(facade.ConfigError):
+            facade.review(run, *told)
+    assert not facade.reviews(run).history
+
+
+def test_rebuild_says_its_pools_then_shows_before_and_after(run: str, corpus: Corpus) -> None:
+    app = opened(PAGE)
+    assert "Mentions to draw from, by type" in raw_html(app)
+    assert "of 123 mentions" in texts(app)
+    options = {"train": corpus.fingerprint, "difficulty": run, "method": "random2low", "rate": 0.2}
+    made = facade.execute("rebuild", options).result()
+    app = opened(PAGE)
+    assert not app.exception
+    assert not app.error
+    assert "can be L_C train in any training or experiment" in app.success[-1].value
+    assert made["changed"] > 0
+    assert "before</strong>" in raw_html(app)
+    assert NASTY not in raw_html(app)
+    assert Library(facade.home()).find(made["corpus"]).types["DATE"] > corpus.types["DATE"]
+
+
+def test_a_test_split_is_refused_in_the_recipes_words(run: str, corpus: Corpus) -> None:
+    mine = corpus.fingerprint
+    options = {"train": mine, "difficulty": run, "method": "random2low", "holdout": (mine,)}
+    with pytest.raises(facade.CorpusError):
+        facade.execute("rebuild", options)
+    app = opened(PAGE)
+    assert not app.exception
+    assert "only training data is rebuilt" in app.error[0].value
+
+
+def test_harder_test_sets_are_listed_with_what_holds(home: Path) -> None:
+    made = finished_corpora(home)
+    options = {"test": made["test"].fingerprint, "train": made["train"].fingerprint}
+    for kind in ("oov", "typos"):
+        facade.execute("robustness", {**options, "kind": kind})
+    app = opened(PAGE)
+    assert not app.exception
+    assert "no name, and no telling word of one, is in the training split" in raw_html(app)
+    assert "No finished tagger was tested on several test sets yet" in texts(app)
+    assert NASTY not in raw_html(app)
+
+
+def tuned_on_both(home: Path, made: Mapping[str, Corpus], hard: Corpus, init: str, skill: float) -> str:
+    """A finished `finetune` run that was tested on the plain set and on `hard`, where it is worse."""
+    tests = [list(next(corpus.batches())) for corpus in (made["test"], hard)]
+
+    def work(context: RunContext) -> dict[str, Any]:
+        for index, (sentences, lost) in enumerate(zip(tests, (0, 0.2), strict=True)):
+            for seed in SEEDS:
+                read = read_by_lot(sentences, skill - lost, seed)
+                write_predictions(read, context.run.artifacts / f"predictions-test{index or ''}-{seed}.jsonl")
+        return {"test": {"micro_f1": [50.0]}}
+
+    options = {"init": init, "seeds": SEEDS, "train": made["train"].fingerprint, "dev": made["dev"].fingerprint}
+    return finish(home, "finetune", {**options, "test": (made["test"].fingerprint, hard.fingerprint)}, work).id
+
+
+def test_the_frontier_shows_every_set_and_the_average_beside_them(home: Path) -> None:
+    made = finished_corpora(home)
+    options = {"test": made["test"].fingerprint, "train": made["train"].fingerprint, "kind": "oov"}
+    hard = Library(home).find(facade.execute("robustness", options).result()["corpus"])
+    runs = [tuned_on_both(home, made, hard, init, skill) for init, skill in (("tiny", 0.4), ("minilm", 0.6))]
+    (group,) = facade.tested_alike()
+    assert group.tests == (made["test"].fingerprint, hard.fingerprint)
+    assert sorted(group.runs) == sorted(runs)
+    rows = facade.standings(group.runs)
+    points = facade.frontier_points(rows, hard.fingerprint, facade.tagger_names(group.runs), certain=False)
+    best = {one["name"]: one["best"] for one in points}
+    assert best == {"tiny on my train": False, "minilm on my train": True}
+    app = opened(PAGE)
+    assert not app.exception
+    assert "Mean of all sets" in raw_html(app)
+    assert "my test, oov, certain names" in raw_html(app)
+    app.toggle(key="bias.certain").set_value(True).run()
+    assert not app.exception
