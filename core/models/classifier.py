@@ -14,14 +14,14 @@ from core.models.devices import Precision, pick_device, pick_dtype
 from core.models.encoder import longest
 from core.models.pieces import Ids, Pieces
 
-Pooling = Literal["cls", "mean", "mention"]
+Pooling = Literal["pooler", "cls"]
 
 
 class Classifier(nn.Module):
     """Pieces to `n_classes` logits.
 
-    pooling: `cls` the first piece, through the encoder's pooler where it has one; `mean` over all pieces; `mention`
-    the mask where there is one, else the mean. dtype: what the encoder computes in; the last layer is in float32.
+    pooling: `cls` the first piece's state; `pooler` that state through the encoder's pooler, where it has one.
+    dtype: what the encoder computes in; the last layer is in float32.
     """
 
     def __init__(
@@ -33,11 +33,8 @@ class Classifier(nn.Module):
                 f"{encoder.config.model_type}: has no mask piece to stand for a mention; choose an encoder like BERT."
             )
         self.encoder, self.pooling, self.dtype = encoder, pooling, dtype
-        self.pieces, self.mask, self.pad = (
-            Pieces(tokenizer, max_length),
-            tokenizer.mask_token_id,
-            tokenizer.pad_token_id,
-        )
+        self.pieces = Pieces(tokenizer, max_length)
+        self.mask, self.pad = int(tokenizer.mask_token_id), int(tokenizer.pad_token_id or 0)
         # A part of the encoder, so that on a CPU it draws with the encoder's other dropouts (training.threads).
         encoder.dropout_of_classifier = nn.Dropout(float(getattr(encoder.config, "hidden_dropout_prob", 0.1)))
         self.last_layer = nn.Linear(int(encoder.config.hidden_size), n_classes)
@@ -60,7 +57,8 @@ class Classifier(nn.Module):
 
     def holds(self, words: Sequence[str], more: int = 0) -> bool:
         """Whether the window has room for all their pieces and `more`."""
-        return len(self._flat(words)) + more <= self.pieces.room
+        n = sum(map(len, self.pieces.of(words))) + more
+        return n <= int(self.pieces.room)
 
     def nothing(self) -> Ids:
         """The input of a null model: the special pieces alone."""
@@ -71,28 +69,18 @@ class Classifier(nn.Module):
 
     def forward(self, rows: Sequence[Ids]) -> Tensor:
         """Logits `(b, k)` float32 of `b` inputs."""
-        ids = np.full((len(rows), max(map(len, rows))), self.pad or 0, dtype=np.int64)
+        ids = np.full((len(rows), max(map(len, rows))), self.pad, dtype=np.int64)
         attend = np.zeros_like(ids)
         for line, row in enumerate(rows):
             ids[line, : len(row)], attend[line, : len(row)] = row, 1
         tokens, mask = torch.from_numpy(ids).to(self.device), torch.from_numpy(attend).to(self.device)
         with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
             out = self.encoder(input_ids=tokens, attention_mask=None if attend.all() else mask)
-            pooled = self.encoder.dropout_of_classifier(self._pool(out, tokens, mask))
+            pooled = getattr(out, "pooler_output", None) if self.pooling == "pooler" else None
+            pooled = self.encoder.dropout_of_classifier(out.last_hidden_state[:, 0] if pooled is None else pooled)
         with torch.autocast(self.device.type, enabled=False):
             logits: Tensor = self.last_layer(pooled.float())
         return logits
-
-    def _pool(self, out: Any, tokens: Tensor, mask: Tensor) -> Tensor:
-        hidden: Tensor = out.last_hidden_state
-        if self.pooling == "cls":
-            pooled: Tensor | None = getattr(out, "pooler_output", None)
-            return hidden[:, 0] if pooled is None else pooled
-        masked = tokens == self.mask
-        if self.pooling == "mention":
-            mask = torch.where(masked.any(1, keepdim=True), masked, mask)
-        keep = mask[..., None].to(hidden.dtype)
-        return (hidden * keep).sum(1) / keep.sum(1)
 
 
 def new_classifier(

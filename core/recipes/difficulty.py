@@ -115,7 +115,7 @@ def _of_type(mentions: Sequence[Mention], n: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _means(values: FloatArray) -> dict[View, float | None]:
+def _means(values: FloatArray) -> dict[str, float | None]:
     return {view: _bits(values[:, i].mean()) if len(values) else None for i, view in enumerate(VIEWS)}
 
 

@@ -61,6 +61,7 @@ class _Training:
     repeat: int
     view: View
     settings: ClassifySettings
+    null: ClassifySettings
     held: BoolArray
     pieces: int
     earlier: int
@@ -134,7 +135,8 @@ def _trainings(
         held, how = asked.folds[repeat] == fold, settings[view]
         lengths = [len(row) for row, out in zip(inputs[view], held.tolist(), strict=True) if not out]
         found.append(_Training(
-            seed=(config.seed, repeat, fold, VIEWS.index(view)), repeat=repeat, view=view, settings=how, held=held,
+            seed=(config.seed, repeat, fold, VIEWS.index(view)), repeat=repeat, view=view, settings=how,
+            null=replace(settings["entity"], epochs=1), held=held,
             pieces=how.epochs * sum(lengths), earlier=steps[view], path=chunks / f"r{repeat}-f{fold}-{view}.npz",
         ))  # fmt: skip
         steps[view] += how.epochs * -(-len(lengths) // how.batch_size)
@@ -147,17 +149,29 @@ def _train(
     """One model, and its word on the fold it has not seen."""
     from core.training.classify import log2_probabilities, train
 
-    began, seed = time.monotonic(), int(np.random.SeedSequence(one.seed).generate_state(1)[0])
+    began, seed = time.monotonic(), _number(one.seed)
     learnt, held = np.flatnonzero(~one.held), np.flatnonzero(one.held)
     model = _new(config, asked, one, seed)
     log = lambda bits, step: report.metric(f"loss/{one.view}", bits, one.earlier + step)
-    train(model, [inputs[i] for i in learnt], asked.labels[learnt], one.settings, seed=seed, report=report, log=log)
+    train(
+        model,
+        [inputs[i] for i in learnt.tolist()],
+        asked.labels[learnt],
+        one.settings,
+        seed=seed,
+        report=report,
+        log=log,
+    )
     labels = asked.labels[held]
-    told = log2_probabilities(model, [inputs[i] for i in held], report)[np.arange(len(held)), labels]
-    bits = pvi(told, _null(config, asked, one, seed, report)[labels])
+    told = log2_probabilities(model, [inputs[i] for i in held.tolist()], report)[np.arange(len(held)), labels]
+    bits = pvi(told, _null(config, asked, one, report)[labels])
     with replacing(one.path) as file:
         np.savez(file, pvi=bits, seconds=time.monotonic() - began)
     report.metric(f"v_information/{one.view}", float(bits.mean()), one.repeat * len(set(asked.folds[0])) + one.seed[2])
+
+
+def _number(seed: tuple[int, ...]) -> int:
+    return int(np.random.SeedSequence(seed).generate_state(1)[0])
 
 
 def _new(config: "DifficultyConfig", asked: Questions, one: _Training, seed: int) -> "Classifier":
@@ -170,17 +184,20 @@ def _new(config: "DifficultyConfig", asked: Questions, one: _Training, seed: int
     return new_classifier(config.encoder, len(asked.types), pooling=one.settings.pooling, **options)
 
 
-def _null(config: "DifficultyConfig", asked: Questions, one: _Training, seed: int, report: Reporter) -> FloatArray:
-    """`(k,)` log2 g[null] of each type: the prior in closed form, or a classifier that was shown nothing, one epoch."""
+def _null(config: "DifficultyConfig", asked: Questions, one: _Training, report: Reporter) -> FloatArray:
+    """`(k,)` log2 g[null] of each type: the prior in closed form, or a classifier that was shown nothing, one epoch.
+
+    It is the same one for both views of a fold, so that CEIM does not depend on it.
+    """
     learnt = asked.labels[~one.held]
     if config.null == "closed":
         return log2_prior(learnt, len(asked.types))
     from core.training.classify import log2_probabilities, train
 
+    seed = _number((*one.seed[:-1], len(VIEWS)))
     model = _new(config, asked, one, seed)
     inputs = [model.nothing()] * len(learnt)
-    once = replace(one.settings, epochs=1)
-    train(model, inputs, learnt, once, seed=seed, report=_Hearing(report), log=lambda bits, step: None)
+    train(model, inputs, learnt, one.null, seed=seed, report=_Hearing(report), log=lambda bits, step: None)
     return log2_probabilities(model, inputs[:1], report)[0]  # type: ignore[no-any-return]
 
 

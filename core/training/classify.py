@@ -41,6 +41,7 @@ def train(
     Errors: Cancelled, ResourceError where memory runs out.
     """
     torch.manual_seed(seed)
+    classifier.encoder.get_input_embeddings().requires_grad_(not settings.keep_embeddings)
     optimizer, schedule = _optimizer(classifier, settings, settings.epochs * -(-len(inputs) // settings.batch_size))
     total, done, told, losses, step = settings.epochs * sum(map(len, inputs)), 0, float("-inf"), list[float](), 0
     classifier.train()

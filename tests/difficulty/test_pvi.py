@@ -1,0 +1,96 @@
+"""PVI's arithmetic: the golden numbers of G7 and G11, oracles by enumeration."""
+
+from collections import Counter
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.difficulty.instances import instances
+from core.difficulty.pvi import entropy, interval, log2_prior, pvi
+from core.text.sentence import Entity, Sentence
+
+CONLL = {"LOC": 7140, "PER": 6600, "ORG": 6321, "MISC": 3438}
+LABELS = st.lists(st.integers(0, 4), min_size=1, max_size=40).map(np.array)
+
+
+def bits(counts: dict[str, int]) -> float:
+    return entropy(np.repeat(np.arange(len(counts)), list(counts.values())))
+
+
+@pytest.mark.parametrize(("p", "expected"), [(0.8, 1.678072), (0.1, -1.321928), (0.25, 0)])
+def test_g11_pvi(p: float, expected: float) -> None:
+    assert pvi(np.log2([p]), np.log2([0.25])) == pytest.approx([expected], abs=1e-6)
+
+
+def test_g7_entropies_from_counts() -> None:
+    assert bits(CONLL) == pytest.approx(1.9520, abs=5e-5)
+    labels = np.repeat(np.arange(4), list(CONLL.values()))
+    assert -log2_prior(labels, 4) == pytest.approx([1.7186, 1.8321, 1.8944, 2.7730], abs=2e-4)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(("name", "n", "expected"), [("conll2003", 23_499, 1.9520), ("crossner-literature", 541, None)])
+def test_g7_entropies_from_files(real_data: Path, name: str, n: int, expected: float | None) -> None:
+    tags = [line.split("\t")[1] for line in (real_data / name / "train.conll").read_text("utf-8").splitlines() if line]
+    counts = Counter(tag[2:] for tag in tags if tag.startswith("B-"))
+    assert sum(counts.values()) == n
+    by_hand = -sum(c / n * np.log2(c / n) for c in counts.values())
+    assert bits(counts) == pytest.approx(by_hand)
+    if expected:
+        assert counts == CONLL
+        assert by_hand == pytest.approx(expected, abs=5e-5)
+
+
+@given(LABELS)
+def test_the_prior_is_a_distribution_that_counts_half_a_mention_more(labels: np.ndarray) -> None:
+    logs = log2_prior(labels, 6)
+    assert np.exp2(logs).sum() == pytest.approx(1)
+    for kind in range(6):
+        assert 2 ** logs[kind] == pytest.approx((list(labels).count(kind) + 0.5) / (len(labels) + 3))
+
+
+@given(LABELS)
+def test_a_feature_that_is_the_label_has_the_label_s_entropy(labels: np.ndarray) -> None:
+    shares = np.bincount(labels) / len(labels)
+    null = np.log2(shares[labels])
+    assert pvi(np.zeros(len(labels)), null).mean() == pytest.approx(entropy(labels), abs=1e-9)
+
+
+@given(LABELS, st.lists(st.floats(0.01, 1), min_size=5, max_size=5))
+def test_what_does_not_look_at_its_input_has_at_most_0(labels: np.ndarray, weights: list[float]) -> None:
+    """Any fixed guess against the true shares: no guess is better (Gibbs)."""
+    shares = np.bincount(labels, minlength=5) / len(labels)
+    guess = np.array(weights) / sum(weights)
+    assert pvi(np.log2(guess[labels]), np.log2(shares[labels])).mean() <= 1e-9
+
+
+def test_an_interval_is_that_of_all_resamples_of_whole_groups() -> None:
+    values = np.array([[0.0, 5.0], [1.0, 5.0], [4.0, 5.0], [2.0, 5.0], [2.0, 5.0], [2.0, 5.0]])
+    groups = np.array([7, 7, 3, 9, 9, 9])
+    by_group = [values[groups == group] for group in (3, 7, 9)]
+    every = [np.concatenate([by_group[i] for i in drawn]).mean(0) for drawn in product(range(3), repeat=3)]
+    low, high = interval(values, groups, draws=20_000, seed=0, level=0.5)
+    assert low == pytest.approx(np.quantile(every, 0.25, axis=0, method="inverted_cdf"), abs=1e-9)
+    assert high == pytest.approx(np.quantile(every, 0.75, axis=0, method="inverted_cdf"), abs=1e-9)
+    assert low[1] == high[1] == 5
+
+
+def test_an_interval_follows_from_its_seed() -> None:
+    values, groups = np.random.default_rng(0).normal(size=(50, 1)), np.arange(50) // 3
+    same = [interval(values, groups, draws=200, seed=3)[0] for _ in range(2)]
+    assert same[0] == same[1]
+    assert interval(values, groups, draws=200, seed=4)[0] != same[0]
+
+
+def test_a_mention_is_an_instance_with_one_mask_whatever_its_length() -> None:
+    words = ("the", "Bank", "of", "Ruritania", "met", "Ada")
+    entities = (Entity(start=5, end=6, type="PER"), Entity(start=1, end=4, type="ORG"))
+    text = Sentence(id="0" * 16, tokens=words, text=" ".join(words), entities=entities)
+    nothing = Sentence(id="1" * 16, tokens=("x",), text="x", entities=())
+    bank, ada = instances([nothing, text])
+    assert (bank.row, bank.name, bank.sides) == (1, words[1:4], (("the",), ("met", "Ada")))
+    assert (ada.name, ada.sides) == (("Ada",), (words[:5], ()))

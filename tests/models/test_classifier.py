@@ -1,0 +1,68 @@
+"""What the classifiers behind PVI read: one mask for a mention of any length, a window around it, special pieces."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import ModelError
+from core.models import hub
+from core.models.classifier import Classifier, new_classifier
+from core.training.classify_settings import preset
+
+TINY = new_classifier("tiny", 3, max_length=16)
+CLS, SEP, MASK = 2, 3, 4
+WORDS = st.lists(st.text("abc", min_size=1, max_size=5), max_size=8)
+
+
+def letters(words: list[str]) -> list[int]:
+    return [piece for ids in TINY.pieces.of(words) for piece in ids]
+
+
+@given(WORDS, WORDS)
+def test_a_context_is_what_is_nearest_to_its_one_mask(before: list[str], behind: list[str]) -> None:
+    ids = list(TINY.context(before, behind))
+    left, right = letters(before), letters(behind)
+    at = ids.index(MASK)
+    assert (ids[0], ids[-1], ids.count(MASK)) == (CLS, SEP, 1)
+    assert ids[1:at] == left[len(left) - (at - 1) :]
+    assert ids[at + 1 : -1] == right[: len(ids) - at - 2]
+    assert len(ids) == min(16, len(left) + len(right) + 3)
+    assert TINY.holds([*before, *behind], more=1) == (len(left) + len(right) + 3 <= 16)
+    if len(ids) == 16:  # neither side is cut while the other one has more than half
+        assert min(len(left), 6) <= at - 1
+        assert min(len(right), 6) <= 14 - at
+
+
+@given(WORDS)
+def test_a_name_is_read_from_its_beginning(words: list[str]) -> None:
+    assert list(TINY.name(words)) == [CLS, *letters(words)[:14], SEP]
+
+
+def test_padding_changes_no_logit() -> None:
+    TINY.eval()
+    short, long = TINY.name(["ab"]), TINY.context(["abc"] * 3, ["cab"])
+    with torch.inference_mode():
+        alone, together = torch.cat([TINY([short]), TINY([long])]), TINY([short, long])
+    assert torch.allclose(alone, together, atol=0.05)
+    assert alone.dtype == torch.float32
+    assert not torch.allclose(alone[0], alone[1], atol=0.05)
+
+
+def test_an_encoder_without_a_mask_is_refused() -> None:
+    tokenizer = hub.load_tokenizer("tiny")
+    tokenizer.mask_token = None
+    with pytest.raises(ModelError, match="bert: has no mask piece to stand for a mention; choose an encoder like BERT"):
+        Classifier(hub.load_model("tiny"), tokenizer, 2, pooling="cls", max_length=16, dtype=torch.float32)
+
+
+@pytest.mark.parametrize(("n", "width", "context", "entity"), [
+    (23_499, 768, (2, 5e-5, 32), (1, 5e-5, 32)), (1_975, 768, (5, 1e-4, 32), (3, 1e-4, 32)),
+    (6_176, 768, (5, 1e-4, 32), (3, 1e-4, 32)), (26_470, 768, (2, 5e-5, 32), (1, 5e-5, 32)),
+    (23_499, 1024, (2, 1e-5, 32), (1, 1e-5, 16)),
+], ids=["conll2003", "wnut2017", "twitter", "ace2005", "conll2003 large"])  # fmt: skip
+def test_paper_is_table_7(n: int, width: int, context: tuple[int, float, int], entity: tuple[int, float, int]) -> None:
+    for view, expected in (("context", context), ("entity", entity)):
+        found = preset("paper", view, n, width)  # type: ignore[arg-type]
+        assert (found.epochs, found.learning_rate, found.batch_size) == expected
+        assert found.head_learning_rate == found.learning_rate

@@ -1,0 +1,197 @@
+"""`difficulty` from a labelled corpus to bits: planted names and contexts are told apart, noise is noise, odd files end well."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from core import facade
+from core.__main__ import main
+from core.corpora.corpus import Corpus
+from core.difficulty.mentions import BINS, Mention, bin_of, read
+from core.difficulty.pvi import entropy
+from core.errors import CorpusError
+from core.recipes.difficulty import summary
+from core.runs import Run
+from core.text.sentence import Entity, Sentence, sentence_id
+
+Seal = Callable[..., Corpus]
+QUICK = {"encoder": "tiny", "folds": 2, "batch_size": 8, "learning_rate": 1e-3, "head_learning_rate": 1e-2,
+         "context_epochs": 6, "entity_epochs": 6, "precision": "fp32", "draws": 200}  # fmt: skip
+
+
+def one(i: int, name: str, word: str, kind: str) -> Sentence:
+    tokens = (word, *name.split(), f"q{i}")
+    entity = Entity(start=1, end=1 + len(name.split()), type=kind)
+    text = " ".join(tokens)
+    return Sentence(id=sentence_id(text), tokens=tokens, text=text, entities=(entity,))
+
+
+def planted(n: int, kinds: dict[str, tuple[str, str]]) -> list[Sentence]:
+    """`n` sentences of one mention; kinds: {type: (names, words before them)}, each drawn from single letters."""
+    rng = np.random.default_rng(0)
+    types = rng.choice(list(kinds), n)
+    return [one(i, *(str(rng.choice(list(letters))) for letters in kinds[kind]), kind) for i, kind in enumerate(types)]
+
+
+def found(corpus: Corpus, **options: Any) -> Run:
+    return facade.execute("difficulty", {"train": corpus.fingerprint, **QUICK, **options})
+
+
+def mentions(run: Run) -> list[Mention]:
+    return read(run.artifacts / "mentions.parquet")
+
+
+def test_a_name_that_is_the_label_has_its_entropy_and_noise_has_nothing(seal: Seal) -> None:
+    sentences = planted(160, {"A": ("a", "xyz"), "B": ("b", "xyz")})
+    run = found(seal(sentences, labelled=True))
+    told, rows = run.result(), mentions(run)
+    labels = np.array([s.entities[0].type == "A" for s in sentences], dtype=int)  # type: ignore[index]
+    assert told["entropy"] == pytest.approx(entropy(labels), abs=1e-4)
+    assert told["v_information"]["entity"] == pytest.approx(told["entropy"], abs=0.05)
+    assert -0.3 < told["v_information"]["context"] <= 0.01
+    assert told["ceim"]["high"] > 140
+    assert told["intervals"]["entity"][0] <= told["v_information"]["entity"] <= told["intervals"]["entity"][1]
+    for row, sentence in zip(rows, sentences, strict=True):
+        assert (row.sentence, row.type) == (sentence.id, sentence.entities[0].type)  # type: ignore[index]
+        assert row.surface == sentence.tokens[1]
+        assert row.ceim == row.pvi_entity - row.pvi_context
+        assert row.bin == bin_of(row.ceim)
+    assert {row.fold for row in rows} == {0, 1}
+
+
+def test_each_type_s_bits_say_what_gives_it_away(seal: Seal) -> None:
+    """N and M by their names; C and D share their names, and only the word before them tells."""
+    kinds = {"N": ("n", "xy"), "M": ("m", "xy"), "C": ("k", "c"), "D": ("k", "d")}
+    run = found(seal(planted(240, kinds), labelled=True), context_epochs=10, entity_epochs=10)
+    told = run.result()["by_type"]
+    for view, given_away, other in (("entity", "NM", "CD"), ("context", "CD", "NM")):
+        assert min(told[kind][view] for kind in given_away) > 1.6
+        assert np.mean([told[kind][view] for kind in other]) < 1.2  # of 2 bits, the other view leaves one open
+    for kind in "NMCD":
+        assert max(told[kind]["bins"], key=told[kind]["bins"].get) == ("high" if kind in "NM" else "low")
+
+
+def test_the_same_seed_gives_the_same_bytes_and_a_resumed_run_too(seal: Seal) -> None:
+    corpus = seal(planted(40, {"A": ("a", "xyz"), "B": ("b", "xyz")}), labelled=True)
+    first = found(corpus, repeats=2, context_epochs=1, entity_epochs=1)
+    told, table = first.result(), (first.artifacts / "mentions.parquet").read_bytes()
+    assert len(list(first.chunks.glob("*.npz"))) == 8
+    assert len(told["repeats"]) == 2
+    assert told["v_information"]["entity"] == pytest.approx(np.mean([r["entity"] for r in told["repeats"]]), abs=2e-4)
+    assert found(corpus, repeats=2, context_epochs=1, entity_epochs=1).id == first.id
+    facade.remove_run(first.id)
+    again = found(corpus, repeats=2, context_epochs=1, entity_epochs=1)
+    assert (again.artifacts / "mentions.parquet").read_bytes() == table
+    assert {**again.result(), "seconds": 0} == {**told, "seconds": 0}
+    other = found(corpus, repeats=2, context_epochs=1, entity_epochs=1, seed=2)
+    assert [row.pvi_context for row in mentions(other)] != [row.pvi_context for row in mentions(again)]
+
+
+def test_loss_and_progress_are_heard_while_it_runs(seal: Seal) -> None:
+    corpus = seal(planted(30, {"A": ("a", "xyz"), "B": ("b", "xyz")}), labelled=True)
+    run = found(corpus, context_epochs=1, entity_epochs=1)
+    events = run.events()[0]
+    for view in ("context", "entity"):
+        steps = [e.data["step"] for e in events if e.kind == "metric" and e.data["name"] == f"loss/{view}"]
+        assert steps == sorted(steps)
+        assert len(steps) >= 2
+    progress = [(e.data["done"], e.data["total"]) for e in events if e.kind == "progress"]
+    assert progress[-1][0] == progress[-1][1] > 0
+    assert [done for done, _ in progress] == sorted(done for done, _ in progress)
+
+
+def test_a_trained_null_is_the_prior_with_noise_and_no_matter_to_ceim(seal: Seal) -> None:
+    sentences = [one(i, "a", "x", "B" if i % 4 == 0 else "A") for i in range(80)]
+    corpus = seal(sentences, labelled=True)
+    options = {
+        "batch_size": 2,
+        "learning_rate": 1e-5,
+        "head_learning_rate": 1e-3,
+        "context_epochs": 1,
+        "entity_epochs": 1,
+    }
+    closed, trained = (mentions(found(corpus, **options, null=null)) for null in ("closed", "trained"))
+    apart = [a.pvi_entity - b.pvi_entity for a, b in zip(closed, trained, strict=True)]
+    assert 0 < np.abs(apart).max() < 1.2
+    assert abs(np.mean(apart)) < 0.3
+    assert [a.ceim for a in closed] == pytest.approx([b.ceim for b in trained], abs=1e-9)
+
+
+def test_a_sample_keeps_the_addresses_of_the_whole(seal: Seal) -> None:
+    sentences = planted(60, {"A": ("a", "xyz"), "B": ("b", "xyz")})
+    run = found(seal(sentences, labelled=True), mentions=20, context_epochs=1, entity_epochs=1)
+    rows = mentions(run)
+    assert run.result()["mentions"] == len(rows) == 20
+    assert all(sentences[row.row].id == row.sentence for row in rows)
+
+
+@pytest.mark.parametrize(("sentences", "words"), [
+    ([one(0, "a", "x", "A"), *planted(40, {"B": ("b", "x"), "C": ("c", "x")})], "A (1): fewer mentions than the 2 folds"),
+    (planted(6, {"A": ("a", "x")}), "A: is the only type"),
+    ([one(0, "a " * 40, "x", "A"), *planted(20, {"B": ("b", "x")})], "1 name is longer than the window of 16 pieces"),
+    ([one(0, "a", "abcdefghijklmnopqrst", "A"), *planted(20, {"B": ("b", "x")})], "1 context is longer than the window"),
+    ([*planted(2, {"A": ("a", "x")}), one(9, "b", "x", "B")], "Only 3 sentences hold an entity, so there are 3 folds"),
+], ids=["one mention", "one type", "long name", "long context", "few sentences"])  # fmt: skip
+def test_odd_files_are_told_of_and_the_rest_is_computed(seal: Seal, sentences: Sequence[Sentence], words: str) -> None:
+    options = {"context_epochs": 1, "entity_epochs": 1, "max_length": 16, "folds": 2 if len(sentences) > 3 else 5}
+    run = found(seal(sentences, labelled=True), **options)
+    told = run.result()
+    assert any(words in note for note in told["notes"]), told["notes"]
+    assert told["notes"] == [e.data["text"] for e in run.events()[0] if e.kind == "note"]
+    assert told["mentions"] == len(mentions(run)) == len(sentences)
+    assert all(np.isfinite([row.pvi_entity, row.pvi_context]).all() for row in mentions(run))
+    if len(told["by_type"]) == 1:
+        assert told["v_information"] == {"entity": 0, "context": 0}
+        assert told["ceim"] == {"low": 0, "near_zero": len(sentences), "high": 0}
+
+
+@pytest.mark.parametrize(("sentences", "labelled", "words"), [
+    ([Sentence(id="0" * 16, tokens=("x",), text="x", entities=())], True, "no sentence holds an entity, so there is"),
+    ([Sentence(id="0" * 16, tokens=("x",), text="x")], False, "is not labelled; give a corpus with entities"),
+    ([one(0, "a", "x", "A"), one(0, "a", "x", "B")], True, "all its entities are in one sentence, so no model can"),
+], ids=["no entity", "no labels", "one sentence"])  # fmt: skip
+def test_what_nobody_can_judge_is_refused(
+    seal: Seal, sentences: Sequence[Sentence], labelled: bool, words: str
+) -> None:
+    with pytest.raises(CorpusError, match=words):
+        found(seal(sentences, labelled=labelled))
+
+
+@pytest.mark.parametrize(("counts", "means", "expected"), [
+    ((1962, 18266, 3271), (-1.01, 1.90, 1.95), 1.664), ((516, 880, 579), (-2.05, 1.73, 2.12), 0.857),
+    ((957, 3130, 2089), (-1.34, 1.52, 1.64), 1.117),
+], ids=["conll2003", "wnut2017", "twitter"])  # fmt: skip
+def test_g11_a_table_of_bins_is_that_of_s3(counts: tuple[int, ...], means: tuple[float, ...], expected: float) -> None:
+    ceims = dict(zip(BINS, (-2.0, 0.0, 2.0), strict=True))
+    rows = [
+        Mention(
+            row=i, sentence="0" * 16, start=0, end=1, type="T", surface="x", pvi_entity=mean,
+            pvi_context=mean - ceims[name], ceim=ceims[name], bin=bin_of(ceims[name]), fold=0,
+        )
+        for name, count, mean in zip(BINS, counts, means, strict=True)
+        for i in range(count)
+    ]  # fmt: skip
+    told = summary(rows, draws=100, seed=0)
+    assert told["v_information"]["entity"] == pytest.approx(expected, abs=1e-3)
+    assert told["ceim"] == dict(zip(BINS, counts, strict=True))
+    assert [told["mean_pvi"][name]["entity"] for name in BINS] == pytest.approx(means)
+
+
+def test_the_command_says_and_writes_what_the_run_found(seal: Seal, tmp_path: Path) -> None:
+    corpus = seal(planted(30, {"A": ("a", "xyz"), "B": ("b", "xyz")}), labelled=True)
+    output = tmp_path / "D.parquet"
+    options = [f"--{name.replace('_', '-')}={value}" for name, value in {**QUICK, "context_epochs": 1}.items()]
+    arguments = ["difficulty", "--train", corpus.name, *options, "--json", "--output"]
+    done = CliRunner().invoke(main, [*arguments, str(output)], catch_exceptions=False)
+    told = json.loads(done.stdout)
+    assert (told["output"], told["mentions"], told["corpus"]) == (str(output), 30, corpus.fingerprint)
+    assert set(told["v_information"]) == {"entity", "context"}
+    assert set(told["ceim"]) == {"low", "near_zero", "high"}
+    assert len(read(output)) == 30
+    with pytest.raises(facade.ConfigError, match=r"D.csv: mentions are written as Parquet; end the name in .parquet"):
+        CliRunner().invoke(main, [*arguments, str(tmp_path / "D.csv")], catch_exceptions=False)
