@@ -140,6 +140,8 @@ def frontier(points: Sequence[Mapping[str, Any]], *, x: str, y: str) -> go.Figur
     points: `name`, `plain` and `hard` (F1 of every seed), `best` (nobody is better on both).
     """
     fig = figure(380, x=plain(x), y=plain(y))
+    means = [float(np.mean(one["plain"])) for one in points]
+    middle = (min(means) + max(means)) / 2  # a name leans inwards, so that none is cut off
     for best, colour, symbol, told in ((False, COLOURS["filtered"], "circle-open", "another is better on both"),
                                        (True, COLOURS["S_C"], "diamond", "no other is better on both")):  # fmt: skip
         mine = sorted((one for one in points if one["best"] == best), key=lambda one: float(np.mean(one["plain"])))
@@ -151,7 +153,8 @@ def frontier(points: Sequence[Mapping[str, Any]], *, x: str, y: str) -> go.Figur
             error_x={"array": spreads[0], "width": 3, "thickness": 1},
             error_y={"array": spreads[1], "width": 3, "thickness": 1},
             mode="lines+markers+text" if best else "markers+text", text=[_short(one["name"]) for one in mine],
-            textposition="top center", cliponaxis=False, line={"dash": "dot", "width": 1.5, "color": colour},
+            textposition=["top left" if np.mean(one["plain"]) > middle else "top right" for one in mine],
+            line={"dash": "dot", "width": 1.5, "color": colour},
             marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2, "color": colour}},
             hovertemplate="%{text}: %{x:.2f} and %{y:.2f}<extra></extra>",
         )  # fmt: skip
@@ -171,4 +174,5 @@ def best_of_both(plain_f1: FloatArray, hard_f1: FloatArray) -> BoolArray:
 
 
 def _short(name: str) -> str:
-    return plain(name if len(name) <= 24 else name[:23] + "…")
+    """Both ends, since an id is at the end."""
+    return plain(name if len(name) <= 24 else f"{name[:15]}…{name[-8:]}")

@@ -90,7 +90,7 @@ def _diff(diff: facade.Diff) -> str:
     lines = [("before", _painted(diff.before.tokens, [old[place] for place in places], OLD)),
              ("after", _painted(diff.after.tokens, [new[place] for place in places], NEW))]  # fmt: skip
     if diff.gone is not None:
-        lines.append(("gone", escape(diff.gone.text)))
+        lines.append(("deleted", escape(diff.gone.text)))
     return "".join(f"<div><strong>{name}</strong> {text}</div>" for name, text in lines)
 
 

@@ -26,7 +26,7 @@ def review(run_id: str) -> None:
             st.success("Every label is spoken for by its name or by its context; none looks wrong.")
             return
         st.markdown(
-            "Labels that **neither the name nor the context speaks for**, worst first. Many are wrong, some are only"
+            "Labels that **neither the name nor the context speaks for**, worst first. Some are wrong, others only"
             " rare or hard: read the sentence and say which."
         )
         todo = [number for number in numbers.tolist() if number not in told.latest]
@@ -117,4 +117,4 @@ def _history(run_id: str, told: facade.Reviews) -> None:
         for one, row in zip(recent, facade.mention_rows(run_id, [one.mention for one in recent]), strict=True)
     ]
     heads = {"mention": "Mention", "type": "Was labelled", "said": "You said", "text": "Sentence"}
-    table(rows, heads, "The latest reviews, newest first")
+    table(rows, heads, "The latest reviews, newest first", wrapped=("text",))

@@ -29,7 +29,7 @@ def views(run_id: str) -> None:
     _data_sets(run_id)
     _histogram(run_id)
     table([_bin_line(row) for row in facade.bin_rows(run_id)], BIN_HEADS, "Mentions and mean PVI by bin of CEIM")
-    table([_type_line(row) for row in facade.type_rows(run_id)], TYPE_HEADS, "What tells each type", wrapped=())
+    table([_type_line(row) for row in facade.type_rows(run_id)], TYPE_HEADS, "What tells each type", wrapped=("note",))
 
 
 def _answer(told: Mapping[str, Any]) -> str:
