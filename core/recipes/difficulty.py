@@ -39,6 +39,9 @@ class DifficultyConfig(Config):
     null: Literal["closed", "trained"] = option(
         "closed", "The model without input: the share of each type, or a classifier trained on nothing."
     )
+    calibrate: Literal["auto", "yes", "no"] = option(
+        "auto", "Take the certainty out of a model that the other folds show to be too sure; auto: quick yes, paper no."
+    )
     mentions: int = option(0, "A sample of whole sentences with about so many; 0: all.", unit="mentions", ge=0)
     group: Literal["", "sentence", "document"] = option(
         "", "What is never on both sides of a fold; empty: documents where they are known."
@@ -55,6 +58,10 @@ class DifficultyConfig(Config):
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
+
+    @property
+    def calibrates(self) -> bool:
+        return self.calibrate == "yes" or (self.calibrate == "auto" and self.preset != "paper")
 
     def settled(self) -> Self:
         """With the encoder's hash. Errors: ModelError if the encoder is not here."""
@@ -80,8 +87,9 @@ def run(config: DifficultyConfig, job: Job) -> Result:
     return {
         **summary(mentions, config.draws, config.seed),
         "repeats": [dict(zip(VIEWS, row, strict=True)) for row in np.round(repeats.mean(1), 4).tolist()],
-        "folds": len(set(asked.folds[0].tolist())), "grouped_by": asked.grouped_by, "settings": told.settings,
-        "notes": notes, "corpus": corpus.fingerprint, "seconds": told.seconds,
+        "folds": len(set(asked.folds[0].tolist())), "grouped_by": asked.grouped_by,
+        "strength": {view: round(float(np.mean(each)), 3) for view, each in told.strengths.items() if each},
+        "settings": told.settings, "notes": notes, "corpus": corpus.fingerprint, "seconds": told.seconds,
     }  # fmt: skip
 
 

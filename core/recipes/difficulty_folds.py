@@ -1,7 +1,7 @@
 """The trainings of a `difficulty` run: one a repeat, fold and view, each finished if and only if its file is there.
 
-chunks/r0-f2-context.npz   pvi: of the mentions of fold 2, in their order, under a model that has not seen the fold;
-                           steps and seconds that it took
+chunks/r0-f2-context.npz   model: log2 probabilities (n_held, k) for the mentions of fold 2 under a model that has not
+                           seen the fold; null (k,): under its null model; seconds: that it took
 """
 
 import time
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.difficulty.instances import VIEWS, Instance, View
-from core.difficulty.pvi import log2_prior, pvi
+from core.difficulty.pvi import calibrated, log2_prior, pvi
 from core.files import TEMPORARY, replacing
 from core.recipes.base import Job
 from core.reporter import Reporter, Silent
@@ -44,9 +44,12 @@ class Questions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answers:
-    """pvi: `(repeats, n)` bits a view. settings: as each view was trained. cut: inputs the window does not hold."""
+    """pvi: `(repeats, n)` bits a view. strengths: of its calibration, one a model; none without. settings: as each view
+    was trained. cut: inputs that the window does not hold, `window` pieces. seconds: of all trainings.
+    """
 
     pvi: Mapping[View, FloatArray]
+    strengths: Mapping[View, Sequence[float]]
     settings: Mapping[View, Mapping[str, Any]]
     cut: Mapping[View, int]
     window: int
@@ -71,7 +74,9 @@ class _Training:
 def nothing_to_tell(asked: Questions) -> Answers:
     """Of one type alone: 0 bits, whoever is asked."""
     zeros = np.zeros((len(asked.folds), len(asked.instances)))
-    return Answers(pvi=dict.fromkeys(VIEWS, zeros), settings={}, cut=dict.fromkeys(VIEWS, 0), window=0, seconds=0.0)
+    return Answers(
+        pvi=dict.fromkeys(VIEWS, zeros), strengths={}, settings={}, cut=dict.fromkeys(VIEWS, 0), window=0, seconds=0.0
+    )
 
 
 def answers(config: "DifficultyConfig", asked: Questions, job: Job) -> Answers:
@@ -95,14 +100,33 @@ def answers(config: "DifficultyConfig", asked: Questions, job: Job) -> Answers:
                 job.context.stage(f"{one.view}, training {i + 1} of {len(trainings)}")
                 _train(config, asked, inputs[one.view], one, Part(job.context, done, total, "pieces"))
                 done += one.pieces
-    found = {view: np.zeros((len(asked.folds), len(asked.instances))) for view in VIEWS}
-    seconds = 0.0
-    for one in trainings:
-        with np.load(one.path) as file:
-            found[one.view][one.repeat, one.held] = file["pvi"]
-            seconds += float(file["seconds"])
-    told = {view: asdict(each) for view, each in settings.items()}
-    return Answers(pvi=found, settings=told, cut=cut, window=reader.pieces.max_length, seconds=round(seconds, 1))
+    bits, strengths, seconds = _read(config, asked, trainings)
+    return Answers(
+        pvi=bits, strengths=strengths, settings={view: asdict(each) for view, each in settings.items()}, cut=cut,
+        window=reader.pieces.max_length, seconds=round(seconds, 1),
+    )  # fmt: skip
+
+
+def _read(
+    config: "DifficultyConfig", asked: Questions, trainings: Sequence[_Training]
+) -> tuple[dict[View, FloatArray], dict[View, list[float]], float]:
+    """What came of all trainings: PVI `(repeats, n)` and the strengths of its calibration, a view; seconds."""
+    n, seconds = len(asked.instances), 0.0
+    bits = {view: np.zeros((len(asked.folds), n)) for view in VIEWS}
+    strengths: dict[View, list[float]] = {view: [] for view in VIEWS}
+    truth = (np.arange(n), asked.labels)
+    for view, repeat in product(VIEWS, range(len(asked.folds))):
+        model, null = np.zeros((2, n, len(asked.types)))
+        for one in trainings:
+            if (one.view, one.repeat) == (view, repeat):
+                with np.load(one.path) as file:
+                    model[one.held], null[one.held] = file["model"], file["null"]
+                    seconds += float(file["seconds"])
+        if config.calibrates:
+            model, chosen = calibrated(model, null, asked.labels, asked.folds[repeat])
+            strengths[view] += chosen
+        bits[view][repeat] = pvi(model[truth], null[truth])
+    return bits, strengths, seconds
 
 
 def settings_of(config: "DifficultyConfig", view: View, n: int, width: int) -> ClassifySettings:
@@ -162,12 +186,10 @@ def _train(
         report=report,
         log=log,
     )
-    labels = asked.labels[held]
-    told = log2_probabilities(model, [inputs[i] for i in held.tolist()], report)[np.arange(len(held)), labels]
-    bits = pvi(told, _null(config, asked, one, report)[labels])
+    told = log2_probabilities(model, [inputs[i] for i in held.tolist()], report)
+    null = _null(config, asked, one, report)
     with replacing(one.path) as file:
-        np.savez(file, pvi=bits, seconds=time.monotonic() - began)
-    report.metric(f"v_information/{one.view}", float(bits.mean()), one.repeat * len(set(asked.folds[0])) + one.seed[2])
+        np.savez(file, model=told, null=null, seconds=time.monotonic() - began)
 
 
 def _number(seed: tuple[int, ...]) -> int:

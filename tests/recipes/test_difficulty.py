@@ -109,6 +109,7 @@ def test_a_trained_null_is_the_prior_with_noise_and_no_matter_to_ceim(seal: Seal
     sentences = [one(i, "a", "x", "B" if i % 4 == 0 else "A") for i in range(80)]
     corpus = seal(sentences, labelled=True)
     options = {
+        "calibrate": "no",
         "batch_size": 2,
         "learning_rate": 1e-5,
         "head_learning_rate": 1e-3,
