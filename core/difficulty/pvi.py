@@ -30,7 +30,7 @@ def pvi(log2_model: FloatArray, log2_null: FloatArray) -> FloatArray:
 def tempered(log2_model: FloatArray, log2_null: FloatArray, strength: float) -> FloatArray:
     """`(n, k)` between the null model `(n, k)` (strength 0) and the model (1), or beyond; still distributions."""
     mixed = log2_null + strength * (log2_model - log2_null)
-    return mixed - np.logaddexp2.reduce(mixed, axis=1, keepdims=True)  # type: ignore[no-any-return]
+    return mixed - np.logaddexp2.reduce(mixed, axis=1, keepdims=True)
 
 
 def calibrated(

@@ -112,7 +112,7 @@ def _read(
 ) -> tuple[dict[View, FloatArray], dict[View, list[float]], float]:
     """What came of all trainings: PVI `(repeats, n)` and the strengths of its calibration, a view; seconds."""
     n, seconds = len(asked.instances), 0.0
-    bits = {view: np.zeros((len(asked.folds), n)) for view in VIEWS}
+    bits: dict[View, FloatArray] = {view: np.zeros((len(asked.folds), n)) for view in VIEWS}
     strengths: dict[View, list[float]] = {view: [] for view in VIEWS}
     truth = (np.arange(n), asked.labels)
     for view, repeat in product(VIEWS, range(len(asked.folds))):
@@ -122,10 +122,11 @@ def _read(
                 with np.load(one.path) as file:
                     model[one.held], null[one.held] = file["model"], file["null"]
                     seconds += float(file["seconds"])
+        told: FloatArray = model
         if config.calibrates:
-            model, chosen = calibrated(model, null, asked.labels, asked.folds[repeat])
+            told, chosen = calibrated(model, null, asked.labels, asked.folds[repeat])
             strengths[view] += chosen
-        bits[view][repeat] = pvi(model[truth], null[truth])
+        bits[view][repeat] = pvi(told[truth], null[truth])
     return bits, strengths, seconds
 
 
