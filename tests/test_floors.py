@@ -33,7 +33,16 @@ MAY_IMPORT = {
     "cli_experiment": {"facade", "cli"},
     "cli_bias": {"facade", "cli"},
     "cli_rebuild": {"facade", "cli"},
-    "__main__": {"facade", "cli", "cli_assisting", "cli_bias", "cli_rebuild", "cli_similarity", "cli_experiment", "cli_training"},
+    "__main__": {
+        "facade",
+        "cli",
+        "cli_assisting",
+        "cli_bias",
+        "cli_rebuild",
+        "cli_similarity",
+        "cli_experiment",
+        "cli_training",
+    },
 }
 
 
