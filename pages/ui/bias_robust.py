@@ -45,7 +45,7 @@ def robust() -> None:
 @st.fragment
 def _setup() -> None:
     with guard():
-        roles, labelled = facade.roles(), {c.fingerprint: c for c in facade.corpora() if c.types}
+        roles = facade.roles()
         left, right = st.columns(2)
         with left:
             test = corpus_picker("Test split", f"bias.test.{roles.get('test')}", roles.get("test"))
@@ -53,29 +53,33 @@ def _setup() -> None:
             train = corpus_picker("Training split: what taggers know", f"bias.known.{roles.get('train')}",
                                   roles.get("train"))  # fmt: skip
         kinds = st.multiselect("Sets", list(KINDS), list(KINDS), KINDS.__getitem__, key="bias.kinds")
-        more: dict[str, Any] = {}
-        with st.expander("Where new names come from", icon=":material/settings:"):
-            more["gazetteer"] = st.multiselect(
-                "Names of these corpora, where the training split lacks them; else they are generated",
-                list(labelled), [], lambda name: corpus_label(labelled[name]), key="bias.gazetteer",
-                placeholder="generate them",
-            )  # fmt: skip
-            strict = st.toggle(
-                "Names of another type are never of the slot's own type", True, key="bias.strict",
-                help="Off: a name may have both types in the training split, as in TextFlint's sets.",
-            )  # fmt: skip
+        own = _names()
         if not (test and train and kinds):
             st.info("Pick a labelled test split, the training split, and what to make.")
             return
-        own = {"oov": {"gazetteer": more["gazetteer"]},
-               "cross-category": {"ambiguous": "strict" if strict else "textflint"}}  # fmt: skip
         wanted = [{"test": test, "train": train, "kind": kind, **own.get(kind, {})} for kind in kinds]
         if st.button("Make them", type="primary", icon=":material/construction:", key="bias.robust.start"):
             for options in wanted:
                 facade.start("robustness", options)
             st.rerun()
-        st.code("\n".join(facade.command("robustness", options) for options in wanted), language="bash",
-                wrap_lines=True)  # fmt: skip
+        lines = [facade.command("robustness", options) for options in wanted]
+        st.code("\n".join(lines), language="bash", wrap_lines=True)
+
+
+def _names() -> dict[str, dict[str, Any]]:
+    """{kind: where its names come from}."""
+    labelled = {corpus.fingerprint: corpus for corpus in facade.corpora() if corpus.types}
+    with st.expander("Where new names come from", icon=":material/settings:"):
+        gazetteer = st.multiselect(
+            "Names of these corpora, where the training split lacks them; else they are generated",
+            list(labelled), [], lambda name: corpus_label(labelled[name]), key="bias.gazetteer",
+            placeholder="generate them",
+        )  # fmt: skip
+        strict = st.toggle(
+            "Names of another type are never of the slot's own type", True, key="bias.strict",
+            help="Off: a name may have both types in the training split, as in TextFlint's sets.",
+        )  # fmt: skip
+    return {"oov": {"gazetteer": gazetteer}, "cross-category": {"ambiguous": "strict" if strict else "textflint"}}
 
 
 def _made(runs: Sequence[facade.Run]) -> None:
