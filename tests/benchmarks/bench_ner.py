@@ -1,6 +1,6 @@
 """NER without any pre-training: what a tagger on the bundled encoder reaches on real corpora, and how long a seed takes.
 
-    python -m tests.benchmarks.bench_ner [--corpora crossner-ai ...] [--seeds 1 2 3] [--preset quick] [--home DIR]
+    python -m tests.benchmarks.bench_ner [--corpora crossner-ai ...] [--seeds 1 2 3] [--preset quick] [--epochs N] [--home DIR]
 
 `bc5cdr` is cut to its first 1,000 training sentences. Killed and begun again with the same --home it goes on.
 """
@@ -37,6 +37,7 @@ def main() -> None:
     parser.add_argument("--corpora", nargs="+", default=CORPORA)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--preset", default="quick")
+    parser.add_argument("--epochs", type=int, help="At most so many; without: as the preset says.")
     parser.add_argument("--home", type=Path)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -45,7 +46,8 @@ def main() -> None:
         for name in given.corpora:
             parts = splits(given.data, name, Path(folder) / "files")
             parts["test"] = (parts["test"],)
-            result = facade.execute("finetune", {**parts, "seeds": given.seeds, "preset": given.preset}).result()
+            options = {**parts, "seeds": given.seeds, "preset": given.preset, "epochs": given.epochs}
+            result = facade.execute("finetune", options).result()
             test, dev = result["test"], result["dev"]
             print(
                 f"| {name} | {dev['mean']:.1f} | {' '.join(f'{f1:.1f}' for f1 in test['micro_f1'])} "
