@@ -49,9 +49,10 @@ def main() -> None:
             options = {**parts, "seeds": given.seeds, "preset": given.preset, "epochs": given.epochs}
             result = facade.execute("finetune", options).result()
             test, dev = result["test"], result["dev"]
+            spread = "" if test["sd"] is None else f" ± {test['sd']:.2f}"
             print(
                 f"| {name} | {dev['mean']:.1f} | {' '.join(f'{f1:.1f}' for f1 in test['micro_f1'])} "
-                f"| {test['mean']:.2f} ± {test['sd'] or 0:.2f} | {' '.join(f'{s:.0f}' for s in result['seconds'])} |",
+                f"| {test['mean']:.2f}{spread} | {' '.join(f'{s:.0f}' for s in result['seconds'])} |",
                 flush=True,
             )
 
