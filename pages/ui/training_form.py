@@ -186,7 +186,7 @@ def _further() -> dict[str, Any]:
     with st.expander("Sources, borrowed labels, harder test sets", icon=":material/add_circle:"):
         left, right = st.columns(2)
         with left:
-            sources = _several("Sources, for vectors:SOURCE and lm:SOURCE", "sources", "read alike, as the smallest")
+            sources = _several("Sources, for vectors:SOURCE and lm:SOURCE", "sources", "as much is read of each")
             also_test = _several("Further test sets", "also_test", "shown beside the test set, in no verdict")
         with right:
             assisting = corpus_picker("Assisting labelled corpus, for all and skl:THRESHOLD",
@@ -198,8 +198,21 @@ def _further() -> dict[str, Any]:
         maps = st.text_input(
             "Types by another name", key="training.experiment.map", help="PER=person, in the assisting corpus or yours"
         )
-    found = {"sources": sources, "also_test": also_test, "assisting": assisting, "type_map": listed(maps)}
+        rare = _rare()
+    found = {"sources": sources, "also_test": also_test, "assisting": assisting, "type_map": listed(maps), **rare}
     return found | ({"finetune": {"network": network}} if network else {})
+
+
+def _rare() -> dict[str, Any]:
+    left, right = st.columns(2)
+    cap = left.number_input("Tokens read of every source", 0, None, 0, key="training.experiment.cap",
+                            help="0: as many as the smallest source has.")  # fmt: skip
+    judge = right.text_input(
+        "Encoder that judges names and contexts", key="training.experiment.judge",
+        placeholder="the one that is trained",
+        help="For arms that rebuild L_C, such as highc2low:20%: whether one encoder's PVI helps to train another.",
+    )  # fmt: skip
+    return {"cap_tokens": cap, "difficulty_encoder": judge.strip()}
 
 
 def _several(label: str, name: str, told: str) -> tuple[str, ...]:

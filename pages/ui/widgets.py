@@ -109,7 +109,7 @@ def config_form(config: type[facade.Config], names: Sequence[str], prefix: str) 
 
 def _field(name: str, field: Any, key: str) -> Any:
     unit = (field.json_schema_extra or {}).get("unit")
-    label = name.replace("_", " ").capitalize() + (f" ({unit})" if unit else "")
+    label = name.replace("_", " ").capitalize() + (f" ({unit})" if unit and unit != name else "")
     kind, common = field.annotation, {"help": plain(field.description or ""), "key": key}
     if NoneType in get_args(kind):
         return _optional(label, field, common)

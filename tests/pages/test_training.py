@@ -229,10 +229,13 @@ def test_an_experiment_of_sources_and_borrowed_labels(parts: dict[str, str], sta
     assert "Start the experiment" not in labels(app)
     choose(app, "training.experiment.arms", ["vectors:my-domain", "lm:my-domain"])
     choose(app, "training.experiment.also_test", [parts["dev"]])
+    choose(app, "training.experiment.cap", 500)
+    choose(app, "training.experiment.judge", "tiny")
     button(app, "Start the experiment").click().run()
     [(kind, options)] = started
     config = facade.RECIPES[kind].config.parse(dict(options))
     assert (config.task, config.network, config.also_test) == ("", "bilstm", (parts["dev"],))
+    assert (config.cap_tokens, config.difficulty_encoder) == (500, "tiny")
     assert [str(cell) for cell in config.cells] == ["none", "states", "vectors:my-domain", "lm:my-domain"]
 
 
