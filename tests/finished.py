@@ -9,10 +9,11 @@ import numpy as np
 
 from core import facade
 from core.corpora.corpus import Corpus, Library
-from core.recipes import RECIPES, leaderboard
-from core.recipes.arms import Cell, find
+from core.recipes import RECIPES
 from core.recipes.base import register
-from core.recipes.stages import Made
+from core.recipes.experiment import leaderboard
+from core.recipes.experiment.arms import Cell, find
+from core.recipes.experiment.stages import Made
 from core.recipes.tested import write_predictions
 from core.reporter import Silent
 from core.runs import worker

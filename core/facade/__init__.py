@@ -199,10 +199,10 @@ from core.facade.training import (
     trainings,
 )
 from core.recipes import RECIPES
-from core.recipes.arms import ARM_NAMES, ARM_SHAPES
 from core.recipes.chosen import Scored
-from core.recipes.cost import Cost
 from core.recipes.edits import Edits
+from core.recipes.experiment.arms import ARM_NAMES, ARM_SHAPES
+from core.recipes.experiment.cost import Cost
 from core.recipes.mapped import CLASSES, Hits, Mapped
 from core.recipes.outcome import Beside
 from core.recipes.preflight import Preflight

@@ -17,7 +17,7 @@ from core.facade.home import library, store
 from core.facade.results import board, corpus_name, missing
 from core.facade.runs import command, start
 from core.facade.selections import exports
-from core.recipes import leaderboard
+from core.recipes.experiment import leaderboard
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import clean, tokenize
 

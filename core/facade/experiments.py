@@ -11,9 +11,9 @@ from core.facade.home import home, store
 from core.facade.runs import with_corpora
 from core.recipes import RECIPES
 from core.recipes.base import plan
-from core.recipes.cost import Cost, calibration_options, cost
-from core.recipes.experiment_config import ExperimentConfig
-from core.recipes.plan_file import PlanFile
+from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.cost import Cost, calibration_options, cost
+from core.recipes.experiment.plan_file import PlanFile
 from core.runs.events import Event
 
 DEMO: Mapping[str, Any] = {

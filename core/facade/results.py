@@ -11,7 +11,7 @@ from core.config import fields_with
 from core.errors import CorpusError, WinnowError
 from core.facade.home import home, library, store
 from core.recipes import RECIPES, outcome
-from core.recipes.advice import labels_spared, next_budget
+from core.recipes.experiment.advice import labels_spared, next_budget
 from core.recipes.outcome import Beside
 from core.runs.store import Run, is_run_id
 

@@ -9,8 +9,6 @@ from core.recipes import (
     calibrate,
     difficulty,
     embed,
-    experiment,
-    experiment_config,
     finetune,
     map,
     predict,
@@ -26,6 +24,8 @@ from core.recipes import (
     word_vectors,
 )
 from core.recipes.base import Recipe
+from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.run import run as experiment
 
 RECIPES: Mapping[str, Recipe] = {
     recipe.kind: recipe
@@ -37,7 +37,7 @@ RECIPES: Mapping[str, Recipe] = {
         Recipe("difficulty", difficulty.DifficultyConfig, difficulty.run),
         Recipe("embed", embed.EmbedConfig, embed.run),
         Recipe("evaluate", predict.EvaluateConfig, predict.evaluate),
-        Recipe("experiment", experiment_config.ExperimentConfig, experiment.run),
+        Recipe("experiment", ExperimentConfig, experiment),
         Recipe("finetune", finetune.FinetuneConfig, finetune.run),
         Recipe("map", map.MapConfig, map.run),
         Recipe("predict", predict.PredictConfig, predict.predict),

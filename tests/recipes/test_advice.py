@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from core.recipes.advice import labels_spared, next_budget
+from core.recipes.experiment.advice import labels_spared, next_budget
 
 
 def board(dev: list[float], test: list[float], arm: str = "knn") -> list[dict[str, Any]]:

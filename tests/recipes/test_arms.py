@@ -15,9 +15,10 @@ from core import facade
 from core.corpora.corpus import Library
 from core.errors import ConfigError
 from core.measures.sample import capped
-from core.recipes import arms, beside, calibrate, leaderboard
-from core.recipes.experiment_config import ExperimentConfig
-from core.recipes.seconds import Seconds
+from core.recipes import calibrate
+from core.recipes.experiment import arms, beside, leaderboard
+from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.seconds import Seconds
 from core.results import Evaluation
 from tests.conftest import sentence
 from tests.planted import contracts, kitchen

@@ -8,10 +8,10 @@ import pytest
 
 from core import facade
 from core.recipes import calibrate
-from core.recipes.clock import Clock
-from core.recipes.cost import Step
-from core.recipes.experiment_config import ExperimentConfig
-from core.recipes.seconds import Seconds
+from core.recipes.experiment.clock import Clock
+from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.cost import Step
+from core.recipes.experiment.seconds import Seconds
 from core.reporter import Silent
 from tests.recipes.test_experiment import OPTIONS, fill
 
@@ -111,7 +111,7 @@ class Heard(Silent):
 
 def test_the_clock_learns_from_what_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("core.recipes.clock.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr("core.recipes.experiment.clock.time", SimpleNamespace(monotonic=lambda: now[0]))
     steps = [
         Step(kind="select", line="knn 10", what="", seconds=0.0, finished=True),
         Step(kind="pretrain", line="knn 10", what="", seconds=30.0, finished=False),

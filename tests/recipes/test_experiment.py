@@ -13,9 +13,10 @@ from core import facade
 from core.cli_experiment import experiment, in_words, typed_options
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, ReadError
-from core.recipes import arms, calibrate, hours
-from core.recipes.experiment_config import ExperimentConfig
-from core.recipes.plan_file import PlanFile
+from core.recipes import calibrate, hours
+from core.recipes.experiment import arms
+from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.plan_file import PlanFile
 from core.results import Evaluation
 from core.runs.events import Event
 from core.runs.store import RunStore
@@ -207,8 +208,8 @@ def test_cancelled_at_every_stage_and_resumed(finished: str, tmp_path: Path, mon
 
 
 def test_sizes_of_l_c_are_nested(home: Path) -> None:
-    from core.recipes.cost import Looking
-    from core.recipes.stages import Stages
+    from core.recipes.experiment.cost import Looking
+    from core.recipes.experiment.stages import Stages
 
     fill(home)
     config = ExperimentConfig.parse({**OPTIONS, "train_sizes": (5, 10), "draws": 2})
@@ -344,7 +345,7 @@ def test_hours_count_every_run_once(finished: str) -> None:
 
 
 def test_dapt_has_no_random_choice_of_its_size_to_beat() -> None:
-    from core.recipes.leaderboard import _judged
+    from core.recipes.experiment.leaderboard import _judged
     from core.training.verdict import Verdict, compare
 
     right = np.ones((40, 1), dtype=np.int32)

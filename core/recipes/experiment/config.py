@@ -7,10 +7,10 @@ from pydantic import ValidationInfo, field_validator, model_validator
 from core.config import Budget, Config, option
 from core.errors import ConfigError
 from core.measures.skl import parse_map
-from core.recipes import arms
-from core.recipes.arms import AUGMENT, Cell
 from core.recipes.difficulty import DifficultyConfig
 from core.recipes.embed import EncoderOptions
+from core.recipes.experiment import arms
+from core.recipes.experiment.arms import AUGMENT, Cell
 from core.recipes.finetune import FinetuneConfig
 from core.recipes.pretrain import PretrainConfig
 from core.recipes.rebuild import RebuildConfig

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from core.recipes.arms import NONE
+from core.recipes.experiment.arms import NONE
 from core.training.curves import next_step, saved
 
 Row = Mapping[str, Any]

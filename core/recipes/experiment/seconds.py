@@ -6,12 +6,12 @@ from typing import Any
 
 from core.config import Budget
 from core.corpora.corpus import Corpus
-from core.recipes.arms import AUGMENT, CONTROL, WHOLE, Arm, Cell
 from core.recipes.difficulty import DifficultyConfig
-from core.recipes.experiment_config import ExperimentConfig
+from core.recipes.experiment.arms import AUGMENT, CONTROL, WHOLE, Arm, Cell
+from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.stages import epochs_of
 from core.recipes.finetune import FinetuneConfig, settings_of
 from core.recipes.pretrain import HELD_OUT_MOST, QUICK_STEPS, PretrainConfig
-from core.recipes.stages import epochs_of
 from core.selection import STRATEGIES, strategy_options
 from core.training.classify_settings import preset as classifier
 

@@ -8,13 +8,13 @@ otherwise, the encoder and L_C. The best epoch is chosen on dev; the test set is
 from collections.abc import Iterator, Sequence
 
 from core.files import write_atomic
-from core.recipes import leaderboard
-from core.recipes.arms import Cell
 from core.recipes.base import Job, Result
-from core.recipes.clock import Clock
-from core.recipes.cost import calibration_options, cost
-from core.recipes.experiment_config import ExperimentConfig
-from core.recipes.stages import Made, Stages
+from core.recipes.experiment import leaderboard
+from core.recipes.experiment.arms import Cell
+from core.recipes.experiment.clock import Clock
+from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.cost import calibration_options, cost
+from core.recipes.experiment.stages import Made, Stages
 from core.runs.store import RunStore
 
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.errors import ConfigError
-from core.recipes.arms import Cell
 from core.recipes.assisted import Assisted
 from core.recipes.base import Job
+from core.recipes.experiment.arms import Cell
 from core.recipes.learnable import learnable
 from core.runs.run import Run
 
 if TYPE_CHECKING:
-    from core.recipes.experiment_config import ExperimentConfig
+    from core.recipes.experiment.config import ExperimentConfig
 
 Tell = Callable[[str, Cell, str], None]  # (kind, cell, for what): this child run comes next
 

@@ -11,9 +11,10 @@ from statistics import mean, stdev
 from typing import Any
 
 from core.corpora.corpus import Library
-from core.recipes import arms, beside, hours
-from core.recipes.arms import Cell
-from core.recipes.stages import Made
+from core.recipes import hours
+from core.recipes.experiment import arms, beside
+from core.recipes.experiment.arms import Cell
+from core.recipes.experiment.stages import Made
 from core.reporter import Reporter
 from core.runs.store import RunStore
 from core.training.verdict import Arm, Difference, Verdict, compare, few_seeds, needed, verdicts

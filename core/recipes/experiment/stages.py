@@ -10,16 +10,16 @@ import numpy as np
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.measures.sample import capped
-from core.recipes.arms import CONTROL, WHOLE, Arm, Cell
 from core.recipes.base import Job
-from core.recipes.labels import Labels, Tell, part_in_words
+from core.recipes.experiment.arms import CONTROL, WHOLE, Arm, Cell
+from core.recipes.experiment.labels import Labels, Tell, part_in_words
 from core.recipes.learnable import learnable
 from core.recipes.pretrain import PRESETS, PretrainConfig
 from core.runs.store import Run
 from core.selection import STRATEGIES
 
 if TYPE_CHECKING:
-    from core.recipes.experiment_config import ExperimentConfig
+    from core.recipes.experiment.config import ExperimentConfig
 
 GENERAL = 500  # sentences
 Options = dict[str, Any]

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Sequence
 
-from core.recipes.arms import Cell
-from core.recipes.cost import Step
+from core.recipes.experiment.arms import Cell
+from core.recipes.experiment.cost import Step
 from core.reporter import Reporter
 
 _WORDS = {

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from core.errors import ModelError
-from core.recipes.arms import Cell
 from core.recipes.base import Job, Recipe, plan
-from core.recipes.experiment_config import ExperimentConfig
-from core.recipes.labels import Labels, part_in_words
-from core.recipes.seconds import Seconds
-from core.recipes.stages import Stages
+from core.recipes.experiment.arms import Cell
+from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.labels import Labels, part_in_words
+from core.recipes.experiment.seconds import Seconds
+from core.recipes.experiment.stages import Stages
 from core.reporter import Silent
 from core.runs.context import RunContext
 from core.runs.store import Run, RunStore
