@@ -19,11 +19,11 @@ METHODS = {
     "random2low": ("Harder names anywhere", "The same for any sentence whose name tells the type."),
     "redundant2low": ("Harder names for repeated ones", "Keeps a name once and replaces its repetitions, in place, by"
                       " names of the type that tell little."),
-    "low2high": ("Better contexts for the poorest", "Deletes the contexts that tell least and puts their names into"
-                 " copies of contexts that tell much."),
-    "random2high": ("Better contexts anywhere", "The same, but the contexts to delete are drawn at random."),
-    "low-share": ("A fixed share of low CEIM", "Draws a set of a fixed size in which so many mentions are told by"
-                  " their context (S3, Fig. 4)."),
+    "low2high": ("Better sentences for the poorest ones", "Deletes the sentences that tell least and puts their names"
+                 " into copies of sentences that tell much."),
+    "random2high": ("Better sentences anywhere", "The same, but the sentences to delete are drawn at random."),
+    "low-share": ("A fixed share told by their context", "Draws a set of a fixed size in which so many mentions are"
+                  " told by their context (S3, Fig. 4)."),
     "dataaug": ("Typos and like names (a baseline)", "Adds a copy of each sentence with a typo in a name or a name"
                 " spelt alike; goes by no measurement."),
 }  # fmt: skip
@@ -70,7 +70,7 @@ def _options() -> dict[str, Any]:
     left.caption(METHODS[method][1])
     found: dict[str, Any] = {"method": method, "holdout": _holdout(right)}
     if method != "dataaug":
-        of = "drawn for a low CEIM" if method == "low-share" else "of all mentions"
+        of = "told by their context" if method == "low-share" else "of all mentions"
         found["rate"] = right.slider(f"Share {of}, percent", 0, 90, 20, 5, key=f"bias.rate.{method}") / 100
     names = {"low-share": ("size", "add_bin", "seed"), "dataaug": ("encoder", "seed")}.get(
         method, ("entity_low", "entity_high", "context_high", "seed")
@@ -128,7 +128,7 @@ def _made(run_id: str) -> None:
     made = facade.corpus_name(told["corpus"])
     st.success(
         f"**{plain(made)}**: {told['sentences']:,} sentences, {told['mentions']:,} mentions, {told['changed']:,} of"
-        " them changed. It is among your corpora, and can be L_C train in any training or experiment.",
+        " them changed. It is among your corpora, and can be chosen as training labels in any training or experiment.",
         icon=":material/library_add:",
     )
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -14,7 +14,7 @@ from pages.ui.widgets import chart, corpus_label, corpus_picker, plain, table
 
 KINDS = {"oov": "New names", "cross-category": "Names of another type", "typos": "Typos in names"}
 PROMISES = {
-    "oov": "no name, and no telling word of one, is in the training split",
+    "oov": "none of its words, apart from “of”, “the” and the like, occurs in the training split",
     "cross-category": "every name has another type in the training split",
     "typos": "one slip a name; none is a name of the training split",
 }
@@ -76,7 +76,7 @@ def _names() -> dict[str, dict[str, Any]]:
             placeholder="generate them",
         )  # fmt: skip
         strict = st.toggle(
-            "Names of another type are never of the slot's own type", True, key="bias.strict",
+            "Use only names that never have the replaced name's type in training", True, key="bias.strict",
             help="Off: a name may have both types in the training split, as in TextFlint's sets.",
         )  # fmt: skip
     return {"oov": {"gazetteer": gazetteer}, "cross-category": {"ambiguous": "strict" if strict else "textflint"}}
@@ -105,7 +105,7 @@ def _made(runs: Sequence[facade.Run]) -> None:
 def _frontier() -> None:
     """Of finished taggers that were tested alike."""
     with guard():
-        st.subheader("How taggers stand it", anchor=False)
+        st.subheader("How well taggers cope", anchor=False)
         groups = facade.tested_alike()
         if not groups:
             st.info("No finished tagger was tested on several test sets yet.")
