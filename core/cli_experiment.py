@@ -14,7 +14,6 @@ from core.cli import config_options, progress, report
 from core.facade import Cost, Event
 
 CONFIG = facade.RECIPES["experiment"].config
-_DICTS = ("strategies", "select", "pretrain", "finetune", "difficulty", "rebuild")
 _INPUTS = ("task", "train", "dev", "test")
 _LISTS = ("arms", "budgets", "seeds", "train_sizes", "holdout", "also_test", "sources", "type_map")
 
@@ -83,23 +82,8 @@ def typed_options(values: Mapping[str, Any]) -> dict[str, Any]:
     for name in _LISTS:
         if name in options:
             options[name] = [part.strip() for text in options[name] for part in text.split(",") if part.strip()]
-    for name in _DICTS:
-        if name in options:
-            options[name] = _nested(name, options[name])
-    return options
-
-
-def _nested(name: str, texts: tuple[str, ...]) -> dict[str, Any]:
-    """`epochs=4` -> {epochs: 4}; of strategies `knn.neighbours=10` -> {knn: {neighbours: 10}}."""
-    found: dict[str, Any] = {}
-    for text in texts:
-        key, sign, value = text.partition("=")
-        strategy, dot, key = key.rpartition(".")
-        if not sign or bool(dot) != (name == "strategies"):
-            shape = "STRATEGY.NAME=VALUE" if name == "strategies" else "NAME=VALUE"
-            raise facade.ConfigError(f"{name}: {text!r} is not {shape}.")
-        (found.setdefault(strategy, {}) if dot else found)[key] = value
-    return found
+    lines = [f"{stage}.{text}" for stage in facade.STAGES for text in options.pop(stage, ())]
+    return options | facade.stage_options(lines)
 
 
 class Told:

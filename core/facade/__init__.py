@@ -70,7 +70,7 @@ from core.facade.deliver import (
     zip_model,
 )
 from core.facade.entities import entity_counts, entity_types, tag_runs, with_entities
-from core.facade.experiments import calibration, demo_options, experiment_cost, read_plan
+from core.facade.experiments import STAGES, calibration, demo_options, experiment_cost, read_plan, stage_options
 from core.facade.home import home
 from core.facade.insights import (
     SIDES,
@@ -219,30 +219,30 @@ from core.text.sentence import Entity, Sentence
 
 __all__ = [
     "ARM_NAMES", "ARM_SHAPES", "CLASSES", "DEFAULT_STRATEGY", "DRIFTS", "FEW", "FLAGS", "MEASURES", "RECIPES",
-    "ROLES", "SIDES", "STRATEGIES", "SWEEP", "TRAININGS", "Assisted", "Beside", "Budget", "Cancelled", "Config",
-    "ConfigError", "Corpus", "CorpusError", "Cost", "Diff", "Edits", "Entity", "Event", "Health", "Hits",
+    "ROLES", "SIDES", "STAGES", "STRATEGIES", "SWEEP", "TRAININGS", "Assisted", "Beside", "Budget", "Cancelled",
+    "Config", "ConfigError", "Corpus", "CorpusError", "Cost", "Diff", "Edits", "Entity", "Event", "Health", "Hits",
     "InputError", "Kept", "Mapped", "Mark", "Measured", "Metric", "Overlap", "Part", "Preflight", "Reviews", "Run",
     "RunState", "SampleSet", "Scored", "Selection", "Sentence", "Side", "SimilarityRows", "TestedAlike", "Why",
     "WinnowError", "add_rows", "announce", "assist_in_words", "assisted", "beside", "best_value", "bin_rows",
     "board", "board_csv", "board_markdown", "box", "budget_advice", "calibration", "cancel", "card", "ceim_panels",
     "changed_sentences", "check_output", "check_similarity_output", "choose", "chosen", "class_counts", "classes",
-    "colour_values", "command", "comparable", "cores", "corpora", "corpus", "corpus_name", "curves",
-    "demo_options", "describe", "device", "discard", "disk", "doctor", "draw", "drawn_mentions", "drift_csv",
-    "drift_table", "edit_diffs", "edits", "entity_counts", "entity_types", "example_table", "examples", "execute",
+    "colour_values", "command", "comparable", "cores", "corpora", "corpus", "corpus_name", "curves", "demo_options",
+    "describe", "device", "discard", "disk", "doctor", "draw", "drawn_mentions", "drift_csv", "drift_table",
+    "edit_diffs", "edits", "entity_counts", "entity_types", "example_table", "examples", "execute",
     "experiment_cost", "export", "export_corrected", "export_kept", "export_model", "export_points", "exports",
     "failed_seeds", "figures", "finished", "first_sentences", "frontier", "frontier_averages", "frontier_points",
     "go_on", "guess", "guess_held", "halved", "health", "health_without_diversity", "home", "hover", "import_path",
     "import_roots", "in_bar", "in_box", "judge_f1_file", "judge_f1_table", "judge_own", "kept_below",
     "label_advice", "lasso", "length_warnings", "loading", "map_options", "mapped", "maps", "measure_title",
     "measured", "measured_runs", "memory", "mention_rows", "mentions_csv", "missing", "model_folder",
-    "novelty_scores", "open_sample", "option_differences", "overlap", "overlap_curve", "own_f1", "page_of",
-    "pairs", "preflight", "preview", "rank", "read_plan", "read_type_map", "rebuild_preview", "recommendation",
+    "novelty_scores", "open_sample", "option_differences", "overlap", "overlap_curve", "own_f1", "page_of", "pairs",
+    "preflight", "preview", "rank", "read_plan", "read_type_map", "rebuild_preview", "recommendation",
     "remove_corpus", "remove_rows", "remove_run", "report", "resume", "review", "review_log", "reviews", "roles",
-    "root_encoder", "run", "runs", "samples", "save_guess", "score_bins", "scored", "seal_corrected",
-    "seal_edited", "seal_kept", "search", "selected_corpus", "selections", "set_role", "shown_sentences",
-    "side_examples", "sides", "similarity_csv", "similarity_rows", "spool", "spooled", "standings", "start",
-    "state", "stop", "suspicious", "sweep_points", "sweeps", "tag_runs", "tagger_names", "tagger_rows",
-    "telling_words", "tested_alike", "token_lengths", "train_along", "trainings", "tried", "try_sentences",
-    "type_rows", "type_scores", "types_apart", "undo", "undo_review", "v_information", "why", "with_corpora",
-    "with_entities", "work", "write_similarity", "zip_model",
+    "root_encoder", "run", "runs", "samples", "save_guess", "score_bins", "scored", "seal_corrected", "seal_edited",
+    "seal_kept", "search", "selected_corpus", "selections", "set_role", "shown_sentences", "side_examples", "sides",
+    "similarity_csv", "similarity_rows", "spool", "spooled", "stage_options", "standings", "start", "state", "stop",
+    "suspicious", "sweep_points", "sweeps", "tag_runs", "tagger_names", "tagger_rows", "telling_words",
+    "tested_alike", "token_lengths", "train_along", "trainings", "tried", "try_sentences", "type_rows",
+    "type_scores", "types_apart", "undo", "undo_review", "v_information", "why", "with_corpora", "with_entities",
+    "work", "write_similarity", "zip_model",
 ]  # fmt: skip

@@ -1,11 +1,11 @@
 """Experiments: reading PLAN.yaml, what one will cost, the options of the demonstration."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from core.config import fields_with
-from core.errors import InputError, RunError
+from core.errors import ConfigError, InputError, RunError
 from core.facade.corpora import open_sample, roles, set_role
 from core.facade.home import home, store
 from core.facade.runs import with_corpora
@@ -16,6 +16,7 @@ from core.recipes.experiment.cost import Cost, calibration_options, cost
 from core.recipes.experiment.plan_file import PlanFile
 from core.runs.events import Event
 
+STAGES = tuple(name for name, field in ExperimentConfig.model_fields.items() if isinstance(field.default, dict))
 DEMO: Mapping[str, Any] = {
     "arms": ("none", "random", "classifier"),
     "budgets": ("1000",),
@@ -38,6 +39,28 @@ def read_plan(path: Path, typed: Mapping[str, Any], listener: Callable[[Event], 
     except InputError as error:
         raise file.blame(error) from error
     return options
+
+
+def stage_options(lines: Iterable[str], before: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+    """`pretrain.epochs=4` -> {pretrain: {epochs: 4}}, `strategies.knn.neighbours=10` -> {strategies: {knn: ...}}.
+
+    before: options that these lines join, or change. Errors: ConfigError.
+    """
+    found = {stage: dict(before[stage]) for stage in STAGES if before and stage in before}
+    for line in filter(None, map(str.strip, lines)):
+        stage, _, rest = line.partition(".")
+        if stage not in STAGES:
+            raise ConfigError(f"{line!r} begins with no stage; choose among {', '.join(STAGES)}.")
+        name, sign, value = rest.partition("=")
+        keys = [word.strip() for word in name.split(".")]
+        if not sign or len(keys) != 1 + (stage == "strategies"):
+            shape = "STRATEGY.NAME=VALUE" if stage == "strategies" else "NAME=VALUE"
+            raise ConfigError(f"{stage}: {rest!r} is not {shape}.")
+        table = found.setdefault(stage, {})
+        for key in keys[:-1]:
+            table = table.setdefault(key, {})
+        table[keys[-1]] = value.strip()
+    return found
 
 
 def _named(name: str, value: Any, listener: Callable[[Event], None] | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import streamlit as st
 from core import facade
 from pages.ui.frame import guard
 from pages.ui.run_panel import attach, attached, run_panel, title
-from pages.ui.training_form import BUNDLED, PRESETS
+from pages.ui.training_parts import BUNDLED, PRESETS
 from pages.ui.widgets import config_form, corpus_label
 
 RUN = "bias.run"
