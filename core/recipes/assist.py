@@ -1,11 +1,13 @@
 """`assist`: does borrowing help? A tagger alone, with all of an assisting corpus, and with what each threshold keeps.
 
 The threshold is chosen on dev; what the test split says of the others is for looking at (S4, Fig. 2, Tables 2 and 3).
+Assisting sentences that dev or test holds are not learnt from. As in S4 the primary sentences are repeated to the
+number of assisting ones, so an arm that borrows more takes more steps an epoch, and a preset that limits steps gives
+it fewer epochs; `steps` and `passes` (over the primary sentences) of each row say how much each was trained.
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from statistics import mean, stdev
 from typing import Literal
@@ -14,9 +16,11 @@ from pydantic import field_validator
 
 from core.config import option
 from core.errors import ConfigError
+from core.measures.skl import parse_map
 from core.recipes.assisted import Assisted
 from core.recipes.base import Job, Result
-from core.recipes.skl import SWEEP, SklConfig
+from core.recipes.learnable import learnable
+from core.recipes.skl import SWEEP, SklConfig, check_trainable
 from core.results import Evaluation
 from core.runs.store import RunStore
 from core.training.bootstrap import compare, welch
@@ -37,7 +41,9 @@ class AssistConfig(SklConfig):
     init: str = option("minilm", "The encoder, where the network is one.")
     preset: Literal["quick", "paper", "custom"] = option("quick", "Settings of every training.")
     seeds: tuple[int, ...] = option((1, 2, 3), "Seeds of every training.")
-    hidden: int | None = option(None, "LSTM units a direction, the same for every arm; None: S4's 200 and 400.", ge=1)
+    hidden: int | None = option(
+        None, "LSTM units a direction, the same for every arm; None: S4's 200 alone and 400 with help.", ge=1
+    )
     vectors: str = option("", "A corpus whose skip-gram vectors words begin with.", corpus=True)
     assisting_weight: float = option(0.1, "What the loss of an assisting sentence counts for.", gt=0, le=1)
     epochs: int | None = option(None, "At most so many; None here and below: as the preset says.", ge=1, le=1000)
@@ -48,9 +54,10 @@ class AssistConfig(SklConfig):
     @classmethod
     def _thresholds(cls, thresholds: tuple[float, ...]) -> tuple[float, ...]:
         """Rising, each once. Errors: ConfigError."""
-        if not thresholds or min(thresholds) <= 0:
+        if not thresholds or not all(0 < threshold < math.inf for threshold in thresholds):
             raise ConfigError(
                 f"thresholds: {thresholds} must be numbers above 0, at least one; give for example 1 2 3."
+                " All of the assisting corpus is an arm of its own."
             )
         return tuple(sorted(set(thresholds)))
 
@@ -59,12 +66,17 @@ def run(config: AssistConfig, job: Job) -> Result:
     """`rows`: an arm (`monolingual`, `skl:<threshold>`, `all`) and share each; `tables`: what dev chose of a share."""
     if config.network == "encoder" and config.shares != ("all",):
         raise ConfigError("shares: an encoder has no char-CNN to share alone; leave it at all, or choose charcnn.")
-    child = job.child("skl", **config.model_dump(include=set(SklConfig.model_fields)))
+    check_trainable(job.corpus(config.primary), parse_map(config.type_map))
+    other = learnable(config.assisting, (config.test, config.dev), job)
+    options = {**config.model_dump(include=set(SklConfig.model_fields)), "assisting": other.fingerprint}
+    child = job.child("skl", **options)
     assisted = Assisted.read(child, job.library)
-    rows = [_row(config, job, "monolingual", 0.0, None)]
-    limits = [*((f"skl:{threshold:g}", threshold) for threshold in config.thresholds), ("all", math.inf)]
-    for share, (arm, threshold) in product(config.shares, limits):
-        rows.append(_row(config, job, arm, threshold, _Borrowed(assisted=assisted, share=share)))
+    limits = {"monolingual": 0.0, **{f"skl:{limit:g}": limit for limit in config.thresholds}, "all": math.inf}
+    # Every arm's sentences before the first training: what cannot work fails at once, not after hours.
+    lent = {arm: assisted.lent(limit, config.network, job.library) for arm, limit in limits.items() if limit}
+    rows = [_row(config, job, "monolingual", 0.0, {})]
+    for share, (arm, found) in product(config.shares, lent.items()):
+        rows.append(_row(config, job, arm, limits[arm], {**found, "share": share}))
     job.context.stage("comparing the arms")
     tables = [_table(rows, share) for share in config.shares]
     for table in tables:
@@ -72,30 +84,24 @@ def run(config: AssistConfig, job: Job) -> Result:
     return {"rows": rows, "tables": tables, "skl_run": child.id, "of": len(assisted.scores)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Borrowed:
-    assisted: Assisted
-    share: Share
-
-
-def _row(config: AssistConfig, job: Job, arm: str, threshold: float, borrowed: _Borrowed | None) -> Result:
-    """One training. Two thresholds that keep the same sentences are one run."""
+def _row(config: AssistConfig, job: Job, arm: str, threshold: float, lent: Result) -> Result:
+    """One training. lent: see `Assisted.lent`. Two thresholds that keep the same sentences are one run."""
     names = {"dev", "network", "init", "preset", "seeds", "hidden", "vectors", "epochs", "batch_size", "learning_rate"}
-    options = {**config.model_dump(include=names), "train": config.primary, "test": (config.test,)}
-    kept = 0
-    if borrowed is not None:
-        corpus = borrowed.assisted.seal(threshold, job.library)
-        kept = len(corpus)
-        options |= {"assisting": corpus.fingerprint, "share": borrowed.share}
+    options = {**config.model_dump(include=names), "train": config.primary, "test": (config.test,), **lent}
+    if lent:
         options["assisting_weight"] = config.assisting_weight
     run = job.child("finetune", **options)
     told = run.result()
+    mine, kept = len(job.corpus(config.primary)), len(job.corpus(lent["assisting"])) if lent else 0
+    size, epochs = max(mine, kept), mean(told["epochs"])
     dev, test = told["dev"]["micro_f1"], told["test"]["micro_f1"]
     return {
-        "arm": arm, "share": borrowed.share if borrowed else "none", "kept": kept,
+        "arm": arm, "share": lent.get("share", "none"), "kept": kept,
         "threshold": threshold if math.isfinite(threshold) else None, "dev": dev, "test": test,
         "dev_mean": round(mean(dev), 3), "mean": round(mean(test), 3),
         "sd": round(stdev(test), 3) if len(test) > 1 else None, "run": run.id,
+        "steps": round(epochs * math.ceil((size + kept) / told["settings"]["batch_size"])),
+        "passes": round(epochs * size / mine, 1),
     }  # fmt: skip
 
 

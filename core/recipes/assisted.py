@@ -14,6 +14,7 @@ from core.corpora.writers import write_conll
 from core.errors import ConfigError
 from core.measures import skl
 from core.measures.skl import TypeMap
+from core.recipes.network import check_assisting
 from core.results import FloatArray, IntArray
 from core.runs.store import Run
 from core.text.schemes import Scheme
@@ -116,8 +117,11 @@ class Assisted:
         return ", ".join(f"{self.types[column]} {counts[column]}" for column in order if counts[column])
 
     def seal(self, threshold: float, library: Library) -> Corpus:
-        """The kept sentences as a corpus of their own. threshold: infinite for all. Errors: ConfigError for none."""
+        """The kept sentences as a corpus of their own, or the assisting one as it is where nothing is dropped or named
+        otherwise. threshold: infinite for all. Errors: ConfigError for none."""
         rows = _some(self.kept(threshold), threshold)
+        if len(rows) == len(self.assisting) and not renames(self.assisting, self.type_map):
+            return self.assisting  # sealed again, it would be the same content under another name
         finite = isfinite(threshold)
         return library.seal(
             iter(self.sentences(rows)),
@@ -130,9 +134,27 @@ class Assisted:
             labelled=True,
         )
 
+    def lent(self, threshold: float, network: str, library: Library) -> dict[str, Any]:
+        """The options of `finetune` by which a network learns from the kept sentences too.
+
+        Errors: ConfigError, CorpusError where none is kept or the network cannot learn from them.
+        """
+        corpus = self.seal(threshold, library)
+        check_assisting(network, corpus, self.primary.types)
+        every = {self.type_map.get(name, name) for name in self.assisting.types} - {""}
+        found: dict[str, Any] = {"assisting": corpus.fingerprint}
+        if network != "encoder" and every != set(corpus.types):
+            found["assisting_types"] = tuple(sorted(every))
+        return found
+
     def export(self, threshold: float, path: Path, scheme: Scheme = "iob2") -> int:
         """Write the kept sentences as CoNLL; how many there are. Errors: ConfigError where none is kept."""
         return write_conll(self.sentences(_some(self.kept(threshold), threshold)), path, scheme)
+
+
+def renames(corpus: Corpus, types: TypeMap) -> list[str]:
+    """The types of a corpus that a map calls otherwise or leaves out."""
+    return [name for name in corpus.types if types.get(name, name) != name]
 
 
 def _some(rows: IntArray, threshold: float) -> IntArray:

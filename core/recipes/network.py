@@ -1,11 +1,12 @@
 """Which network a tagger is, and what it may borrow: word vectors, an encoder's states, another corpus's labels."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 from core.config import Config, option
+from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError
 from core.recipes import word_vectors
 from core.recipes.base import Job
@@ -37,6 +38,11 @@ class NetworkOptions(Config):
     share: Literal["all", "sub-word"] = option(
         "all", "bilstm, charcnn: what both corpora learn together; all, or the char-CNN alone."
     )
+    assisting_types: tuple[str, ...] = option(
+        (), "bilstm, charcnn: all types of the corpus that the assisting sentences are a part of; with others than the "
+        "training sentences' they get an output layer of their own, whatever the part holds.",
+        exclude_if=lambda types: not types,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +74,21 @@ def check_stages(stages: str, network: str) -> None:
         raise ConfigError(f"stages: lpft freezes an encoder, and {network} has none; choose the network encoder.")
 
 
+def check_assisting(network: str, corpus: Corpus, types: Collection[str]) -> None:
+    """types: of the training sentences. Errors: CorpusError, ConfigError where a network cannot learn from a corpus."""
+    if not corpus.types:
+        raise CorpusError(
+            f"{corpus.name}: holds no labelled entity, so it cannot assist; give a labelled corpus, or a higher"
+            " threshold."
+        )
+    if network == "encoder" and (strange := sorted(set(corpus.types) - set(types))):
+        raise ConfigError(
+            f"assisting: {', '.join(strange)} {'is no type' if len(strange) == 1 else 'are no types'} of the"
+            " training sentences; map or leave out types with skl's type map, or choose the network charcnn, which"
+            " keeps them apart."
+        )
+
+
 def borrow(config: NetworkOptions, job: Job, types: Sequence[str], states: str = "") -> Borrowed:
     """Fetch all that the config names; vectors are learnt as a run of their own. types: of the training sentences.
 
@@ -78,15 +99,8 @@ def borrow(config: NetworkOptions, job: Job, types: Sequence[str], states: str =
     assisting: list[Sentence] = []
     if config.assisting:
         corpus = job.corpus(config.assisting)
-        if not corpus.types:
-            raise CorpusError(f"{corpus.name}: holds no labelled entity, so it cannot assist; give a labelled corpus.")
+        check_assisting(config.network, corpus, types)
         assisting = list(chain.from_iterable(corpus.batches()))
-        if config.network == "encoder" and (strange := sorted(set(corpus.types) - set(types))):
-            raise ConfigError(
-                f"assisting: {', '.join(strange)} {'is no type' if len(strange) == 1 else 'are no types'} of the"
-                " training sentences; map or leave out types with skl's type map, or choose the network charcnn, which"
-                " keeps them apart."
-            )
     vectors = word_vectors.load(job.child("vectors", corpus=config.vectors)) if config.vectors else None
     return Borrowed(assisting=assisting, vectors=vectors, states=states)
 
@@ -106,7 +120,10 @@ def new_recurrent(
     config: NetworkOptions, train: Sequence[Sentence], types: Sequence[str], borrowed: Borrowed, *,
     head: Literal["crf", "softmax"], constrained: bool,
 ) -> "Tagger":  # fmt: skip
-    """A `bilstm` or `charcnn` tagger, random from torch's seed as it stands."""
+    """A `bilstm` or `charcnn` tagger, random from torch's seed as it stands.
+
+    Its size and layers follow from whether there is an assisting corpus and from all its types, not from a part of it.
+    """
     from core.models.bilstm import LAYOUTS, BiLstmTagger
     from core.models.devices import pick_device
     from core.models.word_features import build_vocabulary
@@ -116,11 +133,12 @@ def new_recurrent(
     usual = MULTILINGUAL if other and config.network == "charcnn" else MONOLINGUAL
     layout = replace(LAYOUTS[config.network], hidden=config.hidden or usual, states=borrowed.states, share=config.share)
     own_words = bool(other) and config.share == "sub-word"
+    theirs = borrowed.types | set(config.assisting_types)
     parts = [train, other] if own_words else [[*train, *other]]
     tagger = BiLstmTagger(
         types, head, layout,
         [build_vocabulary(part, borrowed.vectors if index == 0 else None) for index, part in enumerate(parts)],
-        assisting_types=sorted(borrowed.types) if own_words or (other and borrowed.types != set(types)) else None,
+        assisting_types=sorted(theirs) if own_words or (other and theirs != set(types)) else None,
         constrained=constrained, vectors=borrowed.vectors,
     )  # fmt: skip
     return tagger.to(pick_device())

@@ -15,7 +15,7 @@ from pydantic import field_validator
 
 from core.config import option
 from core.corpora.corpus import Corpus
-from core.errors import CorpusError
+from core.errors import ConfigError, CorpusError
 from core.measures import skl
 from core.measures.skl import Drift, SklOptions, TypeMap
 from core.recipes.base import Job, Result
@@ -81,6 +81,18 @@ def _check(primary: Corpus, assisting: Corpus, types: TypeMap) -> dict[str, list
         )
     found = {primary.name: sorted(named[0] - named[1]), assisting.name: sorted(named[1] - named[0])}
     return {corpus: names for corpus, names in found.items() if names}
+
+
+def check_trainable(primary: Corpus, types: TypeMap) -> None:
+    """For looking, a map may bring both corpora to common names; training takes the primary corpus as it is.
+
+    Errors: ConfigError for a map that gives one of its types another name.
+    """
+    if moved := [f"{name}={types[name]}" for name in primary.types if types.get(name, name) not in ("", name)]:
+        raise ConfigError(
+            f"type_map: {', '.join(moved)} renames what {primary.name} itself says, and training leaves that as it is; "
+            "rename only types of the assisting corpus, to those of the primary one."
+        )
 
 
 def _unmapped_note(corpus: str, names: list[str]) -> str:

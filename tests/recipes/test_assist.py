@@ -1,0 +1,115 @@
+"""`assist`: what its arms are trained on, and what it refuses before the first training."""
+
+import math
+
+import pytest
+
+from core import facade
+from core.errors import ConfigError, CorpusError
+from tests.conftest import sentence
+from tests.recipes.test_skl_recipe import AWAY, HOME
+
+DEV = sentence("Ada sang in Oslo last night again .", [(0, 1, "PER"), (3, 4, "LOC")])
+TEST = sentence("Jordan left Rome in a hurry today .", [(0, 1, "PER"), (2, 3, "LOC")])
+SMALL = {"seeds": (1,), "hidden": 4, "epochs": 2}
+
+
+@pytest.fixture
+def given(seal):
+    """Corpora whose assisting one holds a dev and a test sentence."""
+    return {
+        "primary": seal(HOME, "home", labelled=True).fingerprint,
+        "assisting": seal([*AWAY, DEV, TEST], "away", labelled=True).fingerprint,
+        "dev": seal([DEV], "dev", labelled=True).fingerprint,
+        "test": seal([TEST], "test", labelled=True).fingerprint,
+    }
+
+
+def swept(given, **options):
+    return facade.execute("assist", {**given, **SMALL, "thresholds": (9.5,), **options})
+
+
+def refused(given, words, error=ConfigError, **options):
+    """Before anything is trained."""
+    with pytest.raises(error, match=words):
+        swept(given, **options)
+    assert not facade.runs("finetune")
+
+
+def borrowed(row):
+    """The ids of the sentences that an arm borrowed."""
+    corpus = facade.corpus(facade.run(row["run"]).manifest.config["assisting"])
+    return {s.id for block in corpus.batches() for s in block}
+
+
+def test_borrowing_all_leaves_the_corpus_its_name(given, seal):
+    theirs = seal(AWAY, "theirs", labelled=True)
+    rows = swept({**given, "assisting": theirs.fingerprint}).result()["rows"]
+    assert {facade.run(row["run"]).manifest.config["assisting"] for row in rows[1:]} == {theirs.fingerprint}
+    assert facade.corpus(theirs.fingerprint).name == "theirs"
+    assert facade.corpus("theirs").fingerprint == theirs.fingerprint
+
+
+def test_a_map_that_names_types_otherwise_makes_another_corpus(given, seal):
+    theirs = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "theirs", labelled=True)
+    rows = swept({**given, "assisting": theirs.fingerprint, "type_map": ("GPE=LOC",)}).result()["rows"]
+    kept = facade.corpus(facade.run(rows[-1]["run"]).manifest.config["assisting"])
+    assert (kept.types, len(kept)) == ({"LOC": 6, "PER": 2}, 6)
+    assert facade.corpus(theirs.fingerprint).name == "theirs"
+
+
+def test_no_arm_learns_from_dev_or_test_and_the_page_finds_the_sweep(given):
+    looked = facade.execute("skl", {name: given[name] for name in ("primary", "assisting")})
+    run = swept(given)
+    assert [row["kept"] for row in run.result()["rows"]] == [0, 5, 5]
+    assert all(borrowed(row) == {s.id for s in AWAY} for row in run.result()["rows"][1:])
+    assert [found.id for found in facade.sweeps(looked.id)] == [run.id]
+
+
+def test_an_assisting_corpus_of_nothing_but_held_out_sentences_says_so(given):
+    refused({**given, "assisting": given["test"]}, "give a corpus with sentences of its own", CorpusError)
+
+
+@pytest.mark.parametrize("limit", [math.inf, math.nan, 0.0])
+def test_a_threshold_is_a_number_above_0(given, limit):
+    refused(given, "must be numbers above 0", thresholds=(1.0, limit))
+
+
+def test_what_cannot_be_trained_on_is_told_before_the_first_training(given, seal):
+    drifting = seal([AWAY[0], AWAY[3]], "drifting", labelled=True).fingerprint
+    refused({**given, "assisting": drifting}, "no sentence has an SKL below 0.01", thresholds=(0.01, 9.5))
+    bare = seal([AWAY[0], sentence("It rained .", [])], "bare", labelled=True).fingerprint
+    refused({**given, "assisting": bare}, "holds no labelled entity.*higher threshold", CorpusError, thresholds=(1,))
+    odd = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "odd", labelled=True).fingerprint
+    refused({**given, "assisting": odd}, "GPE is no type", network="encoder", init="tiny", hidden=None)
+
+
+@pytest.mark.parametrize("pairs", [("PER=person",), ("ORG=LOC", "LOC=ORG")])
+def test_a_map_of_the_primary_types_is_for_looking_alone(given, pairs):
+    facade.execute("skl", {"primary": given["primary"], "assisting": given["assisting"], "type_map": pairs})
+    refused(given, "renames what home itself says", type_map=pairs)
+
+
+def test_a_primary_type_may_be_left_out_of_the_comparison(given):
+    assert swept(given, type_map=("ORG=",)).state().state == "succeeded"
+
+
+def test_every_row_says_how_much_it_was_trained(given):
+    rows = swept(given).result()["rows"]
+    epochs = [facade.run(row["run"]).result()["epochs"][0] for row in rows]
+    assert [row["steps"] for row in rows] == epochs  # 3 and 5 + 5 sentences, 16 a step
+    assert [row["passes"] for row in rows] == pytest.approx([epochs[0], epochs[1] * 5 / 3, epochs[2] * 5 / 3], abs=0.05)
+
+
+def test_every_threshold_trains_the_same_layers(given, seal):
+    """What a threshold keeps may lack a type, or just those that the primary corpus lacks."""
+    from core.models.taggers import load_tagger
+
+    for extra, layer in (("LOC", None), ("GPE", ("GPE", "LOC", "ORG", "PER"))):
+        odd = sentence("Talks in Chicago ended .", [(2, 3, extra)])
+        theirs = seal([*AWAY, odd, sentence("Acme grew .", [(0, 1, "ORG")])], f"with {extra}", labelled=True)
+        run = swept({**given, "assisting": theirs.fingerprint}, thresholds=(1, 9.5))
+        taggers = [
+            load_tagger(facade.run(row["run"]).artifacts / "model", device="cpu") for row in run.result()["rows"][1:]
+        ]
+        assert [tagger.assisting_types for tagger in taggers] == [layer] * 3
