@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from core import facade
-from pages.ui import explore_health, explore_map, explore_more, explore_panel, explore_state
+from pages.ui import explore_health, explore_map, explore_more, explore_panel, explore_state, explore_tag
 from pages.ui.frame import page
 from pages.ui.run_panel import run_panel
 from pages.ui.widgets import config_form, sample_buttons
@@ -139,6 +139,7 @@ def _map(run_id: str) -> None:
     with right:
         explore_panel.panel(run_id, map_run, kinds, points)
     explore_panel.rows(run_id, map_run, kinds, points)
+    explore_tag.offer(run_id)
     with st.expander("The same on the command line, and another map", icon=":material/terminal:"):
         st.code(facade.command("map", facade.run(map_run).manifest.config), language="bash", wrap_lines=True)
         _make(run_id)

@@ -69,7 +69,7 @@ from core.facade.deliver import (
     try_sentences,
     zip_model,
 )
-from core.facade.entities import entity_counts, entity_types, tag_runs, with_entities
+from core.facade.entities import entity_counts, entity_types, tag_runs, taggers, with_entities
 from core.facade.experiments import STAGES, calibration, demo_options, experiment_cost, read_plan, stage_options
 from core.facade.home import home
 from core.facade.insights import (
@@ -241,7 +241,7 @@ __all__ = [
     "root_encoder", "run", "runs", "samples", "save_guess", "score_bins", "scored", "seal_corrected", "seal_edited",
     "seal_kept", "search", "selected_corpus", "selections", "set_role", "shown_sentences", "side_examples", "sides",
     "similarity_csv", "similarity_rows", "spool", "spooled", "stage_options", "standings", "start", "state", "stop",
-    "suspicious", "sweep_points", "sweeps", "tag_runs", "tagger_names", "tagger_rows", "telling_words",
+    "suspicious", "sweep_points", "sweeps", "tag_runs", "tagger_names", "tagger_rows", "taggers", "telling_words",
     "tested_alike", "token_lengths", "train_along", "trainings", "tried", "try_sentences", "type_rows",
     "type_scores", "types_apart", "undo", "undo_review", "v_information", "why", "with_corpora", "with_entities",
     "work", "write_similarity", "zip_model",

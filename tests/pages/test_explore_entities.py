@@ -40,6 +40,25 @@ def test_without_a_tagger_the_colour_is_not_offered(map_run: str) -> None:
     assert explore_map.COLOURINGS["entities"] not in app.segmented_control(key="explore.by").options
 
 
+def test_a_finished_tagger_is_offered_to_find_them(
+    map_run: str, seal: Callable[..., Corpus], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Fine-tune a tagger first" in [link.proto.label for link in opened(PAGE).get("page_link")]
+    labelled = [sentence("Ada wins", [(0, 1, "PARTY")]), sentence("Nobody wins", [])]
+    corpus = seal(labelled, "labels", labelled=True).fingerprint
+    tuned = {"train": corpus, "dev": corpus, "init": "tiny", "seeds": (1,), "epochs": 1}
+    trained = facade.execute("finetune", tuned).id
+    app = opened(PAGE)
+    assert app.selectbox(key="explore.tag.model").options == ["tiny on labels"]
+    monkeypatch.setattr("core.facade.start", lambda kind, options: facade.execute(kind, options).id)
+    app.button(key="explore.tag.start").click().run()
+    assert not app.exception
+    [run] = facade.tag_runs(facade.mapped(map_run).selection)
+    assert run.manifest.config["model"] == str(facade.model_folder(trained))
+    assert explore_map.COLOURINGS["entities"] in app.segmented_control(key="explore.by").options
+    assert not [button for button in app.button if button.key == "explore.tag.start"]
+
+
 def test_predicted_entities_colour_the_map_and_the_sentence(
     map_run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
