@@ -6,6 +6,7 @@ import streamlit as st
 
 from core import facade
 from pages.ui.bias_measure import finished, measure
+from pages.ui.bias_parts import notes
 from pages.ui.bias_rebuild import rebuild
 from pages.ui.bias_review import review
 from pages.ui.bias_robust import robust
@@ -33,6 +34,7 @@ def main() -> None:
         with tabs[0]:
             run_id = measure()
             if run_id is not None and finished(run_id):
+                notes(run_id)
                 views(run_id)
                 scatter(run_id)
                 with st.expander("The same on the command line", icon=":material/terminal:"):

@@ -1,6 +1,6 @@
 """A finished `difficulty` run without the training behind it: what each mention tells follows a rule of its words."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +37,22 @@ def bits_of(row: int, kind: str) -> tuple[float, float]:
     return (0.9 + row / 100, 0.1) if kind == "DATE" else (0.3, 0.3)
 
 
-def measured(home: Path, corpus: Corpus, **options: Any) -> Run:
-    """A finished run over all mentions of `corpus`."""
+def measured(
+    home: Path,
+    corpus: Corpus,
+    rule: Callable[[int, str], tuple[float, float]] = bits_of,
+    notes: Sequence[str] = (),
+    folds: int = 5,
+    **options: Any,
+) -> Run:
+    """A finished run over all mentions of `corpus`. rule: (name, context) of a row and type."""
     sentences: Sequence[Sentence] = list(next(corpus.batches()))
 
     def work(context: RunContext) -> dict[str, Any]:
         found = [
             Mention(
-                row=row, sentence=sentence.id, start=e.start, end=e.end, type=e.type, fold=row % 5,
-                surface=" ".join(sentence.tokens[e.start : e.end]), pvi_entity=(bits := bits_of(row, e.type))[0],
+                row=row, sentence=sentence.id, start=e.start, end=e.end, type=e.type, fold=row % folds,
+                surface=" ".join(sentence.tokens[e.start : e.end]), pvi_entity=(bits := rule(row, e.type))[0],
                 pvi_context=bits[1], ceim=bits[0] - bits[1], bin=bin_of(bits[0] - bits[1]),
             )
             for row, sentence in enumerate(sentences) for e in sentence.entities or ()
@@ -53,6 +60,6 @@ def measured(home: Path, corpus: Corpus, **options: Any) -> Run:
         for step, loss in enumerate(np.linspace(2, 1, 5)):
             context.metric("loss/entity", float(loss), step)
         write(found, context.run.artifacts / "mentions.parquet")
-        return {**summary(found, 100, 1), "notes": [], "corpus": corpus.fingerprint, "seconds": 1.0}
+        return {**summary(found, 100, 1), "notes": list(notes), "corpus": corpus.fingerprint, "seconds": 1.0}
 
-    return finish(home, "difficulty", {"train": corpus.fingerprint, "encoder": "tiny", **options}, work)
+    return finish(home, "difficulty", {"train": corpus.fingerprint, "encoder": "tiny", "folds": folds, **options}, work)

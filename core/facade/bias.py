@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,7 +32,10 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Measured:
-    """A finished `difficulty` run, read. Arrays `(n,)`, one entry a mention; a mention's number is its place here."""
+    """A finished `difficulty` run, read. Arrays `(n,)`, one entry a mention; a mention's number is its place here.
+
+    few: types with too few mentions to be judged: under `FEW`, or fewer than there are folds.
+    """
 
     run: str
     corpus: Corpus
@@ -42,6 +46,7 @@ class Measured:
     context: FloatArray
     ceim: FloatArray
     bars: IntArray
+    few: frozenset[str]
 
     def __len__(self) -> int:
         return len(self.mentions)
@@ -57,6 +62,8 @@ def _measured(folder: Path, run_id: str) -> Measured:
     run = store().get(run_id)
     found = difficulty.read(run.artifacts / "mentions.parquet")
     ceim = np.array([mention.ceim for mention in found])
+    enough = max(FEW, 1 + max(mention.fold for mention in found))
+    counts = Counter(mention.type for mention in found)
     return Measured(
         run=run_id,
         corpus=library().find(run.manifest.inputs["train"]),
@@ -67,6 +74,7 @@ def _measured(folder: Path, run_id: str) -> Measured:
         context=np.array([mention.pvi_context for mention in found]),
         ceim=ceim,
         bars=ceim_bars(ceim, BAND),
+        few=frozenset(kind for kind, n in counts.items() if n < enough),
     )
 
 
@@ -115,7 +123,7 @@ def type_rows(run_id: str) -> list[Row]:
     for name, n in found.counts().items():
         mask = found.types == name
         rows.append({
-            "type": name, "mentions": n, "few": n < FEW,
+            "type": name, "mentions": n, "few": name in found.few,
             "entity": float(found.entity[mask].mean()), "context": float(found.context[mask].mean()),
             "ceim": float(found.ceim[mask].mean()),
             **{kind: float((found.bins[mask] == kind).mean()) for kind in ("low", "high")},
@@ -133,7 +141,7 @@ def ceim_panels(run_id: str, by_type: bool) -> list[CeimPanel]:
             name=f"{name}: {n:,} mentions" if n != 1 else f"{name}: 1 mention",
             bars=found.bars[found.types == name],
             bins=found.bins[found.types == name].tolist(),
-            weak=f"under {FEW}, too few to judge" if n < FEW else "",
+            weak="too few to judge" if name in found.few else "",
         )
         for name, n in list(found.counts().items())[:MOST_PANELS]
     ]

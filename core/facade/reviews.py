@@ -18,15 +18,21 @@ from core.results import IntArray
 
 _COLUMNS = ("time", "action", "sentence", "start", "end", "mention", "before", "after", "pvi_entity", "pvi_context",
             "text")  # fmt: skip
+_DECIMALS = 6  # of PVI
 
 
 def suspicious(run_id: str) -> IntArray:
-    """`(k,)` numbers of the mentions whose name and whose context both tell less than nothing of their type (PVI below
-    0), worst first: by the larger of the two, since a label that one of them speaks for is not alone."""
+    """`(k,)` numbers of the mentions that neither name nor context speaks for (no PVI above 0) and one speaks against.
+
+    Worst first: by the larger PVI, then by their sum; mentions of types that are too few to be judged are last. A view
+    that calibration found to tell nothing has a PVI of 0 but for rounding, which must not hide what the other one says.
+    """
     found = measured(run_id)
-    doubt = np.maximum(found.entity, found.context)
-    numbers = np.flatnonzero(doubt < 0)
-    return numbers[np.argsort(doubt[numbers], kind="stable")]
+    entity, context = np.round(found.entity, _DECIMALS), np.round(found.context, _DECIMALS)
+    best, both = np.maximum(entity, context), entity + context
+    numbers = np.flatnonzero((best <= 0) & (both < 0))
+    few = np.isin(found.types[numbers].astype(str), list(found.few))
+    return numbers[np.lexsort((both[numbers], best[numbers], few))]
 
 
 def reviews(run_id: str) -> Reviews:

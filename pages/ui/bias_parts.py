@@ -1,13 +1,13 @@
 """Mentions on a page: read in their sentences, or as a table. Words of a corpus are escaped wherever they are HTML."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import streamlit as st
 
 from core import facade
 from pages.ui.frame import guard
-from pages.ui.widgets import escape
+from pages.ui.widgets import escape, plain
 
 PAGE = 8  # sentences
 ROWS = 300  # of a table
@@ -18,6 +18,12 @@ COLOURS = {kind: look[1] for kind, look in facade.figures.BIN_LOOKS.items()}
 def bits(value: float) -> str:
     """Signed, with a real minus."""
     return f"{value:+.2f}".replace("-", "−")
+
+
+def notes(run_id: str) -> None:
+    """What a reader of a finished `difficulty` run should know first, such as what could not be judged."""
+    for note in facade.run(run_id).result()["notes"]:
+        st.info(plain(note), icon=":material/info:")
 
 
 def marked(row: dict[str, Any]) -> str:
@@ -88,16 +94,19 @@ def _diff(diff: facade.Diff) -> str:
     starts = {edit.start for edit in diff.edits}
     places = [place for place, entity in enumerate(new) if entity.start in starts]
     lines = [("before", _painted(diff.before.tokens, [old[place] for place in places], OLD)),
-             ("after", _painted(diff.after.tokens, [new[place] for place in places], NEW))]  # fmt: skip
+             ("after", _painted(diff.after.tokens, [new[place] for place in places], NEW, diff.unsure))]  # fmt: skip
     if diff.gone is not None:
         lines.append(("deleted", escape(diff.gone.text)))
     return "".join(f"<div><strong>{name}</strong> {text}</div>" for name, text in lines)
 
 
-def _painted(tokens: Sequence[str], entities: Sequence[facade.Entity], colour: str) -> str:
-    """Words as HTML, entities highlighted."""
+def _painted(
+    tokens: Sequence[str], entities: Sequence[facade.Entity], colour: str, unsure: Collection[int] = ()
+) -> str:
+    """Words as HTML, entities highlighted. unsure: where ambiguous ones start."""
     words = [escape(token) for token in tokens]
     for entity in entities:
         words[entity.start] = f'<mark class="w-entity" style="--c:{colour}">{words[entity.start]}'
-        words[entity.end - 1] += f" <small>{escape(entity.type)}</small></mark>"
+        told = escape(entity.type) + ", ambiguous" * (entity.start in unsure)
+        words[entity.end - 1] += f" <small>{told}</small></mark>"
     return " ".join(words)

@@ -1,5 +1,6 @@
 """Suspicious labels one by one: accept, fix, skip; kept at once, undone at will; the corrected labels taken away."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,13 +9,14 @@ from typing import Any
 import streamlit as st
 
 from core import facade
-from pages.ui.bias_parts import bits, marked
+from pages.ui.bias_parts import bits, marked, notes
 from pages.ui.frame import guard
 from pages.ui.widgets import plain, table
 
 NOTHING = "no entity here"
-SAID = {"accept": "label is right", "fix": "is a", "remove": NOTHING, "skip": "skipped"}
+SAID = {"accept": "label is right", "fix": "should be", "remove": NOTHING, "skip": "skipped"}
 LAST = 8  # reviews shown
+ROUNDING = 1e-6  # bits
 
 
 @st.fragment
@@ -23,16 +25,18 @@ def review(run_id: str) -> None:
     with guard():
         numbers, told = facade.suspicious(run_id), facade.reviews(run_id)
         if not len(numbers) and not told.history:
-            st.success("Every label is spoken for by its name or by its context; none looks wrong.")
+            _none(run_id)
             return
         st.markdown(
             "Labels that **neither the name nor the context speaks for**, worst first. Some are wrong, others only"
             " rare or hard: read the sentence and say which."
         )
-        todo = [number for number in numbers.tolist() if number not in told.latest]
-        _counts(len(numbers), len(todo), told)
-        if todo:
-            _one(run_id, todo[0])
+        todo, skipped = _left(numbers.tolist(), told)
+        _counts(len(numbers), len(todo), len(skipped), told)
+        if skipped and not todo:
+            st.caption("Only labels that you skipped are left; here they come again.")
+        if todo or skipped:
+            _one(run_id, (todo or skipped)[0])
         else:
             st.success("All of them are reviewed.")
         _undo(run_id, told)
@@ -40,20 +44,41 @@ def review(run_id: str) -> None:
         _history(run_id, told)
 
 
-def _counts(of: int, left: int, told: facade.Reviews) -> None:
-    st.progress((of - left) / max(of, 1), text=f"{of - left:,} of {of:,} reviewed, {len(told.changes):,} changed")
+def _none(run_id: str) -> None:
+    """Nothing to review; a clean bill only where something was measured."""
+    found = facade.measured(run_id)
+    if max(abs(found.entity).max(), abs(found.context).max()) > ROUNDING:
+        st.success("Every label is spoken for by its name or by its context; none looks wrong.")
+    else:
+        st.info("Neither names nor contexts told anything of the types, so nothing can be said of any label.")
+        notes(run_id)
+
+
+def _left(numbers: Sequence[int], told: facade.Reviews) -> tuple[list[int], list[int]]:
+    """What nobody looked at yet, and what was skipped, the one that waited longest first."""
+    todo = [number for number in numbers if number not in told.latest]
+    turn = {one.mention: at for at, one in enumerate(told.history) if one.action == "skip"}
+    skipped = [number for number in numbers if number in told.latest and told.latest[number].action == "skip"]
+    return todo, sorted(skipped, key=turn.__getitem__)
+
+
+def _counts(of: int, todo: int, skipped: int, told: facade.Reviews) -> None:
+    done, later = of - todo - skipped, f", {skipped:,} skipped" if skipped else ""
+    st.progress(done / max(of, 1), text=f"{done:,} of {of:,} reviewed, {len(told.changes):,} changed{later}")
 
 
 def _one(run_id: str, number: int) -> None:
     """The mention at hand, and what can be said of it."""
-    row = facade.mention_rows(run_id, [number])[0]
+    row, found = facade.mention_rows(run_id, [number])[0], facade.measured(run_id)
     with st.container(border=True, key="bias-review"):
         st.html(f'<p aria-label="The label in question">{marked(row)}</p>')
+        few = f" Only {found.counts()[row['type']]:,} labels are of this type: **too few to judge**."
         st.caption(
             f"Labelled **{plain(row['type'])}**. Its name tells {bits(row['pvi_entity'])} bits of that, its context"
-            f" {bits(row['pvi_context'])}: both point to another type."
+            f" {bits(row['pvi_context'])}: neither makes this type likelier than it is on average."
+            f"{few if row['type'] in found.few else ''}"
         )
-        types = sorted(facade.measured(run_id).corpus.types)
+        types = sorted(found.corpus.types)
         say = partial(_say, run_id, number)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             st.button("Label is right", key="bias.accept", icon=":material/check:", shortcut="Alt+A", on_click=say,
@@ -80,7 +105,7 @@ def _undo(run_id: str, told: facade.Reviews) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button("Undo", key="bias.undo", icon=":material/undo:", shortcut="Alt+U",
                       on_click=facade.undo_review, args=(run_id,))  # fmt: skip
-            st.caption(f"Last: {plain(mention)}, {SAID[last.action]} {plain(last.type)}", width="content")
+            st.caption(f"Last: {plain(mention)}: {SAID[last.action]} {plain(last.type)}", width="content")
 
 
 def _take_away(run_id: str, told: facade.Reviews) -> None:

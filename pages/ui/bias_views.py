@@ -34,11 +34,15 @@ def views(run_id: str) -> None:
 
 def _answer(told: Mapping[str, Any]) -> str:
     """In words; no difference is claimed where the intervals overlap."""
+    if not told["entropy"]:
+        return "There is only one type: nothing for names or contexts to tell"
     entity, context = told["intervals"]["entity"], told["intervals"]["context"]
     if entity[0] > context[1]:
         return "Names tell more than contexts"
     if context[0] > entity[1]:
         return "Contexts tell more than names"
+    if max(entity[1], context[1]) <= 0:
+        return "Neither names nor contexts tell the type"
     return "Names and contexts tell about as much"
 
 
@@ -129,4 +133,4 @@ def _bin_line(row: Mapping[str, Any]) -> dict[str, Any]:
 def _type_line(row: Mapping[str, Any]) -> dict[str, Any]:
     shares = {kind: f"{row[kind]:.0%}" for kind in ("high", "low")}
     means = {side: bits(row[side]) for side in ("entity", "context", "ceim")}
-    return {**row, **shares, **means, "note": f"under {facade.FEW} mentions: too few to judge" if row["few"] else ""}
+    return {**row, **shares, **means, "note": "too few mentions to judge" if row["few"] else ""}

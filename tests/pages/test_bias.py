@@ -16,6 +16,7 @@ from core.runs.context import RunContext
 from core.runs.events import EventLog
 from core.runs.store import RunStore
 from core.text.schemes import decode
+from tests.conftest import sentence
 from tests.finished import NASTY, SEEDS, finish, read_by_lot
 from tests.finished import corpora as finished_corpora
 from tests.finished_bias import contracts, measured
@@ -98,7 +99,7 @@ def test_what_labels_teach_is_said_in_words_and_numbers(run: str) -> None:
     assert app.subheader[0].value == "Names and contexts tell about as much"
     rows = {row["bin"]: row["mentions"] for row in facade.bin_rows(run)}
     assert rows == {"low": 60, "near_zero": 3, "high": 60}
-    assert "under 20 mentions: too few to judge" in said
+    assert "too few mentions to judge" in said
     assert len(app.get("plotly_chart")) == 3
     assert "python -m core difficulty" in " ".join(code.value for code in app.code)
 
@@ -148,6 +149,80 @@ def test_a_box_takes_all_mentions_inside_it_drawn_or_not(run: str, monkeypatch: 
     assert set(app.dataframe[0].value["type"]) == {"PARTY"}
 
 
+def test_a_view_that_calibration_set_to_nothing_hides_no_suspicious_label(home: Path, corpus: Corpus) -> None:
+    """Of every fifth sentence the context tells 0 bits but for rounding; a name alone against a label is enough."""
+
+    def rule(row: int, kind: str) -> tuple[float, float]:
+        against = {5: (-3.0, 2e-16), 10: (-4.0, 2e-16), 7: (-0.2, -0.1), 8: (-0.4, -0.1), 15: (2e-16, -2e-16)}
+        return against.get(row, (1.0, 1.0)) if kind == "PARTY" else (-9.0, 0.3)
+
+    run = measured(home, corpus, rule).id
+    assert [facade.measured(run).mentions[number].row for number in facade.suspicious(run)] == [8, 7, 10, 5]
+
+
+def test_labels_that_are_too_few_to_judge_come_last_and_are_marked(home: Path, corpus: Corpus) -> None:
+    run = measured(home, corpus, lambda row, kind: (-9, -9) if kind.startswith("<b>") or row == 30 else (1, 1)).id
+    kinds = [facade.measured(run).mentions[number].type for number in facade.suspicious(run)]
+    assert kinds == ["PARTY", "DATE", *["<b>RARE</b>"] * 3]
+    app = opened(PAGE)
+    assert "neither makes this type likelier than it is on average" in texts(app)
+    assert "too few to judge" not in texts(app)
+    press(app, "bias.accept")
+    press(app, "bias.accept")
+    assert "Only 3 labels are of this type: **too few to judge**" in texts(app)
+    assert "<b>RARE" not in texts(app) + raw_html(app)
+
+
+def test_as_many_mentions_as_folds_are_needed_to_judge_a_type(home: Path) -> None:
+    rows = [sentence(f"Acme{i} pays .", [(0, 1, "LAW" if i < 25 else "PARTY")]) for i in range(60)]
+    corpus = Library(home).seal(rows, name="two types", origin={}, labelled=True)
+    few = [facade.measured(measured(home, corpus, folds=n).id).few for n in (5, 30)]
+    assert few == [frozenset(), {"LAW"}]
+
+
+def test_one_type_is_said_where_one_looks_and_gives_no_clean_bill(home: Path) -> None:
+    rows = [sentence(f"Acme{i} pays .", [(0, 1, "<b>PARTY</b>")]) for i in range(30)]
+    corpus = Library(home).seal(rows, name="one type", origin={}, labelled=True)
+    note = "<b>PARTY</b>: is the only type, so nothing was trained."
+    measured(home, corpus, lambda row, kind: (0.0, 0.0), (note,))
+    app = opened(PAGE)
+    assert not app.exception
+    assert app.subheader[0].value == "There is only one type: nothing for names or contexts to tell"
+    shown = [info.value for info in app.info if "is the only type" in info.value]
+    assert len(shown) == 2  # above the views and in place of suspicious labels
+    assert not any("<b>" in info for info in shown)
+    assert not app.success
+
+
+def test_where_nothing_was_told_no_label_gets_a_clean_bill(home: Path, corpus: Corpus) -> None:
+    measured(home, corpus, lambda row, kind: (0.0, 2e-16))
+    app = opened(PAGE)
+    assert app.subheader[0].value == "Neither names nor contexts tell the type"
+    assert "nothing can be said of any label" in texts(app)
+    assert not app.success
+    measured(home, corpus, lambda row, kind: (1.0, -1.0), seed=2)
+    assert "none looks wrong" in opened(PAGE).success[0].value
+
+
+def test_skipped_labels_come_back_once_the_others_are_done(run: str) -> None:
+    first, second, *others = facade.suspicious(run).tolist()
+    app = opened(PAGE)
+    press(app, "bias.skip")
+    press(app, "bias.skip")
+    for _ in others:
+        press(app, "bias.accept")
+    assert facade.reviews(run).latest.keys() == {first, second, *others}
+    assert "4 of 6 reviewed, 0 changed, 2 skipped" in str(app.get("progress")[0].proto.text)
+    assert "here they come again" in texts(app)
+    press(app, "bias.skip")  # the first once more: the second's turn
+    press(app, "bias.accept")
+    assert facade.reviews(run).latest[second].action == "accept"
+    press(app, "bias.accept")
+    assert facade.reviews(run).latest[first].action == "accept"
+    assert "6 of 6 reviewed, 0 changed" in str(app.get("progress")[0].proto.text)
+    assert "All of them are reviewed" in app.success[0].value
+
+
 def test_review_accept_fix_remove_skip_undo_export(run: str, home: Path, corpus: Corpus) -> None:
     numbers = facade.suspicious(run).tolist()
     found = facade.measured(run)
@@ -162,12 +237,12 @@ def test_review_accept_fix_remove_skip_undo_export(run: str, home: Path, corpus:
     press(app, "bias.fix")
     facade.review(run, numbers[3], "remove")
     app.run()
-    assert "4 of 6 reviewed, 2 changed" in str(app.get("progress")[0].proto.text)
+    assert "3 of 6 reviewed, 2 changed, 1 skipped" in str(app.get("progress")[0].proto.text)
     press(app, "bias.accept")
     press(app, "bias.undo")
     told = facade.reviews(run)
     assert [one.action for one in told.history] == ["accept", "skip", "fix", "remove"]
-    assert "4 of 6 reviewed" in str(opened(PAGE).get("progress")[0].proto.text)  # another day, another session
+    assert "3 of 6 reviewed" in str(opened(PAGE).get("progress")[0].proto.text)  # another day, another session
 
     path = home / "corrected.conll"
     facade.export_corrected(run, path)
