@@ -19,8 +19,8 @@ MEANING = {
     "custom": "Every option is yours; what is left empty stays as usual.",
 }
 OPTIONS = (
-    "folds", "repeats", "group", "null", "seed", "draws", "entity_epochs", "context_epochs", "batch_size",
-    "learning_rate", "head_learning_rate", "max_length",
+    "folds", "repeats", "group", "null", "calibrate", "seed", "draws", "entity_epochs", "context_epochs", "batch_size",
+    "learning_rate", "head_learning_rate", "max_length", "precision", "allow_download",
 )  # fmt: skip
 LINES = {"context": "context alone", "entity": "name alone"}  # in the order of their colours
 MEANT = """

@@ -7,7 +7,7 @@ import streamlit as st
 
 from core import facade
 from pages.ui import experiment_form
-from pages.ui.training_parts import seed_list, settings, splits, start_from
+from pages.ui.training_parts import seed_list, settings, several, splits, start_from
 from pages.ui.widgets import corpus_label
 
 
@@ -61,9 +61,10 @@ def _finetune() -> dict[str, Any] | None:
         init = start_from("finetune")
     with right:
         seeds = seed_list("finetune", "1")
+    further = several("Further test sets", "training.finetune.also_test", "such as robustness sets: each read once too")
     if not (picked["train"] and picked["dev"]):
         st.info("Pick labelled sentences to train on, and a dev split that says when to stop.")
         return None
     own = ("train", "dev", "test", "init", "seeds")
-    test = (picked["test"],) if picked["test"] else ()
+    test = tuple(dict.fromkeys(filter(None, (picked["test"], *further))))
     return {**picked, "test": test, "init": init, "seeds": seeds, **settings("finetune", own)}

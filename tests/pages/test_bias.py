@@ -69,6 +69,17 @@ def test_before_anything_is_measured_the_other_tabs_say_so(corpus: Corpus) -> No
     assert "--preset custom --folds 2" in app.code[0].value
 
 
+def test_custom_offers_every_option_of_a_measurement(corpus: Corpus) -> None:
+    app = opened(PAGE)
+    app.segmented_control(key="bias.preset").set_value("custom").run()
+    shown = {"train", "preset", "weights"}  # picked above; fills itself in
+    for name in facade.RECIPES["difficulty"].config.model_fields.keys() - shown:
+        assert app.get_by_key(f"bias.{name}"), name
+    app.selectbox(key="bias.calibrate").select("no").run()
+    app.selectbox(key="bias.precision").select("fp32").run()
+    assert "--calibrate no --precision fp32" in app.code[0].value
+
+
 def test_a_run_at_work_shows_progress_its_losses_and_a_way_to_stop(
     home: Path, corpus: Corpus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
