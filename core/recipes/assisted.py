@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Any, Self
 
@@ -117,20 +116,14 @@ class Assisted:
         return ", ".join(f"{self.types[column]} {counts[column]}" for column in order if counts[column])
 
     def seal(self, threshold: float, library: Library) -> Corpus:
-        """The kept sentences as a corpus of their own, or the assisting one as it is where nothing is dropped or named
-        otherwise. threshold: infinite for all. Errors: ConfigError for none."""
+        """The kept sentences as a corpus of their own; all of them as `mapped` has it. Errors: ConfigError for none."""
         rows = _some(self.kept(threshold), threshold)
-        if len(rows) == len(self.assisting) and not renames(self.assisting, self.type_map):
-            return self.assisting  # sealed again, it would be the same content under another name
-        finite = isfinite(threshold)
+        if len(rows) == len(self.assisting):
+            return mapped(self.assisting, self.primary, self.type_map, library)
         return library.seal(
             iter(self.sentences(rows)),
-            name=f"{self.assisting.name} for {self.primary.name}, {f'SKL below {threshold:g}' if finite else 'all'}",
-            origin={
-                "run": self.run,
-                "from": self.assisting.fingerprint,
-                "threshold": threshold if finite else None,
-            },
+            name=f"{self.assisting.name} for {self.primary.name}, SKL below {threshold:g}",
+            origin={"run": self.run, "from": self.assisting.fingerprint, "threshold": threshold},
             labelled=True,
         )
 
@@ -152,9 +145,16 @@ class Assisted:
         return write_conll(self.sentences(_some(self.kept(threshold), threshold)), path, scheme)
 
 
-def renames(corpus: Corpus, types: TypeMap) -> list[str]:
-    """The types of a corpus that a map calls otherwise or leaves out."""
-    return [name for name in corpus.types if types.get(name, name) != name]
+def mapped(assisting: Corpus, primary: Corpus, types: TypeMap, library: Library) -> Corpus:
+    """All of an assisting corpus, its types named as the map says: itself where the map changes none of them."""
+    if all(types.get(name, name) == name for name in assisting.types):
+        return assisting  # sealed again, it would be the same content under another name
+    return library.seal(
+        (skl.renamed(sentence, types) for block in assisting.batches() for sentence in block),
+        name=f"{assisting.name} for {primary.name}, all",
+        origin={"from": assisting.fingerprint},
+        labelled=True,
+    )
 
 
 def _some(rows: IntArray, threshold: float) -> IntArray:

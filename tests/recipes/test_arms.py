@@ -18,6 +18,7 @@ from core.measures.sample import capped
 from core.recipes import calibrate
 from core.recipes.experiment import arms, beside, leaderboard
 from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.cost import calibration_options
 from core.recipes.experiment.seconds import Seconds
 from core.results import Evaluation
 from tests.conftest import sentence
@@ -176,6 +177,56 @@ def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:
     assert borrowed["none"] == ""
     assert len(corpora.find(borrowed["all"])) >= len(corpora.find(borrowed["skl:4"])) > 0
     assert Counter(each.manifest.kind for each in facade.runs())["skl"] == 1
+
+
+def test_all_needs_no_scores_and_skl_takes_its_options(corpora: Library) -> None:
+    """SKL would have nothing to compare between L_C and `strange`."""
+    rows = [sentence("Acme sued Beta .", [(0, 1, "FIRM"), (2, 3, "RIVAL")])]
+    strange = corpora.seal(rows, name="strange", origin={}, labelled=True).fingerprint
+    small = {"seeds": (1,), "finetune": {"network": "charcnn", "hidden": 4, "epochs": 1}}
+    _, found = made(assisting="strange", arms=("all",), **small)
+    assert not facade.runs("skl")
+    assert facade.run(found["all"]["finetune_run"]).manifest.config["assisting"] == strange
+    assert facade.corpus(strange).name == "strange"
+    made(assisting="theirs", arms=("skl:9.5",), skl={"unit": "surface"}, **small)
+    assert facade.runs("skl")[0].manifest.config["unit"] == "surface"
+
+
+def test_arms_that_borrow_are_as_large_as_the_others(corpora: Library) -> None:
+    def config(*names: str, **finetune: Any) -> ExperimentConfig:
+        return ExperimentConfig.parse({**SPLITS, "assisting": "theirs", "arms": names, "finetune": finetune})
+
+    assert config("all", network="charcnn").tagger == {"network": "charcnn", "hidden": 400}
+    assert calibration_options(config("all", network="charcnn"))["hidden"] == 400
+    assert config("skl:2", network="charcnn", hidden=7).tagger["hidden"] == 7
+    assert config("none", network="charcnn").tagger == {"network": "charcnn"}
+    assert config("all").tagger == {}
+    _, rows = made(assisting="theirs", arms=("all",), seeds=(1,), finetune={"network": "charcnn", "epochs": 1})
+    tuned = [facade.run(row["finetune_run"]).manifest.config for row in rows.values()]
+    assert [each["hidden"] for each in tuned] == [400, 400]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"arms": ("skl:9.5",), "assisting": "odd"}, "GPE is no type"),
+        ({"arms": ("all",), "assisting": "odd"}, "GPE is no type"),
+        ({"arms": ("all",), "assisting": "theirs", "type_map": ("PARTY=FIRM",)}, "renames what train itself says"),
+    ],
+)
+def test_borrowing_that_cannot_work_is_told_before_the_first_training(
+    corpora: Library, options: dict[str, Any], words: str
+) -> None:
+    rows = [*labelled(contracts(20, seed=2)), sentence("We met in Oslo .", [(3, 4, "GPE")])]
+    corpora.seal(rows, name="odd", origin={}, labelled=True)
+    with pytest.raises(ConfigError, match=words):
+        facade.execute("experiment", {**SPLITS, **options})
+    assert not facade.runs("finetune")
+
+
+def test_what_the_experiment_says_is_no_option_of_skl() -> None:
+    with pytest.raises(ConfigError, match=r"skl\.primary: is not an option here; choose among unit, "):
+        ExperimentConfig.parse({**SPLITS, "skl": {"primary": "x"}})
 
 
 def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(corpora: Library) -> None:

@@ -12,9 +12,11 @@ from core.recipes.embed import EncoderOptions
 from core.recipes.experiment import arms
 from core.recipes.experiment.arms import AUGMENT, Cell
 from core.recipes.finetune import FinetuneConfig
+from core.recipes.network import MULTILINGUAL
 from core.recipes.pretrain import PretrainConfig
 from core.recipes.rebuild import RebuildConfig
 from core.recipes.select import SelectConfig
+from core.recipes.skl import SklConfig
 from core.selection import STRATEGIES, strategy_options
 
 Options = dict[str, Any]
@@ -24,11 +26,23 @@ _OURS = {
     "pretrain": ("corpora", "init", "seed"),
     "difficulty": ("train", "encoder", "allow_download"),
     "rebuild": ("train", "method", "rate", "difficulty", "holdout", "encoder"),
-    "finetune": ("init", "train", "dev", "test", "seeds", "vectors", "states", "assisting", "stages"),
+    "skl": ("primary", "assisting", "type_map"),
+    "finetune": (
+        "init",
+        "train",
+        "dev",
+        "test",
+        "seeds",
+        "vectors",
+        "states",
+        "assisting",
+        "assisting_types",
+        "stages",
+    ),
 }
 _RECIPES: dict[str, type[Config]] = {
     "select": SelectConfig, "pretrain": PretrainConfig, "finetune": FinetuneConfig, "difficulty": DifficultyConfig,
-    "rebuild": RebuildConfig,
+    "rebuild": RebuildConfig, "skl": SklConfig,
 }  # fmt: skip
 
 
@@ -92,6 +106,7 @@ class ExperimentConfig(Config):
     )
     difficulty: Options = option({}, "Further options of measuring PVI: {repeats: 3}.", exclude_if=_empty)
     rebuild: Options = option({}, "Further options of rebuilding L_C.", exclude_if=_empty)
+    skl: Options = option({}, "Further options of scoring assisting sentences: {unit: surface}.", exclude_if=_empty)
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
 
@@ -144,7 +159,7 @@ class ExperimentConfig(Config):
             found[name] = {key: checked[key] for key in own}
         return found
 
-    @field_validator("select", "pretrain", "finetune", "difficulty", "rebuild")
+    @field_validator("select", "pretrain", "finetune", "difficulty", "rebuild", "skl")
     @classmethod
     def _options(cls, options: Options, info: ValidationInfo) -> Options:
         """Checked now, not after hours. Errors: ConfigError."""
@@ -179,6 +194,17 @@ class ExperimentConfig(Config):
         """Of every arm's taggers: as fine-tuning says, else the one that word vectors and frozen states are for."""
         borrows = any(arm.source or arm.states for arm in map(arms.find, self.arms))
         return str(self.finetune.get("network", "bilstm" if borrows else "encoder"))
+
+    @property
+    def tagger(self) -> Options:
+        """Options of fine-tuning that are the same for every arm: the network, where it is not the usual one, and its
+        size, so that an arm which borrows labels is not larger than one which does not."""
+        found: Options = {} if self.network == "encoder" else {"network": self.network}
+        borrows = any(arm.assisting for arm in map(arms.find, self.arms))
+        usual = MULTILINGUAL if self.network == "charcnn" and borrows else None
+        if hidden := self.finetune.get("hidden") or usual:
+            found["hidden"] = hidden
+        return found
 
     @property
     def held_out(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ The same `Stages` that make an experiment's runs are walked with a job that only
 and what it does not find ends an arm's walk, for the stages behind it cannot exist either.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -82,9 +83,8 @@ class Looking(Job):
 
 def calibration_options(config: ExperimentConfig) -> dict[str, Any]:
     """Of the `calibrate` run that an estimate rests on; without a T_C, L_C is the text that MLM is timed on."""
-    given = {name: getattr(config, name) for name in ("encoder", "train", "domain", "allow_download", "network")}
-    hidden = {"hidden": config.finetune["hidden"]} if config.finetune.get("hidden") else {}
-    return {**given, **hidden, "task": config.task or config.train}
+    given = {name: getattr(config, name) for name in ("encoder", "train", "domain", "allow_download")}
+    return {**given, **config.tagger, "task": config.task or config.train}
 
 
 def cost(config: ExperimentConfig, measured: Mapping[str, Any], home: Path, recipes: Mapping[str, Recipe]) -> Cost:
@@ -143,7 +143,7 @@ def _steps(config: ExperimentConfig, seconds: Seconds, stages: Stages, pieces: f
 def _label_steps(labels: Labels, seconds: Seconds, cell: Cell, part: tuple[int, int], made: Found) -> Iterator[Step]:
     """What makes an arm's labels of one part of L_C, of which `made` is all."""
     what = part_in_words(*part)
-    if cell.arm.assisting:
+    if 0 < cell.arm.assisting < math.inf:
         yield _step("skl", cell, made, seconds.skl(), what)
     if cell.arm.measures:
         yield _step("difficulty", cell, _look(labels.difficulty, cell, *part), seconds.difficulty(part), what)

@@ -1,15 +1,21 @@
 """The labels of an experiment's arms: parts of L_C, sentences borrowed from elsewhere, L_C rebuilt (S3, S4)."""
 
+import math
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from core.corpora.corpus import Corpus
 from core.errors import ConfigError
-from core.recipes.assisted import Assisted
+from core.measures.skl import parse_map
+from core.recipes.assisted import Assisted, mapped
 from core.recipes.base import Job
 from core.recipes.experiment.arms import Cell
 from core.recipes.learnable import learnable
+from core.recipes.network import check_assisting
+from core.recipes.skl import check_trainable
 from core.runs.run import Run
 
 if TYPE_CHECKING:
@@ -27,7 +33,9 @@ class Labels:
     def made(self, cell: Cell, size: int, draw: int) -> tuple[Run, ...]:
         """The runs that say what a line learns from beside, or instead of, one part of L_C; none where that is all."""
         if cell.arm.assisting:
-            return (self.skl(cell, size, draw),)
+            found = (self.skl(cell, size, draw),) if cell.arm.assisting < math.inf else ()
+            self.lent(cell, found, size, draw)  # what cannot be trained on is told now, not after hours
+            return found
         if not cell.arm.rebuild:
             return ()
         measured = (self.difficulty(cell, size, draw),) if cell.arm.measures else ()
@@ -37,10 +45,8 @@ class Labels:
         """Every sentence of the assisting corpus, scored by how far its entities drift from that part of L_C."""
         config = self.config
         self.tell("skl", cell, part_in_words(size, draw))
-        other = learnable(config.assisting, (*config.held_out, config.dev), self.job)
-        return self.job.child(
-            "skl", primary=self.part(size, draw), assisting=other.fingerprint, type_map=config.type_map
-        )
+        given = {"primary": self.part(size, draw), "assisting": self.assisting.fingerprint, **config.skl}
+        return self.job.child("skl", **given, type_map=config.type_map)
 
     def difficulty(self, cell: Cell, size: int, draw: int) -> Run:
         """PVI of the mentions of that part of L_C, the same for every way to rebuild it; its encoder may be another."""
@@ -55,8 +61,7 @@ class Labels:
         config, arm = self.config, cell.arm
         self.tell("rebuild", cell, part_in_words(size, draw))
         given: dict[str, Any] = {"seed": config.draw_seed, **config.rebuild, "method": arm.rebuild}
-        given |= {"rate": arm.rate} if arm.rate else {}
-        given |= {"difficulty": measured[0].id} if measured else {"encoder": config.encoder}
+        given |= {"rate": arm.rate, "difficulty": measured[0].id} if measured else {"encoder": config.encoder}
         held_out = (*config.held_out, config.dev)
         return self.job.child("rebuild", train=self.part(size, draw), holdout=held_out, **given)
 
@@ -64,9 +69,25 @@ class Labels:
         """Fingerprint of the sentences that a line is trained on. made: see `made`."""
         return str(made[-1].result()["corpus"]) if cell.arm.rebuild else self.part(size, draw)
 
-    def kept(self, cell: Cell, made: Sequence[Run]) -> str:
-        """Fingerprint of the sentences that a line borrows."""
-        return Assisted.read(made[-1], self.job.library).seal(cell.arm.assisting, self.job.library).fingerprint
+    @cached_property
+    def assisting(self) -> Corpus:
+        """What may be borrowed from: nothing that is held out. Errors: ConfigError for a map of L_C's own types."""
+        config = self.config
+        check_trainable(self.job.corpus(config.train), parse_map(config.type_map))
+        return learnable(config.assisting, (*config.held_out, config.dev), self.job)
+
+    def lent(self, cell: Cell, made: Sequence[Run], size: int, draw: int) -> dict[str, Any]:
+        """The options of fine-tuning by which a line learns from assisting sentences too. made: see `made`.
+
+        Errors: ConfigError, CorpusError where no sentence is left to borrow or the network cannot learn from them.
+        """
+        config, library = self.config, self.job.library
+        if made:
+            return Assisted.read(made[-1], library).lent(cell.arm.assisting, config.network, library)
+        primary = self.job.corpus(self.part(size, draw))
+        every = mapped(self.assisting, primary, parse_map(config.type_map), library)
+        check_assisting(config.network, every, primary.types)
+        return {"assisting": every.fingerprint}
 
     @property
     def sizes(self) -> list[tuple[int, int]]:

@@ -131,7 +131,9 @@ class Seconds:
         return round(grown), grown * pieces
 
     def _borrowed(self, arm: Arm) -> float:
-        """Word vectors of a source, once; the frozen states of L_C's splits, once a seed."""
+        """Word vectors of a source, once; the frozen states of L_C's splits, once a seed; leaks of what assists."""
+        if arm.assisting:
+            return self.corpora["assisting"].n_tokens * AUDIT if self._first("audit assisting") else 0.0
         if arm.states:
             every = (self.corpora[name] for name in ("train", "dev", "test"))
             tokens = sum(corpus.n_tokens for corpus in every) * float(self.measured["pieces"]["train"])

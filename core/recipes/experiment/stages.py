@@ -179,22 +179,22 @@ class Stages:
         config = self.config
         self.tell("finetune", cell, part_in_words(size, draw))
         options = {"preset": config.preset, "allow_download": config.allow_download, **config.finetune}
-        options |= self._borrowed(cell, pretrain, labels)
+        options |= {**config.tagger, **self._borrowed(cell, pretrain)}
+        if cell.arm.assisting:
+            options |= self.labels.lent(cell, labels, size, draw)
         init = pretrain.id if pretrain and cell.arm.adapts else config.encoder
         train, tests = self.labels.train(cell, labels, size, draw), (config.test, *config.also_test)
         given = {"train": train, "dev": config.dev, "test": tests, "seeds": config.seeds}
         return self.job.child("finetune", init=init, **given, **options)
 
-    def _borrowed(self, cell: Cell, pretrain: Run | None, labels: Sequence[Run]) -> Options:
-        """The options of fine-tuning in which a line differs from `none`, and the network where it is not usual."""
-        arm, config = cell.arm, self.config
-        found: Options = {} if config.network == "encoder" else {"network": config.network}
+    def _borrowed(self, cell: Cell, pretrain: Run | None) -> Options:
+        """The options of fine-tuning in which a line differs from `none`, but for labels."""
+        arm = cell.arm
+        found: Options = {}
         if arm.states:
-            found["states"] = pretrain.id if pretrain else config.encoder
+            found["states"] = pretrain.id if pretrain else self.config.encoder
         elif source := self.source(cell):
             found["vectors"] = source.fingerprint
-        if arm.assisting:
-            found["assisting"] = self.labels.kept(cell, labels)
         if arm.lpft:
             found["stages"] = "lpft"
         return found
