@@ -15,6 +15,7 @@ from core import facade
 from core.corpora.corpus import Library
 from core.errors import ConfigError
 from core.measures.sample import capped
+from core.models.hub import fingerprint
 from core.recipes import calibrate
 from core.recipes.experiment import arms, beside, leaderboard
 from core.recipes.experiment.config import ExperimentConfig
@@ -25,6 +26,7 @@ from tests.conftest import sentence
 from tests.planted import contracts, kitchen
 from tests.recipes.test_calibrate import MEASURED
 from tests.recipes.test_experiment import labelled
+from tests.stand_ins import tiny_mlm
 
 SPLITS = {"train": "train", "dev": "dev", "test": "test", "also_test": ("hard",), "encoder": "tiny", "seeds": (1, 2)}
 GIVEN = {"task": "t", "domain": "d", "sources": ("s",), "assisting": "a"}
@@ -229,12 +231,15 @@ def test_what_the_experiment_says_is_no_option_of_skl() -> None:
         ExperimentConfig.parse({**SPLITS, "skl": {"primary": "x"}})
 
 
-def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(corpora: Library) -> None:
+def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(corpora: Library, tmp_path: Path) -> None:
+    judge = str(tiny_mlm(tmp_path / "judge"))
     _, rows = made(
         arms=("base", "highc2low:20%", "low2high:20%", "dataaug", "lpft"), finetune={"epochs": 1}, seeds=(1,),
-        difficulty={"folds": 2, "entity_epochs": 1, "context_epochs": 1}, difficulty_encoder="tiny",
+        difficulty={"folds": 2, "entity_epochs": 1, "context_epochs": 1}, difficulty_encoder=judge,
     )  # fmt: skip
     (measured,) = facade.runs("difficulty")
+    assert (measured.manifest.config["encoder"], measured.manifest.config["weights"]) == (judge, fingerprint(judge))
+    assert {facade.run(row["finetune_run"]).manifest.config["init"] for row in rows.values()} == {"tiny"}
     rebuilt = {each.manifest.config["method"]: each for each in facade.runs("rebuild")}
     assert set(rebuilt) == {"highc2low", "low2high", "dataaug"}
     assert {each.manifest.config["difficulty"] for each in rebuilt.values()} == {measured.id, ""}
