@@ -29,12 +29,13 @@ STOPPED = "Stopped at your request. What was finished is kept; Resume goes on fr
 
 def attached(kind: str | Collection[str], key: str) -> str | None:
     """The run of `kind` (or of several) a page is about: named in the address, else at work now, else the latest.
-    Truth is on disk."""
+    Truth is on disk. Part of another run is only what is named: what was asked for may have been made there before."""
     kinds = {kind} if isinstance(kind, str) else kind
-    mine = [run.id for run in facade.runs() if run.manifest.kind in kinds and run.manifest.parent is None]
+    every = {run.id: run for run in facade.runs() if run.manifest.kind in kinds}
     named = st.query_params.get("run") or st.session_state.get(key)
-    if named in mine:
+    if named in every:
         return str(named)
+    mine = [run_id for run_id, run in every.items() if run.manifest.parent is None]
     return next((run_id for run_id in mine if facade.state(run_id).active), mine[0] if mine else None)
 
 
@@ -84,7 +85,7 @@ _TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "similarity": lambda config: f"Compare {len(config['source'])} sources with {_names(config['target'])}",
     "map": lambda config: f"Map {config['selection']}",
     "pretrain": lambda config: f"Pre-train {encoder(config['init'])} on {_names(config['corpora'])}",
-    "finetune": lambda config: f"Fine-tune {encoder(config['init'])} on {_name(config['train'])}",
+    "finetune": lambda config: f"{_trained(config)} on {_name(config['train'])}",
     "skl": lambda config: f"Score {_name(config['assisting'])} against {_name(config['primary'])}",
     "assist": lambda config: f"{_name(config['primary'])} with the help of {_name(config['assisting'])}",
     "difficulty": lambda config: f"Measure names and contexts of {_name(config['train'])}",
@@ -107,6 +108,11 @@ def _name(reference: str) -> str:
         return facade.corpus(reference).name
     except facade.CorpusError:
         return f"a removed corpus ({reference[:8]})"
+
+
+def _trained(config: Mapping[str, Any]) -> str:
+    network = config.get("network", "encoder")
+    return f"Fine-tune {encoder(config['init'])}" if network == "encoder" else f"Train a {network} tagger"
 
 
 def _names(references: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from streamlit.testing.v1 import AppTest
 
 from core import facade
 from core.corpora.corpus import Corpus
+from pages.ui.run_panel import title
 from tests.conftest import sentence
 from tests.pages.test_pages import opened, texts
 from tests.recipes.test_skl_recipe import AWAY, HOME
@@ -28,6 +29,10 @@ def scored(pair: tuple[Corpus, Corpus]) -> str:
 
 def metrics(app: AppTest) -> dict[str, str]:
     return {metric.label: metric.value for metric in app.metric}
+
+
+def commands(app: AppTest) -> str:
+    return " ".join(block.value for block in app.code)
 
 
 def test_an_empty_page_says_what_it_needs() -> None:
@@ -112,3 +117,28 @@ def test_a_sweep_is_drawn(scored: str, pair: tuple[Corpus, Corpus]) -> None:
     assert "dev chose the threshold 1" in texts(app).replace("&#32;", " ")
     assert len(app.get("plotly_chart")) == 2
     assert ">SKL<" in texts(app)
+
+
+def test_scores_that_another_run_made_are_shown(pair: tuple[Corpus, Corpus], seal: Callable[..., Corpus]) -> None:
+    """`facade.start` hands out a finished part of another run; the page was about the latest one of its own."""
+    dev = seal([sentence("Ada went home .", [(0, 1, "PER")])], "dev", labelled=True).fingerprint
+    given = {"primary": pair[0].fingerprint, "assisting": pair[1].fingerprint}
+    facade.execute("assist", {**given, "dev": dev, "test": dev, "thresholds": (1,), "seeds": (1,), "hidden": 4,
+                              "epochs": 1})  # fmt: skip
+    facade.execute("skl", {**given, "unit": "surface"})
+    app = opened(PAGE)
+    assert "--unit surface" in commands(app)
+    app.selectbox(key="assisting.primary").select(given["primary"]).run()
+    app.selectbox(key=f"assisting.assisting.{given['primary']}").select(given["assisting"]).run()
+    next(button for button in app.button if button.label == "Score its sentences").click().run()
+    assert not app.exception
+    assert "skl --primary home" in commands(app)
+    assert "--unit" not in commands(app)
+    assert len(facade.runs("skl")) == 2
+
+
+def test_a_tagger_without_an_encoder_is_not_called_fine_tuned(pair: tuple[Corpus, Corpus]) -> None:
+    fingerprint = pair[0].fingerprint
+    small = {"train": fingerprint, "dev": fingerprint, "seeds": (1,), "hidden": 4, "epochs": 1, "network": "charcnn"}
+    run = facade.execute("finetune", small)
+    assert title(run) == "Train a charcnn tagger on home"
