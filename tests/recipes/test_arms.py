@@ -20,6 +20,7 @@ from core.recipes import calibrate
 from core.recipes.experiment import arms, beside, leaderboard
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import calibration_options
+from core.recipes.experiment.labels import Labels
 from core.recipes.experiment.seconds import Seconds
 from core.results import Evaluation
 from tests.conftest import sentence
@@ -74,6 +75,7 @@ def test_names_with_values() -> None:
     assert arms.find("skl:2.0") == arms.find("skl:2")
     assert (arms.find("highc2low:20%").rate, arms.find("low-share:0.30%").name) == (0.2, "low-share:0.3%")
     assert arms.find("dataaug").rebuild == "dataaug"
+    assert (arms.find("low-share:0.0%").name, arms.find("low-share:0 %").rate) == ("low-share:0%", 0.0)
 
 
 @pytest.mark.parametrize(
@@ -85,6 +87,8 @@ def test_names_with_values() -> None:
         ("skl:-1", "needs a threshold above 0"),
         ("highc2low:200", "'highc2low:200' needs a share; write for example highc2low:20%"),
         ("highc2low:140%", "needs a share"),
+        ("highc2low:0%", "needs a share"),
+        ("low-share:", "is not known"),
         ("dataaug:20%", "is not known"),
     ],
 )
@@ -109,6 +113,16 @@ def test_wrong_names_are_told(name: str, says: str) -> None:
 def test_an_arm_that_lacks_what_it_needs(name: str, without: str, network: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         arms.complete((name,), {key: value for key, value in GIVEN.items() if key != without}, network)
+
+
+def test_a_share_of_nothing_reaches_the_rebuild() -> None:
+    asked: dict[str, Any] = {}
+    job: Any = SimpleNamespace(child=lambda kind, **options: asked.update(options))
+    config: Any = SimpleNamespace(draw_seed=0, rebuild={}, encoder="tiny", held_out=(), dev="d", train="t")
+    run: Any = SimpleNamespace(id="measured")
+    cell = arms.Cell(arm=arms.find("low-share:0%"))
+    Labels(config, job, lambda *_: None).rebuild(cell, [run], 0, 0)
+    assert (asked["rate"], asked["difficulty"]) == (0.0, "measured")
 
 
 def test_what_an_arm_must_beat() -> None:

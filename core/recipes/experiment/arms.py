@@ -6,11 +6,11 @@ sort of arm is one entry here and, where its name carries a value (`skl:2`), one
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from core.config import Budget
 from core.errors import ConfigError
 from core.recipes.rebuild import Method
 from core.selection import STRATEGIES
@@ -20,6 +20,7 @@ CONTROLS = (RANDOM, CONTROL, "length-matched-random")  # what a choice of senten
 WHOLE = "100%"
 OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # what S4 and S3 call it
 AUGMENT = "dataaug"  # the one way to rebuild L_C that goes by no PVI
+SHARE = "low-share"  # the one whose share may be 0%: elsewhere that is L_C as it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class Arm:
     budget: of that S_C, where the experiment's budgets do not apply; "" where they do, once each.
     source: what word vectors are learnt from, or with `states` what MLM reads; "": nothing. states: the encoder's
     frozen states join the network. assisting: sentences of the assisting corpus below this SKL, 0: none.
-    rebuild: the method that makes another L_C, at `rate` (a share; 0: the method's own). lpft: in two stages.
+    rebuild: the method that makes another L_C, at `rate` (a share; dataaug has none). lpft: in two stages.
     without: what `none` is beside this arm, in words.
     """
 
@@ -159,14 +160,13 @@ def _skl(name: str, value: str) -> Arm:
 
 def _rebuild(name: str, value: str) -> Arm:
     method = name.partition(":")[0]
-    try:
-        rate = Budget.parse(value)
-    except ConfigError:
-        rate = None
-    if rate is None or rate.unit != "fraction":
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", value)
+    share = float(match[1]) / 100 if match else math.nan
+    if not 0 <= share <= 1 or (not share and method != SHARE):
         raise ConfigError(f"arms: {name!r} needs a share; write for example {method}:20%.")
+    rate = f"{share * 100:.12g}%"
     summary = f"L_C rebuilt by {method} at {rate}."
-    return Arm(name=f"{method}:{rate}", summary=summary, rebuild=method, rate=rate.value, without="L_C as it is")
+    return Arm(name=f"{method}:{rate}", summary=summary, rebuild=method, rate=share, without="L_C as it is")
 
 
 _NAMED: Mapping[str, tuple[str, Callable[[str, str], Arm]]] = {
