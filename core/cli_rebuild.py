@@ -11,7 +11,9 @@ from core.cli import config_options, given, progress, report
 
 REBUILD, ROBUSTNESS = facade.RECIPES["rebuild"].config, facade.RECIPES["robustness"].config
 _OUTPUT = click.option(
-    "--output", type=click.Path(dir_okay=False), help="Write the sentences: a CoNLL file (IOB2); beside it, the edits."
+    "--output",
+    type=click.Path(dir_okay=False),
+    help="Write the sentences: a CoNLL file (IOB2); beside it the edits and, of robustness, all slots.",
 )
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 
@@ -27,11 +29,15 @@ def rebuild(output: str | None, as_json: bool, **values: Any) -> None:
 
 @click.command()
 @config_options(ROBUSTNESS)
+@click.option("--names", multiple=True, help="oov: a text file, NAME<tab>TYPE a line; it joins the gazetteer.")
 @_OUTPUT
 @_JSON
-def robustness(output: str | None, as_json: bool, **values: Any) -> None:
+def robustness(names: tuple[str, ...], output: str | None, as_json: bool, **values: Any) -> None:
     """Make a test set with unseen, foreign or misspelt names; report it beside the plain one (`frontier`)."""
-    _run("robustness", given(values, ROBUSTNESS), output, as_json)
+    options = given(values, ROBUSTNESS)
+    if names:
+        options["gazetteer"] = (*options.get("gazetteer", ()), *(facade.add_names(Path(name)) for name in names))
+    _run("robustness", options, output, as_json)
 
 
 def _run(kind: str, options: dict[str, Any], output: str | None, as_json: bool) -> None:
@@ -40,16 +46,20 @@ def _run(kind: str, options: dict[str, Any], output: str | None, as_json: bool) 
     run = facade.execute(kind, options, progress)
     result = {"run": run.id, **run.result()}
     if output:
-        log = Path(output).with_suffix(".edits.jsonl")
         shutil.copyfile(result["output"], output)
-        shutil.copyfile(result["edits"], log)
-        result |= {"output": output, "edits": str(log)}
+        result["output"] = output
+        for log in ("edits", "slots"):
+            if (made := run.artifacts / f"{log}.jsonl").exists():
+                result[log] = f"{output.removesuffix('.conll')}.{log}.jsonl"
+                shutil.copyfile(made, result[log])
     report(result, as_json)
 
 
 @click.command()
 @click.argument("runs", nargs=-1, required=True)
-@click.option("--train", default="", help="Whose names make a slot ambiguous; by default the first run's train.")
+@click.option(
+    "--train", default="", help="Whose names make a slot ambiguous; by default that of the sets, or the largest."
+)
 @_JSON
 def frontier(runs: tuple[str, ...], train: str, as_json: bool) -> None:
     """The F1 of finished finetune RUNS on each of their tests, with and without ambiguous slots."""

@@ -118,7 +118,7 @@ from core.facade.maps import (
     search,
     telling_words,
 )
-from core.facade.rebuilding import Diff, edit_diffs, frontier, frontier_averages, rebuild_preview
+from core.facade.rebuilding import Diff, add_names, edit_diffs, frontier, frontier_averages, rebuild_preview
 from core.facade.results import (
     beside,
     board,
@@ -223,7 +223,8 @@ __all__ = [
     "Config", "ConfigError", "Corpus", "CorpusError", "Cost", "Diff", "Edits", "Entity", "Event", "Health", "Hits",
     "InputError", "Kept", "Mapped", "Mark", "Measured", "Metric", "Overlap", "Part", "Preflight", "Reviews", "Run",
     "RunState", "SampleSet", "Scored", "Selection", "Sentence", "Side", "SimilarityRows", "TestedAlike", "Why",
-    "WinnowError", "add_rows", "announce", "assist_in_words", "assisted", "beside", "best_value", "bin_rows",
+    "WinnowError", "add_names",
+    "add_rows", "announce", "assist_in_words", "assisted", "beside", "best_value", "bin_rows",
     "board", "board_csv", "board_markdown", "box", "budget_advice", "calibration", "cancel", "card", "ceim_panels",
     "changed_sentences", "check_output", "check_similarity_output", "choose", "chosen", "class_counts", "classes",
     "colour_values", "command", "comparable", "cores", "corpora", "corpus", "corpus_name", "curves", "demo_options",

@@ -5,24 +5,25 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from core.corpora.name_list import read_names
 from core.difficulty import mentions as difficulty
 from core.difficulty.mentions import Mention
 from core.facade.home import home, library, store
 from core.recipes import rebuild
 from core.recipes.frontier import averages
 from core.recipes.frontier import frontier as _frontier
-from core.recipes.rebuilt_files import Diff, diffs, read_edits
+from core.recipes.rebuilt_files import Diff, diffs, read_edits, read_slots
 
-__all__ = ["Diff", "edit_diffs", "frontier", "frontier_averages", "rebuild_preview"]
+__all__ = ["Diff", "add_names", "edit_diffs", "frontier", "frontier_averages", "rebuild_preview"]
 
 
 def rebuild_preview(options: dict[str, Any]) -> dict[str, Any]:
     """Pool sizes before anything runs; see `recipes.rebuild.preview`. options: of `rebuild`, `difficulty` among them.
 
-    Errors: ConfigError, RunError.
+    Errors: ConfigError, CorpusError, RunError.
     """
     config = rebuild.RebuildConfig.parse(options)
-    return rebuild.preview(store().get(config.difficulty), config, _mentions(home(), config.difficulty))
+    return rebuild.preview(config, library().find(config.train), _mentions(home(), config.difficulty), store())
 
 
 @lru_cache(maxsize=4)
@@ -36,7 +37,17 @@ def edit_diffs(run_id: str, start: int = 0, n: int = 20) -> list[Diff]:
     inputs = run.manifest.inputs
     before = library().find(inputs["train" if run.manifest.kind == "rebuild" else "test"])
     edits = read_edits(run.artifacts / "edits.jsonl")
-    return diffs(edits, before, library().find(run.result()["corpus"]), start, n)
+    slots = read_slots(run.artifacts / "slots.jsonl") if run.manifest.kind == "robustness" else []
+    return diffs(edits, before, library().find(run.result()["corpus"]), start, n, slots=slots)
+
+
+def add_names(path: Path) -> str:
+    """A list of names, `NAME<tab>TYPE` a line, sealed as a labelled corpus; its fingerprint, for `gazetteer`.
+
+    Errors: PathError, ReadError.
+    """
+    names, origin = read_names(path), {"file": path.name, "format": "names"}
+    return library().seal(iter(names), name=path.stem, origin=origin, labelled=True).fingerprint
 
 
 def frontier(runs: Sequence[str], train: str = "") -> list[dict[str, Any]]:

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -10,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from core.errors import CorpusError
 from core.facade.home import home, library, store
 from core.facade.rebuilding import frontier
 from core.facade.results import corpus_name
 from core.plots.bias import best_of_both
 from core.plots.results import line_name
+from core.recipes.frontier import known_train
 from core.recipes.rebuilt_files import read_edits
 from core.runs.store import Run, is_run_id
 
@@ -61,22 +60,16 @@ def _named(run: Run) -> str:
 
 
 def standings(run_ids: Sequence[str]) -> list[Row]:
-    """`frontier`'s rows of runs that were tested alike. Slots are ambiguous by the corpus that the sets were made
-    against, where that is known and here."""
-    return _standings(home(), tuple(run_ids))
+    """`frontier`'s rows of runs that were tested alike. Slots are ambiguous by one corpus for all of those, picked or
+    not, so that a tagger's figures do not depend on which others are shown."""
+    tests = tuple(store().get(run_ids[0]).manifest.config["test"])
+    alike = next((group.runs for group in tested_alike() if group.tests == tests), run_ids)
+    return _standings(home(), tuple(run_ids), known_train([store().get(run) for run in alike], library()).fingerprint)
 
 
 @lru_cache(maxsize=8)
-def _standings(folder: Path, run_ids: tuple[str, ...]) -> list[Row]:
-    return frontier(run_ids, _train(store().get(run_ids[0]).manifest.config["test"]))
-
-
-def _train(tests: Sequence[str]) -> str:
-    for reference in tests:
-        with suppress(CorpusError):
-            if train := library().find(reference).origin.get("train"):
-                return library().find(train).fingerprint
-    return ""
+def _standings(folder: Path, run_ids: tuple[str, ...], train: str) -> list[Row]:
+    return frontier(run_ids, train)
 
 
 def frontier_points(rows: Sequence[Row], test: str, names: Mapping[str, str], *, certain: bool) -> list[Row]:

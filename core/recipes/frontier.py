@@ -4,7 +4,7 @@ Every set has its F1 with and without ambiguous slots, which cannot be told for 
 sentences know under several types, or beside which no content word stands. What is predicted over one is not counted.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from statistics import mean, stdev
 from typing import Any
@@ -24,21 +24,59 @@ PLAIN = "test"
 def frontier(runs: Sequence[Run], library: Library, train: str = "") -> list[Row]:
     """A row a run and test set, the plain one first: `run, test` (fingerprint), `name`, `kind` (of the set: `test`,
     `oov`, `cross-category`, `typos`, "" where it is not known), `mentions, ambiguous`, and in percent, a seed each,
-    `micro_f1`, `certain_f1` (without ambiguous slots), with their `mean, sd, certain_mean, certain_sd`.
+    `micro_f1`, `certain_f1` (without ambiguous slots), with their `mean, sd, certain_mean, certain_sd`; `known`, the
+    corpus by which slots are ambiguous.
 
     runs: finished `finetune` runs with the same tests in the same order. train: the labelled corpus whose names are
-    known, one for all so that they are compared on the same slots; "": that of the first run.
-    Errors: ConfigError where the tests differ, CorpusError where there are none or a corpus or file is gone.
+    known, one for all so that they are compared on the same slots; "": `known_train` of the runs.
+    Errors: ConfigError where the tests differ or a run is of another kind, CorpusError where there are no tests or a
+    corpus or file is gone.
     """
+    for run in runs:
+        if run.manifest.kind != "finetune" or run.state().state != "succeeded":
+            raise ConfigError(
+                f"frontier: {run.id} is a {run.manifest.kind} run ({run.state().state}); give finetune runs that have"
+                " succeeded."
+            )
     tests = [tuple(run.manifest.config["test"]) for run in runs]
     if not tests or not tests[0]:
         raise CorpusError("frontier: no run was tested; fine-tune with the test set and robustness sets as tests.")
     if len(set(tests)) > 1:
         raise ConfigError("frontier: the runs were tested on different corpora; compare runs of the same tests.")
-    known = Known.of(_all(library.find(train or runs[0].manifest.config["train"])))
+    by = library.find(train) if train else known_train(runs, library)
+    known = Known.of(_all(by))
     corpora = [library.find(reference) for reference in tests[0]]
     splits = [_Split(corpus, known) for corpus in corpora]
-    return [_row(run, i, split) for run in runs for i, split in enumerate(splits)]
+    return [{**_row(run, i, split), "known": by.fingerprint} for run in runs for i, split in enumerate(splits)]
+
+
+def known_train(runs: Sequence[Run], library: Library) -> Corpus:
+    """Whose names taggers are taken to know, whatever the order of `runs`: of the training corpora the robustness
+    sets were made against, or else the runs were trained on, the one with most mentions; of a part of a corpus, or of
+    one that was rebuilt, what it was made from.
+
+    Errors: CorpusError where none is here any more.
+    """
+    here = {corpus.fingerprint: corpus for corpus in library.list()}
+    tests = [here[test] for run in runs for test in run.manifest.config["test"] if test in here]
+    against = [here[train] for test in tests if (train := test.origin.get("train")) in here]
+    trains = [here[train] for run in runs if (train := run.manifest.config["train"]) in here]
+    if not trains and not against:
+        raise CorpusError("frontier: no training corpus of these runs is here any more; say one as `train`.")
+    return max(against or (_base(train, here) for train in trains), key=_mentions)
+
+
+def _base(corpus: Corpus, here: Mapping[str, Corpus]) -> Corpus:
+    """What it was made from, and that from, as far as it is here."""
+    seen = {corpus.fingerprint}
+    while (source := here.get(corpus.origin.get("from", ""))) and source.fingerprint not in seen:
+        seen.add(source.fingerprint)
+        corpus = source
+    return corpus
+
+
+def _mentions(corpus: Corpus) -> tuple[int, str]:
+    return sum(corpus.types.values()), corpus.fingerprint
 
 
 def averages(rows: Iterable[Row]) -> dict[str, float]:

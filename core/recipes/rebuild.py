@@ -5,7 +5,6 @@ its span classifier is another model, and its released code trains a loss other 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,16 +18,17 @@ from core.difficulty.mentions import Mention
 from core.errors import ConfigError, CorpusError
 from core.models.hub import fingerprint, load_tokenizer
 from core.recipes.base import Job, Result
-from core.recipes.rebuilt_files import write_log
+from core.recipes.rebuildable import held_out, refuse_tests
+from core.recipes.rebuilt_files import unusual, write_log
 from core.recipes.tested import labelled
 from core.reconstruction import pools
 from core.reconstruction.augment import by_tokenizer, dataaug
 from core.reconstruction.contexts import low2high, random2high
 from core.reconstruction.entities import highc2low, random2low, redundant2low
 from core.reconstruction.pools import Pools, Thresholds, find_pools
-from core.reconstruction.shares import base_and, low_share
-from core.reconstruction.training import Measured, Rebuilt, Training, key_of
-from core.runs.store import Run, RunStore
+from core.reconstruction.shares import Mark, base_and, base_and_rows, low_share, low_share_rows
+from core.reconstruction.training import Measured, Rebuilt, Training
+from core.runs.store import RunStore
 from core.text.sentence import Sentence
 
 Method = Literal["random2low", "highc2low", "redundant2low", "random2high", "low2high", "low-share", "dataaug"]
@@ -43,7 +43,6 @@ READS: Mapping[str, tuple[str, ...]] = {  # the pools that must not be empty
     "random2high": ("context_high",),
     "low2high": ("context_high",),
 }
-SHARED = 0.1  # of a split's sentences; above it the training corpus is, or holds, a held-out one
 
 
 class RebuildConfig(Config):
@@ -101,11 +100,13 @@ class RebuildConfig(Config):
 def run(config: RebuildConfig, job: Job) -> Result:
     """Artifacts: `rebuilt.conll` (IOB2) and `edits.jsonl` (one `reconstruction.Edit` a line)."""
     train = job.corpus(config.train)
+    refuse_tests(train, RunStore(job.home))
     job.context.stage("reading the training sentences")
     sentences = labelled(train)
     if not train.types:
         raise CorpusError(f"{train.name}: holds no entity, so there is no mention to change; give a labelled corpus.")
-    training = Training.of(sentences, _measures(config, job, sentences), _held_out(config, job, sentences))
+    closed = held_out(train, sentences, config.holdout, job)
+    training = Training.of(sentences, _measures(config, job, sentences), closed)
     found = find_pools(training.kinds, training.entity, training.context, config.thresholds)
     sizes = found.sizes() if config.method in METHODS else {}
     check_pools(config.method, sizes, train.name)
@@ -128,28 +129,43 @@ def run(config: RebuildConfig, job: Job) -> Result:
     }  # fmt: skip
 
 
-def preview(run: Run, config: RebuildConfig, mentions: Sequence[Mention] | None = None) -> Result:
-    """What a rebuild by a finished `difficulty` run would draw from, before it is run; no sentence is read.
+def preview(config: RebuildConfig, train: Corpus, mentions: Sequence[Mention], store: RunStore) -> Result:
+    """What a rebuild would draw from, before it is run; no sentence is read, so held-out ones are counted too.
 
-    `pools` as the result's; `of`, measured mentions; `wanted`, of these; `able`, mentions that may be changed at most
-    (an upper bound, as several may share a sentence that must stay new); `empty`, why it cannot be run, or "".
+    mentions: as a finished `difficulty` run measured them; `measured`, how many. `pools` as the result's; `of`,
+    mentions of `train`; `wanted`, of these; `able`, how many could be changed at most (several may share a sentence
+    that must stay new). `bins`: {CEIM bin: sentences with such a mention}. `empty`, why it cannot be run, or "".
     """
-    mentions = mentions if mentions is not None else difficulty.read(run.artifacts / "mentions.parquet")
     entity, context = (
         np.array([getattr(mention, name) for mention in mentions]) for name in ("pvi_entity", "pvi_context")
     )
     sizes = find_pools([mention.type for mention in mentions], entity, context, config.thresholds).sizes()
-    first = READS.get(config.method, ("",))[0]
-    able = (
-        sum(sizes[first].values()) if config.method in ("random2low", "highc2low", "redundant2low") else len(mentions)
-    )
-    try:
-        check_pools(config.method, sizes, "this corpus")
-    except CorpusError as error:
-        return {"pools": sizes, "of": len(mentions), "wanted": 0, "able": 0, "empty": str(error)}
-    return {
-        "pools": sizes, "of": len(mentions), "wanted": round(config.rate * len(mentions)), "able": able, "empty": "",
+    total = sum(train.types.values())
+    able = {"random2high": total, "low2high": len(mentions)}.get(config.method)
+    if able is None:
+        able = sum(sizes[READS.get(config.method, ("entity_high",))[0]].values())
+    told = {
+        "pools": sizes, "of": total, "measured": len(mentions), "wanted": round(config.rate * total), "able": able,
+        "bins": {name: len({mention.row for mention in mentions if mention.bin == name}) for name in difficulty.BINS},
     }  # fmt: skip
+    try:
+        refuse_tests(train, store)
+        check_pools(config.method, sizes, train.name)
+        _check_shares(config, mentions)
+    except (ConfigError, CorpusError) as error:
+        return {**told, "wanted": 0, "able": 0, "empty": str(error)}
+    return {**told, "empty": ""}
+
+
+def _check_shares(config: RebuildConfig, mentions: Sequence[Mention]) -> None:
+    """Errors: ConfigError where `low-share` would find too few sentences: what it draws is drawn, and left."""
+    if config.method != "low-share":
+        return
+    marks = [Mark(mention.row, mention.bin) for mention in sorted(mentions, key=lambda one: (one.row, one.start))]
+    if config.add_bin:
+        base_and_rows(marks, config.add_bin, config.size, config.seed)
+    else:
+        low_share_rows(marks, config.rate, config.size, config.seed)
 
 
 def check_pools(method: str, sizes: Mapping[str, Mapping[str, int]], corpus: str) -> None:
@@ -206,38 +222,23 @@ def _measures(
     }
 
 
-def _held_out(config: RebuildConfig, job: Job, sentences: Sequence[Sentence]) -> list[str]:
-    """Texts that must not be made. Errors: CorpusError where the training corpus is a held-out split or holds one."""
-    if not config.holdout:
-        job.context.note(
-            "No held-out split was named, so nothing tells this corpus from a test split; name dev and test."
-        )
-    ours = {key_of(sentence.text) for sentence in sentences}
-    every: list[str] = []
-    for reference in config.holdout:
-        corpus = job.corpus(reference)
-        texts = [sentence.text for sentence in chain.from_iterable(corpus.batches())]
-        theirs = set(map(key_of, texts))
-        shared = ours & theirs
-        if len(shared) > SHARED * min(len(ours), len(theirs)):
-            raise CorpusError(
-                f"{job.corpus(config.train).name}: {len(shared):,} of its sentences are in the held-out"
-                f" {corpus.name}; only training data is rebuilt, so give a training split."
-            )
-        if shared:
-            job.context.note(
-                f"{len(shared):,} sentences are in {corpus.name} too; they stay as they are and give nothing."
-            )
-        every += texts
-    return every
-
-
 def _sealed(config: RebuildConfig, job: Job, train: Corpus, sentences: list[Sentence], made: Rebuilt) -> Corpus:
     """The new set as a corpus; the training corpus itself where nothing changed, which keeps its name."""
     if made.sentences == sentences:
         return train
-    name = f"{train.name}, {config.method}" + ("" if config.method == "dataaug" else f" {config.rate:.0%}")
-    if config.add_bin:
-        name = f"{train.name}, {config.size:,} and {config.size:,} {config.add_bin}"
     origin = {"run": job.context.run.id, "from": train.fingerprint, "method": config.method}
+    name = f"{train.name}, {in_words(config)}"
     return job.library.seal(iter(made.sentences), name=name, origin=origin, labelled=True)
+
+
+def in_words(config: RebuildConfig) -> str:
+    """The method and what else makes the set another one, options at their default left out."""
+    said = f"{config.method} {config.rate * 100:.6g}%"
+    names: tuple[str, ...] = ("entity_low", "entity_high", "context_high")
+    if config.method == "dataaug":
+        said, names = config.method, ("encoder",)
+    elif config.method == "low-share":
+        said, names = f"{said} of {config.size:,}", ()
+        if config.add_bin:
+            said = f"{config.size:,} and {config.size:,} {config.add_bin}"
+    return ", ".join([said, *unusual(config, (*names, "seed"))])

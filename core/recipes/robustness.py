@@ -6,15 +6,18 @@ from itertools import chain
 from typing import Literal
 
 from core.config import Config, option
+from core.corpora.corpus import Corpus
 from core.corpora.writers import write_conll
 from core.errors import CorpusError
 from core.recipes.base import Job, Result
-from core.recipes.rebuilt_files import write_log
+from core.recipes.rebuilt_files import unusual, write_log
 from core.recipes.tested import labelled
 from core.reconstruction.names import Known
 from core.reconstruction.robustness import Robust, cross_category, misspelt, unseen
 from core.reconstruction.training import Name, name_of
 from core.text.sentence import Sentence
+
+Kind = Literal["oov", "cross-category", "typos"]
 
 
 class RobustnessConfig(Config):
@@ -24,7 +27,7 @@ class RobustnessConfig(Config):
     train: str = option(
         ..., "L_C: the labelled training split; what is unseen or of another type goes by it.", corpus=True
     )
-    kind: Literal["oov", "cross-category", "typos"] = option(
+    kind: Kind = option(
         ..., "oov: names of the type that train does not hold. cross-category: names of other types. typos: one slip."
     )
     gazetteer: tuple[str, ...] = option(
@@ -52,23 +55,35 @@ def run(config: RobustnessConfig, job: Job) -> Result:
         )
     job.context.stage(f"renaming the mentions of {test.name}")
     made = _made(config, job, known, gold)
-    named = (
-        f"{config.kind}, textflint" if config.kind == "cross-category" and config.ambiguous != "strict" else config.kind
-    )
-    origin = {"run": job.context.run.id, "from": test.fingerprint, "kind": config.kind, "train": train.fingerprint}
-    corpus = job.library.seal(iter(made.sentences), name=f"{test.name}, {named}", origin=origin, labelled=True)
+    corpus = _sealed(config, job, test, gold, made)
     conll = job.context.run.artifacts / "robustness.conll"
     write_conll(made.sentences, conll)
     job.context.artifact("robustness", conll)
     log = write_log(job.context, made.edits)
-    write_log(job.context, made.slots, "slots")
+    slots = write_log(job.context, made.slots, "slots")
     sources = made.sources()
     return {
         "corpus": corpus.fingerprint, "sentences": len(corpus), "mentions": len(made.slots),
         "changed": len(made.edits), "ambiguous": sum(bool(slot.ambiguous) for slot in made.slots),
         "sources": {"gazetteer": sources.pop("gazetteer", 0), "generated": sources.pop("generated", 0), **sources},
-        "output": str(conll), "edits": str(log),
+        "output": str(conll), "edits": str(log), "slots": str(slots),
     }  # fmt: skip
+
+
+def _sealed(config: RobustnessConfig, job: Job, test: Corpus, gold: list[Sentence], made: Robust) -> Corpus:
+    """The new set as a corpus; the test corpus itself where no name could be changed, which keeps its name."""
+    if made.sentences == gold:
+        job.context.note(f"No name of {test.name} could be changed, so no new test set is made.")
+        return test
+    said: list[str] = [config.kind]
+    if config.kind == "oov" and config.gazetteer:
+        said.append(f"names of {' and '.join(job.corpus(reference).name for reference in config.gazetteer)}")
+    if config.kind == "cross-category" and config.ambiguous != "strict":
+        said.append(config.ambiguous)
+    train = job.corpus(config.train).fingerprint
+    origin = {"run": job.context.run.id, "from": test.fingerprint, "kind": config.kind, "train": train}
+    name = ", ".join([test.name, *said, *unusual(config, ("seed",))])
+    return job.library.seal(iter(made.sentences), name=name, origin=origin, labelled=True)
 
 
 def _made(config: RobustnessConfig, job: Job, known: Known, gold: list[Sentence]) -> Robust:
@@ -81,4 +96,6 @@ def _made(config: RobustnessConfig, job: Job, known: Known, gold: list[Sentence]
         for sentence in chain.from_iterable(job.corpus(reference).batches()):
             for entity in sentence.entities or ():
                 names[entity.type].append(name_of(sentence, entity))
+    if unused := sorted(set(names) - {entity.type for sentence in gold for entity in sentence.entities or ()}):
+        job.context.note(f"{', '.join(unused)}: in the gazetteer but not in the test, so these names are not used.")
     return unseen(gold, known, names, config.seed)

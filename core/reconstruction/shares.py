@@ -6,6 +6,7 @@ seed are drawn in the same order, so the sentences of a bin in a smaller share a
 
 from collections.abc import Callable, Sequence
 from random import Random
+from typing import NamedTuple
 
 from core.errors import ConfigError
 from core.reconstruction.training import Rebuilt, Training
@@ -13,38 +14,51 @@ from core.reconstruction.training import Rebuilt, Training
 LOW = "low"
 
 
+class Mark(NamedTuple):
+    """A measured mention. row: of its sentence. bin: of its CEIM."""
+
+    row: int
+    bin: str
+
+
 def low_share(training: Training, share: float, size: int, seed: int) -> Rebuilt:
     """Fig. 4: `size` sentences, `share` of them for a low-CEIM mention, the others for one that is not.
 
     Errors: ConfigError where there are not so many.
     """
-    n_low = round(share * size)
-    low = _drawn(training, lambda bin: bin == LOW, n_low, seed=seed, taken=set(), name="low-CEIM")
-    rest = _drawn(
-        training,
-        lambda bin: bin not in ("", LOW),
-        size - n_low,
-        seed=seed,
-        taken=set(low),
-        name="near-zero- or high-CEIM",
-    )
-    return _set(training, low + rest)
+    return _set(training, low_share_rows(_marks(training), share, size, seed))
 
 
 def base_and(training: Training, bin: str, size: int, seed: int) -> Rebuilt:
     """Table 3: `size` sentences for any mention, and `size` more for mentions of `bin`. Errors: as `low_share`."""
-    base = _drawn(training, bool, size, seed=seed, taken=set(), name="measured")
-    more = _drawn(training, lambda found: found == bin, size, seed=seed, taken=set(base), name=f"{bin}-CEIM")
-    return _set(training, base + more)
+    return _set(training, base_and_rows(_marks(training), bin, size, seed))
+
+
+def low_share_rows(marks: Sequence[Mark], share: float, size: int, seed: int) -> list[int]:
+    """The rows that `low_share` takes. marks: of measured mentions, in their order. Errors: as `low_share`."""
+    n_low = round(share * size)
+    low = _drawn(marks, lambda bin: bin == LOW, n_low, seed=seed, taken=set(), name="low-CEIM")
+    name = "near-zero- or high-CEIM"
+    return low + _drawn(marks, lambda bin: bin != LOW, size - n_low, seed=seed, taken=set(low), name=name)
+
+
+def base_and_rows(marks: Sequence[Mark], bin: str, size: int, seed: int) -> list[int]:
+    """The same of `base_and`."""
+    base = _drawn(marks, bool, size, seed=seed, taken=set(), name="measured")
+    return base + _drawn(marks, lambda found: found == bin, size, seed=seed, taken=set(base), name=f"{bin}-CEIM")
+
+
+def _marks(training: Training) -> list[Mark]:
+    found = zip(training.rows.tolist(), training.bins, training.free.tolist(), strict=True)
+    return [Mark(row, bin) for row, bin, free in found if free and bin]
 
 
 def _drawn(
-    training: Training, inside: Callable[[str], bool], n: int, *, seed: int, taken: set[int], name: str
+    marks: Sequence[Mark], inside: Callable[[str], bool], n: int, *, seed: int, taken: set[int], name: str
 ) -> list[int]:
     """`n` rows, none of `taken`, in the order of mentions drawn at random from those whose bin is `inside`."""
-    pool = [m for m, bin in enumerate(training.bins) if training.free[m] and inside(bin)]
-    order = dict.fromkeys(int(training.rows[m]) for m in Random(seed).sample(pool, len(pool)))
-    rows = [row for row in order if row not in taken]
+    pool = [mark.row for mark in marks if inside(mark.bin)]
+    rows = [row for row in dict.fromkeys(Random(seed).sample(pool, len(pool))) if row not in taken]
     if len(rows) < n:
         raise ConfigError(
             f"size: {n:,} sentences with a {name} mention are wanted and {len(rows):,} are there; give a smaller size"

@@ -69,9 +69,6 @@ def _options() -> dict[str, Any]:
     )
     left.caption(METHODS[method][1])
     found: dict[str, Any] = {"method": method, "holdout": _holdout(right)}
-    if method != "dataaug":
-        of = "told by their context" if method == "low-share" else "of all mentions"
-        found["rate"] = right.slider(f"Share {of}, percent", 0, 90, 20, 5, key=f"bias.rate.{method}") / 100
     names = {"low-share": ("size", "add_bin", "seed"), "dataaug": ("encoder", "seed")}.get(
         method, ("entity_low", "entity_high", "context_high", "seed")
     )
@@ -79,6 +76,9 @@ def _options() -> dict[str, Any]:
         for i, column in enumerate(st.columns(2)):
             with column:
                 found |= config_form(facade.RECIPES["rebuild"].config, names[i::2], f"bias.rebuild.{method}")
+    if method != "dataaug" and not found.get("add_bin"):
+        of = "told by their context" if method == "low-share" else "of all mentions"
+        found["rate"] = right.slider(f"Share {of}, percent", 0, 90, 20, 5, key=f"bias.rate.{method}") / 100
     return found
 
 
@@ -98,16 +98,33 @@ def _pools(options: Mapping[str, Any], told: Mapping[str, Any]) -> None:
     """What there is to draw from, before anything runs."""
     if told["empty"]:
         st.warning(plain(told["empty"]), icon=":material/rule:")
-    method = options["method"]
-    if method in ("dataaug", "low-share"):
+    if options["method"] == "dataaug":
+        return
+    if told["measured"] < told["of"]:
+        st.markdown(f"Only {told['measured']:,} of {told['of']:,} mentions were measured; it is drawn from these.")
+    if options["method"] == "low-share":
+        _sentences(options, told)
         return
     if not told["empty"]:
         wanted = f"**{told['wanted']:,} of {told['of']:,} mentions** are to be changed"
-        able = f"only {told['able']:,} can be" if told["able"] < told["wanted"] else f"{told['able']:,} could be"
-        st.markdown(f"{wanted}; {able}.")
+        st.markdown(f"{wanted}; at most {told['able']:,} can be.")
     kinds = sorted({kind for pool in told["pools"].values() for kind in pool})
     rows = [{"type": kind, **{pool: told["pools"][pool][kind] for pool in list(POOLS)[1:]}} for kind in kinds]
     table(rows, POOLS, "Mentions to draw from, by type")
+
+
+def _sentences(options: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+    """What a set of one size is drawn from."""
+    size, looks = options["size"], facade.figures.BIN_LOOKS
+    if options["add_bin"]:
+        st.markdown(f"**{size:,} sentences** are drawn for any mention, and {size:,} where the"
+                    f" {looks[options['add_bin']][0]}.")  # fmt: skip
+    else:
+        st.markdown(f"**{size:,} sentences** are drawn, {round(options['rate'] * size):,} of them for a mention of"
+                    " which the context tells more.")  # fmt: skip
+    rows = [{"bin": looks[name][0], "sentences": n} for name, n in told["bins"].items()]
+    table(rows, {"bin": "Of a mention", "sentences": "Sentences"}, "Sentences to draw from, by what tells the type")
+    st.caption("A sentence with several mentions counts with each of them; held-out ones count too but are not drawn.")
 
 
 def _pick(runs: list[str], shown: str) -> str:
@@ -119,7 +136,7 @@ def _pick(runs: list[str], shown: str) -> str:
 
 def _name(run: facade.Run) -> str:
     config = run.manifest.config
-    rate = "" if config["method"] == "dataaug" else f" {config['rate']:.0%}"
+    rate = "" if config["method"] == "dataaug" or config["add_bin"] else f" {config['rate']:.0%}"
     return f"{METHODS[config['method']][0]}{rate}, seed {config['seed']} ({run.id[-4:]})"
 
 

@@ -1,7 +1,6 @@
 """Robustness: test sets under other names, and how taggers stand it, set beside set and never as an average alone."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -16,10 +15,10 @@ KINDS = {"oov": "New names", "cross-category": "Names of another type", "typos":
 PROMISES = {
     "oov": "none of its words, apart from “of”, “the” and the like, occurs in the training split",
     "cross-category": "every name has another type in the training split",
-    "typos": "one slip a name; none is a name of the training split",
+    "typos": "one slip; none is a name of the training split (a name too short for a slip stays)",
 }
 MOST = 12  # taggers compared unless more are asked for
-SETS = {"name": "Test set", "promise": "What holds for every name", "mentions": "Mentions", "changed": "Renamed",
+SETS = {"name": "Test set", "promise": "What holds for renamed names", "mentions": "Mentions", "changed": "Renamed",
         "ambiguous": "Ambiguous"}  # fmt: skip
 
 
@@ -95,10 +94,19 @@ def _made(runs: Sequence[facade.Run]) -> None:
     names = {run.id: row["name"] for run, row in zip(runs, rows, strict=True)}
     with st.expander("Look at one, take it away", icon=":material/difference:"):
         picked = st.selectbox("Test set", list(names), 0, names.__getitem__, key="bias.robust.which")
-        path = Path(facade.run(picked).result()["output"])
-        st.download_button("CoNLL", path.read_bytes, f"{names[picked]}.conll", on_click="ignore",
-                           key="bias.robust.conll", icon=":material/download:")  # fmt: skip
+        _files(picked, names[picked])
         changes(picked, "bias.robust.diff")
+
+
+def _files(run_id: str, name: str) -> None:
+    """The set, what was changed, and every slot with whether it is ambiguous."""
+    found = facade.run(run_id).artifacts
+    files = {"conll": ("CoNLL", "robustness.conll", "conll"), "log": ("Log of the edits", "edits.jsonl", "edits.jsonl"),
+             "slots": ("All names, the ambiguous marked", "slots.jsonl", "slots.jsonl")}  # fmt: skip
+    with st.container(horizontal=True):
+        for key, (label, file, ending) in files.items():
+            st.download_button(label, (found / file).read_bytes, f"{name}.{ending}", on_click="ignore",
+                               key=f"bias.robust.{key}", icon=":material/download:")  # fmt: skip
 
 
 @st.fragment
@@ -155,6 +163,9 @@ def _numbers(rows: Sequence[dict[str, Any]], tests: Sequence[str], names: dict[s
     for run, line in lines.items():
         line["average"] = f"{averages[run]:.2f}"
     table(list(lines.values()), {**heads, "average": "Mean of all sets"}, "F1 by tagger and test set", wrapped=())
-    unsure = {row["name"]: f"{row['ambiguous']:,} of {row['mentions']:,}" for row in rows if row["test"] in tests}
-    told = "; ".join(f"{plain(name)}: {n}" for name, n in unsure.items())
-    st.caption(f"F1 in percent, mean and spread over seeds. Ambiguous names left out under “certain names”: {told}.")
+    unsure = {row["test"]: f"{plain(row['name'])}: {row['ambiguous']:,} of {row['mentions']:,}" for row in rows}
+    st.caption(
+        f"F1 in percent, mean and spread over seeds. Ambiguous names left out under “certain names”:"
+        f" {'; '.join(unsure[test] for test in tests)}. What is ambiguous goes by the names of"
+        f" {plain(facade.corpus_name(rows[0]['known']))}, the same for all taggers."
+    )

@@ -1,9 +1,11 @@
 """`rebuild`, `robustness` and `frontier` from a finished `difficulty` run to corpora, logs, files and figures."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from core import facade
@@ -25,8 +27,8 @@ FAST = {
 }  # fmt: skip
 
 
-def measured(corpus, rows, types=TYPES):
-    """A `difficulty` run that is said to have ended, with a measurement of every mention drawn at random."""
+def measured(corpus, rows, types=TYPES, every=1):
+    """A `difficulty` run that is said to have ended, with a measurement of every `every`-th mention, drawn at random."""
     found = training(len(rows), types=types)
     mentions = [
         Mention(row=int(found.rows[m]), sentence=rows[int(found.rows[m])].id, start=e.start, end=e.end, type=e.type,
@@ -37,7 +39,7 @@ def measured(corpus, rows, types=TYPES):
     ]  # fmt: skip
     run = facade.execute("difficulty", {"train": corpus.fingerprint, "encoder": "tiny", "folds": 2, "context_epochs": 1,
                                  "entity_epochs": 1, "batch_size": 64, "draws": 100})  # fmt: skip
-    difficulty.write(mentions, run.artifacts / "mentions.parquet")
+    difficulty.write(mentions[::every], run.artifacts / "mentions.parquet")
     return run
 
 
@@ -85,6 +87,7 @@ def test_every_method_leaves_a_corpus_a_file_and_a_log(made, home):
             told = facade.rebuild_preview(dict(run.manifest.config))
             assert told["pools"] == result["pools"]
             assert (told["wanted"], told["of"]) == (result["wanted"], result["of"])
+            assert result["changed"] <= told["able"] <= told["of"] == told["measured"]
     assert rebuilt(made, "highc2low", holdout=(made["test"].fingerprint,), encoder="tiny").id in {
         run.id for run in facade.runs("rebuild")
     }
@@ -107,6 +110,112 @@ def test_shares_are_sampled(made):
     assert rebuilt(made, "low-share", add_bin="high", size=10).result()["sentences"] == 20
     with pytest.raises(ConfigError, match="give a smaller size"):
         rebuilt(made, "low-share", rate=0.9, size=60)
+
+
+def test_the_preview_counts_all_mentions_where_some_were_measured(seal):
+    rows = sentences(60, 1)
+    train = seal(rows, "train", labelled=True)
+    made = {"train": train, "run": measured(train, rows, every=2)}
+    total = sum(train.types.values())
+    for method in ("random2low", "low2high", "random2high"):
+        run = rebuilt(made, method, rate=0.4)
+        told = facade.rebuild_preview(dict(run.manifest.config))
+        assert (told["wanted"], told["of"]) == (run.result()["wanted"], total) == (round(0.4 * total), total)
+        assert told["measured"] == -(-total // 2)
+        assert run.result()["changed"] <= told["able"]
+        assert (told["able"] <= told["measured"]) == (method != "random2high")  # it deletes unmeasured contexts too
+
+
+@pytest.mark.parametrize("options", [{"rate": 0.0}, {"rate": 0.3}, {"rate": 0.9}, {"add_bin": "high"}])
+def test_the_preview_says_what_a_share_is_drawn_from_and_refuses_what_the_run_would(made, options):
+    rows = list(next(made["train"].batches()))
+    mentions = difficulty.read(made["run"].artifacts / "mentions.parquet")
+    given = {"train": "train", "method": "low-share", "difficulty": made["run"].id, **options}
+    told = facade.rebuild_preview({**given, "size": 5})
+    for name, n in told["bins"].items():
+        assert n == sum(any(m.row == row and m.bin == name for m in mentions) for row in range(len(rows)))
+    empty = {size: facade.rebuild_preview({**given, "size": size})["empty"] for size in range(5, 60, 3)}
+    assert {bool(said) for said in empty.values()} == {True, False}
+    for size, said in empty.items():
+        if said:
+            with pytest.raises(ConfigError, match=re.escape(said)):
+                rebuilt(made, "low-share", **{**options, "size": size})
+        else:
+            made_of = rebuilt(made, "low-share", **{**options, "size": size}).result()
+            assert made_of["sentences"] == (2 * size if "add_bin" in options else size)
+
+
+def test_a_robustness_set_and_a_test_split_of_any_run_are_refused(made, home):
+    def refused(corpus, match):
+        given = {"train": corpus, "method": "dataaug", "encoder": "tiny", "difficulty": made["run"].id}
+        assert match in facade.rebuild_preview(given)["empty"]
+        with pytest.raises(ConfigError, match=match):
+            facade.execute("rebuild", {**given, "difficulty": ""})
+
+    test, store = made["test"].fingerprint, RunStore(home)
+    hard = facade.execute("robustness", {"test": test, "train": "train", "kind": "typos"}).result()["corpus"]
+    refused(hard, "is a robustness set")
+    assert not facade.rebuild_preview({"train": test, "method": "dataaug", "difficulty": made["run"].id})["empty"]
+    for kind, role in (("finetune", "test.1"), ("experiment", "also_test.0"), ("assist", "test"), ("evaluate", "test")):
+        run = store.create(kind, {}, {"train": made["train"].fingerprint, role: test}, versions={}, key=kind)
+        refused(test, f"is a test split of the run {run.id}")
+        facade.remove_run(run.id)
+    store.create("robustness", {}, {"test": test}, versions={}, key="r")
+    store.create("finetune", {}, {"train": test, "dev": test}, versions={}, key="f")
+    assert not facade.rebuild_preview({"train": test, "method": "dataaug", "difficulty": made["run"].id})["empty"]
+
+
+def numbered(first, n):
+    rows = range(first, first + n)
+    return [sentence(f"Anna{i} met Bo{i} at noon", [(0, 1, "PER"), (2, 3, "ORG")]) for i in rows]
+
+
+def beside_a_split(seal, n, shared, of):
+    """A rebuild of n sentences beside a held-out split of `of`, with so many sentences that are in both."""
+    train = seal(numbered(0, n), "train", labelled=True).fingerprint
+    held = seal(numbered(n - shared, of), "dev", labelled=True).fingerprint
+    return facade.execute("rebuild", {"train": train, "method": "dataaug", "encoder": "tiny", "holdout": (held,)})
+
+
+@pytest.mark.parametrize(("n", "shared", "of"), [(10, 2, 24), (40, 5, 40), (300, 20, 30), (300, 29, 400)])
+def test_stock_sentences_make_no_split_of_a_corpus(seal, n, shared, of):
+    run = beside_a_split(seal, n, shared, of)
+    assert f"{shared:,} sentences are in dev too" in " ".join(notes(run))
+    assert not set(range(n - shared, n)) & {edit.copy_of for edit in read_edits(run.artifacts / "edits.jsonl")}
+
+
+@pytest.mark.parametrize(("n", "shared", "of"), [(5, 5, 5), (10, 9, 10), (300, 10, 10), (8, 8, 200), (200, 21, 200)])
+def test_a_held_out_split_is_refused_however_small(seal, n, shared, of):
+    with pytest.raises(CorpusError, match=f"{shared} of its sentences are in the held-out .*only training data"):
+        beside_a_split(seal, n, shared, of)
+
+
+def test_what_makes_a_set_another_one_is_in_its_name(made, seal, home):
+    def name(run):
+        return Library(home).find(run.result()["corpus"]).name
+
+    assert name(rebuilt(made)) == "train, highc2low 20%"
+    assert name(rebuilt(made, seed=2, entity_high="60%")) == "train, highc2low 20%, entity high 60%, seed 2"
+    assert name(rebuilt(made, "low-share", rate=0.125, size=20)) == "train, low-share 12.5% of 20"
+    assert name(rebuilt(made, "low-share", add_bin="high", size=10, seed=3)) == "train, 10 and 10 high, seed 3"
+    assert name(rebuilt(made, "dataaug", encoder="tiny")) == "train, dataaug, encoder tiny"
+    base = {"test": "test", "train": "train"}
+    for kind, options, wanted in (
+        ("oov", {}, "test, oov"), ("oov", {"gazetteer": ("more",), "seed": 2}, "test, oov, names of more, seed 2"),
+        ("cross-category", {}, "test, cross-category"),
+        ("cross-category", {"ambiguous": "textflint"}, "test, cross-category, textflint"),
+    ):  # fmt: skip
+        seal(sentences(9, 5), "more", labelled=True)
+        assert name(facade.execute("robustness", {**base, **options, "kind": kind})) == wanted
+
+
+def test_a_test_split_that_cannot_be_renamed_keeps_its_name(made, seal, home):
+    plain = seal([sentence("x met y", [(0, 1, "PER"), (2, 3, "PER")])], "mine", labelled=True)
+    run = facade.execute("robustness", {"test": plain.fingerprint, "train": "train", "kind": "typos"})
+    assert (run.result()["corpus"], run.result()["changed"]) == (plain.fingerprint, 0)
+    found = Library(home).find(plain.fingerprint)
+    assert (found.name, found.origin.get("kind")) == ("mine", None)
+    assert any("No name of mine could be changed" in note for note in notes(run))
 
 
 def test_wrong_input_is_one_sentence(made, seal):
@@ -174,6 +283,30 @@ def test_robust_sets_stand_beside_the_plain_one(made, home):
     other = facade.execute("finetune", {**options, "seeds": (1,), "test": (base["test"],)})
     with pytest.raises(ConfigError, match="tested on different corpora"):
         facade.frontier([tagged.id, other.id])
+    for run in (made["run"], runs[0]):
+        with pytest.raises(ConfigError, match=rf"{run.id} is a {run.manifest.kind} run .*give finetune runs"):
+            facade.frontier([run.id])
+    begun = RunStore(home).create("finetune", {"test": []}, {}, versions={}, key="begun")
+    with pytest.raises(ConfigError, match="give finetune runs that have succeeded"):
+        facade.frontier([begun.id])
+
+
+def test_what_is_ambiguous_does_not_hang_on_the_order_of_the_taggers(made, seal, home):
+    whole = made["train"]
+    part = Library(home).subset(whole, np.arange(20), name="part", origin={"from": whole.fingerprint})
+    more = Library(home).find(rebuilt(made, rate=0.4).result()["corpus"])
+    imported = seal(sentences(24, 7), "imported", labelled=True)
+    assert sum(more.types.values()) > sum(whole.types.values())
+    runs = [
+        facade.execute("finetune", {**FAST, "seeds": (1,), "train": train.fingerprint, "dev": whole.fingerprint,
+                                    "test": (made["test"].fingerprint, imported.fingerprint)}).id
+        for train in (part, more)
+    ]  # fmt: skip
+    rows = facade.frontier(runs)
+    assert {row["known"] for row in rows} == {whole.fingerprint}
+    assert facade.frontier(runs[::-1]) == [*rows[2:], *rows[:2]]
+    assert facade.standings(runs[:1]) == rows[:2]
+    assert {row["known"] for row in facade.frontier(runs, part.fingerprint)} == {part.fingerprint}
 
 
 def test_two_stages_are_an_option_that_leaves_other_keys_as_they_were(made):
@@ -201,11 +334,23 @@ def test_the_commands_write_the_file_and_the_log_beside_it(made, tmp_path, monke
     assert {"run", "sentences", "mentions", "changed", "output"} <= set(result)
     assert len(out.read_text().strip().split("\n\n")) == result["sentences"] == 60
     assert len((tmp_path / "low.edits.jsonl").read_text().splitlines()) == result["changed"]
-    code, told, _ = typed(
-        "robustness", "--test", "test", "--train", "train", "--kind", "oov", "--output", tmp_path / "o.conll"
-    )
+    for rate in ("0.2", "0.4"):  # a name of one's own with a point in it
+        code, told, _ = typed("rebuild", "--train", "train", "--method", "low2high", "--rate", rate, "--difficulty",
+                              made["run"].id, "--output", tmp_path / f"low-{rate}")  # fmt: skip
+        assert json.loads(told)["edits"] == str(tmp_path / f"low-{rate}.edits.jsonl")
+        assert len(Path(json.loads(told)["edits"]).read_text().splitlines()) == json.loads(told)["changed"]
+    (tmp_path / "cities.txt").write_text("Wagga Wagga\tLOC\nUlm\tLOC\nUlm\tCITY\n", encoding="utf-8")
+    code, told, said = typed("robustness", "--test", "test", "--train", "train", "--kind", "oov", "--output",
+                             tmp_path / "o.conll", "--names", tmp_path / "cities.txt")  # fmt: skip
+    result = json.loads(told)
     assert code == 0
-    assert json.loads(told)["changed"] == json.loads(told)["mentions"]
+    assert result["changed"] == result["mentions"]
+    assert "CITY: in the gazetteer but not in the test" in said
+    slots = read_slots(tmp_path / "o.slots.jsonl")
+    assert len(slots) == result["mentions"]
+    assert sum(bool(slot.ambiguous) for slot in slots) == result["ambiguous"]
+    assert {slot.after for slot in slots if slot.type == "LOC"} == {"Wagga Wagga", "Ulm"}
+    assert {slot.source for slot in slots} == {"gazetteer", "generated"}
     code, _, error = typed(
         "rebuild", "--train", "train", "--method", "low2high", "--output", tmp_path / "no" / "x.conll"
     )

@@ -1,0 +1,61 @@
+"""What may be rebuilt: training data alone, never a split that taggers are tested on (SPEC A7)."""
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import get_args
+
+from core.corpora.corpus import Corpus
+from core.errors import ConfigError, CorpusError
+from core.recipes.base import Job
+from core.recipes.robustness import Kind
+from core.reconstruction.training import key_of
+from core.runs.store import RunStore
+from core.text.sentence import Sentence
+
+TESTING = ("finetune", "experiment", "assist", "evaluate")  # kinds of runs that have a test split
+SHARED, STOCK = 0.1, 20  # more than both, as a share of the smaller corpus and in sentences, is no stock phrase
+NEARLY = 0.9  # of the smaller corpus: the one is, or holds, the other, however small it is
+
+
+def refuse_tests(corpus: Corpus, store: RunStore) -> None:
+    """Errors: ConfigError if `corpus` is a robustness set, or a test split of any run in `store`."""
+    if corpus.origin.get("kind") in get_args(Kind):
+        raise ConfigError(
+            f"{corpus.name}: is a robustness set ({corpus.origin['kind']}), made for testing; only training data is"
+            " rebuilt, so give a training split."
+        )
+    for run in store.list():
+        inputs = run.manifest.inputs.items() if run.manifest.kind in TESTING else ()
+        roles = {role.partition(".")[0] for role, fingerprint in inputs if fingerprint == corpus.fingerprint}
+        if roles & {"test", "also_test"}:
+            raise ConfigError(
+                f"{corpus.name}: is a test split of the run {run.id}; only training data is rebuilt, so give a"
+                " training split, or remove that run if it was tested on training data."
+            )
+
+
+def held_out(train: Corpus, sentences: Sequence[Sentence], holdout: Sequence[str], job: Job) -> list[str]:
+    """Texts of `holdout`, which must not be made. sentences: of `train`, all.
+
+    Errors: CorpusError where the training corpus is a held-out split or holds one.
+    """
+    if not holdout:
+        job.context.note(
+            "No held-out split was named, so nothing tells this corpus from a test split; name dev and test."
+        )
+    ours = {key_of(sentence.text) for sentence in sentences}
+    every: list[str] = []
+    for reference in holdout:
+        corpus = job.corpus(reference)
+        texts = [sentence.text for sentence in chain.from_iterable(corpus.batches())]
+        theirs = set(map(key_of, texts))
+        shared, smaller = len(ours & theirs), min(len(ours), len(theirs))
+        if shared >= NEARLY * smaller or shared > max(STOCK, SHARED * smaller):
+            raise CorpusError(
+                f"{train.name}: {shared:,} of its sentences are in the held-out {corpus.name}; only training data is"
+                " rebuilt, so give a training split."
+            )
+        if shared:
+            job.context.note(f"{shared:,} sentences are in {corpus.name} too; they stay as they are and give nothing.")
+        every += texts
+    return every
