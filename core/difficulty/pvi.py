@@ -40,7 +40,8 @@ def calibrated(
 
     A classifier that has learnt its few sentences by heart is too sure of the others, and mistakes made in certainty
     can make V-information negative. V-information is that of the family's best member; a tempered one is a member too,
-    its last layer scaled and shifted. No label of a fold has a say in that fold's strength. Also the strengths, a fold.
+    its last layer scaled and shifted. What is predicted for a fold has no say in its strength; its labels have some,
+    for the models whose predictions choose it trained on them. Also the strengths, a fold.
     """
     rows, result, chosen = np.arange(len(types)), log2_model.copy(), []
     told = np.stack([tempered(log2_model, log2_null, each)[rows, types] for each in STRENGTHS])

@@ -15,7 +15,7 @@ RUN = "bias.run"
 EVERY = 2.0  # seconds
 MEANING = {
     "quick": "Minutes on a laptop, for a first look.",
-    "paper": "The paper's settings (S3, Table 7), for numbers to report, best on a GPU.",
+    "paper": "The paper's settings for a corpus of this size (S3, Table 7), for numbers to report, best on a GPU.",
     "custom": "Every option is yours; what is left empty stays as usual.",
 }
 OPTIONS = (

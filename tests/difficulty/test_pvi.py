@@ -76,8 +76,12 @@ def test_tempering_goes_from_the_null_to_the_model_and_stays_a_distribution() ->
     assert np.exp2(tempered(model, null, 1.7)).sum(1) == pytest.approx(np.ones(6))
 
 
-def test_a_model_too_sure_of_itself_is_brought_back_and_no_label_judges_its_own_fold() -> None:
-    """Right in 70% of the cases and sure of 99.9%: worse than nothing; calibrated it tells what 70% are worth."""
+def test_a_model_too_sure_of_itself_is_brought_back_by_what_is_predicted_for_the_other_folds() -> None:
+    """Right in 70% of the cases and sure of 99.9%: worse than nothing; calibrated it tells what 70% are worth.
+
+    With predictions given, a fold's labels do not move its strength; where models are trained, they trained those of
+    the other folds.
+    """
     rng = np.random.default_rng(1)
     labels, folds = rng.integers(0, 2, 4000), rng.integers(0, 4, 4000)
     says = np.where(rng.random(4000) < 0.7, labels, 1 - labels)
