@@ -16,14 +16,14 @@ COLOURS = {kind: look[1] for kind, look in facade.figures.BIN_LOOKS.items()}
 
 
 def bits(value: float) -> str:
-    """Signed, with a real minus."""
-    return f"{value:+.2f}".replace("-", "−")
+    """Signed, with a real minus; what is 0 but for rounding has no sign."""
+    return f"{value:+.2f}".replace("-", "−") if round(value, 2) else "0.00"
 
 
 def notes(run_id: str) -> None:
     """What a reader of a finished `difficulty` run should know first, such as what could not be judged."""
-    for note in facade.run(run_id).result()["notes"]:
-        st.info(plain(note), icon=":material/info:")
+    if told := facade.run(run_id).result()["notes"]:
+        st.info("\n\n".join(map(plain, told)), icon=":material/info:")
 
 
 def marked(row: dict[str, Any]) -> str:

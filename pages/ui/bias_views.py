@@ -41,14 +41,14 @@ def _answer(told: Mapping[str, Any]) -> str:
         return "Names tell more than contexts"
     if context[0] > entity[1]:
         return "Contexts tell more than names"
-    if max(entity[1], context[1]) <= 0:
-        return "Neither names nor contexts tell the type"
+    if max(entity[0], context[0]) <= 0:
+        return "Nothing shows that names or contexts tell the type"
     return "Names and contexts tell about as much"
 
 
 def _span(told: Mapping[str, Any], side: str) -> str:
-    low, high = told["intervals"][side]
-    return f"**{told[side]:.2f} bits** [{low:.2f}, {high:.2f}]".replace("-", "−")
+    low, high, mean = (f"{value:z.2f}" for value in (*told["intervals"][side], told[side]))
+    return f"**{mean} bits** [{low}, {high}]".replace("-", "−")
 
 
 @st.fragment
@@ -133,4 +133,4 @@ def _bin_line(row: Mapping[str, Any]) -> dict[str, Any]:
 def _type_line(row: Mapping[str, Any]) -> dict[str, Any]:
     shares = {kind: f"{row[kind]:.0%}" for kind in ("high", "low")}
     means = {side: bits(row[side]) for side in ("entity", "context", "ceim")}
-    return {**row, **shares, **means, "note": "too few mentions to judge" if row["few"] else ""}
+    return {**row, **shares, **means, "note": "too few to judge" if row["few"] else ""}

@@ -110,7 +110,7 @@ def test_what_labels_teach_is_said_in_words_and_numbers(run: str) -> None:
     assert app.subheader[0].value == "Names and contexts tell about as much"
     rows = {row["bin"]: row["mentions"] for row in facade.bin_rows(run)}
     assert rows == {"low": 60, "near_zero": 3, "high": 60}
-    assert "too few mentions to judge" in said
+    assert "too few to judge" in said
     assert len(app.get("plotly_chart")) == 3
     assert "python -m core difficulty" in " ".join(code.value for code in app.code)
 
@@ -177,7 +177,7 @@ def test_labels_that_are_too_few_to_judge_come_last_and_are_marked(home: Path, c
     assert kinds == ["PARTY", "DATE", *["<b>RARE</b>"] * 3]
     app = opened(PAGE)
     assert "neither makes this type likelier than it is on average" in texts(app)
-    assert "too few to judge" not in texts(app)
+    assert "labels are of this type" not in texts(app)
     press(app, "bias.accept")
     press(app, "bias.accept")
     assert "Only 3 labels are of this type: **too few to judge**" in texts(app)
@@ -208,11 +208,21 @@ def test_one_type_is_said_where_one_looks_and_gives_no_clean_bill(home: Path) ->
 def test_where_nothing_was_told_no_label_gets_a_clean_bill(home: Path, corpus: Corpus) -> None:
     measured(home, corpus, lambda row, kind: (0.0, 2e-16))
     app = opened(PAGE)
-    assert app.subheader[0].value == "Neither names nor contexts tell the type"
+    assert app.subheader[0].value == "Nothing shows that names or contexts tell the type"
     assert "nothing can be said of any label" in texts(app)
     assert not app.success
     measured(home, corpus, lambda row, kind: (1.0, -1.0), seed=2)
     assert "none looks wrong" in opened(PAGE).success[0].value
+
+
+def test_what_is_nothing_but_for_rounding_has_no_sign(home: Path, corpus: Corpus) -> None:
+    measured(home, corpus, lambda row, kind: (-0.001, -0.5))
+    app = opened(PAGE)
+    assert app.subheader[0].value == "Names tell more than contexts"
+    assert "**0.00 bits** [0.00, 0.00] by its **name**" in texts(app)
+    assert "**−0.50 bits** [−0.50, −0.50] by its **context**" in texts(app)
+    assert "<td>0.00</td>" in raw_html(app)
+    assert "−0.00" not in texts(app)
 
 
 def test_skipped_labels_come_back_once_the_others_are_done(run: str) -> None:
