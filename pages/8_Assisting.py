@@ -83,8 +83,6 @@ def _results(run_id: str) -> None:
         drift(run_id)
     with tabs[2]:
         sweep(run_id)
-    with st.expander("The same on the command line", icon=":material/terminal:"):
-        st.code(facade.command("skl", facade.run(run_id).manifest.config), language="bash", wrap_lines=True)
 
 
 main()

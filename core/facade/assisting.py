@@ -169,14 +169,18 @@ def sweep_points(run_id: str, share: str) -> list[dict[str, Any]]:
     ]
 
 
+_SHARED = {"all": "With all of the network shared", "sub-word": "With only the spelling of words shared"}
+_VERDICTS = {"improves": "it helps", "no evidence": "no evidence of a difference", "hurts": "it hurts"}
+
+
 def assist_in_words(told: Mapping[str, Any]) -> str:
     """One of an `assist` run's `tables` as a sentence."""
-    sure = [
-        f"against {name} {told['verdicts'][arm]['delta']:+.2f}, {told['verdicts'][arm]['verdict']}"
-        + (f" (Welch, p = {told[f'against_{arm}']['p']:.2g})" if told[f"against_{arm}"] else "")
-        for arm, name in (("all", "all of it"), ("monolingual", "none of it"))
-    ]
+    beside = []
+    for arm, name in (("all", "borrowing all"), ("monolingual", "borrowing none")):
+        found, welch = told["verdicts"][arm], told[f"against_{arm}"]
+        chance = f"; Welch's test: p = {welch['p']:.2g}" if welch else ""
+        beside.append(f"{found['delta']:+.2f} beside {name} ({_VERDICTS[found['verdict']]}{chance})")
     return (
-        f"Sharing {told['share']}, dev chose the threshold {told['threshold']:g}, which keeps {told['kept']:,}"
-        f" sentences; test F1 {told['skl']:.2f}: {', and '.join(sure)}."
+        f"{_SHARED[told['share']]}, dev chose the threshold {told['threshold']:g}, which borrows {told['kept']:,}"
+        f" sentences. Test F1 is {told['skl']:.2f}: {' and '.join(beside)}."
     )

@@ -61,6 +61,14 @@ class AssistConfig(SklConfig):
             )
         return tuple(sorted(set(thresholds)))
 
+    @field_validator("shares")
+    @classmethod
+    def _shares(cls, shares: tuple[Share, ...]) -> tuple[Share, ...]:
+        """Each once. Errors: ConfigError."""
+        if not shares:
+            raise ConfigError("shares: give at least one, all or sub-word.")
+        return tuple(dict.fromkeys(shares))
+
 
 def run(config: AssistConfig, job: Job) -> Result:
     """`rows`: an arm (`monolingual`, `skl:<threshold>`, `all`) and share each; `tables`: what dev chose of a share."""

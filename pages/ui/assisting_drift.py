@@ -59,8 +59,8 @@ def _table(rows: list[dict[str, Any]], found: facade.Assisted) -> None:
             "skl": number("SKL", format="%.3f"),
             "primary": text(f"In {found.primary.name}"),
             "assisting": text(f"In {found.assisting.name}"),
-            "in_primary": number("Times there"),
-            "in_assisting": number("Times here"),
+            "in_primary": number(f"Times in {found.primary.name}"),
+            "in_assisting": number(f"Times in {found.assisting.name}"),
         },
     )
     if len(rows) > SHOWN:

@@ -8,9 +8,14 @@ import streamlit as st
 
 from core import facade
 from pages.ui.frame import guard
-from pages.ui.widgets import chart, escape, plain
+from pages.ui.widgets import chart, escape, plain, same_command
 
 AGREE, DRIFT = "#009E73", "#D55E00"
+SCORE = (
+    "A sentence's score is how differently the two corpora label the entities they share, on average over those in it"
+    " (SKL). 0: both call them the same; about 9: what one calls them the other never does. Choose the line by how"
+    " well a tagger does on the dev split, under Does it help?"
+)
 SIDES = {"line": "At the line", "ends": "Farthest from it"}
 
 
@@ -20,7 +25,8 @@ def kept(run_id: str) -> None:
     with guard():
         found = facade.assisted(run_id)
         top = max(float(found.scores.max()), 9.0) + 0.5
-        threshold = st.slider("Keep sentences with a score below", 0.1, round(top, 1), 1.0, 0.1, key="assisting.line")
+        line = (0.1, round(top, 1), 1.0, 0.1)
+        threshold = st.slider("Keep sentences with a score below", *line, key="assisting.line", help=SCORE)
         told = facade.kept_below(run_id, threshold)
         _numbers(told)
         sharing = found.scores[found.overlaps > 0]
@@ -33,6 +39,8 @@ def kept(run_id: str) -> None:
         )
         _take_away(run_id, told)
         _sentences(run_id, threshold)
+        command = facade.command("skl", facade.run(run_id).manifest.config)
+        same_command(f"{command} --threshold {threshold:g} --output kept.conll")
 
 
 def _numbers(told: facade.Kept) -> None:

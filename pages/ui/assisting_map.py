@@ -1,5 +1,6 @@
 """Types that two labelled corpora do not share, and what becomes of them; the options of SKL."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,6 +11,14 @@ from core import facade
 from pages.ui.widgets import config_form, plain
 
 OPTIONS = ("unit", "min_count", "shrinkage", "floor", "add_k", "log")
+LABELS = {
+    "unit": "What counts as an entity",
+    "min_count": "Least times in each corpus",
+    "shrinkage": "Pull towards an average entity",
+    "floor": "Least probability of a type",
+    "add_k": "Added to every count",
+    "log": "Logarithm",
+}
 STAYS, OUT = "stays as it is", "is left out"
 
 
@@ -27,7 +36,9 @@ def type_map(primary: facade.Corpus, assisting: facade.Corpus) -> list[str]:
         pairs = list(_from_file(file.getvalue()))
         st.caption(f"From the file: {plain(', '.join(pairs))}.")
         return pairs
-    return _picked(apart, primary, assisting)
+    key = f"assisting.type.{primary.fingerprint[:8]}.{assisting.fingerprint[:8]}"
+    pairs = _picked([name for name in apart if name in assisting.types], assisting, sorted(primary.types), key)
+    return pairs + _picked([name for name in apart if name in primary.types], primary, (), key)
 
 
 def _from_file(data: bytes) -> tuple[str, ...]:
@@ -37,18 +48,17 @@ def _from_file(data: bytes) -> tuple[str, ...]:
         return facade.read_type_map(path)
 
 
-def _picked(apart: list[str], primary: facade.Corpus, assisting: facade.Corpus) -> list[str]:
-    every = sorted({*primary.types, *assisting.types})
+def _picked(names: Sequence[str], mine: facade.Corpus, may_be: Sequence[str], key: str) -> list[str]:
+    """may_be: what the types may be called; none for the primary corpus, which is trained on as it is."""
     pairs = []
-    columns = st.columns(min(4, len(apart)))
-    for index, name in enumerate(apart):
-        mine = primary if name in primary.types else assisting
-        choices = [STAYS, OUT, *(f"is {other}" for other in every if other != name)]
+    columns = st.columns(min(4, len(names))) if names else []
+    for index, name in enumerate(names):
+        choices = [STAYS, OUT, *(f"is {other}" for other in may_be)]
         with columns[index % len(columns)]:
             choice = st.selectbox(
                 f"{plain(name)} ({mine.types[name]:,} in {plain(mine.name)})",
                 choices,
-                key=f"assisting.type.{primary.fingerprint[:8]}.{assisting.fingerprint[:8]}.{name}",
+                key=f"{key}.{name}",
             )
         if choice != STAYS:
             pairs.append(f"{name}={'' if choice == OUT else choice.removeprefix('is ')}")
@@ -58,4 +68,4 @@ def _picked(apart: list[str], primary: facade.Corpus, assisting: facade.Corpus) 
 def options_form() -> dict[str, Any]:
     """What counts as an entity, and how counts become a divergence."""
     with st.expander("More options", icon=":material/settings:"):
-        return config_form(facade.RECIPES["skl"].config, OPTIONS, "assisting")
+        return config_form(facade.RECIPES["skl"].config, OPTIONS, "assisting", LABELS)

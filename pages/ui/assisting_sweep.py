@@ -6,10 +6,19 @@ import streamlit as st
 
 from core import facade
 from pages.ui.run_panel import run_panel
-from pages.ui.widgets import chart, config_form, corpus_picker, plain, table
+from pages.ui.widgets import chart, config_form, corpus_picker, plain, same_command, table
 
 RUN = "assisting.sweep"
-OPTIONS = ("network", "preset", "init", "hidden", "epochs", "batch_size", "assisting_weight")
+LABELS = {
+    "network": "Network",
+    "shares": "What both corpora learn together",
+    "preset": "Preset",
+    "init": "Encoder to start from",
+    "hidden": "LSTM units a direction",
+    "epochs": "Epochs, at most",
+    "batch_size": "Batch size",
+    "assisting_weight": "Weight of an assisting sentence",
+}
 COLUMNS = {
     "share": "Shared",
     "monolingual": "Alone",
@@ -31,6 +40,7 @@ def sweep(run_id: str) -> None:
     shown = named if named in runs else next(iter(runs))
     if run_panel(shown, RUN).state == "succeeded":
         _found(shown)
+    same_command(facade.command("assist", runs[shown].manifest.config))
 
 
 def _setup(run_id: str) -> None:
@@ -48,7 +58,7 @@ def _setup(run_id: str) -> None:
         thresholds = st.multiselect("Thresholds", facade.SWEEP, facade.SWEEP, key="assisting.thresholds")
         seeds = st.number_input("Seeds", 1, 20, 3, key="assisting.seeds", help="3 for a look, 5 for a claim")
         with st.expander("More options", icon=":material/settings:"):
-            more = config_form(facade.RECIPES["assist"].config, OPTIONS, "assisting.sweep")
+            more = config_form(facade.RECIPES["assist"].config, tuple(LABELS), "assisting.sweep", LABELS)
         sent = st.form_submit_button("Train", type="primary", icon=":material/play_arrow:")
     if sent:
         given = {key: value for key, value in more.items() if value not in (None, "")}
@@ -66,6 +76,18 @@ def _found(run_id: str) -> None:
         chart(figure, f"assisting.f1.{told['share']}", f"F1 by threshold, sharing {told['share']}")
     table([_line(told) for told in result["tables"]], COLUMNS, "Test F1 alone, with all, with what was chosen")
     st.caption("† better than all of it, p below 0.05, Welch's two-sided t-test over the seeds.")
+    _effort(result["rows"])
+
+
+def _effort(rows: list[dict[str, Any]]) -> None:
+    """Not labels alone differ between the arms; sweeps from before this was counted say nothing."""
+    if "steps" in rows[0]:
+        alone, every = rows[0], next(row for row in rows if row["arm"] == "all")
+        st.caption(
+            f"Who borrows also trains longer: {alone['steps']:,} steps alone, {every['steps']:,} with all of the"
+            f" assisting corpus ({alone['passes']:g} and {every['passes']:g} passes over the primary sentences, which"
+            " are repeated to the number of the others). Part of a difference may come from that."
+        )
 
 
 def _line(told: dict[str, Any]) -> dict[str, Any]:

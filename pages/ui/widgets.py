@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from html import escape
+from math import floor, log10
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin
 
@@ -12,6 +13,7 @@ from core import facade
 
 _MARKUP = re.compile(r"[!-/:-@\[-`{-~]")  # all of ASCII's punctuation
 _LINKED = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)  # what emoji names, bare links and addresses are told by
+TINY = 1e-9
 _JOINER = "\u2060"
 
 
@@ -102,14 +104,20 @@ def corpus_label(corpus: facade.Corpus) -> str:
     return f"{corpus.name} ({len(corpus):,} sentences)"
 
 
-def config_form(config: type[facade.Config], names: Sequence[str], prefix: str) -> dict[str, Any]:
-    """A field a widget for the options `names` of a recipe or strategy; their values by name."""
-    return {name: _field(name, config.model_fields[name], f"{prefix}.{name}") for name in names}
+def config_form(
+    config: type[facade.Config], names: Sequence[str], prefix: str, labels: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """A field a widget for the options `names` of a recipe or strategy; their values by name.
+
+    labels: what an option is called where its name says little.
+    """
+    called = {name: name.replace("_", " ").capitalize() for name in names} | dict(labels or {})
+    return {name: _field(called[name], config.model_fields[name], f"{prefix}.{name}") for name in names}
 
 
-def _field(name: str, field: Any, key: str) -> Any:
+def _field(called: str, field: Any, key: str) -> Any:
     unit = (field.json_schema_extra or {}).get("unit")
-    label = name.replace("_", " ").capitalize() + (f" ({unit})" if unit and unit != name else "")
+    label = called + (f" ({unit})" if unit and unit != called.lower() else "")
     kind, common = field.annotation, {"help": plain(field.description or ""), "key": key}
     if NoneType in get_args(kind):
         return _optional(label, field, common)
@@ -119,11 +127,27 @@ def _field(name: str, field: Any, key: str) -> Any:
     if kind is bool:
         return st.toggle(label, field.default, **common)
     if kind in (int, float):
-        low, high = _bounds(field, kind)
-        return st.number_input(label, low, high, field.default, **common)
+        return _number(kind, label, field, common)
     if get_origin(kind) is tuple:
-        return listed(st.text_input(label, ", ".join(map(str, field.default or ())), **common))
+        return _several(label, field, common)
     return st.text_input(label, field.default, **common)
+
+
+def _several(label: str, field: Any, common: dict[str, Any]) -> tuple[Any, ...]:
+    each = get_args(field.annotation)[0]
+    if get_origin(each) is Literal:
+        return tuple(st.multiselect(label, get_args(each), field.default, **common))
+    return listed(st.text_input(label, ", ".join(map(str, field.default or ())), **common))
+
+
+def _number(kind: Callable[[Any], Any], label: str, field: Any, common: dict[str, Any]) -> float:
+    """A fraction is written as people do, 0.0001, in steps of a tenth of the usual one's magnitude."""
+    low, high = _bounds(field, kind)
+    if kind is int:
+        return st.number_input(label, low, high, field.default, **common)  # type: ignore[no-any-return]
+    step = 10.0 ** (floor(log10(abs(field.default))) - 1) if field.default else 0.1
+    typed = st.number_input(label, low, high, field.default, step, format="%g", **common)
+    return float(f"{typed:.12g}")  # 0.1 and 0.01 are 0.11, not 0.11000000000000001
 
 
 def _optional(label: str, field: Any, common: dict[str, Any]) -> Any:
@@ -146,7 +170,9 @@ def _bounds(field: Any, kind: Callable[[Any], Any]) -> tuple[Any, Any]:
         for name in ("ge", "gt", "le", "lt")
         if hasattr(bound, name)
     }
-    low, high = found.get("ge", found.get("gt")), found.get("le", found.get("lt"))
+    least = 1 if kind is int else TINY  # so that an open bound is not offered itself
+    low = found.get("ge", found["gt"] + least if "gt" in found else None)
+    high = found.get("le", found["lt"] - least if "lt" in found else None)
     return (None if low is None else kind(low)), (None if high is None else kind(high))
 
 
@@ -160,6 +186,12 @@ def sample_buttons(key: str, then: str) -> None:
                 with st.spinner("Reading the sample"):
                     facade.open_sample(sample.name)
                 st.switch_page(then)
+
+
+def same_command(command: str) -> None:
+    """What a person would type for what the page did."""
+    with st.expander("The same on the command line", icon=":material/terminal:"):
+        st.code(command, language="bash", wrap_lines=True)
 
 
 def size(n: float) -> str:

@@ -1,24 +1,29 @@
 """The page Assisting in its states: empty, set up, scored, the line moved, types mapped, a wrong pair of corpora."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from html import unescape
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core import facade
 from core.corpora.corpus import Corpus
+from core.text.sentence import Entity
 from pages.ui.run_panel import title
 from tests.conftest import sentence
 from tests.pages.test_pages import opened, texts
 from tests.recipes.test_skl_recipe import AWAY, HOME
 
 PAGE = "pages/8_Assisting.py"
-NASTY = "<img src=x onerror=alert(1)>"
+NASTY = "<img/src=x/onerror=alert(1)>"  # one token
 
 
 @pytest.fixture
 def pair(seal: Callable[..., Corpus]) -> tuple[Corpus, Corpus]:
-    theirs = [*AWAY, sentence(f"{NASTY} Ada", [(0, 1, "GPE")])]
+    words = (NASTY, "met", "Ada")
+    nasty = replace(sentence("X met Ada"), tokens=words, entities=(Entity(start=2, end=3, type="GPE"),))
+    theirs = [*AWAY, nasty]
     return seal(HOME, "home", labelled=True), seal(theirs, f"away {NASTY}", labelled=True)
 
 
@@ -35,6 +40,11 @@ def commands(app: AppTest) -> str:
     return " ".join(block.value for block in app.code)
 
 
+def plainly(said: str) -> str:
+    """As a reader sees it: without what keeps a user's text from becoming markup."""
+    return unescape(said).replace("\u2060", "")
+
+
 def test_an_empty_page_says_what_it_needs() -> None:
     app = opened(PAGE)
     assert not app.exception
@@ -49,6 +59,8 @@ def test_types_of_one_corpus_can_be_mapped(pair: tuple[Corpus, Corpus]) -> None:
     boxes = {box.label: box for box in app.selectbox if (box.key or "").startswith("assisting.type.")}
     assert [label.split()[0] for label in boxes] == ["GPE", "ORG"]
     gpe, org = boxes.values()
+    assert gpe.options == ["stays as it is", "is left out", "is LOC", "is ORG", "is PER"]
+    assert org.options == ["stays as it is", "is left out"]  # the primary corpus is trained on as it is
     gpe.select("is LOC")
     org.select("is left out").run()
     next(button for button in app.button if button.label == "Score its sentences").click().run()
@@ -60,24 +72,25 @@ def test_a_moved_line_changes_the_counts_without_a_new_run(scored: str) -> None:
     app = opened(PAGE)
     assert not app.exception
     assert not app.error
-    assert metrics(app)["Kept"] == "4"
-    assert metrics(app)["Kept only because nothing is shared"] == "75%"
+    assert metrics(app)["Kept"] == "3"
+    assert metrics(app)["Kept only because nothing is shared"] == "67%"
     assert "Only away" in texts(app)
     before = [run.id for run in facade.runs()]
     app.slider(key="assisting.line").set_value(9.4).run()
     assert not app.exception
     assert (metrics(app)["Kept"], metrics(app)["Dropped"]) == ("6", "0")
     assert [run.id for run in facade.runs()] == before
-    assert "python -m core skl" in app.code[-1].value
+    assert "python -m core skl --primary home --assisting" in commands(app)
+    assert "--threshold 9.4 --output kept.conll" in commands(app)
 
 
 def test_drifting_entities_are_marked_and_nobodys_markup_counts(scored: str) -> None:
     app = opened(PAGE)
     said = texts(app)
     assert "LOC · PER · 9.2" in said
-    app.segmented_control(key="assisting.which").set_value("ends").run()
-    app.slider(key="assisting.line").set_value(0.1).run()
-    assert NASTY not in " ".join(element.proto.body for element in app.get("html"))
+    drawn = " ".join(element.proto.body for element in app.get("html"))
+    assert '&lt;img/src=x/onerror=alert(1)&gt; met <mark class="w-entity"' in drawn
+    assert "<img" not in drawn
 
 
 def test_the_drift_table_is_filtered(scored: str) -> None:
@@ -93,7 +106,7 @@ def test_kept_sentences_become_a_corpus(scored: str) -> None:
     app = opened(PAGE)
     app.button(key="assisting.seal").click().run()
     assert not app.exception
-    assert any(len(corpus) == 4 and corpus.origin.get("run") == scored for corpus in facade.corpora())
+    assert any(len(corpus) == 3 and corpus.origin.get("run") == scored for corpus in facade.corpora())
 
 
 def test_corpora_that_share_no_type_become_a_card(seal: Callable[..., Corpus]) -> None:
@@ -114,9 +127,47 @@ def test_a_sweep_is_drawn(scored: str, pair: tuple[Corpus, Corpus]) -> None:
     app = opened(PAGE)
     assert not app.exception
     assert not app.error
-    assert "dev chose the threshold 1" in texts(app).replace("&#32;", " ")
+    said = texts(app)
+    assert "dev chose the threshold 1" in said
+    assert "beside borrowing none (no evidence of a difference" in plainly(said)
+    assert "Who borrows also trains longer: 1 steps alone, 1 with all" in said
     assert len(app.get("plotly_chart")) == 2
-    assert ">SKL<" in texts(app)
+    assert ">SKL<" in said
+    assert "python -m core assist --primary home" in commands(app)
+
+
+def test_the_form_of_a_sweep_starts_what_it_says(
+    scored: str, pair: tuple[Corpus, Corpus], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(facade, "start", lambda kind, options: facade.execute(kind, options).id)
+    app = opened(PAGE)
+    for split in ("dev", "test"):
+        app.selectbox(key=f"assisting.{split}").select(pair[0].fingerprint)
+    app.multiselect(key="assisting.thresholds").set_value([1, 9])
+    app.multiselect(key="assisting.sweep.shares").set_value(["sub-word"])
+    app.number_input(key="assisting.seeds").set_value(1)
+    app.number_input(key="assisting.sweep.hidden").set_value(4)
+    app.number_input(key="assisting.sweep.epochs").set_value(1)
+    next(button for button in app.button if button.label == "Train").click().run()
+    assert not app.exception
+    (run,) = facade.runs("assist")
+    config = run.manifest.config
+    assert (config["thresholds"], config["shares"], config["seeds"]) == ([1.0, 9.0], ["sub-word"], [1])
+    assert (config["dev"], config["hidden"], config["assisting_weight"]) == (pair[0].fingerprint, 4, 0.1)
+    assert "With only the spelling of words shared, dev chose the threshold" in plainly(texts(app))
+
+
+def test_small_numbers_are_shown_and_an_open_bound_is_not_offered(pair: tuple[Corpus, Corpus]) -> None:
+    app = opened(PAGE)
+    app.selectbox(key="assisting.primary").select(pair[0].fingerprint).run()
+    app.selectbox(key=f"assisting.assisting.{pair[0].fingerprint}").select(pair[1].fingerprint).run()
+    least = app.number_input(key="assisting.floor")
+    assert least.label == "Least probability of a type"
+    assert least.proto.format == "%g"
+    assert (least.value, least.step) == pytest.approx((1e-4, 1e-5))
+    assert 0 < least.min < 1e-6
+    assert 1 - 1e-6 < least.max < 1
+    assert app.number_input(key="assisting.add_k").min == 0
 
 
 def test_scores_that_another_run_made_are_shown(pair: tuple[Corpus, Corpus], seal: Callable[..., Corpus]) -> None:
