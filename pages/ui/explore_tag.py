@@ -30,5 +30,5 @@ def _options(run_id: str) -> dict[str, str] | None:
     tagger = st.selectbox("Tagger", list(names), format_func=names.__getitem__, key="explore.tag.model")
     domain = facade.run(run_id).manifest.inputs["domain"]
     n = len(facade.corpus(domain))
-    st.caption(f"It reads all {n:,} sentences of D_C once; a small encoder reads some hundred a second on a processor.")
+    st.caption(f"It reads all {n:,} sentences of D_C once; a small encoder reads a few hundred a second without a GPU.")
     return {"corpus": domain, "model": str(facade.model_folder(tagger))}
