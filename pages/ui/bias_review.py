@@ -105,7 +105,7 @@ def _undo(run_id: str, told: facade.Reviews) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button("Undo", key="bias.undo", icon=":material/undo:", shortcut="Alt+U",
                       on_click=facade.undo_review, args=(run_id,))  # fmt: skip
-            st.caption(f"Last: {plain(mention)}: {SAID[last.action]} {plain(last.type)}", width="content")
+            st.caption(f"You said of {plain(mention)}: {SAID[last.action]} {plain(last.type)}", width="content")
 
 
 def _take_away(run_id: str, told: facade.Reviews) -> None:

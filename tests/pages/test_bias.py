@@ -256,6 +256,7 @@ def test_review_accept_fix_remove_skip_undo_export(run: str, home: Path, corpus:
     app.run()
     app.selectbox(key=f"bias.right.{run}.{numbers[2]}").select("DATE").run()
     press(app, "bias.fix")
+    assert f"You said of {found.mentions[numbers[2]].surface}: should be DATE" in texts(app)
     facade.review(run, numbers[3], "remove")
     app.run()
     assert "3 of 6 reviewed, 2 changed, 1 skipped" in str(app.get("progress")[0].proto.text)
