@@ -295,17 +295,20 @@ def test_what_is_ambiguous_does_not_hang_on_the_order_of_the_taggers(made, seal,
     whole = made["train"]
     part = Library(home).subset(whole, np.arange(20), name="part", origin={"from": whole.fingerprint})
     more = Library(home).find(rebuilt(made, rate=0.4).result()["corpus"])
-    imported = seal(sentences(24, 7), "imported", labelled=True)
+    imported, larger = (
+        seal(sentences(24, 7), "imported", labelled=True),
+        seal(sentences(99, 8), "larger", labelled=True),
+    )
     assert sum(more.types.values()) > sum(whole.types.values())
     runs = [
         facade.execute("finetune", {**FAST, "seeds": (1,), "train": train.fingerprint, "dev": whole.fingerprint,
                                     "test": (made["test"].fingerprint, imported.fingerprint)}).id
-        for train in (part, more)
+        for train in (part, more, larger)
     ]  # fmt: skip
-    rows = facade.frontier(runs)
+    rows = facade.frontier(runs[:2])
     assert {row["known"] for row in rows} == {whole.fingerprint}
-    assert facade.frontier(runs[::-1]) == [*rows[2:], *rows[:2]]
-    assert facade.standings(runs[:1]) == rows[:2]
+    assert facade.frontier([runs[1], runs[0]]) == [*rows[2:], *rows[:2]]
+    assert {row["known"] for row in facade.standings(runs[:1])} == {larger.fingerprint}  # of all that were tested alike
     assert {row["known"] for row in facade.frontier(runs, part.fingerprint)} == {part.fingerprint}
 
 
