@@ -19,6 +19,7 @@ from core.facade.assisting import (
     assisted,
     drift_csv,
     drift_table,
+    export_drift,
     export_kept,
     kept_below,
     read_type_map,
@@ -29,7 +30,6 @@ from core.facade.assisting import (
     types_apart,
 )
 from core.facade.bias import (
-    FEW,
     Measured,
     bin_rows,
     ceim_panels,
@@ -218,7 +218,7 @@ from core.selection.parts import Part
 from core.text.sentence import Entity, Sentence
 
 __all__ = [
-    "ARM_NAMES", "ARM_SHAPES", "CLASSES", "DEFAULT_STRATEGY", "DRIFTS", "FEW", "FLAGS", "MEASURES", "RECIPES",
+    "ARM_NAMES", "ARM_SHAPES", "CLASSES", "DEFAULT_STRATEGY", "DRIFTS", "FLAGS", "MEASURES", "RECIPES",
     "ROLES", "SIDES", "STAGES", "STRATEGIES", "SWEEP", "TRAININGS", "Assisted", "Beside", "Budget", "Cancelled",
     "Config", "ConfigError", "Corpus", "CorpusError", "Cost", "Diff", "Edits", "Entity", "Event", "Health", "Hits",
     "InputError", "Kept", "Mapped", "Mark", "Measured", "Metric", "Overlap", "Part", "Preflight", "Reviews", "Run",
@@ -230,8 +230,8 @@ __all__ = [
     "colour_values", "command", "comparable", "cores", "corpora", "corpus", "corpus_name", "curves", "demo_options",
     "describe", "device", "discard", "disk", "doctor", "draw", "drawn_mentions", "drift_csv", "drift_table",
     "edit_diffs", "edits", "entity_counts", "entity_types", "example_table", "examples", "execute",
-    "experiment_cost", "export", "export_corrected", "export_kept", "export_model", "export_points", "exports",
-    "failed_seeds", "figures", "finished", "first_sentences", "frontier", "frontier_averages", "frontier_points",
+    "experiment_cost", "export", "export_corrected", "export_drift", "export_kept", "export_model",
+    "export_points", "exports", "failed_seeds", "figures", "finished", "first_sentences", "frontier", "frontier_averages", "frontier_points",
     "go_on", "guess", "guess_held", "halved", "health", "health_without_diversity", "home", "hover", "import_path",
     "import_roots", "in_bar", "in_box", "judge_f1_file", "judge_f1_table", "judge_own", "kept_below",
     "label_advice", "lasso", "length_warnings", "loading", "map_options", "mapped", "maps", "measure_title",

@@ -14,7 +14,7 @@ MOST = 8  # data sets beside each other
 BIN_HEADS = {"name": "By CEIM", "mentions": "Mentions", "share": "Share", "entity": "Mean PVI of the name",
              "context": "Mean PVI of the context"}  # fmt: skip
 TYPE_HEADS = {"type": "Type", "mentions": "Mentions", "entity": "Name (bits)", "context": "Context (bits)",
-              "ceim": "CEIM (bits)", "high": "Told by the name", "low": "Told by the context", "note": ""}  # fmt: skip
+              "ceim": "CEIM (bits)", "high": "Name tells more", "low": "Context tells more", "note": ""}  # fmt: skip
 
 
 def views(run_id: str) -> None:
