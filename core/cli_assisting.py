@@ -1,5 +1,6 @@
 """The commands `skl` and `assist`: which sentences of an assisting labelled corpus to borrow, and whether it helps."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ def skl(
     type_map_file: str | None, threshold: float, output: str | None, drift: str | None, as_json: bool, **values: Any
 ) -> None:
     """Score an assisting corpus's sentences by the drift of their entities; keep those below a threshold."""
+    if not 0 < threshold < math.inf:
+        raise facade.ConfigError(f"threshold: {threshold:g} must be a number above 0; give for example 1.")
     pairs = (*values["type_map"], *(facade.read_type_map(Path(type_map_file)) if type_map_file else ()))
     run = facade.execute("skl", given({**values, "type_map": pairs}, CONFIG), progress)
     told = facade.kept_below(run.id, threshold)
@@ -36,7 +39,7 @@ def skl(
         facade.export_kept(run.id, threshold, Path(output))
         result["output"] = output
     if drift:
-        Path(drift).write_bytes(facade.drift_csv(facade.drift_table(run.id)))
+        facade.export_drift(run.id, Path(drift))
         result["drift"] = drift
     report(result, as_json)
 

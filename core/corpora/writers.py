@@ -64,6 +64,12 @@ def write_conll(sentences: Iterable[Sentence], path: Path, scheme: Scheme = "iob
     return count
 
 
+def write_file(data: bytes, path: Path) -> None:
+    """Write what is ready. Errors: PathError if it cannot be written; then nothing is left behind."""
+    with _replacing(path) as out:
+        out.write(data)
+
+
 def write_card(folder: Path, *, data_file: str, title: str, about: Mapping[str, Any]) -> Path:
     """Write `README.md`, a data card with which `datasets.load_dataset(folder)` finds `data_file`.
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from core.corpora.corpus import Corpus
-from core.corpora.writers import harmless
+from core.corpora.writers import harmless, write_file
 from core.errors import PathError
 from core.facade.home import home, library, store
 from core.recipes.assisted import Assisted, Mark
@@ -30,6 +30,7 @@ __all__ = [
     "assisted",
     "drift_csv",
     "drift_table",
+    "export_drift",
     "export_kept",
     "kept_below",
     "read_type_map",
@@ -98,6 +99,11 @@ def drift_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
     writer.writerow(rows[0] if rows else ())
     writer.writerows([harmless(value) for value in row.values()] for row in rows)
     return text.getvalue().encode("utf-8-sig")
+
+
+def export_drift(run_id: str, path: Path) -> None:
+    """Write all of `drift_table` as CSV. Errors: PathError."""
+    write_file(drift_csv(drift_table(run_id)), path)
 
 
 def shown_sentences(

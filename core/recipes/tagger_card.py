@@ -42,7 +42,8 @@ This network is Winnow's own; other software cannot load it.
 def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[Result]) -> str:
     """Markdown."""
     kept = max(outcomes, key=lambda outcome: outcome["dev"]["micro_f1"])
-    data = [("train", config.train), ("dev", config.dev), *(("test", name) for name in config.test)]
+    data = [("train", config.train), *([("assisting", config.assisting)] if config.assisting else [])]
+    data += [("dev", config.dev), *(("test", name) for name in config.test)]
     corpora = [(role, job.corpus(name)) for role, name in data]
     tables = [
         _table(
@@ -81,6 +82,7 @@ def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
         "preset",
         "network",
         "assisting",
+        "assisting_types",
         "assisting_weight",
         "share",
         "vectors",

@@ -1,11 +1,15 @@
 """`finetune` with recurrent networks: vectors of a corpus, an encoder's states, SGD that slows down, evaluated again."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+import torch
 
 from core import facade
 from core.errors import ConfigError
 from core.recipes import word_vectors
+from core.training import finetune as training
 from core.training.settings import Settings
 from tests.conftest import sentence
 from tests.recipes.test_skl_recipe import AWAY, HOME
@@ -50,6 +54,27 @@ def test_the_rate_falls_when_dev_does_and_then_ends():
     assert settings.rate(falls[:15]) > settings.least_rate > settings.rate(falls[:16])
 
 
+def test_charcnn_learns_by_sgd_at_the_falling_rate(base, monkeypatch):
+    """The rate of an epoch's last step; its first still has the one from before the evaluation."""
+    f1s, taken = iter([30, 20, 20, 10]), []
+    step = training.Finetuning.training_step
+
+    def table(*given):
+        f1 = next(f1s)
+        return SimpleNamespace(f1=lambda: f1, by_type=dict)
+
+    def watched(trainer, *given):
+        optimizer = trainer.optimizer.optimizer  # accelerate's holds torch's
+        taken.append((type(optimizer), trainer.state.epoch, optimizer.param_groups[0]["lr"]))
+        return step(trainer, *given)
+
+    monkeypatch.setattr(training, "score", table)
+    monkeypatch.setattr(training.Finetuning, "training_step", watched)
+    facade.execute("finetune", {**base, "network": "charcnn", "epochs": 4, "batch_size": 2})
+    assert {kind for kind, _, _ in taken} == {torch.optim.SGD}
+    assert [rate for _, _, rate in taken][1::2] == pytest.approx([0.4, 0.4, 0.4 * 0.7, 0.4 * 0.7])
+
+
 def test_an_encoder_takes_no_vectors(base, seal):
     with pytest.raises(ConfigError, match="bilstm and charcnn"):
         facade.execute("finetune", {**base, "hidden": None, "init": "tiny", "vectors": seal(["a b"]).fingerprint})
@@ -62,6 +87,7 @@ def test_assisting_words_may_be_their_own(base, seal):
     )
     from core.models.taggers import load_tagger
 
+    assert "| assisting | theirs | 6 |" in (run.artifacts / "model" / "README.md").read_text()
     tagger = load_tagger(facade.run(run.id).artifacts / "model", device="cpu")
     assert tagger.types == ("LOC", "ORG", "PER")
     assert tagger.assisting_types == ("GPE", "LOC", "PER")

@@ -147,6 +147,23 @@ def test_the_command_says_what_it_kept(corpora, tmp_path, capsys):
     assert (tmp_path / "d.csv").exists()
 
 
+@pytest.mark.parametrize("threshold", ["inf", "nan", "0"])
+def test_a_threshold_that_is_none_is_told_before_the_run(corpora, threshold):
+    words = ["skl", "--primary", "home", "--assisting", "away", "--threshold", threshold, "--json"]
+    with pytest.raises(ConfigError, match="must be a number above 0"):
+        main.main(words, standalone_mode=False)
+    assert not facade.runs()
+
+
+def test_the_drift_table_makes_its_folder_or_says_why_not(corpora, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    words = ["skl", "--primary", "home", "--assisting", "away", "--json", "--drift"]
+    main.main([*words, str(tmp_path / "new" / "d.csv")], standalone_mode=False)
+    assert (tmp_path / "new" / "d.csv").read_bytes()
+    with pytest.raises(PathError, match="cannot be written"):
+        main.main([*words, str(tmp_path / "file" / "d.csv")], standalone_mode=False)
+
+
 def test_dev_chooses_and_test_does_not():
     def row(arm, threshold, dev, test):
         return {"arm": arm, "share": "all", "threshold": threshold, "kept": 1, "dev": [dev] * 2, "dev_mean": dev,
@@ -173,7 +190,7 @@ def test_a_sweep_trains_every_arm_once(corpora, seal, share):
     run = facade.execute("assist", {
         "primary": corpora[0].fingerprint, "assisting": theirs.fingerprint, "dev": corpora[0].fingerprint,
         "test": corpora[0].fingerprint, "thresholds": (1, 9.5), "shares": (share,), "seeds": (1, 2), "hidden": 4,
-        "epochs": 1,
+        "epochs": 1, "assisting_weight": 0.3,
     })  # fmt: skip
     rows = run.result()["rows"]
     assert [(row["arm"], row["kept"]) for row in rows] == [("monolingual", 0), ("skl:1", 4), ("skl:9.5", 6), ("all", 6)]
@@ -181,7 +198,7 @@ def test_a_sweep_trains_every_arm_once(corpora, seal, share):
     tuned = [facade.run(row["run"]).manifest.config for row in rows]
     assert tuned[0]["assisting"] == ""
     assert {config["share"] for config in tuned[1:]} == {share}
-    assert {config["assisting_weight"] for config in tuned} == {0.1}
+    assert [config["assisting_weight"] for config in tuned] == [0.1, 0.3, 0.3, 0.3]
     assert [point["threshold"] for point in facade.sweep_points(run.id, share)[::2]] == [0.0, 1.0, 9.5, 10.0]
     table = run.result()["tables"][0]
     assert table["verdicts"]["all"]["delta"] == pytest.approx(table["skl"] - table["all"], abs=0.01)
