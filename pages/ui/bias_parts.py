@@ -63,7 +63,7 @@ def mention_table(rows: Sequence[dict[str, Any]], key: str) -> dict[str, Any] | 
              "text": "Sentence"}  # fmt: skip
     number = st.column_config.NumberColumn
     told = st.dataframe(
-        {name: [row[name] for row in rows] for name in heads}, key=key, hide_index=True, height=330,
+        {name: [_unsigned(row[name]) for row in rows] for name in heads}, key=key, hide_index=True, height=330,
         on_select="rerun", selection_mode="single-row",
         alt="Mentions with their type, what name and context tell of it in bits, and their sentence",
         column_config={
@@ -74,6 +74,11 @@ def mention_table(rows: Sequence[dict[str, Any]], key: str) -> dict[str, Any] | 
     )  # fmt: skip
     ticked = told.selection.rows
     return rows[ticked[0]] if ticked and ticked[0] < len(rows) else None
+
+
+def _unsigned(value: Any) -> Any:
+    """What is 0 but for rounding has no sign."""
+    return 0.0 if isinstance(value, float) and not round(value, 2) else value
 
 
 @st.fragment

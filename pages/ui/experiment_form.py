@@ -60,9 +60,8 @@ def _further() -> dict[str, Any]:
             sources = several(
                 "Sources, for vectors:SOURCE and lm:SOURCE", "training.experiment.sources", "as much is read of each"
             )
-            also_test = several(
-                "Further test sets", "training.experiment.also_test", "shown beside the test set, in no verdict"
-            )
+            told = "shown beside the test set, in no verdict"
+            also_test = several("Further test sets", "training.experiment.also_test", told, labelled=True)
         with right:
             assisting = corpus_picker("Assisting labelled corpus, for all and skl:THRESHOLD",
                                       "training.experiment.assisting", None) or ""  # fmt: skip

@@ -61,7 +61,8 @@ def _finetune() -> dict[str, Any] | None:
         init = start_from("finetune")
     with right:
         seeds = seed_list("finetune", "1")
-    further = several("Further test sets", "training.finetune.also_test", "such as robustness sets: each read once too")
+    told = "such as robustness sets: each read once too"
+    further = several("Further test sets", "training.finetune.also_test", told, labelled=True)
     if not (picked["train"] and picked["dev"]):
         st.info("Pick labelled sentences to train on, and a dev split that says when to stop.")
         return None

@@ -51,9 +51,9 @@ def seed_list(kind: str, default: str) -> tuple[str, ...]:
     )
 
 
-def several(label: str, key: str, told: str) -> tuple[str, ...]:
-    """Fingerprints of corpora that may be left out."""
-    here = {corpus.fingerprint: corpus for corpus in facade.corpora()}
+def several(label: str, key: str, told: str, *, labelled: bool = False) -> tuple[str, ...]:
+    """Fingerprints of corpora, which need not be any; labelled: of those that are."""
+    here = {corpus.fingerprint: corpus for corpus in facade.corpora() if corpus.labelled or not labelled}
     return tuple(
         st.multiselect(label, list(here), format_func=lambda fingerprint: corpus_label(here[fingerprint]),
                        key=key, placeholder="none", help=told)

@@ -165,10 +165,10 @@ def test_a_tagger_is_trained_on_the_corpora_in_their_parts(parts: dict[str, str]
 
 
 def test_a_tagger_is_tested_on_further_sets_each_once(parts: dict[str, str], started: list[Any]) -> None:
-    app = choose(opened(PAGE), "training.finetune.also_test", [parts["domain"], parts["test"]])
-    assert "--test my-test --test my-domain --seed" in app.code[-1].value
+    app = choose(opened(PAGE), "training.finetune.also_test", [parts["dev"], parts["test"]])
+    assert "--test my-test --test my-dev --seed" in app.code[-1].value
     button(app, "Fine-tune").click().run()
-    assert started[0][1]["test"] == (parts["test"], parts["domain"])
+    assert started[0][1]["test"] == (parts["test"], parts["dev"])
 
 
 def test_custom_shows_every_option_and_empty_ones_stay_as_usual(parts: dict[str, str], started: list[Any]) -> None:
