@@ -72,6 +72,9 @@ def main() -> None:
     parser.add_argument("--thresholds", nargs="+", type=float, default=[1, 4])
     parser.add_argument("--hidden", type=int, default=100)
     parser.add_argument("--epochs", type=int, default=7)
+    parser.add_argument(
+        "--batch-size", type=int, default=10, help="S4's SGD needs many steps, and the corpora are small."
+    )
     parser.add_argument("--primary", type=int, default=1000, help="Training sentences of the primary corpus; 0: all.")
     parser.add_argument("--assisting", type=int, default=1000, help="Sentences of the assisting corpus; 0: all.")
     parser.add_argument("--test", type=int, default=0, help="Test sentences; 0: all.")
@@ -91,6 +94,7 @@ def main() -> None:
                 "test": added(given.data, primary, "test", given.test, Path(folder)),
                 "assisting": added(given.data, assisting, "train", given.assisting, Path(folder)),
                 "thresholds": given.thresholds, "seeds": given.seeds, "hidden": given.hidden, "epochs": given.epochs,
+                "batch_size": given.batch_size,
             }  # fmt: skip
             result = facade.execute("assist", options).result()
             show(pair, result, time.perf_counter() - begin)
