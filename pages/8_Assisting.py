@@ -70,10 +70,12 @@ def _pick(label: str, corpora: Mapping[str, facade.Corpus], first: str | None, k
 
 def _results(run_id: str) -> None:
     result = facade.run(run_id).result()
+    mine = facade.assisted(run_id).primary.name
     for corpus, types in result["types_of_one_corpus"].items():
+        mend = "leave them out above" if corpus == mine else "map these types above, or leave them out"
         st.warning(
             f"Only {plain(corpus)} has {plain(', '.join(types))}. Such entities count as drifting as far as they can:"
-            " map these types above, or leave them out.",
+            f" {mend}.",
             icon=":material/rule:",
         )
     tabs = st.tabs(["Kept and dropped", "Which entities drift", "Does it help?"])

@@ -74,7 +74,9 @@ def test_a_moved_line_changes_the_counts_without_a_new_run(scored: str) -> None:
     assert not app.error
     assert metrics(app)["Kept"] == "3"
     assert metrics(app)["Kept only because nothing is shared"] == "67%"
-    assert "Only away" in texts(app)
+    said = plainly(texts(app))
+    assert "has ORG. Such entities count as drifting as far as they can: leave them out above." in said
+    assert "has GPE. Such entities count as drifting as far as they can: map these types above, or leave" in said
     before = [run.id for run in facade.runs()]
     app.slider(key="assisting.line").set_value(9.4).run()
     assert not app.exception
