@@ -1,4 +1,5 @@
-"""The page Assisting as a person uses it: two corpora, a type map, the line moved, the kept sentences taken away."""
+"""The page Assisting as a person uses it: two corpora, a type map, the line moved, the kept sentences taken away; and
+whether they help."""
 
 from pathlib import Path
 
@@ -67,3 +68,43 @@ def test_pick_map_score_move_export(stocked: Server, page: Page) -> None:
     with page.expect_download() as caught:
         page.get_by_role("button", name="These 1 as CSV").click()
     assert "jordan,9.2" in Path(caught.value.path()).read_text(encoding="utf-8-sig")
+
+
+def fill(page: Page, label: str, value: str) -> None:
+    """A field of a form, which nothing is sent of yet."""
+    box = page.get_by_label(label).and_(page.locator("input"))
+    box.fill(value)
+    box.press("Tab")
+
+
+def test_train_alone_with_all_and_below_a_threshold(stocked: Server, page: Page) -> None:
+    library = Library(stocked.home)
+    for split in ("dev", "test"):
+        library.seal([sentence(f"Ada left Rome for {split} .", [(0, 1, "PER"), (2, 3, "LOC")])], name=f"home-{split}",
+                     origin={}, labelled=True)  # fmt: skip
+    page.goto(f"{stocked.url}/Assisting")
+    settled(page)
+    pick(page, "Primary", "home (")
+    pick(page, "Assisting", "away (")
+    pick(page, "GPE", "is LOC")
+    page.get_by_role("button", name="Score its sentences").click()
+    page.get_by_role("tab", name="Does it help?").click()
+    for label, choice in (("Dev split of the primary corpus", "home-dev"), ("Its test split", "home-test")):
+        page.get_by_role("combobox", name=label).click()
+        page.get_by_role("option", name=choice).first.click()
+    page.get_by_role("combobox", name="Thresholds").press("Escape")
+    thresholds = page.locator(".st-key-assisting-thresholds")
+    thresholds.get_by_role("button", name="Clear all").click()
+    page.get_by_role("combobox", name="Thresholds").click()
+    page.get_by_role("option", name="2", exact=True).click()
+    page.get_by_role("combobox", name="Thresholds").press("Escape")
+    fill(page, "Seeds", "1")
+    page.get_by_text("More options").last.click()
+    fill(page, "LSTM units a direction", "4")
+    fill(page, "Epochs, at most", "1")
+    page.get_by_role("button", name="Train", exact=True).click()
+    expect(page.get_by_text("better than all of it, p below 0.05")).to_be_visible(timeout=90_000)
+    settled(page)
+    table = page.get_by_role("table", name="Test F1 alone, with all, with what was chosen")
+    assert [cell.strip() for cell in table.locator("tbody td").all_inner_texts()][-2:] == ["2", "4"]
+    assert "--thresholds 2" in (page.locator("code").last.text_content() or "")
