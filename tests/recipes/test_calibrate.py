@@ -1,5 +1,6 @@
 """What an experiment will cost: lines through timed steps, and seconds that follow from sizes, epochs and seeds."""
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -111,7 +112,7 @@ class Heard(Silent):
 
 def test_the_clock_learns_from_what_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("core.recipes.experiment.clock.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(sys.modules[Clock.__module__], "time", SimpleNamespace(monotonic=lambda: now[0]))
     steps = [
         Step(kind="select", line="knn 10", what="", seconds=0.0, finished=True),
         Step(kind="pretrain", line="knn 10", what="", seconds=30.0, finished=False),
