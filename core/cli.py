@@ -12,6 +12,7 @@ from core import facade
 from core.facade import Config, Event
 
 Options = dict[str, Any]
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 
 
 def config_options(config: type[Config], *, leave_out: tuple[str, ...] = ()) -> Callable[[Any], Any]:

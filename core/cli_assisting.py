@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from core import facade
-from core.cli import config_options, given, progress, report
+from core.cli import config_options, given, json_option, progress, report
 
 CONFIG, ASSIST = facade.RECIPES["skl"].config, facade.RECIPES["assist"].config
 _MAP_FILE = "A file of OLD=NEW lines, in place of or beside --type-map."
@@ -22,7 +22,7 @@ _MAP_FILE = "A file of OLD=NEW lines, in place of or beside --type-map."
 )  # fmt: skip
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the kept sentences: a CoNLL file (IOB2).")
 @click.option("--drift", type=click.Path(dir_okay=False), help="Write the table of shared entities: a .csv file.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
+@json_option
 def skl(
     type_map_file: str | None, threshold: float, output: str | None, drift: str | None, as_json: bool, **values: Any
 ) -> None:
@@ -47,7 +47,7 @@ def skl(
 @click.command()
 @config_options(ASSIST)
 @click.option("--type-map-file", type=click.Path(dir_okay=False), help=_MAP_FILE)
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
+@json_option
 def assist(type_map_file: str | None, as_json: bool, **values: Any) -> None:
     """Train alone, with all of an assisting corpus, and with what each threshold keeps; dev chooses the threshold."""
     pairs = (*values["type_map"], *(facade.read_type_map(Path(type_map_file)) if type_map_file else ()))

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from core import facade
-from core.cli import config_options, given, progress, report
+from core.cli import config_options, given, json_option, progress, report
 
 DIFFICULTY = facade.RECIPES["difficulty"].config
 
@@ -15,7 +15,7 @@ DIFFICULTY = facade.RECIPES["difficulty"].config
 @click.command()
 @config_options(DIFFICULTY)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the mentions: a .parquet file.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
+@json_option
 def difficulty(output: str | None, as_json: bool, **values: Any) -> None:
     """Say in bits what names and what contexts tell of entity types: PVI and CEIM a mention, V-information in all."""
     if output:

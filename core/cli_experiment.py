@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from core import facade
-from core.cli import config_options, progress, report
+from core.cli import config_options, json_option, progress, report
 from core.facade import Cost, Event
 
 CONFIG = facade.RECIPES["experiment"].config
@@ -30,7 +30,7 @@ def _inputs(command: Any) -> Any:
 @_inputs
 @config_options(CONFIG, leave_out=_INPUTS)
 @click.option("--plan-only", is_flag=True, help="Say what it will cost, and do nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
+@json_option
 def experiment(plan: str | None, plan_only: bool, as_json: bool, **values: Any) -> None:
     """Arms x budgets x seeds: what to read, borrow or rebuild, and was it worth it?
 
@@ -45,7 +45,7 @@ def experiment(plan: str | None, plan_only: bool, as_json: bool, **values: Any) 
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
+@json_option
 def demo(as_json: bool) -> None:
     """The legal sample from T_C and D_C to a verdict, in a few minutes."""
     click.echo("Contracts of our own writing: does pre-training on chosen sentences help to find parties and", err=True)

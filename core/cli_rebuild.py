@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from core import facade
-from core.cli import config_options, given, progress, report
+from core.cli import config_options, given, json_option, progress, report
 
 REBUILD, ROBUSTNESS = facade.RECIPES["rebuild"].config, facade.RECIPES["robustness"].config
 _OUTPUT = click.option(
@@ -15,13 +15,12 @@ _OUTPUT = click.option(
     type=click.Path(dir_okay=False),
     help="Write the sentences: a CoNLL file (IOB2); beside it the edits and, of robustness, all slots.",
 )
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 
 
 @click.command()
 @config_options(REBUILD)
 @_OUTPUT
-@_JSON
+@json_option
 def rebuild(output: str | None, as_json: bool, **values: Any) -> None:
     """Rebuild a training set so that names tell less or contexts more, by a finished `difficulty` run."""
     _run("rebuild", given(values, REBUILD), output, as_json)
@@ -31,7 +30,7 @@ def rebuild(output: str | None, as_json: bool, **values: Any) -> None:
 @config_options(ROBUSTNESS)
 @click.option("--names", multiple=True, help="oov: a text file, NAME<tab>TYPE a line; it joins the gazetteer.")
 @_OUTPUT
-@_JSON
+@json_option
 def robustness(names: tuple[str, ...], output: str | None, as_json: bool, **values: Any) -> None:
     """Make a test set with unseen, foreign or misspelt names; report it beside the plain one (`frontier`)."""
     options = given(values, ROBUSTNESS)
@@ -60,7 +59,7 @@ def _run(kind: str, options: dict[str, Any], output: str | None, as_json: bool) 
 @click.option(
     "--train", default="", help="Whose names make a slot ambiguous; by default that of the sets, or the largest."
 )
-@_JSON
+@json_option
 def frontier(runs: tuple[str, ...], train: str, as_json: bool) -> None:
     """The F1 of finished finetune RUNS on each of their tests, with and without ambiguous slots."""
     rows = facade.frontier(runs, train)

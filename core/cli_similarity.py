@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from core import facade
-from core.cli import config_options, given, progress
+from core.cli import config_options, given, json_option, progress
 
 CONFIG = facade.RECIPES["similarity"].config
 
@@ -16,7 +16,7 @@ CONFIG = facade.RECIPES["similarity"].config
 @click.command()
 @config_options(CONFIG)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the table: a .csv or .json file.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
+@json_option
 def similarity(output: str | None, as_json: bool, **values: Any) -> None:
     """Measure how close each source is to each target, on equal samples.
 
@@ -34,7 +34,7 @@ def similarity(output: str | None, as_json: bool, **values: Any) -> None:
 
 @click.command()
 @click.argument("table", type=click.Path(dir_okay=False))
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
+@json_option
 def predictiveness(table: str, as_json: bool) -> None:
     """Did the measures predict F1? TABLE.csv has target, source, measures and F1; correlations and regret come out."""
     found = facade.judge_f1_file(Path(table))

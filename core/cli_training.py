@@ -7,10 +7,8 @@ from typing import Any
 import click
 
 from core import facade
-from core.cli import config_options, given, progress, report
+from core.cli import config_options, given, json_option, progress, report
 from core.facade import ConfigError, Run
-
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 
 
 @click.command()

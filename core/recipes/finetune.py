@@ -25,7 +25,7 @@ from core.recipes.network import (
     training_set,
 )
 from core.recipes.tagger_card import card
-from core.recipes.tested import labelled, over_seeds, tested, types_of
+from core.recipes.tested import all_seeds, labelled, tested, types_of
 from core.runs.shared import device_lock
 from core.runs.store import RunStore, is_run_id
 from core.text.sentence import Sentence
@@ -128,21 +128,7 @@ def run(config: FinetuneConfig, job: Job) -> Result:
     model = job.context.run.artifacts / "model"
     write_atomic(model / "README.md", card(config, job, outcomes).encode())
     job.context.artifact("model", model)
-    return {"model": str(model), **summary(outcomes)}
-
-
-def summary(outcomes: Sequence[Result]) -> Result:
-    """What all seeds together say."""
-    tests = [over_seeds([outcome["tests"][i] for outcome in outcomes]) for i in range(len(outcomes[0]["tests"]))]
-    return {
-        "dev": over_seeds([outcome["dev"] for outcome in outcomes]),
-        "test": tests[0] if tests else {},
-        "tests": tests,
-        "best_epoch": [outcome["best_epoch"] for outcome in outcomes],
-        "epochs": [outcome["epochs"] for outcome in outcomes],
-        "seconds": [outcome["seconds"] for outcome in outcomes],
-        "settings": outcomes[0]["settings"],
-    }
+    return {"model": str(model), **all_seeds(outcomes)}
 
 
 def _read(config: FinetuneConfig, job: Job) -> Splits:

@@ -66,3 +66,17 @@ def over_seeds(told: Sequence[Result]) -> Result:
     decodings = {name: [one["decodings"][name] for one in told] for name in told[0]["decodings"]}
     spread = {"mean": round(mean(values), 3), "sd": round(stdev(values), 3) if len(values) > 1 else None}
     return {"micro_f1": values, **spread, "by_type": by_type, "decodings": decodings}
+
+
+def all_seeds(outcomes: Sequence[Result]) -> Result:
+    """What all seeds of a fine-tuning say together; outcomes: one a seed."""
+    tests = [over_seeds([outcome["tests"][i] for outcome in outcomes]) for i in range(len(outcomes[0]["tests"]))]
+    return {
+        "dev": over_seeds([outcome["dev"] for outcome in outcomes]),
+        "test": tests[0] if tests else {},
+        "tests": tests,
+        "best_epoch": [outcome["best_epoch"] for outcome in outcomes],
+        "epochs": [outcome["epochs"] for outcome in outcomes],
+        "seconds": [outcome["seconds"] for outcome in outcomes],
+        "settings": outcomes[0]["settings"],
+    }
