@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
+from playwright.sync_api import TimeoutError as TooLate
 
 from core.corpora.corpus import Library
 from tests.browser.driver import Server, settled
@@ -23,9 +24,16 @@ def stocked(server: Server) -> Server:
 
 
 def pick(page: Page, label: str, choice: str) -> None:
-    page.get_by_role("combobox", name=label).click()
-    page.get_by_role("option", name=choice).first.click()
-    settled(page)
+    """The run that the pick before began may make the field anew, which closes its list: it is opened again then."""
+    for _ in range(5):
+        page.get_by_role("combobox", name=label).click()
+        try:
+            page.get_by_role("option", name=choice).first.click(timeout=5_000)
+        except TooLate:
+            continue
+        settled(page)
+        return
+    raise AssertionError(f"{label} does not offer {choice}")
 
 
 def metric(page: Page, label: str) -> str:
