@@ -70,6 +70,7 @@ def main() -> None:
     parser.add_argument("--pairs", nargs="+", default=PAIRS)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--thresholds", nargs="+", type=float, default=[1, 4])
+    parser.add_argument("--alone", action="store_true", help="Only the primary, for twice the epochs: as many steps.")
     parser.add_argument("--hidden", type=int, default=100)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument(
@@ -88,13 +89,22 @@ def main() -> None:
         for pair in given.pairs:
             primary, assisting = pair.split(":")
             begin = time.perf_counter()
-            options = {
-                "primary": added(given.data, primary, "train", given.primary, Path(folder)),
+            options: dict[str, Any] = {
                 "dev": added(given.data, primary, "dev", min(DEV, given.test or DEV), Path(folder)),
-                "test": added(given.data, primary, "test", given.test, Path(folder)),
+                "seeds": given.seeds, "hidden": given.hidden, "batch_size": given.batch_size,
+            }  # fmt: skip
+            train = added(given.data, primary, "train", given.primary, Path(folder))
+            test = added(given.data, primary, "test", given.test, Path(folder))
+            if given.alone:
+                options |= {"train": train, "test": (test,), "network": "charcnn", "epochs": 2 * given.epochs}
+                told = facade.execute("finetune", options).result()["test"]
+                print(
+                    f"| {primary} alone, twice the epochs | {told['micro_f1']}, mean {told['mean']}, sd {told['sd']} |"
+                )
+                continue
+            options |= {
+                "primary": train, "test": test, "thresholds": given.thresholds, "epochs": given.epochs,
                 "assisting": added(given.data, assisting, "train", given.assisting, Path(folder)),
-                "thresholds": given.thresholds, "seeds": given.seeds, "hidden": given.hidden, "epochs": given.epochs,
-                "batch_size": given.batch_size,
             }  # fmt: skip
             result = facade.execute("assist", options).result()
             show(pair, result, time.perf_counter() - begin)
