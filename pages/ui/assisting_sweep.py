@@ -86,8 +86,8 @@ def _effort(rows: list[dict[str, Any]]) -> None:
         st.caption(
             f"Who borrows also trains longer: {alone['steps']:,} steps alone, {every['steps']:,} with all of the"
             f" assisting corpus ({alone['passes']:g} and {every['passes']:g} passes over the primary sentences, which"
-            " are repeated to the number of the others). A difference may come from that alone: fine-tune yours alone on"
-            " Training for as many steps to know."
+            " are repeated to the number of the others). A difference may come from that alone: fine-tune yours"
+            " alone on Training for as many steps to know."
         )
 
 
