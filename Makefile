@@ -1,7 +1,8 @@
-# make app     everything set up, the app open at http://localhost:8501 with the sample corpora in place
+# make app     everything set up, the app opened at http://localhost:8501 with the sample corpora in place
 # make test    everything set up, every test
-# make bench   the numbers of the README
+# make bench   the numbers of tests/benchmarks/RESULTS.md
 # make lint    ruff and mypy
+# make lock    requirements.lock anew; `make app LOCKED=1` installs by it and refuses a file with another hash
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
@@ -9,11 +10,11 @@ BIN    := $(VENV)/bin
 export HF_HUB_DISABLE_TELEMETRY = 1
 export DO_NOT_TRACK = 1
 
-.PHONY: app test bench lint clean
+.PHONY: app test bench lint lock clean
 
 app: $(VENV)/.app
 	$(BIN)/python -m core samples
-	$(BIN)/python -m streamlit run app.py
+	$(BIN)/python app.py
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest
@@ -28,13 +29,18 @@ bench: $(VENV)/.dev
 	  echo; echo "== $$file"; $(BIN)/python -m tests.benchmarks.$$(basename $$file .py) || exit 1; \
 	done
 
+lock: $(VENV)/.app
+	$(BIN)/python -m pip install --dry-run --ignore-installed --quiet --report $(VENV)/report.json -r requirements.txt
+	$(BIN)/python .ci/lock < $(VENV)/report.json > requirements.lock
+
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/.app: requirements.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(if $(LOCKED),$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements.lock)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
-	nice $(BIN)/python -m core.models.projection >/dev/null 2>&1 &  # compiles the map's code, so that no map waits for it
+	nice $(BIN)/python -m core.maps.projection >/dev/null 2>&1 &  # compiles the map's code, so that no map waits for it
 	touch $@
 
 $(VENV)/.dev: requirements-dev.txt requirements.txt

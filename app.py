@@ -1,113 +1,135 @@
-"""Home: the path T_C + D_C -> S_C -> F1, what runs and what ran, what to do next."""
+"""The app's server: Streamlit behind the door (pages/ui/door.py), on this machine's two loopback addresses.
 
-from collections import Counter
+    python app.py [--port 8501] [--no-browser]
 
-import streamlit as st
+`streamlit run app.py` serves the same application behind the same door, on 127.0.0.1 alone. Its first page is home.py.
+"""
 
-from core import facade
-from pages.ui.frame import guard, local_badge, page
-from pages.ui.run_panel import POLL, headline, progress
-from pages.ui.widgets import plain, sample_buttons, size
+import argparse
+import importlib
+import inspect
+import os
+import pwd
+import socket
+import sys
+import threading
+import webbrowser
+from pathlib import Path
 
-CORPORA, SELECTION, EXPLORE = "pages/1_Corpora.py", "pages/3_Selection.py", "pages/4_Explore.py"
-TRAINING, RESULTS = "pages/5_Training.py", "pages/6_Results.py"
-OPENS = {"select": SELECTION, "add": CORPORA, "audit": CORPORA, "map": EXPLORE} | dict.fromkeys(
-    facade.TRAININGS, TRAINING
-)
-SHOWN = 8
-Step = tuple[str, str, str, str, bool]  # name, what it does, page, how far, done
+import uvicorn
+from starlette.middleware import Middleware
+from streamlit import config
+from streamlit.starlette import App
+
+from core.facade import WinnowError, door, sweep
+from core.facade.home import private, serving
+from pages.ui.door import Door
+
+try:
+    private()
+    serving()
+    sweep()
+    app = App(Path(__file__).with_name("home.py"), middleware=[Middleware(Door, mode=door.mode())])
+except WinnowError as error:
+    sys.exit(str(error))
+
+
+def _warm() -> None:
+    """Import now what the first page would keep its reader waiting for; two imports at once may see half a module."""
+    for module in ("pandas", "pyarrow.dataset", "plotly.graph_objects", "pages.ui.explore.map"):
+        importlib.import_module(module)
+    inspect.stack()  # Streamlit asks for it once; it reads the place of every module's file
 
 
 def main() -> None:
-    """The page."""
-    with page("Winnow", "Find the part of a large corpus that is worth pre-training on."):
-        runs = [run for run in facade.runs() if run.manifest.parent is None and run.manifest.kind in OPENS]
-        _path(Counter(run.manifest.kind for run in runs if run.state().state == "succeeded"))
-        _samples()
-        st.subheader("Runs", anchor=False)
-        if runs:
-            live = any(run.state().active for run in runs[:SHOWN])
-            st.fragment(run_every=POLL if live else None)(_runs)(live)
-        else:
-            st.caption("Nothing has run yet. What runs shows up here, also after this window was closed.")
-        _machine()
-
-
-def _path(done: Counter[str]) -> None:
-    """The steps, each with how far it is. done: finished runs a kind."""
-    steps = (_prepared(), *_worked(done))
-    for column, (name, what, target, status, ended) in zip(st.columns(len(steps)), steps, strict=True):
-        with column.container(border=True, height="stretch"):
-            st.page_link(
-                target, label=f"**{name}**", icon=f":material/{'check_circle' if ended else 'radio_button_unchecked'}:"
-            )
-            st.markdown(what)
-            st.caption(status)
-
-
-def _prepared() -> Step:
-    roles = facade.roles()
-    have = [name for role, name in (("task", "T_C"), ("domain", "D_C"), ("train", "L_C")) if role in roles]
-    status = f"{', '.join(have)} in use" if have else "None in use yet"
-    what = "T_C, your task's text, and D_C, the large corpus to select from."
-    return "1 · Corpora", what, CORPORA, status, {"task", "domain"} <= roles.keys()
-
-
-def _worked(done: Counter[str]) -> tuple[Step, Step, Step]:
-    roles = facade.roles().keys()
-    selected, trained = done["select"], sum(done[kind] for kind in facade.TRAININGS)
-    judged = done["finetune"] + done["experiment"]
-
-    def status(n: int, needs: set[str], names: str) -> str:
-        return f"{n} finished" if n else "Ready to start" if needs <= roles else f"Needs {names}"
-
-    return (
-        ("2 · Selection", "Score D_C against T_C, set the budget, take S_C away or train on it.", SELECTION,
-         status(selected, {"task", "domain"}, "T_C and D_C"), bool(selected)),
-        ("3 · Training", "Pre-train on S_C, fine-tune a tagger, or compare arms in an experiment.", TRAINING,
-         status(trained, {"train", "dev"}, "L_C train and dev"), bool(trained)),
-        ("4 · Results", "Was it worth it? F1 beside its controls, and how sure that is.", RESULTS,
-         f"{judged} to look at" if judged else "Needs a finished training", bool(judged)),
-    )  # fmt: skip
-
-
-def _samples() -> None:
-    with st.container(border=True):
-        st.markdown("**Try it on a sample.** Small corpora of our own writing, ready to score in one click.")
-        sample_buttons("home", SELECTION)
-
-
-def _runs(was_live: bool) -> None:
-    with guard():
-        runs = [run for run in facade.runs() if run.manifest.parent is None and run.manifest.kind in OPENS][:SHOWN]
-        states = [facade.state(run.id) for run in runs]
-        if any(state.active for state in states) != was_live:
-            st.rerun(scope="app")
-        for run, state in zip(runs, states, strict=True):
-            with st.container(border=True, key=f"home.run.{run.id}"):
-                with st.container(horizontal=True, horizontal_alignment="distribute"):
-                    with st.container(width="content"):
-                        headline(run.id, state)
-                    st.page_link(
-                        OPENS[run.manifest.kind],
-                        label="Open",
-                        icon=":material/arrow_forward:",
-                        query_params={"run": run.manifest.config.get("selection", run.id)},
-                    )
-                if state.active:
-                    progress(state)
-                elif state.error:
-                    st.caption(plain(state.error))
-
-
-def _machine() -> None:
-    free, total = facade.disk()
-    device = "a GPU" if facade.device() == "gpu" else "no GPU"
-    with st.container(horizontal=True, vertical_alignment="center"):
-        local_badge()
-        st.caption(
-            f"{facade.cores()} cores, {device}, {size(free)} of {size(total)} free in {plain(str(facade.home()))}"
+    """Bind, say where the app is, open it in the browser, serve until stopped."""
+    options = _options()
+    _warm()
+    sockets, address = _bound(options.port)
+    address = _opening(sockets, address)
+    print(f"\n  Winnow is at {address}\n", flush=True)
+    if door.mode() == "open":
+        print("  WINNOW_DOOR=open: every account of this machine may use it and read what it holds.\n", flush=True)
+    if not options.no_browser and _has_screen():
+        threading.Timer(0.5, webbrowser.open, (address,)).start()
+    megabytes = config.get_option("server.maxMessageSize")
+    uvicorn.Server(
+        uvicorn.Config(
+            app, ws="websockets-sansio", ws_max_size=megabytes * 1_000_000, access_log=False, log_level="warning"
         )
+    ).run(sockets=sockets)
 
 
-main()
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Serve Winnow on this machine.")
+    parser.add_argument("--port", type=int, default=config.get_option("server.port"))
+    parser.add_argument("--no-browser", action="store_true", help="Do not open the browser.")
+    return parser.parse_args()
+
+
+def _bound(port: int) -> tuple[list[socket.socket], str]:
+    """The listening sockets and the address to open.
+
+    A browser takes `localhost` for ::1 where somebody listens there, so that address is bound too; where another
+    account holds it, its page would be shown under our name, and the address is given in numbers.
+    """
+    try:
+        sockets = [_listening(socket.AF_INET, "127.0.0.1", port)]
+    except OSError as error:
+        sys.exit(
+            f"127.0.0.1:{port} cannot be used ({error.strerror}{_holder('127.0.0.1', port)}); give another --port."
+        )
+    port = sockets[0].getsockname()[1]
+    try:
+        sockets.append(_listening(socket.AF_INET6, "::1", port))
+    except OSError as error:
+        if holder := _holder("::1", port):
+            print(f"  [::1]:{port} is not ours ({error.strerror}{holder}), so open the address below, not localhost.")
+            return sockets, f"http://127.0.0.1:{port}"
+    return sockets, f"http://localhost:{port}"
+
+
+def _opening(sockets: list[socket.socket], address: str) -> str:
+    """The address that opens the app: with the key in it where the door will ask for one."""
+    if door.mode() == "open":
+        return address
+    if door.mode() == "user":
+        if all(door.sees_owner(bound.getsockname()[:2]) for bound in sockets):
+            return address
+        print("\n  This system does not show who connects, so the address below has your key in it: show it to nobody.")
+    return f"{address}/?key={door.key()}"
+
+
+def _listening(family: socket.AddressFamily, host: str, port: int) -> socket.socket:
+    bound = socket.socket(family)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        bound.bind((host, port))
+        bound.listen(128)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def _holder(host: str, port: int) -> str:
+    """Who listens there, for a sentence; nothing where nobody does or the system does not tell."""
+    account = door.account_listening((host, port))
+    if account is None:
+        return ""
+    try:
+        return f", held by {pwd.getpwuid(account).pw_name}"
+    except KeyError:
+        return f", held by account {account}"
+
+
+def _has_screen() -> bool:
+    """Whether a browser would open in a window, not as text in this terminal."""
+    named = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    return sys.platform == "darwin" or named
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,8 @@
 """Options: one line feeds validation, `--help`, the form on the page and the README."""
 
+import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -9,6 +11,24 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from core.errors import ConfigError
 
 Unit = Literal["sentences", "tokens", "fraction", "threshold"]
+
+
+def offline() -> bool:
+    """Whether an administrator set `WINNOW_OFFLINE=1`: nothing is fetched, whoever asks."""
+    return os.environ.get("WINNOW_OFFLINE", "") not in ("", "0")
+
+
+def refuse_download(options: Mapping[str, Any]) -> None:
+    """Errors: ConfigError where `options`, or a stage's in them, ask for a download on a machine kept offline."""
+    asked = options.get("allow_download") not in (None, False)
+    if asked and offline():
+        raise ConfigError(
+            "allow_download: this machine is set to stay offline (WINNOW_OFFLINE), so nothing is fetched; leave it "
+            "out, and name an encoder that is here: a local folder, or minilm, which is bundled."
+        )
+    for stage in options.values():
+        if isinstance(stage, Mapping):
+            refuse_download(stage)
 
 
 class Config(BaseModel):
@@ -76,7 +96,7 @@ class Budget:
     def parse(cls, text: str) -> Self:
         """`1000`, `1000sentences`, `50000tokens`, `20%` or `threshold:0.75`."""
         text = text.strip().replace("_", "").replace(" ", "")
-        if match := re.fullmatch(r"threshold:(-?\d+(?:\.\d+)?(?:e-?\d+)?)", text):
+        if match := re.fullmatch(r"threshold:(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)", text):
             return cls(value=float(match[1]), unit="threshold")
         if match := re.fullmatch(r"(\d+(?:\.\d+)?)%", text):
             return cls(value=float(match[1]) / 100, unit="fraction")

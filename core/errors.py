@@ -3,8 +3,12 @@
     WinnowError
     ├── InputError          what came in is wrong; the sentence says where and what to do
     │   ├── ReadError       a file: `train.conll line 12: ... ; ...`
+    │   │   └── OptionsError    as it is to be read; another column or label scheme may mend it
+    │   │       └── EncodingError   its bytes are not text in the encoding that was asked for
     │   ├── ConfigError     an option or a combination of options
+    │   │   └── Unfinished  a run that an option names, and that has yet to finish
     │   ├── CorpusError     a corpus that is missing, empty, too small or of the wrong sort
+    │   │   └── MissingCorpus  one that is not here; it can be added again
     │   └── PathError       a path that is missing or outside the allowed folders
     ├── ModelError          an encoder or tagger that cannot be loaded or is not what it claims
     ├── ResourceError       the machine is short of something: disk, memory, a device
@@ -16,13 +20,22 @@ A message is one sentence: where, what, what was expected, what to do.
 On the command line `Cancelled` exits 130, every other one 2; anything else is a bug and exits 1.
 """
 
+import traceback
+
 
 class WinnowError(Exception):
-    """Base of all errors raised on purpose; `str(error)` can be shown to a user as it is."""
+    """Base of all errors raised on purpose; `str(error)` can be shown to a user as it is.
+
+    permanent: its cause lies in what the run was asked for, so that the same run would end the same way again.
+    """
+
+    permanent = False
 
 
 class InputError(WinnowError):
     """What the user gave is wrong."""
+
+    permanent = True
 
 
 class ReadError(InputError):
@@ -40,16 +53,38 @@ class ReadError(InputError):
         return type(self), (self.file, self.line, self.problem)
 
 
+class OptionsError(ReadError):
+    """A file cannot be read with these options; another column or label scheme may mend it."""
+
+
+class EncodingError(OptionsError):
+    """A file's bytes are not text in the encoding that was asked for; another encoding may mend it."""
+
+
 class ConfigError(InputError):
     """An option is out of its range, or two options contradict each other."""
+
+
+class Unfinished(ConfigError):
+    """An option names a run that has not finished."""
+
+    permanent = False
 
 
 class CorpusError(InputError):
     """A corpus is missing, empty, too small, or not of the sort that is needed."""
 
 
+class MissingCorpus(CorpusError):
+    """A corpus is not here, or no longer; who adds it again can go on."""
+
+    permanent = False
+
+
 class PathError(InputError):
-    """A path is missing or lies outside the allowed folders."""
+    """A path is missing or lies outside the allowed folders; a file can be put there."""
+
+    permanent = False
 
 
 class ModelError(WinnowError):
@@ -78,3 +113,24 @@ def memory_ran_out(error: BaseException) -> bool:
         return True
     told = str(error) if isinstance(error, RuntimeError) else ""
     return "DefaultCPUAllocator" in told or "out of memory" in told
+
+
+# Messages of these speak of code, not of data; others (ValueError, KeyError, ...) may quote a corpus.
+_SPEAKS_OF_CODE = (RuntimeError, TypeError, AttributeError, IndexError, ArithmeticError, ImportError)
+
+
+def for_the_log(error: BaseException) -> str:
+    """A traceback that quotes nothing of the user's: no value, no text, no file's name."""
+    parts = list[str]()
+    link: BaseException | None = error
+    while link:
+        parts += ["Traceback, latest call last:\n", *traceback.format_tb(link.__traceback__)]
+        parts.append(f"{type(link).__name__}{_message(link)}\n")
+        link = link.__cause__ or link.__context__
+    return "".join(parts)
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f": [Errno {error.errno}] {error.strerror}"  # without the path
+    return f": {error}" if isinstance(error, _SPEAKS_OF_CODE) else " (its message may quote a corpus)"

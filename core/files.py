@@ -1,5 +1,7 @@
 """Files that are either whole or not there: temporary file, fsync, rename, fsync of the folder."""
 
+import errno
+import json
 import os
 import secrets
 from collections.abc import Iterator
@@ -10,7 +12,11 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from core.errors import ResourceError
+
 TEMPORARY = ".*.tmp"  # what a killed writer may leave behind
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 @contextmanager
@@ -26,7 +32,24 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    sync_folder(path.parent)
+    sync(path.parent)
+
+
+@contextmanager
+def on_disk(home: Path) -> Iterator[None]:
+    """Around work on files. Errors: ResourceError, in one sentence, where the disk is full or does not let us."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL:
+            raise ResourceError(
+                f"{error.filename or home}: the disk that holds it is full; free some space there and try again."
+            ) from error
+        if error.errno in _BARRED:
+            raise ResourceError(
+                f"{error.filename or home}: cannot be used ({error.strerror}); check whose it is, and its rights."
+            ) from error
+        raise
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -41,9 +64,18 @@ def save_array_atomic(path: Path, array: npt.NDArray[Any]) -> None:
         np.save(file, array, allow_pickle=False)
 
 
+def read_object(path: Path) -> dict[str, Any] | None:
+    """A file that holds one JSON object; None where there is none, or it is spoilt."""
+    try:
+        found = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 def append_line(path: Path, line: bytes) -> None:
     """One write and an fsync, so that a reader sees all of the line or none; one that was torn stays alone."""
-    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
         size = os.fstat(file).st_size
         torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"  # its writer was killed
@@ -53,9 +85,9 @@ def append_line(path: Path, line: bytes) -> None:
         os.close(file)
 
 
-def sync_folder(folder: Path) -> None:
-    """A rename survives a power cut only once its folder has been synced."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def sync(path: Path) -> None:
+    """What a file holds, and what a folder's files are called, survives a power cut only once it has been synced."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -22,10 +22,21 @@ class Reporter(Protocol):
         """Raise `Cancelled` if somebody asked for an end; call it at least once a second."""
 
 
+class Parted(Reporter, Protocol):
+    """What work is handed that knows all of its parts from the start."""
+
+    def part(self, number: int, of: int, name: str, *, left: float | None = None, after: float | None = None) -> None:
+        """Part `number` (from 1) of `of` begins. left: seconds of it and of all behind it; after: of those alone."""
+
+
 class Silent:
     """A reporter that nobody listens to."""
 
     def stage(self, name: str) -> None: ...
+
+    def part(
+        self, number: int, of: int, name: str, *, left: float | None = None, after: float | None = None
+    ) -> None: ...
 
     def progress(self, done: int, total: int | None, unit: str) -> None: ...
 

@@ -5,10 +5,14 @@ from collections.abc import Mapping
 import streamlit as st
 
 from core import facade
-from pages.ui.frame import page
-from pages.ui.imports import RUN, importer, report
-from pages.ui.run_panel import attached, run_panel
-from pages.ui.widgets import chart, corpus_picker, sample_buttons, sentence_list, table
+from pages.ui.corpora.imports import RUN, importer
+from pages.ui.corpora.report import report
+from pages.ui.empty import sample_buttons
+from pages.ui.frame import looked, page, spoilt_files
+from pages.ui.removal import removal
+from pages.ui.runs.links import attached
+from pages.ui.runs.panel import run_panel
+from pages.ui.widgets import chart, corpus_picker, sentence_list, table
 
 CARDS = {
     "T_C": ("The task corpus: text like that of your task, unlabelled.", ("task",)),
@@ -28,6 +32,7 @@ def main() -> None:
     """The page."""
     with page("Corpora", "What you have, which part it plays, and how healthy it is."):
         corpora = facade.corpora()
+        spoilt_files()
         if not corpora:
             st.info("Nothing is here yet. Open a sample in one click, or import a file of your own below.")
             sample_buttons("corpora", "pages/1_Corpora.py")
@@ -118,6 +123,7 @@ def _inside(corpus: facade.Corpus, name: str, role: str) -> None:
         lengths = facade.figures.length_histogram(facade.token_lengths(corpus.fingerprint), name)
         chart(lengths, f"corpora.lengths.{role}", f"Histogram of sentence lengths of {corpus.name}")
     st.markdown("**Five of its sentences**")
+    looked(corpus.fingerprint)
     sentence_list(facade.first_sentences(corpus), types, f"Sentences of {corpus.name}")
 
 
@@ -154,17 +160,19 @@ def _library(corpora: list[facade.Corpus]) -> None:
     }
     rows = [
         {"name": c.name, "n": len(c), "tokens": c.n_tokens, "labels": ", ".join(c.types) if c.labelled else "no",
-         "part": parts.get(c.fingerprint, ""), "file": c.origin.get("file") or c.origin.get("run", "")}
+         "part": parts.get(c.fingerprint, ""), "file": _from(c)}
         for c in corpora
     ]  # fmt: skip
     names = {"name": "Name", "n": "Sentences", "tokens": "Tokens", "labels": "Labels", "part": "Part", "file": "From"}
-    table(rows, names, "All corpora")
-    with st.popover("Remove a corpus", icon=":material/delete:"):
-        doomed = corpus_picker("Corpus", "corpora.doomed", None)
-        st.caption("Its text is deleted from this machine's Winnow folder; the file it came from is not touched.")
-        if doomed and st.button("Remove it", type="primary", key="corpora.remove"):
-            facade.remove_corpus(doomed)
-            st.rerun()
+    table(rows, names, "All corpora", names=("name", "file"))
+    removal()
+
+
+def _from(corpus: facade.Corpus) -> str:
+    """Where it came from: the user's file, or what Winnow made it of."""
+    if not corpus.derived:
+        return str(corpus.origin.get("file", ""))
+    return f"made by Winnow of {facade.corpus_name(corpus.origin['from'])}" if "from" in corpus.origin else "typed"
 
 
 main()

@@ -5,51 +5,54 @@ from typing import Any
 import streamlit as st
 
 from core import facade
+from pages.ui.empty import empty
 from pages.ui.frame import page
-from pages.ui.run_panel import attach, attached, run_panel
-from pages.ui.similarity_guess import guessed
-from pages.ui.similarity_results import results
-from pages.ui.similarity_worth import worth
-from pages.ui.widgets import config_form, corpus_label, sample_buttons
+from pages.ui.runs.links import attach, attached
+from pages.ui.runs.panel import run_panel
+from pages.ui.similarity.guess import guessing
+from pages.ui.similarity.results import results
+from pages.ui.similarity.worth import worth
+from pages.ui.widgets import config_form, corpus_label
 
 RUN = "similarity.run"
-SAMPLING = ("cap_tokens", "target_tokens", "draws", "sizes", "tokens", "lowercase", "seed")
+SAMPLING = ("cap_tokens", "min_source_tokens", "target_tokens", "draws", "sizes", "tokens", "lowercase", "seed")
 FINE = ("order", "skip_end", "tagger", "dimension", "window", "negative", "min_count", "skipgram_epochs", "workers")
+NEEDS = "A comparison needs T_C, text like that of your task, and at least one D_C that might suit it."
 
 
 def main() -> None:
     """The page."""
     with page("Similarity", "Which corpus is closest to T_C: by its words, its word sequences, its contexts."):
+        run_id = attached("similarity", RUN)
         measured, predicted = st.tabs(["Which source is closest?", "What do the measures predict?"])
         with measured:
-            _measured()
+            _measured(run_id)
         with predicted:
-            worth(attached("similarity", RUN))
+            worth(run_id)
 
 
-def _measured() -> None:
-    if not facade.corpora():
-        st.info("A comparison needs T_C, text like that of your task, and at least one D_C that might suit it.")
-        sample_buttons("similarity", "pages/2_Similarity.py")
-        st.page_link("pages/1_Corpora.py", label="Import your own corpora", icon=":material/library_books:")
+def _measured(run_id: str | None) -> None:
+    if run_id is None and not facade.corpora():
+        empty(NEEDS, "similarity", "pages/2_Similarity.py")
         return
-    run_id = attached("similarity", RUN)
     with st.expander("What to compare", expanded=run_id is None, icon=":material/tune:"):
         _setup()
     if run_id is not None and run_panel(run_id, RUN).state == "succeeded":
         target = _target(run_id)
-        if guessed(run_id, target):
+        if not guessing(run_id, target):
             results(run_id, target)
 
 
 def _setup() -> None:
     known = {corpus.fingerprint: corpus for corpus in facade.corpora()}
     roles = facade.roles()
-    plain_text = [mark for mark, corpus in known.items() if not corpus.labelled and mark != roles.get("task")]
+    own = [
+        mark for mark, corpus in known.items() if not (corpus.labelled or corpus.derived) and mark != roles.get("task")
+    ]
     with st.form("similarity.form"):
         options: dict[str, Any] = {
             "target": _pick("Targets: text like that of the task (T_C)", known, [roles.get("task")], "target"),
-            "source": _pick("Sources: what you might pre-train on", known, plain_text[:8], "source"),
+            "source": _pick("Sources: what you might pre-train on", known, own[:8], "source"),
             "measure": st.multiselect(
                 "Measures", ["ppl", "wvv", "tvc", "tvcc"], ["ppl", "wvv", "tvc", "tvcc"],
                 format_func=facade.measure_title, key="similarity.measure",

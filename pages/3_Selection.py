@@ -5,32 +5,40 @@ from typing import Any
 import streamlit as st
 
 from core import facade
-from pages.ui.chosen import results
-from pages.ui.frame import page
-from pages.ui.run_panel import attach, attached, run_panel
-from pages.ui.widgets import config_form, corpus_picker, sample_buttons
+from pages.ui.empty import empty
+from pages.ui.frame import guard, page
+from pages.ui.runs.links import attach, attached
+from pages.ui.runs.panel import run_panel
+from pages.ui.runs.pick import begun, own_runs, pick_run
+from pages.ui.selection.budget import follow_address
+from pages.ui.selection.chosen import results
+from pages.ui.widgets import budget_words, config_form, corpus_picker
 
 RUN = "selection.run"
-SOURCES = {
-    "classifier": "ours, the default",
-    "knn": "ours",
-    "cos-pretrained": "the papers' first strategy",
-    "cos-mlm": "the papers' second",
-    "cos-mlm-ner": "the papers' third",
-    "ner-selected": "the papers' fourth",
-    "pseudo-perplexity": "the papers' fifth",
-    "ngram-perplexity": "the papers', on n-grams",
-    "gazetteer": "the papers', by names",
-    "length-matched-random": "control",
-    "random": "control",
+IN_SHORT = {
+    "classifier": "told apart from other text; the default",
+    "knn": "near a few sentences of yours",
+    "cos-pretrained": "near the mean of yours",
+    "cos-mlm": "the same, after reading your text",
+    "cos-mlm-ner": "the same, after learning your labels too",
+    "ner-selected": "full of entities that a tagger finds",
+    "pseudo-perplexity": "easy for a language model of your text; slow",
+    "ngram-perplexity": "worded like yours",
+    "gazetteer": "holding names from your list",
+    "length-matched-random": "by lot, as long as yours: a control",
+    "random": "by lot: a control",
 }
 PICKERS = {
-    "task": ("T_C, your task's text", "required"),
-    "domain": ("D_C, to select from", "required"),
-    "train": ("L_C train, or a list of names", "for gazetteer, ner-selected and cos-mlm-ner"),
-    "dev": ("L_C dev", "for ner-selected and cos-mlm-ner; its sentences are kept out"),
-    "test": ("L_C test", "its sentences are kept out"),
-}
+    "task": ("T_C, your task's text", "Sentences like those that your tagger will read, without labels, a few hundred"
+             " at least. What is chosen from D_C is to be like them. It cannot do without."),
+    "domain": ("D_C, to select from", "The large pile of plain text that sentences are chosen from. It cannot do"
+               " without."),
+    "train": ("L_C train, or a list of names", "Labelled sentences, or names, for the strategies gazetteer,"
+              " ner-selected and cos-mlm-ner; the others do without."),
+    "dev": ("L_C dev", "Labelled sentences on which ner-selected and cos-mlm-ner stop in time. Copies of its sentences"
+            " in D_C are kept out."),
+    "test": ("L_C test", "Copies of its sentences in D_C are kept out, so that no tagger has read its test."),
+}  # fmt: skip
 ENCODER = ("encoder", "pooling", "max_length", "precision", "allow_download")
 TRAINED = ("encoder", "allow_download")
 READING = {
@@ -39,23 +47,31 @@ READING = {
     "text": "it reads every sentence of D_C once for each of its pieces, some thirty times",
 }
 CHOOSING = ("min_tokens", "max_tokens", "transductive", "seed")
+NEEDS = "A selection needs T_C, text like that of your task, and D_C, a large corpus to select from."
 
 
 def main() -> None:
     """The page."""
     with page("Selection", "Score every sentence of D_C against T_C and keep the best as S_C."):
-        if not facade.corpora():
-            st.info("A selection needs T_C, text like that of your task, and D_C, a large corpus to select from.")
-            sample_buttons("selection", "pages/3_Selection.py")
-            st.page_link("pages/1_Corpora.py", label="Import your own corpora", icon=":material/library_books:")
-            return
         run_id = attached("select", RUN)
-        with st.expander("What to select", expanded=run_id is None, icon=":material/tune:"):
-            _setup()
+        if not facade.corpora():
+            empty(NEEDS, "selection", "pages/3_Selection.py")
+        else:
+            with st.expander("What to select", expanded=run_id is None, icon=":material/tune:"):
+                _setup()
         if run_id is not None:
-            run_id = _pick_run(run_id)
-            if run_panel(run_id, RUN).state == "succeeded":
-                results(run_id)
+            _shown(run_id)
+
+
+@st.fragment
+def _shown(run_id: str) -> None:
+    """The run and what it chose; a fragment, so that moving the budget leaves the form above alone."""
+    with guard():
+        if facade.state(run_id).state == "succeeded":
+            follow_address(run_id, RUN)
+        run_id = pick_run(run_id, RUN, own_runs("select"), "Selection", _label)
+        if run_panel(run_id, RUN).state == "succeeded":
+            results(run_id)
 
 
 def _setup() -> None:
@@ -63,7 +79,7 @@ def _setup() -> None:
         "Strategy",
         list(facade.STRATEGIES),
         index=list(facade.STRATEGIES).index(facade.DEFAULT_STRATEGY),
-        format_func=lambda name: f"{name} ({SOURCES[name]})" if name in SOURCES else name,
+        format_func=lambda name: f"{name} ({IN_SHORT[name]})" if name in IN_SHORT else name,
         key="selection.strategy",
     )
     strategy = facade.STRATEGIES[name]
@@ -131,22 +147,8 @@ def _budget() -> dict[str, Any]:
     return {"budget": budget, "keep": keep}
 
 
-def _pick_run(run_id: str) -> str:
-    """The selection to look at, where there are several."""
-    runs = {run.id: run.manifest.config for run in facade.runs("select") if run.manifest.parent is None}
-    if len(runs) < 2:
-        return run_id
-
-    def label(name: str) -> str:
-        return f"{runs[name]['strategy']}, {runs[name]['budget']} ({name[9:11]}:{name[11:13]} UTC, {name[-4:]})"
-
-    picked = st.selectbox(
-        "Selection", list(runs), index=list(runs).index(run_id), format_func=label, key=f"selection.which.{run_id}"
-    )
-    if picked != run_id:
-        attach(picked, RUN)
-        st.rerun()
-    return run_id
+def _label(run: facade.Run) -> str:
+    return f"{run.manifest.config['strategy']}, {budget_words(facade.kept_budget(run.id))} ({begun(run)})"
 
 
 main()

@@ -1,14 +1,19 @@
 """Explore: what was selected and what was filtered, on a map; why; and changing it by hand."""
 
-from typing import Any
-
 import streamlit as st
 
 from core import facade
-from pages.ui import explore_health, explore_map, explore_more, explore_panel, explore_state, explore_tag
-from pages.ui.frame import page
-from pages.ui.run_panel import run_panel
-from pages.ui.widgets import config_form, sample_buttons
+from pages.ui.empty import corpora_needed
+from pages.ui.explore import health, more, panel, state, tag
+from pages.ui.explore import map as map_view
+from pages.ui.frame import looked, page
+from pages.ui.presses import pressed
+from pages.ui.remains import remains
+from pages.ui.runs.links import attached, remember
+from pages.ui.runs.panel import run_panel
+from pages.ui.runs.pick import begun, own_runs, pick_run
+from pages.ui.runs.words import removed
+from pages.ui.widgets import budget_words, config_form
 
 RUN = "explore.run"
 MAKING = ("sample", "limit", "clusters", "neighbours", "min_distance", "fast", "seed")
@@ -17,48 +22,44 @@ MAKING = ("sample", "limit", "clusters", "neighbours", "min_distance", "fast", "
 def main() -> None:
     """The page."""
     with page("Explore", "See what was selected and what was filtered, ask why, and change it by hand."):
-        runs = _finished()
-        if not runs:
+        run_id = attached("select", RUN, finished=True, first=lambda run: facade.map_of(run.id) is not None)
+        if run_id is None:
             _nothing()
             return
-        run_id = _pick(runs)
-        _edited(run_id)
-        _tabs(run_id)
+        _pick(run_id)
+        if {"task", "domain"}.isdisjoint(facade.removed_inputs(run_id)):
+            looked(*(facade.run(run_id).manifest.inputs[part] for part in ("task", "domain")))
+            _edited(run_id)
+            _tabs(run_id)
+        else:
+            st.caption(f":material/link_off: {removed(run_id)}")
+            remains(run_id)
 
 
-def _finished() -> dict[str, dict[str, Any]]:
+def _finished() -> list[facade.Run]:
     """Finished selections, newest first."""
-    return {
-        run.id: dict(run.manifest.config)
-        for run in facade.runs("select")
-        if run.manifest.parent is None and facade.state(run.id).state == "succeeded"
-    }
+    return [run for run in own_runs("select") if facade.state(run.id).state == "succeeded"]
 
 
 def _nothing() -> None:
-    st.info("There is no finished selection to look at yet. Make one first; its map is one click away then.")
+    if not _finished():
+        st.info("There is no finished selection to look at yet. Make one first; its map is one click away then.")
     if facade.corpora():
         st.page_link("pages/3_Selection.py", label="Make a selection", icon=":material/filter_alt:")
     else:
-        sample_buttons("explore", "pages/3_Selection.py")
+        corpora_needed("explore", "pages/3_Selection.py")
 
 
-def _pick(runs: dict[str, dict[str, Any]]) -> str:
-    named = st.query_params.get("run") or st.session_state.get(RUN)
-    run_id = str(named) if named in runs else next(iter(runs))
-    if len(runs) > 1:
+def _pick(run_id: str) -> None:
+    """The selection to look at, where there are several."""
 
-        def label(name: str) -> str:
-            domain = facade.corpus(runs[name]["domain"]).name
-            strategy, budget = runs[name]["strategy"], runs[name]["budget"]
-            return f"{budget} of {domain} by {strategy} ({name[9:11]}:{name[11:13]} UTC, {name[-4:]})"
+    def label(run: facade.Run) -> str:
+        budget, domain = budget_words(facade.kept_budget(run.id)), facade.corpus_name(run.manifest.config["domain"])
+        return f"{budget} of {domain} by {run.manifest.config['strategy']} ({begun(run)})"
 
-        picked = st.selectbox("Selection", list(runs), list(runs).index(run_id), label, key=f"explore.which.{run_id}")
-        if picked != run_id:
-            st.session_state[RUN] = st.query_params["run"] = picked
-            st.rerun()
-    st.session_state[RUN] = st.session_state["explore.shown"] = run_id
-    return run_id
+    pick_run(run_id, RUN, _finished(), "Selection", label, label_visibility="collapsed")
+    st.session_state["explore.shown"] = run_id
+    remember(run_id, RUN)
 
 
 def _edited(run_id: str) -> None:
@@ -76,16 +77,18 @@ def _edited(run_id: str) -> None:
         if st.button("Keep as a corpus", key="explore.seal", icon=":material/inventory_2:"):
             sealed = facade.seal_edited(run_id)
             st.toast(f"S_C with its hand edits is now a corpus of {len(sealed):,} sentences.")
+    if reasons := state.flagged(run_id, edits.added):
+        st.warning(f"Flagged sentences are in S_C by hand: {reasons}.", icon=":material/flag:")
 
 
 def _map_of(run_id: str) -> str | None:
-    """The selection's latest map; a run at work on one, and the way to one, where there is none."""
+    """The map to draw; a run at work on one, and the way to one, where there is none."""
     mine = [run.id for run in facade.runs("map") if run.manifest.config["selection"] == run_id]
-    state = facade.state(mine[0]) if mine else None
-    if state is not None and state.state != "succeeded":
+    drawing = facade.state(mine[0]) if mine else None
+    if drawing is not None and drawing.state != "succeeded":
         run_panel(mine[0], "explore.made")
-    done = facade.maps(run_id)
-    if not done and (state is None or not state.active):
+    found = facade.map_of(run_id)
+    if found is None and (drawing is None or not drawing.active):
         with st.container(border=True):
             st.subheader("This selection has no map yet", anchor=False)
             st.markdown(
@@ -93,13 +96,13 @@ def _map_of(run_id: str) -> str | None:
                 "It is made once, from the embeddings on disk, and kept."
             )
             _make(run_id)
-    return done[0].id if done else None
+    return found
 
 
 def _make(run_id: str) -> None:
     with st.expander("More options", icon=":material/settings:"):
         options = facade.map_options(run_id, **config_form(facade.RECIPES["map"].config, MAKING, "explore.make"))
-    if st.button("Make the map", type="primary", icon=":material/scatter_plot:", key="explore.make"):
+    if pressed("Make the map", "explore.make", type="primary", icon=":material/scatter_plot:"):
         facade.start("map", options)
         st.rerun()
     st.code(facade.command("map", options), language="bash", wrap_lines=True)
@@ -107,7 +110,7 @@ def _make(run_id: str) -> None:
 
 def _tabs(run_id: str) -> None:
     """Only the open one is worked out."""
-    drawn = {"Map": _map, "Compare": _compare, "Side by side": _side_by_side, "Health of S_C": explore_health.health}
+    drawn = {"Map": _map, "Compare": _compare, "Side by side": _side_by_side, "Health of S_C": health.health}
     shown = st.tabs(list(drawn), key="explore.tab", on_change="rerun")
     for tab, draw in zip(shown, drawn.values(), strict=True):
         if tab.open:
@@ -116,13 +119,12 @@ def _tabs(run_id: str) -> None:
 
 
 def _compare(run_id: str) -> None:
-    done = facade.maps(run_id)
-    explore_more.compare(run_id, done[0].id if done else None)
+    more.compare(run_id, facade.map_of(run_id))
 
 
 def _side_by_side(run_id: str) -> None:
     if map_run := _map_of(run_id):
-        explore_more.side_by_side(map_run)
+        more.side_by_side(map_run)
 
 
 def _map(run_id: str) -> None:
@@ -130,19 +132,21 @@ def _map(run_id: str) -> None:
     if map_run is None:
         return
     kinds = facade.classes(map_run)
-    region = explore_state.picked(map_run)
-    points = explore_state.points_of(map_run, region, kinds)
-    asked = explore_map.controls(map_run)
-    left, right = st.columns((8, 5))
+    asked = map_view.controls(map_run)
+    points = state.points_of(map_run, state.picked(map_run), kinds)
+    with st.container(key="explore-panes"):
+        left, right = st.columns((8, 5))
     with left:
-        explore_map.draw(run_id, map_run, kinds, asked)
+        map_view.draw(run_id, map_run, kinds, asked)
     with right:
-        explore_panel.panel(run_id, map_run, kinds, points)
-    explore_panel.rows(run_id, map_run, kinds, points)
-    explore_tag.offer(run_id)
-    with st.expander("The same on the command line, and another map", icon=":material/terminal:"):
-        st.code(facade.command("map", facade.run(map_run).manifest.config), language="bash", wrap_lines=True)
-        _make(run_id)
+        panel.panel(run_id, map_run, kinds, points)
+    panel.rows(run_id, map_run, kinds, points)
+    tag.offer(run_id)
+    title, look = "The same on the command line, and another map", {"icon": ":material/terminal:"}
+    with st.expander(title, key="explore.command", on_change="rerun", **look) as more:
+        if more.open:  # what colours a command is 1.5 MB of script, which the first paint need not wait for
+            st.code(facade.command("map", facade.map_config(map_run)), language="bash", wrap_lines=True)
+            _make(run_id)
 
 
 main()

@@ -5,33 +5,34 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from core import facade
-from pages.ui.assisting_drift import drift
-from pages.ui.assisting_kept import kept
-from pages.ui.assisting_map import options_form, type_map
-from pages.ui.assisting_sweep import sweep
+from pages.ui.assisting.drift import drift
+from pages.ui.assisting.kept import kept
+from pages.ui.assisting.map import options_form, type_map
+from pages.ui.assisting.sweep import sweep
+from pages.ui.empty import empty
 from pages.ui.frame import page
-from pages.ui.run_panel import attach, attached, run_panel
-from pages.ui.widgets import corpus_label, plain, sample_buttons
+from pages.ui.runs.links import attach, attached
+from pages.ui.runs.panel import run_panel
+from pages.ui.widgets import corpus_label, plain
 
 RUN = "assisting.run"
 WHAT = (
     "Borrow labels from another labelled corpus (another language, another firm), but only from sentences whose "
     "entities are what they are in yours."
 )
+NEEDS = "This needs two labelled corpora: yours, and another one to borrow from."
 
 
 def main() -> None:
     """The page."""
     with page("Assisting", WHAT):
         labelled = {corpus.fingerprint: corpus for corpus in facade.corpora() if corpus.types}
-        if len(labelled) < 2:
-            st.info("This needs two labelled corpora: yours, and another one to borrow from.")
-            sample_buttons("assisting", "pages/8_Assisting.py")
-            st.page_link("pages/1_Corpora.py", label="Import your own corpora", icon=":material/library_books:")
-            return
         run_id = attached("skl", RUN)
-        with st.expander("Which corpora", expanded=run_id is None, icon=":material/tune:"):
-            _setup(labelled)
+        if len(labelled) < 2:
+            empty(NEEDS, "assisting", "pages/8_Assisting.py")
+        else:
+            with st.expander("Which corpora", expanded=run_id is None, icon=":material/tune:"):
+                _setup(labelled)
         if run_id is not None and run_panel(run_id, RUN).state == "succeeded":
             _results(run_id)
 
@@ -49,7 +50,9 @@ def _setup(labelled: Mapping[str, facade.Corpus]) -> None:
     pairs = type_map(labelled[primary], labelled[assisting])
     with st.form("assisting.form", border=False):
         options = options_form()
-        sent = st.form_submit_button("Score its sentences", type="primary", icon=":material/balance:")
+        sent = st.form_submit_button(
+            "Score its sentences", type="primary", icon=":material/balance:", key="assisting.start"
+        )
     if sent:
         wanted = {"primary": primary, "assisting": assisting, "type_map": pairs, **options}
         attach(facade.start("skl", wanted), RUN)

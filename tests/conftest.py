@@ -8,10 +8,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # two cores, several test process
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import pytest
+from hypothesis import settings
 
 from core.corpora.corpus import Corpus, Library
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import tokenize
+
+settings.register_profile("winnow", deadline=None)  # a busy machine is no fault of what is tested
+settings.load_profile("winnow")
 
 ROOT = Path(__file__).resolve().parents[1]
 REAL_DATA = Path(os.environ.get("WINNOW_REAL_DATA", ROOT.parent / "shared" / "data"))
@@ -25,10 +29,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test may see or touch the user's own home."""
     path = tmp_path / "home"
     monkeypatch.setenv("WINNOW_HOME", str(path))
+    monkeypatch.setenv("WINNOW_CONFINED", "0")  # a page that is drawn here confines this process; a test's end frees it
+    monkeypatch.setenv("WINNOW_DATA_DIRS", str(tmp_path_factory.getbasetemp()))
     return path
 
 

@@ -5,6 +5,7 @@ home/corpora/<fingerprint>/sentences.parquet    one row a sentence; a row is a p
 """
 
 import json
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,11 +20,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.errors import CorpusError
+from core.errors import CorpusError, MissingCorpus
+from core.files import sync, write_atomic
 from core.results import IntArray
+from core.shown import shown
 from core.text.sentence import Entity, Sentence
 from core.text.words import tokenize
 
+_FINGERPRINT = re.compile(r"[0-9a-f]{24}")  # a name may be of any length, a path's part may not
 BLOCK = 8192  # rows a group: about 1 MB of text, the unit of every read and write
 
 _PLAIN = pa.schema([("id", pa.uint64()), ("text", pa.string()), ("n_tokens", pa.int32()), ("doc", pa.string())])
@@ -85,8 +89,17 @@ class Corpus:
         return self.column("n_tokens").to_numpy()  # type: ignore[no-any-return]
 
     @property
+    def derived(self) -> bool:
+        """Whether Winnow made it: from another corpus (a selection, a subset, a changed copy) or of typed sentences."""
+        return not self.origin.keys().isdisjoint(("from", "typed"))
+
+    @property
     def _file(self) -> Path:
-        return self.path / "sentences.parquet"
+        """Errors: CorpusError for a corpus that was removed, perhaps since this handle was made."""
+        file = self.path / "sentences.parquet"
+        if not file.exists():
+            raise CorpusError(f"{self.name}: is no longer here, so its sentences cannot be read; add it again.")
+        return file
 
 
 class Library:
@@ -107,9 +120,11 @@ class Library:
         """Write a stream of sentences in blocks and name it by its content.
 
         describe: asked at the stream's end for what joins `origin` (a reader's report).
-        Content that is here already keeps its place and gets `name` as a further name.
+        Content that is here already keeps its place and its name, and is found by `name` too. A name that another
+        corpus bears is numbered: "contracts (2)".
         Errors: CorpusError if the stream is empty. Nothing is left behind by a stream that fails.
         """
+        name = shown(name)
         self.folder.mkdir(parents=True, exist_ok=True)
         draft = Path(mkdtemp(prefix=".draft-", dir=self.folder))
         try:
@@ -118,14 +133,16 @@ class Library:
                 raise CorpusError(
                     f"{name}: no sentence was left to keep; choose a file with at least one line of text."
                 )
-            about |= {"names": [name], "origin": {**origin, **describe()}}
+            about |= {"names": [self._free(name)], "origin": {**origin, **describe()}}
             _write_json(draft / "about.json", about)
             target = self.folder / about["fingerprint"]
             if not target.exists():
+                sync(draft / "sentences.parquet")
                 draft.rename(target)
+                sync(self.folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        return self._named(target, name)
+        return self._also_named(target, name)
 
     def subset(self, corpus: Corpus, rows: IntArray, *, name: str, origin: Mapping[str, Any]) -> Corpus:
         """The sentences at `rows`, in that order, sealed as a corpus of their own: same ids, same text."""
@@ -134,8 +151,15 @@ class Library:
 
     def list(self) -> list[Corpus]:
         """Every sealed corpus, newest first."""
-        folders = [path.parent for path in self.folder.glob("[!.]*/about.json")]
-        return [_open(path) for path in sorted(folders, key=lambda path: (-path.stat().st_mtime, path.name))]
+        return [corpus for path in self._folders() if (corpus := _readable(path))]
+
+    def unreadable(self) -> Sequence[Path]:
+        """Descriptions of corpora that cannot be read; `list` passes these corpora over."""
+        return [path / "about.json" for path in self._folders() if _readable(path) is None]
+
+    def _folders(self) -> Sequence[Path]:
+        folders = (path.parent for path in self.folder.glob("[!.]*/about.json"))
+        return sorted(folders, key=lambda path: (-path.stat().st_mtime, path.name))
 
     def find(self, reference: str) -> Corpus:
         """A corpus by name or by fingerprint (at least 6 digits of it).
@@ -143,8 +167,8 @@ class Library:
         Errors: CorpusError if nothing or more than one corpus answers to `reference`.
         """
         exact = self.folder / reference / "about.json"
-        if reference.isalnum() and exact.exists():
-            return _open(exact.parent)
+        if _FINGERPRINT.fullmatch(reference) and (corpus := _readable(exact.parent)):
+            return corpus
         found = [
             corpus
             for corpus in self.list()
@@ -153,11 +177,25 @@ class Library:
         ]
         if not found:
             known = ", ".join(sorted(corpus.name for corpus in self.list())[:8]) or "none yet"
-            raise CorpusError(f"{reference!r}: no corpus of this name or fingerprint (known: {known}); add it first.")
+            raise MissingCorpus(f"{reference!r}: no corpus of this name or fingerprint (known: {known}); add it first.")
         if len(found) > 1:
             which = ", ".join(corpus.fingerprint[:12] for corpus in found)
             raise CorpusError(f"{reference!r}: several corpora have this name; say which fingerprint: {which}.")
         return found[0]
+
+    def recall(self, fingerprint: str, n_sentences: int = 0) -> Corpus:
+        """A corpus by fingerprint or, once it was removed, a handle that knows its size and raises where it is read."""
+        try:
+            return self.find(fingerprint)
+        except CorpusError:
+            return Corpus(
+                fingerprint=fingerprint,
+                name=removed_name(fingerprint),
+                n_sentences=n_sentences,
+                n_tokens=0,
+                labelled=False,
+                path=self.folder / fingerprint,
+            )
 
     def remove(self, reference: str) -> None:
         """Delete a sealed corpus."""
@@ -166,19 +204,59 @@ class Library:
         corpus.path.rename(grave)  # gone at once for every reader, whatever the deletion takes
         shutil.rmtree(grave)
 
-    def _named(self, path: Path, name: str) -> Corpus:
-        about = json.loads((path / "about.json").read_text(encoding="utf-8"))
-        if about["names"][0] != name:
-            about["names"] = [name, *(other for other in about["names"] if other != name)]
-            _write_json(path / "about.json", about)
-        return _open(path)
+    def rename(self, reference: str, name: str) -> Corpus:
+        """Give a corpus another name; it is found by its old ones too. Errors: CorpusError if another bears it."""
+        path, name = self.find(reference).path, shown(name)
+        if self._free(name, path.name) != name:
+            raise CorpusError(f"name: another corpus is called {name!r} already; choose another name.")
+        return _names(path, lambda names: [name, *(other for other in names if other != name)])
+
+    def _also_named(self, path: Path, name: str) -> Corpus:
+        free = self._free(name, path.name) == name
+        return _names(path, lambda names: [*names, name] if free and name not in names else names)
+
+    def _free(self, name: str, fingerprint: str = "") -> str:
+        """`name`, or numbered where a corpus other than `fingerprint` bears it."""
+        others = (corpus for corpus in self.list() if corpus.fingerprint != fingerprint)
+        taken = {one for corpus in others for one in corpus.origin["names"]}
+        return next(one for one in (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3))) if one not in taken)
+
+
+def _names(path: Path, change: Callable[[list[str]], list[str]]) -> Corpus:
+    about = json.loads((path / "about.json").read_text(encoding="utf-8"))
+    names = change(about["names"])
+    if names != about["names"]:
+        _write_json(path / "about.json", {**about, "names": names})
+    return _open(path)
+
+
+def removed_name(fingerprint: str) -> str:
+    """What a corpus is called once it is gone."""
+    return f"a removed corpus ({fingerprint[:8]})"
 
 
 def _open(path: Path) -> Corpus:
+    """A sealed corpus; keys of a newer version are passed over."""
     about = json.loads((path / "about.json").read_text(encoding="utf-8"))
-    names = about.pop("names")
-    about["origin"] = {**about["origin"], "names": names}
-    return Corpus(name=names[0], path=path, **about)
+    names = about["names"]
+    return Corpus(
+        fingerprint=str(about["fingerprint"]),
+        name=str(names[0]),
+        n_sentences=int(about["n_sentences"]),
+        n_tokens=int(about["n_tokens"]),
+        labelled=bool(about["labelled"]),
+        path=path,
+        types=dict(about["types"]),
+        origin={**about["origin"], "names": names},
+    )
+
+
+def _readable(path: Path) -> Corpus | None:
+    """None where there is no corpus, or its description cannot be read: a torn write, a failing disk."""
+    try:
+        return _open(path)
+    except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
+        return None
 
 
 def _write(file: Path, sentences: Iterator[Sentence], labelled: bool) -> dict[str, Any]:
@@ -240,6 +318,4 @@ def _to_sentences(table: pa.Table) -> list[Sentence]:
 
 
 def _write_json(path: Path, value: Any) -> None:
-    draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8")
-    draft.replace(path)
+    write_atomic(path, json.dumps(value, ensure_ascii=False, indent=1).encode())

@@ -2,7 +2,10 @@
 
 Two texts are the same sentence if they fold alike (`core.text.words.fold`). They are near duplicates if their
 sets of word 5-grams have a Jaccard of at least .8 or, where one has fewer than ten words and the other fewer than
-twelve, if their folded texts have an edit similarity of at least .9 (SPEC B2, C4).
+twelve, if their folded texts have an edit similarity of at least .9 (SOURCES.md, Near duplicates).
+
+Too short and too long count tokens. Where a text is written without blanks between words (Han, Kana, Thai, Lao,
+Khmer, Myanmar), a run of its letters would be one token however long it is: there every letter counts as one.
 """
 
 import json
@@ -22,7 +25,7 @@ from core.corpora.grams import Lookup, Ragged, UIntArray, WordHasher, Words, tex
 from core.corpora.near import HASH_BITS, near_sets
 from core.reporter import Reporter
 from core.results import BoolArray, IntArray
-from core.text.words import fold
+from core.text.words import fold, length, unspaced
 
 FLAGS = ("exact_duplicate", "near_duplicate", "leak", "too_short", "too_long")  # bit i of a row's mask
 
@@ -97,13 +100,15 @@ def audit(
                 report.check()
                 pile.add(texts, held_out=True)
         report.stage("reading sentences")
-        done = 0
+        done, lengths = 0, np.array(corpus.lengths())
         for texts in _blocks(corpus):
             report.check()
             pile.add(texts, held_out=False)
+            for row, text in enumerate(texts, done):
+                if unspaced(text):
+                    lengths[row] = length(text)
             report.progress(done := done + len(texts), len(corpus), "sentences")
         found = pile.settle(near_threshold, report)
-    lengths = corpus.lengths()
     flags = (*found.flags, lengths < min_tokens, lengths > max_tokens)
     mask = np.zeros(len(corpus), np.uint8)
     for i, bits in enumerate(flags):

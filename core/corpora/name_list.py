@@ -1,4 +1,4 @@
-"""A plain list of names, `NAME<tab>TYPE` a line, as labelled sentences of one name each (SPEC A8's gazetteer)."""
+"""A plain list of names, `NAME<tab>TYPE` a line, as labelled sentences of one name each: a gazetteer."""
 
 from pathlib import Path
 

@@ -1,8 +1,8 @@
 """All pairs of rows whose sets of word 5-grams overlap by a Jaccard of at least `threshold`.
 
-Not MinHash bands but prefix filtering (Chaudhuri 2006; Bayardo 2007), which serves the same purpose (SPEC B2) without
-their misses: sort every set by one common order, rarest members first; two sets of Jaccard >= t then
-share one of the first n - ceil(t n) + 1 members of each. Rare first makes that cheap: most sentences own
+Not MinHash bands but prefix filtering (Chaudhuri 2006; Bayardo 2007), which serves the same purpose without their
+misses (SOURCES.md, Near duplicates): sort every set by one common order, rarest members first; two sets of Jaccard >= t
+then share one of the first n - ceil(t n) + 1 members of each. Rare first makes that cheap: most sentences own
 a 5-gram that nobody else has among those few, and meet no one. Every candidate is then checked by its true Jaccard.
 At J = .8, 14 bands of 8 hashes find 92% of the pairs, at a price of 112 hashes a 5-gram; this finds all.
 

@@ -12,7 +12,8 @@ from core.corpora.formats.detect import Kind, kind_of, records
 from core.corpora.formats.folders import files_of
 from core.corpora.formats.ledger import LABELLED, Ledger, Problem, ReadOptions, ReadReport, Record
 from core.corpora.formats.sentences import from_text
-from core.errors import ConfigError, ReadError
+from core.errors import ConfigError, OptionsError, ReadError
+from core.paths import user_path
 from core.text.schemes import SCHEMES, Detector, Proposal, Scheme
 from core.text.sentence import Sentence
 
@@ -28,7 +29,8 @@ class Preview:
     """What `read` would do, from the first rows alone.
 
     scheme: what the first rows' tags fit, None where there are none. rows: the first texts, for the
-    user's eyes only. encoding: as asked for.
+    user's eyes only. encoding: as asked for. problems: rows among these that would not be taken as they come;
+    n_undecodable: how many of them are not in the encoding.
     """
 
     format: str
@@ -39,6 +41,8 @@ class Preview:
     text_column: str | None = None
     scheme: Proposal | None = None
     rows: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    n_undecodable: int = 0
 
 
 def labelled(preview: Preview) -> bool:
@@ -51,13 +55,14 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
 
     Errors: those of `read` that show in the first rows.
     """
+    path = user_path(path)
     files = files_of(path, options)
     kind = kind_of(files[0], options)
     ledger = Ledger(options)
     ledger.file = files[0].name
     scheme = _propose(files[:1], [kind], ledger, limit=2000) if kind.format in _TAGGED else None
     fallback = (scheme.scheme or scheme.candidates[0]) if scheme and scheme.candidates else "io"
-    shown = islice(_sentences(files[0], kind, fallback, ledger), 5)
+    shown = tuple(sentence.text for sentence in islice(_sentences(files[0], kind, fallback, ledger), 5))
     return Preview(
         format=kind.format,
         labelled=kind.format in LABELLED,
@@ -66,7 +71,9 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
         columns=kind.columns,
         text_column=kind.text_column,
         scheme=scheme,
-        rows=tuple(sentence.text for sentence in shown),
+        rows=shown,
+        problems=() if scheme and not scheme.candidates else tuple(ledger.report.problems),
+        n_undecodable=ledger.n_undecodable,
     )
 
 
@@ -77,18 +84,20 @@ def read(
     report: ReadReport | None = None,
     rejects: Path | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
+    stage: Callable[[str], None] = lambda name: None,
     check: Callable[[], None] = lambda: None,
 ) -> Iterator[Sentence]:
     """The sentences of a file or folder, in order, in bounded memory.
 
     report: filled on the way. rejects: written (JSONL: file, line, kind, reason, raw) if anything is
-    rejected. progress: (bytes done, bytes in all), about once a block; check: called as often, may raise.
+    rejected. progress: (bytes done, bytes in all), about once a block; check: called as often, may raise. stage: what
+    begins, since tags are read twice: for their scheme, then for their sentences.
     Errors: ReadError for what cannot be read at all, for a scheme that is in doubt, and at the end if
     nothing was kept; ConfigError for an option that makes no sense.
     """
     report = report if report is not None else ReadReport()
     files = files_of(path, options)
-    sizes = [file.stat().st_size for file in files]
+    sizes = [user_path(file).stat().st_size for file in files]
     position = [0]
 
     def tick(done: int) -> None:
@@ -104,8 +113,11 @@ def read(
         )
     report.text_column = kinds[0].text_column
     report.encoding, report.files = options.encoding, len(files)
+    if options.scheme == "auto" and any(kind.format in _TAGGED for kind in kinds):
+        stage(f"checking the label scheme of {path.name}")
     scheme = _scheme(path, files, kinds, options, tick)
     report.scheme = scheme
+    stage(f"reading {path.name} and sealing it")
     try:
         for position[0], (file, kind) in enumerate(zip(files, kinds, strict=True)):
             ledger.file = file.name
@@ -123,7 +135,7 @@ def _nothing(path: Path, report: ReadReport) -> ReadError:
     if not report.read:
         return ReadError(path.name, None, "it holds no text; choose a file with at least one line of text.")
     first = report.problems[0]
-    return ReadError(first.file, first.line, f"{first.reason}; none of the {report.read:,} rows read could be kept.")
+    return OptionsError(first.file, first.line, f"{first.reason}; none of the {report.read:,} rows read could be kept.")
 
 
 def _scheme(
@@ -136,10 +148,10 @@ def _scheme(
         return None
     if options.scheme != "auto":
         return cast(Scheme, options.scheme)
-    ledger = Ledger(options, tick=lambda _: tick(0))
+    ledger = Ledger(options, tick=tick)
     proposal = _propose(files, kinds, ledger)
     if proposal.scheme is None:
-        raise ReadError(ledger.file, proposal.where, f"{proposal.problem}.")
+        raise OptionsError(ledger.file, proposal.where, f"{proposal.problem}.")
     return proposal.scheme
 
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 _MARKS = ".!?…؟۔।॥։።፧"
 _END = re.compile(  # a run of marks is entered at its start alone, so that a million dots take linear time
     rf"""(?<![{_MARKS}])(?P<mark>[{_MARKS}]++)(?P<close>["'”’»)\]}}]*+)(?=\s++(?P<next>\S++))"""
-    r"""|[。！？]++[」』”’）]*+(?=\s*+\S)|\n[^\S\n]*+\n"""
+    r"""|(?<![。！？])[。！？]++[」』”’）]*+(?=\s*+\S)|\n[^\S\n]*+\n"""
 )
 
 

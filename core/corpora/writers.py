@@ -5,12 +5,13 @@ Every file is written beside its place and moved there when it is whole.
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,32 +21,44 @@ from core.files import replacing
 from core.text.schemes import Scheme, encode
 from core.text.sentence import Sentence
 
-FORMATS = (".txt", ".jsonl", ".csv", ".parquet")
+Format = Literal["txt", "jsonl", "csv", "parquet", "folder"]
+FORMATS: Mapping[str, Format] = {".txt": "txt", ".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 COLUMNS = ("id", "text", "row", "score", "rank")
 
 _BLOCK = 8192  # rows a row group
 _SCHEMA = pa.schema(
     [("id", pa.string()), ("text", pa.string()), ("row", pa.int64()), ("score", pa.float64()), ("rank", pa.int64())]
 )
-_FORMULA = tuple("=+-@\t\r\n＝＋－＠")  # what makes a spreadsheet compute a cell (OWASP, CSV injection)
+_ENDING = re.compile(r"\.[A-Za-z]\w*")  # ".doc" is a file's ending; the ".2pct" of "20.2pct" is a number's rest
+_CELL_START = re.compile(
+    r"(^|;\s*+)(?=[=+\-@\t\r\n＝＋－＠])"
+)  # what makes a spreadsheet compute a cell (OWASP, CSV injection)
 
 
-def check_format(path: Path) -> None:
-    """Errors: ConfigError if `write_selection` cannot write such a file; asked before the work, not after it."""
-    if path.suffix.lower() not in FORMATS:
-        raise ConfigError(f"output: {path.name!r} ends in none of {', '.join(FORMATS)}; choose one of them.")
+def format_of(path: Path) -> Format:
+    """The format that a name asks for; a folder where it has no ending. Errors: ConfigError for an unknown ending."""
+    if known := FORMATS.get(path.suffix.lower()):
+        return known
+    if _ENDING.fullmatch(path.suffix) and not path.is_dir():
+        raise ConfigError(
+            f"output: {path.name!r} ends in none of {', '.join(FORMATS)}; choose one of them, or say --format folder."
+        )
+    return "folder"
 
 
-def write_selection(rows: Iterable[Mapping[str, Any]], path: Path) -> int:
-    """Write rows (`id, text, row, score, rank`, best first) in the format of `path`'s ending; how many there were.
+def write_selection(rows: Iterable[Mapping[str, Any]], path: Path, format: Format | None = None) -> int:
+    """Write rows (`id, text, row, score, rank`, best first) to a file; how many there were.
 
-    A .txt has the texts alone, one a line. In a .csv a text that a spreadsheet would compute begins with a quote.
+    format: that of `path`'s ending unless given. A txt has the texts alone, one a line. In a csv a text that a
+    spreadsheet would compute begins with a quote.
     Errors: ConfigError for another ending, PathError if it cannot be written; then nothing is left behind.
     """
-    check_format(path)
-    write = {".txt": _txt, ".jsonl": _jsonl, ".csv": _csv, ".parquet": _parquet}[path.suffix.lower()]
+    writers = {"txt": _txt, "jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
+    format = format or format_of(path)
+    if format not in writers:
+        raise ConfigError(f"output: {path.name!r} is a folder's name; end it in one of {', '.join(FORMATS)}.")
     with _replacing(path) as file:
-        return write(rows, file)
+        return writers[format](rows, file)
 
 
 def write_conll(sentences: Iterable[Sentence], path: Path, scheme: Scheme = "iob2") -> int:
@@ -115,8 +128,11 @@ def _csv(rows: Iterable[Mapping[str, Any]], out: BinaryIO) -> int:
 
 
 def harmless(value: Any) -> Any:
-    """A .csv's cell, a quote before what a spreadsheet would compute."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+    """A .csv's cell, a quote before what a spreadsheet would compute.
+
+    Where the semicolon separates (a German Excel), a cell may be cut at one, so what follows it is guarded too.
+    """
+    return _CELL_START.sub(r"\1'", value) if isinstance(value, str) else value
 
 
 def _parquet(rows: Iterable[Mapping[str, Any]], out: BinaryIO) -> int:

@@ -1,4 +1,7 @@
-"""One instance a mention (SPEC A6): its context with one mask in its place, its name alone, and who must not part."""
+"""One instance a mention: its context with one mask in its place, its name alone, and who must not part.
+
+SOURCES.md, Mentions and inputs.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -12,7 +12,7 @@ from core.files import replacing
 
 Bin = Literal["low", "near_zero", "high"]
 BINS: tuple[Bin, ...] = ("low", "near_zero", "high")
-BAND = 0.5  # bits: below it, and above its negative, CEIM is near zero (SPEC A6)
+BAND = 0.5  # bits: below it, and above its negative, CEIM is near zero (Ma et al. 2023, 2.3)
 
 _SCHEMA = pa.schema([
     ("row", pa.int64()), ("sentence", pa.string()), ("start", pa.int32()), ("end", pa.int32()), ("type", pa.string()),

@@ -1,4 +1,4 @@
-"""PVI, CEIM and V-information in bits, from log-probabilities; no model here (SPEC A6; S3, 2)."""
+"""PVI, CEIM and V-information in bits, from log-probabilities; no model here (Ma et al. 2023, 2; SOURCES.md, PVI)."""
 
 import numpy as np
 

@@ -6,9 +6,9 @@ Nothing here loads torch; what needs it happens in a run's own process.
 from core import plots as figures
 from core.config import Budget, Config
 from core.corpora.corpus import Corpus
-from core.corpora.demo import SampleSet
 from core.corpora.hygiene import FLAGS
-from core.errors import Cancelled, ConfigError, CorpusError, InputError, WinnowError
+from core.corpora.writers import harmless
+from core.errors import Cancelled, ConfigError, CorpusError, EncodingError, InputError, WinnowError, for_the_log
 from core.facade.assisting import (
     DRIFTS,
     SWEEP,
@@ -29,6 +29,7 @@ from core.facade.assisting import (
     sweeps,
     types_apart,
 )
+from core.facade.audit import audit_lines, note_look
 from core.facade.bias import (
     Measured,
     bin_rows,
@@ -47,35 +48,54 @@ from core.facade.corpora import (
     ROLES,
     corpora,
     corpus,
+    corpus_usage,
     describe,
+    import_listing,
     import_path,
     import_roots,
     open_sample,
     preview,
+    preview_soon,
     remove_corpus,
+    rename_corpus,
     roles,
     samples,
     set_role,
-    spool,
     token_lengths,
 )
 from core.facade.deliver import (
     board_csv,
     board_markdown,
+    copy_model,
     export_model,
+    figure_page,
+    forget_try,
+    known_types,
     model_folder,
     report,
+    take,
+    take_bytes,
     tried,
     try_sentences,
+    words_held,
     zip_model,
 )
 from core.facade.entities import entity_counts, entity_types, tag_runs, taggers, with_entities
-from core.facade.experiments import STAGES, calibration, demo_options, experiment_cost, read_plan, stage_options
+from core.facade.experiments import (
+    STAGES,
+    calibration,
+    demo_options,
+    experiment_cost,
+    foresight,
+    read_plan,
+    stage_options,
+)
 from core.facade.home import home
 from core.facade.insights import (
     SIDES,
     Side,
     add_rows,
+    flags_of,
     health,
     health_without_diversity,
     overlap_curve,
@@ -88,9 +108,9 @@ from core.facade.insights import (
 )
 from core.facade.looks import (
     Overlap,
+    budget_in,
     comparable,
     cores,
-    discard,
     disk,
     examples,
     finished,
@@ -98,7 +118,8 @@ from core.facade.looks import (
     length_warnings,
     overlap,
     score_bins,
-    spooled,
+    score_range,
+    selection_command,
 )
 from core.facade.machine import device, doctor, memory
 from core.facade.maps import (
@@ -109,7 +130,11 @@ from core.facade.maps import (
     draw,
     export_points,
     hover,
+    keep_region,
+    kept_region,
     lasso,
+    map_config,
+    map_of,
     map_options,
     mapped,
     maps,
@@ -118,7 +143,17 @@ from core.facade.maps import (
     search,
     telling_words,
 )
-from core.facade.rebuilding import Diff, add_names, edit_diffs, frontier, frontier_averages, rebuild_preview
+from core.facade.privacy import Check, privacy_checks
+from core.facade.rebuilding import (
+    Diff,
+    add_names,
+    edit_diffs,
+    frontier,
+    frontier_averages,
+    rebuild_preview,
+    splits_of,
+)
+from core.facade.removals import removal, remove_everything, remove_run, sweep
 from core.facade.results import (
     beside,
     board,
@@ -129,8 +164,11 @@ from core.facade.results import (
     missing,
     novelty_scores,
     option_differences,
+    removed_inputs,
+    settings_apart,
     tagger_rows,
     type_scores,
+    unfound_types,
 )
 from core.facade.reviews import (
     export_corrected,
@@ -150,11 +188,13 @@ from core.facade.robust import (
     tested_alike,
 )
 from core.facade.runs import (
+    at_work,
     cancel,
     command,
     execute,
+    fingerprint_of,
     go_on,
-    remove_run,
+    of_corpora_in_use,
     resume,
     run,
     runs,
@@ -165,7 +205,20 @@ from core.facade.runs import (
     with_corpora,
     work,
 )
-from core.facade.selections import check_output, choose, chosen, edits, export, exports, scored
+from core.facade.selections import (
+    EXPORT_FORMATS,
+    Remains,
+    check_output,
+    choose,
+    chosen,
+    edits,
+    export,
+    exports,
+    keep_budget,
+    kept_budget,
+    remains,
+    scored,
+)
 from core.facade.similarity import (
     MEASURES,
     SimilarityRows,
@@ -190,7 +243,9 @@ from core.facade.training import (
     Metric,
     card,
     curves,
+    difficulty_estimate,
     halved,
+    left_behind,
     loading,
     preflight,
     root_encoder,
@@ -198,53 +253,85 @@ from core.facade.training import (
     selections,
     trainings,
 )
+from core.facade.uploads import discard, spool, spooled, waiting
 from core.recipes import RECIPES
+from core.recipes.add import LONGEST_NAME, proposed_name
 from core.recipes.chosen import Scored
 from core.recipes.edits import Edits
 from core.recipes.experiment.arms import ARM_NAMES, ARM_SHAPES
 from core.recipes.experiment.cost import Cost
 from core.recipes.mapped import CLASSES, Hits, Mapped
+from core.recipes.mistakes import KINDS, Kind, Mistake
 from core.recipes.outcome import Beside
 from core.recipes.preflight import Preflight
 from core.recipes.ranks import announce, rank
+from core.recipes.removal import Removal
 from core.recipes.reviews import Reviews
+from core.recipes.usage import Usage
 from core.recipes.why import Why
 from core.results import Selection
 from core.runs.events import Event, RunState
 from core.runs.store import Run
+from core.samples.sets import SampleSet
 from core.selection import DEFAULT_STRATEGY, STRATEGIES
 from core.selection.health import Health
 from core.selection.parts import Part
+from core.shown import shown, shown_json
 from core.text.sentence import Entity, Sentence
 
 __all__ = [
-    "ARM_NAMES", "ARM_SHAPES", "CLASSES", "DEFAULT_STRATEGY", "DRIFTS", "FLAGS", "MEASURES", "RECIPES",
-    "ROLES", "SIDES", "STAGES", "STRATEGIES", "SWEEP", "TRAININGS", "Assisted", "Beside", "Budget", "Cancelled",
-    "Config", "ConfigError", "Corpus", "CorpusError", "Cost", "Diff", "Edits", "Entity", "Event", "Health", "Hits",
-    "InputError", "Kept", "Mapped", "Mark", "Measured", "Metric", "Overlap", "Part", "Preflight", "Reviews", "Run",
-    "RunState", "SampleSet", "Scored", "Selection", "Sentence", "Side", "SimilarityRows", "TestedAlike", "Why",
-    "WinnowError", "add_names",
-    "add_rows", "announce", "assist_in_words", "assisted", "beside", "best_value", "bin_rows",
-    "board", "board_csv", "board_markdown", "box", "budget_advice", "calibration", "cancel", "card", "ceim_panels",
+    "ARM_NAMES", "ARM_SHAPES", "CLASSES", "DEFAULT_STRATEGY", "DRIFTS", "EXPORT_FORMATS", "FLAGS", "KINDS",
+    "LONGEST_NAME", "MEASURES",
+    "RECIPES", "ROLES", "SIDES", "STAGES", "STRATEGIES", "SWEEP", "TRAININGS", "Assisted", "Beside", "Budget",
+    "Cancelled", "Check",
+    "Config", "ConfigError", "Corpus", "CorpusError", "Cost", "Diff", "Edits",
+    "EncodingError", "Entity", "Event", "Health", "Hits",
+    "InputError", "Kept", "Kind", "Mapped", "Mark", "Measured", "Metric", "Mistake", "Overlap", "Part", "Preflight",
+    "Remains", "Removal", "Reviews", "Run", "RunState", "SampleSet", "Scored", "Selection", "Sentence", "Side",
+    "SimilarityRows", "TestedAlike", "Usage", "Why", "WinnowError", "add_names",
+    "add_rows", "announce", "assist_in_words", "assisted", "at_work", "audit_lines", "beside", "best_value", "bin_rows",
+    "board", "board_csv", "board_markdown", "box", "budget_advice", "budget_in",
+    "calibration", "cancel", "card", "ceim_panels",
     "changed_sentences", "check_output", "check_similarity_output", "choose", "chosen", "class_counts", "classes",
-    "colour_values", "command", "comparable", "cores", "corpora", "corpus", "corpus_name", "curves", "demo_options",
-    "describe", "device", "discard", "disk", "doctor", "draw", "drawn_mentions", "drift_csv", "drift_table",
+    "colour_values", "command", "comparable", "copy_model", "cores", "corpora", "corpus", "corpus_name",
+    "corpus_usage", "curves", "demo_options",
+    "describe", "device", "difficulty_estimate",
+    "discard", "disk", "doctor", "draw", "drawn_mentions", "drift_csv", "drift_table",
     "edit_diffs", "edits", "entity_counts", "entity_types", "example_table", "examples", "execute",
     "experiment_cost", "export", "export_corrected", "export_drift", "export_kept", "export_model",
     "export_points", "exports",
-    "failed_seeds", "figures", "finished", "first_sentences", "frontier", "frontier_averages", "frontier_points",
-    "go_on", "guess", "guess_held", "halved", "health", "health_without_diversity", "home", "hover", "import_path",
-    "import_roots", "in_bar", "in_box", "judge_f1_file", "judge_f1_table", "judge_own", "kept_below",
-    "label_advice", "lasso", "length_warnings", "loading", "map_options", "mapped", "maps", "measure_title",
+    "failed_seeds", "figure_page", "figures", "fingerprint_of", "finished", "first_sentences", "flags_of",
+    "for_the_log", "foresight", "forget_try",
+    "frontier", "frontier_averages", "frontier_points",
+    "go_on", "guess", "guess_held", "halved", "harmless", "health", "health_without_diversity", "home", "hover",
+    "import_listing", "import_path",
+    "import_roots", "in_bar", "in_box", "judge_f1_file", "judge_f1_table", "judge_own", "keep_budget",
+    "keep_region",
+    "kept_below",
+    "kept_budget",
+    "kept_region",
+    "known_types",
+    "label_advice", "lasso", "left_behind",
+    "length_warnings", "loading", "map_config", "map_of", "map_options", "mapped", "maps", "measure_title",
     "measured", "measured_runs", "memory", "mention_rows", "mentions_csv", "missing", "model_folder",
-    "novelty_scores", "open_sample", "option_differences", "overlap", "overlap_curve", "own_f1", "page_of", "pairs",
-    "preflight", "preview", "rank", "read_plan", "read_type_map", "rebuild_preview", "recommendation",
-    "remove_corpus", "remove_rows", "remove_run", "report", "resume", "review", "review_log", "reviews", "roles",
-    "root_encoder", "run", "runs", "samples", "save_guess", "score_bins", "scored", "seal_corrected", "seal_edited",
-    "seal_kept", "search", "selected_corpus", "selections", "set_role", "shown_sentences", "side_examples", "sides",
-    "similarity_csv", "similarity_rows", "spool", "spooled", "stage_options", "standings", "start", "state", "stop",
-    "suspicious", "sweep_points", "sweeps", "tag_runs", "tagger_names", "tagger_rows", "taggers", "telling_words",
-    "tested_alike", "token_lengths", "train_along", "trainings", "tried", "try_sentences", "type_rows",
-    "type_scores", "types_apart", "undo", "undo_review", "v_information", "why", "with_corpora", "with_entities",
-    "work", "write_similarity", "zip_model",
+    "note_look", "novelty_scores", "of_corpora_in_use",
+    "open_sample", "option_differences", "overlap", "overlap_curve", "own_f1", "page_of", "pairs",
+    "preflight", "preview", "preview_soon", "privacy_checks",
+    "proposed_name", "rank", "read_plan", "read_type_map", "rebuild_preview", "recommendation",
+    "remains", "removal", "remove_corpus", "remove_everything", "remove_rows", "remove_run", "removed_inputs",
+    "rename_corpus", "report",
+    "resume", "review", "review_log", "reviews", "roles",
+    "root_encoder", "run", "runs", "samples", "save_guess", "score_bins", "score_range",
+    "scored", "seal_corrected", "seal_edited",
+    "seal_kept", "search", "selected_corpus", "selection_command",
+    "selections", "set_role",
+    "settings_apart", "shown", "shown_json", "shown_sentences", "side_examples", "sides",
+    "similarity_csv", "similarity_rows", "splits_of", "spool", "spooled", "stage_options", "standings", "start",
+    "state", "stop",
+    "suspicious", "sweep", "sweep_points", "sweeps", "tag_runs", "tagger_names", "tagger_rows", "taggers",
+    "take", "take_bytes", "telling_words", "tested_alike", "token_lengths", "train_along", "trainings",
+    "tried", "try_sentences", "type_rows",
+    "type_scores", "types_apart", "undo", "undo_review",
+    "unfound_types", "v_information", "waiting", "why", "with_corpora", "with_entities",
+    "words_held", "work", "write_similarity", "zip_model",
 ]  # fmt: skip

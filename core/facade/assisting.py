@@ -13,6 +13,7 @@ import numpy as np
 from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless, write_file
 from core.errors import PathError
+from core.facade.audit import exporting
 from core.facade.home import home, library, store
 from core.recipes.assisted import Assisted, Mark
 from core.recipes.skl import DRIFTS, SWEEP
@@ -92,8 +93,13 @@ def drift_table(run_id: str, search: str = "", least_skl: float = 0.0, least_cou
     ]
 
 
-def drift_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
+@exporting
+def drift_csv(run_id: str, rows: Sequence[Mapping[str, Any]]) -> bytes:
     """Rows of `drift_table` for a spreadsheet, which is not to compute what looks like a formula."""
+    return _csv(rows)
+
+
+def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(rows[0] if rows else ())
@@ -101,9 +107,10 @@ def drift_csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
     return text.getvalue().encode("utf-8-sig")
 
 
+@exporting
 def export_drift(run_id: str, path: Path) -> None:
     """Write all of `drift_table` as CSV. Errors: PathError."""
-    write_file(drift_csv(drift_table(run_id)), path)
+    write_file(_csv(drift_table(run_id)), path)
 
 
 def shown_sentences(
@@ -134,6 +141,7 @@ def seal_kept(run_id: str, threshold: float) -> Corpus:
     return assisted(run_id).seal(threshold, library())
 
 
+@exporting
 def export_kept(run_id: str, threshold: float, path: Path) -> int:
     """Write the kept sentences as CoNLL (IOB2); how many there are. Errors: ConfigError where none is kept."""
     return assisted(run_id).export(threshold, path)
@@ -185,7 +193,7 @@ def assist_in_words(told: Mapping[str, Any]) -> str:
     for arm, name in (("all", "borrowing all"), ("monolingual", "borrowing none")):
         found, welch = told["verdicts"][arm], told[f"against_{arm}"]
         chance = f"; Welch's test: p = {welch['p']:.2g}" if welch else ""
-        beside.append(f"{found['delta']:+.2f} beside {name} ({_VERDICTS[found['verdict']]}{chance})")
+        beside.append(f"{found['delta']:+z.2f} beside {name} ({_VERDICTS[found['verdict']]}{chance})")
     return (
         f"{_SHARED[told['share']]}, dev chose the threshold {told['threshold']:g}, which borrows {told['kept']:,}"
         f" sentences. Test F1 is {told['skl']:.2f}: {' and '.join(beside)}."

@@ -1,4 +1,4 @@
-"""What a finished `difficulty` run says: whether labels teach names or contexts, mention by mention (S3)."""
+"""What a finished `difficulty` run says: whether labels teach names or contexts, mention by mention."""
 
 import csv
 import io
@@ -16,6 +16,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless
 from core.difficulty import mentions as difficulty
 from core.difficulty.mentions import BAND, BINS, Mention
+from core.facade.audit import exporting
 from core.facade.home import home, library, store
 from core.plots.bias import BIN_LOOKS, CeimPanel, ceim_bars
 from core.results import FloatArray, IntArray
@@ -66,7 +67,7 @@ def _measured(folder: Path, run_id: str) -> Measured:
     counts = Counter(mention.type for mention in found)
     return Measured(
         run=run_id,
-        corpus=library().find(run.manifest.inputs["train"]),
+        corpus=library().recall(run.manifest.inputs["train"]),
         mentions=found,
         types=np.array([mention.type for mention in found], dtype=object),
         bins=np.array([mention.bin for mention in found], dtype=object),
@@ -79,7 +80,7 @@ def _measured(folder: Path, run_id: str) -> Measured:
 
 
 def measured(run_id: str) -> Measured:
-    """A finished `difficulty` run, read once. Errors: CorpusError where its corpus was removed."""
+    """A finished `difficulty` run, read once. Where its corpus was removed, its numbers stay and its text raises."""
     return _measured(home(), run_id)
 
 
@@ -103,7 +104,10 @@ def v_information(run_ids: Sequence[str]) -> list[Row]:
 
 
 def bin_rows(run_id: str) -> list[Row]:
-    """Table 1 of S3: `bin, name, mentions, share, entity, context` (mean PVI, bits; None where the bin is empty)."""
+    """`bin, name, mentions, share, entity, context` (mean PVI, bits; None where the bin is empty).
+
+    Ma et al. 2023, Table 1.
+    """
     found = measured(run_id)
     rows = []
     for kind in BINS:
@@ -191,6 +195,7 @@ def mention_rows(run_id: str, numbers: Sequence[int] | IntArray) -> list[Row]:
     ]  # fmt: skip
 
 
+@exporting
 def mentions_csv(run_id: str, numbers: IntArray) -> bytes:
     """The same for a spreadsheet, with nothing in it that one would compute."""
     out = io.StringIO()

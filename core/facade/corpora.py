@@ -1,19 +1,25 @@
 """Corpora: adding, looking at, giving roles."""
 
 import json
-import os
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+from core.corpora import preview as previews
 from core.corpora import readers
 from core.corpora.corpus import Corpus
-from core.corpora.demo import SampleSet, sample_sets
-from core.corpora.paths import allowed_path, allowed_roots
-from core.facade.home import home, library
-from core.files import write_atomic
+from core.corpora.formats.folders import listing
+from core.errors import CorpusError, PathError
+from core.facade.audit import noted
+from core.facade.home import ROLES_FILE, home, library, store
+from core.files import read_object, write_atomic
+from core.paths import allowed_path, allowed_roots
+from core.recipes.add import LONGEST_NAME
+from core.recipes.usage import Usage, usage
 from core.results import IntArray
+from core.runs.lock import locked
+from core.samples.sets import SampleSet, sample_sets
 
 ROLES = {
     "task": "T_C: what your task's text looks like, unlabelled",
@@ -26,8 +32,8 @@ _SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "samples"
 
 
 def corpora() -> list[Corpus]:
-    """Every sealed corpus, newest first."""
-    return library().list()
+    """Every sealed corpus: the user's own, then what Winnow made (see `Corpus.derived`), the newest of each first."""
+    return sorted(library().list(), key=lambda found: found.derived)
 
 
 def corpus(reference: str) -> Corpus:
@@ -35,39 +41,81 @@ def corpus(reference: str) -> Corpus:
     return library().find(reference)
 
 
-def remove_corpus(reference: str) -> None:
-    """Delete a corpus and forget its roles."""
-    gone = corpus(reference).fingerprint
-    library().remove(reference)
-    _write_roles({role: fingerprint for role, fingerprint in roles().items() if fingerprint != gone})
+def corpus_usage(reference: str) -> Usage:
+    """What needs a corpus. Errors: CorpusError if it is not here."""
+    return usage(corpus(reference), library(), store())
+
+
+def remove_corpus(reference: str, *, force: bool = False) -> None:
+    """Delete a corpus and forget its roles.
+
+    force: also while a run at work or queued needs it, which then fails. Errors: CorpusError without it.
+    """
+    with store().critical():  # no run begins between the question and the deletion
+        used = corpus_usage(reference)
+        if used.active and not force:
+            runs = ", ".join(run.id for run in used.active)
+            raise CorpusError(
+                f"{used.corpus.name}: is needed by a run at work ({runs}); wait for its end or cancel it first."
+            )
+        with noted("remove", corpora=[used.corpus.fingerprint]):
+            library().remove(used.corpus.fingerprint)
+    forget_roles({used.corpus.fingerprint})
+
+
+def forget_roles(gone: Collection[str]) -> None:
+    """Take their roles from corpora that are gone."""
+    with locked(home() / "locks" / "roles.lock", patience=5):
+        _write_roles({role: mark for role, mark in roles().items() if mark not in gone})
+
+
+def rename_corpus(reference: str, name: str) -> Corpus:
+    """Call a corpus otherwise. Errors: CorpusError for no name, a longer one than `LONGEST_NAME`, another corpus's."""
+    name = name.strip()
+    if not 0 < len(name) <= LONGEST_NAME:
+        raise CorpusError(f"name: {len(name)} characters came; give one of 1 to {LONGEST_NAME}.")
+    return library().rename(reference, name)
 
 
 def preview(path: Path, **options: Any) -> readers.Preview:
-    """What a file looks like: format, text column, label scheme, first rows. Reads only its beginning.
+    """What a file looks like: format, text column, label scheme, first rows. Reads only its beginning, in a process of
+    its own.
 
-    options: those of `ReadOptions`, where the first look was wrong (encoding, part, text_column).
+    options: those of `ReadOptions`, where the first look was wrong (encoding, part, text_column). Errors: those of
+    `readers.sniff`, ResourceError where it takes too long, too much memory or breaks off.
     """
-    return readers.sniff(path, readers.ReadOptions(**options))
+    return previews.preview(path, readers.ReadOptions(**options))
+
+
+def preview_soon() -> None:
+    """Start what makes the next `preview` quick; returns at once."""
+    previews.ready()
 
 
 def import_path(text: str) -> Path:
     """A path typed into the app. Errors: PathError if missing or outside the allowed folders."""
-    return allowed_path(Path(text).expanduser(), import_roots())
+    return allowed_path(text, import_roots())
 
 
 def import_roots() -> Sequence[Path]:
-    """The folders that the app may read corpora from (WINNOW_DATA_DIRS adds to them)."""
+    """The folders that the app may read corpora from (WINNOW_DATA_DIRS adds to them), each once."""
     return allowed_roots()
 
 
-def spool(name: str, stream: BinaryIO) -> Path:
-    """Copy an upload to disk at once, so that the server need not hold it; `add` deletes it when sealed."""
-    folder = home() / "uploads" / os.urandom(6).hex()
-    folder.mkdir(parents=True)
-    target = folder / (Path(name).name or "upload")
-    with target.open("wb") as file:
-        shutil.copyfileobj(stream, file, 1 << 20)
-    return target
+def import_listing(text: str) -> tuple[str, dict[str, Path]]:
+    """The folder at or above a typed path, and {name: path} of what may be chosen there; "" for the allowed folders."""
+    roots = import_roots()
+    if text:
+        with suppress(PathError):
+            path = import_path(text)
+            folder = path if path.is_dir() else path.parent
+            inside = {path.name + "/" * path.is_dir(): path for path in listing(folder, roots)}
+            return str(folder), {"..": folder.parent, **inside} if _allowed(folder.parent, roots) else inside
+    return "", {str(root): root for root in roots if root.is_dir()}
+
+
+def _allowed(path: Path, roots: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(root.resolve()) for root in roots)
 
 
 def samples() -> Sequence[SampleSet]:
@@ -77,7 +125,14 @@ def samples() -> Sequence[SampleSet]:
 
 def open_sample(name: str) -> None:
     """Add a sample set's corpora where they are not here yet and give them their roles."""
-    sample = next(sample for sample in samples() if sample.name == name)
+    given: dict[str, str] = {}
+    with noted("import", corpora=given.values()):
+        given |= _sealed(next(sample for sample in samples() if sample.name == name))
+    _write_roles(given)
+
+
+def _sealed(sample: SampleSet) -> dict[str, str]:
+    """{role: fingerprint} of a sample set's corpora."""
     given = {}
     for role in ROLES:
         path: Path = getattr(sample, role)
@@ -86,34 +141,35 @@ def open_sample(name: str) -> None:
         sentences = readers.read(path, options, report=reported)
         sealed = library().seal(
             sentences,
-            name=f"{name}-{role}",
-            origin={"file": path.name, "sample": name},
+            name=f"{sample.name}-{role}",
+            origin={"file": path.name, "sample": sample.name},
             labelled=role not in ("task", "domain"),
             describe=reported.as_dict,
         )
         given[role] = sealed.fingerprint
-    _write_roles(given)
+    return given
 
 
 def roles() -> dict[str, str]:
     """{role: fingerprint} of the corpora in use; roles whose corpus is gone are left out."""
-    try:
-        stored = json.loads((home() / "roles.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    stored = read_object(home() / ROLES_FILE)
+    if not stored:
         return {}
     here = {corpus.fingerprint for corpus in corpora()}
-    return {role: fingerprint for role, fingerprint in stored.items() if role in ROLES and fingerprint in here}
+    return {role: fingerprint for role, fingerprint in stored.items() if role in ROLES and str(fingerprint) in here}
 
 
 def set_role(role: str, reference: str | None) -> None:
     """Give a corpus a role (None: nobody has it)."""
-    given = {other: fingerprint for other, fingerprint in roles().items() if other != role}
-    _write_roles(given if reference is None else {**given, role: corpus(reference).fingerprint})
+    mark = None if reference is None else corpus(reference).fingerprint
+    with locked(home() / "locks" / "roles.lock", patience=5):  # two windows may give two parts at once
+        given = {other: fingerprint for other, fingerprint in roles().items() if other != role}
+        _write_roles(given if mark is None else {**given, role: mark})
 
 
 def _write_roles(given: Mapping[str, str]) -> None:
     home().mkdir(parents=True, exist_ok=True)
-    write_atomic(home() / "roles.json", json.dumps(dict(given), indent=1).encode())
+    write_atomic(home() / ROLES_FILE, json.dumps(dict(given), indent=1).encode())
 
 
 def token_lengths(reference: str) -> IntArray:
@@ -130,5 +186,6 @@ def describe(found: Corpus) -> dict[str, Any]:
         "tokens": found.n_tokens,
         "types": dict(found.types),
         "labelled": found.labelled,
+        "derived": found.derived,
         **{key: found.origin[key] for key in ("repaired", "rejected") if key in found.origin},
     }

@@ -7,24 +7,29 @@ import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from core import __version__
 from core import plots as figures
 from core.corpora.writers import harmless
-from core.errors import ConfigError, CorpusError
+from core.errors import ConfigError, CorpusError, RunError
+from core.facade.audit import exporting
 from core.facade.home import library, store
-from core.facade.results import board, corpus_name, missing
+from core.facade.removals import remove_run
+from core.facade.results import board, corpus_name, missing, unfound_types
 from core.facade.runs import command, start
 from core.facade.selections import exports
+from core.recipes import rare_words
 from core.recipes.experiment import leaderboard
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import clean, tokenize
 
 Row = dict[str, Any]
-TRIED = "sentences to try"  # the corpus of a try, gone again once it is tagged
+TRIED = "sentences to try"  # the corpus of a try, gone again once that was shown
 
 
+@exporting
 def board_csv(run_id: str) -> bytes:
     """The leaderboard for a spreadsheet, with nothing in it that one would compute."""
     rows = csv.reader(io.StringIO(leaderboard.as_csv(board(run_id))))
@@ -42,11 +47,13 @@ def _is_number(cell: str) -> bool:
     return True
 
 
+@exporting
 def board_markdown(run_id: str) -> str:
     """The leaderboard for people."""
     return leaderboard.as_markdown(board(run_id))
 
 
+@exporting
 def report(run_id: str) -> str:
     """A finished experiment on one page of HTML."""
     run, found = store().get(run_id), board(run_id)
@@ -62,6 +69,7 @@ def report(run_id: str) -> str:
         made=f"Experiment {run_id}, begun {run.manifest.created[:16].replace('T', ' ')} UTC.",
         version=run.manifest.versions.get("winnow", __version__),
         missing=missing(run_id),
+        unfound=unfound_types(run_id),
     )
     return figures.one_page(told)
 
@@ -85,24 +93,67 @@ def model_folder(run_id: str) -> Path:
     return folder
 
 
-def export_model(run_id: str) -> Path:
+def words_held(run_id: str) -> tuple[int, int]:
+    """Words of its training text that a model's folder lists, and how many of them were seen once; (0, 0): none."""
+    return rare_words.held(model_folder(run_id))
+
+
+@exporting
+def copy_model(run_id: str, target: Path, *, rare: bool = True) -> None:
+    """Copy a model's folder. rare: with the words that its training text has only once.
+
+    Errors: ConfigError if it is gone.
+    """
+    _copy_model(run_id, target, rare)
+
+
+def _copy_model(run_id: str, target: Path, rare: bool) -> None:
+    if rare:
+        shutil.copytree(model_folder(run_id), target, dirs_exist_ok=True)
+    else:
+        rare_words.copy_without(model_folder(run_id), target)
+
+
+@exporting
+def export_model(run_id: str, *, rare: bool = True) -> Path:
     """A copy of the model among the exports, ready to be taken along. Errors: ConfigError if it is gone."""
-    target = exports() / f"{run_id}-model"
+    target = exports() / f"{run_id}-model{'' if rare else '-without-rare-words'}"
     draft = target.with_name(f".{target.name}.draft")
     shutil.rmtree(draft, ignore_errors=True)
-    shutil.copytree(model_folder(run_id), draft)
+    _copy_model(run_id, draft, rare)
     shutil.rmtree(target, ignore_errors=True)
     draft.rename(target)
     return target
 
 
-def zip_model(run_id: str) -> bytes:
+@exporting
+def zip_model(run_id: str, *, rare: bool = True) -> bytes:
     """The model as one .zip. Errors: ConfigError if it is gone."""
-    made = Path(shutil.make_archive(str(exports() / f".{run_id}-model"), "zip", model_folder(run_id)))
-    try:
-        return made.read_bytes()
-    finally:
-        made.unlink()
+    with TemporaryDirectory(prefix=f".{run_id}-", dir=exports()) as folder:
+        _copy_model(run_id, Path(folder) / "model", rare)
+        return Path(shutil.make_archive(str(Path(folder) / "packed"), "zip", Path(folder) / "model")).read_bytes()
+
+
+@exporting
+def figure_page(run_id: str, figure: Any) -> bytes:
+    """A figure of a run as a page of HTML that needs no other file."""
+    return bytes(figure.to_html(include_plotlyjs=True).encode())
+
+
+@exporting
+def take_bytes(run_id: str, path: Path) -> bytes:
+    """A file of a run, as the browser downloads it."""
+    return path.read_bytes()
+
+
+@exporting
+def take(run_id: str, copies: Mapping[Path, str]) -> None:
+    """Copy files and folders of a run to where somebody wants them. copies: {source: target}."""
+    for source, target in copies.items():
+        if source.is_dir():
+            shutil.copytree(source, target, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(source, target)
 
 
 def try_sentences(model_run: str, text: str) -> str:
@@ -116,13 +167,29 @@ def try_sentences(model_run: str, text: str) -> str:
 
 
 def tried(run_id: str) -> list[Sentence]:
-    """What a finished `predict` run found. What was typed is forgotten as a corpus; the run keeps it."""
-    run = store().get(run_id)
-    with suppress(CorpusError):
-        if library().find(run.manifest.config["corpus"]).origin["names"] == [TRIED]:
-            library().remove(run.manifest.config["corpus"])
-    with (run.artifacts / "predictions.jsonl").open(encoding="utf-8") as file:
+    """What a finished `predict` run found."""
+    with (store().get(run_id).artifacts / "predictions.jsonl").open(encoding="utf-8") as file:
         return [_predicted(json.loads(line)) for line in file]
+
+
+def forget_try(run_id: str) -> None:
+    """Delete a try that has been shown or given up, and what was typed once no other try needs it.
+
+    Nothing happens to one that is gone or at work, nor to what is here under another name too.
+    """
+    with suppress(RunError):
+        typed = store().get(run_id).manifest.config["corpus"]
+        name = library().recall(typed).origin.get("names", [TRIED])
+        if name == [TRIED]:
+            remove_run(run_id)
+            if not any(run.manifest.inputs.get("corpus") == typed for run in store().list()):
+                with suppress(CorpusError):
+                    library().remove(typed)
+
+
+def known_types(model_runs: Sequence[str]) -> list[str]:
+    """The entity types of some finished `finetune` runs that were tested."""
+    return sorted({name for run_id in model_runs for name in store().get(run_id).result()["test"]["by_type"]})
 
 
 def _predicted(told: Mapping[str, Any]) -> Sentence:

@@ -13,6 +13,7 @@ from core.recipes import RECIPES
 from core.recipes.base import plan
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import Cost, calibration_options, cost
+from core.recipes.experiment.foresight import Foresight, foresee
 from core.recipes.experiment.plan_file import PlanFile
 from core.runs.events import Event
 
@@ -89,6 +90,11 @@ def experiment_cost(options: Mapping[str, Any]) -> Cost:
     settled = plan(RECIPES["experiment"], config, home()).config
     assert isinstance(settled, ExperimentConfig)
     return cost(settled, measured.result(), home(), RECIPES)
+
+
+def foresight(options: Mapping[str, Any]) -> Foresight:
+    """The smallest difference that an experiment with these options could show. Errors: ConfigError, CorpusError."""
+    return foresee(ExperimentConfig.parse(dict(options)), home())
 
 
 def demo_options() -> dict[str, Any]:

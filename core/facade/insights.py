@@ -12,13 +12,13 @@ from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
 from core.facade.home import home, library, store
-from core.facade.selections import chosen, edits, scored
+from core.facade.selections import chosen, edits, kept_budget, scored
 from core.recipes import edits as log
 from core.recipes.checkup import check_up
 from core.recipes.chosen import Scored, withheld
 from core.recipes.edits import Edits
 from core.recipes.why import Why, embedded, explain_row
-from core.results import IntArray
+from core.results import BoolArray, IntArray
 from core.selection.choose import ranking
 from core.selection.health import Health
 
@@ -43,6 +43,12 @@ def why(run_id: str, row: int, budget: str | None = None, keep: Sequence[str] | 
         drop=withheld(_keep(run_id, keep)),
         library=library(),
     )
+
+
+def flags_of(run_id: str, rows: IntArray) -> dict[str, BoolArray]:
+    """{flag: `(m,)` whether it holds for each of `rows` of D_C}, for the flags that this selection withholds."""
+    audit = scored(run_id).audit
+    return {flag: audit.has(flag)[rows] for flag in withheld(_keep(run_id, None))}
 
 
 def add_rows(run_id: str, rows: IntArray) -> Edits:
@@ -119,14 +125,14 @@ def health_without_diversity(run_id: str) -> Health:
     """`health` of what the same run would have chosen by score alone: what re-ordering has changed."""
     plain: Scored = replace(scored(run_id), order=ranking(scored(run_id).scores.values, scored(run_id).scores.prefer))
     config = store().get(run_id).manifest.config
-    found = plain.choose(Budget.parse(config["budget"]), withheld(config["keep"]))
+    found = plain.choose(Budget.parse(kept_budget(run_id)), withheld(config["keep"]))
     return _health(home(), run_id, found.rows.tobytes(), None)
 
 
 def sides(run_id: str, other: str, budget: str | None = None, keep: Sequence[str] | None = None) -> IntArray:
     """`(len(D_C),)` uint8 indices into `SIDES`: which of two selections (A, B) of one D_C have a row.
 
-    budget, keep: for both; those of each run unless given. Errors: CorpusError if they are not of one D_C.
+    budget, keep: for both; those kept of each run unless given. Errors: CorpusError if they are not of one D_C.
     """
     if scored(run_id).domain.fingerprint != scored(other).domain.fingerprint:
         raise CorpusError(f"{run_id} and {other}: select from different corpora; compare selections of one D_C.")

@@ -1,10 +1,11 @@
-"""What only the pages look at: figures' data, examples, comparisons, uploads."""
+"""What only the pages look at: figures' data, examples, comparisons."""
 
+import math
 import os
-import re
+import shlex
 import shutil
-import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -14,11 +15,13 @@ from typing import Any, Literal
 import numpy as np
 
 from core import plots as figures
+from core.config import Budget, Unit
 from core.corpora.corpus import Corpus
 from core.corpora.hygiene import FLAGS
-from core.errors import PathError
+from core.errors import CorpusError
 from core.facade.home import home, store
-from core.facade.selections import choose, scored
+from core.facade.runs import command
+from core.facade.selections import choose, edits, kept_budget, scored
 from core.recipes import RECIPES
 from core.recipes.base import plan
 from core.recipes.chosen import withheld
@@ -27,7 +30,6 @@ from core.runs.store import Run
 from core.text.sentence import Sentence
 
 Which = Literal["top", "borderline", "rejected", "withheld"]
-_STALE = 24 * 3600  # seconds after which an upload that nobody imported is deleted
 
 
 @lru_cache(maxsize=4)
@@ -38,6 +40,56 @@ def _score_bins(folder: Path, run_id: str) -> figures.ScoreBins:
 def score_bins(run_id: str) -> figures.ScoreBins:
     """All scores of a `select` run as a histogram."""
     return _score_bins(home(), run_id)
+
+
+def score_range(run_id: str) -> tuple[float, float, int]:
+    """`(lowest, highest, decimals)` of a `select` run's scores, rounded outwards, some thousand steps apart."""
+    edges = score_bins(run_id).edges
+    low, high = float(edges[0]), float(edges[-1])
+    decimals = -math.floor(math.log10((high - low or abs(high) or 1.0) / 500))
+    step = 10.0**-decimals
+    return round(math.floor(low / step) * step, decimals), round(math.ceil(high / step) * step, decimals), decimals
+
+
+def budget_in(run_id: str, unit: Unit) -> str:
+    """The kept budget in another unit: what is chosen stays the same, but for rounding to a tenth of a per cent, or a
+    score to four digits."""
+    found, keep = scored(run_id), store().get(run_id).manifest.config["keep"]
+    now = choose(run_id, kept_budget(run_id), keep)
+    if now.budget.unit == unit:
+        return str(now.budget)
+    match unit:
+        case "sentences":
+            value: float = len(now.rows)
+        case "tokens":
+            value = max(int(found.lengths[now.rows].sum()), 1)
+        case "fraction":
+            value = max(round(len(now.rows) / len(found.domain), 3), 0.001)
+        case "threshold":  # rounded so that the last one taken stays in
+            down = found.scores.prefer == "high"
+            worst = float(now.scores.min() if down else now.scores.max())
+            decimals = max(
+                score_range(run_id)[2], 3 - math.floor(math.log10(abs(worst) or 1.0))
+            )  # four digits at least
+            value = round((math.floor if down else math.ceil)(worst * 10.0**decimals) / 10.0**decimals, decimals)
+    return str(Budget(value=value, unit=unit))
+
+
+def selection_command(run_id: str, output: str, format: str) -> str:
+    """The command line that writes the kept choice to `output`, byte for byte what `export` writes.
+
+    It selects anew where that comes to the same. Where hand edits are counted, diversity re-ordered the scores for
+    the run's own budget, or a corpus was removed, it names the run, beside which these lie.
+    """
+    run, budget = store().get(run_id), kept_budget(run_id)
+    options = {**run.manifest.config, "budget": budget}
+    words = ["--output", output, *(["--format", format] if format == "folder" else [])]
+    reordered = options["diversity"] != "none" and budget != run.manifest.config["budget"]
+    with suppress(CorpusError):  # one that was removed: nothing can be selected from it anew
+        there = finished("select", options)
+        if not reordered and not edits(run_id) and not (there and edits(there.id)):
+            return f"{command('select', options)} {shlex.join(words)}"
+    return f"python -m core export {run_id} {shlex.join(['--budget', budget, *words])}"
 
 
 @lru_cache(maxsize=4)
@@ -132,23 +184,6 @@ def finished(kind: str, options: Mapping[str, Any]) -> Run | None:
     """The finished run that `start(kind, options)` would return instead of a new one."""
     recipe = RECIPES[kind]
     return store().finished(plan(recipe, recipe.config.parse(dict(options)), home()).key)
-
-
-def spooled(token: str) -> Path:
-    """An upload on disk by its token (its folder's name). Errors: PathError if it is gone."""
-    folder = home() / "uploads" / token
-    files = list(folder.iterdir()) if re.fullmatch(r"[0-9a-f]{12}", token) and folder.is_dir() else []
-    if not files:
-        raise PathError(f"upload {token[:20]!r}: is no longer here; upload the file again.")
-    return files[0]
-
-
-def discard(token: str) -> None:
-    """Delete an upload that shall not be imported, and those of days past that nobody came back for."""
-    shutil.rmtree(spooled(token).parent)
-    for folder in (home() / "uploads").iterdir():
-        if time.time() - folder.stat().st_mtime > _STALE:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def disk() -> tuple[int, int]:

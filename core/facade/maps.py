@@ -1,9 +1,11 @@
 """The map of a selection: made by a `map` run, looked at here. Points are numbers into the map's arrays.
 
-A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else.
+A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else. A `map_run` is a run's id or, as
+`map_of` gives it, `<map run>@<select run>`: the map that was made for one selection with another laid over it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -12,16 +14,20 @@ import numpy as np
 
 from core.corpora.corpus import BLOCK
 from core.corpora.writers import write_selection
+from core.errors import RunError
+from core.facade.audit import exporting
 from core.facade.home import home, library, store
 from core.facade.selections import chosen, scored
+from core.maps.words import Telling
+from core.recipes import choice
 from core.recipes.embed import load
 from core.recipes.mapped import CLASSES, Hits, Mapped, stored
 from core.results import FloatArray, IntArray
 from core.runs.store import Run
-from core.selection.contrast import Telling
 from core.selection.near import nearest_rows
-from core.selection.region import stratified
+from core.stats.draws import stratified
 
+READ_BY = ("encoder", "pooling", "max_length", "precision")  # what a selection says of its vectors
 Sort = Literal["score", "tokens", "row", "class"]
 By = Literal["class", "score", "cluster", "length", "source"]
 
@@ -43,6 +49,35 @@ def maps(selection: str | None = None) -> list[Run]:
     ]
 
 
+def map_of(selection: str) -> str | None:
+    """A `select` run's newest map; else the newest that was made for another selection of the same corpora by the same
+    encoder, with this one laid over it; None where there is neither."""
+    if own := maps(selection):
+        return own[0].id
+    wanted = _sentences_of(selection)
+    other = next((run.id for run in maps() if _sentences_of(run.manifest.config["selection"]) == wanted), None)
+    return other and f"{other}@{selection}"
+
+
+def _sentences_of(selection: str) -> tuple[Any, ...] | None:
+    """Whose sentences a selection is of, and how they are read; None where it was removed."""
+    try:
+        manifest = store().get(selection).manifest
+    except RunError:
+        return None
+    corpora = (manifest.inputs.get(role) for role in ("task", "domain"))
+    return (*corpora, *(manifest.config.get(name) for name in READ_BY))
+
+
+def map_config(map_run: str) -> dict[str, Any]:
+    """The options that make this map for its selection."""
+    return {**_run(map_run).manifest.config, "selection": mapped(map_run).selection}
+
+
+def _run(map_run: str) -> Run:
+    return store().get(map_run.partition("@")[0])
+
+
 def mapped(map_run: str) -> Mapped:
     """A finished map: `n` points, `xy (2 or 3, n)`, `rows (n,)`, `n_task`, `fitted (n,)`, `cluster (n,)`, `clusters`
     (names and sizes), `selection` (the `select` run's id), `seed`, `of` (sentences of T_C and D_C in all). Kept in
@@ -52,13 +87,14 @@ def mapped(map_run: str) -> Mapped:
 
 @lru_cache(maxsize=4)
 def _mapped(folder: Path, map_run: str) -> Mapped:
-    return Mapped.read(store().get(map_run), library())
+    found, selection = Mapped.read(_run(map_run), library()), map_run.partition("@")[2]
+    return replace(found, selection=selection) if selection else found
 
 
 def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None = None) -> IntArray:
     """`(n,)` uint8 indices into `CLASSES` (T_C, selected, filtered), hand edits counted.
 
-    budget, keep: those of the `select` run unless given.
+    budget, keep: those kept of the `select` run unless given.
     """
     found = mapped(map_run)
     return found.classes(chosen(found.selection, budget, keep).rows)
@@ -87,14 +123,11 @@ def colour_values(map_run: str, points: IntArray, by: By) -> FloatArray | list[s
 
 
 def hover(map_run: str, points: IntArray, width: int = 120) -> list[dict[str, Any]]:
-    """`id, score, text` (its first `width` characters) of each point; plain text, to be escaped by who shows it."""
+    """`score, text` (its first `width` characters) of each point; plain text, to be escaped by who shows it."""
     found = mapped(map_run)
     scores = found.values(points, scored(found.selection).scores.values).tolist()
     texts = (text if len(text) <= width else text[: width - 1] + "…" for text in found.column(points))
-    return [
-        {"id": id, "score": score, "text": text}
-        for id, score, text in zip(found.column(points, "id"), scores, texts, strict=True)
-    ]
+    return [{"score": score, "text": text} for score, text in zip(scores, texts, strict=True)]
 
 
 def lasso(map_run: str, polygon: Sequence[tuple[float, float]]) -> IntArray:
@@ -105,6 +138,18 @@ def lasso(map_run: str, polygon: Sequence[tuple[float, float]]) -> IntArray:
 def box(map_run: str, x0: float, x1: float, y0: float, y1: float) -> IntArray:
     """The points inside a box, borders included, ascending."""
     return mapped(map_run).box(x0, x1, y0, y1)
+
+
+def kept_region(map_run: str) -> dict[str, Any] | None:
+    """What is picked on a map, `kind` and `value`, as `keep_region` kept it last; None: nothing."""
+    region = choice.read(_run(map_run).path, choice.REGION)
+    return region if isinstance(region, dict) and {"kind", "value"} <= set(region) else None
+
+
+def keep_region(map_run: str, region: Mapping[str, Any] | None) -> None:
+    """Keep what is picked on a map, or that nothing is."""
+    kept = None if region is None else {"kind": region["kind"], "value": region["value"]}
+    choice.write(_run(map_run).path, choice.REGION, kept)
 
 
 def class_counts(points: IntArray, kinds: IntArray) -> dict[str, tuple[int, int]]:
@@ -150,6 +195,7 @@ def telling_words(map_run: str, points: IntArray, n: int = 30) -> list[Telling]:
     return mapped(map_run).telling(points, n)
 
 
+@exporting
 def export_points(map_run: str, points: IntArray, path: Path) -> Path:
     """Write sentences as .txt, .jsonl, .parquet or .csv, by the same writer as selections: best first, T_C last."""
     found = mapped(map_run)
@@ -165,9 +211,10 @@ def export_points(map_run: str, points: IntArray, path: Path) -> Path:
 
 
 def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[dict[str, Any], dict[str, Any], float]]:
-    """S0's Fig. 3a: `n` selected sentences, each with the nearest filtered one on the map and their cosine.
+    """`n` selected sentences, each with the nearest filtered one on the map and their cosine.
 
-    The selected ones are drawn by lot, the same for the same map, so that they show its breadth, not its top.
+    Mahapatra et al. 2022, Fig. 3a. The selected ones are drawn by lot, the same for the same map, so that they show its
+    breadth, not its top.
     """
     found = mapped(map_run)
     selected, filtered = (np.flatnonzero(kinds == kind) for kind in (1, 2))

@@ -8,13 +8,15 @@ from typing import Any
 from core.corpora.name_list import read_names
 from core.difficulty import mentions as difficulty
 from core.difficulty.mentions import Mention
+from core.facade.corpora import roles
 from core.facade.home import home, library, store
 from core.recipes import rebuild
 from core.recipes.frontier import averages
 from core.recipes.frontier import frontier as _frontier
+from core.recipes.rebuildable import splits_beside
 from core.recipes.rebuilt_files import Diff, diffs, read_edits, read_slots
 
-__all__ = ["Diff", "add_names", "edit_diffs", "frontier", "frontier_averages", "rebuild_preview"]
+__all__ = ["Diff", "add_names", "edit_diffs", "frontier", "frontier_averages", "rebuild_preview", "splits_of"]
 
 
 def rebuild_preview(options: dict[str, Any]) -> dict[str, Any]:
@@ -24,6 +26,11 @@ def rebuild_preview(options: dict[str, Any]) -> dict[str, Any]:
     """
     config = rebuild.RebuildConfig.parse(options)
     return rebuild.preview(config, library().find(config.train), _mentions(home(), config.difficulty), store())
+
+
+def splits_of(train: str) -> tuple[list[str], str]:
+    """The dev and test splits that go with a training corpus, and how that is known; see `splits_beside`."""
+    return splits_beside(library().find(train), roles(), library(), store())
 
 
 @lru_cache(maxsize=4)

@@ -1,14 +1,16 @@
 """Results: what experiments and taggers came to, arm by arm and side by side."""
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 from core import plots as figures
 from core.config import fields_with
-from core.errors import CorpusError, WinnowError
+from core.errors import CorpusError, RunError, WinnowError
 from core.facade.home import home, library, store
 from core.recipes import RECIPES, outcome
 from core.recipes.experiment.advice import labels_spared, next_budget
@@ -41,19 +43,25 @@ def tagger_rows(limit: int = 100) -> list[Row]:
 def _tagger_row(run: Run) -> Row:
     told, config = run.state(), run.manifest.config
     result = run.result() if told.state == "succeeded" else {}
-    dev, test = result.get("dev", {}), result.get("test", {})
+    (dev_f1, dev_sd), (f1, sd) = (_over_seeds(result.get(split, {})) for split in ("dev", "test"))
     return {
         "run": run.id,
         "state": told.state,
         "init": config["init"],
         "train": corpus_name(config["train"]),
         "seeds": len(config["seeds"]),
-        "dev_f1": dev.get("mean"),
-        "dev_sd": dev.get("sd"),
+        "dev_f1": dev_f1,
+        "dev_sd": dev_sd,
         "best_epoch": result.get("best_epoch", ()),
-        "f1": test.get("mean"),
-        "sd": test.get("sd"),
+        "f1": f1,
+        "sd": sd,
     }
+
+
+def _over_seeds(split: Row) -> tuple[float | None, float | None]:
+    """Mean and sd of F1, of the seeds' own: older runs hold a mean that was rounded before it is shown."""
+    f1 = split.get("micro_f1", ())
+    return (mean(f1) if f1 else None), (stdev(f1) if len(f1) > 1 else None)
 
 
 def _but_init(run: Run) -> str:
@@ -63,14 +71,26 @@ def _but_init(run: Run) -> str:
 
 def corpus_name(reference: str) -> str:
     """A corpus's name, or that it is gone."""
-    with suppress(CorpusError):
-        return library().find(reference).name
-    return f"a removed corpus ({reference[:8]})"
+    return library().recall(reference).name
 
 
 def type_scores(a: str, b: str) -> list[Row]:
     """F1 of every entity type under two `finetune` runs: `type, mentions, a, b, difference`. Errors: CorpusError."""
     return outcome.by_type(store().get(a), store().get(b))
+
+
+def unfound_types(run_id: str) -> list[Row]:
+    """Types with an F1 of 0 in every arm of a finished experiment; see `outcome.unfound`. None if files are gone."""
+    with suppress(RunError, CorpusError):
+        runs = [store().get(row["finetune_run"]) for row in board(run_id)["leaderboard"]]
+        return outcome.unfound(runs, library().find(store().get(run_id).manifest.config["train"]))
+    return []
+
+
+def settings_apart(a: str, b: str) -> list[Row]:
+    """What sets two `finetune` runs apart beside what they start from: `option, a, b`, in words."""
+    first, second = store().get(a), store().get(b)
+    return _in_words(outcome.settings_apart(first, second), first)
 
 
 def novelty_scores(run_id: str) -> list[Row]:
@@ -101,14 +121,33 @@ def failed_seeds(run_id: str) -> list[int]:
 def option_differences(a: str, b: str) -> list[Row]:
     """`option, a, b` for every option in which two runs differ, as people read them."""
     first, second = store().get(a), store().get(b)
-    corpora = set(fields_with(RECIPES[first.manifest.kind].config, "corpus"))
+    return _in_words(outcome.config_differences(first, second), first)
+
+
+def _in_words(rows: Sequence[Row], run: Run) -> list[Row]:
+    """Options of a run's kind and their values under `a` and `b`, corpora by name."""
+    corpora = set(fields_with(RECIPES[run.manifest.kind].config, "corpus"))
 
     def told(name: str, value: Any) -> str:
         values = value if isinstance(value, list | tuple) else [value]
-        return ", ".join(corpus_name(str(one)) if name in corpora and one else str(one) for one in values)
+        words = [corpus_name(str(one)) if name in corpora and one else str(one) for one in values if one != ""]
+        return "as usual" if value is None else ", ".join(words) or "none"
 
-    rows = outcome.config_differences(first, second)
-    return [{**row, "a": told(row["option"], row["a"]), "b": told(row["option"], row["b"])} for row in rows]
+    return [
+        {
+            "option": row["option"].replace("_", " "),
+            "a": told(row["option"], row["a"]),
+            "b": told(row["option"], row["b"]),
+        }
+        for row in rows
+    ]
+
+
+def removed_inputs(run_id: str) -> list[str]:
+    """The parts whose corpora a run was made from and which are gone since: `domain`, `train`, ..."""
+    here = {corpus.fingerprint for corpus in library().list()}
+    inputs = store().get(run_id).manifest.inputs
+    return list(dict.fromkeys(name.partition(".")[0] for name, mark in inputs.items() if mark not in here))
 
 
 def missing(run_id: str) -> list[str]:
@@ -120,7 +159,8 @@ def missing(run_id: str) -> list[str]:
     for row in board(run_id)["leaderboard"]:
         try:
             child = store().get(row["finetune_run"])
-            gone += [f"{what} of {figures.line_name(row)}" for what in outcome.missing(child, library())]
+            own = [what for what in outcome.missing(child, library()) if what not in gone]
+            gone += [f"{what} of {figures.line_name(row)}" for what in own]
         except WinnowError:
             gone.append(f"the taggers of {figures.line_name(row)}")
     return list(dict.fromkeys(gone))

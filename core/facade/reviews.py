@@ -10,6 +10,7 @@ import numpy as np
 from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless, write_conll
 from core.errors import ConfigError
+from core.facade.audit import exporting
 from core.facade.bias import measured, mention_rows
 from core.facade.home import library, store
 from core.recipes import reviews as log
@@ -57,6 +58,7 @@ def undo_review(run_id: str) -> None:
         log.append(store().get(run_id).path, "undo")
 
 
+@exporting
 def export_corrected(run_id: str, path: Path) -> int:
     """Write the corpus with the reviewed labels as CoNLL (IOB2); how many sentences."""
     found = measured(run_id)
@@ -73,6 +75,7 @@ def seal_corrected(run_id: str) -> Corpus:
     return library().seal(rows, name=name, origin=origin, labelled=True)
 
 
+@exporting
 def review_log(run_id: str) -> bytes:
     """Every review that counts, oldest first, for a spreadsheet: what became of which label, and when (UTC)."""
     told = reviews(run_id)

@@ -1,17 +1,19 @@
 """Runs: starting, following, stopping, and the command line that does the same."""
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from core.config import Config, fields_with
+from core.config import Config, fields_with, refuse_download
 from core.errors import CorpusError, RunBusy
-from core.facade.corpora import corpus
+from core.facade.audit import note, noted, ready
+from core.facade.corpora import corpus, roles
 from core.facade.home import home, library, store
 from core.recipes import RECIPES, ranks
-from core.recipes.base import Job, register
+from core.recipes.base import Job, register, resolve
+from core.recipes.usage import of_corpora
 from core.runs import launch, worker
 from core.runs.context import RunContext
 from core.runs.events import Event, RunState
@@ -22,6 +24,16 @@ from core.selection import DEFAULT_STRATEGY, strategy_options
 def runs(kind: str | None = None) -> list[Run]:
     """Every run, newest first."""
     return [run for run in store().list() if kind in (None, run.manifest.kind)]
+
+
+def of_corpora_in_use(found: Iterable[Run]) -> list[Run]:
+    """Those of some runs whose corpora have the parts that are given now; see `usage.of_corpora`."""
+    return of_corpora(found, roles(), library())
+
+
+def at_work() -> list[Run]:
+    """The runs that somebody asked for and that are not over, newest first."""
+    return [run for run in store().list() if run.manifest.parent is None and run.state().active]
 
 
 def run(run_id: str) -> Run:
@@ -40,20 +52,31 @@ def start(kind: str, options: Mapping[str, Any]) -> str:
 
     Errors: ConfigError, CorpusError for options that cannot work.
     """
+    ready()
     recipe = RECIPES[kind]
     found = register(recipe, recipe.config.parse(dict(options)), store())
     if found.state().state != "succeeded":
         with suppress(RunBusy):  # somebody is at it already
-            launch.start(found)
+            _launch(found)
+            _note_start(found)
     return found.id
 
 
 def execute(kind: str, options: Mapping[str, Any], listener: Callable[[Event], None] | None = None) -> Run:
     """Do the work here and now; a finished run of the same key is returned instead."""
+    ready()
     recipe = RECIPES[kind]
     found = register(recipe, recipe.config.parse(dict(options)), store())
+    if found.state().state != "succeeded":
+        _note_start(found)
     worker.execute(found, _function(found), listener=listener)
     return found
+
+
+def _note_start(found: Run) -> None:
+    """In the audit log; an import is written down by itself, once its fingerprint is known."""
+    if found.manifest.kind != "add":
+        note("start", runs=[found.id], corpora=dict.fromkeys(found.manifest.inputs.values()))
 
 
 def work(run_id: str) -> int:
@@ -70,17 +93,23 @@ def _function(found: Run) -> Callable[[RunContext], dict[str, Any]]:
 
 def cancel(run_id: str) -> None:
     """Ask a run to stop; returns at once."""
-    run(run_id).cancel()
+    ready()
+    if run(run_id).cancel():
+        note("cancel", runs=[run_id])
 
 
 def resume(run_id: str) -> None:
-    """Go on with a run that was cancelled, interrupted or has failed."""
-    launch.start(run(run_id))
+    """Go on with a run that was cancelled, interrupted or has failed. Errors: CorpusError where one of its is gone."""
+    with noted("resume", runs=[run_id]):
+        _launch(run(run_id))
 
 
-def remove_run(run_id: str) -> None:
-    """Delete a run and what it made. Errors: RunError while it runs."""
-    store().remove(run_id)
+def _launch(found: Run) -> None:
+    """Start its worker, at a moment in which none of its corpora is being removed."""
+    config = RECIPES[found.manifest.kind].config.parse(dict(found.manifest.config))
+    with store().critical():
+        resolve(config, library())
+        launch.start(found)
 
 
 def command(kind: str, options: Mapping[str, Any]) -> str:
@@ -131,30 +160,41 @@ def _shown(fingerprint: str) -> str:
 
 def stop(run_id: str) -> RunState:
     """Ask a run to stop and wait for its end, 15 seconds at most."""
+    ready()
+    if run(run_id).state().active:
+        note("cancel", runs=[run_id])
     return launch.stop(run(run_id))
 
 
 def go_on(run_id: str, listener: Callable[[Event], None] | None = None) -> dict[str, Any]:
     """Resume a run here and now; its result."""
+    ready()
     found = run(run_id)
+    if found.state().state != "succeeded":
+        note("resume", runs=[run_id])
     return worker.execute(found, _function(found), listener=listener)
 
 
 def with_corpora(
     config: type[Config], options: Mapping[str, Any], listener: Callable[[Event], None] | None = None
 ) -> dict[str, Any]:
-    """`options` with every corpus that is a path, not a name, added on the way."""
+    """`options` with every corpus that is a path, not a name, added on the way.
+
+    Errors: ConfigError for a download on a machine kept offline, before anything is added; those of `fingerprint_of`.
+    """
+    refuse_download(options)
     found = dict(options)
     for name in fields_with(config, "corpus"):
         value = found.get(name)
         if isinstance(value, str):
-            found[name] = _reference(value, listener)
+            found[name] = fingerprint_of(value, listener)
         elif value:
-            found[name] = tuple(_reference(item, listener) for item in value)
+            found[name] = tuple(fingerprint_of(item, listener) for item in value)
     return found
 
 
-def _reference(text: str, listener: Callable[[Event], None] | None) -> str:
+def fingerprint_of(text: str, listener: Callable[[Event], None] | None = None) -> str:
+    """Of a corpus by name, fingerprint or path; one by path is added. Errors: CorpusError, those of reading."""
     try:
         return library().find(text).fingerprint
     except CorpusError:

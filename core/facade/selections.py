@@ -1,16 +1,30 @@
 """Selections: choosing from finished scores, comparing, taking S_C away."""
 
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal, get_args
 
+import numpy as np
+import pyarrow.parquet as pq
+
+from core import plots as figures
 from core.config import Budget
-from core.corpora.writers import check_format
+from core.corpora.corpus import Corpus
+from core.corpora.writers import Format, format_of
+from core.errors import ConfigError
+from core.facade.audit import exporting
 from core.facade.home import home, library, store
+from core.recipes import choice
 from core.recipes.chosen import Scored, withheld
 from core.recipes.edits import Edits
 from core.recipes.edits import read as read_edits
-from core.results import Selection
+from core.recipes.mapped import CLASSES
+from core.results import FloatArray, IntArray, Selection
+
+EXPORT_FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 def scored(run_id: str) -> Scored:
@@ -33,10 +47,28 @@ def choose(run_id: str, budget: str, keep: Sequence[str] = ()) -> Selection:
 def chosen(
     run_id: str, budget: str | None = None, keep: Sequence[str] | None = None, *, edited: bool = True
 ) -> Selection:
-    """What is selected: `choose`, then (edited) the hand edits. budget, keep: those of the run unless given."""
+    """What is selected: `choose`, then (edited) the hand edits. budget, keep: the kept ones unless given."""
     config = store().get(run_id).manifest.config
-    found = choose(run_id, config["budget"] if budget is None else budget, config["keep"] if keep is None else keep)
+    budget = kept_budget(run_id) if budget is None else budget
+    found = choose(run_id, budget, config["keep"] if keep is None else keep)
     return edits(run_id).apply(found, scored(run_id).scores) if edited else found
+
+
+def kept_budget(run_id: str) -> str:
+    """The budget that a selection is looked at, trained on and taken away with: what `keep_budget` kept last, else
+    the one that the run was started with."""
+    run = store().get(run_id)
+    kept = choice.read(run.path, choice.BUDGET)
+    with suppress(ConfigError):
+        return str(Budget.parse(kept)) if isinstance(kept, str) else str(run.manifest.config["budget"])
+    return str(run.manifest.config["budget"])
+
+
+def keep_budget(run_id: str, budget: str) -> None:
+    """Settle on another budget; nothing is scored again. Errors: ConfigError for one that chooses nothing."""
+    run = store().get(run_id)
+    settled = str(choose(run_id, budget, run.manifest.config["keep"]).budget)
+    choice.write(run.path, choice.BUDGET, None if settled == run.manifest.config["budget"] else settled)
 
 
 def edits(run_id: str) -> Edits:
@@ -44,15 +76,59 @@ def edits(run_id: str) -> Edits:
     return read_edits(store().get(run_id).path)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Remains:
+    """What a finished `select` run holds without D_C and T_C.
+
+    bins: all scores as a histogram. chosen: `(k,)` scores of what it selected, best first. drawn: `(m,)` x, y and
+    class (see `mapped.CLASSES`) of its latest map's points, where it has one. corpus: S_C, where that is still here.
+    """
+
+    bins: figures.ScoreBins
+    chosen: FloatArray
+    unit: str
+    prefer: Literal["high", "low"]
+    corpus: Corpus | None
+    drawn: tuple[FloatArray, FloatArray, IntArray] | None
+
+
+def remains(run_id: str) -> Remains:
+    """A finished selection whose corpora were removed."""
+    select = store().get(run_id)
+    score = store().get(select.result()["score_run"])
+    values = np.load(score.artifacts / "scores.npy")
+    sealed = library().recall(select.result()["corpus"])
+    return Remains(
+        bins=figures.score_bins(values),
+        chosen=values[np.load(select.artifacts / "rows.npy")],
+        unit=score.result()["unit"],
+        prefer=score.result()["prefer"],
+        corpus=sealed if len(sealed) else None,
+        drawn=_drawn(run_id),
+    )
+
+
+def _drawn(run_id: str) -> tuple[FloatArray, FloatArray, IntArray] | None:
+    for run in store().list():
+        if run.manifest.kind == "map" and run.manifest.config["selection"] == run_id and run.result_file.exists():
+            table = pq.read_table(run.artifacts / "map.parquet", columns=["x", "y", "class"])
+            kinds = np.array([CLASSES.index(name) for name in table["class"].to_pylist()], dtype=np.uint8)
+            return table["x"].to_numpy(), table["y"].to_numpy(), kinds
+    return None
+
+
 def check_output(path: Path) -> None:
     """Errors: ConfigError for a file that `export` cannot write; asked before hours of work, not after them."""
-    if path.suffix:
-        check_format(path)
+    format_of(path)
 
 
-def export(run_id: str, budget: str, keep: Sequence[str], path: Path) -> Path:
-    """Write the selection, hand edits counted, as .txt, .jsonl, .parquet, .csv, or a folder for `datasets`."""
-    scored(run_id).export(chosen(run_id, budget, keep), path, run_id, edits(run_id))
+@exporting
+def export(run_id: str, budget: str, keep: Sequence[str], path: Path, format: Format | None = None) -> Path:
+    """Write the selection, hand edits counted, as txt, jsonl, parquet, csv, or a folder for `datasets`.
+
+    format: that of the path's name unless given. Errors: ConfigError, PathError.
+    """
+    scored(run_id).export(chosen(run_id, budget, keep), path, run_id, edits(run_id), format)
     return path
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import ConfigError, PathError, ReadError
+from core.facade.audit import exporting
 from core.facade.home import store
 from core.files import write_atomic
 from core.measures import MEASURES
@@ -13,7 +14,7 @@ from core.measures import title as measure_title
 from core.measures.agreement import as_guessed
 from core.measures.grid import Grid
 from core.measures.predictive import regrets
-from core.recipes.compared import advice, as_csv, best_value, grid_of
+from core.recipes.compared import advice, as_csv, best_value, closest_first, grid_of
 from core.recipes.worth import judge, judge_table, own_outcomes
 
 _EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv"
@@ -21,9 +22,9 @@ SimilarityRows = Sequence[Mapping[str, Any]]
 
 
 def similarity_rows(run_id: str, target: str | None = None) -> SimilarityRows:
-    """`measurements` of a finished run, of one target or of all."""
+    """`measurements` of a finished run, of one target or of all; the closest source first."""
     rows: SimilarityRows = store().get(run_id).result()["measurements"]
-    return [row for row in rows if target in (None, row["target"])]
+    return closest_first([row for row in rows if target in (None, row["target"])])
 
 
 def recommendation(run_id: str, target: str) -> str:
@@ -76,16 +77,22 @@ def example_table() -> str:
     return _EXAMPLE.read_text(encoding="utf-8")
 
 
+@exporting
 def similarity_csv(run_id: str) -> str:
     """The whole table for a spreadsheet, no cell of it a formula."""
+    return _csv(run_id)
+
+
+def _csv(run_id: str) -> str:
     return as_csv(similarity_rows(run_id))
 
 
+@exporting
 def write_similarity(run_id: str, path: Path) -> Path:
     """The table as .csv, or everything that is known as .json. Errors: ConfigError for another ending."""
     check_similarity_output(path)
     if path.suffix.lower() == ".csv":
-        write_atomic(path, similarity_csv(run_id).encode("utf-8-sig"))
+        write_atomic(path, _csv(run_id).encode("utf-8-sig"))
     else:
         write_atomic(path, json.dumps(store().get(run_id).result(), ensure_ascii=False, indent=1).encode())
     return path

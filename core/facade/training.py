@@ -14,10 +14,12 @@ from core.errors import CorpusError, RunError
 from core.facade.corpora import corpus
 from core.facade.home import home, library, store
 from core.facade.insights import seal_edited
-from core.facade.selections import edits
+from core.facade.selections import edits, kept_budget
 from core.recipes import RECIPES
+from core.recipes.difficulty import DifficultyConfig
+from core.recipes.difficulty_cost import difficulty_seconds
 from core.recipes.finetune import FinetuneConfig
-from core.recipes.preflight import Preflight, root
+from core.recipes.preflight import Preflight, calibrated, root
 from core.recipes.preflight import preflight as estimate
 from core.recipes.pretrain import PretrainConfig
 from core.results import FloatArray, IntArray
@@ -85,6 +87,17 @@ def preflight(kind: str, options: Mapping[str, Any]) -> Preflight:
     return estimate(config, library(), store())
 
 
+def difficulty_estimate(options: Mapping[str, Any]) -> float | None:
+    """Seconds that a `difficulty` run will take; None: this machine has not been timed for its encoder."""
+    config = DifficultyConfig.parse(dict(options))
+    measured = calibrated(store(), config.encoder)
+    if measured is None:
+        return None
+    train = corpus(config.train)
+    pieces = measured["pieces"]["train"] * train.n_tokens / len(train)
+    return difficulty_seconds(config, train, measured, pieces=pieces)
+
+
 def root_encoder(init: str) -> str:
     """The encoder that `init`, perhaps the id of a finished pre-training, goes back to."""
     return root(init, store())
@@ -122,18 +135,32 @@ def selections() -> list[Run]:
 
 
 def selected_corpus(run_id: str) -> Corpus:
-    """S_C of a selection as a sealed corpus, hand edits counted; sealed again where it was removed."""
-    made = edits(run_id)
+    """S_C of a selection as a sealed corpus: at the kept budget, hand edits counted; sealed again where it was
+    removed."""
+    changes, budget, run = edits(run_id), kept_budget(run_id), store().get(run_id)
     with suppress(CorpusError):
-        if made:
-            return corpus(_edited(home(), run_id, made.added.tobytes(), made.removed.tobytes()))
-        return corpus(store().get(run_id).result()["corpus"])
+        if changes or budget != run.manifest.config["budget"]:
+            return corpus(_sealed(home(), run_id, budget, changes.added.tobytes(), changes.removed.tobytes()))
+        return corpus(run.result()["corpus"])
     return seal_edited(run_id)
 
 
 @lru_cache(maxsize=32)
-def _edited(folder: Path, run_id: str, added: bytes, removed: bytes) -> str:
+def _sealed(folder: Path, run_id: str, budget: str, added: bytes, removed: bytes) -> str:
     return seal_edited(run_id).fingerprint
+
+
+def left_behind(run_id: str) -> tuple[int | None, Path | None]:
+    """What is kept of the training in which a run was stopped: the step of its last checkpoint, and the folder of the
+    best model so far; None where there is none."""
+    begun = trainings(run_id)
+    if not begun:
+        return None, None
+    written = begun[-1].checkpoints.rglob("checkpoint-*/trainer_state.json")
+    latest = max(written, key=lambda path: path.stat().st_mtime, default=None)
+    model = begun[-1].artifacts / "model"
+    step = int(latest.parent.name.rpartition("-")[2]) if latest else None
+    return step, model if (model / "config.json").exists() else None
 
 
 def card(run_id: str) -> str:

@@ -13,7 +13,7 @@ def advise(grid: Grid, target: int, titles: Sequence[str], past: Sequence[Regret
     chosen = {titles[grid.measures.index(name)]: source for name, source in grid.closest(target).items()}
     name = grid.targets[target]
     if len(grid.sources) == 1:
-        return f"{grid.sources[0]} is the only source, so there is nothing to compare it with; add another one."
+        return f"{grid.sources[0]} is the only source, and one source cannot be compared; add another one."
     if not chosen:
         return f"No measure puts one source first for {name}: all are equally far, or could not be measured."
     votes = by_choice(chosen)

@@ -1,7 +1,8 @@
-"""Do the measures agree? Fleiss' kappa over "which of two sources is closer?" (S1, 7.1; SPEC A4, G1).
+"""Do the measures agree? Fleiss' kappa over "which of two sources is closer?" (Dai et al. 2019, 7.1).
 
 Every target and every two sources are an item, every measure a rater, "the first" and "the second" the answers.
-High agreement of measures that look at much the same thing is no proof that they are right (SPEC C12).
+High agreement of measures that look at much the same thing is no proof that they are right (SOURCES.md, Agreement of
+measures).
 """
 
 from collections.abc import Sequence

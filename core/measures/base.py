@@ -1,5 +1,5 @@
 """What a similarity measure is: one number about a source and a target, which end of it means "closer", and how
-it came about (S1, 4; SPEC A4).
+it came about (Dai et al. 2019, 4).
 
 Learning a source is apart from comparing it with a target, because the first is what takes its time and serves
 every target. Signs are turned in one place, `Grid.closeness`; everybody else carries `prefer`.

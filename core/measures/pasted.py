@@ -23,8 +23,9 @@ from core.measures.grid import Grid
 from core.measures.predictive import Outcomes
 from core.results import Prefer
 
-_NUMBER = re.compile(r"([+-]?\d[\d,]*\.?\d*(?:e[+-]?\d+)?|[+-]?\.\d+)\s*%?", re.IGNORECASE)
-_CELL = re.compile(rf"{_NUMBER.pattern}(?:\s*\(?\s*(?:±|\+/-|\+-)\s*{_NUMBER.pattern}\s*\)?)?", re.IGNORECASE)
+# Possessive (`*+`): digits are never given back, or a cell of a thousand digits is tried in a thousand million ways.
+_NUMBER = re.compile(r"([+-]?\d[\d,]*+(?:\.\d*+)?(?:e[+-]?\d++)?|[+-]?\.\d++)\s*+%?", re.IGNORECASE)
+_CELL = re.compile(rf"{_NUMBER.pattern}(?:\s*+\(?\s*+(?:±|\+/-|\+-)\s*+{_NUMBER.pattern}\s*+\)?)?", re.IGNORECASE)
 _NOTHING = {"", "-", "–", "—", "na", "n/a", "nan", "none"}
 _NONE = {"none", "no source", "baseline"}
 

@@ -1,4 +1,4 @@
-"""PPL: how much a 5-gram model of the source is surprised by the target's sentences (S1, 4.2; SPEC A4)."""
+"""PPL: how much a 5-gram model of the source is surprised by the target's sentences (Dai et al. 2019, 4.2)."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -24,9 +24,10 @@ class PplOptions(Config):
 class Ppl:
     """Mean over the target's sentences of P(sentence)^(-1/N) under a Kneser-Ney model of the source.
 
-    S1 prints the sum over sentences; its values can only be means, and for one target both rank sources alike
-    (SPEC A4). All models share the size V of one closed vocabulary, all sources and targets together: alone, a source
-    of few words would look near for that reason only. An unknown word costs what the model leaves to 1/V.
+    The sum over sentences is printed; the values can only be means, and for one target both rank sources alike
+    (SOURCES.md, Perplexity of a corpus). All models share the size V of one closed vocabulary, all sources and targets
+    together: alone, a source of few words would look near for that reason only. An unknown word costs what the
+    model leaves to 1/V.
     """
 
     name: ClassVar[str] = "ppl"
@@ -37,7 +38,7 @@ class Ppl:
     looks_at: ClassVar[str] = "word sequences"
     columns: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
-            "sum": "sum over sentences, S1's formula to the letter",
+            "sum": "sum over sentences, the printed formula to the letter",
             "median": "median over sentences: a few awful ones rule the mean",
             "corpus": "perplexity of the target as one text",
             "known": "mean over sentences, unknown words left out",

@@ -1,7 +1,7 @@
-"""Do the measures predict what a source is worth? Correlation with F1, regret, and how sure that is (S1, 7.2; SPEC A4).
+"""Do the measures predict what a source is worth? Correlation with F1, regret, and how sure that is.
 
-S1's Table 4, language models: Pearson's r per target over all single runs, then the plain mean over targets (G2).
-With few targets every number here is wide: the interval says how wide (SPEC C12).
+Dai et al. 2019, 7.2. Their Table 4, language models: Pearson's r per target over all single runs, then the plain mean
+over targets (SOURCES.md, Prediction of F1). With few targets every number here is wide: the interval says how wide.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from core.measures.grid import Grid
 from core.results import FloatArray
+from core.stats.welch import from_moments
 
 CONVENTIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -207,14 +208,6 @@ def _choice(grid: Grid, outcomes: Outcomes, target: int, taken: int, best: int) 
     lost, p = float(mean[0] - mean[1]), None
     if lost > 0 and runs.min() >= 2 and sd.max() > 0:
         sample_sd = sd * np.sqrt(runs / (runs - 1))
-        a, b = ((float(mean[i]), float(sample_sd[i]), int(runs[i])) for i in (0, 1))
-        p = welch(a, b)[1]
+        a, b = ((float(mean[i]), float(sample_sd[i] ** 2), int(runs[i])) for i in (0, 1))
+        p = from_moments(a, b)[1]
     return Choice(target=grid.targets[target], taken=grid.sources[taken], best=grid.sources[best], lost=lost, p=p)
-
-
-def welch(a: tuple[float, float, int], b: tuple[float, float, int]) -> tuple[float, float]:
-    """Welch's t and its two-sided p for two means; each is (mean, sd with n-1, runs), at least 2 runs."""
-    from scipy.stats import ttest_ind_from_stats
-
-    found = ttest_ind_from_stats(*a, *b, equal_var=False)
-    return float(found.statistic), float(found.pvalue)

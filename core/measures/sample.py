@@ -1,4 +1,4 @@
-"""Equal samples: so many tokens of every source, drawn by sentence, the same ones for the same seed (S1, 5)."""
+"""Equal samples: so many tokens of every source, drawn by sentence, the same ones for a seed (Dai et al. 2019, 5)."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -28,8 +28,8 @@ def draw(
     """Sentences of `corpora`, taken together, up to `cap` tokens (None: all), in the order they stand there.
 
     A smaller cap with the same seed draws a part of the same sentences. Every text is cut into tokens by one rule,
-    labelled or not, since a measure that compares two corpora must cut both alike (SPEC A0); the cap counts the
-    corpora's own tokens. Errors: CorpusError where no token is left.
+    labelled or not, since a measure that compares two corpora must cut both alike (SOURCES.md, Words); the cap
+    counts the corpora's own tokens. Errors: CorpusError where no token is left.
     """
     cut: Callable[[str], Sequence[str]] = tokenize if tokens == "words" else str.split
     lengths = [corpus.lengths() for corpus in corpora]

@@ -1,10 +1,10 @@
-"""SKL: how far two labelled corpora disagree on what the entities they share are (S4, 2; SPEC A9).
+"""SKL: how far two labelled corpora disagree on what the entities they share are (Murthy et al. 2018, 2).
 
 An assisting corpus (another language, another hospital, another firm) helps where it calls the shared entities
 what the primary one calls them. Counts of types become distributions, two distributions one divergence, the mean
 divergence of a sentence's shared entities its score: 0 agrees, and a sentence is kept if its score is below a
-threshold. What S4 leaves open (the unit that is counted, what an unseen type's probability is) is an option here;
-the defaults reproduce the counts that it prints (SPEC G8).
+threshold. What they leave open (the unit that is counted, what an unseen type's probability is) is an option here;
+the defaults reproduce the counts that they print (SOURCES.md, SKL).
 """
 
 from collections import Counter
@@ -141,7 +141,7 @@ def distributions(counts: IntArray, options: SklOptions, average: IntArray | Non
 
 
 def symmetric_kl(p: FloatArray, q: FloatArray, log: str = "natural") -> FloatArray:
-    """`(m,)` (KL(p||q) + KL(q||p)) / 2 of `(m, t)` distributions above 0 (S4, eq. 1)."""
+    """`(m,)` (KL(p||q) + KL(q||p)) / 2 of `(m, t)` distributions above 0 (Murthy et al. 2018, eq. 1)."""
     logs = np.log2 if log == "base2" else np.log
     skl: FloatArray = ((p - q) * (logs(p) - logs(q))).sum(axis=1) / 2
     return skl
@@ -157,6 +157,6 @@ def score(sentences: Iterable[Sentence], drift: Drift, unit: str) -> tuple[Float
 
 
 def kept(scores: FloatArray, threshold: float) -> BoolArray:
-    """`(n,)` which sentences are below the threshold. A threshold of 0 keeps none, as S4's Fig. 2 reads it."""
+    """`(n,)` which sentences are below the threshold. A threshold of 0 keeps none (Murthy et al. 2018, Fig. 2)."""
     mask: BoolArray = scores < threshold
     return mask

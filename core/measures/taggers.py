@@ -1,5 +1,5 @@
 """Which words are nouns, verbs and adjectives: spaCy where a model is installed, else NLTK where its data is, else a
-closed list (SPEC A4). Nothing is ever downloaded.
+closed list (SOURCES.md, Content words). Nothing is ever downloaded.
 """
 
 from collections.abc import Callable, Iterator, Sequence

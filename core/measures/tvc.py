@@ -1,4 +1,4 @@
-"""TVC: the share of the target's vocabulary that the source has too (S1, 4.1; VIR in S2's slides)."""
+"""TVC: the share of the target's vocabulary that the source has too (Dai et al. 2019, 4.1; VIR in the slides)."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping

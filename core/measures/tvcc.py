@@ -1,4 +1,4 @@
-"""TVcC: TVC over content words alone, nouns, verbs and adjectives (S1, 4.1; VCcR there, VcIR in S2's slides)."""
+"""TVcC: TVC over content words alone, nouns, verbs and adjectives (Dai et al. 2019, 4.1; VCcR, VcIR in the slides)."""
 
 from collections.abc import Mapping
 from itertools import chain
@@ -26,8 +26,8 @@ class TvccOptions(Config):
 class Tvcc:
     """|C(source) ∩ C(target)| / |C(target)|, percent; C = tokens tagged noun, verb or adjective at least once.
 
-    Proper nouns are nouns; adverbs are left out. S1 names no tagger, and values of two taggers do not compare, so
-    the convention says which one it was.
+    Proper nouns are nouns; adverbs are left out. No tagger is named there, and values of two taggers do not compare,
+    so the convention says which one it was.
     """
 
     name: ClassVar[str] = "tvcc"

@@ -1,4 +1,6 @@
-"""Recurrent taggers: S1's two-layer BiLSTM-CRF with a char-CNN, S4's BiLSTM that two corpora share (SPEC A5, A9).
+"""Recurrent taggers: a two-layer BiLSTM-CRF with a char-CNN, and a BiLSTM that two corpora share.
+
+The first is that of Dai et al. 2019, the second that of Murthy et al. 2018 (SOURCES.md, Recurrent taggers).
 
 config.json         `winnow`: the layout, the types, the head
 vocabulary.json     words and letters, of each corpus that has its own

@@ -1,4 +1,4 @@
-"""A sequence classifier: an encoder, one vector for its pieces, a linear layer; and what it reads (S3, A.3)."""
+"""A sequence classifier: an encoder, one vector for its pieces, a linear layer; what it reads (Ma et al. 2023, A.3)."""
 
 from collections.abc import Sequence
 from itertools import chain

@@ -26,7 +26,7 @@ def bioes_tags(types: Sequence[str]) -> tuple[str, ...]:
 class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
     """Scores of tag sequences over k tags. Emissions are `(b, l, k)` float32, masks `(b, l)` with the first word on.
 
-    constrained: Viterbi and posteriors know no sequence that breaks BIOES; the loss does not change (SPEC A1).
+    constrained: Viterbi and posteriors know no sequence that breaks BIOES; the loss does not change.
     """
 
     def __init__(self, tags: Sequence[str], head: Head = "crf", *, constrained: bool = False) -> None:

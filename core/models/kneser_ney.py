@@ -1,4 +1,4 @@
-"""Interpolated modified Kneser-Ney over arrays: counts, discounts, probabilities, back-offs (SPEC A4).
+"""Interpolated modified Kneser-Ney over arrays: counts, discounts, probabilities, back-offs (SOURCES.md, Kneser-Ney).
 
 The conventions are KenLM's (Heafield et al. 2013): lower orders count left continuations, but an n-gram that
 begins with `<s>` keeps its raw count; nothing is pruned; unigrams interpolate with the uniform distribution.
@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, IntArray
@@ -67,7 +66,7 @@ def word_bits(n_words: int) -> int:
 
 
 def closed_form(n1: int, n2: int, n3: int, n4: int) -> Discounts | None:
-    """D1, D2 and D3+ from how many n-grams occur once to four times; None where the form fails (SPEC A4)."""
+    """D1, D2 and D3+ from how many n-grams occur once to four times; None where the form fails."""
     if not (n1 and n2 and n3):
         return None
     y = n1 / (n1 + 2 * n2)
@@ -132,6 +131,8 @@ def _by(values: Ids, size: int, what: Ids) -> tuple[Ids, npt.NDArray[np.signedin
     A counting sort, done by turning a sparse matrix from rows to columns: on ten million ids it takes a fifth of
     the time of `np.argsort`.
     """
+    from scipy.sparse import csr_array  # as long to load as the rest of this room, which pages import
+
     cells = csr_array((what, values, np.arange(len(values) + 1, dtype=np.int32)), shape=(len(values), size)).tocsc()
     return cells.data, np.diff(cells.indptr)
 

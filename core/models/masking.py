@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Unit = Literal["piece", "word", "span"]
 
-MASKED, RANDOM = 0.8, 0.1  # of the chosen pieces; the rest stays as it is (BERT, SPEC A1)
+MASKED, RANDOM = 0.8, 0.1  # of the chosen pieces; the rest stays as it is (Devlin et al. 2019)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

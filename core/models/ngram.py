@@ -1,4 +1,4 @@
-"""The n-gram language model: interpolated modified Kneser-Ney with KenLM's conventions (SPEC A4)."""
+"""The n-gram language model: interpolated modified Kneser-Ney with KenLM's conventions (SOURCES.md, Kneser-Ney)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """Words to pieces for a tagger: which piece stands for a word, and what becomes of a sentence longer than the window.
 
-A word is stood for by its first piece (SPEC A1). A long sentence is read in overlapping windows, and every word's
+A word is stood for by its first piece. A long sentence is read in overlapping windows, and every word's
 emission is taken from the window in which it has the most context, so that one Viterbi can run over the whole.
 """
 

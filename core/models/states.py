@@ -1,4 +1,4 @@
-"""The frozen states of an encoder, all its layers, as further features of words (S1, after Peters et al., 2018).
+"""The frozen states of an encoder, all its layers, as further features of words (after Peters et al. 2018).
 
 Computed once a sentence: they do not change while the tagger above them learns.
 """

@@ -1,4 +1,4 @@
-"""A tagger: words to emissions, a linear chain over them, entities out. BIOES inside, strict at the door (SPEC A0, A1).
+"""A tagger: words to emissions, a linear chain over them, entities out. BIOES inside, strict at the door.
 
 It is an `nn.Module` that makes its own batches from sentences. `Tagger` holds what every kind shares; a kind (see
 `taggers`) adds `features`, `emissions`, `size`, `parameter_groups` and `write`, and is trained by `training.finetune`.

@@ -29,7 +29,7 @@ _IOB2 = str.maketrans("ES", "IB")
 
 
 class EncoderTagger(Tagger):
-    """A Hugging Face token-classification model whose words' first pieces feed the chain (SPEC A1).
+    """A Hugging Face token-classification model whose words' first pieces feed the chain (SOURCES.md, Taggers).
 
     model: its logits are the emissions. dtype: what the encoder computes in; the last layer and the chain stay
     in float32. max_length: pieces a window.

@@ -6,7 +6,7 @@ trained; further words of pretrained vectors keep theirs, since no gradient woul
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -34,20 +34,21 @@ class Vectors:
 class Vocabulary:
     """words: trained ones, the unknown word left out; then further, that keep their vectors; letters.
 
-    rare: how many of `words`, at their end, were seen only once.
+    once: how many of `words`, at their end, were seen only once; rare: those of them that had no vector before.
     """
 
     words: tuple[str, ...]
     letters: str
     further: tuple[str, ...] = ()
     rare: int = 0
+    once: int = 0
 
     def lookup(self) -> dict[str, int]:
         """{word: index}; 0 is the unknown word."""
         return {word: index for index, word in enumerate((*self.words, *self.further), 1)}
 
     def as_dict(self) -> dict[str, Any]:
-        return {"words": self.words, "letters": self.letters, "further": self.further, "rare": self.rare}
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Vocabulary":
@@ -65,6 +66,7 @@ def build_vocabulary(sentences: Iterable[Sentence], vectors: Vectors | None = No
         letters="".join(sorted({letter for word in counts for letter in word})),
         further=tuple(word for word in (vectors.words if vectors else ()) if word not in counts),
         rare=sum(count == 1 and word not in known for word, count in counts.items()),
+        once=sum(count == 1 for count in counts.values()),
     )
 
 

@@ -26,23 +26,27 @@ from core.plots.explore import (
     mark,
     overlap_lines,
 )
+from core.plots.map_labels import label_topics
 from core.plots.report import Told, answer, one_page
 from core.plots.results import (
     ARM_A,
     ARM_B,
     GOLD,
     VERDICT_MARKS,
+    arm_words,
     budget_curve,
     differences,
     interval_words,
     label_curve,
     line_name,
+    rate_words,
     seed_dots,
     type_differences,
+    unfound_words,
 )
 from core.plots.selection import ScoreBins, lengths_compared, score_bins, score_histogram
 from core.plots.similarity import similarity_bars, size_curve
-from core.plots.theme import COLOURS, ENTITY_COLOURS
+from core.plots.theme import COLOURS, DARK_INK, ENTITY_COLOURS, INK, ON_DARK, css_colour, dressed
 from core.plots.training import MOST, Line, curves
 
 __all__ = [
@@ -51,9 +55,12 @@ __all__ = [
     "BIN_LOOKS",
     "CLASS_LOOKS",
     "COLOURS",
+    "DARK_INK",
     "ENTITY_COLOURS",
     "GOLD",
+    "INK",
     "MOST",
+    "ON_DARK",
     "SIDE_LOOKS",
     "VERDICT_MARKS",
     "CeimPanel",
@@ -64,6 +71,7 @@ __all__ = [
     "Told",
     "View",
     "answer",
+    "arm_words",
     "bar_words",
     "best_of_both",
     "budget_curve",
@@ -72,13 +80,16 @@ __all__ = [
     "by_value",
     "ceim_bars",
     "ceim_histogram",
+    "css_colour",
     "curves",
     "differences",
+    "dressed",
     "f1_by_threshold",
     "frontier",
     "hover_lines",
     "interval_words",
     "label_curve",
+    "label_topics",
     "length_histogram",
     "lengths_compared",
     "line_name",
@@ -86,6 +97,7 @@ __all__ = [
     "one_page",
     "overlap_lines",
     "pvi_scatter",
+    "rate_words",
     "score_bins",
     "score_histogram",
     "seed_dots",
@@ -94,5 +106,6 @@ __all__ = [
     "skl_histogram",
     "type_bars",
     "type_differences",
+    "unfound_words",
     "v_information_bars",
 ]

@@ -1,4 +1,4 @@
-"""Figures of `8_Assisting`: sentence scores with the threshold (S4, Fig. 1), F1 against the threshold (Fig. 2)."""
+"""Figures of `8_Assisting`: sentence scores with the threshold, F1 by threshold (Murthy et al. 2018, Fig. 1 and 2)."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Figures of `7_Bias`: CEIM by bar and type, V-information of names and contexts, mentions by both, robustness (S3)."""
+"""Figures of `7_Bias`: CEIM by bar and type, V-information of names and contexts, mentions by both, robustness."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from core.plots.theme import COLOURS, figure, plain
+from core.plots.theme import COLOURS, INK, figure, plain
 from core.results import BoolArray, FloatArray, IntArray
 
 BAR = 0.25  # bits; half a bit, the border of the bins, is a border of bars too
@@ -36,8 +36,8 @@ def bar_words(bar: int) -> str:
     """A bar's span in bits."""
     low, high = bar * BAR, (bar + 1) * BAR
     if bar in (-SIDE, SIDE - 1):
-        return f"{high:.2f} bits or less".replace("-", "−") if bar < 0 else f"{low:.2f} bits or more"
-    return f"{low:.2f} to {high:.2f} bits".replace("-", "−")
+        return f"{high:z.2f} bits or less".replace("-", "−") if bar < 0 else f"{low:z.2f} bits or more"
+    return f"{low:z.2f} to {high:z.2f} bits".replace("-", "−")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,7 +92,7 @@ def _stacked(panels: Sequence[CeimPanel]) -> go.Figure:
 
 
 def v_information_bars(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
-    """What names and what contexts tell, data set by data set, with 95% intervals (S3, Fig. 3).
+    """What names and what contexts tell, data set by data set, with 95% intervals (Ma et al. 2023, Fig. 3).
 
     rows: `name`, `entity`, `context`, `intervals` {entity: (lo, hi), context: (lo, hi)}, bits.
     """
@@ -104,7 +104,7 @@ def v_information_bars(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
         spans = np.array([row["intervals"].get(side) or (row[side], row[side]) for row in rows], dtype=np.float64)
         fig.add_bar(
             y=names, x=values, orientation="h", name=told, marker={"color": colour, "pattern_shape": shape},
-            error_x={"array": spans[:, 1] - values, "arrayminus": values - spans[:, 0], "width": 4},
+            error_x={"array": spans[:, 1] - values, "arrayminus": values - spans[:, 0], "width": 4, "color": INK},
             customdata=spans, hovertemplate="%{x:.2f} bits [%{customdata[0]:.2f}, %{customdata[1]:.2f}] " + told
             + "<extra></extra>",
         )  # fmt: skip

@@ -1,14 +1,14 @@
 """Figures of `4_Explore`: one WebGL scatter of sentences, and how far two selections agree."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from core.plots.theme import COLOURS, ENTITY_COLOURS, figure, plain
+from core.plots.theme import COLOURS, NAME_COLOURS, figure, plain
 from core.results import BoolArray, FloatArray, IntArray
 
 Corners = Sequence[tuple[float, float]]
@@ -25,19 +25,20 @@ class Look:
 
 
 CLASS_LOOKS = (
-    Look(name="T_C", colour=COLOURS["T_C"], symbol="diamond-open", size=7),
-    Look(name="selected", colour=COLOURS["S_C"], symbol="circle", size=6),
-    Look(name="filtered", colour=COLOURS["filtered"], symbol="circle-open", size=5),
+    Look(name="T_C", colour=COLOURS["T_C"], symbol="diamond-open", size=9),
+    Look(name="selected", colour=COLOURS["S_C"], symbol="circle", size=5),
+    Look(name="filtered", colour=COLOURS["filtered"], symbol="circle-open", size=4),
 )
 SIDE_LOOKS = (
     Look(name="neither", colour=COLOURS["filtered"], symbol="circle-open", size=5),
     Look(name="only A", colour="#0072B2", symbol="triangle-up", size=8),
     Look(name="only B", colour="#CC79A7", symbol="triangle-down", size=8),
     Look(name="both", colour="#009E73", symbol="circle", size=6),
-    Look(name="T_C", colour=COLOURS["T_C"], symbol="diamond-open", size=7),
+    Look(name="T_C", colour=COLOURS["T_C"], symbol="diamond-open", size=9),
 )
-NAMES = 7  # categories with a colour of their own; the rest share grey
-HOVER_LINE = 44  # characters
+# A tooltip's line: as many whole words as 44 characters hold, or 44 characters of a longer word. `textwrap` takes
+# sixteen times as long, and every point of the map has a tooltip.
+_LINE = re.compile(r"\S.{0,42}\S(?!\S)|\S{1,44}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,7 +63,7 @@ class View:
     zoom: tuple[float, float, float, float] | None = None
     outlines: tuple[tuple[tuple[float, float], ...], ...] = ()
     tool: str = "lasso"
-    height: int = 560
+    height: int = 390
 
 
 def by_class(drawn: Drawn, totals: Sequence[int], view: View, looks: Sequence[Look] = CLASS_LOOKS) -> go.Figure:
@@ -101,8 +102,8 @@ def by_name(drawn: Drawn, names: Sequence[str], view: View) -> go.Figure:
     fig = _canvas(view)
     labels = np.asarray(names, dtype=object)
     found, counts = np.unique(labels.astype(str), return_counts=True)
-    first = found[np.argsort(-counts, kind="stable")][: NAMES - 1 if len(found) > NAMES else NAMES]
-    groups = [(name, labels == name, ENTITY_COLOURS[i % len(ENTITY_COLOURS)]) for i, name in enumerate(first.tolist())]
+    first = found[np.argsort(-counts, kind="stable")][: len(NAME_COLOURS)]
+    groups = [(name, labels == name, colour) for name, colour in zip(first.tolist(), NAME_COLOURS, strict=False)]
     if len(found) > len(first):
         groups.append((f"{len(found) - len(first)} more", ~np.isin(labels.astype(str), first), COLOURS["filtered"]))
     for rank, (name, inside, colour) in enumerate(groups):
@@ -145,14 +146,14 @@ def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
     return fig
 
 
-def hover_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """`id, score, text` of each row as a tooltip's lines, escaped."""
-    return [_hover(row["id"], row["score"], row["text"]) for row in rows]
+def hover_lines(classes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Its class, then `score, text` of each row as a tooltip's lines, escaped."""
+    return [_hover(name, row["score"], row["text"]) for name, row in zip(classes, rows, strict=True)]
 
 
 def _hover(name: str, score: float | None, text: str) -> str:
-    told = "" if score is None or np.isnan(score) else f" · score {score:.4g}"
-    return "<br>".join([f"{name}{told}", *map(plain, wrap(text, HOVER_LINE))])
+    shown = "" if score is None or np.isnan(score) else f" · score {score:.4g}"
+    return "<br>".join([f"{name}{shown}", *map(plain, _LINE.findall(text))])
 
 
 def _key(fig: go.Figure, look: Look, colour: str, **more: Any) -> None:
@@ -168,10 +169,9 @@ def _short(name: str) -> str:
 
 
 def _kinds(drawn: Drawn, looks: Sequence[Look]) -> Iterator[tuple[int, BoolArray]]:
-    """The many first, so that the few lie on top; T_C last of all."""
-    order = sorted(range(len(looks)), key=lambda kind: (looks[kind].name == "T_C", looks[kind].name == "selected"))
-    filtered = [kind for kind in order if looks[kind].colour == COLOURS["filtered"]]
-    for kind in [*filtered, *(kind for kind in order if kind not in filtered)]:
+    """From the lowest up: what was filtered, T_C's wide rings, and in them the small dots of what was selected."""
+    layers = [0 if look.colour == COLOURS["filtered"] else 1 if look.name == "T_C" else 2 for look in looks]
+    for kind in sorted(range(len(looks)), key=layers.__getitem__):
         yield kind, drawn.kinds == kind
 
 

@@ -1,11 +1,20 @@
 """An experiment on one page of HTML for a reader who trains no models: no scripts, nothing fetched, text escaped."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from math import ceil, floor, log10
 from typing import Any
 
-from core.plots.results import VERDICT_MARKS, hours_words, interval_words, known_interval, line_name
+from core.plots.results import (
+    VERDICT_MARKS,
+    hours_words,
+    interval_words,
+    known_interval,
+    line_name,
+    rate_words,
+    unfound_words,
+)
 
 Row = Mapping[str, Any]
 _STYLE = """
@@ -17,6 +26,7 @@ table { border-collapse: collapse; width: 100%; font-size: .92rem; } div { overf
 th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #8888; vertical-align: top; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 code { overflow-wrap: anywhere; font-size: .85rem; } svg { width: 100%; height: auto; } svg text { fill: currentColor; }
+h2 { break-after: avoid; } svg, tr, .answer { break-inside: avoid; }
 @media print { body { margin: 0; max-width: none; } }
 """
 _SIGN = {"improves": "▲", "hurts": "▼", "no evidence": "●", "baseline": "◆", "control": "■"}
@@ -24,7 +34,10 @@ _SIGN = {"improves": "▲", "hurts": "▼", "no evidence": "●", "baseline": "�
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What the report tells of. corpora: `role, name, sentences, fingerprint`; rows: the leaderboard's."""
+    """What the report tells of. corpora: `role, name, sentences, fingerprint`; rows: the leaderboard's.
+
+    unfound: types that no arm got right, as `outcome.unfound` has them.
+    """
 
     rows: Sequence[Row]
     corpora: Sequence[Row]
@@ -36,12 +49,13 @@ class Told:
     made: str
     version: str
     missing: Sequence[str]
+    unfound: Sequence[Row] = ()
 
 
 def one_page(told: Told) -> str:
     """A whole HTML document."""
     parts = (
-        ("The answer", f'<p class="answer">{escape(answer(told.rows))}</p>'),
+        ("The answer", _answered(told)),
         ("What was compared", _compared(told)),
         ("On what", _corpora(told)),
         ("What came out", _came_out(told)),
@@ -57,6 +71,12 @@ def one_page(told: Told) -> str:
         f"<style>{_STYLE}</style></head><body><h1>Was it worth it?</h1>"
         f"<p>{escape(told.made)}</p>{body}</body></html>\n"
     )
+
+
+def _answered(told: Told) -> str:
+    unfound = unfound_words(told.unfound)
+    also = f"<p><strong>{escape(unfound)}</strong></p>" if unfound else ""
+    return f'<p class="answer">{escape(answer(told.rows))}</p>{also}'
 
 
 def answer(rows: Sequence[Row]) -> str:
@@ -155,7 +175,7 @@ def _further(rows: Sequence[Row]) -> str:
     if not names:
         return ""
     cells = [
-        (line_name(row), *(f"{test['mean']:.2f} ({test['delta']:+.2f})" for test in (row, *row["also"])))
+        (line_name(row), *(f"{test['mean']:.2f} ({test['delta']:+z.2f})" for test in (row, *row["also"])))
         for row in rows
     ]
     text = "The same taggers on further test sets, and their difference to “none”. No verdict rests on these."
@@ -186,10 +206,32 @@ def _drawing(rows: Sequence[Row]) -> str:
         )
         lines.append(f'<line x1="{x(lo):.1f}" x2="{x(hi):.1f}" y1="{y}" y2="{y}" stroke="{colour}" stroke-width="4"/>')
         lines.append(f'<circle cx="{x(row["delta"]):.1f}" cy="{y}" r="6" fill="{colour}"/>')
-    label = f'<text x="{x(0):.1f}" y="{28 * len(shown) + 16}" text-anchor="middle" font-size="13">no difference</text>'
+    lines += _scale(low, high, x, 28 * len(shown))
     name = "Difference of every arm to no pre-training, with its interval; the table below has the numbers"
-    size = f'viewBox="0 0 700 {28 * len(shown) + 24}"'
-    return f'<svg role="img" aria-label="{name}" {size}>{"".join(lines)}{label}</svg>'
+    size = f'viewBox="0 0 700 {28 * len(shown) + 44}"'
+    return f'<svg role="img" aria-label="{name}" {size}>{"".join(lines)}</svg>'
+
+
+def _scale(low: float, high: float, x: Callable[[float], float], y: float) -> list[str]:
+    """The axis below the intervals: a mark at every round number, 0 among them, and what it counts."""
+    step = _round_step((high - low) / 6)
+    at = [step * i for i in range(ceil(low / step), floor(high / step) + 1)]
+    line = f'<line x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y}" y2="{y}" stroke="#888"/>'
+    marks = [
+        f'<line x1="{x(value):.1f}" x2="{x(value):.1f}" y1="{y}" y2="{y + 5}" stroke="#888"/>'
+        f'<text x="{x(value):.1f}" y="{y + 19}" text-anchor="middle" font-size="13">{words}</text>'
+        for value in at
+        for words in (f"{value:+.4g}" if value else "0",)
+    ]
+    unit = "points of F1 more than “none”; at 0 there is no difference"
+    label = f'<text x="{x((low + high) / 2):.1f}" y="{y + 38}" text-anchor="middle" font-size="13">{unit}</text>'
+    return [line, *marks, label]
+
+
+def _round_step(least: float) -> float:
+    """The smallest of 1, 2 and 5 times a power of ten that is no less than `least`."""
+    power: float = 10.0 ** floor(log10(least or 1.0))
+    return next(times * power for times in (1, 2, 5, 10) if times * power >= (least or 1.0) * 0.999)
 
 
 def _how_sure(told: Told) -> str:
@@ -214,12 +256,12 @@ def _cost(told: Told) -> str:
         (
             line_name(row),
             hours_words(row["gpu_hours"]),
-            "" if row["f1_per_hour"] is None else f"{row['f1_per_hour']:+.2f}",
+            rate_words(row),
         )
         for row in told.rows
     ]
     text = f"All in all {hours_words(told.hours)} of computing. What arms share is counted with each of them below."
-    heads = ("Arm", "Time by itself", "Points of F1 for each further hour")
+    heads = ("Arm", "Time by itself", "Points of F1 for each further hour (interval)")
     return f"<p>{escape(text)}</p>{_table(heads, rows, numbers=(1, 2))}"
 
 

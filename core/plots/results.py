@@ -29,13 +29,19 @@ VERDICT_MARKS: Mapping[str, Mark] = {
     "control": Mark(colour="#0072B2", symbol="square"),
 }
 ARM_A, ARM_B, GOLD = "#0072B2", "#D55E00", "#009E73"
+ARM_WORDS: Mapping[str, str] = {"length-matched-random": "random, same lengths"}
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
 
 
+def arm_words(arm: str) -> str:
+    """An arm as charts and tables name it."""
+    return ARM_WORDS.get(arm, arm)
+
+
 def line_name(row: Row) -> str:
     """An arm and its budget."""
-    return f"{row['arm']} {row['budget']}".strip()
+    return f"{arm_words(row['arm'])} {row['budget']}".strip()
 
 
 def interval_words(row: Row) -> str:
@@ -43,9 +49,34 @@ def interval_words(row: Row) -> str:
     low, high = row["interval"]
     if row["verdict"] == "baseline":
         return ""
-    return f"{row['delta']:+.2f} " + (
-        f"[{low:+.2f}, {high:+.2f}]" if known_interval(row) else "(one seed: no interval)"
+    return f"{row['delta']:+z.2f} " + (
+        f"[{low:+z.2f}, {high:+z.2f}]" if known_interval(row) else "(one seed: no interval)"
     )
+
+
+def rate_words(row: Row) -> str:
+    """Points of F1 for each hour that an arm takes beyond `none`, with the interval of its difference, in words.
+
+    A rate without its interval says nothing: "+21 points an hour" may be anything from -329 to +373.
+    """
+    rate = row["f1_per_hour"]
+    if not rate or not row["delta"]:
+        return ""
+    if not known_interval(row):
+        return f"{rate:+z.2f} (one seed: no interval)"
+    low, high = (bound * rate / row["delta"] for bound in row["interval"])
+    digits = 2 if high - low < 10 else 1 if high - low < 100 else 0
+    return f"{rate:+z,.{digits}f} [{low:+z,.{digits}f}, {high:+z,.{digits}f}]"
+
+
+def unfound_words(types: Sequence[Row]) -> str:
+    """Types that no arm got right, in a sentence; nothing where there are none. types: as `outcome.unfound`'s."""
+    if not types:
+        return ""
+    told = "; ".join(
+        f"{row['type']} ({row['mentions']:,} in the test set, {row['labelled']:,} to learn from)" for row in types
+    )
+    return f"F1 is 0.00 in every arm for {told}: no tagger found a single one. Every F1 here counts them as missed."
 
 
 def hours_words(hours: float) -> str:
@@ -95,7 +126,7 @@ def differences(rows: Sequence[Row]) -> go.Figure:
             hoverinfo="skip",
             showlegend=False,
         )
-        _mark(fig, row, name, row["delta"], "%{x:+.2f} points")
+        _mark(fig, row, name, row["delta"], f"{row['delta']:+z.2f} points")
     ends = [0.0, *(x for trace in fig.data for x in trace.x)]
     room = 0.05 * (max(ends) - min(ends)) or 1.0
     fig.update_xaxes(range=[min(ends) - room, max(ends) + room])
@@ -127,7 +158,10 @@ def _arms_down(fig: go.Figure, names: Sequence[str]) -> go.Figure:
 
 
 def budget_curve(rows: Sequence[Row]) -> go.Figure:
-    """S0's figure 2: F1 by sentences that MLM read, a line a strategy; arms that read a fixed amount are points."""
+    """F1 by sentences that MLM read, a line a strategy; arms that read a fixed amount are points.
+
+    Mahapatra et al. 2022, Fig. 2.
+    """
     fig = figure(380, x="sentences pre-trained on", y="test F1 (percent), mean of the seeds")
     if base := [row for row in rows if row["verdict"] == "baseline"]:
         fig.add_hline(y=base[0]["mean"], line={"dash": "dash", "width": 1.5, "color": VERDICT_MARKS["baseline"].colour})
@@ -135,12 +169,12 @@ def budget_curve(rows: Sequence[Row]) -> go.Figure:
             x=0, xref="paper", xanchor="left", y=base[0]["mean"], yanchor="bottom", text="no pre-training",
             showarrow=False,
         )  # fmt: skip
-    points = [(row["arm"], row["sentences"], row["micro_f1"]) for row in rows if row["sentences"]]
+    points = [(arm_words(row["arm"]), row["sentences"], row["micro_f1"]) for row in rows if row["sentences"]]
     return _lines(fig, points, "%{x:,} sentences: %{y:.2f}")
 
 
 def label_curve(curve: Sequence[Row]) -> go.Figure:
-    """S0's figure 4: F1 by labelled sentences, a line an arm; every draw's seeds are dots."""
+    """F1 by labelled sentences, a line an arm; every draw's seeds are dots (Mahapatra et al. 2022, Fig. 4)."""
     fig = figure(380, x="labelled training sentences", y="test F1 (percent), mean of draws and seeds")
     points = [(line_name(row), row["train_sentences"], row["micro_f1"]) for row in curve]
     return _lines(fig, points, "%{x:,} labelled sentences: %{y:.2f}")

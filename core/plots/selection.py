@@ -36,7 +36,7 @@ def score_bins(values: FloatArray) -> ScoreBins:
     low, middle, high = np.percentile(known, [0.1, 50, 99.9]) if len(known) else (0.0, 0.5, 1.0)
     if high <= low:
         low, high = low - 0.5, high + 0.5
-    log = bool(low > 0 and high / middle > 20)
+    log = bool(low > 0 and middle < high / 20)
     edges = np.geomspace(low, high, BINS + 1) if log else np.linspace(low, high, BINS + 1)
     bins = ScoreBins(edges=edges, counts=np.zeros(BINS, dtype=np.int64), log=log)
     return ScoreBins(edges=edges, counts=bins.count(known), log=log)

@@ -6,7 +6,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from core.plots.theme import COLOURS, ENTITY_COLOURS, figure, plain
+from core.plots.theme import COLOURS, ENTITY_COLOURS, figure, labels, plain
 
 _MARKS = ("circle", "square", "diamond", "cross", "triangle-up", "x", "star")
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash")
@@ -21,13 +21,13 @@ def similarity_bars(
     rows: `measurements` of one target. titles: {measure: how people write it}. best: {measure: the closest value}.
     """
     measures = list(dict.fromkeys(row["measure"] for row in rows))
-    sources = list(dict.fromkeys(row["source"] for row in rows))
+    sources = labels(row["source"] for row in rows)
     fig = _columns(rows, measures, titles, height=110 + 34 * len(sources))
     for column, measure in enumerate(measures, 1):
         mine = [row for row in rows if row["measure"] == measure and row["value"] is not None]
         fig.add_bar(
             x=[row["value"] for row in mine],
-            y=[plain(row["source"]) for row in mine],
+            y=[sources[row["source"]] for row in mine],
             orientation="h",
             marker_color=[COLOURS["S_C"] if row["value"] == best[measure] else COLOURS["D_C"] for row in mine],
             error_x={
@@ -68,16 +68,16 @@ def _number(value: float) -> str:
 def size_curve(points: Sequence[Mapping[str, Any]], title: str) -> go.Figure:
     """One measure against the tokens of the source, a line a source. points: `curve` of one target and measure."""
     fig = figure(300, x="tokens of the source", y=plain(title))
-    for number, source in enumerate(dict.fromkeys(point["source"] for point in points)):
+    for number, (source, label) in enumerate(labels(point["source"] for point in points).items()):
         mine = [point for point in points if point["source"] == source and point["value"] is not None]
         fig.add_scatter(
             x=[point["tokens"] for point in mine],
             y=[point["value"] for point in mine],
-            name=plain(source),
+            name=label,
             mode="lines+markers",
             line={"color": ENTITY_COLOURS[number % len(ENTITY_COLOURS)], "dash": _DASHES[number % len(_DASHES)]},
             marker={"symbol": _MARKS[number % len(_MARKS)], "size": 9},
-            hovertemplate="%{x:,} tokens: %{y:.4g}<extra>" + plain(source) + "</extra>",
+            hovertemplate="%{x:,} tokens: %{y:.4g}<extra>" + label + "</extra>",
         )
     fig.update_xaxes(type="log", showgrid=True)
     return fig

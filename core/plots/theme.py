@@ -1,7 +1,8 @@
 """One look for every figure. Colours: Okabe and Ito's, safe for colour-blind readers, one a role on every page."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from html import escape
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -19,6 +20,12 @@ COLOURS: Mapping[str, str] = {
 }
 DASHES: Mapping[str, str] = {"T_C": "dash", "S_C": "solid", "D_C": "dot", "L_C": "dashdot"}
 ENTITY_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F8F8F")
+# For many names at once; a label on the map or the tooltip says which is which where two are alike to an eye.
+NAME_COLOURS = (*ENTITY_COLOURS[:-1], "#A8324E", "#8A8A1F", "#7B6FD0", "#7DB93B", "#8B5A2B", "#B04FC4")
+INK, DARK_INK = "#31333f", "#e6e6e6"  # what charts write in
+ON_DARK: Mapping[str, str] = {  # too dim there, and what then gives way
+    "#0072B2": "#56B4E9", "#56B4E9": "#F0E442", INK: DARK_INK,
+}  # fmt: skip
 _GRID = "rgba(128, 128, 128, 0.25)"
 
 
@@ -41,9 +48,42 @@ def figure(height: int, *, x: str, y: str) -> go.Figure:
     return fig
 
 
+def dressed(fig: go.Figure, *, dark: bool) -> go.Figure:
+    """The same figure in the ink and the colours of a page's theme."""
+    ink = DARK_INK if dark else INK
+    fig.update_layout(font_color=ink, legend_font_color=ink, hoverlabel_font_color=ink)
+    fig.update_xaxes(tickfont_color=ink, title_font_color=ink)
+    fig.update_yaxes(tickfont_color=ink, title_font_color=ink)
+    return go.Figure(_repainted(fig.to_plotly_json())) if dark else fig
+
+
+def _repainted(value: Any, key: str = "") -> Any:
+    """Only where a colour is named, as a user's text may be anything."""
+    if isinstance(value, dict):
+        return {name: _repainted(item, name) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_repainted(item, key) for item in value]
+    return ON_DARK.get(value, value) if isinstance(value, str) and key.endswith("color") else value
+
+
+def css_colour(colour: str) -> str:
+    """The same colour for HTML, where the browser knows the theme."""
+    return f"light-dark({colour},{ON_DARK[colour]})" if colour in ON_DARK else colour
+
+
 def plain(text: str) -> str:
     """A user's text as plotly shows it letter by letter: plotly reads a little HTML."""
     return escape(text, quote=False)
+
+
+def labels(names: Iterable[str], most: int = 40) -> dict[str, str]:
+    """{name: what an axis or legend calls it}: at most `most` letters, no two alike, letter by letter (`plain`)."""
+    found: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        short = name if len(name) <= most else f"{name[: most - 1].rstrip()}…"
+        twins = sum(label.startswith(plain(short)) for label in found.values())
+        found[name] = plain(short) if not twins or short == name else f"{plain(short)} ({twins + 1})"
+    return found
 
 
 def length_edges(lengths: IntArray, bins: int) -> FloatArray:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from core.plots.theme import ENTITY_COLOURS
+from core.plots.theme import DARK_INK, ENTITY_COLOURS, INK, ON_DARK
 from core.results import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -75,14 +75,15 @@ def curve_table(lines: Sequence[Line], most: int = MOST) -> pa.Table:
 
 
 def curves(
-    lines: Sequence[Line], *, y: str, height: int, dots: bool = False
+    lines: Sequence[Line], *, y: str, height: int, dots: bool = False, dark: bool = False
 ) -> "altair.LayerChart | altair.FacetChart":
     """Lines over optimizer steps. y: what the values are, for the tooltip; the page's heading says it over the chart.
-    dots: mark every point, where they are few."""
+    dots: mark every point, where they are few. dark: the page's theme is."""
     import altair as alt
 
     names = list(dict.fromkeys(line.name for line in lines))
-    looks = alt.Scale(domain=names, range=[ENTITY_COLOURS[i % len(ENTITY_COLOURS)] for i in range(len(names))])
+    ink, colours = (DARK_INK if dark else INK), [ON_DARK.get(c, c) if dark else c for c in ENTITY_COLOURS]
+    looks = alt.Scale(domain=names, range=[colours[i % len(colours)] for i in range(len(names))])
     dashes = alt.Scale(domain=names, range=[_DASHES[i % len(_DASHES)] for i in range(len(names))])
     legend = alt.Legend(title=None, orient="top", symbolType="stroke", symbolStrokeWidth=3) if len(names) > 1 else None
     axes = alt.Chart(curve_table(lines)).encode(
@@ -104,4 +105,8 @@ def curves(
         opacity=alt.condition("datum.pale", alt.value(_PALE), alt.value(1)),
     )
     held = axes.transform_filter("datum.held").mark_point(filled=True, size=40, opacity=0.9 if dots else 0)
-    return alt.layer(drawn, held).properties(height=height)
+    chart = alt.layer(drawn, held).properties(height=height)
+    chart.config = alt.Config(
+        axis=alt.AxisConfig(labelColor=ink, titleColor=ink), legend=alt.LegendConfig(labelColor=ink)
+    )
+    return chart

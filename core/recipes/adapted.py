@@ -1,4 +1,4 @@
-"""B1 and B2, the models that strategies learn by (SPEC A1): child runs, made once, and what they say of a corpus."""
+"""B1 and B2, the models that strategies learn by (SOURCES.md, B1 and B2): child runs, made once, and what they say."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Adapted:
 
 
 def language_model(job: Job, task: str, held_out: Sequence[str], encoder: EncoderOptions, **training: Any) -> Run:
-    """B1: the encoder after masked language modelling on T_C, but for what leaks of `held_out` (SPEC C5).
+    """B1: the encoder after masked language modelling on T_C, but for what leaks of `held_out` (SOURCES.md, Leaks).
 
     training: further options of `pretrain`. Where rows leak, the others are sealed as a corpus, so that the run's
     inputs say what it has read.
@@ -42,7 +42,7 @@ def language_model(job: Job, task: str, held_out: Sequence[str], encoder: Encode
 def taggers(
     job: Job, start: Run, *, train: Corpus, dev: Corpus, folds: int, seed: int, **training: Any
 ) -> tuple[Run, ...]:
-    """B2: B1 (`start`) trained to tag L_C; where `folds` is above 1, taggers that each lack their share of it (C6).
+    """B2: B1 (`start`) trained to tag L_C; where `folds` is above 1, taggers that each lack their share of it.
 
     training: further options of `finetune`.
     """

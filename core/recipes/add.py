@@ -1,20 +1,41 @@
 """`add`: a file or folder is read as a stream and sealed as a corpus."""
 
-import shutil
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from pydantic import field_validator
+
+from core import audit_log
 from core.config import Config, option
+from core.corpora.corpus import Corpus
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
-from core.errors import PathError
+from core.corpora.uploads import forget, still_needed, sweep
+from core.errors import OptionsError, ReadError
+from core.paths import user_path
 from core.recipes.base import Job, Result
+from core.reporter import Reporter
+from core.shown import in_utf8, shown
+from core.text.sentence import Sentence
+from core.text.words import unspaced
+
+LONGEST_NAME = 80  # characters; a longer name pushes the numbers out of every table
+
+
+def proposed_name(path: Path) -> str:
+    """A corpus's name by its file's: without endings, cut to `LONGEST_NAME`."""
+    name = shown(path.name).removesuffix(".gz").removesuffix(".zst").rsplit(".", 1)[0]
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1].rstrip() + "…"
 
 
 class AddConfig(Config):
     """What to read and how."""
 
     path: str = option(..., "A file, or a folder of files.")
-    name: str = option("", "The corpus's name; the file's name if left out.")
+    name: str = option(
+        "", f"The corpus's name, up to {LONGEST_NAME} characters; the file's name if left out.", max_length=LONGEST_NAME
+    )
     format: Literal[
         "auto", "txt", "jsonl", "csv", "tsv", "parquet", "conll", "doccano", "labelstudio", "prodigy", "brat", "hf"
     ] = option("auto", "The file's format; auto looks at its name and its beginning.")
@@ -28,50 +49,84 @@ class AddConfig(Config):
     encoding: str = option("utf-8", "The file's encoding; utf-8 also takes UTF-16 that begins with its mark.")
     move: bool = option(False, "Delete the file once it is sealed (used for uploads, which are copies).")
 
+    @field_validator("path")
+    @classmethod
+    def _named_in_utf8(cls, path: str) -> str:
+        if not in_utf8(path):
+            raise ValueError("its name is not written in UTF-8; rename the file")
+        return path
+
 
 def run(config: AddConfig, job: Job) -> Result:
-    """Artifacts: `rejects.jsonl`, every row that could not be used, with its line and the reason."""
-    path = Path(config.path)
-    if not path.exists():
-        raise PathError(f"{path}: there is no such file or folder; check the path.")
-    name = config.name or path.name.removesuffix(".gz").removesuffix(".zst").rsplit(".", 1)[0]
-    job.context.stage(f"reading {path.name}")
+    """Artifacts: `rejects.jsonl`, every row that could not be used, with its line and the reason.
+
+    An upload's copy is gone once it is sealed, or cannot be read whatever is chosen. Of an import that failed no row is
+    kept. Of the result, unspaced: sentences with letters of a script that writes no blanks between words; name: what
+    the corpus is called, another than asked_name where its text was_here or another corpus bears that name.
+    """
+    path, rejects = user_path(config.path), job.context.run.artifacts / "rejects.jsonl"
+    if config.move:
+        still_needed(path)
+    try:
+        result = _sealed(config, job, path, rejects)
+    except BaseException as error:
+        rejects.unlink(missing_ok=True)
+        if config.move and isinstance(error, ReadError) and not isinstance(error, OptionsError):
+            forget(path, job.home)
+        raise
+    finally:
+        sweep(job.home)
+    if config.move:
+        forget(path, job.home)
+    return result
+
+
+def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> Result:
+    name = shown(config.name) or proposed_name(path)
     options = ReadOptions(
         **config.model_dump(include={"format", "scheme", "split", "unit", "encoding"}),
         text_column=config.text_column or None,
         part=config.part or None,
     )
     report = ReadReport()
-    rejects = job.context.run.artifacts / "rejects.jsonl"
-    sentences = read(
-        path,
-        options,
-        report=report,
-        rejects=rejects,
-        progress=lambda done, total: job.context.progress(done, total, "bytes"),
-        check=job.context.check,
-    )
+    n_unspaced = 0
+
+    def watched(sentences: Iterator[Sentence]) -> Iterator[Sentence]:
+        nonlocal n_unspaced
+        for sentence in sentences:
+            n_unspaced += unspaced(sentence.text)
+            yield sentence
+
+    tell: dict[str, Any] = {"stage": job.context.stage, "progress": partial(_progress, job.context)}
+    sentences = read(path, options, report=report, rejects=rejects, check=job.context.check, **tell)
+    here = {corpus.fingerprint for corpus in job.library.list()}
     sealed = job.library.seal(
-        sentences,
+        watched(sentences),
         name=name,
         origin={"file": path.name, "run": job.context.run.id},
         labelled=sniff(path, options).labelled,
         describe=report.as_dict,
     )
-    if config.move:
-        _forget(path, job.home)
+    audit_log.note(job.home, "import", runs=[job.context.run.id], corpora=[sealed.fingerprint])
+    known = sealed.fingerprint in here
+    if known:
+        job.context.note(f"This text is here already as {sealed.name}; opened that one.")
+    elif sealed.name != name:
+        job.context.note(f"Another corpus is called {name}, so this one is called {sealed.name}.")
+    return {**_described(sealed), "asked_name": name, "was_here": known, "unspaced": n_unspaced, **report.as_dict()}
+
+
+def _described(sealed: Corpus) -> Result:
     return {
         "corpus": sealed.fingerprint,
         "name": sealed.name,
         "sentences": sealed.n_sentences,
         "tokens": sealed.n_tokens,
         "types": dict(sealed.types),
-        **report.as_dict(),
     }
 
 
-def _forget(path: Path, home: Path) -> None:
-    """Delete an upload's copy; nothing outside `home/uploads` is ever deleted."""
-    uploads = (home / "uploads").resolve()
-    if path.resolve().is_relative_to(uploads) and path.resolve() != uploads:
-        shutil.rmtree(path.parent if path.parent.resolve() != uploads else path)
+def _progress(report: Reporter, done: int, total: int) -> None:
+    """Of bytes, in the unit that people read."""
+    unit, size = ("MB", 1_000_000) if total >= 10_000_000 else ("KB", 1_000)
+    report.progress(done // size, max(total // size, 1), unit)

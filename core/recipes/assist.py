@@ -1,7 +1,7 @@
 """`assist`: does borrowing help? A tagger alone, with all of an assisting corpus, and with what each threshold keeps.
 
-The threshold is chosen on dev; what the test split says of the others is for looking at (S4, Fig. 2, Tables 2 and 3).
-Assisting sentences that dev or test holds are not learnt from. As in S4 the primary sentences are repeated to the
+The threshold is chosen on dev; what the test split says of the others is for looking at (Murthy et al. 2018, Fig. 2).
+Assisting sentences that dev or test holds are not learnt from. As there, the primary sentences are repeated to the
 number of assisting ones, so an arm that borrows more takes more steps an epoch, and a preset that limits steps gives
 it fewer epochs; `steps` and `passes` (over the primary sentences) of each row say how much each was trained.
 """
@@ -22,8 +22,10 @@ from core.recipes.base import Job, Result
 from core.recipes.learnable import learnable
 from core.recipes.skl import SWEEP, SklConfig, check_trainable
 from core.results import Evaluation
+from core.runs.parts import Parts
 from core.runs.store import RunStore
-from core.training.bootstrap import compare, welch
+from core.stats.bootstrap import compare
+from core.stats.welch import welch
 
 Share = Literal["all", "sub-word"]
 
@@ -37,12 +39,14 @@ class AssistConfig(SklConfig):
     shares: tuple[Share, ...] = option(
         ("all",), "What both corpora learn together: all, sub-word (the char-CNN alone), or both in turn."
     )
-    network: Literal["encoder", "bilstm", "charcnn"] = option("charcnn", "charcnn is S4's; encoder starts from init.")
+    network: Literal["encoder", "bilstm", "charcnn"] = option(
+        "charcnn", "charcnn is that of Murthy et al. 2018; encoder starts from init."
+    )
     init: str = option("minilm", "The encoder, where the network is one.")
     preset: Literal["quick", "paper", "custom"] = option("quick", "Settings of every training.")
     seeds: tuple[int, ...] = option((1, 2, 3), "Seeds of every training.")
     hidden: int | None = option(
-        None, "LSTM units a direction, the same for every arm; None: S4's 200 alone and 400 with help.", ge=1
+        None, "LSTM units a direction, the same for every arm; None: 200 alone and 400 with help.", ge=1
     )
     vectors: str = option("", "A corpus whose skip-gram vectors words begin with.", corpus=True)
     assisting_weight: float = option(0.1, "What the loss of an assisting sentence counts for.", gt=0, le=1)
@@ -82,8 +86,11 @@ def run(config: AssistConfig, job: Job) -> Result:
     limits = {"monolingual": 0.0, **{f"skl:{limit:g}": limit for limit in config.thresholds}, "all": math.inf}
     # Every arm's sentences before the first training: what cannot work fails at once, not after hours.
     lent = {arm: assisted.lent(limit, config.network, job.library) for arm, limit in limits.items() if limit}
+    parts = Parts(job.context, [1.0] * (1 + len(config.shares) * len(lent)))
+    parts.next(0, "monolingual")
     rows = [_row(config, job, "monolingual", 0.0, {})]
-    for share, (arm, found) in product(config.shares, lent.items()):
+    for i, (share, (arm, found)) in enumerate(product(config.shares, lent.items()), 1):
+        parts.next(i, arm)
         rows.append(_row(config, job, arm, limits[arm], {**found, "share": share}))
     job.context.stage("comparing the arms")
     tables = [_table(rows, share) for share in config.shares]
@@ -106,8 +113,7 @@ def _row(config: AssistConfig, job: Job, arm: str, threshold: float, lent: Resul
     return {
         "arm": arm, "share": lent.get("share", "none"), "kept": kept,
         "threshold": threshold if math.isfinite(threshold) else None, "dev": dev, "test": test,
-        "dev_mean": round(mean(dev), 3), "mean": round(mean(test), 3),
-        "sd": round(stdev(test), 3) if len(test) > 1 else None, "run": run.id,
+        "dev_mean": mean(dev), "mean": mean(test), "sd": stdev(test) if len(test) > 1 else None, "run": run.id,
         "steps": round(epochs * math.ceil((size + kept) / told["settings"]["batch_size"])),
         "passes": round(epochs * size / mine, 1),
     }  # fmt: skip
@@ -122,14 +128,14 @@ def _table(rows: Sequence[Result], share: str) -> Result:
     return {
         "share": share, "threshold": best["threshold"], "kept": best["kept"],
         "monolingual": alone["mean"], "all": every["mean"], "skl": best["mean"],
-        "against_all": welch_test(best["test"], every["test"]),
-        "against_monolingual": welch_test(best["test"], alone["test"]),
+        "against_all": welch(best["test"], every["test"]),
+        "against_monolingual": welch(best["test"], alone["test"]),
         "runs": {"skl": best["run"], "all": every["run"], "monolingual": alone["run"]},
     }  # fmt: skip
 
 
 def _verdict(job: Job, config: AssistConfig, table: Result, other: str) -> Result:
-    """What was chosen against another arm, over seeds and test sentences; the word is that of a verdict (SPEC B2)."""
+    """What was chosen against another arm, over seeds and test sentences; the word is that of a verdict."""
     store = RunStore(job.home)
     tests = [
         [Evaluation.load(store.get(table["runs"][arm]).artifacts / f"evaluation-test-{n}.npz") for n in config.seeds]
@@ -137,15 +143,4 @@ def _verdict(job: Job, config: AssistConfig, table: Result, other: str) -> Resul
     ]
     found = compare(*tests)
     word = {1: "improves", 0: "no evidence", -1: "hurts"}[found.sign]
-    return {"verdict": word, "delta": round(found.delta, 3), "interval": [round(found.lo, 3), round(found.hi, 3)]}
-
-
-def welch_test(a: Sequence[float], b: Sequence[float]) -> Result | None:
-    """Two-sided, unequal variances (S4, Table 2); None where one seed, or equal ones, leave nothing to test.
-
-    dagger: a is better, p below 0.05.
-    """
-    if min(len(a), len(b)) < 2 or (stdev(a) == 0 and stdev(b) == 0):
-        return None
-    t, p = welch(a, b)
-    return {"delta": round(mean(a) - mean(b), 3), "t": round(t, 4), "p": p, "dagger": p < 0.05 and t > 0}
+    return {"verdict": word, "delta": found.delta, "interval": [found.lo, found.hi]}

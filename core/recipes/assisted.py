@@ -53,13 +53,13 @@ class Assisted:
 
     @classmethod
     def read(cls, run: Run, library: Library) -> Self:
-        """What a finished run says."""
+        """What a finished run says. Of a removed corpus the numbers stay, and its sentences raise CorpusError."""
         scores, drift = (pq.read_table(run.artifacts / f"{name}.parquet") for name in ("scores", "drift"))
         types = [name.removeprefix("primary ") for name in drift.column_names if name.startswith("primary ")]
         return cls(
             run=run.id,
-            primary=library.find(run.manifest.inputs["primary"]),
-            assisting=library.find(run.manifest.inputs["assisting"]),
+            primary=library.recall(run.manifest.inputs["primary"]),
+            assisting=library.recall(run.manifest.inputs["assisting"], len(scores)),
             type_map=skl.parse_map(run.manifest.config["type_map"]),
             unit=run.manifest.config["unit"],
             scores=scores["score"].to_numpy(),

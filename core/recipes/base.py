@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core import __version__
-from core.config import Config, fields_with
+from core.config import Config, fields_with, refuse_download
 from core.corpora.corpus import Corpus, Library
 from core.runs.context import RunContext
 from core.runs.shared import run_or_reuse
@@ -105,9 +105,14 @@ def plan(recipe: Recipe, config: Config, home: Path) -> Plan:
 
 
 def register(recipe: Recipe, config: Config, store: RunStore) -> Run:
-    """The run that does this work: a finished one, else one that was begun, else a new one."""
+    """The run that does this work: a finished one, else one that was begun, else a new one.
+
+    Errors: CorpusError; ConfigError for a download on a machine kept offline.
+    """
+    refuse_download(config.model_dump())
     wanted = plan(recipe, config, store.home)
     with store.critical():
+        resolve(wanted.config, Library(store.home))  # no corpus was removed meanwhile
         found = (store.finished(wanted.key) or store.unfinished(wanted.key)) if recipe.reuse else None
         return found or store.create(**wanted.manifest())
 

@@ -1,6 +1,6 @@
 """`calibrate`: how fast this machine trains and embeds with an encoder, on the data itself, in a few seconds.
 
-A step over n pieces takes t = a + b n seconds (SPEC B2): a small and a large batch tell a and b.
+A step over n pieces takes t = a + b n seconds (SOURCES.md, Cost): a small and a large batch tell a and b.
 """
 
 import os
@@ -158,23 +158,24 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
             found: torch.Tensor = lm.loss(ids, attend, at, wanted)  # type: ignore[arg-type]
         return found
 
-    layout = {"pieces": PIECES[device.type], "pad": int(lm.tokenizer.pad_token_id or 0), "total": 0}
+    layout = {"pieces": PIECES.get(device.type, PIECES["cpu"]), "pad": int(lm.tokenizer.pad_token_id or 0), "total": 0}
 
     def step(size: int, i: int) -> int:
-        parts = threads.n if device.type == "cpu" else 1
+        parts = threads.n if threads else 1
         rows = np.arange(len(examples))
         batch = Steps(examples, masking, lambda epoch: rows, batch_size=size, parts=parts, **layout)[i]
-        if device.type == "cpu":
+        if threads:
             threads.gradients(loss, batch["micro"], i)
         else:
             for micro in batch["micro"]:
                 torch.autograd.backward(loss(micro))
-            torch.cuda.synchronize(device)
+            if device.type == "cuda":
+                torch.cuda.synchronize(device)
         optimizer.step()
         optimizer.zero_grad()
         return int(batch["pieces"])
 
-    with Threads(lm.model) as threads:
+    with Threads(lm.model) if device.type == "cpu" else nullcontext() as threads:
         return _line(step, MLM_SIZES, report)
 
 

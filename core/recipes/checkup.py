@@ -13,7 +13,7 @@ from core.recipes.mapped import stored
 from core.results import FloatArray, IntArray
 from core.selection import health
 from core.selection.health import Health
-from core.selection.region import stratified
+from core.stats.draws import stratified
 
 
 def check_up(

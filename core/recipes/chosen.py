@@ -10,7 +10,7 @@ import numpy as np
 from core.config import Budget
 from core.corpora.corpus import BLOCK, Corpus, Library
 from core.corpora.hygiene import FLAGS, Audit
-from core.corpora.writers import write_card, write_selection
+from core.corpora.writers import Format, format_of, write_card, write_selection
 from core.errors import ConfigError
 from core.recipes.edits import Edits
 from core.results import IntArray, Scores, Selection
@@ -95,15 +95,16 @@ class Scored:
         k = len(chosen.rows)
         return free[max(k - n, 0) : k], free[k : k + n]
 
-    def export(self, chosen: Selection, path: Path, run_id: str, edits: Edits) -> None:
-        """Write S_C as .txt, .jsonl, .parquet or .csv, or into a folder that `datasets.load_dataset` reads.
+    def export(self, chosen: Selection, path: Path, run_id: str, edits: Edits, format: Format | None = None) -> None:
+        """Write S_C as txt, jsonl, parquet or csv, or into a folder that `datasets.load_dataset` reads.
 
-        edits: the hand edits that `chosen` counts; a folder's card names them.
+        edits: the hand edits that `chosen` counts; a folder's card names them. format: that of the name unless given.
+        Errors: ConfigError for a name of an unknown format, PathError if it cannot be written.
         """
-        if path.suffix:
-            write_selection(self._records(chosen), path)
+        format = format or format_of(path)
+        if format != "folder":
+            write_selection(self._records(chosen), path, format)
             return
-        path.mkdir(parents=True, exist_ok=True)
         write_selection(self._records(chosen), path / "selected.parquet")
         write_card(
             path,

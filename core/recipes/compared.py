@@ -15,7 +15,7 @@ from core.measures.agreement import agreement
 from core.measures.grid import Grid, number
 from core.measures.predictive import Regret
 from core.recipes.base import Result
-from core.recipes.study import Study
+from core.recipes.study import Party, Study
 
 Cell = Mapping[str, Any]
 Cells = Mapping[tuple[str, int, int, int], Cell]  # by (measure, round, source, target)
@@ -26,7 +26,8 @@ def summarise(study: Study, cells: Cells) -> Result:
     """`measurements`: one row a target, source and measure; `curve`: the same at smaller caps; `agreement`, `closest`,
     `recommendation` a target; `warnings` to be seen beside the table, `notes` behind it.
 
-    closest: {measure: source}, where there are several targets {target: {measure: source}}.
+    too_small: {source: its tokens} that were left out. closest: {measure: source}, where there are several targets
+    {target: {measure: source}}.
     """
     rows = [
         _row(study, name, i, j, cells)
@@ -40,6 +41,7 @@ def summarise(study: Study, cells: Cells) -> Result:
     return {
         "targets": {party.name: [corpus.fingerprint for corpus in party.corpora] for party in study.targets},
         "sources": {party.name: [corpus.fingerprint for corpus in party.corpora] for party in study.sources},
+        "too_small": {party.name: party.n_tokens for party in study.too_small},
         "measurements": rows,
         "curve": _curve(study, cells),
         "agreement": asdict(agreement(grid)),
@@ -102,7 +104,11 @@ def _curve(study: Study, cells: Cells) -> list[dict[str, Any]]:
 def _warnings(study: Study, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     sizes = {row["source"]: row["sample_tokens"] for row in rows}
     small, large = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
-    found = []
+    found = [
+        f"{party.name} is too small to compare ({party.n_tokens:,} tokens, fewer than "
+        f"{study.config.min_source_tokens:,}); it was left out."
+        for party in study.too_small
+    ]
     if sizes[large] > TOLERANCE * sizes[small]:
         found.append(
             f"The sources differ in size: {large} was read with {sizes[large]:,} tokens, {small} with "
@@ -115,10 +121,19 @@ def _warnings(study: Study, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     both = [s.name for s in study.sources if any(c in t.corpora for t in study.targets for c in s.corpora)]
     if both:
         found.append(f"A source and a target at once, so of course the closest: {', '.join(both)}.")
+    derived = [party.name for party in study.sources if _derived_from(party, study.targets)]
+    if derived:
+        found.append(f"Taken from the target's own sentences, so of course close: {', '.join(derived)}.")
     for target in study.targets:
         found += _readings([row for row in rows if row["target"] == target.name and row["measure"] == "ppl"])
     problems = dict.fromkeys(f"{title(row['measure'])}: {row['problem']}" for row in rows if row["problem"])
     return [*found, *problems]
+
+
+def _derived_from(source: Party, targets: Sequence[Party]) -> bool:
+    """Whether a corpus of the source is a part that Winnow took of a target."""
+    marks = {corpus.fingerprint for target in targets for corpus in target.corpora}
+    return any(corpus.origin.get("from") in marks for corpus in source.corpora)
 
 
 def _readings(rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -151,6 +166,25 @@ def grid_of(rows: Sequence[Mapping[str, Any]]) -> Grid:
         targets=targets, sources=sources, measures=measures, prefer=prefer, values=values,
         spread=spread if several else None,
     )  # fmt: skip
+
+
+def closest_first(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Rows of `measurements` with the sources of each target in order of closeness: by mean rank over the measures.
+
+    A source that a measure could not read ranks last by it; ties keep their order.
+    """
+    from scipy.stats import rankdata  # a second to load
+
+    grid = grid_of(rows)
+    closeness = np.where(np.isnan(grid.values), -np.inf, grid.closeness())
+    ranks = rankdata(-closeness, axis=1).mean(axis=2)  # `(t, s)`
+    place = {
+        (target, source): rank
+        for target, row in zip(grid.targets, ranks, strict=True)
+        for source, rank in zip(grid.sources, row, strict=True)
+    }
+    order = {target: at for at, target in enumerate(grid.targets)}
+    return sorted(rows, key=lambda row: (order[row["target"]], place[row["target"], row["source"]]))
 
 
 def advice(grid: Grid, target: str, past: Sequence[Regret] = ()) -> str:

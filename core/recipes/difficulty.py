@@ -1,4 +1,4 @@
-"""`difficulty`: what names and what contexts tell of the types of a labelled corpus (S3; SPEC A6).
+"""`difficulty`: what names and what contexts tell of the types of a labelled corpus (Ma et al. 2023, 2).
 
 A mention is judged by models that trained on other sentences; every such training is kept as it ends
 (`difficulty_folds`), so that a run which is killed goes on with the next.
@@ -19,7 +19,7 @@ from core.difficulty.instances import VIEWS, View, groups, instances, sampled
 from core.difficulty.mentions import BINS, Mention, bin_of
 from core.difficulty.pvi import entropy, interval
 from core.errors import CorpusError
-from core.models.hub import fingerprint
+from core.models.fingerprint import fingerprint
 from core.recipes.base import Job, Result
 from core.recipes.difficulty_folds import Questions, answers, nothing_to_tell
 from core.results import FloatArray
@@ -32,7 +32,7 @@ class DifficultyConfig(Config):
     encoder: str = option("minilm", "A Hugging Face name, a folder, or minilm (bundled): PVI is this encoder's.")
     preset: Literal["quick", "paper", "custom"] = option(
         "quick",
-        "quick: minutes on a laptop; paper: S3's settings (Table 7); custom: as quick, but for what is said here.",
+        "quick: few epochs; paper: Ma et al. 2023, Table 7; custom: as quick, but for what is said here.",
     )
     folds: int = option(5, "A mention is judged by models that did not train on its fold.", ge=2, le=50)
     repeats: int | None = option(None, "Cross-validations whose PVI is averaged; None: quick 1, paper 3.", ge=1, le=20)

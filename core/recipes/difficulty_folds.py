@@ -20,6 +20,7 @@ from core.recipes.base import Job
 from core.reporter import Reporter, Silent
 from core.results import BoolArray, FloatArray, IntArray
 from core.runs.chunks import Part
+from core.runs.parts import Parts
 from core.runs.shared import device_lock
 from core.training.classify_settings import ClassifySettings, preset
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from core.models.pieces import Ids
     from core.recipes.difficulty import DifficultyConfig
 
+_ALONE: Mapping[View, str] = {"context": "contexts alone", "entity": "names alone"}
 _SETTINGS = ("batch_size", "learning_rate", "head_learning_rate")
 
 
@@ -95,9 +97,11 @@ def answers(config: "DifficultyConfig", asked: Questions, job: Job) -> Answers:
     device = pick_device()
     with device_lock(job.home, "cpu" if device.type == "cpu" else f"gpu{device.index or 0}", job.context):
         done, total = sum(one.pieces for one in trainings if one.path.exists()), sum(one.pieces for one in trainings)
+        parts = Parts(job.context, [one.pieces for one in trainings], judged=len(VIEWS))
+        job.context.stage("training the classifiers")  # one stage: what is left is judged over both of their speeds
         for i, one in enumerate(trainings):
             if not one.path.exists():
-                job.context.stage(f"{one.view}, training {i + 1} of {len(trainings)}")
+                parts.next(i, _ALONE[one.view])
                 _train(config, asked, inputs[one.view], one, Part(job.context, done, total, "pieces"))
                 done += one.pieces
     bits, strengths, seconds = _read(config, asked, trainings)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from core.config import Config, option
 from core.errors import ModelError
-from core.models.hub import fingerprint
+from core.models.fingerprint import fingerprint
 from core.recipes.base import Job, Result
 from core.reporter import Reporter
 from core.results import FloatArray
@@ -55,8 +55,8 @@ def encoder_options(config: EncoderOptions) -> dict[str, Any]:
 
 def run(config: EmbedConfig, job: Job) -> Result:
     """Artifacts: `vectors.npy` `(n, d)` float16 rows of length 1, `norms.npy` `(n,)` float32."""
+    from core.maps.projection import compile_ahead
     from core.models.encoder import Encoder
-    from core.models.projection import compile_ahead
 
     corpus = job.corpus(config.corpus)
     if len(corpus) >= LARGE:

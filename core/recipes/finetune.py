@@ -1,4 +1,4 @@
-"""`finetune`: taggers trained on L_C, one a seed; the best epoch is chosen on dev and tested once (SPEC A1)."""
+"""`finetune`: taggers trained on L_C, one a seed; the best epoch is chosen on dev and tested once."""
 
 import json
 import shutil
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal, Self
 from pydantic import field_validator
 
 from core.config import option
-from core.errors import ConfigError, CorpusError
+from core.errors import ConfigError, CorpusError, Unfinished
 from core.files import write_atomic
-from core.models.hub import fingerprint
+from core.models.fingerprint import fingerprint
 from core.recipes.base import Job, Result
 from core.recipes.network import (
     Borrowed,
@@ -26,6 +26,7 @@ from core.recipes.network import (
 )
 from core.recipes.tagger_card import card
 from core.recipes.tested import all_seeds, labelled, tested, types_of
+from core.runs.parts import Parts
 from core.runs.shared import device_lock
 from core.runs.store import RunStore, is_run_id
 from core.text.sentence import Sentence
@@ -52,7 +53,8 @@ class FinetuneConfig(NetworkOptions):
     dev: str = option(..., "Labelled dev split: the best epoch is chosen on it.", corpus=True)
     test: tuple[str, ...] = option((), "Labelled test splits, each read once.", corpus=True)
     preset: Literal["quick", "paper", "custom"] = option(
-        "quick", "quick: minutes on a laptop; paper: S0's settings; custom: as quick, but for what is said here."
+        "quick",
+        "quick: few epochs; paper: as Mahapatra et al. 2022; custom: as quick, but for what is said here.",
     )
     seeds: tuple[int, ...] = option((1, 2, 3), "One tagger a seed; 3 for a look, 5 for a claim.")
     head: Literal["crf", "softmax"] = option("crf", "A linear-chain CRF, or every word by itself.")
@@ -123,7 +125,10 @@ def run(config: FinetuneConfig, job: Job) -> Result:
     name = "cpu" if device.type == "cpu" else f"gpu{device.index or 0}"
     outcomes: list[Result] = []
     with device_lock(job.home, name, job.context):
-        for seed in config.seeds:
+        parts = Parts(job.context, [1.0] * len(config.seeds))
+        for i, seed in enumerate(config.seeds):
+            if not _outcome_file(job, seed).exists():
+                parts.next(i, f"seed {seed}")
             outcomes.append(_outcome(config, job, splits, seed, outcomes))
     model = job.context.run.artifacts / "model"
     write_atomic(model / "README.md", card(config, job, outcomes).encode())
@@ -153,7 +158,7 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
 
 def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before: Sequence[Result]) -> Result:
     """What came of one seed: read where it was finished before, else worked for."""
-    path = job.context.run.artifacts / f"outcome-{seed}.json"
+    path = _outcome_file(job, seed)
     if path.exists():
         found: Result = json.loads(path.read_bytes())
         return found
@@ -175,7 +180,8 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
         """Stop, and keep the best so far."""
         if not before:
             _keep(tagger, model)
-            job.context.note(f"Stopped; the tagger of epoch {epochs.best}, seed {seed}, is kept in {model}.")
+            text = f"Stopped; the tagger of epoch {epochs.best}, seed {seed}, is kept in {model}."
+            job.context.note(text, passing=True)
 
     train = lpft if config.stages == "lpft" else finetune
     epochs = train(
@@ -196,6 +202,10 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
     write_atomic(path, json.dumps(outcome).encode())
     shutil.rmtree(checkpoints, ignore_errors=True)
     return outcome
+
+
+def _outcome_file(job: Job, seed: int) -> Path:
+    return job.context.run.artifacts / f"outcome-{seed}.json"
 
 
 def settings_of(config: FinetuneConfig, n: int) -> Settings:
@@ -227,7 +237,7 @@ def model_folder(reference: str, job: Job) -> str:
     run = RunStore(job.home).get(reference)
     folder = run.artifacts / "model"
     if run.state().state != "succeeded" or not folder.is_dir():
-        raise ConfigError(f"{reference}: has no finished model; wait for its end, or resume it.")
+        raise Unfinished(f"{reference}: has no finished model; wait for its end, or resume it.")
     return str(folder)
 
 

@@ -1,4 +1,4 @@
-"""Finished taggers on the plain test set beside the robustness sets: a frontier, never only an average (SPEC C14, C15).
+"""Finished taggers on the plain test set beside the robustness sets (SOURCES.md, Never only an average).
 
 Every set has its F1 with and without ambiguous slots, which cannot be told for sure: a slot whose name the training
 sentences know under several types, or beside which no content word stands. What is predicted over one is not counted.
@@ -13,8 +13,8 @@ from core.corpora.corpus import Corpus, Library
 from core.errors import ConfigError, CorpusError
 from core.recipes.outcome import predictions
 from core.reconstruction.names import Known
-from core.results import percent_f1
 from core.runs.store import Run
+from core.stats.scoring import count
 from core.text.sentence import Entity, Sentence
 
 Row = dict[str, Any]
@@ -80,11 +80,11 @@ def _mentions(corpus: Corpus) -> tuple[int, str]:
 
 
 def averages(rows: Iterable[Row]) -> dict[str, float]:
-    """{run: plain mean of its sets' mean F1}, S3's last column; to stand beside the rows, not for them."""
+    """{run: plain mean of its sets' mean F1}, as Ma et al. 2023 print; to stand beside the rows, not for them."""
     found: dict[str, list[float]] = {}
     for row in rows:
         found.setdefault(row["run"], []).append(row["mean"])
-    return {run: round(mean(values), 3) for run, values in found.items()}
+    return {run: mean(values) for run, values in found.items()}
 
 
 class _Split:
@@ -100,26 +100,26 @@ class _Split:
 
     def f1(self, found: Sequence[Iterable[Entity]], *, certain: bool) -> float:
         """Micro F1, percent, of one seed's predictions."""
-        right = guessed = wanted = 0
-        for gold, unsure, entities in zip(self.gold, self.unsure, found, strict=True):
-            left_out = unsure if certain else set[Entity]()
-            guess = {e for e in entities if not any(e.start < o.end and o.start < e.end for o in left_out)}
-            right += len(guess & (gold - left_out))
-            guessed += len(guess)
-            wanted += len(gold - left_out)
-        return percent_f1(right, guessed, wanted)
+        if not certain:
+            return count(self.gold, found).f1()
+        gold = [known - unsure for known, unsure in zip(self.gold, self.unsure, strict=True)]
+        guess = [
+            [e for e in entities if not any(e.start < o.end and o.start < e.end for o in unsure)]
+            for unsure, entities in zip(self.unsure, found, strict=True)
+        ]
+        return count(gold, guess).f1()
 
 
 def _row(run: Run, index: int, split: _Split) -> Row:
     found = [predictions(run, seed, index) for seed in run.manifest.config["seeds"]]
-    scores = {name: [round(split.f1(one, certain=certain), 3) for one in found]
+    scores = {name: [split.f1(one, certain=certain) for one in found]
               for name, certain in (("micro_f1", False), ("certain_f1", True))}  # fmt: skip
     spread = {
         f"{prefix}{name}": value
         for prefix, values in (("", scores["micro_f1"]), ("certain_", scores["certain_f1"]))
         for name, value in (
-            ("mean", round(mean(values), 3)),
-            ("sd", round(stdev(values), 3) if len(values) > 1 else None),
+            ("mean", mean(values)),
+            ("sd", stdev(values) if len(values) > 1 else None),
         )
     }
     return {

@@ -25,7 +25,7 @@ def spent(runs: Iterable[Run], store: RunStore) -> Mapping[str, float]:
 
 
 def gain_per_hour(points: float, seconds: float) -> float | None:
-    """F1 points for each hour that an arm takes beyond `none` (S0, table 5); None where it takes none."""
+    """F1 points an hour that an arm takes beyond `none` (Mahapatra et al. 2022, Table 5); None where it takes none."""
     return points * 3600 / seconds if seconds else None
 
 

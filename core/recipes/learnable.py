@@ -1,4 +1,4 @@
-"""What of T_C may be learnt from: everything but sentences that were held out (SPEC C5)."""
+"""What of T_C may be learnt from: everything but sentences that were held out (SOURCES.md, Leaks)."""
 
 from collections.abc import Sequence
 

@@ -1,11 +1,14 @@
 """`map`: T_C, selected and filtered sentences of a `select` run laid out in two or three dimensions."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from core import __version__
 from core.config import Config, option
 from core.corpora.corpus import BLOCK
 from core.errors import ConfigError
@@ -16,8 +19,8 @@ from core.recipes.pile import Pile, name_topics, write_map
 from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, IntArray
 from core.runs.chunks import chunked
-from core.runs.store import RunStore
-from core.selection.region import stratified
+from core.runs.store import Run, RunStore, run_key
+from core.stats.draws import stratified
 
 CHUNK = 8 * BLOCK  # points placed at a time
 
@@ -44,13 +47,19 @@ def run(config: MapConfig, job: Job) -> Result:
     chosen_points = stratified(pile.kinds(), config.sample, config.seed)
     fitted = np.zeros(len(pile.rows), dtype=bool)
     fitted[chosen_points] = True
-    layout = _Layout.make(config, job, pile.vectors_at(chosen_points))
-    coordinates, cluster = _everywhere(config, job, pile, fitted, layout)
+    layout_key = _layout_key(config, job, pile, fitted, embedded)
+    if twin := _laid_out(job, layout_key):
+        coordinates, cluster = (np.load(twin.artifacts / f"{name}.npy") for name in ("coordinates", "cluster"))
+        clusters = twin.result()["clusters"]
+        job.context.note(f"The same sentences are laid out in {twin.id} already: its layout is taken over.")
+    else:
+        layout = _Layout.make(config, job, pile.vectors_at(chosen_points))
+        coordinates, cluster = _everywhere(config, job, pile, fitted, layout)
+        job.context.stage("naming topics")
+        clusters = name_topics(pile, np.flatnonzero(fitted), cluster, job.context)
     folder = job.context.run.artifacts
     for name, array in (("coordinates", coordinates), ("rows", pile.rows), ("fitted", fitted), ("cluster", cluster)):
         save_array_atomic(folder / f"{name}.npy", array)
-    job.context.stage("naming topics")
-    clusters = name_topics(pile, np.flatnonzero(fitted), cluster, job.context)
     job.context.stage("writing map.parquet")
     write_map(folder / "map.parquet", pile, coordinates, job.context)
     job.context.artifact("map", folder / "map.parquet")
@@ -62,8 +71,27 @@ def run(config: MapConfig, job: Job) -> Result:
         "task": pile.task.fingerprint,
         "domain": pile.domain.fingerprint,
         "clusters": clusters,
+        "layout": layout_key,
         "embedded": embedded,
     }
+
+
+def _layout_key(config: MapConfig, job: Job, pile: Pile, fitted: BoolArray, embedded: Mapping[str, str]) -> str:
+    """Of all that the layout depends on: which sentences, their vectors, how they are laid out; not the selection."""
+    how = config.model_dump(mode="json", include={"dimensions", "neighbours", "min_distance", "clusters", "fast"})
+    points = sha256(pile.rows.astype(np.int64).tobytes() + fitted.tobytes()).hexdigest()
+    how |= {"points": points, "task_points": pile.n_task}
+    store = RunStore(job.home)
+    vectors = {role: store.get(run_id).manifest.key for role, run_id in embedded.items()}
+    return run_key("map", how, vectors, seed=config.seed, code_version=__version__)
+
+
+def _laid_out(job: Job, layout_key: str) -> Run | None:
+    """A finished map with this layout."""
+    maps = (run for run in RunStore(job.home).list() if run.manifest.kind == "map" and run.id != job.context.run.id)
+    return next(
+        (run for run in maps if run.state().state == "succeeded" and run.result().get("layout") == layout_key), None
+    )
 
 
 def _pile(config: MapConfig, job: Job) -> tuple[Pile, dict[str, str]]:
@@ -118,7 +146,7 @@ class _Layout:
 
 
 def _fit(config: MapConfig, report: Reporter, vectors: FloatArray) -> dict[str, FloatArray]:
-    from core.models import projection
+    from core.maps import projection
 
     report.stage("reducing to 50 dimensions")
     pca = projection.Pca.fit(vectors)
@@ -143,7 +171,7 @@ def _everywhere(
     config: MapConfig, job: Job, pile: Pile, fitted: BoolArray, layout: _Layout
 ) -> tuple[FloatArray, IntArray]:
     """Coordinates `(c, n)` and topics `(n,)` of all points."""
-    from core.models import projection
+    from core.maps import projection
 
     pca = projection.Pca(mean=layout.mean, axes=layout.axes)
     others = np.flatnonzero(~fitted)

@@ -18,11 +18,12 @@ import pyarrow.compute as pc
 
 from core.corpora.corpus import Corpus, Library
 from core.corpora.hygiene import FLAGS
+from core.maps.region import inside, within
+from core.maps.words import Telling, count_words, telling_words
 from core.recipes.chosen import Scored
 from core.results import BoolArray, FloatArray, IntArray
 from core.runs.store import Run
-from core.selection.contrast import Telling, count_words, telling_words
-from core.selection.region import inside, stratified, within
+from core.stats.draws import stratified
 from core.text.words import clean
 
 CLASSES = ("T_C", "selected", "filtered")

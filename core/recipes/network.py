@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from core.models.tagger import Tagger
     from core.models.word_features import Vectors
 
-MONOLINGUAL, MULTILINGUAL = 200, 400  # S4's LSTM units, alone and with an assisting corpus
+MONOLINGUAL, MULTILINGUAL = 200, 400  # LSTM units of Murthy et al. 2018, alone and with an assisting corpus
 
 
 class NetworkOptions(Config):
@@ -25,8 +25,8 @@ class NetworkOptions(Config):
 
     network: Literal["encoder", "bilstm", "charcnn"] = option(
         "encoder",
-        "encoder: from init. bilstm: S1's two-layer BiLSTM-CRF with a char-CNN. charcnn: S4's BiLSTM with a wide "
-        "char-CNN. The last two are small and begin from nothing.",
+        "encoder: from init. bilstm: the two-layer BiLSTM-CRF with a char-CNN of Dai et al. 2019. charcnn: the BiLSTM "
+        "with a wide char-CNN of Murthy et al. 2018. The last two are small and begin from nothing.",
     )
     hidden: int | None = option(
         None, "bilstm, charcnn: LSTM units a direction; None: 200, charcnn with an assisting corpus 400.", ge=1, le=4096
@@ -106,7 +106,7 @@ def borrow(config: NetworkOptions, job: Job, types: Sequence[str], states: str =
 
 
 def training_set(config: NetworkOptions, train: Sequence[Sentence], borrowed: Borrowed) -> TrainingSet:
-    """Both corpora, the primary one repeated until it is as large as the assisting one (S4, 3.2)."""
+    """Both corpora, the primary one repeated until it is as large as the assisting one (Murthy et al. 2018, 3.2)."""
     other = borrowed.assisting
     n = max(len(train), len(other))
     return TrainingSet(
@@ -145,7 +145,8 @@ def new_recurrent(
 
 
 def recurrent_settings(config: NetworkOptions, preset: Literal["quick", "paper", "custom"]) -> Settings:
-    """bilstm: Adam at 1e-3 (SPEC A5). charcnn: SGD at 0.4, times 0.7 when dev F1 falls, until below 0.002 (S4, 3.2)."""
+    """bilstm: Adam at 1e-3 (SOURCES.md, Recurrent taggers). charcnn: SGD at 0.4, times 0.7 when dev F1 falls, until
+    below 0.002 (Murthy et al. 2018, 3.2)."""
     steps = QUICK_STEPS if preset == "quick" else 0
     epochs = 200 if preset == "paper" else 40
     if config.network == "charcnn":

@@ -4,16 +4,18 @@
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from statistics import mean
 from typing import Any
 
-from core.corpora.corpus import Library
+from core.corpora.corpus import Corpus, Library
 from core.errors import CorpusError
-from core.results import Evaluation, percent_f1
+from core.recipes.mistakes import Mistake, mistakes
+from core.results import Evaluation
 from core.runs.store import Run
+from core.stats.scoring import count
 from core.text.sentence import Entity, Sentence
 
 Row = dict[str, Any]
@@ -22,11 +24,13 @@ FAILED = 0.5  # of the best seed's F1; a tagger below it did not learn (Dodge et
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """A test sentence as it is labelled and as two taggers read it."""
+    """A test sentence as it is labelled and as two taggers read it, with what each has wrong."""
 
     sentence: Sentence
     a: tuple[Entity, ...]
     b: tuple[Entity, ...]
+    wrong_a: tuple[Mistake, ...]
+    wrong_b: tuple[Mistake, ...]
 
     @property
     def differs(self) -> bool:
@@ -55,7 +59,10 @@ def predictions(run: Run, seed: int, index: int = 0) -> list[tuple[Entity, ...]]
 
 
 def by_type(a: Run, b: Run) -> list[Row]:
-    """Table 4 of S0: `type, mentions, a, b, difference`, F1 in percent averaged over seeds, frequent types first."""
+    """`type, mentions, a, b, difference`, F1 in percent averaged over seeds, frequent types first.
+
+    Mahapatra et al. 2022, Table 4.
+    """
     ours, theirs = evaluations(a), evaluations(b)
     gold = dict(zip(ours[0].types, ours[0].gold.sum(axis=0).tolist(), strict=True))
     types = sorted(
@@ -72,20 +79,30 @@ def by_type(a: Run, b: Run) -> list[Row]:
     ]  # fmt: skip
 
 
+def unfound(runs: Sequence[Run], train: Corpus) -> list[Row]:
+    """Types of the test set of which no seed of any run got one mention right: `type, mentions, labelled`, the mentions
+    in the test set and in `train`. Errors: CorpusError as `evaluations`."""
+    tables = [one for run in runs for one in evaluations(run)]
+    gold = dict(zip(tables[0].types, tables[0].gold.sum(axis=0).tolist(), strict=True)) if tables else {}
+    right = {name for one in tables for name, n in zip(one.types, one.tp.sum(axis=0), strict=True) if n}
+    return [
+        {"type": name, "mentions": n, "labelled": train.types.get(name, 0)}
+        for name, n in gold.items()
+        if n and name not in right
+    ]
+
+
 def by_novelty(run: Run, library: Library) -> list[Row]:
     """`surfaces` (seen, unseen), `mentions`, `f1` averaged over seeds: spans by whether train has the same words, in
-    any case, as an entity of any type (SPEC C5). Errors: CorpusError where a corpus or a file is gone."""
+    any case, as an entity of any type (SOURCES.md, Leaks). Errors: CorpusError where a corpus or a file is gone."""
     known = {_surface(s, e) for s in _all(library, run.manifest.config["train"]) for e in s.entities or ()}
     gold = _tested_on(run, library)
     found = [predictions(run, seed) for seed in run.manifest.config["seeds"]]
 
     def row(name: str, wanted: Callable[[Sentence, Entity], bool]) -> Row:
         truth = [{e for e in s.entities or () if wanted(s, e)} for s in gold]
-        scores = []
-        for arm in found:
-            guess = [{e for e in entities if wanted(s, e)} for s, entities in zip(gold, arm, strict=True)]
-            right = sum(len(t & g) for t, g in zip(truth, guess, strict=True))
-            scores.append(percent_f1(right, sum(map(len, guess)), sum(map(len, truth))))
+        guesses = ([{e for e in es if wanted(s, e)} for s, es in zip(gold, arm, strict=True)] for arm in found)
+        scores = [count(truth, guess).f1() for guess in guesses]
         return {"surfaces": name, "mentions": sum(map(len, truth)), "f1": mean(scores)}
 
     return [
@@ -99,7 +116,16 @@ def side_by_side(a: Run, seed_a: int, b: Run, seed_b: int, library: Library) -> 
     if _tests(a) != _tests(b):
         raise CorpusError(f"{a.id} and {b.id}: were tested on different corpora; compare runs of one test set.")
     read = zip(_tested_on(a, library), predictions(a, seed_a), predictions(b, seed_b), strict=True)
-    return [Beside(sentence=sentence, a=ours, b=theirs) for sentence, ours, theirs in read]
+    return [
+        Beside(
+            sentence=sentence,
+            a=ours,
+            b=theirs,
+            wrong_a=mistakes(sentence.entities or (), ours),
+            wrong_b=mistakes(sentence.entities or (), theirs),
+        )
+        for sentence, ours, theirs in read
+    ]
 
 
 def _tests(run: Run) -> str:
@@ -120,7 +146,7 @@ def _surface(sentence: Sentence, entity: Entity) -> str:
 
 
 def failed_seeds(run: Run) -> list[int]:
-    """Seeds whose tagger did not learn: under half the test F1 of the best one (SPEC C7). No mean leaves them out."""
+    """Seeds whose tagger did not learn: under half the best test F1. No mean leaves them out (SOURCES.md, Seeds)."""
     scores = run.result()["test"].get("micro_f1", [])
     return [seed for seed, f1 in zip(run.manifest.config["seeds"], scores, strict=False) if f1 < FAILED * max(scores)]
 
@@ -133,6 +159,25 @@ def config_differences(a: Run, b: Run) -> list[Row]:
         for name in dict.fromkeys((*ours, *theirs))
         if name != "weights" and ours.get(name) != theirs.get(name)
     ]
+
+
+def settings_apart(a: Run, b: Run) -> list[Row]:
+    """`option, a, b`: what sets two finished runs apart beside what they start from; None where nothing says."""
+    ours, theirs = _settings(a), _settings(b)
+    return [
+        {"option": name, "a": ours.get(name), "b": theirs.get(name)}
+        for name in dict.fromkeys((*ours, *theirs))
+        if name not in _SAME_ANYWAY and ours.get(name) != theirs.get(name)
+    ]
+
+
+_SAME_ANYWAY = ("init", "weights", "allow_download")  # what is compared, and what changes no number
+
+
+def _settings(run: Run) -> Mapping[str, Any]:
+    """The config; what it left to the preset, as the run had it (older runs say none)."""
+    own = {name: value for name, value in run.manifest.config.items() if value is not None}
+    return {**run.result().get("settings", {}), **own}
 
 
 def missing(run: Run, library: Library) -> list[str]:

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 
 from core.corpora.corpus import BLOCK, Corpus
 from core.files import replacing
+from core.maps.words import count_words, topic_words
 from core.recipes.mapped import CLASSES
 from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, IntArray
-from core.selection.contrast import count_words, telling_words
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ class Pile:
 def name_topics(pile: Pile, points: IntArray, cluster: IntArray, report: Reporter) -> list[dict[str, Any]]:
     """Each topic's size on the map and the words that tell it from the others, counted in the fitted sentences."""
     kinds = cluster[points]
-    counts: list[Counter[str]] = [Counter() for _ in range(int(cluster.max()) + 1)]
+    holding: list[Counter[str]] = [Counter() for _ in range(int(cluster.max()) + 1)]
     split = int(np.searchsorted(points, pile.n_task))
     for corpus, part, kind in (
         (pile.task, pile.rows[points[:split]], kinds[:split]),
@@ -65,13 +65,10 @@ def name_topics(pile: Pile, points: IntArray, cluster: IntArray, report: Reporte
             report.check()
             sentences = corpus.take(part[start : start + BLOCK])
             for topic, sentence in zip(kind[start : start + BLOCK].tolist(), sentences, strict=True):
-                counts[topic].update(count_words([sentence.text]))
-    total = sum(counts, Counter())
-    sizes = np.bincount(cluster, minlength=len(counts)).tolist()
-    return [
-        {"name": ", ".join(t.word for t in telling_words(mine, total - mine, 3)) or "mixed", "size": size}
-        for mine, size in zip(counts, sizes, strict=True)
-    ]
+                holding[topic].update(count_words([sentence.text]).keys())
+    counted, sizes = (np.bincount(part, minlength=len(holding)).tolist() for part in (kinds, cluster))
+    words = topic_words(holding, counted)
+    return [{"name": ", ".join(name) or "mixed", "size": size} for name, size in zip(words, sizes, strict=True)]
 
 
 def write_map(path: Path, pile: Pile, coordinates: FloatArray, report: Reporter) -> None:

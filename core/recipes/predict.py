@@ -12,7 +12,7 @@ import numpy as np
 from core.config import Config, option
 from core.corpora.writers import write_conll
 from core.files import replacing
-from core.models.hub import fingerprint
+from core.models.fingerprint import fingerprint
 from core.recipes import tag
 from core.recipes.base import Job, Result
 from core.recipes.finetune import model_folder

@@ -1,7 +1,7 @@
 """What a pre-training or a fine-tuning will take, told before it starts, and what each number rests on.
 
 Seconds come from an earlier training of the same encoder on this machine, else from a `calibrate` run (t = a + b
-pieces a step, SPEC B2); there is no third, guessed, source.
+pieces a step; SOURCES.md, Cost); there is no third, guessed, source.
 """
 
 import math
@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from core.corpora.corpus import Library
-from core.errors import ModelError, RunError
+from core.errors import ModelError, PathError, RunError
 from core.models import hub
 from core.recipes.calibrate import machine
 from core.recipes.finetune import FinetuneConfig, settings_of
@@ -57,7 +57,7 @@ def preflight(config: PretrainConfig | FinetuneConfig, library: Library, store: 
     """Errors: CorpusError for a corpus that is not there."""
     pretrains = isinstance(config, PretrainConfig)
     work = _pretrain(config, library) if isinstance(config, PretrainConfig) else _finetune(config, library)
-    measured = _calibrated(store, root(config.init, store))
+    measured = calibrated(store, root(config.init, store))
     pieces = PIECES if measured is None else measured["pieces"]["task" if pretrains else "train"]
     speed = _speed(store, "pretrain" if pretrains else "finetune", root(config.init, store))
     seconds, basis = None, ""
@@ -108,7 +108,7 @@ def root(init: str, store: RunStore) -> str:
     return init
 
 
-def _calibrated(store: RunStore, encoder: str) -> Mapping[str, Any] | None:
+def calibrated(store: RunStore, encoder: str) -> Mapping[str, Any] | None:
     """The newest `calibrate` result for `encoder` on this machine."""
     wanted = (encoder, machine())
     for run in (run for run in store.list() if run.manifest.kind == "calibrate"):
@@ -141,6 +141,6 @@ def _weights_gb(init: str, store: RunStore) -> float | None:
     if name == hub.TINY:
         return 0.0
     try:
-        return sum(file.stat().st_size for file in hub.locate(name).glob("*.safetensors")) / GB
-    except ModelError:
+        return sum(file.stat().st_size for file in hub.folder_of(name).glob("*.safetensors")) / GB
+    except (ModelError, PathError):
         return None

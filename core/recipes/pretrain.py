@@ -1,4 +1,4 @@
-"""`pretrain`: an encoder's masked language modelling continued on T_C, D_C, S_C or several of them (SPEC A1).
+"""`pretrain`: an encoder's masked language modelling continued on T_C, D_C, S_C or several of them.
 
 On several GPUs or machines the same command under torchrun; the first process owns the run, the others train along:
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 Balance = Literal["none", "upsample_TC", "downsample_SC"]
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "quick": {"epochs": 4, "learning_rate": 1e-4},  # PERF: a sketch that helped, in minutes
-    "paper": {"epochs": 5, "learning_rate": 5e-5},  # S0, SPEC A1
+    "quick": {"epochs": 4, "learning_rate": 1e-4},  # helped in minutes (SOURCES.md, Masked language modelling)
+    "paper": {"epochs": 5, "learning_rate": 5e-5},  # Mahapatra et al. 2022, 4.1
     "custom": {"epochs": 5, "learning_rate": 5e-5},
 }
 QUICK_STEPS = 1500  # about 100,000 sentences
@@ -49,8 +49,8 @@ class PretrainConfig(Config):
     init: str = option("minilm", "The encoder to go on from: a Hugging Face name, a folder, or minilm (bundled).")
     preset: Literal["quick", "paper", "custom"] = option(
         "quick",
-        f"quick: 4 epochs at 1e-4, at most {QUICK_STEPS:,} steps; paper: S0's 5 epochs at 5e-5; custom: as paper, but "
-        "for what is said here.",
+        f"quick: 4 epochs at 1e-4, at most {QUICK_STEPS:,} steps; paper: 5 epochs at 5e-5, as Mahapatra et al. 2022; "
+        "custom: as paper, but for what is said here.",
     )
     epochs: int | None = option(None, "Passes over the text; None: as the preset says.", ge=1, le=1000)
     batch_size: int = option(64, "Sentences an optimizer step, of all processes together.", ge=1, le=65_536)
@@ -159,8 +159,8 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
 class Draw:
     """Which rows an epoch reads: `draw(epoch)` `(m,)`; m is the same for every epoch.
 
-    The first `n_task` rows are T_C's, `n_others` follow. balance: SPEC A1, "1:1 ratio". task, others: rows of each
-    that an epoch reads.
+    The first `n_task` rows are T_C's, `n_others` follow. task, others: rows of each that an epoch reads. balance: what
+    becomes of them (SOURCES.md, Mixing T_C and S_C).
     """
 
     def __init__(self, n_task: int, n_others: int, balance: Balance, seed: int) -> None:

@@ -1,7 +1,8 @@
-"""`rebuild`: a training set in which names tell less, contexts tell more, or CEIM bins have other shares (S3, 4).
+"""`rebuild`: a training set in which names tell less, contexts tell more, or CEIM bins have other shares.
 
-Beside S3's ways there is DataAug, one of its baselines; LPFT is an option of `finetune`. MINER's objective is left out:
-its span classifier is another model, and its released code trains a loss other than the printed one (SPEC A8).
+Beside the ways of Ma et al. 2023, 4, there is DataAug, one of their baselines; LPFT is an option of `finetune`. MINER's
+objective is left out: its span classifier is another model, and its released code trains a loss other than the printed
+one (SOURCES.md, MINER).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,8 +16,9 @@ from core.corpora.corpus import Corpus
 from core.corpora.writers import write_conll
 from core.difficulty import mentions as difficulty
 from core.difficulty.mentions import Mention
-from core.errors import ConfigError, CorpusError
-from core.models.hub import fingerprint, load_tokenizer
+from core.errors import ConfigError, CorpusError, Unfinished
+from core.models.fingerprint import fingerprint
+from core.models.hub import load_tokenizer
 from core.recipes.base import Job, Result
 from core.recipes.rebuildable import held_out, refuse_tests
 from core.recipes.rebuilt_files import unusual, write_log
@@ -67,7 +69,7 @@ class RebuildConfig(Config):
     context_high: str = option("50%", "The same of contexts.")
     size: int = option(1000, "low-share: how many sentences.", unit="sentences", ge=1)
     add_bin: Literal["", "low", "near_zero", "high"] = option(
-        "", "low-share: as many sentences of this CEIM bin beside as many of any (S3, Table 3), in place of a share."
+        "", "low-share: as many sentences of this CEIM bin beside as many of any, in place of a share."
     )
     encoder: str = option("minilm", "dataaug: the encoder whose pieces are weighed, those that tell a type kept.")
     seed: int = option(1, "What is drawn at random.", ge=0)
@@ -203,7 +205,7 @@ def _measures(
         raise ConfigError(f"difficulty: {config.method} goes by PVI; give the id of a finished difficulty run.")
     run = RunStore(job.home).get(config.difficulty)
     if run.manifest.kind != "difficulty" or run.state().state != "succeeded":
-        raise ConfigError(f"difficulty: {run.id} is no finished difficulty run; run `difficulty` on the corpus first.")
+        raise Unfinished(f"difficulty: {run.id} is no finished difficulty run; run `difficulty` on the corpus first.")
     if run.manifest.inputs["train"] != config.train:
         raise ConfigError(
             f"difficulty: {run.id} measured {job.corpus(run.manifest.inputs['train']).name}, not"

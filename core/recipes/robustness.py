@@ -1,4 +1,4 @@
-"""`robustness`: a test set under other names, to see whether a tagger reads contexts (SPEC A8). Its figures are to be
+"""`robustness`: a test set under other names, to see whether a tagger reads contexts. Its figures are to be
 shown beside those of the plain test set (`frontier`): such sets are synthetic, and some slots cannot be answered."""
 
 from collections import defaultdict

@@ -148,7 +148,7 @@ def _models(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[Adapted 
 
 
 def _held_out(config: ScoreConfig) -> tuple[str, ...]:
-    """Whose sentences T_C may not teach (SPEC C5)."""
+    """Whose sentences T_C may not teach (SOURCES.md, Leaks)."""
     return () if config.transductive else config.holdout
 
 

@@ -18,6 +18,7 @@ from core.recipes.score import ScoreConfig
 from core.results import IntArray, Selection
 from core.selection import STRATEGIES, diversity
 
+PARTS = 3  # of a run: leaks, scores, choice
 _SUFFIX = {"none": "", "quota": " by quota", "mmr": " by mmr"}
 
 
@@ -55,12 +56,14 @@ def run(config: SelectConfig, job: Job) -> Result:
     budget, drop = Budget.parse(config.budget), withheld(config.keep)
     holdout = tuple(dict.fromkeys((*config.holdout, *((config.dev,) if config.dev else ()))))
     lengths = config.model_dump(include=set(Lengths.model_fields))
+    job.context.part(1, PARTS, "duplicates and leaks")
     audit_run = job.child("audit", corpus=config.domain, held_out=holdout, **lengths)
     trains = "ner" in STRATEGIES[config.strategy].models  # else dev is held out and no more
     shared = config.model_dump(include=set(ScoreConfig.model_fields)) | {"holdout": holdout}
     shared["dev"] = config.dev if trains else ""
+    job.context.part(2, PARTS, "scores")
     score_run = job.child("score", **shared)
-
+    job.context.part(3, PARTS, "choice")
     job.context.stage("choosing")
     scored = Scored.read(score_run, audit_run, job.library)
     chosen = scored.choose(budget, drop)

@@ -15,13 +15,15 @@ from core.recipes.base import Job, Result
 from core.recipes.compared import summarise
 from core.recipes.study import Round, SimilarityConfig, Study
 from core.runs.context import RunContext
+from core.runs.parts import Parts
 
 
 def run(config: SimilarityConfig, job: Job) -> Result:
     """See `compared.summarise` for the result. Nothing is kept but numbers."""
     study = Study(config, job)
+    parts = _parts(study)
     for each in study.rounds:
-        _measure(study, each)
+        _measure(study, each, parts)
     cells = {
         (name, each.number, i, j): json.loads(study.path(name, each, i, j).read_bytes())
         for name, each, i, j in study.cells()
@@ -29,7 +31,14 @@ def run(config: SimilarityConfig, job: Job) -> Result:
     return summarise(study, cells)
 
 
-def _measure(study: Study, each: Round) -> None:
+def _parts(study: Study) -> Parts:
+    """One for each round, source and measure, as large as the sample; measures differ, so one judges by a round."""
+    sizes = [min(each.cap or party.n_tokens, party.n_tokens) for each in study.rounds for party in study.sources]
+    n = len(study.config.measure)
+    return Parts(study.context, [size for size in sizes for _ in range(n)], judged=n * len(study.sources))
+
+
+def _measure(study: Study, each: Round, parts: Parts) -> None:
     """Every comparison of a round that is not there yet: a source is learnt once, for all targets."""
     if all(study.path(*cell).exists() for cell in study.cells() if cell[1] is each):
         return
@@ -44,9 +53,11 @@ def _measure(study: Study, each: Round) -> None:
         if all(study.path(*cell).exists() for cell in study.cells() if cell[1] is each and cell[2] == i):
             continue
         source = study.sample(party, each.cap, each.seed)
-        for name, measure in measures.items():
+        for k, (name, measure) in enumerate(measures.items()):
             missing = {j: path for j in range(len(targets)) if not (path := study.path(name, each, i, j)).exists()}
             if missing:
+                at = (study.rounds.index(each) * len(study.sources) + i) * len(measures) + k
+                parts.next(at, each.title)
                 study.context.stage(f"{measure.title} of {party.name}, {each.title}")
                 wanted = {j: targets[j] for j in missing}
                 for j, cell in _compared(study.context, measure, source, wanted, aloud=not each.curve):

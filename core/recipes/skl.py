@@ -23,8 +23,8 @@ from core.reporter import Reporter
 from core.results import FloatArray, IntArray
 from core.text.sentence import Sentence
 
-SWEEP = tuple(range(1, 10))  # the thresholds of S4's Fig. 2
-DRIFTS = 1.0  # an entity drifts above this SKL (S4, 4.1)
+SWEEP = tuple(range(1, 10))  # the thresholds of Murthy et al. 2018, Fig. 2
+DRIFTS = 1.0  # an entity drifts above this SKL (Murthy et al. 2018, 4.1)
 
 
 class SklConfig(SklOptions):

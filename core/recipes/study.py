@@ -11,7 +11,7 @@ from pydantic import field_validator
 
 from core.config import option
 from core.corpora.corpus import Corpus
-from core.errors import ConfigError
+from core.errors import ConfigError, CorpusError
 from core.measures.base import Sample
 from core.measures.ppl import PplOptions
 from core.measures.sample import Tokens, draw
@@ -36,6 +36,12 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
     cap_tokens: str = option(
         "equal",
         f"Tokens drawn from every source: a number, equal (as many as the smallest has, at most {MOST:,}) or none.",
+    )
+    min_source_tokens: int = option(
+        10_000,
+        "A source with fewer tokens is too small to compare: it is left out by name and does not shrink the others.",
+        unit="tokens",
+        ge=1,
     )
     target_tokens: int = option(
         100_000, "Tokens drawn from every target at most: WVV grows with them.", unit="tokens", ge=1
@@ -102,7 +108,15 @@ class Study:
     def __init__(self, config: SimilarityConfig, job: Job) -> None:
         self.config, self.context = config, job.context
         self.targets = parties([[job.corpus(reference)] for reference in config.target])
-        self.sources = parties(grouped([job.corpus(reference) for reference in config.source], config.together))
+        groups = parties(grouped([job.corpus(reference) for reference in config.source], config.together))
+        self.sources = [party for party in groups if party.n_tokens >= config.min_source_tokens]
+        self.too_small = [party for party in groups if party.n_tokens < config.min_source_tokens]
+        if not self.sources:
+            raise CorpusError(
+                f"source: none has {config.min_source_tokens:,} tokens, the least that a comparison takes "
+                f"({', '.join(f'{party.name}: {party.n_tokens:,}' for party in groups)}); give larger ones, or lower "
+                "min_source_tokens."
+            )
 
     @cached_property
     def cap(self) -> int | None:

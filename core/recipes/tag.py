@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.config import Config, option
-from core.models.hub import fingerprint
+from core.models.fingerprint import fingerprint
 from core.recipes.base import Job, Result
 from core.reporter import Reporter
 from core.runs.chunks import chunked

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from core.recipes.base import Job, Result, versions
+from core.recipes.rare_words import HELD
 
 if TYPE_CHECKING:
     from core.recipes.finetune import FinetuneConfig
@@ -36,6 +37,9 @@ python -m core predict --model "this folder" INPUT --output OUTPUT.jsonl
 ```
 
 This network is Winnow's own; other software cannot load it.
+
+## Words
+
 """
 
 
@@ -52,7 +56,7 @@ def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[Result]) -> str:
         ),
         _table(("setting", "value"), [*_settings(config), *kept["settings"].items(), *versions().items()]),
         _table(
-            ("seed", "best epoch", "split", "F1, viterbi", "F1, argmax", "F1, s0_scorer"),
+            ("seed", "best epoch", "split", "F1, viterbi", "F1, argmax", "F1, cited_scorer"),
             [row for outcome in outcomes for row in _scores(outcome)],
         ),
     ]
@@ -67,12 +71,13 @@ def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[Result]) -> str:
     )
     scores = (
         "Micro F1 over exact entities, percent. viterbi: the CRF's best sequence, strict BIOES, the headline; argmax: "
-        "every word by itself, strict; s0_scorer: viterbi, read as S0's code does. The test split was read once a seed."
+        "every word by itself, strict; cited_scorer: viterbi, read as the code that Mahapatra et al. 2022 cite does. "
+        "The test split was read once a seed."
     )
     library = "library_name: transformers\n" if config.network == "encoder" else ""
     header = f"---\n{library}pipeline_tag: token-classification\n---\n\n# Tagger\n"
     parts = (header + "\n" + about, "## Data", tables[0], "## Settings", tables[1], "## Scores", scores, tables[2])
-    return "\n\n".join(parts) + "\n" + (_USE if config.network == "encoder" else _USE_OURS)
+    return "\n\n".join(parts) + "\n" + (_USE if config.network == "encoder" else _USE_OURS + HELD + "\n")
 
 
 def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
@@ -98,7 +103,10 @@ def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
 
 def _scores(outcome: Result) -> list[tuple[object, ...]]:
     splits = [("dev", outcome["dev"]), *((f"test{i or ''}", told) for i, told in enumerate(outcome["tests"]))]
-    return [(outcome["seed"], outcome["best_epoch"], name, *told["decodings"].values()) for name, told in splits]
+    return [
+        (outcome["seed"], outcome["best_epoch"], name, *(f"{f1:.2f}" for f1 in told["decodings"].values()))
+        for name, told in splits
+    ]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -11,6 +11,7 @@ from core.corpora.corpus import Corpus
 from core.errors import CorpusError
 from core.files import replacing
 from core.recipes.base import Job, Result
+from core.stats.scoring import cited_spans, evaluate
 from core.text.sentence import Prediction, Sentence
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ def types_of(*splits: Sequence[Sentence]) -> set[str]:
 def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], every: Sequence[str], name: str) -> Result:
     """One split under both decodings; what the headline says is strict and by Viterbi."""
     from core.models.tagger import found
-    from core.training.evaluate import evaluate, s0_spans
 
     job.context.stage(f"evaluating {name}")
     tags = tagger.tag(gold, job.context)
@@ -42,13 +42,12 @@ def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], every: Sequence
     write_predictions(best, job.context.run.artifacts / f"predictions-{name}.jsonl")
     others = {
         "argmax": evaluate(gold, [found(sentence.argmax) for sentence in tags], every).f1(),
-        "s0_scorer": evaluate(gold, [s0_spans(sentence.viterbi) for sentence in tags], every).f1(),
+        "cited_scorer": evaluate(gold, [cited_spans(sentence.viterbi) for sentence in tags], every).f1(),
     }
     decodings = {"viterbi": table.f1(), **others}
-    by_type = {name: round(f1, 3) for name, f1 in table.by_type().items()}
     return {
-        "micro_f1": round(table.f1(), 3), "precision": round(table.precision(), 3), "recall": round(table.recall(), 3),
-        "by_type": by_type, "decodings": {name: round(f1, 3) for name, f1 in decodings.items()},
+        "micro_f1": table.f1(), "precision": table.precision(), "recall": table.recall(),
+        "by_type": table.by_type(), "decodings": decodings,
     }  # fmt: skip
 
 
@@ -60,11 +59,13 @@ def write_predictions(predictions: Sequence[Prediction], path: Path) -> None:
 
 
 def over_seeds(told: Sequence[Result]) -> Result:
-    """What `tested` says of one split, seed by seed and together."""
+    """What `tested` says of one split, seed by seed and together; nothing is rounded before it is shown."""
     values = [one["micro_f1"] for one in told]
-    by_type = {name: round(mean(one["by_type"][name] for one in told), 2) for name in told[0]["by_type"]}
-    decodings = {name: [one["decodings"][name] for one in told] for name in told[0]["decodings"]}
-    spread = {"mean": round(mean(values), 3), "sd": round(stdev(values), 3) if len(values) > 1 else None}
+    by_type = {name: mean(one["by_type"][name] for one in told) for name in told[0]["by_type"]}
+    # By place and not by name: outcomes that an older version left call the last decoding otherwise.
+    scores = zip(*(one["decodings"].values() for one in told), strict=True)
+    decodings = {name: list(values) for name, values in zip(told[-1]["decodings"], scores, strict=True)}
+    spread = {"mean": mean(values), "sd": stdev(values) if len(values) > 1 else None}
     return {"micro_f1": values, **spread, "by_type": by_type, "decodings": decodings}
 
 

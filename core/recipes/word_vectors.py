@@ -1,4 +1,4 @@
-"""`vectors`: skip-gram word vectors of a corpus, for the taggers that begin with them (S1, 6)."""
+"""`vectors`: skip-gram word vectors of a corpus, for the taggers that begin with them (Dai et al. 2019, 6)."""
 
 from typing import TYPE_CHECKING
 

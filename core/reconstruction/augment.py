@@ -1,5 +1,5 @@
-"""DataAug (Dai and Adel 2020), as S3 has it from MINER's code: one copy of each sentence that has an entity, with
-typos in one entity or with one entity for another of its type that is spelt like it (SPEC A8)."""
+"""DataAug (Dai and Adel 2020), as Ma et al. 2023 have it from MINER's code: one copy of each sentence with an entity,
+with typos in one entity or with one entity for another of its type that is spelt like it (SOURCES.md, DataAug)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence

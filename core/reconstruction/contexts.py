@@ -1,4 +1,4 @@
-"""Contexts that tell more: I Random2High and II Low2High (S3, 4.4; SPEC A7).
+"""Contexts that tell more: I Random2High and II Low2High (Ma et al. 2023, 4.4; SOURCES.md, Rebuilding).
 
 A context goes with its sentence, and with it those of the sentence's other mentions. So that the set's size and types
 stay what they were, a deleted sentence gives way to a copy of a retained one with mentions of the same types, whose
@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from random import Random
 
 import numpy as np
-from scipy.stats import rankdata
 
 from core.reconstruction.pools import Pools
 from core.reconstruction.training import (
@@ -50,6 +49,8 @@ def low2high(training: Training, pools: Pools, rate: float, seed: int) -> Rebuil
 
 def _ranks(training: Training) -> FloatArray:
     """`(m,)` 0 to 1 within the type, NaN where there is no measurement."""
+    from scipy.stats import rankdata  # a second to load, which no page should wait for
+
     kinds = np.array(training.kinds, dtype=np.str_)
     ranks = np.full(len(training), np.nan)
     for kind in np.unique(kinds):

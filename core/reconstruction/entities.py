@@ -1,4 +1,4 @@
-"""Names that tell less: A Random2Low, B HighC2Low and C Redundant2Low (S3, 4.3; SPEC A7)."""
+"""Names that tell less: A Random2Low, B HighC2Low and C Redundant2Low (Ma et al. 2023, 4.3; SOURCES.md, Rebuilding)."""
 
 from collections import defaultdict
 from collections.abc import Iterable

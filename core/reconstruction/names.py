@@ -1,4 +1,4 @@
-"""What training sentences say of names, and new names that they do not hold (SPEC A8)."""
+"""What training sentences say of names, and new names that they do not hold (SOURCES.md, Robustness sets)."""
 
 import string
 from collections import defaultdict

@@ -1,4 +1,7 @@
-"""Which mentions have a name or a context that tells much or little: S3 prints no threshold (SPEC A7)."""
+"""Which mentions have a name or a context that tells much or little: by thresholds of ours.
+
+Ma et al. 2023 print none (SOURCES.md, Rebuilding).
+"""
 
 import re
 from collections import Counter

@@ -1,5 +1,6 @@
-"""Test sets in which names no longer help: unseen ones, those of other types, misspelt ones (TextFlint; SPEC A8).
+"""Test sets in which names no longer help: unseen ones, those of other types, misspelt ones.
 
+After TextFlint (SOURCES.md, Robustness sets).
 Every mention is renamed, from the right to the left as it were: its type stays and its tags are laid anew. What a set
 promises is asserted of each new name as it is put there.
 """

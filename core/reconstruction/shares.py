@@ -1,4 +1,4 @@
-"""Training sets of one size with more or fewer mentions of a CEIM bin: S3's Fig. 4 and Table 3 (SPEC A6).
+"""Training sets of one size with more or fewer mentions of a CEIM bin: Ma et al. 2023, Fig. 4 and Table 3.
 
 A mention stands for its sentence, which is taken once and keeps all its labels. Sets of other shares under the same
 seed are drawn in the same order, so the sentences of a bin in a smaller share are among those of a larger one.

@@ -101,7 +101,7 @@ class Training:
         return len(self.kinds)
 
     def wanted(self, rate: float) -> int:
-        """Mentions that `rate` of them all are, measured or not (SPEC A7)."""
+        """Mentions that `rate` of them all are, measured or not (SOURCES.md, Rebuilding)."""
         return round(rate * len(self))
 
     def by_row(self, mentions: Iterable[int]) -> dict[int, list[int]]:

@@ -1,4 +1,4 @@
-"""One slip of the fingers in a word: a letter replaced, inserted, deleted, or swapped with the next (SPEC A8)."""
+"""One slip of the fingers in a word: a letter replaced, inserted, deleted, or swapped with the next."""
 
 import string
 from random import Random

@@ -46,6 +46,13 @@ class RunContext(Reporter):
     def stage(self, name: str) -> None:
         self.emit("stage", {"name": name})
 
+    def part(self, number: int, of: int, name: str, *, left: float | None = None, after: float | None = None) -> None:
+        """Part `number` of `of` of the whole run begins; a child's parts are its own affair.
+
+        left: seconds of it and of all behind it; after: of those alone; None: not known.
+        """
+        self.emit("part", {"number": number, "of": of, "name": name, "left": left, "after": after})
+
     def progress(self, done: int, total: int | None, unit: str) -> None:
         """Thinned to two a second; the last one before any other event is always written."""
         self._pending = {"done": int(done), "total": None if total is None else int(total), "unit": unit}
@@ -54,8 +61,9 @@ class RunContext(Reporter):
     def metric(self, name: str, value: float, step: int | None = None) -> None:
         self.emit("metric", {"name": name, "value": float(value), "step": step})
 
-    def note(self, text: str) -> None:
-        self.emit("note", {"text": text})
+    def note(self, text: str, *, passing: bool = False) -> None:
+        """passing: it holds until the run is resumed."""
+        self.emit("note", {"text": text, **({"passing": True} if passing else {})})
 
     def child(self, run: Run) -> None:
         """This run needs what `run` makes or has made; whose child it is by its manifest says only who began it."""
@@ -109,7 +117,7 @@ class RunContext(Reporter):
             case "note" if "waiting_for" in data:
                 self.waiting(data["waiting_for"])
             case "note":
-                self.note(f"{kind}: {data['text']}")
+                self.note(f"{kind}: {data['text']}", passing=data.get("passing", False))
 
     def _write_progress_if_due(self) -> None:
         now = time.monotonic()

@@ -1,6 +1,6 @@
 """What happened to a run, line by line, and the state that follows from it.
 
-    started  stage  progress  metric  note  child  checkpoint  artifact  succeeded | failed | cancelled
+    started  part  stage  progress  metric  note  child  checkpoint  artifact  succeeded | failed | cancelled
 
 `events.jsonl` is append-only and has one writer, the holder of the run's lock. An attempt opens
 with `started` and ends with exactly one of the last three; if it does not, its worker died.
@@ -16,17 +16,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
-from core.files import sync_folder
+from core.files import sync
 
 Ending = Literal["succeeded", "failed", "cancelled"]
-Kind = Literal["started", "stage", "progress", "metric", "note", "child", "checkpoint", "artifact"] | Ending
+Kind = Literal["started", "part", "stage", "progress", "metric", "note", "child", "checkpoint", "artifact"] | Ending
 State = Literal["queued", "running", "interrupted"] | Ending
 
 ENDINGS: frozenset[str] = frozenset(get_args(Ending))
-_NEW_STAGE: Mapping[str, Any] = {"done": 0, "total": None, "unit": "", "rate": None, "eta": None, "stage_from": None}
+_NEW_STAGE: Mapping[str, Any] = {
+    "done": 0, "total": None, "unit": "", "rate": None, "eta": None, "stage_from": None, "reports": 0
+}  # fmt: skip
 _OVER: Mapping[str, Any] = {"eta": None, "waiting_for": None}
+JUDGED_AFTER, JUDGED_REPORTS = 10.0, 3  # seconds and reports; a first batch, which warms up, says too much by far
 OUT_OF_MEMORY = "memory ran out"
-INTERRUPTED = "The worker ended without a word (killed, or out of memory); worker.log has its last lines; resume it."
+INTERRUPTED = "The worker ended without a word (killed, or out of memory); what it left is in worker.log; resume it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,17 +43,37 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Where in its whole a run is: part `number`, from 1, of `of`.
+
+    left: seconds of this part and of all behind it, as judged at `since`; after: of those behind it; None: not known.
+    """
+
+    number: int
+    of: int
+    name: str
+    left: float | None
+    after: float | None
+    since: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
     """A run as a page shows it, never stored.
 
+    part: of the whole run, where its parts are known from the start; a part may have several stages.
     done, total, unit: progress of the current stage (total None: unknown). rate: units a second;
-    eta: seconds left of the stage. started: of the latest attempt; started, ended, updated:
-    seconds since 1970. metrics: the latest value of each name. waiting_for: a run's id.
+    eta: seconds left of the stage, once enough of it was seen to judge by. started: of the latest attempt;
+    started, ended, updated: seconds since 1970. earlier: seconds that the attempts before it took.
+    permanent: it failed of what it was asked for, so that resuming it cannot help. passing: those of the
+    notes that only hold until it is resumed. metrics: the latest value of each name. waiting_for: a run's id.
     cancelling: asked to stop, not yet there. worker: (pid, create time) of the latest attempt.
-    stage_from: (time, done) of the stage's first progress, from which the rate is counted.
+    stage_from: (time, done) of the stage's first progress, from which the rate is counted; reports: how
+    many times it has got further since.
     """
 
     state: State = "queued"
+    part: Part | None = None
     stage: str | None = None
     done: int = 0
     total: int | None = None
@@ -60,19 +83,44 @@ class RunState:
     started: float | None = None
     ended: float | None = None
     updated: float | None = None
+    earlier: float = 0.0
     error: str | None = None
+    permanent: bool = False
     notes: tuple[str, ...] = ()
+    passing: frozenset[str] = frozenset()
     metrics: Mapping[str, float] = field(default_factory=dict)
     waiting_for: str | None = None
     cancelling: bool = False
     attempts: int = 0
     worker: tuple[int, float] | None = None
     stage_from: tuple[float, int] | None = None
+    reports: int = 0
 
     @property
     def active(self) -> bool:
         """Somebody works on it or is about to."""
         return self.state in ("queued", "running")
+
+    @property
+    def resumable(self) -> bool:
+        """It has ended before its time, and going on may bring it to its end."""
+        return not self.active and self.state != "succeeded" and not self.permanent
+
+    @property
+    def seconds(self) -> float:
+        """How long was worked on it, over all attempts; of one at work until its last event."""
+        return self.earlier + ((self.ended or self.updated or 0.0) - self.started if self.started else 0.0)
+
+    def elapsed(self, now: float) -> float:
+        """Seconds over all attempts until `now`; of one that has ended, until its end."""
+        return self.earlier + now - self.started if self.active and self.started else self.seconds
+
+    def left(self, now: float) -> float | None:
+        """Seconds that all of it will still take; None: not known. A part that takes longer than was thought
+        leaves what is behind it as it was."""
+        if not self.active or self.part is None or self.part.left is None:
+            return None
+        return max(self.part.left - (now - self.part.since), self.part.after or 0.0)
 
     @property
     def out_of_memory(self) -> bool:
@@ -89,14 +137,29 @@ def fold(events: Iterable[Event], *, locked: bool, cancel_requested: bool = Fals
 
 
 def step(state: RunState, event: Event) -> RunState:
-    """The state that the log alone tells after one more event: an attempt without an end is `running`."""
+    """The state that the log alone tells after one more event: an attempt without an end is `running`.
+
+    An event that a failing disk spoilt, or that a newer version wrote otherwise, changes nothing.
+    """
+    try:
+        return _step(state, event)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return state
+
+
+def _step(state: RunState, event: Event) -> RunState:
     data = event.data
     changes: dict[str, Any] = {}
     match event.kind:
         case "started":
-            worker = (data["pid"], data["created"])
-            state = RunState(notes=state.notes, metrics=state.metrics, attempts=state.attempts + 1, worker=worker)
+            worker = (int(data["pid"]), float(data["created"]))
+            state = RunState(
+                notes=tuple(note for note in state.notes if note not in state.passing), metrics=state.metrics,
+                attempts=state.attempts + 1, worker=worker, earlier=state.seconds,
+            )  # fmt: skip
             changes = {"state": "running", "started": event.time}
+        case "part":
+            changes = {"part": Part(**data, since=event.time)}
         case "stage":
             changes = {**_NEW_STAGE, "stage": data["name"]}
         case "progress":
@@ -106,9 +169,11 @@ def step(state: RunState, event: Event) -> RunState:
         case "note" if "waiting_for" in data:
             changes = {"waiting_for": data["waiting_for"]}
         case "note" if data["text"] not in state.notes:
-            changes = {"notes": (*state.notes, data["text"])}
+            passing = {data["text"]} if data.get("passing") else set()
+            changes = {"notes": (*state.notes, data["text"]), "passing": state.passing | passing}
         case "succeeded" | "failed" | "cancelled":
             changes = {**_OVER, "state": event.kind, "ended": event.time, "error": data.get("error")}
+            changes["permanent"] = data.get("permanent", False)
     return replace(state, updated=event.time, **changes)
 
 
@@ -116,7 +181,7 @@ def settle(state: RunState, *, locked: bool, cancel_requested: bool, launching: 
     """Set what the log tells against who is alive."""
     ended = state.state in ENDINGS
     if launching and (ended or not locked):
-        return replace(state, state="queued", ended=None, error=None, cancelling=cancel_requested)
+        return replace(state, state="queued", ended=None, error=None, permanent=False, cancelling=cancel_requested)
     if ended:
         return state
     if locked:
@@ -131,8 +196,11 @@ def _progress(state: RunState, event: Event) -> dict[str, Any]:
     since, first = state.stage_from or (event.time, done)
     seconds, gained = event.time - since, done - first
     rate = gained / seconds if seconds > 0 and gained > 0 else None
-    eta = (total - done) / rate if rate and total is not None else None
-    return {"done": done, "total": total, "unit": unit, "rate": rate, "eta": eta, "stage_from": (since, first)}
+    reports = state.reports + (done > state.done and state.stage_from is not None)
+    judged = seconds >= JUDGED_AFTER and reports >= JUDGED_REPORTS
+    eta = (total - done) / rate if judged and rate and total is not None else None
+    changes = {"done": done, "total": total, "unit": unit, "rate": rate, "eta": eta, "stage_from": (since, first)}
+    return {**changes, "reports": reports}
 
 
 def read_events(path: Path, after: int = 0) -> tuple[list[Event], int]:
@@ -151,9 +219,11 @@ def read_events(path: Path, after: int = 0) -> tuple[list[Event], int]:
 def _parse(line: bytes) -> Event | None:
     """None: a line that a failing disk spoilt; the rest of the log still counts."""
     try:
-        return Event(**json.loads(line))
-    except (ValueError, TypeError):
+        found = json.loads(line)
+        event = Event(seq=int(found["seq"]), time=float(found["time"]), kind=str(found["kind"]), data=found["data"])
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
+    return event if isinstance(event.data, dict) else None
 
 
 class EventLog:
@@ -163,13 +233,13 @@ class EventLog:
         events, whole = read_events(path)
         self._next = events[-1].seq + 1 if events else 0
         self.ended = False  # this attempt has had its last event
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         os.ftruncate(self._file, whole)  # a torn last line
-        sync_folder(path.parent)
+        sync(path.parent)
 
     def append(self, kind: Kind, data: Mapping[str, Any]) -> Event:
         """One event, one write: a reader sees all of a line or none. Errors: OSError if the disk is full."""
-        event = Event(seq=self._next, time=round(time.time(), 3), kind=kind, data=dict(data))
+        event = Event(seq=self._next, time=round(time.time(), 6), kind=kind, data=dict(data))
         line = json.dumps({"seq": event.seq, "time": event.time, "kind": kind, "data": event.data}).encode() + b"\n"
         written = os.write(self._file, line)
         if written < len(line):

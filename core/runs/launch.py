@@ -13,7 +13,7 @@ from core.runs.events import RunState
 from core.runs.lock import Worker
 from core.runs.run import Run
 
-GRACE = 12.0  # seconds from the wish to cancel to SIGKILL: a device is free within 15 (UX, point 17)
+GRACE = 12.0  # seconds from the wish to cancel to SIGKILL: a device is free within 15
 POLITE = 0.4  # share of the grace that belongs to `check()` alone; SIGTERM follows
 _ROOT = Path(__file__).resolve().parents[2]
 

@@ -105,7 +105,7 @@ class Lock:
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
             try:
                 if not _flock(descriptor, patience):
                     os.close(descriptor)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Self
@@ -39,8 +39,20 @@ class Manifest:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Errors: OSError, ValueError or TypeError if there is no whole manifest at `path`."""
-        return cls(**json.loads(path.read_bytes()))
+        """Errors: OSError, ValueError or TypeError if there is no whole manifest at `path`.
+
+        Keys of a newer version are passed over.
+        """
+        try:
+            found = json.loads(path.read_bytes())
+        except RecursionError as error:
+            raise ValueError("nests too deeply") from error
+        tables = [found.get(name) for name in ("config", "inputs", "versions")] if isinstance(found, dict) else [None]
+        if not all(isinstance(table, dict) for table in tables):
+            raise TypeError("is no manifest")
+        if not all(isinstance(mark, str) for mark in found["inputs"].values()):
+            raise TypeError("names an input by something else than a fingerprint")
+        return cls(**{each.name: found[each.name] for each in fields(cls) if each.name in found})
 
 
 def run_key(
@@ -86,10 +98,14 @@ class Run:
         return read_events(self.events_file, after)
 
     def result(self) -> dict[str, Any]:
-        """What the recipe returned. Errors: RunError unless the run has succeeded."""
+        """What the recipe returned. Errors: RunError unless the run has succeeded and its result can be read."""
         if self._read_on().state != "succeeded":
             raise RunError(f"run {self.id}: has no result, it is {self.state().state}; resume it or wait for its end.")
-        result: dict[str, Any] = json.loads(self.result_file.read_bytes())
+        try:
+            result: dict[str, Any] = json.loads(self.result_file.read_bytes())
+        except (OSError, ValueError, RecursionError) as error:
+            problem = f"run {self.id}: its {self.result_file.name} cannot be read; remove the run and start it again."
+            raise RunError(problem) from error
         return result
 
     def cancel(self) -> bool:
@@ -112,6 +128,11 @@ class Run:
         """The living process that works on the run or is about to; never another that has its pid."""
         return self.lock.holder() if self.lock.held() else self.coming()
 
+    @property
+    def began(self) -> datetime:
+        """When it was asked for, UTC."""
+        return datetime.fromisoformat(self.manifest.created)
+
     def log_tail(self, n: int = 30) -> list[str]:
         """The last `n` lines of worker.log, of at most its last 64 KiB."""
         if not self.log_file.exists():
@@ -128,4 +149,4 @@ class Run:
             return self._told
 
     def _age(self) -> float:
-        return time.time() - datetime.fromisoformat(self.manifest.created).timestamp()
+        return time.time() - self.began.timestamp()

@@ -9,15 +9,15 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from core.errors import RunError
-from core.files import sync_folder, write_atomic
+from core.files import on_disk, sync, write_atomic
 from core.runs.lock import locked
 from core.runs.run import Manifest, Run, run_key
 
@@ -53,25 +53,26 @@ class RunStore:
         key: str,
         parent: str | None = None,
     ) -> Run:
-        """A new run that nobody works on yet. Errors: RunError for a kind that makes no folder name."""
+        """A new run that nobody works on yet, or no folder of it.
+
+        Errors: RunError for a kind that makes no folder name, ResourceError for a disk that does not take it.
+        """
         if not _KIND.fullmatch(kind):
             raise RunError(f"run kind {kind!r}: is not lower-case letters, digits and hyphens; choose such a name.")
-        path, created = self._new_folder(kind)
-        for name in ("chunks", "checkpoints", "artifacts"):
-            (path / name).mkdir()
-        manifest = Manifest(
-            run_id=path.name,
-            kind=kind,
-            config=dict(config),
-            inputs=dict(inputs),
-            seed=seed,
-            versions=dict(versions),
-            created=created.isoformat(timespec="microseconds"),
-            parent=parent,
-            key=key,
-        )
-        write_atomic(path / "manifest.json", json.dumps(asdict(manifest), indent=1, ensure_ascii=False).encode())
-        sync_folder(self.folder)
+        with on_disk(self.home), self._begun(kind) as (path, created):
+            manifest = Manifest(
+                run_id=path.name,
+                kind=kind,
+                config=dict(config),
+                inputs=dict(inputs),
+                seed=seed,
+                versions=dict(versions),
+                created=created.isoformat(timespec="microseconds"),
+                parent=parent,
+                key=key,
+            )
+            write_atomic(path / "manifest.json", json.dumps(asdict(manifest), indent=1, ensure_ascii=False).encode())
+            sync(self.folder)
         return self.get(path.name)
 
     def get(self, run_id: str) -> Run:
@@ -86,6 +87,12 @@ class RunStore:
         names = (entry.name for entry in os.scandir(self.folder) if _RUN_ID.fullmatch(entry.name))
         runs = [run for name in names if (run := self._find(name))]
         return sorted(runs, key=lambda run: (run.manifest.created, run.id), reverse=True)
+
+    def unreadable(self) -> Sequence[Path]:
+        """Manifests that are there and cannot be read; `list` passes their runs over."""
+        files = (self.folder / entry.name / "manifest.json" for entry in os.scandir(self.folder))
+        named = (file for file in files if _RUN_ID.fullmatch(file.parent.name) and file.exists())
+        return [file for file in named if self._find(file.parent.name) is None]
 
     def finished(self, key: str) -> Run | None:
         """The newest run with `key` whose result can be read."""
@@ -127,6 +134,18 @@ class RunStore:
         except (OSError, ValueError, TypeError):
             return None
         return self._runs.setdefault(run_id, run) if run.id == run_id else None
+
+    @contextmanager
+    def _begun(self, kind: str) -> Iterator[tuple[Path, datetime]]:
+        """A new run's folder, which goes again if what is put into it does not get there."""
+        path, created = self._new_folder(kind)
+        try:
+            for name in ("chunks", "checkpoints", "artifacts"):
+                (path / name).mkdir()
+            yield path, created
+        except BaseException:
+            shutil.rmtree(path, ignore_errors=True)
+            raise
 
     def _new_folder(self, kind: str) -> tuple[Path, datetime]:
         while True:

@@ -1,29 +1,24 @@
 """One attempt at a run: lock, `started`, the work, its result, and how it ended."""
 
-import errno
 import json
 import os
 import signal
 import sys
 import threading
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from core.errors import Cancelled, ResourceError, RunBusy, WinnowError, memory_ran_out
-from core.files import write_atomic
+from core.errors import Cancelled, ResourceError, RunBusy, WinnowError, for_the_log, memory_ran_out
+from core.files import FULL, write_atomic
 from core.runs.context import Listener, RunContext
 from core.runs.events import OUT_OF_MEMORY, Ending, EventLog
 from core.runs.lock import Worker
 from core.runs.run import Run
+from core.shown import shown
 
 Result = dict[str, Any]
 Recipe = Callable[[RunContext], Result]
-
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# Messages of these speak of code, not of data; others (ValueError, KeyError, ...) may quote a corpus.
-_SPEAKS_OF_CODE = (RuntimeError, TypeError, AttributeError, IndexError, ArithmeticError, ImportError, OSError)
 
 
 def execute(run: Run, function: Recipe, *, listener: Listener | None = None) -> Result:
@@ -46,7 +41,7 @@ def work(run: Run, function: Recipe) -> int:
     except Cancelled:
         return 130
     except WinnowError as error:
-        print(error, file=sys.stderr)
+        print(shown(str(error)), file=sys.stderr)
         return 2
     except Exception:  # noqa: BLE001  its traceback is in worker.log already
         return 1
@@ -79,7 +74,7 @@ def attempt(
             ending, told = _explain(context, error)
             with suppress(OSError):  # even this line may find the disk full; then the run reads as interrupted
                 if not log.ended:
-                    context.emit(ending, {"error": str(told)} if ending == "failed" else {})
+                    context.emit(ending, _last_words(told) if ending == "failed" else {})
             if ending == "cancelled":
                 run.cancel_file.unlink(missing_ok=True)
             if told is error or isinstance(told, _Bug):
@@ -103,7 +98,7 @@ def _explain(context: RunContext, error: BaseException) -> tuple[Ending, Excepti
         return "cancelled", Cancelled(f"run {run.id}: was stopped on request; resume it to go on where it was.")
     if isinstance(error, WinnowError):
         return "failed", error
-    if (isinstance(error, OSError) and error.errno in _DISK_FULL) or "No space left on device" in str(error):
+    if (isinstance(error, OSError) and error.errno in FULL) or "No space left on device" in str(error):
         problem = f"the disk that holds {run.home} is full; free some space there and resume the run."
         return "failed", ResourceError(f"run {run.id}: {problem}")
     if memory_ran_out(error):
@@ -113,14 +108,13 @@ def _explain(context: RunContext, error: BaseException) -> tuple[Ending, Excepti
     return "failed", _Bug(f"This is a bug in Winnow: {name}; the traceback is in worker.log.")
 
 
+def _last_words(error: Exception) -> Mapping[str, Any]:
+    return {"error": str(error), **({"permanent": True} if getattr(error, "permanent", False) else {})}
+
+
 def _log_traceback(run: Run, error: BaseException) -> None:
-    link: BaseException | None = error
     with suppress(OSError), run.log_file.open("a", encoding="utf-8") as log:
-        while link:
-            message = f": {link}" if isinstance(link, _SPEAKS_OF_CODE) else " (its message may quote a corpus)"
-            log.writelines(["Traceback, latest call last:\n", *traceback.format_tb(link.__traceback__)])
-            log.write(f"{type(link).__name__}{message}\n")
-            link = link.__cause__ or link.__context__
+        log.write(for_the_log(error))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`cos-mlm` and `cos-mlm-ner`: `cos-pretrained` by encoders that have read T_C (S0; SPEC A2.2, A2.3)."""
+"""`cos-mlm` and `cos-mlm-ner`: `cos-pretrained` by encoders that have read T_C (Mahapatra et al. 2022, 3.1)."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
@@ -15,7 +15,7 @@ class AdaptedOptions(Config):
     """What every strategy that needs trained models is asked."""
 
     preset: Literal["quick", "paper"] = option(
-        "quick", "How the models it needs are trained: quick for a laptop, paper with the settings of S0."
+        "quick", "How the models it needs are trained: quick with few epochs, paper as Mahapatra et al. 2022."
     )
     accumulation: int = option(1, "Parts of a batch when they are trained: more take less memory.", ge=1, le=4096)
 
@@ -30,7 +30,9 @@ class CosineMlm(CosinePretrained):
     name: ClassVar[str] = "cos-mlm"
     models: ClassVar[frozenset[Model]] = frozenset({"mlm"})
     summary: ClassVar[str] = "Continues the encoder's pre-training on T_C first, then compares embeddings with it."
-    trust: ClassVar[str] = "The papers' second strategy; little changes where T_C has only a few hundred sentences."
+    trust: ClassVar[str] = (
+        "The second strategy of Mahapatra et al. (2022); little changes where T_C has only a few hundred sentences."
+    )
     Options: ClassVar[type[Config]] = CosineMlmOptions
 
 
@@ -51,7 +53,9 @@ class CosineMlmNer(CosineMlm):
     needs: ClassVar[frozenset[Role]] = frozenset({Role.LABELLED})
     models: ClassVar[frozenset[Model]] = frozenset({"mlm", "ner"})
     summary: ClassVar[str] = "Joins the embeddings of an encoder trained on T_C and of a tagger trained on L_C."
-    trust: ClassVar[str] = "The papers' third strategy; it also asks whether a sentence looks as your labelled ones do."
+    trust: ClassVar[str] = (
+        "The third strategy of Mahapatra et al. (2022); it also asks whether a sentence looks as your labelled ones do."
+    )
     Options: ClassVar[type[Config]] = CosineMlmNerOptions
 
 

@@ -20,7 +20,7 @@ from core.selection.spans import Spans
 from core.text.sentence import Sentence
 
 Reads = Literal["text", "vectors", "both", "spans"]
-Model = Literal["mlm", "ner"]  # S0's B1, a language model of T_C, and B2, a tagger trained from it (SPEC A1)
+Model = Literal["mlm", "ner"]  # B1, a language model of T_C; B2, a tagger (SOURCES.md, B1 and B2)
 
 
 class Rows(Protocol):
@@ -134,15 +134,3 @@ class Strategy(Protocol):
 
 
 StrategyFactory = Callable[[Config, int], Strategy]  # (its Options, seed)
-
-
-def uniform(ids: IntArray, seed: int) -> FloatArray:
-    """`(n,)` numbers in (0, 1) that depend on id and seed alone, so that chunks and resumes cannot change them.
-
-    splitmix64's finaliser (Steele et al. 2014) over id + seed.
-    """
-    x = ids.astype(np.uint64) + np.uint64((seed * 0x9E3779B97F4A7C15 + 0x9E3779B97F4A7C15) % 2**64)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    x ^= x >> np.uint64(31)
-    return ((x >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53

@@ -1,4 +1,4 @@
-"""Controls: what any strategy must beat before its cleverness counts (SPEC C9)."""
+"""Controls: what any strategy must beat before its cleverness counts (SOURCES.md, Random controls)."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -8,11 +8,12 @@ import numpy as np
 from core.config import Config
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Prefer, Role
-from core.selection.base import Batch, Model, Reads, Source, uniform
+from core.selection.base import Batch, Model, Reads, Source
+from core.stats.draws import uniform
 
 
 class Random:
-    """Equal chances for every sentence: S0 lacks this control, and it is the one that matters most."""
+    """Equal chances for every sentence: no paper has this control, and it is the one that matters most."""
 
     name: ClassVar[str] = "random"
     unit: ClassVar[str] = "chance"
@@ -40,7 +41,7 @@ EDGES = np.array([5, 8, 11, 14, 17, 20, 24, 28, 33, 40, 50, 64, 90, 128])  # tok
 class LengthMatchedRandom:
     """Random sentences with T_C's distribution of lengths: tells "closer" from "merely as long".
 
-    Importance weights of 15 length bins, drawn without replacement by Gumbel top-k (SPEC B2, DSIR).
+    Importance weights of 15 length bins, drawn without replacement by Gumbel top-k (as DSIR, Xie et al. 2023).
     """
 
     name: ClassVar[str] = "length-matched-random"

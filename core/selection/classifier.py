@@ -1,4 +1,4 @@
-"""`classifier`: T_C told from a sample of D_C by what a sentence means and by the words it uses (SPEC B2)."""
+"""`classifier`: T_C told from a sample of D_C by meaning and by the words used (SOURCES.md, Domain classifier)."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, cast
@@ -8,7 +8,8 @@ import numpy as np
 from core.config import Config, option
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Prefer, Role
-from core.selection.base import Batch, Model, Reads, Source, uniform
+from core.selection.base import Batch, Model, Reads, Source
+from core.stats.draws import uniform
 
 _BUCKETS = 2**18  # of hashed words and word pairs
 WORD = r"\w+|[^\w\s]"  # as in core.text.words

@@ -1,4 +1,4 @@
-"""`cos-pretrained`: cosine of a sentence's embedding to T_C's (S0; SPEC A2.1, C1, C2)."""
+"""`cos-pretrained`: cosine of a sentence's embedding to T_C's (Mahapatra et al. 2022; SOURCES.md, Cosine to T_C)."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal, cast
@@ -20,12 +20,12 @@ class CosineOptions(Config):
 
     query: Query = option(
         "raw-mean",
-        "What stands for T_C: the mean of its embeddings (raw-mean, as printed in S0), the mean of their directions "
+        "What stands for T_C: the mean of its embeddings (raw-mean, as printed), the mean of their directions "
         "(unit-mean), the nearest of several means (k-means), or the mean of T_C against that of D_C (contrastive).",
     )
     centroids: int = option(10, "Number of means where query is k-means.", ge=1, le=200)
     contrast: float = option(1.0, "Weight of D_C's mean where query is contrastive.", ge=0, le=10)
-    whiten: bool = option(False, "Give every direction of the embedding space equal variance first (SPEC C2).")
+    whiten: bool = option(False, "Give every direction of the embedding space equal variance first.")
 
 
 class CosinePretrained:
@@ -42,7 +42,9 @@ class CosinePretrained:
     reads: ClassVar[Reads] = "vectors"
     models: ClassVar[frozenset[Model]] = frozenset()
     summary: ClassVar[str] = "Prefers sentences whose embedding points the way T_C's average embedding does."
-    trust: ClassVar[str] = "The papers' first strategy; a mean favours generic sentences when T_C has several topics."
+    trust: ClassVar[str] = (
+        "The first strategy of Mahapatra et al. (2022); a mean favours generic sentences when T_C has several topics."
+    )
     Options: ClassVar[type[Config]] = CosineOptions
 
     def __init__(self, options: CosineOptions, seed: int) -> None:

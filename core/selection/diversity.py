@@ -1,4 +1,4 @@
-"""Best first, but not the same thing twice: the head of a ranking put into another order (SPEC B2).
+"""Best first, but not the same thing twice: the head of a ranking put into another order (SOURCES.md, Diversity).
 
 Both orders are nested: what a smaller budget takes is the beginning of what a larger one takes.
 """

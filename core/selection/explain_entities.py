@@ -19,7 +19,7 @@ def keep_entities(strategy: Any) -> Arrays:
 
 
 def entities(evidence: Evidence) -> Parts:
-    """One for each entity, and the tie-break (SPEC A2.4)."""
+    """One for each entity, and the tie-break (SOURCES.md, Predicted entities)."""
     if not evidence.spans:
         raise CorpusError("The predicted entities are gone.")
     asked = _asked(evidence)

@@ -26,7 +26,7 @@ def _task(evidence: Evidence) -> tuple[FloatArray, FloatArray, IntArray]:
 
 
 def cosine(evidence: Evidence) -> Parts:
-    """cos(x, q) is linear in q: each sentence of T_C has its share of it (S0; SPEC A2.1)."""
+    """cos(x, q) is linear in q: each sentence of T_C has its share of it (SOURCES.md, Cosine to T_C)."""
     task, norms, rows = _task(evidence)
     model = evidence.model
     vector: FloatArray = np.asarray(evidence.vector, dtype=np.float64)

@@ -10,11 +10,12 @@ from core.models.kneser_ney import NgramTable
 from core.models.ngram import KneserNey
 from core.reporter import Silent
 from core.results import Role
-from core.selection.base import Source, uniform
+from core.selection.base import Source
 from core.selection.baselines import EDGES
 from core.selection.classifier import WORD
 from core.selection.gazetteer import Gazetteer, GazetteerOptions
 from core.selection.parts import Arrays, Evidence, Part, Parts, top
+from core.stats.draws import uniform
 
 
 def keep_classifier(strategy: Any) -> Arrays:
@@ -117,7 +118,7 @@ def keep_lengths(strategy: Any) -> Arrays:
 
 
 def length_matched(evidence: Evidence) -> Parts:
-    """The log weight of its length, and noise (SPEC B2, Gumbel top-k)."""
+    """The log weight of its length, and noise (Gumbel top-k)."""
     lot = uniform(np.array([int(evidence.sentence.id, 16)], dtype=np.uint64), evidence.seed)
     n = len(evidence.sentence.tokens)
     weight = evidence.model["log_weight"][np.digitize(n, EDGES)]

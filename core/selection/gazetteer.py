@@ -22,7 +22,7 @@ class GazetteerOptions(Config):
 
 
 class Gazetteer:
-    """Longest matches from left to right, counted; among equal counts the denser sentence first (SPEC A2.6).
+    """Longest matches from left to right, counted; of equal counts the denser sentence first (SOURCES.md, Gazetteer).
 
     The list is L_C: the entity surfaces of a labelled corpus, or the lines of an unlabelled one.
     The score is the count plus a density below 1, so that ties break without a second column.

@@ -1,4 +1,4 @@
-"""How S_C is: lengths, duplicates, variety, coverage of T_C, new entities, warnings in words (SPEC B2, C1, C4)."""
+"""How S_C is: lengths, duplicates, variety, coverage of T_C, new names, warnings (SOURCES.md, Health of S_C)."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,11 +11,11 @@ from core.results import BoolArray, FloatArray, IntArray
 from core.selection.near import BLOCK, widened
 from core.text.words import fold
 
-TOLERANCE = 0.25  # medians that differ by more are worth a warning (SPEC C1)
+TOLERANCE = 0.25  # medians that differ by more are worth a warning
 REPEATED, SAME, HALF, POOR = 0.02, 0.02, 0.5, 0.75  # and so are these: shares, by our own judgement
 READ = 5_000  # sentences of each corpus whose words are counted
 WORDS = 50_000  # words of each corpus at most
-VARIED = 2_000  # sentences that the Vendi score is computed on (SPEC B2)
+VARIED = 2_000  # sentences that the Vendi score is computed on
 COVERED = 500  # sentences of T_C that coverage is measured on
 _NAME = re.compile(r"(?<=[\w,;:’'] )[^\W\d_a-z]\w*(?: [^\W\d_a-z]\w*)*")
 
@@ -131,5 +131,8 @@ def warnings(found: Health) -> Iterator[str]:
             f"Only {found.coverage:.0%} of T_C is nearer to S_C than to what was filtered; "
             "try the strategy knn or a larger budget."
         )
-    if found.type_token.get("D_C") and found.type_token["S_C"] < POOR * found.type_token["D_C"]:
-        yield "S_C uses far fewer different words than D_C does in as many words: it may be boilerplate."
+    others = {name: ratio for name, ratio in found.type_token.items() if name != "S_C" and ratio}
+    if others and found.type_token["S_C"] < POOR * min(others.values()):  # a task's own text may be as uniform
+        yield (
+            f"S_C uses far fewer different words than {' and '.join(others)} in as many words: it may be boilerplate."
+        )

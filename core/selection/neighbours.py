@@ -1,4 +1,4 @@
-"""`knn`: cosine to the nearest sentences of T_C (kNN-TAPT; SPEC B2)."""
+"""`knn`: cosine to the nearest sentences of T_C (SOURCES.md, Neighbours)."""
 
 from collections.abc import Mapping
 from typing import ClassVar

@@ -17,10 +17,10 @@ class NgramOptions(Config):
 
 
 class NgramPerplexity:
-    """Per-sentence perplexity, `P(x)^(-1/(N+1))` with `</s>` counted (SPEC A4), model trained on T_C.
+    """Per-sentence perplexity, `P(x)^(-1/(N+1))` with `</s>` counted, model trained on T_C.
 
     The uniform term spreads over the words of T_C and D_C together, so an unseen word costs the same
-    whatever T_C's size. S0's prose trains on the target too; for corpora S1 goes the other way round.
+    whatever T_C's size. Corpora are compared the other way round (SOURCES.md, Direction of perplexity).
     """
 
     name: ClassVar[str] = "ngram-perplexity"

@@ -1,4 +1,4 @@
-"""`ner-selected`: how many entities a tagger trained on L_C finds in a sentence (S0; SPEC A2.4, C6)."""
+"""`ner-selected`: how many entities a tagger trained on L_C finds in a sentence (Mahapatra et al. 2022, 3.1)."""
 
 from collections.abc import Mapping
 from typing import ClassVar, Literal
@@ -29,7 +29,7 @@ class PredictionOptions(AdaptedOptions):
     folds: int = option(
         1,
         "Taggers, each trained without its share of L_C; their counts are averaged, and a copy of a labelled "
-        "sentence is counted by the tagger that did not see it. 1: a single tagger, as in S0.",
+        "sentence is counted by the tagger that did not see it. 1: a single tagger, as printed.",
         ge=1,
         le=10,
     )
@@ -55,8 +55,8 @@ class NerSelected:
     models: ClassVar[frozenset[Model]] = frozenset({"ner"})
     summary: ClassVar[str] = "Trains a tagger on L_C and prefers sentences in which it finds many entities."
     trust: ClassVar[str] = (
-        "The papers' best on average; it prefers long sentences and selects what the tagger finds already, "
-        "never a type that it misses: see the options."
+        "The best on average of Mahapatra et al. (2022); it prefers long sentences and selects what the tagger finds "
+        "already, never a type that it misses: see the options."
     )
     Options: ClassVar[type[Config]] = PredictionOptions
 

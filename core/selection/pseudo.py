@@ -1,4 +1,4 @@
-"""`pseudo-perplexity`: how much a sentence surprises a masked language model of T_C (S0; SPEC A2.5)."""
+"""`pseudo-perplexity`: how much a sentence surprises a masked language model of T_C (Mahapatra et al. 2022, 3.1)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,8 +48,8 @@ class PseudoPerplexity:
     exact: the piece itself is hidden, and those after it in the same word, so that a long word is not given away by
     its own end (within-word left to right, Kauf and Ivanova 2023). sampled: the mean loss at the hidden pieces of
     `passes` draws, which depend on id and seed alone. Per piece, as long sentences would lose otherwise; what is
-    left of chance in very short ones (SPEC C3) is met where all strategies meet it: they are scored, and `select`
-    withholds sentences of fewer than `min_tokens` tokens.
+    left of chance in very short ones (SOURCES.md, Length bias) is met where all strategies meet it: they are scored,
+    and `select` withholds sentences of fewer than `min_tokens` tokens.
     """
 
     name: ClassVar[str] = "pseudo-perplexity"

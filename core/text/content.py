@@ -1,4 +1,4 @@
-"""Content words without a tagger: what is left of English once its closed classes are gone (SPEC A4, TVcC).
+"""Content words without a tagger: what is left of English once its closed classes are gone (SOURCES.md, Content words).
 
 Deterministic and offline, and no part-of-speech tagger: a closed list, marks, numbers and adverbs in -ly go.
 """

@@ -1,10 +1,11 @@
-"""Label schemes as tables: from tags to entities and back (SPEC A0).
+"""Label schemes as tables: from tags to entities and back (SOURCES.md, Label schemes).
 
 A scheme is four letters: what it writes on an entity of one token, and on the first, an inner
 and the last token of a longer one. IOB1 alone looks back: an entity that touches one of its own
 type begins with B.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ _WRITES: dict[Scheme, str] = {  # single, first, inner, last
 }
 _LETTERS: dict[Scheme, str] = {"iob1": "IB", "iob2": "BI", "bioes": "BIES", "bilou": "BILU", "io": "I"}
 _ALL = "BIESLU"
+_LOOKS = re.compile(r"[A-Z]-[\w.:/-]{1,40}")  # what may be quoted: anything else may be a word of the text
 _CONTINUES = frozenset("IEL")
 _CLOSES = frozenset("ESLU")
 
@@ -35,7 +37,8 @@ class TagError(ValueError):
     def __init__(self, index: int, tag: str, scheme: Scheme) -> None:
         self.index, self.tag, self.scheme = index, tag, scheme
         expected = "O, a type or I-type" if scheme == "io" else "O or " + ", ".join(f"{x}-" for x in _LETTERS[scheme])
-        super().__init__(f"tag {tag!r} is no {scheme.upper()} tag; expected {expected} before a type")
+        what = f"tag {tag!r}" if _LOOKS.fullmatch(tag) else "what stands in the column of the tags"  # a word, perhaps
+        super().__init__(f"{what} is no {scheme.upper()} tag; expected {expected} before a type")
 
     def __reduce__(self) -> tuple[type["TagError"], tuple[int, str, Scheme]]:
         return type(self), (self.index, self.tag, self.scheme)
@@ -56,7 +59,7 @@ def decode(tags: Sequence[str], scheme: Scheme, *, strict: bool = False) -> tupl
 
     A tag that cannot continue an entity (of its own type) begins one; an entity that is not closed
     ends where it ends. `strict` leaves such entities out instead, as seqeval's strict mode does
-    (SPEC G9). Errors: TagError for a tag that is not of the scheme.
+    (SOURCES.md, Span scoring). Errors: TagError for a tag that is not of the scheme.
     """
     spans = _runs(tags, scheme)
     written = encode(spans, len(tags), scheme)
@@ -138,6 +141,12 @@ class Proposal:
         return self.candidates[0] if len(self.candidates) == 1 else None
 
 
+_MIXED = (
+    "BIOES tags (E-, S-) and BILOU tags (L-, U-) are mixed; mend it, or give the scheme to have the sentences with the"
+    " others rejected"
+)
+
+
 class Detector:
     """Collects what tags look like; `proposal()` says which schemes they fit."""
 
@@ -181,7 +190,7 @@ class Detector:
             return self._without_prefix(seen)
         if seen & set("ES") and seen & set("LU"):
             where = max(self._where[min(seen & set("ES"))], self._where[min(seen & set("LU"))])
-            return Proposal(candidates=(), problem="BIOES tags (E-, S-) and BILOU tags (L-, U-) are mixed", where=where)
+            return Proposal(candidates=(), problem=_MIXED, where=where)
         if seen & _CLOSES:
             return self._closing("bioes" if seen & set("ES") else "bilou")
         if not self.opened_inside:

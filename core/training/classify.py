@@ -1,4 +1,4 @@
-"""A sequence classifier trained, and asked (SPEC A6).
+"""A sequence classifier trained, and asked (SOURCES.md, PVI).
 
 A loop of its own, not transformers' Trainer: a cross-validation is dozens of trainings of a minute, none of which is
 kept or resumed in its middle, and what the Trainer does around a training would take longer than it.

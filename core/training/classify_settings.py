@@ -1,4 +1,4 @@
-"""How the classifiers behind PVI are trained: S3's settings, and those that a laptop ends in minutes (SPEC A6)."""
+"""How the classifiers behind PVI are trained: settings of Ma et al. 2023, and few epochs for a small encoder."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -35,7 +35,7 @@ def preset(
 ) -> ClassifySettings:
     """For `n` mentions and an encoder of this width. `custom` begins as `quick`.
 
-    `paper`: Table 7, by size, but for one cell: of BioNER's contexts S3 made 3 epochs, of OntoNotes', which is no
+    `paper`: Table 7, by size, but for one cell: of BioNER's contexts they made 3 epochs, of OntoNotes', which is no
     smaller, 2; size cannot tell them apart, so both get 2. For a corpus like BioNER say `context_epochs` 3.
     """
     if name == "paper":

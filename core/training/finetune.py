@@ -1,4 +1,4 @@
-"""Taggers fine-tuned with transformers' Trainer: dev F1 after every epoch, the best epoch kept (SPEC A1).
+"""Taggers fine-tuned with transformers' Trainer: dev F1 after every epoch, the best epoch kept.
 
 checkpoints/seed-1/checkpoint-120/   a Trainer's checkpoint, and best.safetensors: the best weights so far and
                                      what is known of the epochs so far; the Trainer's state is written last
@@ -18,11 +18,12 @@ from torch import Tensor
 from transformers import Trainer, TrainerState, TrainingArguments
 
 from core.errors import Cancelled
+from core.models.devices import on_one_card
 from core.models.tagger import Features, Tagger, found
 from core.reporter import Reporter, Silent
 from core.results import Evaluation
+from core.stats.scoring import evaluate
 from core.text.sentence import Sentence
-from core.training.evaluate import evaluate
 from core.training.events import CHECKPOINT_EVERY, EventCallback, last_checkpoint, listen
 from core.training.memory import memory_watched
 from core.training.rows import Row, Shuffled, in_parts, judges
@@ -216,7 +217,7 @@ def finetune(
 
 def _arguments(folder: Path, settings: Settings, seed: int, device: torch.device) -> TrainingArguments:
     world = max(1, torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1)
-    return TrainingArguments(
+    arguments = TrainingArguments(
         output_dir=str(folder), seed=seed, data_seed=seed, num_train_epochs=settings.epochs,
         per_device_train_batch_size=-(-settings.batch_size // (settings.accumulation * world)),
         gradient_accumulation_steps=settings.accumulation, max_grad_norm=settings.clip,
@@ -225,3 +226,4 @@ def _arguments(folder: Path, settings: Settings, seed: int, device: torch.device
         remove_unused_columns=False, report_to=[], disable_tqdm=True, use_cpu=device.type == "cpu",
         dataloader_pin_memory=device.type == "cuda", logging_nan_inf_filter=False,
     )  # fmt: skip
+    return on_one_card(arguments)

@@ -1,4 +1,4 @@
-"""LPFT: the head alone under a frozen encoder, then all of the tagger (Kumar et al. 2022; S3, 4.1 and A.4).
+"""LPFT: the head alone under a frozen encoder, then all of the tagger (Kumar et al. 2022; Ma et al. 2023, 4.1 and A.4).
 
 <folder>/head/          the checkpoints of stage 1
 <folder>/head.safetensors   its best weights, which say that it is done

@@ -13,6 +13,7 @@ from safetensors.torch import load_model, save_model
 from torch.utils.data import DataLoader
 from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
 
+from core.models.devices import on_one_card
 from core.models.masking import Masking, Unit
 from core.models.mlm import MaskedLM
 from core.reporter import Reporter
@@ -21,7 +22,9 @@ from core.training.examples import Examples
 from core.training.steps import Draw, Micro, Steps, fixed
 from core.training.threads import Threads
 
-FORGETTING = 1.10  # a general dev loss so many times the one before training is worth a warning (SPEC C17)
+FORGETTING = (
+    1.10  # a general dev loss so many times the one before training is worth a warning (SOURCES.md, Forgetting)
+)
 TASK, GENERAL = "dev_loss_task", "dev_loss_general"
 BEST = "best.safetensors"  # of the epoch with the least dev loss on T_C, where training waits for no better one
 
@@ -33,7 +36,7 @@ class Settings:
     batch_size: sentences an optimizer step, of all processes together. accumulation: into how many parts, at least,
     a step's batch is cut; the step stays the same. max_steps, max_pieces: instead of the epochs; 0: no.
     patience: epochs without a better dev loss on T_C after which training ends, and the best one's weights are kept
-    (SPEC C17); 0: all epochs are made and the last one's weights kept, as in the papers.
+    (SOURCES.md, Forgetting); 0: all epochs are made and the last one's weights kept, as in the papers.
     """
 
     epochs: int
@@ -226,10 +229,11 @@ class _EpochEnds(TrainerCallback):  # type: ignore[misc]  # transformers is unty
 
 
 def _arguments(folder: Path, settings: Settings, rate: float, device: torch.device) -> TrainingArguments:
-    return TrainingArguments(
+    arguments = TrainingArguments(
         output_dir=str(folder), seed=settings.seed, num_train_epochs=1, per_device_train_batch_size=1,
         learning_rate=rate, lr_scheduler_type="linear", warmup_steps=0, weight_decay=0.0,
         max_grad_norm=settings.clip, logging_strategy="no", save_strategy="no", save_total_limit=1, report_to=[],
         disable_tqdm=True, use_cpu=device.type == "cpu", dataloader_pin_memory=False, logging_nan_inf_filter=False,
         ddp_find_unused_parameters=False,
     )  # fmt: skip
+    return on_one_card(arguments)

@@ -1,4 +1,4 @@
-"""Continued masked language modelling (SPEC A1): a missing vocabulary head first, then encoder and head together.
+"""Continued masked language modelling: a missing vocabulary head first, then encoder and head together.
 
 folder/head/checkpoint-80/   while a missing vocabulary head is fitted, the encoder frozen
        head.safetensors      the fitted head
@@ -114,7 +114,7 @@ def _before(trainer: Pretraining, probes: list[Any], folder: Path, report: Repor
 def _fit_head(lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, report: Reporter, saved: Any) -> None:
     """Fit a missing head while the encoder stands still, else the encoder would learn to please a random head.
 
-    At most one epoch; from what `begin_head` gives (PERF: it matters as much as the selection).
+    At most one epoch; from what `begin_head` gives (SOURCES.md, Masked language modelling).
     """
     file, head = folder / "head.safetensors", head_parameters(lm.model)
     if not file.exists():

@@ -1,4 +1,4 @@
-"""How a tagger is trained: S0's settings, and those that a laptop ends in minutes (SPEC A1)."""
+"""How a tagger is trained: settings of Mahapatra et al. 2022, and few epochs for a first look."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ class Settings:
     not before min_epochs. max_steps: the epochs are as many as fit into it, at least three; 0: no limit.
     dev_sentences: an epoch is judged by a sample of dev of this size; 0: by all of it.
     decay: below 1, plain SGD in place of AdamW, at a rate that stays but for being multiplied by this after every
-    epoch whose dev F1 fell; training ends when it is below least_rate (S4, 3.2).
+    epoch whose dev F1 fell; training ends when it is below least_rate (Murthy et al. 2018, 3.2).
     """
 
     epochs: int
@@ -50,7 +50,9 @@ class Settings:
 
 
 def preset(name: Literal["quick", "paper", "custom"], n: int) -> Settings:
-    """For `n` training sentences. `paper`: S0's (SPEC A1). `quick`: minutes on a laptop; `custom` begins there."""
+    """For `n` training sentences. `paper`: Mahapatra et al. 2022 (SOURCES.md, Taggers). `quick`: few epochs; `custom`
+    begins there.
+    """
     batch_size = 16 if n <= 200 else 32
     if name == "paper":
         return Settings(

@@ -1,19 +1,24 @@
 """What every page has around it: configuration, sidebar, and the card that an error becomes."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import streamlit as st
 
 from core import facade
+from core.facade import door
+from core.facade.home import confine, on_disk, unreadable
+from pages.ui.presses import forget_presses
+from pages.ui.runs.links import link
+from pages.ui.runs.words import brief, ending, share, title
 from pages.ui.widgets import plain
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSETS = ROOT / "assets"
 PAGES = {
-    "": (("app.py", "Home", ":material/home:"),),
+    "": (("home.py", "Home", ":material/home:"),),
     "Prepare": (("pages/1_Corpora.py", "Corpora", ":material/library_books:"),),
     "Analyse": (
         ("pages/2_Similarity.py", "Similarity", ":material/join_inner:"),
@@ -25,23 +30,30 @@ PAGES = {
     "Train": (("pages/5_Training.py", "Training", ":material/model_training:"),),
     "Deliver": (("pages/6_Results.py", "Results", ":material/leaderboard:"),),
 }
+STRIP_POLL, STRIP_MOST = 2.0, 3  # seconds; runs
+ABOUT = "**Winnow** finds the part of a large corpus that is worth pre-training on. Nothing leaves this machine."
+_theme = st.components.v2.component("winnow_theme", js=(ASSETS / "theme.js").read_text(encoding="utf-8"))
 logger = logging.getLogger("winnow.pages")
 
 
 @contextmanager
 def page(title: str, summary: str) -> Iterator[None]:
     """A page's frame; the body runs inside `guard`. Must come before any other Streamlit call."""
+    confine()
     st.set_page_config(
         page_title=title if title == "Winnow" else f"{title} · Winnow",
         page_icon=str(ASSETS / "icon.svg"),
         layout="wide",
+        menu_items={"About": ABOUT},  # with an entry of ours Streamlit shows its menu, the theme's switch in it
     )
     st.html(ASSETS / "style.css")
     _sidebar()
     with guard():
+        _door_stands_open()
         st.title(title, anchor=False)
         st.caption(summary)
         yield
+    forget_presses()
 
 
 @contextmanager
@@ -51,15 +63,54 @@ def guard() -> Iterator[None]:
     Around every page and, since those run on their own, around every fragment.
     """
     try:
-        yield
+        with on_disk(facade.home()):
+            yield
     except facade.WinnowError as error:
         st.error(plain(str(error)), title="This did not work", icon=":material/error:")
-    except Exception:
+    except Exception as error:  # noqa: BLE001  told neutrally
         _log_file()
-        logger.exception("a page failed")
+        logger.error("a page failed\n%s", facade.for_the_log(error))
         where = plain(str(facade.home() / "app.log"))
         text = f"Your data and your runs are as they were. Details are in the log, {where}; reload the page to go on."
         st.error(text, title="This is a bug in Winnow", icon=":material/bug_report:")
+
+
+@contextmanager
+def where_text_is_here() -> Iterator[None]:
+    """Around what reads sentences below a finished run: where their corpus was removed that is said in its place, and
+    the rest of the page stays."""
+    try:
+        yield
+    except facade.CorpusError as error:
+        st.info(plain(str(error)), icon=":material/link_off:")
+
+
+def spoilt_files() -> None:
+    """Which files of the home cannot be read, by name; the rest of the page is drawn without them."""
+    if files := unreadable():
+        names = ", ".join(str(file.relative_to(facade.home())) for file in files[:5])
+        more = f" and {len(files) - 5} more" if len(files) > 5 else ""
+        st.warning(
+            f"Cannot be read, so what they describe is left out: {plain(names)}{more}. A full or failing disk does "
+            "this; bring them back from a copy, or delete their folders.",
+            icon=":material/broken_image:",
+        )
+
+
+def _door_stands_open() -> None:
+    if door.mode() == "open":
+        st.warning(
+            "The door stands open (WINNOW_DOOR=open): every account of this machine can use this Winnow and read what "
+            "it holds.",
+            icon=":material/no_encryption:",
+        )
+
+
+def looked(*corpora: str) -> None:
+    """Write down, once a visit and corpus, whose sentences (fingerprints) somebody was shown."""
+    seen = st.session_state.setdefault("frame.looked", set())
+    facade.note_look([mark for mark in dict.fromkeys(corpora) if mark not in seen])
+    seen.update(corpora)
 
 
 def _sidebar() -> None:
@@ -71,7 +122,33 @@ def _sidebar() -> None:
             for path, label, icon in pages:
                 st.page_link(path, label=label, icon=icon, width="stretch")
         st.space("small")
+        _strip()
         local_badge()
+        _theme(key="theme", height=1, on_theme_change=lambda: None)
+
+
+def _strip() -> None:
+    """What is at work, on every page; below the menu, where its coming and going moves nothing."""
+    running = [run.id for run in facade.at_work()]
+    with st.container(key="strip"):
+        st.fragment(run_every=STRIP_POLL if running else None)(_at_work)(running)
+
+
+def _at_work(since: Sequence[str]) -> None:
+    """since: the runs at work when the page was drawn; they stay in the list with how they ended."""
+    with guard():
+        now = [run.id for run in facade.at_work()]
+        runs = [*dict.fromkeys((*now, *since))]
+        for run_id in runs[:STRIP_MOST]:
+            with suppress(facade.WinnowError):  # removed since
+                state = facade.state(run_id)
+                link(facade.run(run_id), plain(title(facade.run(run_id))), "stretch")
+                if state.active:
+                    st.progress(share(state), text=brief(state))
+                else:
+                    st.caption(ending(facade.run(run_id), state))
+        if len(runs) > STRIP_MOST:
+            st.page_link("home.py", label=f"{len(runs) - STRIP_MOST} more", icon=":material/more_horiz:")
 
 
 def local_badge() -> None:

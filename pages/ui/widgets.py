@@ -10,10 +10,12 @@ from typing import Any, Literal, get_args, get_origin
 import streamlit as st
 
 from core import facade
+from core.facade.home import offline
 
 _MARKUP = re.compile(r"[!-/:-@\[-`{-~]")  # all of ASCII's punctuation
 _LINKED = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)  # what emoji names, bare links and addresses are told by
 TINY = 1e-9
+LONGEST = 60  # characters of a name in a list
 _JOINER = "\u2060"
 
 
@@ -29,7 +31,7 @@ def plain(text: str) -> str:
 
 def entity_html(sentence: facade.Sentence, types: Sequence[str]) -> str:
     """A sentence as HTML, entities underlined in their type's colour and named."""
-    colours = facade.figures.ENTITY_COLOURS
+    colours = [*map(facade.figures.css_colour, facade.figures.ENTITY_COLOURS)]
     words = [escape(token) for token in sentence.tokens]
     for entity in sentence.entities or ():
         colour = colours[types.index(entity.type) % len(colours)] if entity.type in types else colours[-1]
@@ -45,43 +47,51 @@ def sentence_list(sentences: Sequence[facade.Sentence], types: Sequence[str], na
 
 
 def table(
-    rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], name: str, *, wrapped: Collection[str] | None = None
-) -> None:
+    rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], name: str, *, wrapped: Collection[str] | None = None,
+    names: Collection[str] = (),
+) -> None:  # fmt: skip
     """A small table for reading. columns: {key: heading}; name: its caption for assistive technology.
 
     wrapped: the columns whose text may be broken into lines, the others widen the table; None: all of them.
+    names: the columns of names, long ones cut and whole under the mouse.
     """
     numbers = {key for key in columns if rows and type(rows[0][key]) in (int, float)}
     whole = set() if wrapped is None else set(columns) - set(wrapped)
     classes = {key: ' class="w-number"' if key in numbers else "" for key in columns}
     head = "".join(f'<th scope="col"{classes[key]}>{escape(heading)}</th>' for key, heading in columns.items())
-    body = "".join("<tr>" + "".join(_cell(row[key], key in whole) for key in columns) + "</tr>" for row in rows)
+    body = "".join(
+        "<tr>" + "".join(_cell(row[key], key in whole, key in names) for key in columns) + "</tr>" for row in rows
+    )
     st.html(
         f'<div class="w-scroll" tabindex="0" role="region" aria-label="{escape(name)}"><table class="w-table">'
         f"<caption>{escape(name)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
-def _cell(value: Any, whole: bool) -> str:
+def _cell(value: Any, whole: bool, name: bool) -> str:
+    if name and len(value) > LONGEST:
+        return f'<td title="{escape(value)}">{escape(short(value))}</td>'
     if isinstance(value, bool):
         return f'<td class="{"w-in" if value else "w-out"}">{"selected" if value else "not selected"}</td>'
     if isinstance(value, int):
         return f'<td class="w-number">{value:,}</td>'
     if isinstance(value, float):
-        return f'<td class="w-number">{value:.4g}</td>'
+        return f'<td class="w-number">{value:z.4g}</td>'
     return f'<td class="w-whole">{escape(str(value))}</td>' if whole else f"<td>{escape(str(value))}</td>"
 
 
 def chart(figure: Any, key: str, name: str, **options: Any) -> None:
-    """A figure that stands still, its writing in the theme's ink. name: what assistive technology calls it.
+    """A figure that stands still, in the theme's ink and colours. name: what assistive technology calls it.
 
     options: of `st.plotly_chart`, such as what a click or a box on it calls (`on_select`).
     """
-    ink = "#e6e6e6" if st.context.theme.type == "dark" else "#31333f"
-    figure.update_layout(font_color=ink, legend_font_color=ink)
-    figure.update_xaxes(tickfont_color=ink, title_font_color=ink)
-    figure.update_yaxes(tickfont_color=ink, title_font_color=ink)
+    figure = facade.figures.dressed(figure, dark=is_dark())
     st.plotly_chart(figure, key=key, config={"displayModeBar": False}, alt=name, **options)
+
+
+def is_dark() -> bool:
+    """Whether the page is shown on a dark ground."""
+    return bool(st.context.theme.type == "dark")
 
 
 def corpus_picker(label: str, key: str, chosen: str | None, **options: Any) -> str | None:
@@ -101,7 +111,13 @@ def corpus_picker(label: str, key: str, chosen: str | None, **options: Any) -> s
 
 def corpus_label(corpus: facade.Corpus) -> str:
     """A corpus in a list of choices (shown as plain text there)."""
-    return f"{corpus.name} ({len(corpus):,} sentences)"
+    made = ", made by Winnow" if corpus.derived else ""
+    return f"{short(corpus.name)} ({len(corpus):,} sentences{made})"
+
+
+def short(name: str) -> str:
+    """A name in a list: of a long one its two ends, for what Winnow makes of a corpus differs at the end."""
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 28].rstrip()}…{name[-27:].lstrip()}"
 
 
 def config_form(
@@ -111,13 +127,14 @@ def config_form(
 
     labels: what an option is called where its name says little.
     """
+    names = [name for name in names if name != "allow_download" or not offline()]
     called = {name: name.replace("_", " ").capitalize() for name in names} | dict(labels or {})
     return {name: _field(called[name], config.model_fields[name], f"{prefix}.{name}") for name in names}
 
 
 def _field(called: str, field: Any, key: str) -> Any:
     unit = (field.json_schema_extra or {}).get("unit")
-    label = called + (f" ({unit})" if unit and unit != called.lower() else "")
+    label = called + (f" ({unit})" if unit and not called.lower().endswith(unit) else "")
     kind, common = field.annotation, {"help": plain(field.description or ""), "key": key}
     if NoneType in get_args(kind):
         return _optional(label, field, common)
@@ -176,16 +193,14 @@ def _bounds(field: Any, kind: Callable[[Any], Any]) -> tuple[Any, Any]:
     return (None if low is None else kind(low)), (None if high is None else kind(high))
 
 
-def sample_buttons(key: str, then: str) -> None:
-    """Every sample set in one click, then the page `then`."""
-    first = "secondary" if facade.roles() else "primary"
-    with st.container(horizontal=True):
-        for number, sample in enumerate(facade.samples()):
-            label, style = f"Open the {sample.name} sample", "secondary" if number else first
-            if st.button(label, key=f"{key}.sample.{sample.name}", type=style, help=sample.description):
-                with st.spinner("Reading the sample"):
-                    facade.open_sample(sample.name)
-                st.switch_page(then)
+def budget_words(budget: str) -> str:
+    """A budget as people read it: 20.2%, 1,333 sentences, 50,000 tokens, all that score 2.837 or better."""
+    parsed = facade.Budget.parse(budget)
+    if parsed.unit == "fraction":
+        return str(parsed)
+    if parsed.unit == "threshold":
+        return f"all that score {parsed.value:.4g} or better"
+    return f"{int(parsed.value):,} {parsed.unit}"
 
 
 def same_command(command: str) -> None:

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.bench_assist [--pairs PRIMARY:ASSISTING ...] [--seeds 1 2 3] [--home DIR]
 
-The recipe `assist` with S4's network, `charcnn`, sized for a CPU: fewer units and epochs, the first 1,000 training
+The recipe `assist` with the network of Murthy et al. 2018, sized for a CPU: fewer units and epochs, the first 1,000 training
 sentences of every corpus, a low-resource case; half an hour a pair on one core, so start two with pairs and homes of
 their own. The threshold is chosen on dev. Killed and begun again with the same --home it goes on.
 """
@@ -74,7 +74,7 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=100)
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument(
-        "--batch-size", type=int, default=10, help="S4's SGD needs many steps, and the corpora are small."
+        "--batch-size", type=int, default=10, help="This SGD needs many steps, and the corpora are small."
     )
     parser.add_argument("--primary", type=int, default=1000, help="Training sentences of the primary corpus; 0: all.")
     parser.add_argument("--assisting", type=int, default=1000, help="Sentences of the assisting corpus; 0: all.")

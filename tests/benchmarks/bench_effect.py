@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.bench_effect [--targets ...] [--sources ...] [--seeds 1 2 3] [--home DIR]
 
-S1's Tables 3 and 4 on text of today: an experiment a target with the arms vectors:SOURCE (`bilstm`, equal caps), then
+Dai et al. 2019, Tables 3 and 4, on text of today: an experiment a target with the arms vectors:SOURCE (`bilstm`, equal caps), then
 `similarity` on the same corpora, then what measures and F1 have to do with each other. Sized for two cores (about 40
 minutes): 500 training sentences and 1,000 test sentences at most, fewer units and epochs. CrossNER's 100 training
 sentences are too few for a BiLSTM that begins from nothing: F1 stays 0. Killed and begun again with the same --home it

@@ -1,4 +1,4 @@
-"""Embedding beside `SentenceTransformer.encode`, and scoring a million rows, in one run (PERF.md).
+"""Embedding beside `SentenceTransformer.encode`, and scoring a million rows, in one run.
 
 usage: python -m tests.benchmarks.bench_embedding [--sentences 1000] [--rounds 3] [--encoder minilm]
 
@@ -80,7 +80,7 @@ def embedding(name: str, texts: list[str], rounds: int) -> None:
 
 
 def reference(peer: Any, texts: list[str]) -> np.ndarray:
-    """The peer's own fp32 states, pooled as we do: it counts [CLS] and [SEP] too, SPEC A2 does not."""
+    """The peer's own fp32 states, pooled as we do: it counts [CLS] and [SEP] too, we do not."""
     states = peer.encode(texts, output_value="token_embeddings", show_progress_bar=False)
     return np.array([state[1:-1].double().mean(0).cpu().numpy() for state in states])
 

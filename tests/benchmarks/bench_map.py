@@ -2,7 +2,7 @@
 
     python tests/benchmarks/bench_map.py [rows]
 
-Goals (PERF.md, UX 12): under 20 s from cold on two cores, under 1 s a lasso, under 1 s a search, under 0.5 s a page.
+Goals: under 20 s from cold on two cores, under 1 s a lasso, under 1 s a search, under 0.5 s a page.
 CPU seconds stand beside wall seconds, since another process on the machine stretches the latter alone.
 """
 
@@ -32,7 +32,7 @@ COLD = """
 import time; begun = time.perf_counter()
 import sys; sys.path.insert(0, {root!r})
 import numpy as np
-from core.models import projection
+from core.maps import projection
 vectors = np.load({path!r})
 points = projection.Pca.fit(vectors)(vectors)
 projection.fit(points)

@@ -1,4 +1,4 @@
-"""Pre-training beside a stock `Trainer` script on the same sentences, each in a process of its own (PERF.md).
+"""Pre-training beside a stock `Trainer` script on the same sentences, each in a process of its own.
 
 usage: python -m tests.benchmarks.bench_mlm [--sentences 640] [--steps 6] [--encoder minilm]
 

@@ -1,4 +1,4 @@
-"""Fit and score a Kneser-Ney 5-gram beside KenLM, in one run, on the same real tokens (PERF.md).
+"""Fit and score a Kneser-Ney 5-gram beside KenLM, in one run, on the same real tokens.
 
     python tests/benchmarks/bench_ngram.py [--data DIR] [--tokens 2000000 10000000] [--repeat 3]
 
@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT))
 
 FILES = ("pubmed", "reviews", "news")  # the first tokens train, in this order
 HELD_OUT = "wikipedia"
-PUBLISHED = {2_000_000: 5.2, 10_000_000: 22.6}  # seconds of lmplz + build_binary on another machine, PERF.md
+PUBLISHED = {2_000_000: 5.2, 10_000_000: 22.6}  # seconds of lmplz + build_binary on another machine
 
 
 def write_text(data: Path, tokens: int, path: Path) -> None:

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.bench_pages
 
-A real server and chromium, the legal sample, the default strategy. Goals (UX): 60 s, 3 s, 0.5 s on an idle machine.
+A real server and chromium, the legal sample, the default strategy. Goals: 60 s, 3 s, 0.5 s on an idle machine.
 """
 
 import os

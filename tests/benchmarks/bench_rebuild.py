@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.bench_rebuild [--train 1000] [--arms ...] [--seeds 1 2 3] [--home DIR]
 
-An experiment on the first sentences of conll2003 (S3, Tables 3 and 4): PVI by the bundled encoder, L_C rebuilt by it,
+An experiment on the first sentences of conll2003 (Ma et al. 2023, Tables 3 and 4): PVI by the bundled encoder, L_C rebuilt by it,
 taggers with and without; tested on `test`, `ood/oov` and `ood/cross_category`, each by itself. Sized for two cores
 (about 30 minutes; the whole corpus wants a GPU: --train 0 --dev 0 --preset paper). Killed and begun again with the
 same --home it goes on.

@@ -42,7 +42,7 @@ def main() -> None:
 
 def measure(options: argparse.Namespace) -> None:
     from core import facade
-    from core.cli_similarity import in_words
+    from core.cli.similarity import in_words
 
     begin = time.perf_counter()
     sources = tuple(added(options.data / "unlabeled" / f"{name}.txt.gz", name) for name in SOURCES)

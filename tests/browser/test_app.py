@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core import facade
-from tests.browser.driver import ROOT, Server, settled
+from tests.browser.driver import ROOT, Server, Watch, pick, settled
 
 LINKS = 1 + len(list((ROOT / "pages").glob("*.py")))  # Home and every page that exists
 NASTY = [
@@ -65,6 +65,8 @@ def test_three_clicks_lead_from_home_to_an_exported_selection(server: Server, pa
         assert took < 60
     expect(page.get_by_text("Withheld from the selection:")).to_be_visible()
     expect(page.get_by_test_id("stPlotlyChart")).to_have_count(2)
+    press(page, "See selected and filtered sentences on a map")  # the third on the way to the first map
+    expect(page.get_by_role("figure", name=re.compile("^Map of 7,100 sentences"))).to_be_visible(timeout=600_000)
 
 
 def test_from_files_to_an_export(server: Server, page: Page, lines: Callable[[int, int], list[str]]) -> None:
@@ -81,9 +83,12 @@ def test_from_files_to_an_export(server: Server, page: Page, lines: Callable[[in
     page.get_by_text("Import a corpus").click()
     option(page, "A path on this machine")
     page.get_by_role("textbox", name="File or folder").fill(str(server.data / "task.txt"))
-    page.keyboard.press("Enter")
+    press(page, "Look at it")  # at once: no Enter, no pause
+    name = page.get_by_role("textbox", name="Name", exact=True)
+    expect(name).to_have_value("task")
+    name.fill("my task")
     press(page, "Import")
-    use(page, "Import task", "T_C")
+    use(page, "Import my task", "T_C")
     press(page, "Check for duplicates and leaks")
     expect(page.get_by_text("exact duplicates")).to_have_count(2)
     page.get_by_test_id("stSidebar").get_by_role("link", name="Selection").click()
@@ -115,8 +120,7 @@ def use(page: Page, title: str, part: str) -> None:
 
 
 def select(page: Page, strategy: str) -> None:
-    page.get_by_role("combobox", name="Strategy").fill(strategy)
-    page.get_by_role("option", name=re.compile(strategy)).click()
+    pick(page, "Strategy", re.compile(strategy), typed=strategy)
     expect(page.get_by_text(facade.STRATEGIES[strategy].summary)).to_be_visible()
     press(page, "Score and select")
 
@@ -170,3 +174,29 @@ def frozen(home: Path) -> int:
                 return pid
         time.sleep(0.02)
     raise AssertionError("no worker began within a minute")
+
+
+def test_the_server_gives_back_what_an_upload_took(server: Server, page: Page) -> None:
+    line = b"The tenant shall pay the rent on the first day of every month, and the landlord shall thank him .\n"
+    (server.data / "small.txt").write_bytes(line)
+    (server.data / "large.txt").write_bytes(line * 1_500_000)  # 147 MB
+    size = (server.data / "large.txt").stat().st_size
+    page.goto(server.url + "/Corpora")
+    settled(page)
+    drop = page.get_by_test_id("stFileUploaderDropzoneInput")
+    drop.set_input_files(server.data / "small.txt")  # what the first look loads is no upload's
+    expect(page.get_by_text("First rows")).to_be_visible()
+    press(page, "Take another file")
+    expect(drop).to_be_attached()
+    settled(page)
+    assert server.process
+    watch = Watch(server.process.pid)
+    before = watch.now
+    watch.start()
+    drop.set_input_files(server.data / "large.txt")
+    expect(page.get_by_text("First rows")).to_be_visible(timeout=120_000)
+    settled(page)
+    assert watch.peak - before < 4 / 3 * size  # 300 MB cost 400 at most
+    assert watch.falls(before + size / 3, 10)
+    watch.over.set()
+    watch.join()

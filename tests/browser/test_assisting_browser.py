@@ -1,14 +1,14 @@
 """The page Assisting as a person uses it: two corpora, a type map, the line moved, the kept sentences taken away; and
 whether they help."""
 
+import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
-from playwright.sync_api import TimeoutError as TooLate
 
 from core.corpora.corpus import Library
-from tests.browser.driver import Server, settled
+from tests.browser.driver import Server, pick, settled
 from tests.conftest import sentence
 from tests.recipes.test_skl_recipe import AWAY, HOME
 
@@ -21,19 +21,6 @@ def stocked(server: Server) -> Server:
         [*AWAY, sentence("Ada of Oslo", [(0, 1, "PER"), (2, 3, "GPE")])], name="away", origin={}, labelled=True
     )
     return server
-
-
-def pick(page: Page, label: str, choice: str) -> None:
-    """The run that the pick before began may make the field anew, which closes its list: it is opened again then."""
-    for _ in range(5):
-        page.get_by_role("combobox", name=label).click()
-        try:
-            page.get_by_role("option", name=choice).first.click(timeout=5_000)
-        except TooLate:
-            continue
-        settled(page)
-        return
-    raise AssertionError(f"{label} does not offer {choice}")
 
 
 def metric(page: Page, label: str) -> str:
@@ -101,13 +88,11 @@ def test_train_alone_with_all_and_below_a_threshold(stocked: Server, page: Page)
     page.get_by_role("tab", name="Does it help?").click()
     settled(page)
     for label, choice in (("Dev split of the primary corpus", "home-dev"), ("Its test split", "home-test")):
-        page.get_by_role("combobox", name=label).click()
-        page.get_by_role("option", name=choice).first.click()
+        pick(page, label, choice)
     page.get_by_role("combobox", name="Thresholds").press("Escape")
     thresholds = page.locator(".st-key-assisting-thresholds")
     thresholds.get_by_role("button", name="Clear all").click()
-    page.get_by_role("combobox", name="Thresholds").click()
-    page.get_by_role("option", name="2", exact=True).click()
+    pick(page, "Thresholds", re.compile("^2$"))
     page.get_by_role("combobox", name="Thresholds").press("Escape")
     fill(page, "Seeds", "1")
     page.get_by_text("More options").last.click()

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core import facade
-from tests.browser.driver import Server, settled
+from tests.browser.driver import Server, pick, settled
 
 PATIENCE = 180_000  # milliseconds until a worker on a crowded machine has loaded torch and trained four classifiers
 
@@ -21,9 +21,7 @@ def stocked(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
 
 def measure(page: Page) -> None:
     """As quick as it gets: the tiny encoder, two folds, an epoch."""
-    field = page.get_by_role("combobox", name="Encoder")
-    field.fill("tiny")
-    page.get_by_role("option", name=re.compile("tiny")).click()
+    pick(page, "Encoder", re.compile("tiny"), typed="tiny")
     page.get_by_role("radio", name="Custom").click()
     for label, value in (("Folds", "2"), ("Entity epochs", "1"), ("Context epochs", "1")):
         box = page.get_by_label(re.compile(f"^{label}")).and_(page.locator("input"))
@@ -68,9 +66,7 @@ def test_measure_watch_click_review_undo_export_rebuild(stocked: Server, page: P
         page.get_by_role("button", name="Label is right").click()
         expect(page.get_by_text(re.compile(f"^{number} of [0-9,]+ reviewed, 0 changed"))).to_be_visible()
         settled(page)
-    page.get_by_role("combobox", name="It should be").click()
-    page.get_by_role("option", name="no entity here").click()
-    settled(page)
+    pick(page, "It should be", "no entity here")
     page.get_by_role("button", name="Fix", exact=True).click()
     expect(page.get_by_text(re.compile("^5 of [0-9,]+ reviewed, 1 changed"))).to_be_visible()
     settled(page)
@@ -85,9 +81,7 @@ def test_measure_watch_click_review_undo_export_rebuild(stocked: Server, page: P
     assert Path(caught.value.path()).read_text(encoding="utf-8-sig").count(",accept,") == 4
 
     page.get_by_role("tab", name="Rebuild").click()
-    page.get_by_role("combobox", name="Method").click()
-    page.get_by_role("option", name=re.compile("random2low")).click()
-    settled(page)
+    pick(page, "Method", re.compile("random2low"))
     expect(page.get_by_role("region", name="Mentions to draw from, by type")).to_be_visible()
     page.get_by_role("button", name="Rebuild", exact=True).click()
     expect(page.get_by_role("list", name="Changes").get_by_text("before").first).to_be_visible(timeout=PATIENCE)

@@ -118,11 +118,28 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
     rows = [json.loads(line) for line in taken(page, "JSONL").splitlines()]
     assert sorted(row["id"] for row in rows) == sorted(row["id"] for row in inside.values())
 
-    fresh = {row["row"] for row in inside.values() if row["class"] == "filtered"}
+    filtered = {row["row"] for row in inside.values() if row["class"] == "filtered"}
+    mask = facade.scored(select).audit.mask
+    fresh = {row for row in filtered if not mask[row]}
+    assert fresh < filtered
     old = {row["row"] for row in inside.values() if row["class"] == "selected"}
-    press(page, re.compile("^.*Add .* to S_C"))
+    clean, flagged = (page.get_by_role("button", name=re.compile(name)) for name in ("clean sentence", "also the"))
+    background = "button => getComputedStyle(button).backgroundColor"
+    blue = "rgb(0, 114, 178)"
+    assert (clean.evaluate(background) == blue, flagged.evaluate(background) == blue) == (True, False)
+    expect(clean).to_contain_text(f"Add {len(fresh):,} clean sentences")
+    expect(flagged).to_contain_text(f"Add also the {len(filtered - fresh):,} flagged")
+    page.keyboard.press("Alt+a")
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
-    assert counted(page) == {"T_C": classes.count("T_C"), "selected": len(fresh | old), "filtered": 0}
+    settled(page)
+    left = len(filtered - fresh)
+    assert counted(page) == {"T_C": classes.count("T_C"), "selected": len(fresh | old), "filtered": left}
+    press(page, re.compile("Add also the"))
+    expect(page.get_by_text("Flagged sentences are in S_C by hand")).to_be_visible()
+    settled(page)
+    assert counted(page)["filtered"] == 0
+    press(page, re.compile("Undo add"))
+    expect(page.get_by_text("Flagged sentences are in S_C by hand")).to_have_count(0)
     press(page, re.compile("^.*Remove .* from S_C"))
     expect(page.get_by_text(f"0 added, {len(fresh | old):,} removed.")).to_be_visible()
     press(page, re.compile("Undo remove"))
@@ -130,6 +147,16 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
     page.reload()
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
     settled(page)
+    lasso = {"T_C": classes.count("T_C"), "selected": len(fresh | old), "filtered": left}
+    assert counted(page) == lasso
+    page.get_by_role("link", name="Selection").first.click()
+    expect(page.get_by_role("heading", name="Selection", exact=True)).to_be_visible()
+    settled(page)
+    page.get_by_role("link", name="Explore").first.click()
+    expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
+    settled(page)
+    assert counted(page) == lasso
+    assert len(lassoed(page, points)) == len(inside)
     pick(page, "All selected sentences")
     edited = [json.loads(line)["row"] for line in taken(page, "JSONL").splitlines()]
     selected = {row["row"] for row in points.values() if row["class"] == "selected"}
@@ -185,7 +212,6 @@ def test_a_corpus_is_never_markup_and_a_search_reaches_all(
     page.get_by_label("Search all sentences").fill("onerror")
     page.keyboard.press("Enter")
     expect(page.get_by_text("1 in D_C and 0 in T_C hold onerror.")).to_be_visible()
-    press(page, re.compile("Pick the 1 on the map"))
     expect(page.get_by_test_id("glide-cell-4-0")).to_have_text(NASTY)
     box = page.get_by_test_id("stDataFrame").bounding_box()
     assert box is not None
@@ -200,3 +226,32 @@ def test_a_corpus_is_never_markup_and_a_search_reaches_all(
         page.get_by_role("tab", name=tab).click()
         settled(page)
     assert page.locator("img[src=x], a[href*='evil.example']").count() == 0
+
+
+def test_a_narrow_window_shows_the_map_wide_and_scrolls_no_way_but_down(
+    server: Server, page: Page, mapped: tuple[str, Points]
+) -> None:
+    page.set_viewport_size({"width": 800, "height": 900})
+    page.goto(server.url + "/Explore")
+    field = page.locator(f"{MAP} .nsewdrag.drag").first
+    expect(field).to_be_visible()
+    settled(page)
+    sizes = "(main => [main.scrollWidth, main.clientWidth])(document.querySelector('[data-testid=stMain]'))"
+    scroll, width = page.evaluate(sizes)
+    assert scroll == width > 580  # the menu leaves three quarters
+    box = field.bounding_box()
+    assert box is not None
+    assert box["width"] > 1.2 * box["height"] > 300  # no ellipse
+    page.set_viewport_size({"width": 1440, "height": 900})
+    settled(page)
+    table = page.get_by_test_id("stDataFrame").bounding_box()
+    assert table is not None
+    assert table["y"] + 35 + 66 / 2 < 900  # its head and a line of the first sentence are above the fold
+    page.set_viewport_size({"width": 800, "height": 900})
+    page.goto(server.url + "/Selection")
+    score = page.get_by_role("radiogroup", name="Budget by").get_by_role("radio", name="score")
+    expect(score).to_be_visible()
+    settled(page)
+    inside = "radio => { const box = radio.closest('[role=radiogroup]'); return [box.scrollWidth, box.clientWidth] }"
+    scroll, width = score.evaluate(inside)
+    assert scroll <= width  # no unit of the budget is cut off

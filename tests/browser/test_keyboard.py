@@ -1,4 +1,4 @@
-"""What a mouse can press, the Tab key can reach: every control of every page (UX 24)."""
+"""What a mouse can press, the Tab key can reach: every control of every page."""
 
 import pytest
 from playwright.sync_api import Page, expect

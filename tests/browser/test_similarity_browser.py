@@ -1,4 +1,4 @@
-"""A comparison in a real browser: from files to a matrix, a guess before it, a reload, a pasted table."""
+"""A comparison in a real browser: from files to a matrix, a guess beside it, a reload, a pasted table."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.planted import contracts, kitchen
 
 
 def test_from_sources_to_a_matrix(server: Server, page: Page, home: Path) -> None:
-    for name, lines in {"law": contracts(300, 2), "food": kitchen(300), "my-task": contracts(60, 1)}.items():
+    for name, lines in {"law": contracts(300, 2) * 4, "food": kitchen(300) * 4, "my-task": contracts(60, 1)}.items():
         path = server.data / f"{name}.txt"
         path.write_text("\n".join(lines), encoding="utf-8")
         facade.execute("add", {"path": str(path)})
@@ -19,15 +19,16 @@ def test_from_sources_to_a_matrix(server: Server, page: Page, home: Path) -> Non
     page.goto(f"{server.url}/Similarity")
     settled(page)
     page.get_by_role("button", name="Compare", exact=True).click()
-    guess = page.get_by_role("heading", name="Guess first")
-    expect(guess).to_be_visible(timeout=240_000)
+    matrix = page.get_by_role("table", name="Similarity of each source to my-task")
+    expect(matrix).to_contain_text("closest", timeout=240_000)  # no quiz stands before the answer
+    page.get_by_role("button", name="Guess first").click()
+    expect(page.get_by_role("heading", name="Guess first")).to_be_visible()
     expect(page.get_by_role("table")).to_have_count(0)
     picker = page.locator("[class*='st-key-similarity-guess'] input").first
     picker.fill("law")
     picker.press("Enter")
     picker.press("Escape")  # an open list hides the rest of the page from assistive technology
     page.get_by_role("button", name="Show the numbers").click()
-    matrix = page.get_by_role("table", name="Similarity of each source to my-task")
     expect(matrix).to_contain_text("lower is closer")
     expect(matrix).to_contain_text("closest")
     expect(page.get_by_text("law is closest to my-task")).to_be_visible()

@@ -12,7 +12,7 @@ from playwright.sync_api import Page, expect
 from core import facade
 from core.corpora.corpus import Corpus, Library
 from core.text.sentence import Entity, Sentence, sentence_id
-from tests.browser.driver import Server, settled
+from tests.browser.driver import Server, pick, settled
 
 PANEL = ".st-key-training-run-panel"
 FIRST = 120_000  # milliseconds until a worker on a crowded machine has loaded torch and taken a step
@@ -48,9 +48,7 @@ def press(page: Page, name: str) -> None:
 
 def ask(page: Page, seeds: str, epochs: int) -> None:
     """Fine-tune `tiny` for so many epochs, as a person would ask for it."""
-    field = page.get_by_role("combobox", name="Start from")
-    field.fill("tiny")
-    page.get_by_role("option", name=re.compile("tiny")).click()
+    pick(page, "Start from", re.compile("tiny"), typed="tiny")
     page.get_by_role("radio", name="Custom").click()
     for label, value in (("Seeds", seeds), ("Epochs", str(epochs)), ("Patience", str(epochs))):
         box = page.get_by_label(re.compile(f"^{label}"), exact=False).and_(page.locator("input"))
@@ -114,8 +112,8 @@ def test_watch_reload_stop_queue_resume_result(server: Server, page: Page, parts
     press(page, "Stop and keep")
     expect(panel.get_by_text("Stopping")).to_be_visible()
     os.kill(worker, signal.SIGCONT)
-    expect(panel.get_by_text("Cancelled")).to_be_visible()
-    expect(page.get_by_text("best model so far are kept")).to_be_visible()
+    expect(panel.get_by_text("Stopped").first).to_be_visible()
+    expect(page.get_by_text("where Resume goes on with the same curve")).to_be_visible()
     kept = points(page)
     press(page, "Resume")
     expect(panel.get_by_text("Finished")).to_be_visible(timeout=90_000)

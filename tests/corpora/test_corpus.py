@@ -1,5 +1,9 @@
 """Sealed corpora: named by content, addressed by row, whole or not at all."""
 
+import json
+import os
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -76,11 +80,19 @@ def test_blocks_and_subsets_keep_addresses(home, monkeypatch):
     assert rows(subset) == [sentences[i] for i in (10, 0, 5, 5, 7)]
 
 
+def test_what_winnow_made_is_told_from_what_was_imported(home):
+    library = Library(home)
+    imported = library.seal([plain("Mine."), plain("Too.")], name="m", origin={"file": "m.txt", "run": "r-add"})
+    selected = library.subset(imported, module.np.array([1]), name="s", origin={"run": "r", "from": "f"})
+    typed = library.seal([plain("Try this.")], name="t", origin={"typed": True})
+    assert [corpus.derived for corpus in (imported, selected, typed)] == [False, True, True]
+
+
 def test_a_fingerprint_is_the_content_alone(home):
     library = Library(home)
     one = library.seal([plain("A."), plain("B.")], name="one", origin={"file": "a"})
     two = library.seal(iter([plain("A."), plain("B.")]), name="two", origin={"file": "b"})
-    assert (one.fingerprint, two.name, len(library.list())) == (two.fingerprint, "two", 1)
+    assert (one.fingerprint, two.name, len(library.list())) == (two.fingerprint, "one", 1)  # the first name stays
     assert (
         library.find("one").fingerprint
         == library.find("two").fingerprint
@@ -109,14 +121,34 @@ def test_a_stream_that_fails_leaves_nothing(home):
 def test_finding_and_removing(home):
     library = Library(home)
     one = library.seal([plain("A.")], name="c", origin={})
-    library.seal([plain("B.")], name="c", origin={})
-    with pytest.raises(CorpusError, match="several"):
-        library.find("c")
-    with pytest.raises(CorpusError, match="known: c, c"):
+    other = library.seal([plain("B.")], name="c", origin={})
+    assert [library.find(name).fingerprint for name in ("c", "c (2)")] == [one.fingerprint, other.fingerprint]
+    with pytest.raises(CorpusError, match=r"known: c, c \(2\)"):
         library.find("../c")
     library.remove(one.fingerprint)
-    assert library.find("c").n_sentences == 1
-    assert [path.name for path in library.folder.iterdir()] == [library.find("c").fingerprint]
+    assert library.find("c (2)").n_sentences == 1
+    assert [path.name for path in library.folder.iterdir()] == [other.fingerprint]
+
+
+def test_no_two_corpora_bear_one_name(home):
+    library = Library(home)
+    one, two, three = (library.seal([plain(text)], name="c", origin={}) for text in ("A.", "B.", "C."))
+    assert [one.name, two.name, three.name] == ["c", "c (2)", "c (3)"]
+    assert library.seal([plain("A.")], name="c (2)", origin={}).name == "c"  # nor does a second import take one
+    with pytest.raises(CorpusError, match=r"another corpus is called 'c \(2\)' already"):
+        library.rename("c", "c (2)")
+    renamed = library.rename("c", "mine")
+    assert (renamed.name, library.find("c").fingerprint) == ("mine", one.fingerprint)
+    assert library.seal([plain("D.")], name="c", origin={}).name == "c (4)"  # an old name is found by, so it is taken
+
+
+def test_a_description_of_before_with_a_shared_name_is_asked_for_by_fingerprint(home):
+    library = Library(home)
+    for text in ("A.", "B."):
+        about = library.seal([plain(text)], name=text, origin={}).path / "about.json"
+        about.write_text(json.dumps({**json.loads(about.read_text()), "names": ["c"]}))
+    with pytest.raises(CorpusError, match="several"):
+        library.find("c")
 
 
 @pytest.mark.real
@@ -125,3 +157,23 @@ def test_a_real_corpus_is_sealed_whole(home, real_data):
     assert len(corpus) == 7086
     assert sum(len(batch) for batch in corpus.batches()) == 7086
     assert len(set(corpus.ids().tolist())) == 7086
+
+
+def test_a_name_longer_than_any_file_name_is_found(tmp_path):
+    name = "x" * 340
+    sealed = Library(tmp_path).seal([plain("one")], name=name, origin={"file": "a.txt"})
+    assert Library(tmp_path).find(name).fingerprint == sealed.fingerprint
+
+
+def test_a_corpus_is_on_disk_before_it_is_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+    fsync, rename = os.fsync, Path.rename
+    monkeypatch.setattr(
+        os, "fsync", lambda file: (steps.append(Path(f"/proc/self/fd/{file}").readlink().name), fsync(file))
+    )
+    monkeypatch.setattr(Path, "rename", lambda self, target: (steps.append("named"), rename(self, target))[1])
+    Library(home).seal([plain("One .")], name="one", origin={})
+    before, after = steps[: steps.index("named")], steps[steps.index("named") :]
+    assert "sentences.parquet" in before
+    assert any(name.startswith((".about", "about")) for name in before)
+    assert "corpora" in after

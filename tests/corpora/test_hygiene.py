@@ -188,6 +188,24 @@ def test_held_out_sentences_are_no_one_s_duplicate(seal: Seal) -> None:
     assert found.cluster.tolist() == [0, 1]
 
 
+def test_scripts_without_blanks_count_letters_as_too_short_and_too_long(seal: Seal) -> None:
+    rows = [
+        "合同自双方签字之日起生效。",  # 12 letters and a mark, two tokens by blanks
+        "你好吗？",
+        "契約はその日から有効です",
+        "สัญญามีผลบังคับ",
+        "ສັນຍາມີຜົນບັງຄັບ",
+        "កិច្ចសន្យាមានប្រសិទ្ធភាព",
+        "စာချုပ်အတည်ဖြစ်သည်",
+        "合同" * 20,
+        "Договор вступает в силу сегодня .",
+        "Il est né .",
+    ]
+    found = audit(seal(rows), [], Silent(), min_tokens=5, max_tokens=30)
+    assert [rows[i] for i in np.flatnonzero(found.has("too_short"))] == ["你好吗？", "Il est né ."]
+    assert [rows[i] for i in np.flatnonzero(found.has("too_long"))] == ["合同" * 20]
+
+
 def test_too_short_and_too_long_count_tokens(seal: Seal) -> None:
     rows = ["a b c d", "a b c d e", "a, b, c", " ".join(f"x{i}" for i in range(9)), " ".join(f"y{i}" for i in range(8))]
     found = audit(seal(rows), [], Silent(), min_tokens=5, max_tokens=8)
@@ -318,7 +336,7 @@ def conll_texts(file: Path) -> list[str]:
 
 @pytest.mark.real
 def test_conll_test_sentences_that_stand_in_train_and_dev(seal: Seal, real_data: Path) -> None:
-    """SPEC G13: 126 sentences of test are in train word by word, 50 in dev, 269 repeat inside test."""
+    """SOURCES.md, Golden numbers: 126 sentences of test are in train word by word, 50 in dev, 269 repeat inside test."""
 
     texts = {split: conll_texts(real_data / "conll2003" / f"{split}.conll") for split in ("train", "dev", "test")}
     test = seal(texts["test"], "test")

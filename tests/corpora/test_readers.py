@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from core.corpora import readers
 from core.corpora.formats import source
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
-from core.errors import Cancelled, ConfigError, InputError, PathError, ReadError
+from core.errors import Cancelled, ConfigError, EncodingError, InputError, PathError, ReadError
 from core.text.words import clean
 
 
@@ -302,6 +302,38 @@ def test_a_json_array_on_one_line_is_read_in_pieces(tmp_path):
     assert found == [row["text"] for row in rows]
     with pytest.raises(ReadError, match="line 1"):
         texts(write(tmp_path / "b.json", json.dumps(rows)[:-1000]))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.ndjson", "a.json", "a.jsonl.gz"])
+@pytest.mark.parametrize(
+    "content", ['[{"text": "One."},\n {"text": "Two."}]\n', '\n[\n{"text": "One."}]\n[{"text": "Two."}]\n']
+)
+def test_a_json_array_is_read_whatever_its_ending_says(name, content, tmp_path):
+    path = write(tmp_path / name, gzip.compress(content.encode()) if name.endswith("gz") else content)
+    assert texts(path)[0] == ["One.", "Two."]
+
+
+def test_a_json_array_says_the_line_of_what_is_wrong(tmp_path):
+    _, report = texts(write(tmp_path / "a.jsonl", '[{"text": "One."},\n7,\n{"text": "Two."}]\n'))
+    assert [(p.line, p.reason) for p in report.problems] == [(2, "not a JSON object in braces")]
+    wrong = (("{text: 1}]", "line 2: not JSON"), ("", "line 2: .* cut off"), ("]\n and more", "line 3: more"))
+    for ending, words in wrong:
+        with pytest.raises(ReadError, match=words):
+            texts(write(tmp_path / "a.jsonl", '[{"text": "One."},\n' + ending))
+
+
+def test_lists_line_by_line_are_no_array(tmp_path):
+    found, report = texts(write(tmp_path / "a.jsonl", '["One."]\n{"text": "Two."}\n'))
+    assert found == ["Two."]
+    assert [p.line for p in report.problems] == [1]
+
+
+def test_a_look_says_which_of_the_first_rows_would_not_be_taken(tmp_path):
+    look = sniff(write(tmp_path / "a.txt", "One.\nUn café.\n".encode("latin-1")))
+    assert [(p.file, p.line) for p in look.problems] == [("a.txt", 2)]
+    assert look.n_undecodable == 1
+    with pytest.raises(EncodingError, match=r"line 2: byte 0xe9 .* give its encoding"):
+        sniff(write(tmp_path / "a.csv", "n,text\n1,Un café.\n".encode("latin-1")))
 
 
 def test_progress_and_cancelling(tmp_path):

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.corpora.readers import read
-from core.corpora.writers import write_card, write_conll, write_selection
+from core.corpora.writers import harmless, write_card, write_conll, write_selection
 from core.errors import ConfigError, CorpusError, PathError
 from core.text.sentence import Sentence, sentence_id
 
@@ -43,6 +43,13 @@ def test_no_formula_survives_in_a_csv(tmp_path):
     assert rows[7]["score"] == ""
 
 
+@pytest.mark.parametrize("text", ["He paid ;=1+1; and left", "x; +cmd", "a;\t@b", "=1", "；no"])
+def test_no_cell_is_a_formula_where_the_semicolon_separates(text):
+    cells = next(csv.reader([harmless(text)], delimiter=";"))
+    assert not any(cell.strip().startswith(("=", "+", "-", "@")) for cell in cells)
+    assert harmless("a; b; c - d") == "a; b; c - d"
+
+
 def test_a_selection_larger_than_a_block_is_streamed(tmp_path):
     rows = ({"id": f"{i:016x}", "text": f"Row {i}.", "row": i, "score": 1.0, "rank": i + 1} for i in range(20_000))
     assert write_selection(rows, tmp_path / "s.parquet") == 20_000
@@ -58,6 +65,8 @@ def test_a_failure_leaves_nothing_and_keeps_what_was_there(tmp_path):
     assert (tmp_path / "s.jsonl").read_text() == "old"
     with pytest.raises(ConfigError, match=r"\.xlsx"):
         write_selection(ROWS, tmp_path / "s.xlsx")
+    with pytest.raises(ConfigError, match="a folder's name"):
+        write_selection(ROWS, tmp_path / "S_C-20.2pct")
     with pytest.raises(PathError, match="cannot be written"):
         write_selection(ROWS, tmp_path / "s.jsonl" / "below.txt")
 

@@ -8,13 +8,13 @@ from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from core.corpora.demo import sample_sets
 from core.corpora.readers import ReadOptions, read
 from core.difficulty.folds import folds
 from core.difficulty.instances import Instance, groups, instances
 from core.difficulty.mentions import BAND
 from core.difficulty.pvi import log2_prior, pvi
 from core.results import FloatArray, IntArray
+from core.samples.sets import sample_sets
 
 
 def name_words(one: Instance) -> list[str]:

@@ -1,4 +1,4 @@
-"""PVI's arithmetic: the golden numbers of G7 and G11, oracles by enumeration."""
+"""PVI's arithmetic: the golden numbers (SOURCES.md, PVI), oracles by enumeration."""
 
 from collections import Counter
 from itertools import product

@@ -1,4 +1,4 @@
-"""Samples from plain sentences, and S1's printed Table 3."""
+"""Samples from plain sentences, and Dai et al. 2019, Table 3."""
 
 from collections.abc import Sequence
 from pathlib import Path

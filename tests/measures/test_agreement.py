@@ -1,4 +1,4 @@
-"""Fleiss' and Randolph's kappa: SPEC G1, by enumeration, and what is said of pairs that split."""
+"""Fleiss' and Randolph's kappa: the golden numbers, by enumeration, and what is said of pairs that split."""
 
 from itertools import combinations
 
@@ -28,7 +28,7 @@ def grid(values: FloatArray, prefer: tuple[Prefer, ...] | None = None, spread: F
 
 
 class TestGolden:
-    """SPEC G1, from S1's printed Table 3."""
+    """From Dai et al. 2019, Table 3 (SOURCES.md, Golden numbers)."""
 
     def test_three_measures(self, table_3: Pasted) -> None:
         found = agreement(table_3.grid.only(THREE))

@@ -28,7 +28,7 @@ def test_table_3_as_it_is_printed(table_3: Pasted) -> None:
     assert lm.sd[4, 2] == 0.03
     assert (lm.runs == 5).all()
     assert lm.none.tolist() == vectors.none.tolist() == [66.14, 82.08, 69.17, 70.45, 26.85, 76.91]
-    assert lm.mean[5, 0] - lm.none[5] == pytest.approx(2.03)  # the printed change, 2.26, is a misprint (SPEC G2)
+    assert lm.mean[5, 0] - lm.none[5] == pytest.approx(2.03)  # the printed change, 2.26, is a misprint
 
 
 @pytest.mark.parametrize("sign", [",", ";", "\t"])

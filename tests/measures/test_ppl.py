@@ -48,7 +48,7 @@ def test_same_numbers_as_the_definition(source: Text, target: Text, order: int, 
 
 
 def test_the_toy_of_the_specification() -> None:
-    """SPEC G10: V of the training text alone, as lmplz takes it."""
+    """SOURCES.md, Golden numbers: V of the training text alone, as lmplz takes it."""
     found = measured(TRAIN, TEST, words=10)
     assert found.value == pytest.approx(6.9680, abs=5e-5)
     assert found.detail["columns"]["sum"] == pytest.approx(13.9361, abs=5e-5)

@@ -56,7 +56,7 @@ def test_several_corpora_are_one_source(seal: Seal) -> None:
 
 
 def test_labelled_and_plain_text_are_cut_alike(seal: Seal) -> None:
-    """Labelled data keeps its own tokens for tagging; a comparison must not (SPEC A0)."""
+    """Labelled data keeps its own tokens for tagging; a comparison must not (SOURCES.md, Words)."""
     tokens = ("U.S.-based", "Smith", "&", "Co.")
     labelled = seal([sentence(" ".join(tokens), [(1, 2, "PER")])], labelled=True)
     assert drawn(labelled).sentences == [("U", ".", "S", ".", "-", "based", "Smith", "&", "Co", ".")]

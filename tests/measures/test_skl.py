@@ -1,4 +1,4 @@
-"""SKL against the numbers that S4 prints, against a second reckoning, and its promises (SPEC A9, G8)."""
+"""SKL against the numbers of Murthy et al. 2018, against a second reckoning, and its promises (SOURCES.md, SKL)."""
 
 import math
 from collections import Counter
@@ -163,7 +163,7 @@ def test_a_wrong_pair_is_told(pairs: list[str], words: str) -> None:
 
 @pytest.mark.real
 def test_the_counts_of_english_for_spanish(real_data: Path) -> None:
-    """G8, whole. Its 6,860 Spanish types are those of the copy in S4's repository, which has lost every letter
+    """All golden counts. The 6,860 Spanish types are those of the authors' own copy, which has lost every letter
     outside ASCII to U+FFFD (barberà is barberá there, ¡ is ¿); with the letters in place there are 6,864."""
     english, spanish = (_read(real_data / name) for name in ("conll2003", "conll2002-es"))
     lost = [replace(row, tokens=tuple(map(_lost, row.tokens))) for row in spanish]

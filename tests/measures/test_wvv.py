@@ -44,7 +44,7 @@ def measure(seed: int = 0, **options: object) -> Wvv:
 
 
 def test_words_that_the_target_lacks_never_move() -> None:
-    """So that dividing by the source's vocabulary mostly measures its size (SPEC A4)."""
+    """So that dividing by the source's vocabulary mostly measures its size (SOURCES.md, Word vector variance)."""
     source = sample([*chained(FRUIT, 200, 1), *chained(METAL, 200, 2)], "source")
     each = measure()
     found = each.compare(each.fit(source, Silent()), TARGET, Silent())

@@ -1,4 +1,4 @@
-"""Kneser-Ney n-grams against SPEC G10, sums to one, a slow second implementation and KenLM's own numbers."""
+"""Kneser-Ney n-grams against the golden toy, sums to one, a slow second implementation and KenLM's own numbers."""
 
 import math
 from collections import Counter
@@ -82,7 +82,7 @@ class SlowKneserNey:
 
 
 class TestGolden:
-    """SPEC G10, to the digits printed there."""
+    """SOURCES.md, Golden numbers, to the digits."""
 
     def test_order_5(self) -> None:
         model = KneserNey.fit(TRAIN)

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 from core import facade
 from core.corpora.corpus import Corpus
 from core.text.sentence import Entity
-from pages.ui.run_panel import title
+from pages.ui.runs.words import title
 from tests.conftest import sentence
 from tests.pages.test_pages import opened, texts
 from tests.recipes.test_skl_recipe import AWAY, HOME
@@ -50,6 +50,19 @@ def test_an_empty_page_says_what_it_needs() -> None:
     assert not app.exception
     assert "two labelled corpora" in texts(app)
     assert "Open the legal sample" in [button.label for button in app.button]
+
+
+def test_a_file_of_types_is_taken_or_refused_in_words(pair: tuple[Corpus, Corpus]) -> None:
+    app = opened(PAGE)
+    app.selectbox(key="assisting.primary").select(pair[0].fingerprint).run()
+    app.selectbox(key=f"assisting.assisting.{pair[0].fingerprint}").select(pair[1].fingerprint).run()
+    app.file_uploader(key="assisting.map").upload("types.docx", b"x" * 1_000_001).run()
+    assert not app.exception
+    assert ["larger than 1 MB" in error.value for error in app.error] == [True]
+    assert "Score its sentences" in [button.label for button in app.button]
+    app.file_uploader(key="assisting.map").upload("types.docx", b"GPE=LOC\n").run()
+    assert not app.error
+    assert "From the file: GPE=LOC." in plainly(texts(app))
 
 
 def test_types_of_one_corpus_can_be_mapped(pair: tuple[Corpus, Corpus]) -> None:

@@ -16,6 +16,7 @@ from core.runs.context import RunContext
 from core.runs.events import EventLog
 from core.runs.store import RunStore
 from core.text.schemes import decode
+from pages.ui.widgets import duration
 from tests.conftest import sentence
 from tests.finished import NASTY, SEEDS, finish, read_by_lot
 from tests.finished import corpora as finished_corpora
@@ -277,7 +278,7 @@ def test_review_accept_fix_remove_skip_undo_export(run: str, home: Path, corpus:
     log = facade.review_log(run).decode("utf-8-sig").splitlines()
     assert [line.split(",")[1] for line in log[1:]] == ["accept", "skip", "fix", "remove"]
     press(app, "bias.seal")
-    assert "2 labels corrected" in facade.corpora()[0].name
+    assert "2 labels corrected" in facade.corpora()[-1].name
 
 
 def test_a_wrong_review_is_refused(run: str) -> None:
@@ -286,6 +287,15 @@ def test_a_wrong_review_is_refused(run: str) -> None:
         with pytest.raises(facade.ConfigError):
             facade.review(run, *told)
     assert not facade.reviews(run).history
+
+
+def test_how_many_mentions_are_measured_is_left_open_for_all(corpus: Corpus) -> None:
+    app = opened(PAGE)
+    field = app.number_input(key="bias.mentions")
+    assert (field.label, field.value, field.proto.placeholder) == ("Mentions to measure, about", None, "all of them")
+    assert "--mentions" not in app.code[0].value
+    app.number_input(key="bias.mentions").set_value(50).run()
+    assert "--mentions 50" in app.code[0].value
 
 
 def test_rebuild_says_its_pools_then_shows_before_and_after(run: str, corpus: Corpus) -> None:
@@ -359,3 +369,19 @@ def test_the_frontier_shows_every_set_and_the_average_beside_them(home: Path) ->
     assert "my test, oov, certain names" in raw_html(app)
     app.toggle(key="bias.certain").set_value(True).run()
     assert not app.exception
+
+
+def test_how_long_a_measurement_takes_is_said_once_this_machine_was_timed(home: Path) -> None:
+    corpus = contracts(home)
+    facade.set_role("train", corpus.fingerprint)
+    app = opened(PAGE)
+    assert "How long 123 mentions take on this machine is not known yet" in texts(app)
+    assert app.button(key="bias.time")
+    speed = {"tagger": [0.1, 0.001], "load": 1.0, "dimension": 384, "pieces": {"train": 1.3}}
+    finish(home, "calibrate", {"task": corpus.fingerprint, "train": corpus.fingerprint}, lambda context: speed)
+    options = {"train": corpus.fingerprint}
+    seconds = facade.difficulty_estimate(options)
+    assert seconds is not None
+    assert f"About {duration(seconds)} for 123 mentions" in texts(opened(PAGE))
+    fewer, thrice = ({**options, **more} for more in ({"mentions": 40}, {"repeats": 3}))
+    assert facade.difficulty_estimate(fewer) < seconds < facade.difficulty_estimate(thrice)

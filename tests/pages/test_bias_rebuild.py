@@ -1,17 +1,20 @@
 """The page Bias before a rebuild and beside robustness sets: numbers that hold, files to take away, who is ambiguous."""
 
+import json
 from pathlib import Path
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from core import facade
-from core.corpora.corpus import Library
+from core.corpora.corpus import Corpus, Library
 from core.difficulty import mentions as difficulty
 from tests.conftest import sentence
 from tests.finished import corpora as finished_corpora
+from tests.finished import tuned
 from tests.finished_bias import contracts, measured
 from tests.pages.test_bias import PAGE, raw_html, tuned_on_both
-from tests.pages.test_pages import opened, texts
+from tests.pages.test_pages import opened, opened_on, texts
 
 
 @pytest.fixture
@@ -39,6 +42,9 @@ def test_low_share_says_its_sentences_and_stops_where_they_are_too_few(run: str)
     assert "200 sentences with a low" in " ".join(warning.value for warning in app.warning).replace("&#45;", "-")
     assert app.button(key="bias.rebuild.start").disabled
     app.number_input(key="bias.rebuild.low-share.size").set_value(20).run()
+    assert app.button(key="bias.rebuild.start").disabled
+    [none] = [box for box in app.checkbox if "has no dev or test split" in box.label]
+    none.check().run()
     assert not app.button(key="bias.rebuild.start").disabled
     assert "**20 sentences** are drawn, 4 of them for" in texts(app)
     assert app.slider(key="bias.rate.low-share").value == 20
@@ -48,6 +54,52 @@ def test_low_share_says_its_sentences_and_stops_where_they_are_too_few(run: str)
     command = next(code.value for code in app.code if "rebuild" in code.value)
     assert "--add-bin high" in command
     assert "--rate" not in command
+
+
+def labels(home: Path, name: str, n: int) -> Corpus:
+    """A labelled corpus of `n` sentences, which no other name has."""
+    rows = [sentence(f"{name} pays Acme{i}", [(2, 3, "PARTY")]) for i in range(n)]
+    return Library(home).seal(rows, name=name, origin={}, labelled=True)
+
+
+def held_out(app: AppTest) -> list[str]:
+    """What is held out as Rebuild opens."""
+    [field] = [field for field in app.multiselect if field.label.startswith("Held out")]
+    return [name.split(" (")[0] for name in field.value]
+
+
+def test_the_splits_of_the_measured_corpus_are_held_out_whatever_parts_are_given_now(home: Path) -> None:
+    mine = contracts(home, name="legal-train")
+    run = measured(home, mine)
+    other = {role: labels(home, f"music-{role}", n) for n, role in enumerate(("train", "dev", "test"), 3)}
+    for role, corpus in other.items():
+        facade.set_role(role, corpus.fingerprint)
+    app = opened_on(PAGE, run.id)
+    assert not app.exception
+    assert held_out(app) == []  # nobody knows: it asks, and begins nothing
+    assert app.button(key="bias.rebuild.start").disabled
+    assert "Which dev and test splits go with legal" in " ".join(one.value for one in app.warning)
+
+    named = [labels(home, f"legal-{part}", n) for n, part in enumerate(("dev", "test"), 8)]
+    app = opened_on(PAGE, run.id)
+    assert set(held_out(app)) == {corpus.fingerprint for corpus in named}
+    assert not app.button(key="bias.rebuild.start").disabled
+    assert "found by their names" in texts(app)
+
+    trained = {"train": mine, "dev": labels(home, "choices", 12), "test": labels(home, "final", 13)}
+    tuned(home, trained, "tiny", 0.5)
+    app = opened_on(PAGE, run.id)
+    assert set(held_out(app)) == {trained["dev"].fingerprint, trained["test"].fingerprint}
+    assert "held out in its own trainings" in texts(app)
+
+
+def test_the_parts_on_corpora_count_for_the_training_part_itself_and_what_is_made_of_it(home: Path) -> None:
+    made = finished_corpora(home)
+    rows = next(made["train"].batches())[:30]
+    own = Library(home).seal(rows, name="half", origin={"from": made["train"].fingerprint}, labelled=True)
+    expected = [made["dev"].fingerprint, made["test"].fingerprint]
+    assert facade.splits_of(made["train"].fingerprint) == (expected, "given as dev and test on the page Corpora")
+    assert facade.splits_of(own.fingerprint)[0] == expected
 
 
 def test_harder_sets_come_with_their_slots_and_ambiguous_names_are_marked(home: Path) -> None:
@@ -71,7 +123,9 @@ def test_sets_of_one_name_are_both_told_with_whose_names_are_known(home: Path) -
     options = {"test": made["test"].fingerprint, "train": made["train"].fingerprint, "kind": "oov"}
     library = Library(home)
     hard = library.find(facade.execute("robustness", options).result()["corpus"])
-    hard = library.seal(next(hard.batches()), name=made["test"].name, origin={}, labelled=True)
+    about = json.loads((hard.path / "about.json").read_text(encoding="utf-8"))  # of a version that let names be alike
+    (hard.path / "about.json").write_text(json.dumps({**about, "names": [made["test"].name]}), encoding="utf-8")
+    hard = library.find(hard.fingerprint)
     tuned_on_both(home, made, hard, "tiny", 0.5)
     app = opened(PAGE)
     assert not app.exception

@@ -12,12 +12,13 @@ from streamlit.testing.v1 import AppTest
 
 from core import facade
 from core.corpora.corpus import Library
+from core.plots.theme import plain as plots_plain
 from core.results import IntArray
-from pages.ui import explore_map
-from pages.ui import explore_state as state
+from pages.ui.explore import map as map_view
+from pages.ui.explore import state
 from pages.ui.widgets import plain
 from tests.conftest import sentence
-from tests.pages.test_pages import opened, texts
+from tests.pages.test_pages import opened, opened_on, texts
 from tests.planted import contracts, kitchen
 
 PAGE = "pages/4_Explore.py"
@@ -79,16 +80,69 @@ def test_without_a_selection_the_page_says_where_to_make_one(home: Path) -> None
     assert app.main.get("page_link")[0].proto.page == "Selection"
 
 
+def test_an_empty_home_offers_samples_and_an_import(home: Path) -> None:
+    for page in (PAGE, "pages/6_Results.py"):
+        app = opened(page)
+        assert not app.exception
+        assert [link.proto.label for link in app.main.get("page_link")] == ["Import your own corpora"]
+        assert any(button.label.startswith("Open the ") for button in app.button)
+
+
+def test_where_nothing_can_be_added_or_removed_no_button_says_so_in_noughts(made: tuple[str, str, str]) -> None:
+    app = opened(PAGE)
+    next(box for box in app.selectbox if box.label == "Pick a topic or a class").set_value(("class", "T_C")).run()
+    assert not {"explore.add", "explore.remove"} & {each.key for each in app.button}
+    assert "All of these are of T_C, so there is nothing to add to S_C or to remove from it." in texts(app)
+
+
 def test_a_selection_without_a_map_offers_one(made: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
-    app = opened(PAGE)
-    app.selectbox(key=f"explore.which.{made[0]}").set_value(made[1]).run()
+    facade.remove_run(made[2])
+    app = opened_on(PAGE, made[1])
     assert "This selection has no map yet" in texts(app)
     assert any("core map --selection" in code.value for code in app.code)
     monkeypatch.setattr(facade, "start", lambda kind, options: started.append((kind, options["selection"])))
     app.button(key="explore.make").click().run()
     assert not app.exception
     assert started == [("map", made[1])]
+
+
+def test_a_second_selection_of_the_same_corpora_is_drawn_at_once(made: tuple[str, str, str]) -> None:
+    app = opened_on(PAGE, made[1])
+    assert not app.exception
+    assert "This selection has no map yet" not in texts(app)
+    assert [trace["name"] for trace in figure_of(app)["data"]] == ["filtered (181)", "T_C (40)", "selected (40)"]
+    assert len(facade.runs("map")) == 1
+    app.session_state["explore.command"] = True
+    command = next(code.value for code in app.run().code if "core map" in code.value)
+    assert f"--selection {made[1]}" in command
+
+
+def test_without_an_address_the_newest_selection_with_a_map_opens(made: tuple[str, str, str]) -> None:
+    options = {**facade.roles(), "encoder": "tiny", "budget": "40", "strategy": "random", "max_length": 64}
+    newest = facade.execute("select", options).id
+    assert facade.map_of(newest) is None
+    app = opened(PAGE)
+    assert app.session_state["explore.shown"] == made[0]
+    facade.remove_run(made[2])
+    assert opened(PAGE).session_state["explore.shown"] == newest
+
+
+def test_from_a_selection_one_press_leads_to_its_map_and_makes_it(
+    made: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[tuple[str, str]] = []
+    monkeypatch.setattr(facade, "start", lambda kind, options: started.append((kind, options["selection"])))
+    app = opened_on("pages/3_Selection.py", made[0])
+    app.button(key="selection.map").click().run()
+    assert not app.exception
+    assert app.title[0].value == "Explore"
+    assert not started  # it has one
+    facade.remove_run(made[2])
+    app = opened_on("pages/3_Selection.py", made[0])
+    app.button(key="selection.map").click().run()
+    assert started == [("map", made[0])]
+    assert app.session_state["explore.shown"] == made[0]
 
 
 def test_the_map_is_drawn_and_told(made: tuple[str, str, str]) -> None:
@@ -100,11 +154,22 @@ def test_the_map_is_drawn_and_told(made: tuple[str, str, str]) -> None:
     assert "40 T_C, 40 selected, 181 filtered" in chart.alt
     assert "261 shown of 261" in texts(app)
     traces = figure_of(app)["data"]
-    assert [trace["name"] for trace in traces] == ["filtered (181)", "selected (40)", "T_C (40)"]
+    assert [trace["name"] for trace in traces] == ["filtered (181)", "T_C (40)", "selected (40)"]
     assert len({trace["marker"]["symbol"] for trace in traces}) == 3
     assert {trace["type"] for trace in traces} == {"scattergl"}
     assert counted(app) == {"T_C": (40, 40), "selected": (40, 40), "filtered": (181, 181)}
     assert len(app.dataframe[0].value) == 10
+
+
+def test_topics_are_named_on_the_map_unless_switched_off(made: tuple[str, str, str]) -> None:
+    app = opened(PAGE)
+    names = {plots_plain(cluster["name"]) for cluster in facade.mapped(made[2]).clusters}
+    assert {note["text"] for note in figure_of(app)["layout"]["annotations"]} == names
+    app.session_state["explore.by"] = "cluster"
+    app.run()
+    assert {note["text"].partition("</span> ")[2] for note in figure_of(app)["layout"]["annotations"]} == names
+    app.toggle(key="explore.named").set_value(False).run()
+    assert "annotations" not in figure_of(app)["layout"]
 
 
 def test_a_lasso_counts_all_rows_by_their_polygon(made: tuple[str, str, str]) -> None:
@@ -118,6 +183,30 @@ def test_a_lasso_counts_all_rows_by_their_polygon(made: tuple[str, str, str]) ->
     assert f"**{inside.sum():,} sentences**" in texts(app)
 
 
+def test_what_is_picked_is_kept_until_it_is_cleared(made: tuple[str, str, str]) -> None:
+    select, _, map_run = made
+    x, y = facade.mapped(map_run).xy.astype(np.float64)
+    (x0, x1), (y0, y1) = (np.quantile(axis, [0.203, 0.707]).tolist() for axis in (x, y))
+    corners = [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
+    region = {"map": map_run, "kind": "lasso", "value": [corners]}
+    app = opened(PAGE)
+    whole = counted(app)
+    facade.keep_region(map_run, region)  # what a lasso does, which only a browser can draw
+    app = opened(PAGE)
+    inside = facade.class_counts(facade.lasso(map_run, corners), kinds_of(select, map_run))
+    assert counted(app) == inside != whole
+    assert len(figure_of(app)["layout"]["selections"]) == 1
+    group = next(box for box in app.selectbox if box.label == "Pick a topic or a class")
+    group.set_value(("topic", 0)).run()
+    assert "Topic" in texts(opened(PAGE))
+    app.button(key="explore.clear").click().run()
+    assert counted(app) == whole
+    assert counted(opened(PAGE)) == whole
+    assert facade.kept_region(map_run) is None
+    (facade.run(map_run).path / "region.json").write_text("[1]")
+    assert counted(opened(PAGE)) == whole
+
+
 def test_what_is_added_removed_and_undone_is_kept(made: tuple[str, str, str]) -> None:
     select, _, map_run = made
     found, before = facade.mapped(map_run), facade.classes(map_run)
@@ -126,18 +215,31 @@ def test_what_is_added_removed_and_undone_is_kept(made: tuple[str, str, str]) ->
     app = opened(PAGE)
     group = next(box for box in app.selectbox if box.label == "Pick a topic or a class")
     group.set_value(("topic", topic)).run()
+    filtered = found.rows[here & (before == 2)]
+    flagged = filtered[facade.scored(select).audit.mask[filtered] != 0]
+    clean = np.setdiff1d(filtered, flagged)
+    assert len(flagged)
+    assert len(clean)
+    assert app.button(key="explore.add").label == f"Add {len(clean):,} clean sentences"
+    assert app.button(key="explore.add").proto.shortcut == "alt+a"
+    assert app.button(key="explore.add-flagged").label == f"Add also the {len(flagged):,} flagged"
     app.button(key="explore.add").click().run()
     assert not app.exception
-    added = facade.edits(select).added
-    assert sorted(added) == sorted(found.rows[here & (before == 2)])
+    assert sorted(facade.edits(select).added) == sorted(clean)
+    assert counted(app)["filtered"][0] == len(flagged)
+    assert not app.warning
+    app.button(key="explore.add-flagged").click().run()
+    assert sorted(facade.edits(select).added) == sorted(filtered)
     assert counted(app)["filtered"][0] == 0
+    assert "explore.add" not in [each.key for each in app.button]  # adding none is no choice
+    assert "Flagged sentences are in S_C by hand" in app.warning[0].value  # for as long as they are
     app.button(key="explore.remove").click().run()
     rows = found.rows[here & (before != 0)]
     assert sorted(facade.edits(select).removed) == sorted(rows)
     fresh = opened(PAGE)  # another session, as after a reload
     assert f"{len(rows):,} removed" in texts(fresh)
-    fresh.button(key="explore.undo").click().run()
-    fresh.button(key="explore.undo").click().run()
+    for _ in range(3):
+        fresh.button(key="explore.undo").click().run()
     assert not facade.edits(select)
     assert (facade.classes(map_run) == before).all()
     assert "By hand" not in texts(fresh)
@@ -171,8 +273,36 @@ def test_a_search_counts_all_rows(made: tuple[str, str, str], mode: str, query: 
     assert n["domain"] > 0
     assert f"**{n['domain']:,}** in D_C and **{n['task']:,}** in T_C" in texts(app)
     assert any(str(trace.get("name", "")).startswith("found (") for trace in figure_of(app)["data"])
+    assert sum(inside for inside, _ in counted(app).values()) == sum(n.values())  # picked without another click
+    with pytest.raises(KeyError):
+        app.button(key="explore.hits")
+    shown(app, "class", "T_C", made[2])
+    assert counted(app)["selected"][0] == 0  # what is picked after a search stays
     app.button(key="explore.hits").click().run()
     assert sum(inside for inside, _ in counted(app).values()) == sum(n.values())
+    app.text_input(key="explore.query").set_value("").run()
+    assert counted(app) == {"T_C": (40, 40), "selected": (40, 40), "filtered": (181, 181)}
+
+
+def test_a_search_for_nothing_says_so_and_offers_nothing(made: tuple[str, str, str]) -> None:
+    app = opened(PAGE)
+    app.text_input(key="explore.query").set_value("zzzqq").run()
+    assert not app.exception
+    assert "No sentence of D_C or T_C holds zzzqq." in texts(app)
+    with pytest.raises(KeyError):
+        app.button(key="explore.hits")
+
+
+def test_the_table_says_which_way_it_is_sorted(made: tuple[str, str, str]) -> None:
+    app = opened(PAGE)
+    assert app.get("button_group")
+    scores = app.dataframe[0].value["score"]
+    assert (np.diff(scores) <= 0).all()  # closest to T_C first
+    app.session_state["explore.order.score"] = False
+    app.run()
+    assert (np.diff(app.dataframe[0].value["score"]) >= 0).all()
+    labels = [option.content for group in app.get("button_group") for option in group.proto.options]
+    assert {"lowest first", "highest first"} <= set(labels)
 
 
 def test_why_this_sentence(made: tuple[str, str, str]) -> None:
@@ -244,14 +374,14 @@ def test_health_in_words_and_diversity_on_top(made: tuple[str, str, str], monkey
     assert not app.exception
     new = facade.runs("select")[0]
     assert (new.manifest.config["diversity"], new.manifest.config["strategy"]) == ("quota", "knn")
-    assert app.session_state["explore.run"] == new.id
+    assert app.session_state["explore.run"][0] == new.id
     assert "By score alone" in texts(app)
 
 
 def test_more_points_than_a_browser_bears_are_sampled_and_that_is_said(
     made: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(explore_map, "MOST_DRAWN", 100)
+    monkeypatch.setattr(map_view, "MOST_DRAWN", 100)
     app = opened(PAGE)
     said = texts(app)
     assert "100 shown of 261, stratified by class, seed 0" in said
@@ -263,7 +393,7 @@ def test_looking_never_loads_torch(made: tuple[str, str, str]) -> None:
     tabs = ("Map", "Compare", "Side by side", "Health of S_C")
     code = (
         "import sys\nfrom streamlit.testing.v1 import AppTest\n"
-        f"app = AppTest.from_file('app.py', default_timeout=60).run().switch_page({PAGE!r}).run()\n"
+        f"app = AppTest.from_file('home.py', default_timeout=60).run().switch_page({PAGE!r}).run()\n"
         f"for tab in {tabs}:\n"
         "    app.session_state['explore.tab'] = tab\n    app.run()\n    assert not app.exception and not app.error\n"
         "print(sorted({'torch', 'transformers', 'sklearn', 'umap'} & set(sys.modules)))"

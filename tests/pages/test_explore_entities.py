@@ -10,7 +10,7 @@ import pytest
 
 from core import facade
 from core.corpora.corpus import Corpus
-from pages.ui import explore_map
+from pages.ui.explore import map as map_view
 from tests.conftest import sentence
 from tests.pages.test_explore import PAGE, figure_of, shown
 from tests.pages.test_pages import opened, texts
@@ -37,7 +37,7 @@ def tag(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_a_tagger_the_colour_is_not_offered(map_run: str) -> None:
     app = opened(PAGE)
-    assert explore_map.COLOURINGS["entities"] not in app.segmented_control(key="explore.by").options
+    assert map_view.COLOURINGS["entities"] not in app.segmented_control(key="explore.by").options
 
 
 def test_a_finished_tagger_is_offered_to_find_them(
@@ -55,7 +55,7 @@ def test_a_finished_tagger_is_offered_to_find_them(
     assert not app.exception
     [run] = facade.tag_runs(facade.mapped(map_run).selection)
     assert run.manifest.config["model"] == str(facade.model_folder(trained))
-    assert explore_map.COLOURINGS["entities"] in app.segmented_control(key="explore.by").options
+    assert map_view.COLOURINGS["entities"] in app.segmented_control(key="explore.by").options
     assert not [button for button in app.button if button.key == "explore.tag.start"]
 
 

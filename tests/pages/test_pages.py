@@ -5,29 +5,42 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.testing.v1 import AppTest
 
 from core import facade
 from core.corpora.corpus import Corpus, Library
+from core.facade.home import store
+from core.recipes.base import register
 from core.runs.events import EventLog
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui import frame
 from pages.ui.widgets import duration, entity_html, plain, size
+from tests.finished import at_work
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ("app.py", "pages/1_Corpora.py", "pages/3_Selection.py")
+PAGES = ("home.py", "pages/1_Corpora.py", "pages/3_Selection.py")
 NASTY = "<img src=x onerror=alert(1)> [x](http://evil.example) :red[loud] $x^2$ `code` **bold** a@b.example"
 
 
 def opened(page: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-    if page == "app.py":
+    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60)
+    if page == "home.py":
         return app.run()
     return app.run().switch_page(page).run()
+
+
+def opened_on(page: str, run_id: str) -> AppTest:
+    """A page whose address names a run."""
+    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run().switch_page(page)
+    app.query_params["run"] = run_id
+    return app.run()
 
 
 def texts(app: AppTest) -> str:
@@ -91,7 +104,7 @@ def test_only_pages_that_exist_are_linked(page: str) -> None:
 
 
 def test_the_sample_opens_in_one_click_with_its_parts(home: Path) -> None:
-    app = opened("app.py")
+    app = opened("home.py")
     app.button(key="home.sample.legal").click().run()
     assert not app.exception
     assert set(facade.roles()) == {"task", "domain", "train", "dev", "test"}
@@ -146,6 +159,51 @@ def test_a_corpus_is_removed(trio: dict[str, Corpus]) -> None:
     assert "my-labels" not in [corpus.name for corpus in facade.corpora()]
 
 
+def test_a_corpus_that_a_run_at_work_needs_is_not_removed(trio: dict[str, Corpus]) -> None:
+    recipe = facade.RECIPES["finetune"]
+    marks = {"train": trio["train"].fingerprint, "dev": trio["train"].fingerprint}
+    with at_work(register(recipe, recipe.config.parse({"init": "minilm", **marks}), store())) as run:
+        app = opened("pages/1_Corpora.py")
+        app.selectbox(key="corpora.doomed").select(trio["train"].fingerprint).run()
+        assert not app.exception
+        assert "corpora.remove" not in [button.key for button in app.button]
+        assert "a run at work may need it" in texts(app)
+        [link] = [found.proto for found in app.main.get("page_link")]
+        assert (link.label, link.page, link.query_string) == (
+            plain("Fine-tune minilm on my-labels"), "Training", f"run={run.id}",
+        )  # fmt: skip
+
+
+def test_what_winnow_made_stands_behind_the_users_own_and_is_marked(trio: dict[str, Corpus], chosen: str) -> None:
+    long = Library(facade.home()).subset(
+        trio["domain"], np.arange(3), name=f"<b>{'x' * 80}</b> without held-out sentences",
+        origin={"from": trio["domain"].fingerprint},
+    )  # fmt: skip
+    app = opened("pages/1_Corpora.py")
+    options = app.selectbox(key="corpora.doomed").options
+    own, made = options[:3], options[3:]
+    assert {option.split()[0] for option in own} == {"my-task", "my-domain", "my-labels"}
+    assert len(made) == 2
+    assert all(option.endswith("sentences, made by Winnow)") for option in made)
+    cut = next(option for option in made if option.startswith("<b>"))
+    assert "…" in cut
+    assert cut.split(" (")[0].endswith("without held-out sentences")
+    assert len(cut.split(" (")[0]) <= 60
+    said = texts(app)
+    assert f'<td title="{escape(long.name)}">' in said
+    assert "made by Winnow of my-domain" in said
+
+
+def test_what_used_a_corpus_is_said_before_it_is_removed(trio: dict[str, Corpus], chosen: str) -> None:
+    app = opened("pages/1_Corpora.py")
+    app.selectbox(key="corpora.doomed").select(trio["domain"].fingerprint).run()
+    assert "Used by 1 selection: it stays readable, but cannot be run again." in texts(app)
+    assert "Corpora made from it stay: 1." in texts(app)
+    app.button(key="corpora.remove").click().run()
+    assert not app.exception
+    assert "my-domain" not in [corpus.name for corpus in facade.corpora()]
+
+
 def test_an_upload_is_on_disk_at_once_and_looked_at(home: Path) -> None:
     app = opened("pages/1_Corpora.py")
     app.file_uploader[0].upload("deeds.txt", b"The first deed is signed .\nThe second deed is not .\n").run()
@@ -153,6 +211,70 @@ def test_an_upload_is_on_disk_at_once_and_looked_at(home: Path) -> None:
     assert [path.name for path in home.glob("uploads/*/*")] == ["deeds.txt"]
     assert app.text_input[0].value == "deeds"
     assert "The second deed is not ." in texts(app)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("memo.docx", b"PK\x03\x04 word", "a word processor's document; save its text as UTF-8 .txt"),
+        ("fees.xlsx", b"PK\x03\x04 sheet", "a spreadsheet; save its sheet as UTF-8 .csv"),
+        ("deed.pdf", b"%PDF-1.7", "a PDF; export its text"),
+        ("all.zip", b"PK\x03\x04", "a zip archive"),
+        ("memo.txt", b"%PDF-1.7", "a PDF; export its text"),
+    ],
+)
+def test_a_file_that_is_no_text_is_refused_in_words_and_hides_nothing(
+    trio: dict[str, Corpus], home: Path, name: str, content: bytes, words: str
+) -> None:
+    app = opened("pages/1_Corpora.py")
+    app.file_uploader[0].upload(name, content).run()
+    assert not app.exception
+    assert [plain(f"{name}: not a text file but {words}") in error.value for error in app.error] == [True]
+    assert not list(home.glob("uploads/*"))
+    assert "All corpora" in texts(app)
+    app.file_uploader[0].upload("deeds.txt", b"The first deed is signed .\n").run()  # the next one is taken
+    assert not app.error
+    assert app.text_input[0].value == "deeds"
+
+
+def test_the_server_lets_go_of_an_upload(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stores = []
+    add_file = MemoryUploadedFileManager.add_file
+
+    def watched(self: MemoryUploadedFileManager, session_id: str, file: Any) -> None:
+        stores.append(self.file_storage)
+        add_file(self, session_id, file)
+
+    monkeypatch.setattr(MemoryUploadedFileManager, "add_file", watched)
+    app = opened("pages/1_Corpora.py")
+    app.file_uploader[0].upload("deeds.txt", b"The first deed is signed .\n").run()
+    assert [list(store.values()) for store in stores] == [[{}]]
+
+
+def test_a_wrong_encoding_names_the_field_that_mends_it(trio: dict[str, Corpus]) -> None:
+    app = opened("pages/1_Corpora.py")
+    app.file_uploader[0].upload("vertrag.csv", "Nr;Text\n1;Der Käufer zahlt.\n".encode("latin-1")).run()
+    assert "byte 0xe4 is not UTF" in app.error[0].value
+    assert "Choose it in **Encoding**, above" in app.error[0].value
+    assert "All corpora" in texts(app)
+    app.selectbox(key="corpora.encoding").select("cp1252").run()
+    assert not app.error
+    assert "Der Käufer zahlt." in texts(app)
+
+
+def test_first_rows_that_would_not_be_taken_say_their_line(home: Path) -> None:
+    app = opened("pages/1_Corpora.py")
+    app.file_uploader[0].upload("latin.txt", "A line.\nUn café.\n".encode("latin-1")).run()
+    assert plain("latin.txt line 2: byte 0xe9 is not UTF-8.") in app.warning[0].value
+    assert "**Encoding**, above" in app.warning[0].value
+
+
+def test_mixed_tags_say_their_line(home: Path) -> None:
+    app = opened("pages/1_Corpora.py")
+    app.file_uploader[0].upload("mixed.conll", b"Ada B-PER\nLovelace L-PER\n\nBob E-PER\nleft O\n\n").run()
+    assert not app.exception
+    assert plain("Line 4: BIOES tags (E-, S-) and BILOU tags (L-, U-) are mixed; mend it") in app.warning[0].value
+    assert "First rows" not in texts(app)
 
 
 @pytest.mark.parametrize(
@@ -174,11 +296,123 @@ def test_a_scheme_is_proposed_and_asked_for_where_tags_leave_a_doubt(tags: tuple
 def test_a_path_outside_the_allowed_folders_becomes_a_card(home: Path) -> None:
     app = opened("pages/1_Corpora.py")
     app.segmented_control(key="corpora.source").set_value("A path on this machine").run()
-    app.text_input[0].set_value("/etc/hostname").run()
+    app.text_input[0].set_value("/etc/hostname")
+    app.button(key="corpora.look").click().run()
     assert not app.exception
     assert len(app.error) == 1
     assert "allowed" in app.error[0].value
     assert "Traceback" not in texts(app)
+
+
+def test_a_path_is_chosen_step_by_step_in_the_allowed_folders(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "texts"
+    (root / "deeds").mkdir(parents=True)
+    (root / "deeds" / "old.txt").write_text("The first deed is signed .\n", encoding="utf-8")
+    (root / ".secret.txt").write_text("no", encoding="utf-8")
+    (root / "away").symlink_to("/etc")
+    monkeypatch.setenv("WINNOW_DATA_DIRS", str(root))
+    app = opened("pages/1_Corpora.py")
+    app.segmented_control(key="corpora.source").set_value("A path on this machine").run()
+    assert plain(str(root)) in texts(app)
+    assert "WINNOW_DATA_DIRS" in texts(app)
+
+    def step(entry: str) -> list[str]:
+        box = next(box for box in app.selectbox if "choose" in box.label)
+        assert entry in box.options
+        box.select(entry).run()
+        assert not app.exception
+        return list(next(box for box in app.selectbox if "choose" in box.label).options)
+
+    assert step(str(root)) == ["deeds/"]
+    assert step("deeds/") == ["..", "old.txt"]
+    step("old.txt")
+    assert "The first deed is signed ." in texts(app)
+    assert not [box for box in app.selectbox if box.label.startswith("Part")]
+
+
+def test_the_part_of_a_folder_is_asked_for_a_folder(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_DATA_DIRS", str(tmp_path))
+    for part in ("train", "dev"):
+        (tmp_path / f"{part}.conll").write_text("Ada B-PER\nsues O\n\n", encoding="utf-8")
+    app = opened("pages/1_Corpora.py")
+    app.segmented_control(key="corpora.source").set_value("A path on this machine").run()
+    app.text_input[0].set_value(str(tmp_path))
+    app.button(key="corpora.look").click().run()
+    assert plain("the folder holds several parts (dev, train)") in app.error[0].value
+    next(box for box in app.selectbox if box.label.startswith("Part")).select("dev").run()
+    assert not app.error
+    assert "Ada sues" in texts(app)
+
+
+def test_an_import_says_where_letters_are_counted(home: Path, tmp_path: Path) -> None:
+    texts_by_name = {"zh": "合同自双方签字之日起生效。\nPlain words here .\n", "en": "Plain words here .\n"}
+    for name, text in texts_by_name.items():
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+        run = facade.execute("add", {"path": str(tmp_path / f"{name}.txt")})
+        assert run.result()["unspaced"] == (name == "zh")
+        app = opened("pages/1_Corpora.py")
+        app.query_params["run"] = run.id
+        app.run()
+        assert not app.exception
+        assert ("1 sentence is in a script that writes no blanks" in texts(app)) == (name == "zh")
+
+
+def test_an_import_of_what_is_here_says_under_which_name_and_offers_the_other(home: Path, tmp_path: Path) -> None:
+    for name, text in (("first", "A clause .\n"), ("second", "A clause .\n"), ("other", "Another .\n")):
+        (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
+    one = facade.execute("add", {"path": str(tmp_path / "first.txt")}).result()["corpus"]
+    again = facade.execute("add", {"path": str(tmp_path / "second.txt")})
+    app = opened_on("pages/1_Corpora.py", again.id)
+    assert not app.exception
+    assert [info.value for info in app.info] == ["This text is here already as **first**; opened that one."]
+    assert facade.corpus(one).name == "first"
+    app.button(key="corpora.rename").click().run()
+    assert [info.value for info in app.info] == ["This text is here already as **second**; opened that one."]
+    assert facade.corpus(one).name == "second"
+    assert "corpora.rename" not in [button.key for button in app.button]
+    taken = facade.execute("add", {"path": str(tmp_path / "other.txt"), "name": "first"})
+    app = opened_on("pages/1_Corpora.py", taken.id)
+    assert "Another corpus is called **first**, so this one is called **first &#40;2&#41;**." in app.info[0].value
+
+
+def test_a_press_is_not_lost_to_a_rerun_that_overtakes_it() -> None:
+    def script() -> None:
+        import streamlit as st
+
+        from pages.ui.presses import forget_presses, pressed
+
+        if st.session_state.pop("overtake", False):
+            st.rerun()  # as a field's does, before the button is drawn
+        if st.session_state.get("wrong"):
+            st.error("A field is wrong.")
+        elif pressed("Go", "go"):
+            st.session_state["started"] = st.session_state.get("started", 0) + 1
+        forget_presses()
+
+    app = AppTest.from_function(script).run()
+    app.session_state["overtake"] = True
+    app.button(key="go").click().run()
+    assert app.session_state["started"] == 1
+    app.run()
+    assert app.session_state["started"] == 1
+    app.session_state["wrong"] = True
+    app.button(key="go").click().run()
+    app.session_state["wrong"] = False
+    app.run()
+    assert app.session_state["started"] == 1  # what an error stopped does not begin by itself
+
+
+def test_a_name_has_a_limit(home: Path) -> None:
+    app = opened("pages/1_Corpora.py")
+    app.file_uploader[0].upload("contract " * 20 + ".txt", b"The first deed is signed .\n").run()
+    assert not app.exception
+    assert app.text_input[0].value == ("contract " * 9)[:79].rstrip() + "…"
+    with pytest.raises(facade.ConfigError, match=r"^name: .* 80 characters"):
+        facade.start("add", {"path": "deeds.txt", "name": "x" * 81})
 
 
 @pytest.mark.parametrize("token", ["../../etc", "0123456789ab", "..", "%2e%2e"])
@@ -231,6 +465,31 @@ def test_export_goes_to_the_folder_that_the_page_names(chosen: str, home: Path) 
     assert str(written) in [code.value for code in app.code]
 
 
+@pytest.mark.parametrize("share", [20.2, 33.3])
+def test_a_folder_is_exported_for_a_budget_with_a_decimal(chosen: str, home: Path, share: float) -> None:
+    app = opened("pages/3_Selection.py")
+    app.slider[0].set_value(share).run()
+    app.segmented_control(key="selection.format").set_value("folder").run()
+    app.button(key="selection.export").click().run()
+    assert not app.exception
+    assert not app.error
+    written = home / "exports" / f"S_C-{chosen[-4:]}-{share}pct"
+    assert (written / "selected.parquet").exists()
+    assert len(app.get("plotly_chart")) == 2
+
+
+def test_an_export_that_fails_says_so_at_its_button_and_leaves_the_page_whole(chosen: str) -> None:
+    (facade.exports() / f"S_C-{chosen[-4:]}-20pct").write_text("a file where the folder should be")
+    app = opened("pages/3_Selection.py")
+    app.segmented_control(key="selection.format").set_value("folder").run()
+    app.button(key="selection.export").click().run()
+    assert not app.exception
+    assert "cannot be written" in app.error[0].value
+    assert "Written to:" not in texts(app)
+    assert len(app.get("plotly_chart")) == 2
+    assert "python -m core select" in app.code[-1].value
+
+
 def test_options_of_every_strategy_make_a_form(trio: dict[str, Corpus]) -> None:
     app = opened("pages/3_Selection.py")
     for name, strategy in facade.STRATEGIES.items():
@@ -251,7 +510,7 @@ def test_a_wrong_budget_becomes_a_card(trio: dict[str, Corpus]) -> None:
 
 
 def test_home_lists_runs_and_their_ends_in_words(chosen: str, trio: dict[str, Corpus]) -> None:
-    app = opened("app.py")
+    app = opened("home.py")
     said = texts(app)
     assert plain("Select 20% of my-domain by random") in said
     assert "1 finished" in said
@@ -275,9 +534,6 @@ def test_a_failed_run_says_why_letter_by_letter(trio: dict[str, Corpus]) -> None
 
 def left_behind(trio: dict[str, Corpus], ending: tuple[str, dict[str, str]] | None) -> str:
     """A run that began and whose worker is gone."""
-    from core.facade.home import store
-    from core.recipes.base import register
-
     recipe = facade.RECIPES["select"]
     config = {"task": trio["task"].fingerprint, "domain": trio["domain"].fingerprint, "strategy": "random"}
     run = register(recipe, recipe.config.parse(config), store())
@@ -317,6 +573,29 @@ def test_plain_text_has_nothing_left_to_parse() -> None:
     assert "www." not in told.replace("&#46;", ".")
 
 
+def test_a_strategy_and_each_corpus_say_what_they_are(seal: Callable[..., Corpus]) -> None:
+    seal(["Only a sentence ."], "lonely")
+    app = opened("pages/3_Selection.py")
+    choices = app.selectbox(key="selection.strategy").options
+    assert len(choices) == len(facade.STRATEGIES)
+    assert all("(" in choice and "papers" not in choice and "ours" not in choice.split() for choice in choices)
+    told = {field.label: field.help for field in app.selectbox if field.key.count(".") == 2}
+    assert len(told) == 5
+    assert all(len(words.split()) > 5 for words in told.values())
+
+
+def test_no_field_says_its_unit_twice() -> None:
+    def fields() -> None:
+        from core import facade
+        from pages.ui.widgets import config_form
+
+        config_form(facade.RECIPES["experiment"].config, ("cap_tokens",), "a")
+        config_form(facade.RECIPES["finetune"].config, ("dev_sentences", "max_length"), "b")
+
+    labels = [field.label for field in AppTest.from_function(fields).run().number_input]
+    assert labels == ["Cap tokens", "Dev sentences", "Max length (pieces)"]
+
+
 def test_quantities_read_as_people_say_them() -> None:
     assert [size(n) for n in (10, 1_500, 2_000_000, 3e12)] == ["10 bytes", "2 KB", "2 MB", "3.0 TB"]
     assert [duration(s) for s in (0.2, 60, 600, 7200)] == ["1 s", "60 s", "10 min", "2.0 h"]
@@ -325,7 +604,7 @@ def test_quantities_read_as_people_say_them() -> None:
 def test_the_app_never_loads_torch(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom streamlit.testing.v1 import AppTest\n"
-        "app = AppTest.from_file('app.py', default_timeout=60).run()\n"
+        "app = AppTest.from_file('home.py', default_timeout=60).run()\n"
         "app.button(key='home.sample.legal').click().run()\n"
         "for page in ('pages/1_Corpora.py', 'pages/3_Selection.py'):\n"
         "    app.switch_page(page).run()\n    assert not app.exception\n"
@@ -338,7 +617,9 @@ def test_the_app_never_loads_torch(tmp_path: Path) -> None:
     assert done.stdout.strip().splitlines()[-1] == "[]"
 
 
-@pytest.mark.parametrize("file", [ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py"))], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "file", [ROOT / "home.py", *sorted((ROOT / "pages").rglob("*.py"))], ids=lambda path: str(path.relative_to(ROOT))
+)
 def test_pages_stay_small(file: Path) -> None:
     source = file.read_text(encoding="utf-8")
     assert len(source.splitlines()) <= 250

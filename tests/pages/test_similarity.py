@@ -1,12 +1,14 @@
-"""`2_Similarity` without a browser: empty, guessing, a table, a pasted table, wrong input, hostile names."""
+"""`2_Similarity` without a browser: empty, a table, guessing, a pasted table, wrong input, hostile names."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core import facade
-from core.corpora.corpus import Corpus
+from core.corpora.corpus import Corpus, Library
+from pages.ui.widgets import plain
 from tests.measures.test_contracts import FRUIT, METAL, chained
 from tests.pages.test_pages import NASTY, opened, texts
 
@@ -24,7 +26,8 @@ def compared(seal: Seal) -> str:
     task = seal(lines(FRUIT, 40, 1), "my-task")
     sources = seal(lines(FRUIT, 200, 2), "orchard"), seal(lines(METAL, 200, 3), NASTY)
     marks = [source.fingerprint for source in sources]
-    config = {"target": (task.fingerprint,), "source": marks, "draws": 2, "sizes": 1, "skipgram_epochs": 1}
+    config = {"target": (task.fingerprint,), "source": marks, "draws": 2, "sizes": 1, "skipgram_epochs": 1,
+              "min_source_tokens": 1_000}  # fmt: skip
     return facade.execute("similarity", config).id
 
 
@@ -52,7 +55,7 @@ def test_the_form_starts_from_the_roles_and_starts_a_run(seal: Seal, monkeypatch
 
     def start(kind: str, options: dict[str, object]) -> str:
         asked.update(options)
-        return facade.execute(kind, {**options, "sizes": 0, "draws": 1, "measure": ("tvc",)}).id
+        return facade.execute(kind, {**options, "sizes": 0, "draws": 1, "measure": ("tvc",), "min_source_tokens": 1}).id
 
     monkeypatch.setattr(facade, "start", start)
     app = button(well(opened(PAGE)), "Compare")
@@ -62,33 +65,64 @@ def test_the_form_starts_from_the_roles_and_starts_a_run(seal: Seal, monkeypatch
     assert facade.RECIPES["similarity"].config.parse(asked).cap_tokens == "equal"
 
 
-def test_numbers_come_after_the_guess(compared: str) -> None:
+def test_a_single_source_is_said_to_be_one_and_how_to_add_another(compared: str) -> None:
+    config = dict(facade.run(compared).manifest.config)
+    facade.execute("similarity", {**config, "source": config["source"][:1], "measure": ("tvc",)})
+    said = well(opened(PAGE)).info[0].value
+    assert plain("orchard is the only source, and one source cannot be compared") in said
+    assert "Pick a second under **What to compare**, **Sources**" in said
+
+
+def test_the_result_stands_there_and_a_guess_is_a_choice(compared: str) -> None:
     app = well(opened(PAGE))
+    assert "orchard is closest to my&#45;task" in app.success[0].value
+    app = well(button(app, "Guess first"))
     assert not app.success
     assert "orchard is closest" not in texts(app)
     picker = next(each for each in app.multiselect if each.label == "Closest first")
-    picker.set_value([picker.options[1], picker.options[0]])
-    app = well(button(app.run(), "Show the numbers"))
-    told = texts(app)
-    assert "so do 0 of 4 measures" in told
-    assert "PPL 0 of 1" in told
-    assert facade.guess(compared, "my-task") == [picker.options[1], picker.options[0]]
+    assert set(picker.options) == {"orchard", NASTY}
+    picker.set_value([NASTY, "orchard"])
+    app = well(button(app, "Show the numbers"))
+    shown = texts(app)
+    assert "so do 0 of 4 measures" in shown
+    assert "PPL 0 of 1" in shown
+    assert facade.guess(compared, "my-task") == [NASTY, "orchard"]
+    assert "Guess first" not in [each.label for each in app.button]
 
 
-def test_a_skipped_guess_shows_the_table(compared: str) -> None:
-    app = well(button(opened(PAGE), "Skip"))
-    told = texts(app)
+def test_a_finished_comparison_shows_the_table(compared: str) -> None:
+    app = well(opened(PAGE))
+    shown = texts(app)
     assert "orchard is closest to my&#45;task" in app.success[0].value
-    assert "lower is closer" in told
-    assert "higher is closer" in told
-    assert told.count("<small>closest</small>") >= 3
-    assert "You put" not in told
-    assert "nan" not in told.lower().replace("finance", "")
-    assert well(opened(PAGE)).success  # a reload does not ask again
+    assert "lower is closer" in shown
+    assert "higher is closer" in shown
+    assert shown.count("<small>closest</small>") >= 3
+    assert shown.index(">orchard</th>") < shown.index(
+        ">&lt;img"
+    )  # the closest first, in whatever order they were named
+    assert "You put" not in shown
+    assert "nan" not in shown.lower().replace("finance", "")
+
+
+def test_what_winnow_made_is_no_source_by_default(seal: Seal, home: Path) -> None:
+    task, domain = seal(lines(FRUIT, 30, 1), "task"), seal(lines(FRUIT, 60, 2), "domain")
+    library = Library(home)
+    for name, corpus in (("task without held-out sentences", task), ("S_C domain", domain)):
+        library.subset(corpus, range(20), name=name, origin={"from": corpus.fingerprint})
+    facade.set_role("task", task.fingerprint)
+    picker = next(each for each in well(opened(PAGE)).multiselect if each.label.startswith("Sources: "))
+    assert picker.value == [domain.fingerprint]
+
+
+def test_a_source_that_is_too_small_stands_in_the_table_by_name(seal: Seal) -> None:
+    task, near, crumb = (seal(lines(FRUIT, n, n), name) for n, name in ((30, "task"), (200, "near"), (9, "x" * 300)))
+    options = {"target": (task.fingerprint,), "source": (near.fingerprint, crumb.fingerprint), "measure": ("tvc",)}
+    facade.execute("similarity", {**options, "draws": 1, "sizes": 1, "min_source_tokens": 1_000})
+    assert "too small to compare" in texts(well(opened(PAGE)))
 
 
 def test_a_hostile_name_stays_a_name(compared: str) -> None:
-    app = well(button(opened(PAGE), "Skip"))
+    app = well(opened(PAGE))
     shown = [each.value for kind in ("markdown", "caption", "warning", "success") for each in getattr(app, kind)]
     marked = " ".join([*shown, *(each.proto.body for each in app.get("html"))])
     assert "<img" not in marked
@@ -96,7 +130,7 @@ def test_a_hostile_name_stays_a_name(compared: str) -> None:
 
 
 def test_the_command_is_shown(compared: str) -> None:
-    shown = [each.value for each in well(button(opened(PAGE), "Skip")).code]
+    shown = [each.value for each in well(opened(PAGE)).code]
     (command,) = [text for text in shown if text.startswith("python -m core similarity ")]
     assert "--target my-task --source orchard --source" in command
     assert "--draws 2 --sizes 1" in command
@@ -106,8 +140,10 @@ def test_a_pair_without_a_number_says_why(seal: Seal) -> None:
     task, near = seal(lines(FRUIT, 30, 1), "task"), seal(lines(FRUIT, 30, 2), "near")
     other = seal([f"слово номер {i} за словом" for i in range(60)], "other")
     marks = [near.fingerprint, other.fingerprint]
-    facade.execute("similarity", {"target": (task.fingerprint,), "source": marks, "draws": 1, "sizes": 0})
-    app = well(button(opened(PAGE), "Skip"))
+    facade.execute(
+        "similarity", {"target": (task.fingerprint,), "source": marks, "draws": 1, "sizes": 0, "min_source_tokens": 1}
+    )
+    app = well(opened(PAGE))
     told = texts(app)
     assert "not measured" in told
     assert any("shares no word" in warning.value for warning in app.warning)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from pages.ui.widgets import plain
 from tests.pages.test_pages import opened, texts
 
 PAGE = "pages/5_Training.py"
+ARMS = "training.experiment.arms"
 DEAD = {"pid": 2**22 + 1, "created": 0.0}
 SMALLER = "Start again with half the batch and accumulation"
 
@@ -164,6 +165,18 @@ def test_a_tagger_is_trained_on_the_corpora_in_their_parts(parts: dict[str, str]
     assert (config.train, config.dev, *config.test) == tuple(parts[role] for role in ("train", "dev", "test"))
 
 
+def test_the_form_closes_over_what_was_begun(parts: dict[str, str], started: list[Any]) -> None:
+    made("finetune", **finetune_of(parts))
+    app = opened(PAGE)
+    app.session_state["training.form"] = True  # opened by hand, to start another one
+    app.run()
+    assert app.expander[0].proto.expanded
+    button(app, "Fine-tune").click().run()
+    assert started
+    assert app.expander[0].label == "What to train"
+    assert not app.expander[0].proto.expanded
+
+
 def test_a_tagger_is_tested_on_further_sets_each_once(parts: dict[str, str], started: list[Any]) -> None:
     app = choose(opened(PAGE), "training.finetune.also_test", [parts["dev"], parts["test"]])
     assert "--test my-test --test my-dev --seed" in app.code[-1].value
@@ -225,12 +238,55 @@ def test_an_experiment_compares_what_is_chosen(parts: dict[str, str], started: l
     assert (config.budgets, config.seeds) == (("10%", "20%"), (1, 2, 3))
 
 
+def test_an_experiments_options_are_fields_in_words_and_what_is_typed_is_advanced(
+    parts: dict[str, str], started: list[Any]
+) -> None:
+    app = choose(opened(PAGE), "training.kind", "experiment")
+    arms = app.multiselect(key=ARMS)
+    assert all(" (" in option for option in arms.options)  # words, and the name that results use
+    assert len(arms.options) == len(set(arms.options))
+    for field in ("fixed", "transductive"):
+        choice = app.selectbox(key=f"training.experiment.{field}")
+        kinds = get_args(facade.RECIPES["experiment"].config.model_fields[field].annotation)
+        assert len(choice.options) == len(kinds)
+        assert not set(kinds) & set(choice.options)
+    keys = {field.key for field in app.number_input}
+    assert not keys & {"training.experiment.draws", "training.experiment.cap_tokens"}  # nothing to draw, no source
+    assert not any(":RATE" in (field.help or "") for field in (*app.multiselect, *app.number_input, *app.selectbox))
+    for name, value in (("pretrain.epochs", 2), ("finetune.epochs", 6), ("finetune.batch_size", 16)):
+        choose(app, f"training.experiment.{name}", value)
+    choose(app, "training.experiment.train_sizes", "5, 10")
+    choose(app, "training.experiment.draws", 2)
+    choose(app, "training.experiment.fixed", "steps")
+    choose(app, "training.experiment.typed.arms", "highc2low:30%, dataaug")
+    choose(app, "training.experiment.typed", "finetune.patience=3")
+    assert not app.exception
+    button(app, "Start the experiment").click().run()
+    [(kind, options)] = started
+    config = facade.RECIPES[kind].config.parse(dict(options))
+    assert config.pretrain == {"epochs": 2}
+    assert config.finetune == {"epochs": 6, "batch_size": 16, "patience": 3}
+    assert (config.train_sizes, config.draws, config.fixed) == ((5, 10), 2, "steps")
+    assert config.arms == ("none", "random", "classifier", "highc2low:30%", "dataaug")
+
+
+def test_few_seeds_are_told_what_they_could_show_at_best(parts: dict[str, str]) -> None:
+    app = choose(opened(PAGE), "training.kind", "experiment")
+    assert "With 3 seeds an arm only differences of about" in texts(app)
+    assert not [warning for warning in app.warning if "seeds an arm" in warning.value]
+    choose(app, "training.experiment.seeds", "1, 2")
+    [warning] = [warning.value for warning in app.warning if "seeds an arm" in warning.value]
+    points = facade.foresight({**parts, "seeds": (1, 2)}).points
+    assert f"With 2 seeds an arm only differences of about {points:.1f} points" in warning
+    assert "That is assumed" in warning
+
+
 def test_an_experiment_of_sources_and_borrowed_labels(parts: dict[str, str], started: list[Any]) -> None:
     for role in ("task", "domain"):
         facade.set_role(role, None)
     app = choose(opened(PAGE), "training.kind", "experiment")
     choose(app, "training.experiment.sources", [parts["domain"]])
-    assert "vectors:my-domain" in app.get_by_key("training.experiment.arms").options
+    assert "Word vectors learnt from my-domain (vectors:my-domain)" in app.multiselect(key=ARMS).options
     choose(app, "training.experiment.arms", ["tapt"])
     assert plain("arms: tapt reads T_C; give a task corpus") in texts(app)
     assert "Start the experiment" not in labels(app)
@@ -242,7 +298,8 @@ def test_an_experiment_of_sources_and_borrowed_labels(parts: dict[str, str], sta
     choose(app, "training.experiment.typed", "finetune.epochs 4")
     assert plain("finetune: 'epochs 4' is not NAME=VALUE") in texts(app)
     choose(app, "training.experiment.network", "bilstm")
-    choose(app, "training.experiment.typed", "finetune.epochs=4\nstrategies.knn.neighbours=10\n")
+    choose(app, "training.experiment.typed", "strategies.knn.neighbours=10\n")
+    choose(app, "training.experiment.finetune.epochs", 4)
     button(app, "Start the experiment").click().run()
     [(kind, options)] = started
     config = facade.RECIPES[kind].config.parse(dict(options))
@@ -270,7 +327,7 @@ def test_an_unmeasured_machine_offers_to_be_measured(parts: dict[str, str], star
     shown = metrics(app)
     assert shown["Steps, at most"] == f"{facade.preflight('finetune', finetune_of(parts)).steps:,}"
     assert shown["Time, about"] == "not known yet"
-    button(app, "Time this machine (about 20 s)").click().run()
+    button(app, "Time this machine (under a minute)").click().run()
     [(kind, options)] = started
     assert (kind, options["encoder"], options["task"]) == ("calibrate", "minilm", parts["task"])
 
@@ -285,7 +342,7 @@ def test_an_earlier_training_says_how_long_the_next_will_take(parts: dict[str, s
     app = opened(PAGE)
     assert told.seconds is not None
     assert "200 pieces a second" in texts(app)
-    assert "Time this machine (about 20 s)" not in labels(app)
+    assert "Time this machine (under a minute)" not in labels(app)
     assert facade.preflight("finetune", finetune_of(parts, init="tiny")).seconds is None  # another encoder
 
 
@@ -357,13 +414,25 @@ def test_a_stopped_training_says_what_is_kept_and_goes_on(
     parts: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = tuned(parts, *POINTS, ("cancelled", {}))
+    for name in ("checkpoints/seed-1/checkpoint-12/trainer_state.json", "artifacts/model/config.json"):
+        (run.path / name).parent.mkdir(parents=True)
+        (run.path / name).write_text("{}")
     resumed: list[str] = []
     monkeypatch.setattr(facade, "resume", resumed.append)
     app = opened(PAGE)
-    assert "best model so far are kept" in texts(app)
+    said = texts(app)
+    assert "Kept: the checkpoint of step 12, where Resume goes on" in said
+    assert f"The best model so far is ready to use, in {plain(str(run.artifacts / 'model'))}" in said
+    assert [badge.proto.body for badge in app.main.get("markdown") if "Cancelled" in badge.proto.body] == []
+    assert any("Stopped" in element.value for element in app.markdown)
     assert set(charts(app)) >= {"Training loss", "Dev F1 (%)"}
     button(app, "Resume").click().run()
     assert resumed == [run.id]
+
+
+def test_a_training_stopped_before_its_first_checkpoint_does_not_claim_one(parts: dict[str, str]) -> None:
+    tuned(parts, ("cancelled", {}))
+    assert "No checkpoint was written yet: Resume begins this training anew" in texts(opened(PAGE))
 
 
 @pytest.mark.parametrize(("accumulation", "then"), [(None, 2), (8, 16), (16, None)])
@@ -478,6 +547,16 @@ def test_an_experiment_shows_the_training_at_work_and_then_its_verdicts(parts: d
     assert not app.exception
     assert "no evidence" in texts(app)
     assert "<i>too few" not in texts(app)
+    assert app.selectbox(key=f"training.part.{run.id}").options[0] == "the last one"
+
+
+def test_an_experiment_at_work_names_the_training_at_work(
+    parts: dict[str, str], working: Callable[[Run], None]
+) -> None:
+    run = made("experiment", **parts, encoder="tiny")
+    log(run, ("started", DEAD))
+    working(run)
+    assert opened(PAGE).selectbox(key=f"training.part.{run.id}").options[0] == "the one at work"
 
 
 def test_a_second_training_says_what_it_waits_for(parts: dict[str, str], working: Callable[[Run], None]) -> None:
@@ -505,7 +584,7 @@ def test_five_thousand_steps_are_drawn_in_two_thousand_points(parts: dict[str, s
 def test_the_page_never_loads_torch(parts: dict[str, str], tmp_path: Path) -> None:
     code = (
         "import sys\nfrom streamlit.testing.v1 import AppTest\n"
-        "app = AppTest.from_file('app.py', default_timeout=60).run().switch_page('pages/5_Training.py').run()\n"
+        "app = AppTest.from_file('home.py', default_timeout=60).run().switch_page('pages/5_Training.py').run()\n"
         "for kind in ('pretrain', 'experiment'):\n"
         "    app.get_by_key('training.kind').set_value(kind).run()\n    assert not app.exception and not app.error\n"
         "print(sorted({'torch', 'transformers'} & set(sys.modules)))"

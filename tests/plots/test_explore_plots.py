@@ -5,6 +5,7 @@ import pytest
 
 from core import plots
 from core.plots import Drawn, View
+from core.plots.explore import _kinds
 
 
 def drawn(n: int, hover: str | None = "line") -> Drawn:
@@ -41,6 +42,57 @@ def test_colour_and_shape_both_tell_apart(looks: tuple[plots.Look, ...]) -> None
     assert len({look.colour for look in looks}) == len(looks)
 
 
+def test_what_was_selected_lies_on_top_and_the_task_around_it() -> None:
+    for looks in (plots.CLASS_LOOKS, plots.SIDE_LOOKS):
+        order = [looks.index(look) for kind, _ in _kinds(drawn(9), looks) for look in looks[kind : kind + 1]]
+        names = [looks[kind].name for kind in order]
+        assert names.index("T_C") < min(names.index(name) for name in names if name in {"selected", "both", "only A"})
+        assert names[0] in {"filtered", "neither"}
+    task, selected, filtered = plots.CLASS_LOOKS
+    assert task.symbol.endswith("-open")  # nothing under it is hidden
+    assert task.size > selected.size > filtered.size
+
+
+def test_twelve_topics_have_a_colour_each_and_none_is_grey() -> None:
+    names = [f"topic {i % 12}" for i in range(96)]
+    fig = plots.by_name(drawn(96), names, View())
+    colours = {trace.legendgroup: trace.marker.color for trace in fig.data if trace.legendgroup}
+    assert len(set(colours.values())) == len(colours) == 12
+    assert plots.COLOURS["filtered"] not in colours.values()
+    more = plots.by_name(drawn(96), [f"topic {i % 15}" for i in range(96)], View())
+    assert any(trace.name and trace.name.startswith("3 more (") for trace in more.data)
+
+
+def test_topics_are_named_beside_their_points_and_not_over_each_other() -> None:
+    rng = np.random.default_rng(1)
+    topics = np.repeat(np.arange(12), 50)
+    x, y = (rng.normal(size=(2, 12)) @ np.eye(12)[topics].T * 0.2 + rng.normal(size=(2, 600))).astype(np.float32)
+    names = [f"word{i}, <b>other</b>, more" for i in range(11)] + ["nobody's"]
+    topics[topics == 11] = 10
+    some = Drawn(x=x, y=y, points=np.arange(600), kinds=np.zeros(600, dtype=np.uint8), hover=[None] * 600)
+    fig = plots.by_name(some, [names[i] for i in topics], View())
+    plots.label_topics(fig, x, y, topics, names)
+    written = fig.layout.annotations
+    assert sorted(note.text.partition("</span> ")[2] for note in written) == sorted(
+        name.replace("<", "&lt;").replace(">", "&gt;") for name in names[:11]
+    )  # one with points is named once, letter by letter
+    assert not any(trace.showlegend for trace in fig.data if trace.customdata is not None)
+    assert len({note.text[: note.text.index("●")] for note in written}) == 11
+    width, height = 440 / np.ptp(x), (View().height - 80) / np.ptp(y)
+    places = [(note.x * width + (note.ax or 0), note.y * height - (note.ay or 0)) for note in written]
+    for i, (x0, y0) in enumerate(places):
+        for x1, y1 in places[:i]:
+            assert abs(x0 - x1) > 6 * 20 or abs(y0 - y1) >= 16
+    for topic, note in enumerate(sorted(written, key=lambda note: int(note.text.partition("word")[2].split(",")[0]))):
+        assert (note.x, note.y) in set(zip(x[topics == topic].tolist(), y[topics == topic].tolist(), strict=True))
+
+
+def test_a_map_of_nothing_has_no_names() -> None:
+    fig = plots.by_class(drawn(0), [0, 0, 0], View())
+    plots.label_topics(fig, np.empty(0, np.float32), np.empty(0, np.float32), np.empty(0, np.int16), ["a"])
+    assert not fig.layout.annotations
+
+
 def test_a_score_keeps_its_point() -> None:
     some = drawn(60)
     values = np.linspace(0, 1, 60)
@@ -67,14 +119,16 @@ def test_a_view_holds_zoom_and_outline() -> None:
 
 
 def test_the_figure_is_small() -> None:
-    lines = plots.hover_lines([{"id": "f" * 16, "score": 0.5, "text": "word " * 24}])
+    lines = plots.hover_lines(["selected"], [{"score": 0.5, "text": "word " * 24}])
     assert len(plots.by_class(drawn(20_000, lines[0]), [7_000] * 3, View()).to_json()) < 4_500_000
     assert len(plots.by_class(drawn(50_000, None), [17_000] * 3, View()).to_json()) < 1_500_000
 
 
 def test_a_tooltip_is_wrapped_and_escaped() -> None:
-    line = plots.hover_lines([{"id": "ab", "score": float("nan"), "text": "<b>bold</b> & " + "word " * 30}])[0]
-    assert line.startswith("ab<br>&lt;b&gt;bold&lt;/b&gt; &amp;")
+    rows = [{"score": score, "text": "<b>bold</b> & " + "word " * 30} for score in (float("nan"), 0.25)]
+    line, scored = plots.hover_lines(["T_C", "selected"], rows)
+    assert line.startswith("T_C<br>&lt;b&gt;bold&lt;/b&gt; &amp;")
+    assert scored.startswith("selected · score 0.25<br>&lt;b&gt;bold")
     assert max(len(part) for part in line.replace("&lt;", "<").replace("&gt;", ">").split("<br>")) <= 50
 
 

@@ -1,11 +1,12 @@
 """Figures of Results: every number once, told apart by shape as well as colour, and nobody's markup."""
 
+import re
 from typing import Any
 
 import pytest
 
 from core import plots
-from core.plots.report import answer
+from core.plots.report import _drawing, answer
 from core.plots.results import VERDICT_MARKS
 
 
@@ -36,6 +37,15 @@ def test_every_seed_is_a_ring_and_every_mean_a_mark() -> None:
     assert rings.marker.symbol.endswith("open")
 
 
+def test_an_arm_whose_name_says_little_is_in_words_on_every_axis() -> None:
+    rows = [*ROWS, row("length-matched-random", "control", [60.0], sentences=1000)]
+    curve = [{"arm": "length-matched-random", "budget": "", "train_sentences": 10, "micro_f1": [60.0]}]
+    figures = [plots.seed_dots(rows), plots.differences(rows), plots.budget_curve(rows), plots.label_curve(curve)]
+    for drawn in figures:
+        assert "random, same lengths" in drawn.to_json()
+        assert "length-matched" not in drawn.to_json()
+
+
 def test_verdicts_differ_in_shape_and_colour() -> None:
     assert len({mark.symbol for mark in VERDICT_MARKS.values()}) == len(VERDICT_MARKS)
     assert len({mark.colour for mark in VERDICT_MARKS.values()}) == len(VERDICT_MARKS)
@@ -54,6 +64,31 @@ def test_one_seed_has_no_interval_to_draw() -> None:
     assert plots.interval_words(single) == "+3.00 (one seed: no interval)"
     assert plots.interval_words(ROWS[1]) == "+3.00 [+1.50, +4.50]"
     assert plots.interval_words(ROWS[0]) == ""
+
+
+def test_no_number_is_a_negative_nought() -> None:
+    level = row("knn", "no evidence", [59.999, 59.999], gap=(-0.004, 0.004)) | {"f1_per_hour": -0.0001}
+    hover = [trace.hovertemplate for trace in plots.differences([level]).data if trace.hovertemplate]
+    for words in (plots.interval_words(level), plots.rate_words(level), *hover):
+        assert "-0.00" not in words
+        assert "+0.00" in words
+
+
+def test_the_reports_intervals_have_a_scale() -> None:
+    drawing = _drawing(ROWS)
+    marks = [float(text) for text in re.findall(r'font-size="13">([+-]?[\d.]+)<', drawing)]
+    assert marks == [-6, -4, -2, 0, 2, 4]  # the intervals reach from -7 to 4.5
+    assert "points of F1" in drawing
+    wide = _drawing([ROWS[0], row("knn", "no evidence", [61.0, 61.0], gap=(-0.3, 0.7))])
+    assert [float(text) for text in re.findall(r'font-size="13">([+-]?[\d.]+)<', wide)] == [-0.2, 0, 0.2, 0.4, 0.6]
+
+
+def test_a_rate_has_as_many_digits_as_its_interval_bears() -> None:
+    wide = row("knn", "no evidence", [61.0, 61.0], gap=(-20, 22)) | {"f1_per_hour": 20.0}
+    assert plots.rate_words(wide) == "+20 [-400, +440]"
+    assert plots.rate_words({**wide, "f1_per_hour": 1.0}) == "+1.0 [-20.0, +22.0]"
+    assert plots.rate_words({**wide, "interval": [-100, 100]}) == "+20.00 (one seed: no interval)"
+    assert plots.rate_words({**wide, "f1_per_hour": None}) == ""
 
 
 def test_a_budget_curve_is_a_line_a_strategy_through_the_means() -> None:

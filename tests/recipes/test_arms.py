@@ -15,7 +15,7 @@ from core import facade
 from core.corpora.corpus import Library
 from core.errors import ConfigError
 from core.measures.sample import capped
-from core.models.hub import fingerprint
+from core.models.fingerprint import fingerprint
 from core.recipes import calibrate
 from core.recipes.experiment import arms, beside, leaderboard
 from core.recipes.experiment.config import ExperimentConfig
@@ -161,7 +161,8 @@ def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> No
     assert not held_out & set(read["law"].ids().tolist())
     assert (tuned["lm:law"]["states"], tuned["states"]["states"]) == (pretrained.id, "tiny")
 
-    compared = {"source": ("law", "food"), "target": ("train",), "measure": ("tvc",), "draws": 1, "sizes": 0}
+    compared = {"source": ("law", "food"), "target": ("train",), "measure": ("tvc",), "draws": 1, "sizes": 0,
+                "min_source_tokens": 1}  # fmt: skip
     told = facade.judge_own(facade.execute("similarity", compared).id)
     assert told is not None
     assert {effect["name"] for effect in told["effects"]} == {"word vectors", "language model"}
@@ -320,7 +321,7 @@ def test_each_test_set_is_set_against_none_on_itself(corpora: Library, tmp_path:
 
 
 def test_welch_stands_beside_the_verdict_in_words() -> None:
-    told = beside.welch([71.0, 72.0, 73.0], [60.0, 61.0, 62.0], "Why.")
+    told = beside.with_welch([71.0, 72.0, 73.0], [60.0, 61.0, 62.0], "Why.")
     assert told["welch"]["dagger"]
     assert told["why"].startswith("Why. Welch's two-sided test over seeds: t = 13.47, p = 0.000")
-    assert beside.welch([71.0], [60.0], "Why.") == {"welch": None}
+    assert beside.with_welch([71.0], [60.0], "Why.") == {"welch": None}

@@ -101,6 +101,10 @@ class Heard(Silent):
     def __init__(self) -> None:
         self.stages: list[str] = []
         self.left: list[float] = []
+        self.parts: list[tuple[Any, ...]] = []
+
+    def part(self, number: int, of: int, name: str, *, left: float | None = None, after: float | None = None) -> None:
+        self.parts.append((number, of, name, left, after))
 
     def stage(self, name: str) -> None:
         self.stages.append(name)
@@ -127,3 +131,8 @@ def test_the_clock_learns_from_what_has_passed(monkeypatch: pytest.MonkeyPatch) 
     clock.next("finetune", line, "")
     assert heard.left == [130, 130, 200]
     assert heard.stages[1] == "[2 of 3] knn 10: pre-training"
+    assert heard.parts == [
+        (1, 3, "knn 10: selecting", 130, 130),
+        (2, 3, "knn 10: pre-training", 130, 100),
+        (3, 3, "knn 10: fine-tuning", 200, 0),
+    ]

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from core import facade
-from core.__main__ import run_main
+from core.cli.main import run_main
+from core.runs.events import Event
 from tests.planted import contracts, kitchen
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -38,6 +39,45 @@ def piles(tmp_path: Path) -> tuple[Path, Path]:
     task.write_text("\n".join(contracts(40, seed=1)), encoding="utf-8")
     domain.write_text("\n".join([*contracts(60, seed=2), *kitchen(60)]), encoding="utf-8")
     return task, domain
+
+
+def test_the_same_text_again_says_so_and_keeps_its_name_until_it_is_renamed(run: Run, piles: tuple[Path, Path]) -> None:
+    task, domain = piles
+    assert json.loads(run("corpus", "add", task, "--name", "first", "--json")[1])["was_here"] is False
+    code, out, said = run("corpus", "add", task, "--name", "second", "--json")
+    assert code == 0
+    assert "This text is here already as first; opened that one." in said
+    result = json.loads(out)
+    assert (result["name"], result["asked_name"], result["was_here"]) == ("first", "second", True)
+    code, out, said = run("corpus", "add", domain, "--name", "first", "--json")
+    assert json.loads(out)["name"] == "first (2)"
+    assert "Another corpus is called first, so this one is called first (2)." in said
+    code, _, said = run("corpus", "rename", "first (2)", "first")
+    assert code != 0
+    assert "another corpus is called 'first' already" in said
+    assert run("corpus", "rename", "first (2)", " ")[0] != 0
+    assert json.loads(run("corpus", "rename", "first (2)", "pile", "--json")[1])["name"] == "pile"
+    assert json.loads(run("corpus", "show", "pile", "--json")[1])["sentences"] == 120
+
+
+def test_an_import_tells_its_part_and_its_progress_in_the_units_of_people(home: Path, tmp_path: Path) -> None:
+    """From the first block on: whoever waits for a large file sees it move."""
+    large, tagged = tmp_path / "large.txt", tmp_path / "tagged.conll"
+    large.write_text("".join(f"The clerk number {n} signs the deed of the house today .\n" for n in range(200_000)))
+    tagged.write_text("\n".join(f"Ada{n} B-PER\nsigns O\n" for n in range(600)))
+    for path, unit, parts in (
+        (large, "MB", ["reading large.txt and sealing it"]),
+        (tagged, "KB", ["checking the label scheme of tagged.conll", "reading tagged.conll and sealing it"]),
+    ):
+        events: list[Event] = []
+        facade.execute("add", {"path": str(path)}, events.append)
+        assert [event.data["name"] for event in events if event.kind == "stage"] == parts
+        told = [event.data for event in events if event.kind == "progress"]
+        assert {data["unit"] for data in told} == {unit}
+        size = path.stat().st_size // {"MB": 1_000_000, "KB": 1_000}[unit]
+        assert {data["total"] for data in told} == {size}
+        assert told[0]["done"] == (0 if unit == "MB" else size)  # a block is 0.26 MB
+        assert told[-1]["done"] == size
 
 
 def test_select_from_paths_to_a_file(run: Run, piles: tuple[Path, Path], tmp_path: Path) -> None:
@@ -80,6 +120,41 @@ def test_export_in_every_format(run: Run, piles: tuple[Path, Path], tmp_path: Pa
     assert [row["rank"] for row in rows] == list(range(1, 8))
     assert set(rows[0]) == {"id", "text", "row", "score", "rank"}
     assert (tmp_path / "folder" / "README.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "format", "wrote"),
+    [
+        ("S_C-20.2pct", "", "S_C-20.2pct/selected.parquet"),
+        ("S_C-threshold-2.83", "", "S_C-threshold-2.83/selected.parquet"),
+        ("S_C.v2", "folder", "S_C.v2/selected.parquet"),
+        ("there.v2", "", "there.v2/selected.parquet"),
+        ("S_C-20.2pct.JSONL", "", "S_C-20.2pct.JSONL"),
+        ("S_C-20.2pct", "txt", "S_C-20.2pct"),
+        ("S_C.txt", "folder", "S_C.txt/selected.parquet"),
+    ],
+)
+def test_an_output_may_be_called_anything(
+    run: Run, piles: tuple[Path, Path], tmp_path: Path, name: str, format: str, wrote: str
+) -> None:
+    (tmp_path / "there.v2").mkdir()
+    words = ("--output", tmp_path / name, *(("--format", format) if format else ()))
+    select = ("select", "--task", piles[0], "--domain", piles[1], "--strategy", "random", "--budget", "20.2%")
+    code, out, err = run(*select, *words, "--json")
+    assert code == 0, err
+    first = (tmp_path / wrote).read_bytes()
+    (tmp_path / wrote).unlink()
+    code, _, err = run("export", json.loads(out)["run"], *words)
+    assert code == 0, err
+    assert (tmp_path / wrote).read_bytes() == first
+
+
+def test_an_unknown_ending_is_refused_before_the_work(run: Run, piles: tuple[Path, Path], tmp_path: Path) -> None:
+    output = ("--output", tmp_path / "S_C.doc")
+    code, _, err = run("select", "--task", piles[0], "--domain", piles[1], "--strategy", "random", *output)
+    assert code == 2
+    assert "--format folder" in err
+    assert not facade.runs()
 
 
 def test_corpus_commands(run: Run, piles: tuple[Path, Path]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from core import facade
-from core.__main__ import main
+from core.cli.main import main
 from core.corpora.corpus import Corpus
 from core.difficulty.mentions import BINS, Mention, bin_of, read
 from core.difficulty.pvi import entropy
@@ -167,7 +167,9 @@ def test_what_nobody_can_judge_is_refused(
     ((1962, 18266, 3271), (-1.01, 1.90, 1.95), 1.664), ((516, 880, 579), (-2.05, 1.73, 2.12), 0.857),
     ((957, 3130, 2089), (-1.34, 1.52, 1.64), 1.117),
 ], ids=["conll2003", "wnut2017", "twitter"])  # fmt: skip
-def test_g11_a_table_of_bins_is_that_of_s3(counts: tuple[int, ...], means: tuple[float, ...], expected: float) -> None:
+def test_a_table_of_bins_is_that_of_ma_et_al(
+    counts: tuple[int, ...], means: tuple[float, ...], expected: float
+) -> None:
     ceims = dict(zip(BINS, (-2.0, 0.0, 2.0), strict=True))
     rows = [
         Mention(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from core import facade
-from core.cli_experiment import experiment, in_words, typed_options
+from core.cli.experiment import experiment, in_words, typed_options
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, ReadError
 from core.recipes import calibrate, hours
@@ -164,13 +164,33 @@ def test_the_command_line_plans_and_reports(finished: str, capsys: pytest.Captur
     planned = json.loads(capsys.readouterr().out)
     assert planned["hours"] == 0
     assert len(planned["steps"]) == 7
+    smallest = planned["smallest_difference"]
+    assert (smallest["seeds"], smallest["trainings"], smallest["assumed"]) == (2, 3, False)
+    assert smallest["points"] > smallest["with_more_seeds"]["5"] > 0
+    experiment.main([*words[:-1], "--plan-only"], standalone_mode=False)
+    said = capsys.readouterr().out
+    assert "With 2 seeds an arm only differences of about" in said
+    assert "By 3 trainings on these labels so far" in said
     experiment.main(words, standalone_mode=False)
     told = json.loads(capsys.readouterr().out)
     assert told["run"] == finished  # the same work in another spelling
     assert told["leaderboard"] == facade.run(finished).result()["leaderboard"]
-    said = in_words(told)
+    said = "\n".join(in_words(told))
     assert "Without pre-training the tagger reaches F1" in said
     assert "chosen by classifier" in said
+
+
+def test_what_it_could_show_is_assumed_where_nothing_was_trained_and_one_seed_shows_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(tmp_path / "new"))
+    fill(tmp_path / "new")
+    foresight = facade.foresight(OPTIONS)
+    assert (
+        "That is assumed, as nothing was trained on these labels yet: F1 differs by 2.0 points" in foresight.in_words()
+    )
+    assert facade.foresight({**OPTIONS, "arms": ("none", "classifier", "knn")}).points > foresight.points  # Holm
+    assert "One seed cannot show a difference" in facade.foresight({**OPTIONS, "seeds": (1,)}).in_words()
 
 
 @pytest.mark.parametrize("text", ["epochs", "knn.epochs=3"])
@@ -287,6 +307,8 @@ def test_plan_file(home: Path, tmp_path: Path) -> None:
     [
         (("budgets: [20%, 100]", "budgets: [20%, lots]"), r"PLAN.yaml line 8: budget.*'lots' is not understood"),
         (("[none, tapt, knn]", "[none, knm]"), r"PLAN.yaml line 7: arms: 'knm' is not known"),
+        (("  epochs: 3", "  epochs: &a 3"), "PLAN.yaml line 11: refers to another part"),
+        (("budgets: [20%, 100]", "budgets: " + "[" * 3_000), "PLAN.yaml"),
         (("  epochs: 3", "  epohcs: 3"), r"PLAN.yaml line 11: pretrain.epohcs: is not an option here"),
         (("  epochs: 3", "  epochs: three"), r"PLAN.yaml line 11: pretrain.epochs: .*three"),
         (("  epochs: 3", "  init: minilm"), r"PLAN.yaml line 11: pretrain.init: is not an option here"),
@@ -346,7 +368,8 @@ def test_hours_count_every_run_once(finished: str) -> None:
 
 def test_dapt_has_no_random_choice_of_its_size_to_beat() -> None:
     from core.recipes.experiment.leaderboard import _judged
-    from core.training.verdict import Verdict, compare
+    from core.stats.bootstrap import compare
+    from core.stats.verdict import Verdict
 
     right = np.ones((40, 1), dtype=np.int32)
     wrong = right * (np.arange(40) % 3 > 0)[:, None]

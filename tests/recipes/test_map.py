@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core import facade
-from core.__main__ import run_main
+from core.cli.main import run_main
 from core.corpora.corpus import Corpus
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.recipes import map as recipe
@@ -65,6 +65,53 @@ def test_the_same_seed_gives_the_same_bytes(select: str) -> None:
         found.append([(run.artifacts / name).read_bytes() for name in ("coordinates.npy", "cluster.npy", "fitted.npy")])
         facade.remove_run(run.id)
     assert found[0] == found[1]
+
+
+def test_another_selection_of_the_same_corpora_takes_the_layout_over(
+    select: str, map_run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = facade.execute("select", {**OPTIONS, "budget": "60", "strategy": "random"}).id
+    options = facade.map_options(other, sample=300, clusters=4)  # 300: all are fitted, whatever is selected
+    first = facade.execute("map", facade.map_options(select, sample=300, clusters=4))
+    with monkeypatch.context() as patch:
+        patch.setattr(recipe, "_fit", lambda *_: pytest.fail("laid out anew"))
+        second = facade.execute("map", options)
+    for name in ("coordinates.npy", "cluster.npy", "rows.npy", "fitted.npy"):
+        assert (first.artifacts / name).read_bytes() == (second.artifacts / name).read_bytes()
+    assert facade.mapped(second.id).clusters == facade.mapped(first.id).clusters
+    table = pq.read_table(second.artifacts / "map.parquet").to_pylist()
+    selected = sorted(row["row"] for row in table if row["class"] == "selected")
+    assert selected == sorted(facade.chosen(other).rows)  # which are selected is the view's own
+    assert any(first.id in note for note in second.state().notes)
+    changed = [
+        facade.execute("map", {**options, **change}).result()["layout"]
+        for change in ({"seed": 1}, {"neighbours": 9}, {"clusters": 3}, {"sample": 150})
+    ]
+    assert len({first.result()["layout"], *changed}) == 5
+
+
+def test_the_map_of_another_selection_of_the_same_corpora_is_drawn_with_this_one_on_it(
+    select: str, map_run: str, seal: Seal
+) -> None:
+    assert facade.map_of(select) == map_run
+    other = facade.execute("select", {**OPTIONS, "budget": "60", "strategy": "random"}).id
+    laid_over = facade.map_of(other)
+    assert laid_over is not None
+    assert len(facade.runs("map")) == 1  # none was made
+    theirs, found = facade.mapped(map_run), facade.mapped(laid_over)
+    assert (found.xy.tobytes(), found.rows.tobytes()) == (theirs.xy.tobytes(), theirs.rows.tobytes())
+    kinds = facade.classes(laid_over)
+    assert facade.mapped(laid_over).domain_rows(np.flatnonzero(kinds == 1)).tolist() == sorted(
+        facade.chosen(other).rows
+    )
+    row = facade.page_of(laid_over, np.flatnonzero(kinds == 1), kinds, size=1)[0]
+    assert row["score"] == facade.scored(other).scores.values[row["row"]]
+    facade.keep_region(laid_over, {"kind": "topic", "value": 1})
+    assert facade.kept_region(laid_over) == {"kind": "topic", "value": 1}
+    assert facade.execute("map", facade.map_config(laid_over)).id == facade.map_of(other)  # its own, from now on
+    seal([*contracts(60, seed=5)], "elsewhere")
+    assert facade.map_of(facade.execute("select", {**OPTIONS, "domain": "elsewhere", "strategy": "random"}).id) is None
+    assert facade.map_of(facade.execute("select", {**OPTIONS, "max_length": 64, "strategy": "random"}).id) is None
 
 
 def test_three_dimensions_a_limit_and_fast(select: str) -> None:

@@ -13,6 +13,7 @@ import pytest
 from core import facade
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, CorpusError
+from core.facade.home import store
 from core.recipes import RECIPES, embed, score, tag
 from core.recipes.base import Job, Recipe, Result
 from core.recipes.finetune import FinetuneConfig
@@ -192,8 +193,8 @@ def test_a_cancelled_scoring_goes_on_where_it_was(trained: Trained, monkeypatch:
     undisturbed = scoring(select("pseudo-perplexity", seed=0))
     expected = np.load(undisturbed.artifacts / "scores.npy")
     monkeypatch.setattr(score, "SLOW_CHUNK", 32)
-    facade.remove_run(undisturbed.id)
-    facade.remove_run(facade.runs("select")[0].id)
+    store().remove(undisturbed.id)  # by itself: what it rests on stays
+    store().remove(facade.runs("select")[0].id)  # by itself: what it rests on stays
     done: list[int] = []
 
     def stop(event: facade.Event) -> None:

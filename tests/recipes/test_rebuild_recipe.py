@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from core import facade
-from core.__main__ import run_main
+from core.cli.main import run_main
 from core.corpora import readers
 from core.corpora.corpus import Library
 from core.difficulty import mentions as difficulty
@@ -206,7 +206,8 @@ def test_what_makes_a_set_another_one_is_in_its_name(made, seal, home):
         ("cross-category", {"ambiguous": "textflint"}, "test, cross-category, textflint"),
     ):  # fmt: skip
         seal(sentences(9, 5), "more", labelled=True)
-        assert name(facade.execute("robustness", {**base, **options, "kind": kind})) == wanted
+        run = facade.execute("robustness", {**base, **options, "kind": kind})
+        assert wanted in Library(home).find(run.result()["corpus"]).origin["names"]  # sets of the same words are one
 
 
 def test_a_test_split_that_cannot_be_renamed_keeps_its_name(made, seal, home):

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from core import facade
-from core.corpora.corpus import Corpus
+from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, CorpusError
-from core.recipes.compared import grid_of
+from core.recipes.compared import closest_first, grid_of
 from core.recipes.study import SimilarityConfig, grouped
 from core.recipes.worth import own_outcomes
 from core.runs.context import RunContext
@@ -27,7 +27,9 @@ from tests.recipes.test_command_line import Run, run  # noqa: F401  the fixture 
 
 ROOT = Path(__file__).resolve().parents[2]
 Seal = Callable[..., Corpus]
-QUICK: dict[str, Any] = {"draws": 2, "sizes": 0, "tagger": "built-in", "skipgram_epochs": 1}
+QUICK: dict[str, Any] = {
+    "draws": 2, "sizes": 0, "tagger": "built-in", "skipgram_epochs": 1, "min_source_tokens": 1,
+}  # fmt: skip
 
 
 def texts(sentences: list[list[str]]) -> list[str]:
@@ -159,7 +161,8 @@ def test_poor_sources_leave_a_sentence_and_never_a_nan(piles: dict[str, str], se
 def test_a_corpus_without_words_is_told(piles: dict[str, str], seal: Seal) -> None:
     blank = seal([sentence(" ")], "blank")
     with pytest.raises(CorpusError, match="blank: no sentence holds a token"):
-        compared(piles, source=(piles["fruit"], blank.fingerprint))
+        compared(piles, target=(blank.fingerprint,))
+    assert compared(piles, source=(piles["fruit"], blank.fingerprint), measure=("tvc",))["too_small"] == {"blank": 0}
 
 
 def test_a_source_that_is_the_target_is_pointed_out(piles: dict[str, str]) -> None:
@@ -208,10 +211,57 @@ def test_a_killed_worker_goes_on_where_it_was(piles: dict[str, str]) -> None:
     assert len(rows(facade.run(run_id).result(), measure="wvv", source="fruit")[0]["draws"]) == 12
 
 
+def test_a_source_that_is_too_small_is_left_out_by_name_and_shrinks_nobody(piles: dict[str, str], seal: Seal) -> None:
+    crumb = seal(texts(chained(FRUIT, 20, 8)), "crumb")
+    sources = (piles["fruit"], crumb.fingerprint, piles["metal"])
+    found = compared(piles, source=sources, measure=("tvc",), min_source_tokens=1_000)
+    assert found["too_small"] == {"crumb": 200}
+    assert found["cap_tokens"] == 3000
+    assert "crumb is too small to compare (200 tokens, fewer than 1,000)" in found["warnings"][0]
+    assert {row["source"] for row in found["measurements"]} == {"fruit", "metal"}
+    assert SimilarityConfig.parse({"target": ("a",), "source": ("b",)}).min_source_tokens == 10_000
+    with pytest.raises(CorpusError, match=r"none has 10,000 tokens.*crumb: 200.*min_source_tokens"):
+        compared(piles, source=sources, min_source_tokens=10_000)
+
+
+def test_vectors_that_the_target_hardly_touches_are_not_measured(piles: dict[str, str], seal: Seal) -> None:
+    """Another script that shares digits, marks and a few names: nothing moves, which is no closeness."""
+    script = [f"слово {i % 7} , за словом . fruit1 также , есть {i % 5} и еще слова ." for i in range(300)]
+    sources = (piles["fruit"], seal(script, "script").fingerprint)
+    found = compared(piles, source=sources, measure=("wvv",), cap_tokens="3000")
+    there = {row["source"]: row for row in found["measurements"]}
+    assert there["script"]["value"] is None
+    assert "of its words have a vector of the source" in there["script"]["problem"]
+    assert there["fruit"]["columns"]["covered"] == 1
+    assert found["closest"] == {"wvv": "fruit"}
+
+
+def test_what_was_taken_from_the_target_is_pointed_out(piles: dict[str, str], home: Path) -> None:
+    target = Library(home).find(piles["fruit-task"])
+    part = Library(home).subset(target, range(30), name="part", origin={"from": target.fingerprint})
+    found = compared(piles, source=(part.fingerprint, piles["metal"]), measure=("tvc",))
+    assert any("Taken from the target's own sentences" in text and "part" in text for text in found["warnings"])
+
+
+def test_sources_are_sorted_by_closeness(piles: dict[str, str]) -> None:
+    """By mean rank, whichever end is close; what could not be measured comes last, each target on its own."""
+    sources = (piles["metal"], piles["fruit"])
+    compared(piles, source=sources, target=(piles["fruit-task"], piles["metal-task"]), measure=("ppl", "tvc"))
+    run_id = facade.runs("similarity")[0].id
+    order = {
+        target: list(dict.fromkeys(row["source"] for row in facade.similarity_rows(run_id, target)))
+        for target in ("fruit-task", "metal-task")
+    }
+    assert order == {"fruit-task": ["fruit", "metal"], "metal-task": ["metal", "fruit"]}
+    rows = [dict(row) for row in facade.similarity_rows(run_id, "fruit-task")]
+    missing = [{**row, "value": None, "low": None, "high": None} if row["source"] == "fruit" else row for row in rows]
+    assert closest_first(missing)[0]["source"] == "metal"
+
+
 def test_csv_has_no_formula(piles: dict[str, str], seal: Seal) -> None:
     evil = seal(texts(chained(FRUIT, 200, 9)), "=HYPERLINK(1)")
     config = {"target": (piles["fruit-task"],), "source": (evil.fingerprint, piles["metal"]), "measure": ("tvc",)}
-    run_id = facade.execute("similarity", {**config, "draws": 1, "sizes": 0}).id
+    run_id = facade.execute("similarity", {**QUICK, **config, "draws": 1}).id
     table = list(csv.DictReader(StringIO(facade.similarity_csv(run_id))))
     assert [row["source"] for row in table] == ["'=HYPERLINK(1)", "metal"]
     assert float(table[0]["value"]) == 100
@@ -256,7 +306,8 @@ def test_the_command_prints_the_table(run: Run, tmp_path: Path) -> None:  # noqa
     for name, lines in {"task": contracts(40, 1), "law": contracts(150, 2), "food": kitchen(150)}.items():
         paths[name].write_text("\n".join(lines), encoding="utf-8")
     words = ["similarity", "--target", paths["task"], "--source", paths["law"], "--source", paths["food"],
-             "--measure", "ppl", "--measure", "tvc", "--draws", 1, "--sizes", 0]  # fmt: skip
+             "--measure", "ppl", "--measure", "tvc", "--draws", 1, "--sizes", 0,
+             "--min-source-tokens", 1_000]  # fmt: skip
     code, out, err = run(*words, "--json", "--output", tmp_path / "table.csv")
     assert code == 0, err
     found = json.loads(out)

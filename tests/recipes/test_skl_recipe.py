@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core import facade
-from core.__main__ import main
+from core.cli.main import main
 from core.corpora import readers
 from core.errors import ConfigError, CorpusError, PathError
 from core.measures import skl
@@ -93,7 +93,7 @@ def test_the_drift_table_is_filtered_and_leaves_as_a_harmless_file(seal):
     assert facade.drift_table(run.id, least_count=2) == []
     ada = facade.drift_table(run.id, search="ada")[0]
     assert (ada["primary"], ada["assisting"]) == ("PER 1", "ORG 1, PER 1")
-    told = list(csv.DictReader(io.StringIO(facade.drift_csv(rows).decode("utf-8-sig"))))
+    told = list(csv.DictReader(io.StringIO(facade.drift_csv(run.id, rows).decode("utf-8-sig"))))
     assert {row["entity"][0] for row in told} == {"'", "a"}
 
 

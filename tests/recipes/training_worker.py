@@ -1,6 +1,6 @@
 """The worker that tests of a training's life spawn: the usual one, but for a checkpoint ten times a second."""
 
-from core.__main__ import run_main
+from core.cli.main import run_main
 from core.training.events import EventCallback
 from core.training.finetune import finetune
 

@@ -1,4 +1,4 @@
-"""Rebuilt training sets keep every rule of SPEC A7."""
+"""Rebuilt training sets keep every rule of SOURCES.md, Rebuilding."""
 
 from collections import Counter
 

@@ -4,16 +4,30 @@ import errno
 import json
 import os
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.errors import Cancelled, ResourceError
-from core.runs import Event, RunContext, RunStore, execute, fold
+from core.errors import (
+    Cancelled,
+    ConfigError,
+    CorpusError,
+    MissingCorpus,
+    ModelError,
+    PathError,
+    ReadError,
+    ResourceError,
+    Unfinished,
+)
+from core.runs import Event, RunContext, RunStore, execute, fold, run_or_reuse
 from core.runs import context as context_module
+from core.runs import parts as parts_module
 from core.runs.events import EventLog, read_events
+from core.runs.parts import Parts
 
 STARTED = ("started", {"pid": 1, "created": 0.0})
 END = {"succeeded": {}, "failed": {"error": "a sentence"}, "cancelled": {}}
@@ -142,10 +156,131 @@ def test_rate_and_time_left_are_counted_within_a_stage():
     )
     state = fold(events, locked=True)
     assert (state.stage, state.done, state.total, state.unit) == ("b", 6, 10, "sentences")
-    assert (state.rate, state.eta) == (2.0, 2.0)
+    assert (state.rate, state.eta) == (2.0, None)
     assert fold(events[:-1], locked=True).rate is None
     unknown = fold([*events, Event(seq=6, time=9.0, kind="progress", data=progress(9, None)[1])], locked=True)
     assert (unknown.rate, unknown.eta) == (1.0, None)
+
+
+def at(times: Sequence[float], *parts: tuple[str, dict]) -> list[Event]:
+    return [replace(event, time=time) for event, time in zip(log_of(*parts), times, strict=True)]
+
+
+def test_no_time_left_is_given_before_there_is_something_to_judge_it_by():
+    stage = ("stage", {"name": "tagging"})
+    slow_first_batch = at((0, 0, 0, 34, 35), STARTED, stage, progress(0, 100), progress(1, 100), progress(20, 100))
+    assert fold(slow_first_batch, locked=True).eta is None
+    soon = at((0, 0, 0, 1, 2, 3), STARTED, stage, *(progress(done, 100) for done in (0, 11, 22, 33)))
+    assert fold(soon, locked=True).eta is None
+    later = at((0, 0, 0, 4, 8, 12), STARTED, stage, *(progress(done, 100) for done in (0, 20, 40, 60)))
+    assert fold(later, locked=True).eta == pytest.approx(8)
+    again = fold([*later, Event(seq=9, time=13.0, kind="stage", data={"name": "saving"})], locked=True)
+    assert (again.eta, again.rate, again.reports) == (None, None, 0)
+
+
+def part(number: int, of: int, left: float | None = None, after: float | None = None) -> tuple[str, dict]:
+    return "part", {"number": number, "of": of, "name": f"the {number}.", "left": left, "after": after}
+
+
+def test_a_run_knows_where_in_its_whole_it_is_and_what_is_left_of_it():
+    stage = ("stage", {"name": "training"})
+    events = at((100, 110, 110, 120), STARTED, part(2, 3, left=90.0, after=40.0), stage, progress(5))
+    state = fold(events, locked=True)
+    assert (state.part.number, state.part.of, state.part.name, state.stage) == (2, 3, "the 2.", "training")
+    assert [state.left(now) for now in (110, 120, 150, 400)] == [
+        90,
+        80,
+        50,
+        40,
+    ]  # a late part leaves the next as it was
+    assert state.elapsed(130) == 30
+    resumed = fold([*events, *at((300, 310), STARTED, part(2, 3))], locked=True)
+    assert (resumed.elapsed(330), resumed.left(330)) == (20 + 30, None)
+    over = fold([*events, *at((130,), ("succeeded", {}))], locked=False)
+    assert (over.elapsed(999), over.left(999)) == (30, None)
+
+
+def test_parts_are_judged_by_those_that_have_passed(run, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(parts_module.time, "monotonic", lambda: now[0])
+
+    def recipe(context: RunContext) -> dict:
+        parts = Parts(context, [10, 10, 20, 40])
+        for i in (0, 2, 3):  # the second was there already
+            parts.next(i, f"part {i}")
+            now[0] += 30 if i else 15
+        Parts(context, [5]).next(0, "the only one")
+        return {}
+
+    execute(run, recipe)
+    told = [event.data for event in run.events()[0] if event.kind == "part"]
+    assert [(one["number"], one["of"]) for one in told] == [(1, 4), (3, 4), (4, 4)]
+    assert [one["left"] for one in told] == [None, 1.5 * 60, 1.5 * 40]
+    assert [one["after"] for one in told] == [None, 1.5 * 40, 0]
+
+
+def test_a_childs_parts_are_not_its_parents(run):
+    def child(context: RunContext) -> dict:
+        context.part(2, 2, "within")
+        return {}
+
+    def recipe(context: RunContext) -> dict:
+        context.part(1, 7, "the first")
+        run_or_reuse(context, "child", {}, {}, child, versions={}, key="c")
+        assert (run.state().part.number, run.state().part.of) == (1, 7)
+        return {}
+
+    execute(run, recipe)
+
+
+def test_what_it_took_counts_every_attempt_and_not_the_time_between():
+    failed = ("failed", {"error": "x"})
+    events = at((100, 160, 500, 530, 900, 911), STARTED, failed, STARTED, progress(3), STARTED, ("succeeded", {}))
+    assert fold(events, locked=False).seconds == 60 + 30 + 11  # the second was killed after its last event
+    assert fold(events[:4], locked=True).seconds == 60 + 30
+    assert fold([], locked=False).seconds == 0
+
+
+def test_a_note_that_holds_until_resumed_does_not_outlive_its_attempt(run):
+    def stopped(context: RunContext) -> dict:
+        context.note("reads well")
+        context.note("stopped; something is kept", passing=True)
+        raise Cancelled("enough")
+
+    with pytest.raises(Cancelled):
+        execute(run, stopped)
+    assert run.state().notes == ("reads well", "stopped; something is kept")
+    execute(run, lambda context: context.note("done") or {})
+    assert run.state().notes == ("reads well", "done")
+
+
+@pytest.mark.parametrize(
+    ("error", "resumable"),
+    [
+        (CorpusError("shares no type"), False),
+        (ConfigError("an option"), False),
+        (ReadError("a.conll", 3, "no column"), False),
+        (MissingCorpus("was removed"), True),
+        (Unfinished("wait for its end"), True),
+        (PathError("not there"), True),
+        (ResourceError("the disk is full"), True),
+        (ModelError("not here"), True),
+        (MemoryError(), True),
+        (ZeroDivisionError(), True),
+    ],
+)
+def test_a_failure_says_whether_going_on_can_help(run, error, resumable):
+    def recipe(context: RunContext) -> dict:
+        raise error
+
+    with pytest.raises(Exception):  # noqa: B017, PT011  each its own
+        execute(run, recipe)
+    assert run.state().resumable is resumable
+    with pytest.raises(Cancelled):
+        execute(run, lambda context: (_ for _ in ()).throw(Cancelled("stop")))
+    assert run.state().resumable
+    execute(run, lambda context: {})
+    assert not run.state().resumable
 
 
 def test_notes_and_metrics_outlive_an_attempt_but_progress_does_not():

@@ -70,6 +70,15 @@ GOOD = Health(
 )  # fmt: skip
 
 
+def test_few_different_words_are_no_boilerplate_where_the_task_has_as_few() -> None:
+    like_the_task = replace(GOOD, type_token={"S_C": 0.119, "D_C": 0.2, "T_C": 0.126})
+    assert list(health.warnings(like_the_task)) == []
+    (warning,) = health.warnings(replace(GOOD, type_token={"S_C": 0.08, "D_C": 0.2, "T_C": 0.126}))
+    assert "than D_C and T_C in as many words" in warning
+    (warning,) = health.warnings(replace(GOOD, type_token={"S_C": 0.08, "D_C": 0.2}))  # T_C without words
+    assert "than D_C in as many words" in warning
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

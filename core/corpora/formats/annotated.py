@@ -6,8 +6,9 @@ from typing import Any, TypeGuard
 
 from core.corpora.formats.ledger import Ledger, Record
 from core.corpora.formats.sentences import Span, from_spans
-from core.corpora.formats.source import MAX_TEXT, open_stream
-from core.errors import ReadError
+from core.corpora.formats.source import MAX_TEXT, open_bytes, open_stream
+from core.errors import EncodingError
+from core.paths import beside
 from core.text.sentence import Sentence
 
 
@@ -29,7 +30,8 @@ def read_prodigy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence
         answer = record.get("answer", "accept")
         text, items = record.get("text"), record.get("spans") or []
         if answer != "accept":
-            ledger.skip(line, f"the answer is {str(answer)[:20]!r}")
+            known = answer if answer in ("reject", "ignore") else "none of accept, reject and ignore"
+            ledger.skip(line, f"the answer is {known}")
         elif not isinstance(text, str) or not isinstance(items, list):
             ledger.reject(line, 'expected a text under "text" and a list under "spans"', str(dict(record)))
         else:
@@ -102,14 +104,16 @@ def _by_characters(text: str, start: int, end: int, said: object) -> tuple[int, 
 def read_brat(path: Path, ledger: Ledger) -> Iterator[Sentence]:
     """A .txt with its .ann beside it; a line of the text is a sentence."""
     notes = path.with_suffix(".ann")
-    if not notes.exists():
+    if not beside(notes):
         ledger.reject(None, "no .ann file beside it")
         return
     text = _whole_text(path, ledger)
     if text is None:
         return
     ledger.file = notes.name
-    content = _whole_text(notes, ledger) if notes.stat().st_size else ""
+    with open_bytes(notes) as stream:
+        empty = not stream.peek(1)
+    content = "" if empty else _whole_text(notes, ledger)
     spans = [
         span
         for line, row in enumerate((content or "").split("\n"), 1)
@@ -130,7 +134,7 @@ def _whole_text(path: Path, ledger: Ledger) -> str | None:
         return raw.decode()
     except UnicodeDecodeError as error:
         line = raw[: error.start].count(b"\n") + 1
-        raise ReadError(path.name, line, "not UTF-8; give the files' encoding, for example cp1252.") from error
+        raise EncodingError(path.name, line, "not UTF-8; give the files' encoding, for example cp1252.") from error
 
 
 def _brat_span(row: str, text: str, line: int, ledger: Ledger) -> Span | None:

@@ -1,53 +1,100 @@
 """Rows of Parquet and Arrow files, one at a time."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from core.corpora.formats.ledger import Ledger, Record, short
+from core.corpora.formats.source import BOMB_BYTES, BOMB_RATIO, MAX_TEXT
 from core.errors import ReadError
+from core.paths import opened
+
+_TOO_LONG = "x" * (MAX_TEXT + 1)
 
 
 def arrow_batches(path: Path, columns: Sequence[str] | None, ledger: Ledger) -> Iterator[Record]:
     """Rows of a Parquet or Arrow file, the named columns alone, a thousand at a time."""
-    row, size = 0, path.stat().st_size
+    row = 0
     try:
-        total = 0 if path.suffix == ".arrow" else pq.read_metadata(path).num_rows
-        for batch in _batches(path, columns):
-            for record in batch.to_pylist():
-                row += 1
-                yield row, record
-            ledger.tick(size * row // max(total, row, 1) if total else 0)
+        with opened(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            total = 0 if path.suffix == ".arrow" else pq.read_metadata(file).num_rows
+            for batch in _streamed(file, columns) if path.suffix == ".arrow" else _groups(file, size, path, columns):
+                for record in _rows(batch):
+                    row += 1
+                    yield row, record
+                ledger.tick(size * row // max(total, row, 1) if total else 0)
     except (pa.ArrowException, OSError) as error:
         raise ReadError(path.name, row + 1, f"not a readable Parquet or Arrow file ({short(error)}).") from error
 
 
-def _batches(path: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
-    if path.suffix == ".arrow":
-        with pa.OSFile(str(path)) as file:
-            try:
-                reader: Any = pa.ipc.open_stream(file)
-            except pa.ArrowInvalid:
-                file.seek(0)
-                opened = pa.ipc.open_file(file)
-                reader = (opened.get_batch(i) for i in range(opened.num_record_batches))
-            for batch in reader:
-                kept = batch.select(columns) if columns else batch
-                yield from (kept.slice(i, 1024) for i in range(0, len(kept), 1024))
-        return
-    with pq.ParquetFile(path, buffer_size=1 << 20) as parquet:
+def _streamed(file: BinaryIO, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    try:
+        reader: Any = pa.ipc.open_stream(file)
+    except pa.ArrowInvalid:
+        file.seek(0)
+        whole = pa.ipc.open_file(file)
+        reader = (whole.get_batch(i) for i in range(whole.num_record_batches))
+    for batch in reader:
+        batch.validate(full=True)  # an offset may point anywhere; Arrow believes it, and reads there
+        kept = batch.select(columns) if columns else batch
+        yield from (kept.slice(i, 1024) for i in range(0, len(kept), 1024))
+
+
+def _groups(file: BinaryIO, size: int, path: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+    with pq.ParquetFile(file, buffer_size=1 << 20) as parquet:
+        _refuse_bomb(path, size, parquet.metadata)
+        texts = [field.name for field in parquet.schema_arrow if field.type in (pa.string(), pa.large_string())]
+    with pq.ParquetFile(file, buffer_size=1 << 20, read_dictionary=texts) as parquet:
         yield from parquet.iter_batches(batch_size=1024, columns=columns)
+
+
+def _refuse_bomb(path: Path, size: int, metadata: pq.FileMetaData) -> None:
+    """Errors: ReadError for a file that says it holds hundreds of times its own size; a page is unpacked whole."""
+    groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+    columns = (group.column(i) for group in groups for i in range(group.num_columns))
+    unpacked = max((column.total_uncompressed_size for column in columns), default=0)
+    if unpacked > BOMB_BYTES // 8 and unpacked > BOMB_RATIO * size:
+        raise ReadError(
+            path.name,
+            None,
+            f"a column of it unpacks to more than {BOMB_RATIO} times the file, as a bomb does; write it anew yourself "
+            "if it is to be trusted.",
+        )
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """The rows as Python values; rows that share one stored text share one string.
+
+    A dictionary may name one huge text a thousand times: what no row may hold is never copied, only named once by a
+    text that is too long by a letter, so that the reader rejects these rows as it rejects others.
+    """
+    columns = [
+        _shared(column) if pa.types.is_dictionary(column.type) else column.to_pylist() for column in batch.columns
+    ]
+    return (dict(zip(batch.schema.names, values, strict=True)) for values in zip(*columns, strict=True))
+
+
+def _shared(column: pa.DictionaryArray) -> list[Any]:
+    lengths = pc.binary_length(column.dictionary).to_pylist()
+    texts = [
+        text.as_py() if (length or 0) <= MAX_TEXT else _TOO_LONG
+        for text, length in zip(column.dictionary, lengths, strict=True)
+    ]
+    return [None if at is None else texts[at] for at in column.indices.to_pylist()]
 
 
 def arrow_schema(path: Path) -> pa.Schema:
     """The schema of a Parquet or Arrow file. Errors: ReadError if it is neither."""
     try:
-        if path.suffix != ".arrow":
-            return pq.read_schema(path)
-        with pa.OSFile(str(path)) as file:
+        with opened(path) as file:
+            if path.suffix != ".arrow":
+                return pq.read_schema(file)
             try:
                 return pa.ipc.open_stream(file).schema
             except pa.ArrowInvalid:

@@ -14,7 +14,7 @@ from core.corpora.formats.jsons import json_array, json_lines
 from core.corpora.formats.ledger import Ledger, ReadOptions, Record
 from core.corpora.formats.source import BLOCK_BYTES, open_bytes, open_stream
 from core.corpora.formats.tables import table
-from core.errors import ReadError
+from core.errors import OptionsError, ReadError
 
 HEAD = 200  # rows that a guess looks at
 _TEXT_NAMES = (
@@ -73,7 +73,7 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
         return Kind(container, container, options.encoding)
     asked = options.format
     if asked in ("txt", "conll", "brat"):
-        raise ReadError(path.name, 1, f"looks like {container}, not {asked}; choose the format {container} or auto.")
+        raise OptionsError(path.name, 1, f"looks like {container}, not {asked}; choose the format {container} or auto.")
     columns, rows = _first_rows(path, container, options)
     shape = asked if asked in ("doccano", "prodigy", "labelstudio", "hf") else _shape(columns, rows)
     if asked in ("csv", "tsv", "jsonl", "parquet"):
@@ -83,7 +83,7 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     text_column = options.text_column or guess_text_column(columns, rows)
     if text_column is None or text_column not in columns:
         problem = "no column holds text" if text_column is None else f"there is no column {text_column!r}"
-        raise ReadError(
+        raise OptionsError(
             path.name, 1, f"{problem}; its columns are {', '.join(columns[:20]) or 'none'}: name the one with the text."
         )
     doc_column = next((name for name in _DOC_NAMES if name in columns and name != text_column), None)
@@ -112,7 +112,8 @@ def _by_content(path: Path, asked: str, head: str) -> str:
         problem = "is brat's annotation; choose its folder" if ending == ".ann" else "the file holds no text"
         raise ReadError(path.name, None, f"{problem}; choose a file with at least one line of text.")
     if asked in ("jsonl", "doccano", "prodigy", "labelstudio", "hf") or ending in (".json", ".jsonl", ".ndjson"):
-        return "json" if start == "[" and ending != ".jsonl" else "jsonl"
+        lines = ending in (".jsonl", ".ndjson") and head.lstrip()[1:].lstrip()[:1] not in ("{", "")
+        return "json" if start == "[" and not lines else "jsonl"
     if ending in _COLUMN_SUFFIXES or (ending in (".txt", ".tsv", "") and looks_like_conll(head)):
         return "conll"
     return ending[1:] if ending in (".csv", ".tsv") else "txt"
@@ -123,6 +124,7 @@ def _first_rows(path: Path, container: str, options: ReadOptions) -> tuple[list[
     ledger.file = path.name
     rows = [row for _, row in islice(records(path, Kind("", container, options.encoding), ledger), HEAD)]
     if not rows and ledger.report.problems:
+        ledger.judge_encoding()
         first = ledger.report.problems[0]
         raise ReadError(path.name, first.line, f"{first.reason}; no row could be read as {container}.")
     columns = list(dict.fromkeys(name for row in rows for name in row))

@@ -1,10 +1,16 @@
 """Which files of a folder are read, and in which order."""
 
 import re
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from core.corpora.formats.ledger import ReadOptions
 from core.errors import PathError, ReadError
+from core.paths import allowed_path, beside, user_path
+from core.shown import in_utf8
+
+MOST_LISTED = 500  # entries of a folder
 
 _READ = (".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".conll", ".bio", ".iob")
 _ABOUT = frozenset(
@@ -20,10 +26,11 @@ def files_of(path: Path, options: ReadOptions) -> list[Path]:
     Links that lead out of the folder and hidden files are passed over. A folder that holds several of
     train, dev and test asks which is meant, unless `options.part` says so.
     """
+    path = user_path(path)
     if not path.exists():
         raise PathError(f"{path}: there is no such file or folder; check the path.")
     if path.is_file():
-        return [path.with_suffix(".txt")] if path.suffix == ".ann" and path.with_suffix(".txt").exists() else [path]
+        return [path.with_suffix(".txt")] if path.suffix == ".ann" and beside(path.with_suffix(".txt")) else [path]
     root = path.resolve()
     files = [file for file in sorted(path.rglob("*")) if _readable(file, path, root)]
     if not files:
@@ -47,15 +54,37 @@ def files_of(path: Path, options: ReadOptions) -> list[Path]:
 
 def is_brat(path: Path) -> bool:
     """Whether `path` is a text with brat's annotation beside it."""
-    return path.suffix == ".txt" and path.with_suffix(".ann").exists()
+    return path.suffix == ".txt" and beside(path.with_suffix(".ann"))
+
+
+def listing(folder: Path, roots: Sequence[Path] | None = None) -> list[Path]:
+    """What an import may choose in `folder`: its folders, then its files that can be read, at most `MOST_LISTED`.
+
+    Hidden ones, links that lead out of the allowed folders and names that no page can show are left out.
+    Errors: PathError as of `allowed_path`.
+    """
+    entries = []
+    try:
+        for path in sorted(allowed_path(folder, roots).iterdir(), key=lambda path: (path.is_file(), path.name.lower())):
+            with suppress(PathError):
+                hidden = path.name.startswith(".") or not in_utf8(path.name)
+                if not hidden and allowed_path(path, roots) and (path.is_dir() or readable(path)):
+                    entries.append(path)
+    except OSError as error:
+        raise PathError(f"{str(folder)[:200]!r}: cannot be looked into ({error.strerror}).") from error
+    return entries[:MOST_LISTED]
+
+
+def readable(file: Path) -> bool:
+    """Whether a file's ending is one that a folder is read for."""
+    endings = [ending.lower() for ending in file.suffixes if ending.lower() not in (".gz", ".zst")]
+    return bool(endings) and endings[-1] in _READ
 
 
 def _readable(file: Path, folder: Path, root: Path) -> bool:
     inside = file.relative_to(folder)
-    endings = [ending.lower() for ending in file.suffixes if ending.lower() not in (".gz", ".zst")]
     return (
-        bool(endings)
-        and endings[-1] in _READ
+        readable(file)
         and file.name.lower() not in _ABOUT
         and not any(part.startswith(".") for part in inside.parts)
         and file.is_file()

@@ -8,7 +8,9 @@ from typing import Any
 from core.corpora.formats.arrow import arrow_schema
 from core.corpora.formats.ledger import Ledger, Record
 from core.corpora.formats.sentences import Tagged, from_tags
-from core.errors import ReadError
+from core.corpora.formats.source import open_bytes
+from core.errors import PathError, ReadError
+from core.paths import beside, user_path
 from core.text.schemes import Detector, Scheme
 from core.text.sentence import Sentence
 
@@ -16,6 +18,7 @@ TOKENS = ("tokens", "words")
 Names = Callable[[], list[str] | None]  # asked only where tags are numbers
 
 TAGS = ("ner_tags", "tags", "ner", "labels", "tag")
+_LONGEST = 1_000_000  # bytes of a data set's description
 
 
 def tag_columns(columns: Sequence[str]) -> tuple[str, str] | None:
@@ -29,17 +32,37 @@ def tag_names(path: Path, tags: str) -> list[str] | None:
     """Names of the numbers in column `tags`: from the file's own metadata, dataset_info.json or the card's header."""
     if path.suffix in (".parquet", ".arrow"):
         stored = (arrow_schema(path).metadata or {}).get(b"huggingface")
-        if stored and (names := _names(json.loads(stored), tags)):
+        if stored and (names := _names(_stored(stored, path), tags, set())):
             return names
-    for folder in list(path.parents)[:2]:
+    for folder in _around(path):
         for name in ("dataset_info.json", "dataset_infos.json", "README.md"):
-            if (file := folder / name).is_file() and (names := _names(_metadata(file), tags)):
+            if beside(file := folder / name) and (names := _names(_metadata(file), tags, set())):
                 return names
     return None
 
 
+def _around(path: Path) -> Iterator[Path]:
+    """The folder of a data set's file and the one above it, where they may be read."""
+    for folder in list(path.parents)[:2]:
+        try:
+            allowed = user_path(folder)
+        except PathError:
+            continue
+        yield allowed
+
+
+def _stored(metadata: bytes, path: Path) -> Any:
+    try:
+        return json.loads(metadata)
+    except (ValueError, RecursionError) as error:
+        raise ReadError(
+            path.name, None, "the description of its columns cannot be read; write the file again."
+        ) from error
+
+
 def _metadata(file: Path) -> Any:
-    text = file.read_text(encoding="utf-8", errors="replace")[:1_000_000]
+    with open_bytes(file) as stream:
+        text = stream.read(_LONGEST).decode("utf-8", "replace")
     try:
         if file.suffix == ".json":
             return json.loads(text)
@@ -54,26 +77,31 @@ def _metadata(file: Path) -> Any:
         raise ReadError(file.name, 1, "its header is not YAML; repair or remove it.") from error
 
 
-def _names(value: Any, tags: str) -> list[str] | None:
-    """The class names found under `tags`, wherever the features are: each version of `datasets` nests them anew."""
+def _names(value: Any, tags: str, seen: set[int]) -> list[str] | None:
+    """The class names found under `tags`, wherever the features are: each version of `datasets` nests them anew.
+
+    seen: what was looked through, by identity: YAML's aliases make nine lines into a tree of billions of paths.
+    """
+    if not isinstance(value, Mapping | list) or id(value) in seen:
+        return None
+    seen.add(id(value))
     if isinstance(value, Mapping):
         here = value.get(tags) if value.get("name") != tags else value
-        if here is not None and (names := _class_names(here)):
+        if here is not None and (names := _class_names(here, set())):
             return names
-        return next((names for part in value.values() if (names := _names(part, tags))), None)
-    if isinstance(value, list):
-        return next((names for part in value if (names := _names(part, tags))), None)
-    return None
+    parts = value.values() if isinstance(value, Mapping) else value
+    return next((names for part in parts if (names := _names(part, tags, seen))), None)
 
 
-def _class_names(value: Any) -> list[str] | None:
-    if isinstance(value, Mapping):
+def _class_names(value: Any, seen: set[int]) -> list[str] | None:
+    if isinstance(value, Mapping) and id(value) not in seen:
+        seen.add(id(value))
         names = value.get("names")
         if isinstance(names, list) and all(isinstance(name, str) for name in names):
             return names
-        if isinstance(names, Mapping):  # a card numbers them: '0': O
+        if isinstance(names, Mapping) and all(str(key).isdecimal() for key in names):  # a card numbers them: '0': O
             return [str(names[key]) for key in sorted(names, key=int)]
-        return next((found for part in value.values() if (found := _class_names(part))), None)
+        return next((found for part in value.values() if (found := _class_names(part, seen))), None)
     return None
 
 

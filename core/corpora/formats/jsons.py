@@ -8,7 +8,7 @@ from typing import IO, Any
 
 from core.corpora.formats.ledger import TOO_LONG, Ledger, Record, short
 from core.corpora.formats.source import BLOCK_BYTES, MAX_RECORD, lines, open_stream
-from core.errors import ReadError
+from core.errors import EncodingError, ReadError
 
 
 def json_lines(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
@@ -33,24 +33,36 @@ def json_lines(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
 
 
 def json_array(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
-    """The objects of one JSON array, read one by one. A broken object ends the array: it has no lines to go on at."""
-    decoder = json.JSONDecoder()
+    """The objects of a JSON array, or of several in a row, read one by one.
+
+    Errors: ReadError at the first broken object: an array has no lines to go on at.
+    """
     with open_stream(path, encoding, ledger.tick) as stream:
         feed = _Feed(stream, path.name)
         if feed.next_mark() != "[":
             raise ReadError(path.name, 1, "expected a JSON array that begins with [, or one JSON object a line.")
-        feed.at += 1
-        while (mark := feed.next_mark()) != "]":
-            if mark == "":
-                raise ReadError(path.name, feed.line, "the JSON array is cut off before its closing ]; copy it again.")
-            if mark == ",":
-                feed.at += 1
-                continue
-            line, value = feed.line, feed.take(decoder)
-            if isinstance(value, dict):
-                yield line, value
-            else:
-                ledger.reject(line, "not a JSON object in braces", json.dumps(value))
+        while (mark := feed.next_mark()) == "[":
+            feed.at += 1
+            yield from _objects(feed, path.name, ledger)
+        if mark:
+            raise ReadError(path.name, feed.line, "more text follows the JSON array's closing ]; export it again.")
+
+
+def _objects(feed: "_Feed", name: str, ledger: Ledger) -> Iterator[Record]:
+    """The objects up to an array's closing bracket, which is taken as well."""
+    decoder = json.JSONDecoder()
+    while (mark := feed.next_mark()) != "]":
+        if mark == "":
+            raise ReadError(name, feed.line, "the JSON array is cut off before its closing ]; copy it again.")
+        if mark == ",":
+            feed.at += 1
+            continue
+        line, value = feed.line, feed.take(decoder)
+        if isinstance(value, dict):
+            yield line, value
+        else:
+            ledger.reject(line, "not a JSON object in braces", json.dumps(value))
+    feed.at += 1
 
 
 class _Feed:
@@ -99,6 +111,8 @@ class _Feed:
             new = self._decoder.decode(raw, final=not raw)
         except UnicodeDecodeError as error:
             line = self.line + self.text.count("\n", self.at) + raw[: error.start].count(b"\n")
-            raise ReadError(self._name, line, "these bytes are not UTF-8; give the file's encoding.") from error
+            raise EncodingError(
+                self._name, line, "these bytes are not UTF-8; give its encoding, for example cp1252 or latin-1."
+            ) from error
         self.text, self.at = self.text[self.at :] + new, 0
         return bool(raw)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TextIO
 
-from core.errors import ReadError
+from core.errors import EncodingError
 
 Format = Literal[
     "auto", "txt", "jsonl", "csv", "tsv", "parquet", "conll", "doccano", "labelstudio", "prodigy", "brat", "hf"
@@ -128,6 +128,11 @@ class Ledger:
         self.report.repaired_rows += 1
         self._note("repaired", line, reason)
 
+    @property
+    def n_undecodable(self) -> int:
+        """Lines that are not in the encoding."""
+        return self._undecodable
+
     def undecodable(self, line: int, error: UnicodeDecodeError, raw: bytes) -> None:
         """A row that is not in the encoding."""
         self.reject(line, self.not_decoded(line, error), raw[:MAX_RAW].decode("utf-8", "backslashreplace"))
@@ -145,10 +150,10 @@ class Ledger:
         return reason
 
     def judge_encoding(self) -> None:
-        """Errors: ReadError if more than one row in a hundred could not be decoded."""
+        """Errors: EncodingError if more than one row in a hundred could not be decoded."""
         if self._first_undecodable and self._undecodable * 100 > self.report.read:
             file, line, reason = self._first_undecodable
-            raise ReadError(
+            raise EncodingError(
                 file,
                 line,
                 f"{reason} ({self._undecodable:,} such lines among {self.report.read:,}); save the file as UTF-8 or"

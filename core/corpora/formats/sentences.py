@@ -1,6 +1,7 @@
 """From a row's text, tokens, tags or spans to `Sentence`s; what has to be put right is counted."""
 
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -10,7 +11,9 @@ from core.corpora.formats.ledger import Ledger
 from core.corpora.formats.source import MAX_TEXT
 from core.text.schemes import Scheme, TagError, decode, repairs
 from core.text.sentence import Entity, Sentence, sentence_id
-from core.text.words import clean, tokenize
+from core.text.words import clean, nfc, tokenize
+
+_MARKS = 60  # on one letter; no writing has as many
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +131,9 @@ def from_spans(
     spans = _longest(spans, line, ledger)
     pieces = list(_pieces(text, spans, ledger.options.split, by_line))
     _keep(ledger, len(pieces))
+    starts = [span.start for span in spans]
     for start, end in pieces:
-        inside = [span for span in spans if start <= span.start < end]
+        inside = spans[bisect_left(starts, start) : bisect_left(starts, end)]
         tokens, entities, n_cut = _tokens(text, start, end, inside)
         cut += n_cut
         stored = clean(text[start:end])
@@ -171,10 +175,15 @@ def _composed(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger
     """NFC, with the spans moved to where their characters went."""
     if text.isascii() or unicodedata.is_normalized("NFC", text):
         return text, list(spans)
-    moved = {
-        at: len(unicodedata.normalize("NFC", text[:at])) for at in sorted({x for s in spans for x in (s.start, s.end)})
-    }
-    composed, new = unicodedata.normalize("NFC", text), []
+    moved: dict[int, int] = {}
+    done, length = 0, 0  # of `text`, and of what that was composed to
+    for at in sorted({x for s in spans for x in (s.start, s.end)}):
+        start = at  # of the letter that a mark at `at` belongs to: what stands before it is composed without it
+        while done < start and at - start < _MARKS and start < len(text) and _joins(text[start]):
+            start -= 1
+        length += len(nfc(text[done:start]))
+        done, moved[at] = start, length + len(nfc(text[start:at]))
+    composed, new = nfc(text), []
     for span in spans:
         start, end = moved[span.start], moved[span.end]
         if composed[start:end].strip():
@@ -184,29 +193,37 @@ def _composed(text: str, spans: Sequence[Span], line: int | None, ledger: Ledger
     return composed, new
 
 
+def _joins(char: str) -> bool:
+    """Whether it may be composed with what stands before it: a mark, or a vowel or final of Hangul."""
+    return unicodedata.category(char).startswith("M") or "\u1161" <= char <= "\u11c2"
+
+
 def _longest(spans: Sequence[Span], line: int | None, ledger: Ledger) -> list[Span]:
-    kept: list[Span] = []
+    kept: list[Span] = []  # by their starts; none overlaps another, so only a new one's two neighbours may
     for span in sorted(spans, key=lambda s: (s.start - s.end, s.start, s.type)):
-        other = next((k for k in kept if span.start < k.end and k.start < span.end), None)
+        place = bisect_left(kept, span.start, key=lambda k: k.start)
+        beside = kept[max(place - 1, 0) : place + 1]
+        other = next((k for k in beside if span.start < k.end and k.start < span.end), None)
         if other is None:
-            kept.append(span)
+            kept.insert(place, span)
         else:
             ledger.reject_span(
                 line,
                 f"{span.type} from {span.start} to {span.end} overlaps the {other.type} from {other.start} to"
                 f" {other.end}, which is at least as long",
             )
-    return sorted(kept, key=lambda s: s.start)
+    return kept
 
 
 def _pieces(text: str, spans: Sequence[Span], split_too: bool, by_line: bool) -> Iterator[tuple[int, int]]:
-    """(start, end) of the sentences; a border that would cut a span is passed over."""
+    """(start, end) of the sentences; a border that would cut a span is passed over. spans: by start, none overlaps."""
     borders = [end for _, end in split.sentences(text)] if split_too else []
     if by_line:
         borders = sorted({*borders, *(i for i, char in enumerate(text) if char == "\n")})
     start = 0
     for border in (*borders, len(text)):
-        crossed = any(span.start < border < span.end for span in spans)
+        before = bisect_left(spans, border, key=lambda span: span.start) - 1  # the last that begins before the border
+        crossed = before >= 0 and border < spans[before].end
         if not crossed and text[start:border].strip():
             yield start, border
             start = border
@@ -222,7 +239,7 @@ def _tokens(text: str, start: int, end: int, spans: Sequence[Span]) -> tuple[tup
     for token in tokenize(text[start:end]):
         begin = text.index(token, at)
         at = begin + len(token)
-        inner = [x for x in borders if begin < x < at]
+        inner = borders[bisect_right(borders, begin) : bisect_left(borders, at)]
         cut += len(inner)
         for low, high in zip((begin, *inner), (*inner, at), strict=True):
             first[low], last[high] = len(tokens), len(tokens) + 1

@@ -2,6 +2,7 @@
 
 import codecs
 import io
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -9,12 +10,14 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from core.errors import ConfigError, PathError, ReadError
+from core.errors import ConfigError, EncodingError, PathError, ReadError
+from core.paths import opened
 
 MAX_TEXT = 1_000_000  # bytes: a longer line of text is rejected, without ever being held whole
 MAX_RECORD = 4_000_000  # bytes: the same for a record of JSON
 BLOCK_BYTES = 1 << 18
 BOMB_RATIO, BOMB_BYTES = 200, 1 << 30  # unpacked more than 200 times its size and more than 1 GiB
+MAX_BLANK = 2 << 20  # bytes of white space on end
 
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _BINARY = {
@@ -29,6 +32,11 @@ _BINARY = {
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
 }
+_OFFICE = {  # zip archives that are told from others by their names
+    (".docx", ".dotx", ".odt"): "a word processor's document; save its text as UTF-8 .txt",
+    (".xlsx", ".xlsm", ".ods"): "a spreadsheet; save its sheet as UTF-8 .csv",
+    (".pptx", ".odp"): "a presentation; save its text as UTF-8 .txt",
+}
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -36,9 +44,9 @@ class _Watched(io.RawIOBase):
     """The unpacked bytes of a file, counted: progress is told in packed bytes, a bomb is stopped."""
 
     def __init__(self, path: Path, tick: Callable[[int], None]) -> None:
-        self._file = path.open("rb")
-        self._size = path.stat().st_size
-        self._name, self._tick, self._out = path.name, tick, 0
+        self._file = opened(path)
+        self._size = os.fstat(self._file.fileno()).st_size
+        self._name, self._tick, self._out, self._blank = path.name, tick, 0, 0
         magic = self._file.read(4)
         self._file.seek(0)
         codec = next((codec for start, codec in _PACKED.items() if magic.startswith(start)), None)
@@ -58,6 +66,9 @@ class _Watched(io.RawIOBase):
                 f"the packed data end early or are damaged after {self._out:,} bytes of text; copy or pack it again.",
             ) from error
         self._out += len(data)
+        self._blank = self._blank + len(data) if data.isspace() else 0
+        if self._blank > MAX_BLANK:
+            raise ReadError(self._name, None, f"more than {MAX_BLANK >> 20} MB of empty lines on end; take them out.")
         if self.packed and self._out > BOMB_BYTES and self._out > BOMB_RATIO * self._size:
             raise ReadError(
                 self._name,
@@ -78,7 +89,7 @@ class _Watched(io.RawIOBase):
 
 
 class _Transcoded(io.RawIOBase):
-    """Another encoding's bytes as UTF-8. Errors: ReadError with the line of the first wrong byte."""
+    """Another encoding's bytes as UTF-8. Errors: EncodingError with the line of the first wrong byte."""
 
     def __init__(self, raw: IO[bytes], encoding: str, name: str) -> None:
         self._raw, self._encoding, self._name = raw, encoding, name
@@ -98,7 +109,7 @@ class _Transcoded(io.RawIOBase):
             except UnicodeError as error:
                 before = block[: getattr(error, "start", 0)].decode(self._encoding, "replace")
                 line = self._line + before.count("\n")
-                raise ReadError(
+                raise EncodingError(
                     self._name, line, f"these bytes are not {self._encoding}; give the file's true encoding."
                 ) from error
             self._line += text.count("\n")
@@ -172,12 +183,19 @@ def text_encoding(encoding: str, head: bytes) -> str:
     return "utf-8" if name == "ascii" else name
 
 
+def refuse_known(name: str, head: bytes) -> None:
+    """Refuse what is no text in any encoding, as its first bytes say. Errors: ReadError that says what to do."""
+    what = next((what for magic, what in _BINARY.items() if head.startswith(magic)), None)
+    if head.startswith(b"PK"):
+        what = next((what for endings, what in _OFFICE.items() if name.lower().endswith(endings)), what)
+    if what:
+        raise ReadError(name, None, f"not a text file but {what}.")
+
+
 def _refuse_binary(name: str, head: bytes, encoding: str) -> None:
-    for magic, what in _BINARY.items():
-        if head.startswith(magic):
-            raise ReadError(name, None, f"not a text file but {what}.")
+    refuse_known(name, head)
     if head.count(b"\0") * 100 > len(head) and not encoding.startswith(("utf-16", "utf-32")):
-        raise ReadError(
+        raise EncodingError(
             name,
             head[: head.index(b"\0")].count(b"\n") + 1,
             "a binary file, or text in UTF-16 without a byte order mark (NUL bytes); save it as UTF-8 or give the"

@@ -1,7 +1,8 @@
-"""Advice on a finished experiment: is more of S_C worth its hours, and what labels does pre-training spare (SPEC B2).
+"""Advice on a finished experiment: is more of S_C worth its hours, and what labels does pre-training spare.
 
+By power laws (SOURCES.md, Power laws).
 Arms with fewer than three sizes are left out: nothing can be told of them. A budget is a choice, so advice on it
-looks at dev F1 alone (SPEC C6); labels spared are what came out, so they are told by test F1.
+looks at dev F1 alone (SOURCES.md, Choosing on dev); labels spared are what came out, so they are told by test F1.
 """
 
 from collections import defaultdict
@@ -9,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from core.recipes.experiment.arms import NONE
-from core.training.curves import next_step, saved
+from core.stats.power_law import next_step, saved
 
 Row = Mapping[str, Any]
 SIZES = 3  # at least, for a law of three numbers

@@ -18,7 +18,7 @@ from core.selection import STRATEGIES
 NONE, RANDOM, CONTROL, STATES, ALL = "none", "random", "random-only", "states", "all"
 CONTROLS = (RANDOM, CONTROL, "length-matched-random")  # what a choice of sentences must beat; no verdict of their own
 WHOLE = "100%"
-OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # what S4 and S3 call it
+OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # what Murthy et al. 2018 and Ma et al. 2023 call it
 AUGMENT = "dataaug"  # the one way to rebuild L_C that goes by no PVI
 SHARE = "low-share"  # the one whose share may be 0%: elsewhere that is L_C as it is
 
@@ -121,7 +121,7 @@ _FIXED: Mapping[str, Arm] = {
             assisting=math.inf,
             without="no assisting sentences",
         ),
-        Arm(name="lpft", summary="The head first, then all of the tagger (S3).", lpft=True, without="one stage"),
+        Arm(name="lpft", summary="The head first, then all of the tagger.", lpft=True, without="one stage"),
         Arm(
             name=AUGMENT,
             summary="L_C and a copy of each sentence with other mentions or typos.",
@@ -232,10 +232,10 @@ def cells(names: Sequence[str], budgets: Sequence[str]) -> list[Cell]:
 
 
 def control(cell: Cell, every: Sequence[Cell]) -> Cell | None:
-    """What `cell` must beat beside `none` (SPEC B2, C9), as AGAINST says; None where it chooses nothing.
+    """What `cell` must beat beside `none`, as AGAINST says; None where it chooses nothing.
 
-    A selection has the random arm of its budget, TAPT has `random-only`, MLM on a source the encoder as it came, a
-    threshold all assisting sentences; DAPT takes all there is and has no such arm.
+    SOURCES.md, Random controls: a selection has the random arm of its budget, TAPT has `random-only`, MLM on a source
+    the encoder as it came, a threshold all assisting sentences; DAPT takes all there is and has no such arm.
     """
     arm = cell.arm
     if arm.name in CONTROLS:

@@ -1,14 +1,14 @@
-"""What stands beside an arm's verdict: its F1 on further test sets, and Welch's test (S3, S4)."""
+"""What stands beside an arm's verdict: its F1 on further test sets, and Welch's test."""
 
 from collections.abc import Mapping, Sequence
 from statistics import mean, stdev
 from typing import Any
 
 from core.corpora.corpus import Library
-from core.recipes.assist import welch_test
 from core.results import Evaluation
 from core.runs.store import Run
-from core.training.verdict import compare
+from core.stats.bootstrap import compare
+from core.stats.welch import welch
 
 Row = dict[str, Any]
 
@@ -39,12 +39,12 @@ def also(finetune: Run, none: Run, library: Library, seed: int) -> list[Row]:
     return rows
 
 
-def welch(arm: Sequence[float], none: Sequence[float], why: str) -> Row:
-    """`welch` against `none`, and `why` with it in words; S4 tells its results so."""
-    found = welch_test(arm, none)
+def with_welch(arm: Sequence[float], none: Sequence[float], why: str) -> Row:
+    """`welch` against `none`, and `why` with it in words, as Murthy et al. 2018 tell results."""
+    found = welch(arm, none)
     if found is None:
         return {"welch": None}
-    said = f"Welch's two-sided test over seeds: t = {found['t']:.2f}, p = {found['p']:.3f}."
+    said = f"Welch's two-sided test over seeds: t = {found['t']:z.2f}, p = {found['p']:.3f}."
     return {"welch": found, "why": f"{why} {said}"}
 
 
@@ -63,4 +63,4 @@ def as_markdown(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 def in_words(test: Mapping[str, Any]) -> str:
     """Mean, spread over seeds, difference to `none`."""
     spread = "" if test["sd"] is None else f" ± {test['sd']:.2f}"
-    return f"{test['mean']:.2f}{spread} ({test['delta']:+.2f})"
+    return f"{test['mean']:.2f}{spread} ({test['delta']:+z.2f})"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.cost import Step
-from core.reporter import Reporter
+from core.reporter import Parted
 
 _WORDS = {
     "select": "selecting", "skl": "scoring the assisting corpus", "difficulty": "measuring how hard mentions are",
@@ -16,9 +16,9 @@ LIMITS = (0.25, 4.0)
 
 
 class Clock:
-    """Tells `report` each step as it begins: its name and number, and `seconds_left` of everything."""
+    """Tells `report` each step as it begins: its name and number, and the seconds left of everything."""
 
-    def __init__(self, steps: Sequence[Step], report: Reporter) -> None:
+    def __init__(self, steps: Sequence[Step], report: Parted) -> None:
         self.steps, self.report = steps, report
         self._planned = self._passed = 0.0
         self._begun: tuple[float, float] | None = None  # (when, planned seconds) of the step at work
@@ -35,17 +35,20 @@ class Clock:
             return
         self._at = at
         step = self.steps[at]
-        self.report.metric("seconds_left", self.left(), at)
-        self.report.stage(f"[{at + 1} of {len(self.steps)}] {line}: {_WORDS[kind]}{f' on {what}' if what else ''}")
+        name, left = f"{line}: {_WORDS[kind]}{f' on {what}' if what else ''}", self.left()
+        self.report.metric("seconds_left", left, at)
+        self.report.part(at + 1, len(self.steps), name, left=left, after=max(left - self._pace() * step.seconds, 0.0))
+        self.report.stage(f"[{at + 1} of {len(self.steps)}] {name}")
         self._begun = (time.monotonic(), step.seconds)
 
     def left(self) -> float:
         """Seconds of this step and all behind it."""
-        planned = sum(step.seconds for step in self.steps[self._at :])
-        if self._planned < TRUSTED:
-            return planned
+        return self._pace() * sum(step.seconds for step in self.steps[self._at :])
+
+    def _pace(self) -> float:
+        """Seconds a planned one."""
         low, high = LIMITS
-        return planned * min(max(self._passed / self._planned, low), high)
+        return 1.0 if self._planned < TRUSTED else min(max(self._passed / self._planned, low), high)
 
     def _end(self) -> None:
         if self._begun:

@@ -1,4 +1,4 @@
-"""The labels of an experiment's arms: parts of L_C, sentences borrowed from elsewhere, L_C rebuilt (S3, S4)."""
+"""The labels of an experiment's arms: parts of L_C, sentences borrowed from elsewhere, L_C rebuilt."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,9 @@
-"""What an experiment found: a line an arm with scores, intervals, verdict and cost (SPEC A3 tables 3 and 5, B2).
+"""What an experiment found: a line an arm with scores, intervals, verdict and cost.
+
+Mahapatra et al. 2022, Tables 3 and 5, with verdicts (SOURCES.md, Verdict).
 
 Verdicts speak of the first test set. Further ones stand beside it, one by one: a mean over plain and harder sets hides
-what is lost on one for what is won on the other (SPEC C14).
+what is lost on one for what is won on the other (SOURCES.md, Never only an average).
 """
 
 import csv
@@ -17,12 +19,14 @@ from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.stages import Made
 from core.reporter import Reporter
 from core.runs.store import RunStore
-from core.training.verdict import Arm, Difference, Verdict, compare, few_seeds, needed, verdicts
+from core.stats.bootstrap import Difference, compare
+from core.stats.verdict import Arm, Verdict, few_seeds, needed, verdicts
 
 Row = dict[str, Any]
 COLUMNS = (
     "arm", "budget", "sentences", "mean", "sd", "dev_mean", "delta", "low", "high", "delta_random", "low_random",
-    "high_random", "verdict", "wins", "ties", "losses", "gpu_hours", "f1_per_hour", "micro_f1", "why",
+    "high_random", "verdict", "wins", "ties", "losses", "gpu_hours", "f1_per_hour", "low_per_hour", "high_per_hour",
+    "micro_f1", "why",
 )  # fmt: skip
 ALSO = ("mean", "sd", "delta")  # of each further test set
 
@@ -69,7 +73,7 @@ def _rows(made: Sequence[Made], seed: int, report: Reporter) -> list[Row]:
         if line.cell in judged:
             row |= _judged(said[str(line.cell)], line.cell)
             if line.cell.arm.assisting:
-                row |= beside.welch(row["micro_f1"], said[str(line.cell)].none.other, row["why"])
+                row |= beside.with_welch(row["micro_f1"], said[str(line.cell)].none.other, row["why"])
         elif line.cell.arm.name == arms.NONE:
             row |= _told("baseline", "What every other arm is measured against.", None)
         else:
@@ -106,7 +110,7 @@ def _judged(said: Verdict, cell: Cell) -> Row:
         row |= {"delta_random": said.random.delta, "interval_random": [said.random.lo, said.random.hi]}
     elif said.none.sign > 0:
         arm = cell.arm
-        gain = f"{said.none.delta:+.2f} points [{said.none.lo:+.2f}, {said.none.hi:+.2f}] against {arm.without}"
+        gain = f"{said.none.delta:+z.2f} points [{said.none.lo:+z.2f}, {said.none.hi:+z.2f}] against {arm.without}"
         if arm.budget:
             why = f"{gain}: above 0. It takes all of D_C, so there is no random choice of equal size to beat."
             return row | {"verdict": "improves", "why": why + few_seeds(said.none)}
@@ -145,7 +149,7 @@ def _duels(none: Difference | None) -> tuple[int, int, int]:
 
 
 def _curve(made: Sequence[Made]) -> list[Row]:
-    """F1 of every arm by size of L_C and draw (S0, figure 4); nothing where no sizes were asked for."""
+    """F1 of every arm by size of L_C and draw (Mahapatra et al. 2022, Fig. 4); nothing where none were asked for."""
     return [
         {
             "arm": line.cell.arm.name,
@@ -170,10 +174,13 @@ def as_csv(result: Mapping[str, Any]) -> str:
     for row in result["leaderboard"]:
         (low, high), (low_random, high_random) = row["interval"], row["interval_random"] or (None, None)
         bounds = {"low": low, "high": high, "low_random": low_random, "high_random": high_random}
+        if row["f1_per_hour"] and row["delta"]:  # the rate is as unsure as the difference
+            hours = row["delta"] / row["f1_per_hour"]
+            bounds |= {"low_per_hour": low / hours, "high_per_hour": high / hours}
         bounds |= {
             f"{column} {test['test']}": test[column] for test in row.get("also", ()) for column in ALSO
         }  # fmt: skip
-        writer.writerow({**row, **bounds, "micro_f1": " ".join(f"{score:.4f}" for score in row["micro_f1"])})
+        writer.writerow({**row, **bounds, "micro_f1": " ".join(map(str, row["micro_f1"]))})
     return out.getvalue()
 
 
@@ -183,7 +190,7 @@ def as_markdown(result: Mapping[str, Any]) -> str:
     lines += ["|---|---|---:|---:|---:|---:|---|---|---:|"]
     for row in result["leaderboard"]:
         low, high = row["interval"]
-        gain = "" if row["verdict"] == "baseline" else f"{row['delta']:+.2f} [{low:+.2f}, {high:+.2f}]"
+        gain = "" if row["verdict"] == "baseline" else f"{row['delta']:+z.2f} [{low:+z.2f}, {high:+z.2f}]"
         sd = "" if row["sd"] is None else f"{row['sd']:.2f}"
         cells = [row["arm"], row["budget"], f"{row['sentences']:,}", f"{row['dev_mean']:.2f}", f"{row['mean']:.2f}"]
         cells += [sd, gain, row["verdict"], f"{row['gpu_hours']:.2f}"]

@@ -22,13 +22,23 @@ class PlanFile:
     @classmethod
     def read(cls, path: Path, config: type[Config]) -> Self:
         """config: whose fields the file may name; a single value will do where it takes a list, and a corpus's path
-        may be relative to the file. Errors: PathError, ReadError."""
+        may be relative to the file. Errors: PathError, ReadError (for
+        anchors and aliases too)."""
         if not path.is_file():
             raise PathError(f"{path}: there is no such file; give an experiment's PLAN.yaml.")
         try:
-            node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
+            text = path.read_text(encoding="utf-8")
+            for token in yaml.scan(text, Loader=yaml.BaseLoader):
+                if isinstance(token, yaml.AliasToken | yaml.AnchorToken):  # nine lines of them make a billion options
+                    line = token.start_mark.line + 1
+                    raise ReadError(path.name, line, "refers to another part of the file; write the value out.")
+            node = yaml.compose(text, Loader=yaml.BaseLoader)
         except UnicodeDecodeError as error:
             raise ReadError(path.name, None, "is not UTF-8 text; save it as UTF-8.") from error
+        except RecursionError as error:
+            raise ReadError(
+                path.name, None, "nests too deeply to be a plan; write options one below another."
+            ) from error
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else None
             raise ReadError(path.name, line, f"is not YAML ({error.problem}); check quotes and indentation.") from error

@@ -1,4 +1,4 @@
-"""How long an experiment's stages take on this machine, from a `calibrate` run: t = a + b pieces a step (SPEC B2)."""
+"""How long an experiment's stages take on this machine, from a `calibrate` run: t = a + b pieces a step."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,21 +7,18 @@ from typing import Any
 from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.recipes.difficulty import DifficultyConfig
+from core.recipes.difficulty_cost import FORWARD, START, difficulty_seconds
 from core.recipes.experiment.arms import AUGMENT, CONTROL, WHOLE, Arm, Cell
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.stages import epochs_of
 from core.recipes.finetune import FinetuneConfig, settings_of
 from core.recipes.pretrain import HELD_OUT_MOST, QUICK_STEPS, PretrainConfig
 from core.selection import STRATEGIES, strategy_options
-from core.training.classify_settings import preset as classifier
 
-START = 3.0  # seconds: what a run reads, checks and saves beside weights
-FORWARD = 1 / 3  # of a training step, without the backward pass
 EARLY = 0.7  # share of the epochs that early stopping leaves, as seen on CrossNER and the samples
 AUDIT, SCORE = 4e-6, 2e-6  # seconds a token, of flagging and of scoring once embedded
 SKIPGRAM = 2e-5  # seconds a token of a source, of word vectors in five epochs on two cores
 STATES = 8  # sentences one by one take so many times longer than in batches
-NAME = 8  # pieces of a mention between its marks
 GROWS = ("random2low", "highc2low")  # what adds copies to L_C
 PROBED, PROBE_SECONDS = 64, 30.0  # sentences of the pseudo-perplexity before and after MLM, and its limit
 
@@ -85,16 +82,8 @@ class Seconds:
         config, train = self.config, self.corpora["train"]
         chosen = DifficultyConfig.parse({"train": "?", "preset": config.preset, **config.difficulty})
         share = (part[0] or len(train)) / len(train)
-        mentions = min(share * sum(train.types.values()), chosen.mentions or math.inf)
-        a, b = map(float, self.measured["tagger"])
-        seconds = float(self.measured["load"])
-        pieces = {"context": self._read(train) / len(train), "entity": NAME}
-        for view, own in (("context", chosen.context_epochs), ("entity", chosen.entity_epochs)):
-            usual = classifier(chosen.preset, view, round(mentions), int(self.measured["dimension"]))  # type: ignore[arg-type]
-            steps = (own or usual.epochs) * mentions * (1 - 1 / chosen.folds)
-            seconds += steps / (chosen.batch_size or usual.batch_size) * a + steps * pieces[view] * b
-            seconds += mentions / chosen.folds * pieces[view] * b * FORWARD
-        return START + seconds * chosen.folds * (chosen.repeats or (3 if chosen.preset == "paper" else 1))
+        pieces = self._read(train) / len(train)
+        return difficulty_seconds(chosen, train, self.measured, pieces=pieces, share=share)
 
     def rebuild(self) -> float:
         """Mentions and contexts changed, then sealed."""

@@ -84,7 +84,7 @@ class Stages:
 
     @cached_property
     def general(self) -> Corpus:
-        """Random sentences of D_C that no arm trains on: what each forgets is told on the same text (SPEC C17)."""
+        """Random sentences of D_C that no arm trains on: what each forgets is told on them (SOURCES.md, Forgetting)."""
         domain = self.job.corpus(self.config.domain)
         n = min(GENERAL, -(-len(domain) // 20))
         rows = np.random.default_rng(self.config.draw_seed).choice(len(domain), n, replace=False)

@@ -1,0 +1,167 @@
+"""Reading what a stranger made in a process of its own: a forged file may kill it, fill its memory or never end, and
+the server lives.
+
+    python -m core.apart core.corpora.preview
+
+imports the module, reads one request from stdin, gives it to the module's `answer`, writes what that returned to stdout
+and ends; both are JSON.
+"""
+
+import importlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from core import errors
+from core.errors import ResourceError, WinnowError, memory_ran_out
+
+SECONDS = 20
+MEMORY = 800 << 20  # bytes, beyond what the imports took
+IDLE = 900  # seconds that a spare waits for its request
+_ROOT = Path(__file__).resolve().parents[1]
+# One thread each: on a machine of many cores their stacks alone would fill the memory that is allowed.
+_SMALL = {"OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
+_server = threading.Event()
+
+
+def serving() -> None:
+    """Say that this process is the app's server, which many need: from now on it reads nothing of a stranger itself."""
+    _server.set()
+
+
+def is_serving() -> bool:
+    """Whether this process is the app's server; a worker or a command dies for itself alone."""
+    return _server.is_set()
+
+
+class Apart:
+    """Processes that each answer one request to `module`, and a spare one that has done its imports already.
+
+    advice: what to do where that fails, the end of a sentence.
+    """
+
+    def __init__(self, module: str, advice: str, seconds: float = SECONDS) -> None:
+        self._module, self._advice, self._seconds = module, advice, seconds
+        self._lock = threading.Lock()
+        self._spare: subprocess.Popen[bytes] | None = None
+
+    def ready(self) -> None:
+        """Start the spare where there is none; returns at once."""
+        with self._lock, suppress(OSError):  # short of memory: the next who asks is told
+            self._spare = self._waiting() or _started(self._module)
+
+    def _waiting(self) -> subprocess.Popen[bytes] | None:
+        """The spare, if it has not been killed or waited too long."""
+        if self._spare and self._spare.poll() is not None:
+            _end(self._spare)
+            self._spare = None
+        return self._spare
+
+    def ask(self, what: str, **request: Any) -> Any:
+        """What the module's `answer(**request)` returns, as JSON holds it.
+
+        what: the file's name for errors. Errors: ResourceError if it took too long or too much memory, killed its
+        process or there can be none; the WinnowError that `answer` raised.
+        """
+        whole = json.dumps([os.getcwd(), dict(os.environ), request]).encode()
+        try:
+            with self._lock:
+                process, self._spare = self._waiting() or _started(self._module), None
+        except OSError as error:
+            raise self._failed(what, f"no process can be started to read it ({error.strerror})") from error
+        try:
+            written, _ = process.communicate(whole, self._seconds)
+        except subprocess.TimeoutExpired:
+            raise self._failed(what, f"reading it took more than {self._seconds:g} seconds") from None
+        finally:
+            _end(process)
+            self.ready()
+        if process.returncode:
+            raise self._failed(what, "its reader broke off, as a damaged or forged file makes it, or memory ran out")
+        return self._answer(what, json.loads(written))
+
+    def _answer(self, what: str, told: dict[str, Any]) -> Any:
+        if "memory" in told:
+            raise self._failed(what, f"reading it took more than {MEMORY >> 20} MB of memory")
+        if "bug" in told:
+            raise RuntimeError(f"in a process apart\n{told['bug']}")
+        kind = vars(errors).get(told.get("error", ""))
+        if isinstance(kind, type) and issubclass(kind, WinnowError):
+            raise kind(*told["args"])
+        return told["answer"]
+
+    def _failed(self, what: str, why: str) -> ResourceError:
+        return ResourceError(f"{what}: {why}; {self._advice}.")
+
+
+def _started(module: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "core.apart", module],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=_ROOT,
+        env={**os.environ, **_SMALL},
+        start_new_session=True,
+    )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill it with its group. One that the kernel does not let go (a dead network folder) is not waited for."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(1)
+    for pipe in (process.stdin, process.stdout):
+        if pipe:
+            pipe.close()
+
+
+def main() -> None:
+    """Answer one request; nothing where whoever started this is gone."""
+    signal.alarm(IDLE)
+    answer = importlib.import_module(sys.argv[1]).answer
+    if request := sys.stdin.buffer.read():
+        signal.alarm(SECONDS + 5)  # where the server was killed meanwhile
+        _limit()
+        sys.stdout.buffer.write(_told(answer, request))
+        sys.stdout.flush()
+        os._exit(0)  # without the tens of milliseconds that taking an interpreter down costs
+
+
+def _limit() -> None:
+    """No more memory than allowed, where the system holds a process to it; after a crash none of it on disk."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with suppress(OSError, ValueError):
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        most = pages * resource.getpagesize() + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def _told(answer: Callable[..., Any], request: bytes) -> bytes:
+    try:
+        folder, environment, arguments = json.loads(request)  # as they are now, where a spare was started before
+        os.chdir(folder)
+        os.environ.clear()
+        os.environ.update(environment)
+        found = {"answer": answer(**arguments)}
+        return json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
+    except WinnowError as error:
+        told: dict[str, Any] = {"error": type(error).__name__, "args": error.__reduce__()[1]}
+    except Exception as error:  # noqa: BLE001  the server writes its log
+        where = "".join(traceback.format_tb(error.__traceback__))  # no message: it may quote the file
+        told = {"memory": True} if memory_ran_out(error) else {"bug": f"{where}{type(error).__name__}"}
+    return json.dumps(told).encode()
+
+
+if __name__ == "__main__":
+    main()

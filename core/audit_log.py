@@ -1,0 +1,123 @@
+"""Who did what, for an auditor: one line of JSON for each import, look, export, removal and run.
+
+A line has the time (UTC), the operating system's account, the action, where it came from, and fingerprints of corpora
+and ids of runs. It holds no text and no name of a file, either of which may name a patient.
+"""
+
+import json
+import logging
+import os
+import pwd
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from core.errors import ConfigError, ResourceError
+from core.files import append_line
+
+Action = Literal["import", "look", "export", "remove", "start", "cancel", "resume"]
+Origin = Literal["page", "command line"]
+OFF = "off"
+_origin: ContextVar[Origin] = ContextVar("origin", default="page")
+logger = logging.getLogger("winnow.audit")
+
+
+@contextmanager
+def asked_by(origin: Origin) -> Iterator[None]:
+    """What is done in the block is written down as having come from there. A worker does what a page asked for."""
+    token = _origin.set(origin)
+    try:
+        yield
+    finally:
+        _origin.reset(token)
+
+
+def place(home: Path) -> Path | None:
+    """Where the log is: `home/audit.jsonl`, the path in WINNOW_AUDIT, or nowhere (WINNOW_AUDIT=off).
+
+    Errors: ConfigError for a path that depends on the folder one stands in.
+    """
+    asked = os.environ.get("WINNOW_AUDIT", "")
+    if asked == OFF:
+        return None
+    if asked and not Path(asked).is_absolute():
+        raise ConfigError(f"WINNOW_AUDIT: {asked!r} is neither off nor a path from / on; write one of them.")
+    return Path(asked) if asked else _usual(home)
+
+
+@contextmanager
+def noted(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> Iterator[None]:
+    """Write down what the block does, once it has been done. Errors: as of `ready`; the block is not begun then."""
+    ready(home)
+    yield
+    note(home, action, runs=runs, corpora=corpora)
+
+
+def ready(home: Path) -> None:
+    """Errors: ResourceError where an administrator named the log (WINNOW_AUDIT) and it cannot be written.
+
+    One in its usual place that cannot be written is a warning when it should be, and the work goes on.
+    """
+    path = place(home)
+    if path and path != _usual(home):
+        with _refused_or_warned(home, path):
+            os.close(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600))
+
+
+def note(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> None:
+    """Write one line now. Errors: as of `ready`."""
+    path = place(home)
+    if path is None:
+        return
+    line = {
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "uid": os.getuid(),
+        "account": _account(),
+        "action": action,
+        "origin": _origin.get(),
+        **{name: list(marks) for name, marks in (("runs", runs), ("corpora", corpora)) if marks},
+    }
+    with _refused_or_warned(home, path):
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        append_line(path, json.dumps(line).encode())
+
+
+def lines(home: Path, since: datetime | None = None) -> Iterator[dict[str, Any]]:
+    """What the log holds, oldest first, from `since` (UTC) on; lines that a killed writer tore are passed over."""
+    path = place(home)
+    if path is None or not path.exists():
+        return
+    earliest = "" if since is None else since.isoformat()
+    with path.open("rb") as file:
+        for raw in file:
+            try:
+                line = json.loads(raw)
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(line, dict) and str(line.get("time", "")) >= earliest:
+                yield line
+
+
+def _usual(home: Path) -> Path:
+    return home / "audit.jsonl"
+
+
+@contextmanager
+def _refused_or_warned(home: Path, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        problem = f"{path}: the audit log cannot be written ({error.strerror})"
+        if path != _usual(home):
+            raise ResourceError(f"{problem}, and without it nothing is done here; ask who set WINNOW_AUDIT.") from error
+        logger.warning("%s", problem)
+
+
+def _account() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # an account of a container that has no name there
+        return str(os.getuid())

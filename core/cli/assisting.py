@@ -1,0 +1,65 @@
+"""The commands `skl` and `assist`: which sentences of an assisting labelled corpus to borrow, and whether it helps."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import click
+
+from core import facade
+from core.cli.options import config_options, given
+from core.cli.terminal import Result, finish, json_option, progress, report
+
+CONFIG, ASSIST = facade.RECIPES["skl"].config, facade.RECIPES["assist"].config
+_MAP_FILE = "A file of OLD=NEW lines, in place of or beside --type-map."
+
+
+@click.command()
+@config_options(CONFIG)
+@click.option("--type-map-file", type=click.Path(dir_okay=False), help=_MAP_FILE)
+@click.option(
+    "--threshold", type=float, default=1.0, show_default=True,
+    help="Keep sentences that score below; choose it on dev (`assist` does), never on test.",
+)  # fmt: skip
+@click.option("--output", type=click.Path(dir_okay=False), help="Write the kept sentences: a CoNLL file (IOB2).")
+@click.option("--drift", type=click.Path(dir_okay=False), help="Write the table of shared entities: a .csv file.")
+@json_option
+def skl(
+    type_map_file: str | None, threshold: float, output: str | None, drift: str | None, as_json: bool, **values: Any
+) -> None:
+    """Score an assisting corpus's sentences by the drift of their entities; keep those below a threshold."""
+    if not 0 < threshold < math.inf:
+        raise facade.ConfigError(f"threshold: {threshold:g} must be a number above 0; give for example 1.")
+    pairs = (*values["type_map"], *(facade.read_type_map(Path(type_map_file)) if type_map_file else ()))
+    run = facade.execute("skl", given({**values, "type_map": pairs}, CONFIG), progress)
+    told = facade.kept_below(run.id, threshold)
+    found = run.result()
+    result = {"run": run.id, "kept": told.kept, "of": told.of, "overlapping": found.pop("overlapping")}
+    result |= {"threshold": threshold, "kept_sharing_nothing": told.sharing_nothing, **found}
+    if output:
+        facade.export_kept(run.id, threshold, Path(output))
+        result["output"] = output
+    if drift:
+        facade.export_drift(run.id, Path(drift))
+        result["drift"] = drift
+    report(result, as_json)
+
+
+@click.command()
+@config_options(ASSIST)
+@click.option("--type-map-file", type=click.Path(dir_okay=False), help=_MAP_FILE)
+@json_option
+def assist(type_map_file: str | None, as_json: bool, **values: Any) -> None:
+    """Train alone, with all of an assisting corpus, and with what each threshold keeps; dev chooses the threshold."""
+    pairs = (*values["type_map"], *(facade.read_type_map(Path(type_map_file)) if type_map_file else ()))
+    finish(facade.execute("assist", given({**values, "type_map": pairs}, ASSIST), progress), as_json, plain=_table)
+
+
+def _table(result: Result) -> list[str]:
+    lines = [f"{'arm':<14}{'share':<10}{'kept':>8}{'dev F1':>9}{'test F1':>9}{'sd':>7}"]
+    for row in result["rows"]:
+        spread = "" if row["sd"] is None else f"{row['sd']:.2f}"
+        lines.append(
+            f"{row['arm']:<14}{row['share']:<10}{row['kept']:>8,}{row['dev_mean']:>9.2f}{row['mean']:>9.2f}{spread:>7}"
+        )
+    return [*lines, *map(facade.assist_in_words, result["tables"])]

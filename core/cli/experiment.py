@@ -1,0 +1,144 @@
+"""The commands `experiment` and `demo`: what it will cost, how far it is, what came out."""
+
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from core import facade
+from core.cli.options import CORPUS, config_options
+from core.cli.terminal import echo, finish, json_option, progress, report
+from core.facade import Cost, Event
+
+CONFIG = facade.RECIPES["experiment"].config
+_INPUTS = ("task", "train", "dev", "test")
+
+
+def _inputs(command: Any) -> Any:
+    """What a PLAN.yaml may say instead, so that click must not ask for it."""
+    for name in reversed(_INPUTS):
+        command = click.option(f"--{name}", type=CORPUS, help=CONFIG.model_fields[name].description)(command)
+    return command
+
+
+@click.command()
+@click.argument("plan", required=False, type=click.Path(dir_okay=False))
+@_inputs
+@config_options(CONFIG, leave_out=_INPUTS)
+@click.option("--plan-only", is_flag=True, help="Say what it will cost, and do nothing.")
+@json_option
+def experiment(plan: str | None, plan_only: bool, as_json: bool, **values: Any) -> None:
+    """Arms x budgets x seeds: what to read, borrow or rebuild, and was it worth it?
+
+    \b
+    PLAN.yaml holds the same options; what is typed goes before what it says.
+    Lists take commas (`--arms none,random,knn`), further options of a stage
+    NAME=VALUE (`--pretrain epochs=4`, `--strategies knn.neighbours=10`).
+    """
+    typed = typed_options(values)
+    options = facade.read_plan(Path(plan), typed, progress) if plan else facade.with_corpora(CONFIG, typed, progress)
+    run_experiment(options, plan_only=plan_only, as_json=as_json)
+
+
+@click.command()
+@json_option
+def demo(as_json: bool) -> None:
+    """The legal sample from T_C and D_C to a verdict, in a few minutes."""
+    echo("Contracts of our own writing: does pre-training on chosen sentences help to find parties and", err=True)
+    echo("dates in them? Three arms, three seeds each; everything runs on this machine.", err=True)
+    result = run_experiment(facade.demo_options(), as_json=as_json)
+    if not as_json:
+        echo(*in_words(result))
+
+
+def run_experiment(options: Mapping[str, Any], *, plan_only: bool = False, as_json: bool = False) -> dict[str, Any]:
+    """Plan, say the cost, do it, print the leaderboard; its result."""
+    known = {run.id for run in facade.runs("calibrate")}
+    measured = facade.execute("calibrate", facade.calibration(options), progress)
+    if measured.id in known and measured.result().get("busy", True):  # it may be quiet now
+        facade.remove_run(measured.id)
+        facade.execute("calibrate", facade.calibration(options), progress)
+    planned, foresight = facade.experiment_cost(options), facade.foresight(options)
+    cost = (*in_figures(planned), *foresight.in_words().split("\n"))
+    if plan_only:
+        whole = {**planned.as_json(), "smallest_difference": foresight.as_json()}
+        report(whole, as_json, cost)
+        return {}
+    echo(*cost, err=True)
+    run = facade.execute("experiment", options, Told())
+    board = run.artifacts / "leaderboard.md"
+    return finish(run, as_json, plain=lambda _: board.read_text(encoding="utf-8").split("\n"))
+
+
+def typed_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as typed, in the shape that the config takes. Errors: ConfigError."""
+    options = {name: value for name, value in values.items() if value not in (None, ())}
+    lines = [f"{stage}.{text}" for stage in facade.STAGES for text in options.pop(stage, ())]
+    return options | facade.stage_options(lines)
+
+
+class Told:
+    """Progress on stderr: the arm and the stage, k of n, the time left of everything; below it the step's own."""
+
+    def __init__(self) -> None:
+        self._left: float | None = None
+        self._since = time.monotonic()
+
+    def __call__(self, event: Event) -> None:
+        data = event.data
+        if event.kind == "metric" and data["name"] == "seconds_left":
+            self._left, self._since = data["value"], time.monotonic()
+        elif event.kind == "stage" and data["name"].startswith("["):
+            echo(f"{data['name']}{self._time_left()}", err=True, begin="\r")
+        elif event.kind == "progress" and sys.stderr.isatty() and data["total"]:
+            share = f"{data['done'] / data['total']:4.0%}"
+            told = f"  {share} of {data['total']:,} {data['unit']}{self._time_left()}   "
+            echo(told, err=True, begin="\r", end="")
+        elif event.kind == "note" and not data["text"].startswith("waiting"):
+            progress(event)
+
+    def _time_left(self) -> str:
+        if self._left is None:
+            return ""
+        return f", about {duration(max(self._left - (time.monotonic() - self._since), 1))} left of all"
+
+
+def duration(seconds: float) -> str:
+    """In the unit that a person would use."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def in_figures(planned: Cost) -> list[str]:
+    """A line an arm, and the total."""
+    lines = [f"{name:<32} {duration(seconds) if seconds else 'finished':>9}" for name, seconds in planned.lines.items()]
+    total = f"{'together':<32} {duration(planned.seconds):>9} on this {planned.device.upper()}, "
+    return [*lines, f"{total}{planned.memory_gb:.1f} GB of memory, {planned.disk_gb:.1f} GB of disk"]
+
+
+def in_words(result: Mapping[str, Any]) -> list[str]:
+    """What came out, for somebody who has never seen a confidence interval."""
+    rows = {row["arm"]: row for row in result["leaderboard"]}
+    said = {
+        "improves": "It helped, and more than random sentences did.",
+        "hurts": "It did harm.",
+        "no evidence": "That is no evidence that it helps.",
+    }
+    lines = [f"Without pre-training the tagger reaches F1 {rows['none']['mean']:.1f} on the test sentences."]
+    lines += [_arm_in_words(row, rows["random"]["mean"], said) for row in rows.values() if row["verdict"] in said]
+    lines.append("Look at it: `make app`, page Results; the whole table lies in the run's folder.")
+    return lines
+
+
+def _arm_in_words(row: Mapping[str, Any], random: float, said: Mapping[str, str]) -> str:
+    word = said[row["verdict"]]
+    if row["verdict"] == "no evidence" and row["interval"][0] > 0:
+        word = "Reading more helped; that choosing did is not shown."
+    return (
+        f"Pre-trained on sentences chosen by {row['arm']} it reaches {row['mean']:.1f} ({row['delta']:+z.1f}; with "
+        f"equally many random ones {random:.1f}). {word} {row['why']}"
+    )

@@ -1,0 +1,103 @@
+"""The command `core` and its exit codes.
+
+    python -m core select --task T --domain D --strategy classifier --budget 20% --output S_C.txt --json
+
+Results go to stdout (`--json`: one object and nothing else), progress to stderr.
+Exit 0 done, 2 the input or the arguments were wrong, 1 a bug, 130 cancelled.
+"""
+
+import os
+from io import StringIO
+
+import click
+
+from core import facade
+from core.cli.assisting import assist, skl
+from core.cli.bias import difficulty
+from core.cli.corpus import corpus, samples
+from core.cli.experiment import demo, experiment
+from core.cli.machine import audit, doctor, key
+from core.cli.rebuild import frontier, rebuild, robustness
+from core.cli.runs import runs, work
+from core.cli.selection import export, map_selection, select
+from core.cli.similarity import predictiveness, similarity
+from core.cli.terminal import echo
+from core.cli.training import evaluate, finetune, predict, pretrain
+from core.facade import Cancelled, ConfigError, WinnowError
+from core.facade.audit import asked_by
+from core.facade.home import on_disk, private
+
+COMMANDS = (
+    samples,
+    corpus,
+    similarity,
+    predictiveness,
+    select,
+    map_selection,
+    export,
+    pretrain,
+    finetune,
+    evaluate,
+    predict,
+    experiment,
+    demo,
+    skl,
+    assist,
+    difficulty,
+    rebuild,
+    robustness,
+    frontier,
+    runs,
+    audit,
+    doctor,
+    key,
+    work,
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--home",
+    envvar="WINNOW_HOME",
+    type=click.Path(file_okay=False, readable=False),
+    help="Where corpora and runs live.",
+)
+@click.pass_context
+def main(context: click.Context, home: str | None) -> None:
+    """Winnow: what to pre-train a named-entity tagger on, and whether it was worth it."""
+    if home:
+        os.environ["WINNOW_HOME"] = home
+    private()
+    if context.invoked_subcommand != "work":  # which does what a page asked for
+        context.with_resource(asked_by("command line"))
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and context.invoked_subcommand != "pretrain":
+        raise ConfigError(
+            f"{context.invoked_subcommand}: is one process's work, and torchrun started several; start it without "
+            "torchrun (on several GPUs: a command a seed, each with CUDA_VISIBLE_DEVICES of its own)."
+        )
+
+
+for _command in COMMANDS:
+    main.add_command(_command)
+
+
+def run_main() -> int:
+    """`main` with Winnow's exit codes."""
+    try:
+        with on_disk(facade.home()):
+            main.main(standalone_mode=False)
+    except click.ClickException as error:
+        whole = StringIO()
+        error.show(whole)
+        echo(*whole.getvalue().splitlines(), err=True)
+        return 2
+    except (Cancelled, KeyboardInterrupt, click.Abort):
+        echo("cancelled", err=True)
+        return 130
+    except WinnowError as error:
+        echo(str(error), err=True)
+        return 2
+    except Exception as error:  # noqa: BLE001  the last door: a bug, told apart from wrong input by its exit code
+        echo(*facade.for_the_log(error).splitlines(), err=True)  # a worker's is worker.log
+        return 1
+    return 0

@@ -1,0 +1,107 @@
+"""How the fields of a recipe's config become a command's options, and what is typed becomes a config's options."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import click
+
+from core import facade
+from core.cli.terminal import progress
+from core.facade import Config
+
+Options = dict[str, Any]
+COMMA, COMMA_BEFORE_NAME = re.compile(","), re.compile(r",(?=\s*[\w.-]+=)")  # the latter leaves `k=1,5` whole
+
+
+class _Corpus(click.ParamType[str]):
+    """A corpus by name, fingerprint or path. It stays text here: `given` adds a file once all options are known."""
+
+    name = "corpus"
+
+
+CORPUS = _Corpus()
+
+
+def several(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:
+    """A click callback: what is typed with commas, by repetition, or both.
+
+    A corpus's own name, or a file's, may have commas.
+    """
+    may_be_whole = param.type is CORPUS or isinstance(param.type, click.Path)
+    whole = {corpus.name for corpus in facade.corpora()} if may_be_whole and "," in "".join(typed) else set()
+    parted = (
+        [text] if may_be_whole and (text in whole or Path(text).exists()) else _parts(text, COMMA) for text in typed
+    )
+    return tuple(part for parts in parted for part in parts)
+
+
+def several_pairs(context: click.Context, param: click.Parameter, typed: Sequence[str]) -> tuple[str, ...]:
+    """The same for NAME=VALUE, whose value may have commas."""
+    return tuple(part for text in typed for part in _parts(text, COMMA_BEFORE_NAME))
+
+
+def _parts(text: str, separator: re.Pattern[str]) -> list[str]:
+    """Without blank ones; a text that is nothing else stays, so that it is refused and not taken for the default."""
+    return [part for part in (part.strip().rstrip(",") for part in separator.split(text)) if part] or [text]
+
+
+def config_options(config: type[Config], *, leave_out: tuple[str, ...] = ()) -> Callable[[Any], Any]:
+    """A decorator that gives a command one option for every field of `config`."""
+
+    def decorate(command: Any) -> Any:
+        for name, field in reversed(config.model_fields.items()):
+            extra = _extra(field)
+            if name in leave_out or extra.get("hidden"):
+                continue
+            help = (field.description or "") + (f" [{extra['unit']}]" if extra.get("unit") else "")
+            command = click.option(*_flags(name), name, help=help, **_click_kind(field))(command)
+        return command
+
+    return decorate
+
+
+def _extra(field: Any) -> Options:
+    return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+
+
+def _flags(name: str) -> tuple[str, ...]:
+    """`--option` for `options`; an option that is repeated goes by its singular too: `--seed 1 --seed 2`."""
+    if name == "options":
+        return ("--option",)
+    singular = {"seeds": ("--seed",), "corpora": ("--corpus",)}.get(name, ())
+    return (*singular, "--" + name.replace("_", "-"))
+
+
+def _click_kind(field: Any) -> Options:
+    """click's keywords for a pydantic field; values stay text, the config itself validates them."""
+    kind, default = field.annotation, field.default
+    shown: Options = {"required": True} if field.is_required() else {}
+    if default not in ("", (), {}) and not shown:
+        shown = {"show_default": str(default)}
+    if kind is bool:
+        return {"is_flag": True, "default": None}
+    if get_origin(kind) is Literal:
+        return {"type": click.Choice([str(choice) for choice in get_args(kind)]), "default": None, **shown}
+    shown |= {"default": None, "type": CORPUS if _extra(field).get("corpus") else None}
+    if get_origin(kind) in (tuple, dict):
+        pairs = get_origin(kind) is dict
+        names = "NAME=VALUE" if pairs else "CORPUS" if shown["type"] else "TEXT"
+        shown |= {"multiple": True, "callback": several_pairs if pairs else several, "metavar": f"{names},..."}
+    return shown
+
+
+def given(values: Mapping[str, Any], config: type[Config]) -> Options:
+    """The options that were typed, in the shape that `config` takes; corpora by path are added on the way."""
+    options = {name: value for name, value in values.items() if name in config.model_fields and value not in (None, ())}
+    if "options" in options:
+        options["options"] = dict(_pair(text) for text in options["options"])
+    return facade.with_corpora(config, options, progress)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise facade.ConfigError(f"option: {text!r} is not NAME=VALUE; write for example --option neighbours=10.")
+    return name, value

@@ -1,0 +1,64 @@
+"""The commands `select`, `map` and `export`: choose S_C, lay it out, write it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from core import facade
+from core.cli.options import config_options, given
+from core.cli.terminal import artifact, finish, json_option, progress, report
+from core.facade import Run
+
+_format = click.option(
+    "--format",
+    type=click.Choice(facade.EXPORT_FORMATS),
+    help="What to write, whatever the output is called; else its ending says so, and without one it is a folder.",
+)
+
+
+@click.command()
+@config_options(facade.RECIPES["select"].config)
+@click.option("--output", type=click.Path(), help="Write S_C: a .txt, .jsonl, .parquet or .csv file, or a folder.")
+@_format
+@json_option
+def select(output: str | None, format: Any, as_json: bool, **values: Any) -> None:
+    """Score D_C and select the sentences worth pre-training on.
+
+    \b
+    --option NAME=VALUE sets a strategy's own option (`--option query=k-means`).
+    """
+    if output and not format:
+        facade.check_output(Path(output))
+    options = given(values, facade.RECIPES["select"].config)
+
+    def write(run: Run, output: str) -> Mapping[str, str]:
+        config = run.manifest.config
+        return {"output": str(facade.export(run.id, config["budget"], config["keep"], Path(output), format))}
+
+    finish(facade.execute("select", options, progress), as_json, output, write)
+
+
+@click.command("map")
+@config_options(facade.RECIPES["map"].config)
+@click.option("--output", type=click.Path(dir_okay=False), help="Write the map: a .parquet file.")
+@json_option
+def map_selection(output: str | None, as_json: bool, **values: Any) -> None:
+    """Lay out T_C, selected and filtered sentences of a `select` run, for 4_Explore, Embedding Atlas or a notebook."""
+    options = given(values, facade.RECIPES["map"].config)
+    run = facade.execute("map", facade.map_options(**options), progress)
+    finish(run, as_json, output, artifact("map.parquet"))
+
+
+@click.command()
+@click.argument("run_id")
+@click.option("--output", type=click.Path(), required=True, help="A file (.txt .jsonl .parquet .csv) or a folder.")
+@_format
+@click.option("--budget", help="Another budget than the one kept on the page or the run's own; nothing is scored.")
+@json_option
+def export(run_id: str, output: str, format: Any, budget: str | None, as_json: bool) -> None:
+    """Write a selection, its hand edits counted."""
+    keep = facade.run(run_id).manifest.config["keep"]
+    written = str(facade.export(run_id, budget or facade.kept_budget(run_id), keep, Path(output), format))
+    report({"run": run_id, "output": written}, as_json, written)

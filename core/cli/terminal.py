@@ -1,0 +1,94 @@
+"""The one way to the terminal: lines, JSON, how far a run is, and what came out of it."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from core import facade
+from core.facade import Event, Run
+
+Result = dict[str, Any]
+Write = Callable[[Run, str], Mapping[str, str]]  # of a run into a path, as typed; what the result then says
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
+
+
+def echo(*lines: str, err: bool = False, begin: str = "", end: str = "\n") -> None:
+    """The one way to the terminal: each argument is a line, and nothing in it is obeyed as a command or begins another.
+
+    err: on stderr. begin, end: of our own, such as a carriage return over the line before.
+    """
+    click.echo(begin + "\n".join(map(facade.shown, lines)) + end, nl=False, err=err)
+
+
+def echo_json(value: Any) -> None:
+    """One JSON value on stdout, in one line."""
+    click.echo(facade.shown_json(json.dumps(value, ensure_ascii=False)))
+
+
+def progress(event: Event) -> None:
+    """One line on stderr that keeps changing; a note stays."""
+    data = event.data
+    width = shutil.get_terminal_size().columns - 1
+    if event.kind == "part":
+        echo(f"[{data['number']} of {data['of']}] {data['name']:<{width}}"[:width], err=True, begin="\r")
+    elif event.kind == "stage":
+        echo(f"{data['name']:<{width}}"[:width], err=True, begin="\r")
+    elif event.kind == "note":
+        echo(f"note: {data['text']:<{width}}", err=True, begin="\r")
+    elif event.kind == "progress" and sys.stderr.isatty():
+        of = f" of {data['total']:,}" if data["total"] else ""
+        echo(f"  {data['done']:,}{of} {data['unit']}   ", err=True, begin="\r", end="")
+
+
+def report(result: Mapping[str, Any], as_json: bool, plain: str | Sequence[str] | None = None) -> None:
+    """The result on stdout: one JSON object, or a line a key; or `plain`, a line or several, in place of those."""
+    if as_json:
+        echo_json(result)
+        return
+    if plain is not None:
+        if plain:
+            echo(*([plain] if isinstance(plain, str) else plain))
+        return
+    for name, value in result.items():
+        text = ", ".join(f"{k} {v}" for k, v in value.items()) if isinstance(value, dict) else value
+        echo(f"{name:<12} {text}")
+
+
+def remove_everything(reference: str, as_json: bool) -> None:
+    """Remove a corpus or run with all that was made from it; said before what goes, and asked on a terminal."""
+    doomed = facade.removal(reference)
+    echo(f"note: goes: {doomed.in_words}; stays: original files, downloads, copies in other folders", err=True)
+    if sys.stdin.isatty() and not as_json and not doomed.active:
+        click.confirm("Remove all of it?", abort=True, err=True)
+    gone = facade.remove_everything(reference)
+    names = {"corpora": [each.fingerprint for each in gone.corpora], "runs": [each.id for each in gone.runs]}
+    report({"removed": reference, **names}, as_json, "")
+
+
+def finish(
+    run: Run,
+    as_json: bool,
+    output: str | None = None,
+    write: Write | None = None,
+    plain: Callable[[Result], Sequence[str]] | None = None,
+) -> Result:
+    """Report a finished run's result and return it; `output` is written first. plain: its lines where not as JSON."""
+    result = {"run": run.id, **run.result()}
+    if output and write:
+        result |= write(run, output)
+    report(result, as_json, plain(result) if plain and not as_json else None)
+    return result
+
+
+def artifact(name: str) -> Write:
+    """A `Write` that copies one of the run's artifacts, a file or a folder."""
+
+    def write(run: Run, output: str) -> Mapping[str, str]:
+        facade.take(run.id, {run.artifacts / name: output})
+        return {"output": output}
+
+    return write

@@ -1,0 +1,45 @@
+"""Copies of files that a browser sent: `home/uploads/<token>/<file>`, one folder each, gone once they are of no use."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+STALE = 24 * 3600  # seconds after which what nobody came back for is deleted
+
+
+def forget(path: Path, home: Path) -> None:
+    """Delete an upload's copy; nothing outside `home/uploads` is ever deleted."""
+    uploads = (home / "uploads").resolve()
+    if path.resolve().is_relative_to(uploads) and path.resolve() != uploads:
+        shutil.rmtree(path.parent if path.parent.resolve() != uploads else path)
+
+
+def still_needed(path: Path) -> None:
+    """An upload that is being read is not abandoned, however long ago it came."""
+    with suppress(OSError):
+        os.utime(path.parent)
+
+
+def sweep(home: Path) -> None:
+    """Delete uploads that nobody came back for, and what a killed process left of a corpus, a run or an export."""
+    for path in [*(home / "uploads").glob("*"), *_drafts(home)]:
+        if time.time() - _last_written(path) > STALE:
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def _drafts(home: Path) -> Iterator[Path]:
+    yield from (home / "corpora").glob(".draft-*")
+    yield from (home / "corpora").glob(".removed-*")
+    yield from (home / "runs").glob(".removed-*")
+    yield from (home / "exports").glob(".*")
+
+
+def _last_written(path: Path) -> float:
+    """Seconds since 1970; of a folder, of the newest in it. Now for what is gone."""
+    try:
+        return max(each.stat().st_mtime for each in (path, *path.rglob("*")))
+    except OSError:
+        return time.time()

@@ -1,0 +1,107 @@
+"""Who may come in: the account at the other end of a loopback connection, and the key for where that cannot be seen."""
+
+import os
+import secrets
+import socket
+import struct
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from core.files import write_atomic
+
+TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+Address = tuple[str, int]
+_OPEN, _LISTENS = 1, 10  # states of a TCP socket
+_NETLINK_SOCK_DIAG, _SOCK_DIAG_BY_FAMILY, _REQUEST = 4, 20, 1  # linux/netlink.h, linux/sock_diag.h
+
+
+def account_behind(client: Address, server: Address) -> int | None:
+    """The user id whose process holds the client's end of a connection between two addresses of this machine.
+
+    None where the kernel does not show it: another system, or a client on another machine. An end that was closed
+    counts as not shown, for the kernel then names root as its owner.
+    """
+    with suppress(OSError, AttributeError):  # a kernel that does not answer, a system that has no such sockets
+        state, user = _asked(client, server)
+        return user if state == _OPEN else None
+    ends = {(_as_written(client, table), _as_written(server, table)) for table in TABLES}
+    for local, remote, state, user in _sockets():
+        if (local, remote) in ends and state == _OPEN:
+            return user
+    return None
+
+
+def sees_owner(server: Address) -> bool:
+    """Whether the system shows who connects to an address where this process listens: tried on a connection of its own.
+
+    Errors: OSError where nobody listens.
+    """
+    with socket.socket(socket.AF_INET6 if ":" in server[0] else socket.AF_INET) as client:
+        client.connect(server)
+        return account_behind(client.getsockname()[:2], server) == os.getuid()
+
+
+def _asked(client: Address, server: Address) -> tuple[int, int]:
+    """(state, user id) of one socket, from Linux's sock_diag: 100 times faster than to read through its tables.
+
+    Errors: OSError where it does not answer or knows no such socket.
+    """
+    family = socket.AF_INET6 if ":" in client[0] else socket.AF_INET
+    hosts = [socket.inet_pton(family, host.partition("%")[0]).ljust(16, b"\0") for host, _ in (client, server)]
+    question = struct.pack("=BBBxI", family, socket.IPPROTO_TCP, 0, 0)
+    question += (
+        struct.pack("!HH16s16s", client[1], server[1], *hosts) + bytes(4) + b"\xff" * 8
+    )  # any device, any cookie
+    head = struct.pack("=IHHII", 16 + len(question), _SOCK_DIAG_BY_FAMILY, _REQUEST, 0, 0)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as line:
+        line.settimeout(1)
+        line.sendto(head + question, (0, 0))
+        answer = line.recv(4096)
+    if struct.unpack_from("=H", answer, 4)[0] != _SOCK_DIAG_BY_FAMILY:
+        raise OSError("no such socket, or no answer to such questions")
+    return answer[17], struct.unpack_from("=I", answer, 80)[0]
+
+
+def account_listening(server: Address) -> int | None:
+    """The user id that listens on an address of this machine; None if nobody does or it is not shown."""
+    written = {_as_written(server, table) for table in TABLES}
+    return next((user for local, _, state, user in _sockets() if state == _LISTENS and local in written), None)
+
+
+def key_of(home: Path) -> str:
+    """The home's key, made when it is first asked for; readable by its owner alone."""
+    path = home / "key"
+    with suppress(OSError):
+        if key := path.read_text(encoding="ascii").strip():
+            return key
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    key = secrets.token_urlsafe(32)
+    write_atomic(path, key.encode("ascii"))
+    path.chmod(0o600)
+    return key
+
+
+def _sockets() -> Iterator[tuple[str, str, int, int]]:
+    """(local address, remote address, state, user id) of every TCP socket of this network namespace.
+
+    An IPv6 socket may speak IPv4, so both tables are read.
+    """
+    for table in TABLES:
+        with suppress(OSError), table.open(encoding="ascii") as file:
+            next(file, None)
+            for line in file:
+                parts = line.split()
+                yield parts[1], parts[2], int(parts[3], 16), int(parts[7])
+
+
+def _as_written(address: Address, table: Path) -> str:
+    """An address as a table shows it: hexadecimal, each 32-bit word in the machine's byte order."""
+    host, port = address
+    packed = socket.inet_pton(socket.AF_INET6 if ":" in host else socket.AF_INET, host.partition("%")[0])
+    if table.name.endswith("6") and len(packed) == 4:
+        packed = b"\0" * 10 + b"\xff\xff" + packed
+    words = (packed[i : i + 4] for i in range(0, len(packed), 4))
+    ordered = b"".join(word[::-1] if sys.byteorder == "little" else word for word in words)
+    return f"{ordered.hex().upper()}:{port:04X}"

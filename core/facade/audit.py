@@ -1,0 +1,56 @@
+"""The audit log of this home: written by what the pages and the command line do, listed for an auditor."""
+
+from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from core import audit_log
+from core.audit_log import Action, asked_by
+from core.facade.home import home, store
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def ready() -> None:
+    """Errors: ResourceError where the log has to be written and cannot be; asked before work begins."""
+    audit_log.ready(home())
+
+
+def note(action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> None:
+    """One line in the log. Errors: as of `ready`."""
+    audit_log.note(home(), action, runs=runs, corpora=corpora)
+
+
+def noted(action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> AbstractContextManager[None]:
+    """One line in the log once the block has ended well. Errors: as of `ready`, before it begins."""
+    return audit_log.noted(home(), action, runs=runs, corpora=corpora)
+
+
+def note_look(corpora: Collection[str]) -> None:
+    """Somebody was shown sentences of these corpora (fingerprints), one line each."""
+    for mark in corpora:
+        note("look", corpora=[mark])
+
+
+def exporting(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenate[str, P], T]:
+    """A decorator for what takes something of a run (the first argument) out of Winnow: one line each time."""
+
+    @wraps(function)
+    def written_down(run_id: str, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        corpora = dict.fromkeys(store().get(run_id).manifest.inputs.values())
+        with noted("export", runs=[run_id], corpora=corpora):
+            return function(run_id, *args, **kwargs)
+
+    return written_down
+
+
+def audit_lines(since: datetime | None = None) -> tuple[Path | None, list[Mapping[str, Any]]]:
+    """Where the log is (None: it is off), and what it holds from `since` (UTC) on, oldest first."""
+    return audit_log.place(home()), list(audit_log.lines(home(), since))
+
+
+__all__ = ["Action", "asked_by", "audit_lines", "exporting", "note", "note_look", "noted", "ready"]

@@ -1,0 +1,79 @@
+"""Removing a corpus or a run with everything that was made from it."""
+
+import shutil
+import time
+from contextlib import suppress
+
+from core.corpora import uploads
+from core.errors import MissingCorpus, RunError
+from core.facade.audit import noted
+from core.facade.corpora import corpus, forget_roles
+from core.facade.home import home, library, store
+from core.recipes.removal import Removal, alone, everything
+from core.runs.store import is_run_id
+
+
+def removal(reference: str) -> Removal:
+    """What goes with a corpus (name, fingerprint; of a removed one its whole fingerprint) or a run (id).
+
+    Errors: CorpusError, RunError where it is not here.
+    """
+    return everything(_mark(reference), library(), store())
+
+
+def _mark(reference: str) -> str:
+    if is_run_id(reference):
+        return store().get(reference).id
+    try:
+        return corpus(reference).fingerprint
+    except MissingCorpus:
+        if any(reference in run.manifest.inputs.values() for run in store().list()):
+            return reference
+        raise
+
+
+def remove_everything(reference: str) -> Removal:
+    """Delete a corpus or a run and all that was made from it; what went.
+
+    Errors: RunError while a run at work or queued needs some of it; nothing is deleted then.
+    """
+    with store().critical():  # no run begins between the question and the deletion
+        doomed = removal(reference)
+        if doomed.active:
+            runs = ", ".join(run.id for run in doomed.active)
+            raise RunError(f"{reference}: is needed by a run at work ({runs}); wait for its end or cancel it first.")
+        names = {"runs": [run.id for run in doomed.runs], "corpora": [found.fingerprint for found in doomed.corpora]}
+        with noted("remove", **names):
+            _remove(doomed)
+    forget_roles({found.fingerprint for found in doomed.corpora})
+    return doomed
+
+
+def _remove(doomed: Removal) -> None:
+    for path in doomed.exports:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for run in reversed(doomed.runs):  # what is interrupted still leads to the rest from its beginning
+        store().remove(run.id)
+    for found in reversed(doomed.corpora):
+        library().remove(found.fingerprint)
+
+
+def remove_run(run_id: str) -> None:
+    """Delete a run and what it made, but for what other runs need of it. Errors: RunError while it runs."""
+    with store().critical():
+        first, *parts = alone(store().get(run_id), store())
+        with noted("remove", runs=[first.id, *(part.id for part in parts)]):
+            store().remove(first.id)
+            for part in parts:
+                with suppress(RunError):  # at work by itself
+                    store().remove(part.id)
+
+
+def sweep() -> None:
+    """Delete what nobody came back for in a day: uploads, tries that were never shown, what killed processes left."""
+    uploads.sweep(home())
+    for found in library().list():
+        typed = "typed" in found.origin and len(found.origin["names"]) == 1
+        if typed and time.time() - (found.path / "about.json").stat().st_mtime > uploads.STALE:
+            with suppress(RunError):  # one that is at work after all
+                remove_everything(found.fingerprint)

@@ -1,0 +1,43 @@
+"""What makes an encoder the one it is, as 24 hex digits."""
+
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+
+from core.apart import Apart, is_serving
+from core.models.hub import BUNDLED, TINY, file_digest, files, folder_of, locate
+
+_apart = Apart(__name__, "start this by the command line if you trust the model")
+
+
+def fingerprint(name: str, *, allow_download: bool = False) -> str:
+    """Of an encoder's weights, configuration and tokenizer; not of its path.
+
+    The app's server has a folder that is not its own read by a process of its own. Errors: as of `hub.locate`; there
+    ResourceError too, where that takes too long or breaks off.
+    """
+    if name == TINY:
+        return "tiny-1"
+    if name == BUNDLED or not is_serving():
+        return answer(name, allow_download=allow_download)
+    return _asked(name, _state(folder_of(name, allow_download=allow_download)))
+
+
+def answer(name: str, *, allow_download: bool = False) -> str:
+    """The fingerprint, read by this very process. Errors: ModelError."""
+    parts = sha256()
+    for file in files(locate(name, allow_download=allow_download)):
+        parts.update(f"{file.name} {file_digest(file)}\n".encode())
+    return parts.hexdigest()[:24]
+
+
+@lru_cache(maxsize=32)
+def _asked(name: str, state: tuple[object, ...]) -> str:
+    """state: there for the cache alone."""
+    return str(_apart.ask(name, name=name))
+
+
+def _state(folder: Path) -> tuple[object, ...]:
+    """Changes when a file of an encoder does."""
+    found = ((file, file.stat() if file.exists() else None) for file in files(folder))
+    return tuple((str(file), stat and (stat.st_mtime_ns, stat.st_size)) for file, stat in found)

@@ -1,0 +1,60 @@
+"""The words that a recurrent tagger's folder holds, and a copy without those that its training text has only once.
+
+vocabulary.json lists the words, those seen once at their end; model.safetensors has a vector a word in that order.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+WORDS, CARD = "vocabulary.json", "README.md"
+HELD = (
+    "`vocabulary.json` holds every word of the training text, also those seen once (names among them), and those of "
+    "the word vectors that it began with: whoever is given this folder can read them. Results offers a copy without "
+    "the words seen once, as does `python -m core finetune ... --output FOLDER --without-rare-words`."
+)
+LEFT_OUT = (
+    "`vocabulary.json` holds the words that the training text has at least twice, and those of the word vectors that "
+    "it began with: whoever is given this folder can read them. Words seen once were left out and are read as the "
+    "unknown word, so this copy may score a little less than is said above."
+)
+
+
+def held(folder: Path) -> tuple[int, int]:
+    """Words of the training text that a tagger's folder holds, and how many of them were seen once; (0, 0): none."""
+    if not (folder / WORDS).exists():
+        return 0, 0
+    told = _read(folder)
+    return sum(len(each["words"]) for each in told), sum(map(_once, told))
+
+
+def copy_without(folder: Path, target: Path) -> None:
+    """Copy a tagger's folder to `target` without the words seen once; one without a word list as it is."""
+    shutil.copytree(folder, target, dirs_exist_ok=True)
+    if (folder / WORDS).exists():
+        _shorten(folder, target)
+        card = (folder / CARD).read_text(encoding="utf-8") if (folder / CARD).exists() else ""
+        (target / CARD).write_text(card.replace(HELD, LEFT_OUT), encoding="utf-8")
+
+
+def _shorten(folder: Path, target: Path) -> None:
+    from safetensors.numpy import load_file, save_file  # the app's process loads no torch
+
+    told, weights = _read(folder), load_file(folder / "model.safetensors")
+    for index, vocabulary in enumerate(told):
+        n = len(vocabulary["words"]) - _once(vocabulary)
+        name = f"towers.{index}.words.trained.weight"
+        weights[name] = weights[name][: 1 + n].copy()  # the unknown word is the first
+        vocabulary |= {"words": vocabulary["words"][:n], "rare": 0, "once": 0}
+    (target / WORDS).write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
+    save_file(weights, target / "model.safetensors")
+
+
+def _read(folder: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((folder / WORDS).read_text(encoding="utf-8"))
+    return found
+
+
+def _once(vocabulary: dict[str, Any]) -> int:
+    return max(int(vocabulary.get("once", 0)), int(vocabulary["rare"]))  # an older folder counts the rare ones alone

@@ -1,0 +1,164 @@
+"""A small notation for sentences that do not repeat themselves, for the sample sets.
+
+== rule            a rule begins; every following line is one alternative; `#` begins a comment line
+<rule>             one alternative of that rule, not the same words twice in a sentence if it can be helped
+{a|b|}             one of these, here or nothing
+<2..90/4>          a whole number from 2 up to 90 in steps of 4; a comma before the > groups thousands
+[TYPE words]       an entity
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from core.text.words import clean, tokenize
+
+_PIECE = re.compile(r"[{}|]|<[^<>]+>|[^{}|<>]+")
+_NUMBER = re.compile(r"<(\d+)\.\.(\d+)(?:/(\d+))?(,)?>")
+_MARK = re.compile(r"\[([A-Z]+) ([^\]]*)\]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One sentence: its text, `words.tokenize(text)`, one IOB2 tag a token, and what made it."""
+
+    text: str
+    tokens: tuple[str, ...]
+    tags: tuple[str, ...]
+    topic: str
+    template: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    options: tuple[tuple["_Part", ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    low: int
+    high: int
+    step: int
+    grouped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    name: str
+
+
+_Part = str | _Choice | _Number | _Rule
+
+
+class Grammar:
+    """Rules read from files; `line` draws one sentence from a rule's alternatives in turn."""
+
+    def __init__(self, files: list[Path], rng: Random) -> None:
+        self.rng = rng
+        self.rules: dict[str, list[tuple[_Part, ...]]] = {}
+        self._decks: dict[str, list[int]] = {}
+        for file in files:
+            self._read(file)
+
+    def line(self, topic: str) -> Line:
+        """A sentence of `topic`; its templates are dealt like cards, so that none comes too often."""
+        deck = self._decks.setdefault(topic, [])
+        if not deck:
+            deck.extend(shuffled(range(len(self.rules[topic])), self.rng))
+        number = deck.pop()
+        marked = _tidy(self._expand(self.rules[topic][number], {}))
+        return mark(marked, topic=topic, template=f"{topic}/{number}")
+
+    def _read(self, file: Path) -> None:
+        rule: list[tuple[_Part, ...]] = []
+        for line in file.read_text("utf-8").splitlines():
+            if line.startswith("== "):
+                rule = self.rules.setdefault(line[3:], [])
+            elif line and not line.startswith("# "):
+                rule.append(_parse(_PIECE.findall(line)[::-1])[0])
+
+    def _expand(self, parts: tuple[_Part, ...], used: dict[str, set[str]]) -> str:
+        out = []
+        for part in parts:
+            match part:
+                case str():
+                    out.append(part)
+                case _Choice(options):
+                    out.append(self._expand(options[pick(len(options), self.rng)], used))
+                case _Number(low, high, step, grouped):
+                    value = low + step * pick((high - low) // step + 1, self.rng)
+                    out.append(f"{value:,}" if grouped else str(value))
+                case _Rule(name):
+                    out.append(self._fresh(name, used))
+        return "".join(out)
+
+    def _fresh(self, name: str, used: dict[str, set[str]]) -> str:
+        options = self.rules[name]
+        for _ in range(8):
+            words = self._expand(options[pick(len(options), self.rng)], used)
+            if words not in used.setdefault(name, set()):
+                break
+        used[name].add(words)
+        return words
+
+
+def pick(n: int, rng: Random) -> int:
+    """A number from 0 to n-1, by `random()` alone: the one method whose sequence Python promises to keep."""
+    return int(rng.random() * n)
+
+
+def shuffled(items: range, rng: Random) -> list[int]:
+    """The same numbers in random order."""
+    order = list(items)
+    for i in range(len(order) - 1, 0, -1):
+        j = pick(i + 1, rng)
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+def mark(marked: str, *, topic: str, template: str) -> Line:
+    """`Paid by [PARTY Oakline Ltd].` as a `Line`."""
+    tokens: list[str] = []
+    tags: list[str] = []
+    end = 0
+    for entity in _MARK.finditer(marked):
+        outside, inside = tokenize(marked[end : entity.start()]), tokenize(entity[2])
+        tokens += outside + inside
+        tags += ["O"] * len(outside) + [f"B-{entity[1]}"] + [f"I-{entity[1]}"] * (len(inside) - 1)
+        end = entity.end()
+    rest = tokenize(marked[end:])
+    text = _MARK.sub(r"\2", marked)
+    assert tuple(tokens) + rest == tokenize(text)
+    return Line(text=text, tokens=tokenize(text), tags=tuple(tags + ["O"] * len(rest)), topic=topic, template=template)
+
+
+def _parse(pieces: list[str]) -> tuple[tuple[_Part, ...], str]:
+    """Parts up to the `|` or `}` that ends them, and that end; `pieces` is reversed and eaten."""
+    parts: list[_Part] = []
+    while pieces:
+        piece = pieces.pop()
+        if piece in "|}":
+            return tuple(parts), piece
+        if piece == "{":
+            options, end = [], "|"
+            while end == "|":
+                option, end = _parse(pieces)
+                options.append(option)
+            assert end == "}"
+            parts.append(_Choice(tuple(options)))
+        elif number := _NUMBER.fullmatch(piece):
+            parts.append(_Number(int(number[1]), int(number[2]), int(number[3] or 1), bool(number[4])))
+        else:
+            parts.append(_Rule(piece[1:-1]) if piece[0] == "<" else piece)
+    return tuple(parts), ""
+
+
+def _tidy(marked: str) -> str:
+    """Blanks, full stops, articles and capitals put right."""
+    marked = clean(marked)
+    marked = re.sub(r"(?<! ) ++(?=[],.;:?!)])", "", marked)
+    marked = re.sub(r"\.(\]?)\.$", r".\1", marked)
+    marked = re.sub(r"\b([Aa]) (?=(?:[aeiou](?!ni|se)|8|11\b|18\b))(?!one\b|eu)", r"\1n ", marked)
+    marked = re.sub(r"(?<=\w\? )[a-z]", lambda found: found[0].upper(), marked)
+    return re.sub(r'^(\[[A-Z]+ )?("?)([a-zø])', lambda found: f"{found[1] or ''}{found[2]}{found[3].upper()}", marked)

@@ -1,0 +1,245 @@
+"""The two sample sets, legal and medical, written by grammars of our own (`grammars/*.txt`) with planted truth.
+
+    python -m core.samples.sets [FOLDER]     writes them anew (default assets/samples), byte for byte the same
+
+Each folder holds task.txt (T_C), domain.txt.gz (D_C), train/dev/test.conll (L_C, IOB2), truth.jsonl.gz and ABOUT.md,
+which says what was planted. T_C knows two topics closely and what all topics share; D_C holds seven or eight, and a
+third of it is off-domain. Names are invented; nothing is taken from a contract, a patient or another data set.
+"""
+
+import gzip
+import io
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Literal
+
+from core.errors import ConfigError, InputError
+from core.samples import plant
+from core.samples.grammar import Grammar, Line, shuffled
+from core.samples.guard import Guard
+
+Name = Literal["legal", "medical"]
+
+N_TRAIN, N_DEV, N_TEST, N_MORE = 150, 150, 300, 200  # N_MORE: sentences of T_C that nobody labelled
+N_IN, N_OFF = 4165, 2120
+N_EXACT, N_NEAR = (80, 40), (80, 40)  # copies of in-domain and of off-domain rows
+N_LEAK_EXACT, N_LEAK_NEAR = {"test": 40, "dev": 10}, {"test": 20, "dev": 5}
+
+_GRAMMARS = Path(__file__).with_name("grammars")
+_SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a set is made of. `task` and `inside` may name a topic twice: two shares. `bias` is for ABOUT.md."""
+
+    title: str
+    description: str
+    task: tuple[str, ...]
+    inside: tuple[str, ...]
+    outside: tuple[str, ...]
+    bias: str
+
+
+SETS: dict[Name, Plan] = {
+    "legal": Plan(
+        title="Contracts",
+        description="Contract clauses; entities: parties, guarantors, amounts, dates, governing law.",
+        task=("supply", "loan", "general"),
+        inside=("general", "supply", "loan", "lease", "employment", "licence", "shares", "settlement", "services"),
+        outside=("cooking", "sports", "travel", "film", "garden", "town", "hard"),
+        bias="AMOUNT and DATE are given away by their names. PARTY and GUARANTOR share one stock of names, and only "
+        "the context tells them apart; LAW is a state that is also named, unlabelled, as a place. Some clauses "
+        '("Box 4 of the order form states: ...") take an AMOUNT, DATE, LAW or PARTY alike, so only the name tells.',
+    ),
+    "medical": Plan(
+        title="Clinic notes",
+        description="Ward notes and discharge letters; entities: drugs, doses, problems, tests.",
+        task=("cardiology", "endocrine", "general"),
+        inside=(
+            *("general", "general", "cardiology", "endocrine", "infection"),
+            *("oncology", "psychiatry", "surgery", "respiratory"),
+        ),
+        outside=("software", "astronomy", "music", "engines", "school", "wildlife", "hard"),
+        bias="DRUG is given away by its name (-ine, -mab, -pril, -olol), DOSE too. Made-up eponyms (Harlow, Quist) "
+        'are a TEST in some sentences and a PROBLEM in others, and only the context tells. Some notes ("Family '
+        'asked again about ...") take a DRUG, PROBLEM or TEST alike, so only the name tells.',
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleSet:
+    """One sample set on disk, for a page or the command line to offer."""
+
+    name: str
+    title: str
+    description: str
+    task: Path
+    domain: Path
+    train: Path
+    dev: Path
+    test: Path
+    truth: Path
+
+
+def sample_sets(folder: Path = _SAMPLES) -> tuple[SampleSet, ...]:
+    """The sets that lie complete under `folder`."""
+    found = []
+    for name, plan in SETS.items():
+        home = folder / name
+        sample = SampleSet(
+            name=name,
+            title=plan.title,
+            description=plan.description,
+            task=home / "task.txt",
+            domain=home / "domain.txt.gz",
+            train=home / "train.conll",
+            dev=home / "dev.conll",
+            test=home / "test.conll",
+            truth=home / "truth.jsonl.gz",
+        )
+        files = (sample.task, sample.domain, sample.train, sample.dev, sample.test, sample.truth)
+        if all(file.is_file() for file in files):
+            found.append(sample)
+    return tuple(found)
+
+
+def build(name: Name, folder: Path, seed: int = 0) -> None:
+    """Write the set `name` into `folder` itself; the same seed gives the same bytes. Errors: ConfigError."""
+    if name not in SETS:
+        raise ConfigError(f"demo: there is no sample set {name!r}; choose one of {', '.join(SETS)}.")
+    rng = Random(f"{name} {seed}")
+    files = [_GRAMMARS / file for file in ("common.txt", f"{name}.txt", f"{name}_other.txt")]
+    grammar, guard, plan = Grammar(files, rng), Guard(), SETS[name]
+    test = _draw(grammar, guard, plan.task, N_TEST, held_out=True)
+    dev = _draw(grammar, guard, plan.task, N_DEV, held_out=True)
+    train = _draw(grammar, guard, plan.task, N_TRAIN)
+    task = [*train, *dev, *_draw(grammar, guard, plan.task, N_MORE)]
+    inside = _draw(grammar, guard, plan.inside, N_IN)
+    outside = _draw(grammar, guard, plan.outside, N_OFF)
+    rows = _plant(inside, outside, {"test": test, "dev": dev}, rng)
+
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / "task.txt", "".join(f"{task[i].text}\n" for i in shuffled(range(len(task)), rng)))
+    for split, lines in (("train", train), ("dev", dev), ("test", test)):
+        _write(folder / f"{split}.conll", "".join(_conll(line) for line in lines))
+    _write(folder / "domain.txt.gz", "".join(f"{row['text']}\n" for row in rows))
+    truth = ({key: value for key, value in row.items() if key != "text"} for row in rows)
+    _write(folder / "truth.jsonl.gz", "".join(json.dumps(row) + "\n" for row in truth))
+    _write(folder / "ABOUT.md", _about(plan))
+
+
+def _draw(grammar: Grammar, guard: Guard, topics: Sequence[str], n: int, *, held_out: bool = False) -> list[Line]:
+    """`n` lines, the topics in turn. A topic that repeats itself gives way to the next."""
+    lines: list[Line] = []
+    tries = 0
+    while len(lines) < n:
+        line = grammar.line(topics[tries % len(topics)])
+        tries += 1
+        if guard.admit(line, held_out=held_out):
+            lines.append(line)
+        if tries > 40 * n:
+            raise InputError(f"demo: the grammar of {topics[0]} has no {n} different sentences; give it more words.")
+    return lines
+
+
+def _plant(
+    inside: list[Line], outside: list[Line], held_out: dict[str, list[Line]], rng: Random
+) -> list[dict[str, object]]:
+    """Rows of D_C in their final order, each with its truth; an original always stands before its copy."""
+    rows = [_row(line, domain) for domain, lines in (("in", inside), ("off", outside)) for line in lines]
+    free = {"in": shuffled(range(len(inside)), rng), "off": shuffled(range(len(outside)), rng)}
+    lines = {"in": inside, "off": outside}
+    offset = {"in": 0, "off": len(inside)}
+    for kind, counts in (("exact", N_EXACT), ("near", N_NEAR)):
+        for domain, n in zip(("in", "off"), counts, strict=True):
+            for i, copy in _copies(lines[domain], free[domain], kind, n, rng):
+                rows.append(_row(lines[domain][i], domain, copy, kind) | {"copy_of": offset[domain] + i})
+    for split, sentences in held_out.items():
+        left = shuffled(range(len(sentences)), rng)
+        for kind, n in (("exact", N_LEAK_EXACT[split]), ("near", N_LEAK_NEAR[split])):
+            for i, copy in _copies(sentences, left, kind, n, rng):
+                rows.append(_row(sentences[i], "in", copy, kind) | {"leak_of": [split, i]})
+    return _mix(rows, rng)
+
+
+def _copies(lines: list[Line], free: list[int], kind: str, n: int, rng: Random) -> list[tuple[int, plant.Copy]]:
+    """`n` copies, each of another line; `free` loses the lines that were tried."""
+    out: list[tuple[int, plant.Copy]] = []
+    while len(out) < n:
+        i = free.pop()
+        copy = plant.exact(lines[i], rng) if kind == "exact" else plant.near(lines[i], rng)
+        if copy:
+            out.append((i, copy))
+    return out
+
+
+def _row(line: Line, domain: str, copy: plant.Copy | None = None, kind: str | None = None) -> dict[str, object]:
+    text, change = copy or (line.text, None)
+    about = {"domain": domain, "topic": line.topic, "template": line.template}
+    return {"row": 0, "text": text, **about, "copy_of": None, "leak_of": None, "kind": kind, "change": change}
+
+
+def _mix(rows: list[dict[str, object]], rng: Random) -> list[dict[str, object]]:
+    place = shuffled(range(len(rows)), rng)  # place[i]: where row i comes to stand
+    for i, row in enumerate(rows):
+        first = row["copy_of"]
+        if isinstance(first, int) and place[first] > place[i]:
+            place[first], place[i] = place[i], place[first]
+    mixed: list[dict[str, object]] = [{}] * len(rows)
+    for i, row in enumerate(rows):
+        first = row["copy_of"]
+        mixed[place[i]] = row | {"row": place[i], "copy_of": place[first] if isinstance(first, int) else None}
+    return mixed
+
+
+def _conll(line: Line) -> str:
+    return "".join(f"{token}\t{tag}\n" for token, tag in zip(line.tokens, line.tags, strict=True)) + "\n"
+
+
+def _write(file: Path, text: str) -> None:
+    data = text.encode()
+    if file.suffix == ".gz":
+        packed = io.BytesIO()
+        with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as stream:
+            stream.write(data)
+        data = packed.getvalue()
+    file.write_bytes(data)
+
+
+def _about(plan: Plan) -> str:
+    exact, near = sum(N_EXACT), sum(N_NEAR)
+    leaks = [f"{n} {split}" for split, n in N_LEAK_EXACT.items()], [f"{n} {split}" for split, n in N_LEAK_NEAR.items()]
+    return f"""# {plan.title}
+
+{plan.description} All sentences were made by `core/samples/sets.py`; names are invented, and no dose is advice.
+
+Task corpus (T_C): {", ".join(dict.fromkeys(plan.task))}. It holds every train and dev sentence, and no test sentence.
+Domain corpus (D_C): {", ".join(dict.fromkeys(plan.inside))}; off-domain, a third: \
+{", ".join(plan.outside)} ("hard" sounds close).
+
+`truth.jsonl.gz` has one object for each line of D_C:
+- `row` (from 0), `domain` ("in" or "off"), `topic`, `template` (the grammar's rule and alternative)
+- `copy_of`: the row whose copy this is ({exact} exact, {near} near), or null
+- `leak_of`: [split, sentence from 0] of the labelled sentence that leaked ({", ".join(leaks[0])} exact; \
+{", ".join(leaks[1])} near), or null
+- `kind`: "exact" (the same words; case and marks may differ) or "near" (5-gram Jaccard of at least 0.8; for fewer \
+than 10 tokens, edit similarity of at least 0.9), and `change`: what was changed
+
+Planted bias: {plan.bias}
+"""
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Write every set under the folder given, else under assets/samples."""
+    for name in SETS:
+        build(name, Path(arguments[0] if arguments else _SAMPLES) / name)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

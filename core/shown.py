@@ -1,0 +1,22 @@
+"""What a data set, a file's name or another account wrote, as a terminal or a list may show it."""
+
+import re
+
+REPLACED = "\ufffd"
+# What a terminal obeys (ESC begins it), what turns or breaks a line, and halves of characters, which nothing can print.
+_OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def shown(text: str) -> str:
+    """`text` on one line, a mark in place of each control character."""
+    return _OBEYED.sub(REPLACED, text)
+
+
+def in_utf8(text: str) -> bool:
+    """Whether it can be written down: a file's name may be bytes that are no text, kept as halves of characters."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def shown_json(text: str) -> str:
+    """One JSON value on one line, control characters escaped: whoever parses it gets them back as they were."""
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)

@@ -1,0 +1,116 @@
+"""What more text, or more labels, would bring: F1 as a power law of size, c - a n^-b (SOURCES.md, Power laws).
+
+Advice, not evidence: a law of three numbers is put through a handful of points.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, sqrt
+
+import numpy as np
+
+from core.errors import CorpusError
+from core.results import FloatArray
+
+DRAWS = 1000
+_EXPONENTS = np.geomspace(0.05, 3, 40)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laws:
+    """F1(n) = c - a n^-b with a >= 0, once for the means (draw 0) and once for each draw of them; arrays `(d,)`."""
+
+    c: FloatArray
+    a: FloatArray
+    b: FloatArray
+
+    def at(self, n: float) -> FloatArray:
+        """`(d,)` F1 in percent."""
+        return self.c - self.a * n**-self.b
+
+    def reach(self, f1: FloatArray) -> FloatArray:
+        """`(d,)` the size at which each law comes to `f1` `(d,)`; inf where it never does."""
+        room = (self.c - f1) / np.where(self.a > 0, self.a, np.nan)
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+            sizes = np.where(room > 0, room ** (-1 / self.b), inf)
+        return np.where(np.isnan(room), inf, sizes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What the next size would bring, in points: the estimate, and what it will exceed in one case of ten."""
+
+    gain: float
+    upper: float
+
+    def stop(self, hours: float, worth: float) -> bool:
+        """Whether even `upper` is under `worth`, F1 points an hour, over the `hours` that the step takes."""
+        return self.upper < worth * hours
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """Labelled sentences that one arm spares over another at the present size; lo, hi hold 80% of the draws.
+
+    inf: the other arm never comes so far, as far as its law tells.
+    """
+
+    sentences: float
+    lo: float
+    hi: float
+
+    def worth(self, minutes: float, wage: float) -> float:
+        """What labelling them would cost: minutes a sentence, wage an hour."""
+        return max(self.sentences, 0.0) * minutes / 60 * wage
+
+
+def fit(points: Mapping[int, Sequence[float]], *, seed: int = 0) -> Laws:
+    """Laws through the mean F1s. points: {size above 0: F1 of every run there}, at least three sizes.
+
+    Non-negative least squares over a grid of exponents. Each draw moves the means by what their runs' spread, pooled
+    over sizes, allows. Errors: CorpusError for fewer than three sizes.
+    """
+    sizes = np.array(sorted(points), dtype=np.float64)
+    if len(sizes) < 3 or sizes[0] <= 0:
+        raise CorpusError(f"curve: {len(sizes)} sizes are too few for a law of three numbers; run at least three.")
+    runs = [np.asarray(points[int(size)], dtype=np.float64) for size in sizes]
+    means, counts = np.array([run.mean() for run in runs]), np.array([len(run) for run in runs])
+    rng, dof = np.random.default_rng(seed), int(counts.sum() - len(counts))
+    spread = sqrt(sum(((run - run.mean()) ** 2).sum() for run in runs) / dof) if dof else 0.0
+    noise = rng.standard_t(max(dof, 1), size=(DRAWS, len(sizes))) * spread / np.sqrt(counts)
+    return _laws(sizes, np.vstack([means, means + noise]))
+
+
+def _laws(sizes: FloatArray, f1: FloatArray) -> Laws:
+    """The best law for each row of `f1` `(d, s)`."""
+    found = []
+    for b in _EXPONENTS:
+        x = -(sizes**-b)
+        shape = x - x.mean()
+        a = np.maximum((f1 @ shape) / (shape @ shape), 0)  # NNLS in closed form: the mean of F1 is never negative
+        c = f1.mean(axis=1) - a * x.mean()
+        found.append((((c[:, None] + a[:, None] * x - f1) ** 2).sum(axis=1), c, a, np.full(len(f1), b)))
+    errors, *parts = (np.array(values) for values in zip(*found, strict=True))
+    best = errors.argmin(axis=0), np.arange(len(f1))
+    c, a, b = (values[best] for values in parts)
+    return Laws(c=c, a=a, b=b)
+
+
+def next_step(points: Mapping[int, Sequence[float]], size: int, *, seed: int = 0) -> Step:
+    """What going on from the largest size to `size` would bring. points: as for `fit`, whose errors it has."""
+    laws = fit(points, seed=seed)
+    gains = laws.at(size) - laws.at(max(points))
+    return Step(gain=float(gains[0]), upper=float(np.quantile(gains[1:], 0.9)))
+
+
+def saved(
+    system: Mapping[int, Sequence[float]], other: Mapping[int, Sequence[float]], size: int, *, seed: int = 0
+) -> Saved:
+    """How many more labels `other` needs to reach what `system` has at `size`: the gap between two curves, sideways.
+
+    system, other: as for `fit`, whose errors it has.
+    """
+    ours, theirs = fit(system, seed=seed), fit(other, seed=seed + 1)
+    more = theirs.reach(ours.at(size)) - size
+    lo, hi = np.quantile(more[1:], [0.1, 0.9], method="nearest")
+    return Saved(sentences=float(more[0]), lo=float(lo), hi=float(hi))

@@ -1,0 +1,95 @@
+"""How far F1 moves by chance, and so the smallest difference of two arms that an experiment could show, before it runs.
+
+The standard error of a difference has two parts: seeds, which more seeds average out, and what the test sentences do to
+the two arms, which they do not. Both are measured on what was trained before on the same labels, else assumed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import sqrt
+
+import numpy as np
+
+from core.results import Evaluation, FloatArray
+
+DRAWS = 4000  # of the variances that an experiment may happen to show
+ASSUMED_SD = 2.0  # F1 points between seeds, of a small encoder on a few hundred labelled sentences
+ASSUMED_SENTENCE = 12.0  # points that one test sentence moves a difference by; / sqrt(sentences) for a whole test set
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """How far F1 moves by chance, in points.
+
+    seeds: sd of one arm's F1 between seeds. both: the part of it that is a seed's luck with these very sentences.
+    sentences: sd of a difference of two arms that other test sentences would make, however many seeds there are.
+    trainings: on how many it was measured; 0: assumed. n_sentences: of the test set.
+    """
+
+    seeds: float
+    both: float
+    sentences: float
+    trainings: int
+    n_sentences: int
+
+
+def assumed(n_sentences: int) -> Spread:
+    """Before anything was trained."""
+    sentences = ASSUMED_SENTENCE / sqrt(max(n_sentences, 1))
+    return Spread(seeds=ASSUMED_SD, both=0.0, sentences=sentences, trainings=0, n_sentences=n_sentences)
+
+
+def measured(arms: Sequence[Sequence[Evaluation]]) -> Spread | None:
+    """Measured on trainings, each one evaluation a seed, all on the same test sentences; None without two seeds of any.
+
+    The sentences' part is the mean over pairs of trainings, as `assumed` where there is one training alone.
+    """
+    arms = [arm for arm in arms if len(arm) > 1]
+    if not arms:
+        return None
+    m, dof = len(arms[0][0].gold), [len(arm) - 1 for arm in arms]
+    noise = [float(np.var([one.f1() for one in arm], ddof=1)) for arm in arms]
+    moves = [np.stack([_moves(one) for one in arm]) for arm in arms]
+    both = [float(move.var(axis=0, ddof=1).sum()) for move in moves]
+    means = [move.mean(axis=0) for move in moves]
+    pairs = [
+        float(((means[i] - means[j]) ** 2).sum()) - both[i] / len(arms[i]) - both[j] / len(arms[j])
+        for i, j in combinations(range(len(arms)), 2)
+    ]
+    return Spread(
+        seeds=sqrt(np.average(noise, weights=dof)),
+        both=sqrt(np.average(both, weights=dof)),
+        sentences=sqrt(max(float(np.mean(pairs)), 0.0)) if pairs else assumed(m).sentences,
+        trainings=len(arms),
+        n_sentences=m,
+    )
+
+
+def _moves(one: Evaluation) -> FloatArray:
+    """`(m,)`: by how many points each test sentence moves F1 (its linear part)."""
+    tp, spans = one.tp.sum(axis=1), (one.predicted + one.gold).sum(axis=1)
+    moves: FloatArray = (200 * tp - one.f1() * spans) / max(float(spans.sum()), 1.0)
+    return moves
+
+
+def smallest_difference(spread: Spread, seeds: int, level: float = 0.95) -> float:
+    """The difference of two arms, in F1 points, that an experiment must see before it rules 0 out.
+
+    It is the half width of the verdict's interval at `level`, the median over the variances that `seeds` seeds an arm
+    may happen to show: a true difference of this size is shown in about one of two such experiments. Walks the
+    arithmetic of `bootstrap.resample`: its standard error, Satterthwaite's degrees of freedom, Student's t. At most
+    100; 100 with one seed, which rules nothing out.
+    """
+    from scipy.special import stdtrit
+
+    if seeds < 2:
+        return 100.0
+    chances = np.random.default_rng(0).chisquare(seeds - 1, size=(2, DRAWS)) / (seeds - 1)
+    noise, twice = spread.seeds**2 / seeds * chances, 2 * spread.both**2 / seeds
+    sentences = spread.sentences**2 + twice
+    variance = np.maximum(noise.sum(axis=0) - twice, 0) + sentences
+    doubt = (noise**2).sum(axis=0) / (seeds - 1) + sentences**2 / max(spread.n_sentences - 1, 1)
+    if not spread.seeds and not sentences:
+        return 0.0
+    return min(float(np.median(stdtrit(variance**2 / doubt, (1 + level) / 2) * np.sqrt(variance))), 100.0)

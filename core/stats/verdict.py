@@ -1,0 +1,145 @@
+"""Was it worth it? A word for each arm, why, and what it would take to know (SOURCES.md, Verdict)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, sqrt
+from typing import Literal
+
+import numpy as np
+
+from core.results import Evaluation
+from core.stats.bootstrap import Difference, Resampled, resample
+
+Word = Literal["improves", "hurts", "no evidence"]
+POWER = 0.8
+SEEDS = 5  # an arm, for an improvement that one may rely on (SOURCES.md, Seeds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What can be said of an arm, in a word and in a sentence, and the comparisons it rests on."""
+
+    verdict: Word
+    why: str
+    none: Difference
+    random: Difference | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """An arm to be judged: its evaluations, one a seed, and those of its control, random S_C of equal size.
+
+    without, control: what `none` and the control are beside this arm, in words.
+    """
+
+    system: Sequence[Evaluation]
+    random: Sequence[Evaluation] | None
+    without: str = "no pre-training"
+    control: str = "a random S_C of equal size"
+
+
+def verdict(
+    system: Sequence[Evaluation],
+    none: Sequence[Evaluation],
+    random: Sequence[Evaluation] | None,
+    *,
+    draws: int = 10_000,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Verdict:
+    """The verdict on a single arm: it improves only if it is above `none` and above `random`, S_C of equal size."""
+    arms = {"it": Arm(system=system, random=random)}
+    return verdicts(arms, none, draws=draws, seed=seed, level=level)["it"]
+
+
+def verdicts(
+    arms: Mapping[str, Arm], none: Sequence[Evaluation], *, draws: int = 10_000, seed: int = 0, level: float = 0.95
+) -> dict[str, Verdict]:
+    """Verdicts on all arms of an experiment, by name.
+
+    Holm's method over the arms' comparisons with `none`, and likewise over those with `random`. "Improves" needs
+    both, each in one direction, so where nothing is gained some arm is called an improvement in at most 1 - level.
+    """
+    against_none = _holm({name: resample(arm.system, none, draws, seed) for name, arm in arms.items()}, level)
+    controlled = {name: arm.random for name, arm in arms.items() if arm.random is not None}
+    pairs = {name: resample(arms[name].system, random, draws, seed) for name, random in controlled.items()}
+    against_random = _holm(pairs, level)
+    return {name: _judge(arm, against_none[name], against_random.get(name)) for name, arm in arms.items()}
+
+
+def _holm(pairs: Mapping[str, Resampled], level: float) -> dict[str, Difference]:
+    """The k-th surest of K differences at level 1 - alpha / (K - k); once one holds 0, the rest stay at its level."""
+    found = {}
+    left, stopped = len(pairs), False
+    for name, pair in sorted(pairs.items(), key=lambda item: item[1].difference(level).p):
+        found[name] = pair.difference(1 - (1 - level) / left)
+        stopped = stopped or found[name].sign == 0
+        left -= not stopped
+    return found
+
+
+def _judge(arm: Arm, none: Difference, random: Difference | None) -> Verdict:
+    said = f"Against {arm.without} {_points(none)}"  # no cell of a spreadsheet may begin with a sign
+    word: Word = "no evidence"
+    if none.sign < 0:
+        word, why = "hurts", f"{said}: the whole interval is below 0."
+    elif none.sign == 0:
+        why = f"{said}: the interval holds 0. {needed(none)}"
+    elif random is None:
+        why = (
+            f"{said}: above 0, but without an arm with a random S_C of equal size nobody can tell the choice of "
+            "sentences from the mere amount of text; add the arm random."
+        )
+    elif random.sign <= 0:
+        why = f"{said}, but against {arm.control} {_points(random)}: choosing is not shown to help. "
+        why += needed(random) if random.sign == 0 else "That does better."
+    else:
+        word, why = "improves", f"{said}, and against a random S_C of equal size {_points(random)}: both above 0."
+        why += few_seeds(none)
+    return Verdict(verdict=word, why=why, none=none, random=random)
+
+
+def few_seeds(found: Difference) -> str:
+    """What to add to an improvement that rests on a handful of seeds (SOURCES.md, Seeds); else nothing."""
+    n = min(len(found.system), len(found.other))
+    return "" if n >= SEEDS else f" {n} seeds are a quick look: run {SEEDS} or more before you rely on it."
+
+
+def _points(found: Difference) -> str:
+    known = min(len(found.system), len(found.other)) > 1
+    interval = f"[{found.lo:+z.2f}, {found.hi:+z.2f}]" if known else "(one seed, so no interval)"
+    return f"{found.delta:+z.2f} points {interval}"
+
+
+def seeds_needed(sd: float, delta: float, power: float = POWER) -> int:
+    """Seeds an arm to tell a difference of `delta` points from noise: n = 2 (z_.975 + z_power)^2 sd^2 / delta^2.
+
+    sd: of F1 between seeds. At a power of .8 that is 15.7 sd^2 / delta^2; 2 at least. Counts the noise of
+    seeds only: `needed` also asks whether the test set is large enough. Errors: ZeroDivisionError for a delta of 0.
+    """
+    from scipy.special import ndtri
+
+    return max(ceil(2 * float(ndtri(0.975) + ndtri(power)) ** 2 * sd**2 / delta**2), 2)
+
+
+def needed(found: Difference, power: float = POWER) -> str:
+    """In a sentence: what it would take to settle a difference of the size that was seen."""
+    from scipy.special import ndtri
+
+    n = min(len(found.system), len(found.other))
+    if n < 2:
+        return "One seed says nothing about the spread between seeds; run at least 3, better 5."
+    size = abs(found.delta)
+    if size < 0.05:
+        return "The two are level; more seeds would only show more closely how level."
+    factor = float(ndtri(0.975) + ndtri(power)) ** 2 / size**2
+    sd = sqrt((np.var(found.system, ddof=1) + np.var(found.other, ddof=1)) / 2)
+    room = 1 - factor * found.se_sentences**2  # what the noise of the test set leaves to that of the seeds
+    if room <= 0:
+        enough = ceil(factor * found.se_sentences**2 * found.n_sentences / 100) * 100
+        return (
+            f"More seeds alone would not settle a difference of {size:.2f}: {found.n_sentences:,} test sentences are "
+            f"too few, it would take more than {enough:,}."
+        )
+    seeds = seeds_needed(sd / sqrt(room), size, power)
+    return f"At this spread (sd {sd:.2f}) about {seeds:,} seeds an arm would settle a difference of {size:.2f}."

@@ -1,0 +1,69 @@
+"""Which shared entities drift: a table to sort, filter and take away."""
+
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.frame import guard
+from pages.ui.grid import grid
+from pages.ui.widgets import plain
+
+SHOWN = 2000  # rows drawn; the file has all
+
+
+@st.fragment
+def drift(run_id: str) -> None:
+    """The shared entities, those that disagree most first."""
+    with guard():
+        found = facade.assisted(run_id)
+        told = facade.run(run_id).result()
+        st.markdown(
+            f"**{told['overlapping']:,}** entities are in both corpora (of {told['entities']['primary']:,} in"
+            f" {plain(found.primary.name)}, {told['entities']['assisting']:,} in {plain(found.assisting.name)});"
+            f" **{told['entities']['drifting']:,}** of them drift: their SKL is above {facade.DRIFTS:g}."
+        )
+        rows = facade.drift_table(run_id, **_filters())
+        if not rows:
+            st.info("No shared entity is like that; loosen the filters.")
+            return
+        _table(rows, found)
+        st.download_button(
+            f"These {len(rows):,} as CSV",
+            partial(facade.drift_csv, run_id, rows),
+            f"drift-{run_id[-4:]}.csv",
+            on_click="ignore",
+            key="assisting.drift.csv",
+            icon=":material/download:",
+        )
+
+
+def _filters() -> dict[str, Any]:
+    columns = st.columns(3)
+    search = columns[0].text_input("Entity contains", key="assisting.search")
+    least = columns[1].number_input("SKL at least", 0.0, 20.0, 0.0, 0.5, key="assisting.least")
+    count = columns[2].number_input("Times in each corpus, at least", 1, 1_000_000, 1, key="assisting.times")
+    return {"search": search, "least_skl": least, "least_count": count}
+
+
+def _table(rows: list[dict[str, Any]], found: facade.Assisted) -> None:
+    columns = {name: [row[name] for row in rows[:SHOWN]] for name in rows[0]}
+    text, number = st.column_config.TextColumn, st.column_config.NumberColumn
+    grid(
+        columns,
+        hide_index=True,
+        height=420,
+        key=f"assisting.drift.{len(rows)}",
+        alt="Entities of both corpora, how often each has which type, and how far that differs",
+        column_config={
+            "entity": text("Entity"),
+            "skl": number("SKL", format="%.3f"),
+            "primary": text(f"In {found.primary.name}"),
+            "assisting": text(f"In {found.assisting.name}"),
+            "in_primary": number(f"Times in {found.primary.name}"),
+            "in_assisting": number(f"Times in {found.assisting.name}"),
+        },
+    )
+    if len(rows) > SHOWN:
+        st.caption(f"The first {SHOWN:,} of {len(rows):,}; the file has all.")

@@ -1,0 +1,115 @@
+"""What a threshold keeps: the line, the counts, sentences on either side of it, the way out."""
+
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import streamlit as st
+
+from core import facade
+from pages.ui.frame import guard, looked
+from pages.ui.remains import text_gone
+from pages.ui.widgets import chart, escape, plain, same_command
+
+AGREE, DRIFT = "#009E73", "#D55E00"
+SCORE = (
+    "A sentence's score is how differently the two corpora label the entities they share, on average over those in it"
+    " (SKL). 0: both call them the same; about 9: what one calls them the other never does. Choose the line by how"
+    " well a tagger does on the dev split, under Does it help?"
+)
+SIDES = {"line": "At the line", "ends": "Farthest from it"}
+
+
+@st.fragment
+def kept(run_id: str) -> None:
+    """All that follows from the threshold: a pure function of the scores, so a slider may drive it."""
+    with guard():
+        found = facade.assisted(run_id)
+        top = max(float(found.scores.max()), 9.0) + 0.5
+        line = (0.1, round(top, 1), 1.0, 0.1)
+        threshold = st.slider("Keep sentences with a score below", *line, key="assisting.line", help=SCORE)
+        told = facade.kept_below(run_id, threshold)
+        _numbers(told)
+        sharing = found.scores[found.overlaps > 0]
+        log = facade.run(run_id).manifest.config["log"]
+        name = f"Histogram of sentence scores: {told.kept:,} of {told.of:,} kept below {threshold:g}"
+        chart(facade.figures.skl_histogram(sharing, threshold, log), "assisting.scores", name)
+        st.caption(
+            f"Not drawn: {told.of - len(sharing):,} sentences that share no entity with"
+            f" {plain(found.primary.name)}. Their score is 0, so they are always kept, however unlike they are."
+        )
+        if not text_gone(run_id):
+            _take_away(run_id, told)
+            _sentences(run_id, threshold)
+        command = facade.command("skl", facade.run(run_id).manifest.config)
+        same_command(f"{command} --threshold {threshold:g} --output kept.conll")
+
+
+def _numbers(told: facade.Kept) -> None:
+    with st.container(horizontal=True):
+        st.metric("Kept", f"{told.kept:,}", width="content", help=f"of {told.of:,} sentences")
+        st.metric("Dropped", f"{told.of - told.kept:,}", width="content")
+        st.metric("Kept of all", f"{told.kept / told.of:.1%}", width="content")
+        share = told.sharing_nothing / max(told.kept, 1)
+        st.metric(
+            "Kept only because nothing is shared",
+            f"{share:.0%}",
+            width="content",
+            help=f"{told.sharing_nothing:,} of the kept sentences share no entity, so nothing in them could drift.",
+        )
+
+
+def _take_away(run_id: str, told: facade.Kept) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button(
+            "Kept sentences as CoNLL",
+            partial(_conll, run_id, told.threshold),
+            f"kept-{run_id[-4:]}-{told.threshold:g}.conll",
+            on_click="ignore",
+            key="assisting.download",
+            type="primary",
+            icon=":material/download:",
+            disabled=not told.kept,
+        )
+        if st.button("Keep them as a corpus", key="assisting.seal", icon=":material/library_add:"):
+            sealed = facade.seal_kept(run_id, told.threshold)
+            st.success(f"{plain(sealed.name)}: {len(sealed):,} sentences, ready to train on.")
+
+
+def _conll(run_id: str, threshold: float) -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "kept.conll"
+        facade.export_kept(run_id, threshold, path)
+        return path.read_bytes()
+
+
+def _sentences(run_id: str, threshold: float) -> None:
+    which = st.segmented_control(
+        "Sentences", list(SIDES), format_func=SIDES.__getitem__, default="line", required=True, key="assisting.which"
+    )
+    looked(facade.run(run_id).manifest.inputs["assisting"])
+    sides = facade.shown_sentences(run_id, threshold, at_line=which == "line")
+    st.html(
+        f'<p>Entities that both corpora have: <mark class="w-entity" style="--c:{AGREE}">agree</mark> or'
+        f' <mark class="w-entity" style="--c:{DRIFT}">drift <small>type · its usual one there · SKL</small></mark></p>'
+    )
+    for column, heading, rows in zip(st.columns(2), ("Kept", "Dropped"), sides, strict=True):
+        with column:
+            st.markdown(f"**{heading}**")
+            items = "".join(
+                f"<li>{_marked(sentence, marks)} <small>{score:.2f}</small></li>" for score, sentence, marks in rows
+            )
+            if not items:
+                st.caption("None that shares an entity.")
+            st.html(f'<ul class="w-sentences" aria-label="{heading} sentences">{items}</ul>')
+
+
+def _marked(sentence: facade.Sentence, marks: list[facade.Mark]) -> str:
+    words = [escape(token) for token in sentence.tokens]
+    for mark in marks:
+        drifts = mark.skl > facade.DRIFTS
+        usual = "" if mark.usual == mark.type else f" · {escape(mark.usual)}"
+        told = f" <small>{escape(mark.type)}{usual} · {mark.skl:.1f}</small>" if drifts else ""
+        words[mark.start] = f'<mark class="w-entity" style="--c:{DRIFT if drifts else AGREE}">{words[mark.start]}'
+        words[mark.end - 1] += f"{told}</mark>"
+    return " ".join(words)

@@ -1,0 +1,72 @@
+"""Types that two labelled corpora do not share, and what becomes of them; the options of SKL."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.widgets import config_form, plain
+
+OPTIONS = ("unit", "min_count", "shrinkage", "floor", "add_k", "log")
+LABELS = {
+    "unit": "What counts as an entity",
+    "min_count": "Least times in each corpus",
+    "shrinkage": "Pull towards an average entity",
+    "floor": "Least probability of a type",
+    "add_k": "Added to every count",
+    "log": "Logarithm",
+}
+LARGEST_FILE = 1_000_000  # bytes
+STAYS, OUT = "stays as it is", "is left out"
+
+
+def type_map(primary: facade.Corpus, assisting: facade.Corpus) -> list[str]:
+    """OLD=NEW pairs, picked type by type or read from a file."""
+    apart = facade.types_apart(primary, assisting)
+    if not apart:
+        st.caption("Both corpora have the same types.")
+        return []
+    st.markdown("**Types that only one of them has**")
+    file = st.file_uploader("A text file of OLD=NEW lines (or pick below)", key="assisting.map")
+    if file is not None and file.size > LARGEST_FILE:
+        st.error("This is no list of types: it is larger than 1 MB. Give a text file of OLD=NEW lines.")
+    elif file is not None:
+        pairs = list(_from_file(file.getvalue()))
+        st.caption(f"From the file: {plain(', '.join(pairs))}.")
+        return pairs
+    key = f"assisting.type.{primary.fingerprint[:8]}.{assisting.fingerprint[:8]}"
+    pairs = _picked([name for name in apart if name in assisting.types], assisting, sorted(primary.types), key)
+    return pairs + _picked([name for name in apart if name in primary.types], primary, (), key)
+
+
+def _from_file(data: bytes) -> tuple[str, ...]:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "types"
+        path.write_bytes(data)
+        return facade.read_type_map(path)
+
+
+def _picked(names: Sequence[str], mine: facade.Corpus, may_be: Sequence[str], key: str) -> list[str]:
+    """may_be: what the types may be called; none for the primary corpus, which is trained on as it is."""
+    pairs = []
+    columns = st.columns(min(4, len(names))) if names else []
+    for index, name in enumerate(names):
+        choices = [STAYS, OUT, *(f"is {other}" for other in may_be)]
+        with columns[index % len(columns)]:
+            choice = st.selectbox(
+                f"{plain(name)} ({mine.types[name]:,} in {plain(mine.name)})",
+                choices,
+                key=f"{key}.{name}",
+            )
+        if choice != STAYS:
+            pairs.append(f"{name}={'' if choice == OUT else choice.removeprefix('is ')}")
+    return pairs
+
+
+def options_form() -> dict[str, Any]:
+    """What counts as an entity, and how counts become a divergence."""
+    with st.expander("More options", icon=":material/settings:"):
+        return config_form(facade.RECIPES["skl"].config, OPTIONS, "assisting", LABELS)

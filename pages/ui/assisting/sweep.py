@@ -1,0 +1,97 @@
+"""Whether borrowing helps: F1 against the threshold (Murthy et al. 2018, Fig. 2), and alone, all, chosen."""
+
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.runs.panel import run_panel
+from pages.ui.widgets import chart, config_form, corpus_picker, plain, same_command, table
+
+RUN = "assisting.sweep"
+LABELS = {
+    "network": "Network",
+    "shares": "What both corpora learn together",
+    "preset": "Preset",
+    "init": "Encoder to start from",
+    "hidden": "LSTM units a direction",
+    "epochs": "Epochs, at most",
+    "batch_size": "Batch size",
+    "assisting_weight": "Weight of an assisting sentence",
+}
+COLUMNS = {
+    "share": "Shared",
+    "monolingual": "Alone",
+    "all": "All",
+    "skl": "SKL",
+    "threshold": "Threshold",
+    "kept": "Kept",
+}
+
+
+def sweep(run_id: str) -> None:
+    """Trainings alone, with all, and at every threshold; what they say."""
+    runs = {run.id: run for run in facade.sweeps(run_id)}
+    with st.expander("Train and compare", expanded=not runs, icon=":material/model_training:"):
+        _setup(run_id)
+    if not runs:
+        return
+    named = st.session_state.get(RUN)
+    shown = named if named in runs else next(iter(runs))
+    if run_panel(shown, RUN).state == "succeeded":
+        _found(shown)
+    same_command(facade.command("assist", runs[shown].manifest.config))
+
+
+def _setup(run_id: str) -> None:
+    st.caption(
+        "One tagger a seed for each arm: yours alone, with all of the assisting corpus, and with what each threshold"
+        " keeps. The dev split chooses the threshold. On two cores this takes hours; cancel and resume as you like."
+    )
+    roles = facade.roles()
+    with st.form("assisting.sweep.form", border=False):
+        left, right = st.columns(2)
+        with left:
+            dev = corpus_picker("Dev split of the primary corpus", "assisting.dev", roles.get("dev"))
+        with right:
+            test = corpus_picker("Its test split", "assisting.test", roles.get("test"))
+        thresholds = st.multiselect("Thresholds", facade.SWEEP, facade.SWEEP, key="assisting.thresholds")
+        seeds = st.number_input("Seeds", 1, 20, 3, key="assisting.seeds", help="3 for a look, 5 for a claim")
+        with st.expander("More options", icon=":material/settings:"):
+            more = config_form(facade.RECIPES["assist"].config, tuple(LABELS), "assisting.sweep", LABELS)
+        sent = st.form_submit_button("Train", type="primary", icon=":material/play_arrow:", key="assisting.sweep.start")
+    if sent:
+        given = {key: value for key, value in more.items() if value not in (None, "")}
+        own = facade.run(run_id).manifest.config
+        lists = {"thresholds": thresholds, "seeds": list(range(1, seeds + 1))}
+        st.session_state[RUN] = facade.start("assist", {**own, "dev": dev or "", "test": test or "", **lists, **given})
+        st.rerun()
+
+
+def _found(run_id: str) -> None:
+    result = facade.run(run_id).result()
+    for told in result["tables"]:
+        st.markdown(f"**{plain(facade.assist_in_words(told))}**")
+        figure = facade.figures.f1_by_threshold(facade.sweep_points(run_id, told["share"]), told["threshold"])
+        chart(figure, f"assisting.f1.{told['share']}", f"F1 by threshold, sharing {told['share']}")
+    table([_line(told) for told in result["tables"]], COLUMNS, "Test F1 alone, with all, with what was chosen")
+    st.caption("† better than all of it, p below 0.05, Welch's two-sided t-test over the seeds.")
+    _effort(result["rows"])
+
+
+def _effort(rows: list[dict[str, Any]]) -> None:
+    """Not labels alone differ between the arms; sweeps from before this was counted say nothing."""
+    if "steps" in rows[0]:
+        alone, every = rows[0], next(row for row in rows if row["arm"] == "all")
+        st.caption(
+            f"Who borrows also trains longer: {alone['steps']:,} steps alone, {every['steps']:,} with all of the"
+            f" assisting corpus ({alone['passes']:g} and {every['passes']:g} passes over the primary sentences, which"
+            " are repeated to the number of the others). A difference may come from that alone: fine-tune yours"
+            " alone on Training for as many steps to know."
+        )
+
+
+def _line(told: dict[str, Any]) -> dict[str, Any]:
+    dagger = "†" if told["against_all"] and told["against_all"]["dagger"] else ""
+    f1 = {name: f"{told[name]:.2f}" for name in ("monolingual", "all")}
+    return {**told, **f1, "skl": f"{told['skl']:.2f}{dagger}", "threshold": f"{told['threshold']:g}"}

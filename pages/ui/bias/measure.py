@@ -1,0 +1,154 @@
+"""Measuring the difficulty of a labelled corpus: what to measure, the run at work with its losses, which to look at."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from core import facade
+from pages.ui.frame import guard
+from pages.ui.presses import pressed
+from pages.ui.runs.links import attach, attached
+from pages.ui.runs.panel import run_panel
+from pages.ui.runs.pick import own_runs, pick_run
+from pages.ui.runs.words import title
+from pages.ui.training.parts import BUNDLED, PRESETS
+from pages.ui.widgets import config_form, corpus_label, duration, is_dark
+
+RUN = "bias.run"
+EVERY = 2.0  # seconds
+MEANING = {
+    "quick": "For a first look.",
+    "paper": "The settings that were published for a corpus of this size, for numbers to report, best on a GPU.",
+    "custom": "Every option is yours; what is left empty stays as usual.",
+}
+OPTIONS = (
+    "folds", "repeats", "group", "null", "calibrate", "seed", "draws", "entity_epochs", "context_epochs", "batch_size",
+    "learning_rate", "head_learning_rate", "max_length", "precision", "allow_download",
+)  # fmt: skip
+LINES = {"context": "context alone", "entity": "name alone"}  # in the order of their colours
+MEANT = """
+Two classifiers read every labelled mention, never one that they were trained on. One sees **only the name**, the
+other **only the sentence around it**, with a blank where the name was. Both say which type it is.
+
+- **PVI** (pointwise V-information) is how much surer of the right type one of them is than somebody who only knows
+  how common each type is. It is in bits: 1 is twice as sure, 0 no surer, **below 0 misled**.
+- **V-information** is the mean PVI of all mentions.
+- **CEIM** is the name's PVI less the context's. From +0.5 on **the name** gives the type away; from −0.5 down **the
+  context** does; in between they tell alike.
+
+A tagger trained where names tell nearly everything may read names by heart and miss new ones.
+"""
+
+
+def measure() -> str | None:
+    """The form, the run at work, and the run to look at."""
+    run_id = attached("difficulty", RUN)
+    with st.expander("What PVI and CEIM mean", icon=":material/help:"):
+        st.markdown(MEANT)
+    with st.expander("What to measure", expanded=run_id is None, icon=":material/tune:"):
+        _setup()
+    if run_id is None:
+        return None
+    run_id = pick_run(run_id, RUN, own_runs("difficulty"), "Measured", _label)
+    state = run_panel(run_id, RUN)
+    if state.state != "succeeded":
+        st.fragment(run_every=EVERY if state.active else None)(_losses)(run_id)
+    return run_id
+
+
+def finished(run_id: str) -> bool:
+    """Whether there is something to look at."""
+    return facade.state(run_id).state == "succeeded"
+
+
+def _setup() -> None:
+    labelled = {corpus.fingerprint: corpus for corpus in facade.corpora() if corpus.types}
+    train = facade.roles().get("train")
+    names = list(labelled)
+    left, right = st.columns(2)
+    picked = left.selectbox(
+        "Labelled corpus", names, names.index(train) if train in names else None,
+        lambda name: corpus_label(labelled[name]), key=f"bias.train.{train}", placeholder="pick a labelled corpus",
+    )  # fmt: skip
+    encoder = right.selectbox(
+        "Encoder", [BUNDLED], 0, lambda name: "MiniLM, bundled: works offline" if name == BUNDLED else name,
+        key="bias.encoder", accept_new_options=True,
+        help="Or type a folder, or a Hugging Face name that is on this machine, such as bert-base-cased.",
+    )  # fmt: skip
+    settings = _settings()
+    if picked is None:
+        return
+    options = {"train": picked, "encoder": encoder, **settings}
+    _time(options)
+    if pressed("Measure", "bias.start", type="primary", icon=":material/straighten:"):
+        attach(facade.start("difficulty", options), RUN)
+        st.rerun()
+    st.code(facade.command("difficulty", options), language="bash", wrap_lines=True)
+
+
+def _time(options: dict[str, Any]) -> None:
+    """How long it will take, as far as this machine was timed; else the way to know."""
+    seconds = facade.difficulty_estimate(options)
+    running = next((run.id for run in facade.at_work() if run.manifest.kind == "calibrate"), None)
+    mentions = sum(facade.corpus(options["train"]).types.values())
+    mentions = min(mentions, options["mentions"] or mentions)
+    if seconds is not None:
+        st.caption(
+            f"About {duration(seconds)} for {mentions:,} mentions on this machine, if little else runs on it: this "
+            "encoder was timed here for a few seconds. The run itself says how long, once its first trainings are over."
+        )
+    elif running:
+        run_panel(running, "bias.timing")
+    else:
+        st.caption(f"How long {mentions:,} mentions take on this machine is not known yet.")
+        said = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
+        if st.button("Time this machine (under a minute)", key="bias.time", icon=":material/timer:", help=said):
+            asked = {name: options[name] for name in ("train", "encoder", "allow_download") if name in options}
+            facade.start("calibrate", {**asked, "task": options["train"]})
+            st.rerun()
+
+
+def _settings() -> dict[str, Any]:
+    config = facade.RECIPES["difficulty"].config
+    left, right = st.columns(2)
+    with left:
+        preset = st.segmented_control(
+            "Settings", list(PRESETS), default="quick", format_func=PRESETS.__getitem__, required=True,
+            key="bias.preset",
+        )  # fmt: skip
+        st.caption(MEANING[preset])
+    with right:
+        mentions = st.number_input(
+            "Mentions to measure, about", 1, None, None, placeholder="all of them", key="bias.mentions",
+            help="A sample of whole sentences with about so many labelled entities takes less time.",
+        )  # fmt: skip
+        found: dict[str, Any] = {"mentions": mentions or 0}
+    if preset == "custom":
+        for i, column in enumerate(st.columns(3)):
+            with column:
+                found |= config_form(config, OPTIONS[i::3], "bias")
+    return {"preset": preset, **found}
+
+
+def _label(run: facade.Run) -> str:
+    return f"{title(run)} ({run.manifest.config['encoder']}, {run.id[-4:]})"
+
+
+def _losses(run_id: str) -> None:
+    """Outside of the panel, so that a chart's node survives the panel's ticks."""
+    with guard():
+        found = {metric.type: metric for metric in facade.curves(run_id) if metric.name == "loss"}
+        if not found:
+            return
+        none = np.empty(0)
+        lines = [
+            facade.figures.Line(name=name, part="", steps=found[side].steps, values=found[side].values)
+            if side in found
+            else facade.figures.Line(name=name, part="", steps=none, values=none)  # so that no colour changes hands
+            for side, name in LINES.items()
+        ]
+        st.markdown("**Training loss of the two classifiers**")
+        figure = facade.figures.curves(lines, y="loss", height=220, dark=is_dark())
+        st.altair_chart(figure, key="bias.loss", alt="Training loss of both classifiers over all folds")
+        st.caption("It jumps up wherever the next fold's classifier begins, which knows nothing yet.")

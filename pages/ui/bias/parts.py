@@ -1,0 +1,123 @@
+"""Mentions on a page: read in their sentences, or as a table. Words of a corpus are escaped wherever they are HTML."""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.frame import guard, looked, where_text_is_here
+from pages.ui.grid import grid
+from pages.ui.remains import text_gone
+from pages.ui.widgets import escape, plain
+
+PAGE = 8  # sentences
+ROWS = 300  # of a table
+OLD, NEW = "#8F8F8F", "#009E73"
+COLOURS = {kind: facade.figures.css_colour(look[1]) for kind, look in facade.figures.BIN_LOOKS.items()}
+
+
+def bits(value: float) -> str:
+    """Signed, with a real minus; what is 0 but for rounding has no sign."""
+    return f"{value:+.2f}".replace("-", "−") if round(value, 2) else "0.00"
+
+
+def notes(run_id: str) -> None:
+    """What a reader of a finished `difficulty` run should know first, such as what could not be judged."""
+    if told := facade.run(run_id).result()["notes"]:
+        st.info("\n\n".join(map(plain, told)), icon=":material/info:")
+
+
+def marked(row: dict[str, Any]) -> str:
+    """A mention's sentence as HTML, the mention highlighted."""
+    mention = facade.Entity(start=row["start"], end=row["end"], type=row["type"])
+    return _painted(row["tokens"], [mention], COLOURS[row["bin"]])
+
+
+def mention_list(run_id: str, numbers: Any, key: str) -> None:
+    """Mentions in their sentences, a page at a time; all of them as CSV."""
+    if text_gone(run_id):
+        return
+    pages = max(-(-len(numbers) // PAGE), 1)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        page = st.number_input("Page", 1, pages, 1, key=f"{key}.page", width=120) if pages > 1 else 1
+        if pages > 1:
+            st.caption(f"of {pages:,}", width="content")
+        download(run_id, numbers, key)
+    looked(facade.measured(run_id).corpus.fingerprint)
+    rows = facade.mention_rows(run_id, numbers[(page - 1) * PAGE : page * PAGE])
+    items = "".join(f"<li>{marked(row)}<br><small>{_told(row)}</small></li>" for row in rows)
+    st.html(f'<ul class="w-sentences" aria-label="Sentences with the mention highlighted">{items}</ul>')
+
+
+def _told(row: dict[str, Any]) -> str:
+    return f"name {bits(row['pvi_entity'])}, context {bits(row['pvi_context'])} bits"
+
+
+def download(run_id: str, numbers: Any, key: str) -> None:
+    """Mentions as CSV, written once somebody asks for it."""
+    st.download_button(
+        f"These {len(numbers):,} as CSV", lambda: facade.mentions_csv(run_id, numbers), f"mentions-{run_id[-4:]}.csv",
+        on_click="ignore", key=f"{key}.csv", icon=":material/download:",
+    )  # fmt: skip
+
+
+def mention_table(rows: Sequence[dict[str, Any]], key: str) -> dict[str, Any] | None:
+    """A row a mention; the one that is ticked."""
+    heads = {"mention": "Mention", "type": "Type", "pvi_entity": "Name", "pvi_context": "Context", "ceim": "CEIM",
+             "text": "Sentence"}  # fmt: skip
+    number = st.column_config.NumberColumn
+    told = grid(
+        {name: [_unsigned(row[name]) for row in rows] for name in heads}, key=key, hide_index=True, height=330,
+        on_select="rerun", selection_mode="single-row",
+        alt="Mentions with their type, what name and context tell of it in bits, and their sentence",
+        column_config={
+            **{name: st.column_config.TextColumn(head) for name, head in heads.items()},
+            **{name: number(heads[name], format="%.2f", width=80) for name in ("pvi_entity", "pvi_context", "ceim")},
+            "text": st.column_config.TextColumn("Sentence", width="large"),
+        },
+    )  # fmt: skip
+    ticked = told.selection.rows
+    return rows[ticked[0]] if ticked and ticked[0] < len(rows) else None
+
+
+def _unsigned(value: Any) -> Any:
+    """What is 0 but for rounding has no sign."""
+    return 0.0 if isinstance(value, float) and not round(value, 2) else value
+
+
+@st.fragment
+def changes(run_id: str, key: str) -> None:
+    """Sentences of a `rebuild` or `robustness` run before and after, a page at a time."""
+    with guard(), where_text_is_here():
+        looked(facade.run(run_id).result()["corpus"])
+        n = facade.changed_sentences(run_id)
+        pages = max(-(-n // PAGE), 1)
+        st.markdown(f"**{n:,} changed sentences**, before and after")
+        page = st.number_input("Page", 1, pages, 1, key=f"{key}.page.{run_id}", width=120) if pages > 1 else 1
+        items = "".join(f"<li>{_diff(diff)}</li>" for diff in facade.edit_diffs(run_id, (page - 1) * PAGE, PAGE))
+        st.html(f'<ol class="w-sentences" start="{(page - 1) * PAGE + 1}" aria-label="Changes">{items}</ol>')
+
+
+def _diff(diff: facade.Diff) -> str:
+    """A name's place among the entities of its sentence is the same before and after."""
+    old, new = (sorted(sentence.entities or ()) for sentence in (diff.before, diff.after))
+    starts = {edit.start for edit in diff.edits}
+    places = [place for place, entity in enumerate(new) if entity.start in starts]
+    lines = [("before", _painted(diff.before.tokens, [old[place] for place in places], OLD)),
+             ("after", _painted(diff.after.tokens, [new[place] for place in places], NEW, diff.unsure))]  # fmt: skip
+    if diff.gone is not None:
+        lines.append(("deleted", escape(diff.gone.text)))
+    return "".join(f"<div><strong>{name}</strong> {text}</div>" for name, text in lines)
+
+
+def _painted(
+    tokens: Sequence[str], entities: Sequence[facade.Entity], colour: str, unsure: Collection[int] = ()
+) -> str:
+    """Words as HTML, entities highlighted. unsure: where ambiguous ones start."""
+    words = [escape(token) for token in tokens]
+    for entity in entities:
+        words[entity.start] = f'<mark class="w-entity" style="--c:{colour}">{words[entity.start]}'
+        told = escape(entity.type) + ", ambiguous" * (entity.start in unsure)
+        words[entity.end - 1] += f" <small>{told}</small></mark>"
+    return " ".join(words)

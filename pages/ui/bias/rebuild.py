@@ -1,0 +1,189 @@
+"""Rebuilding a training set: how, what it would draw from, the run, what became of which sentence, the way out."""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.bias.parts import changes
+from pages.ui.frame import guard
+from pages.ui.presses import forget_presses, pressed
+from pages.ui.runs.panel import run_panel
+from pages.ui.widgets import config_form, corpus_label, plain, same_command, table
+
+RUN = "bias.rebuild"
+METHODS = {
+    "highc2low": ("Harder names where the context tells", "Adds copies of sentences whose name and context both tell"
+                  " the type, the name replaced by one of the type that tells little."),
+    "random2low": ("Harder names anywhere", "The same for any sentence whose name tells the type."),
+    "redundant2low": ("Harder names for repeated ones", "Keeps a name once and replaces its repetitions, in place, by"
+                      " names of the type that tell little."),
+    "low2high": ("Better sentences for the poorest ones", "Deletes the sentences that tell least and puts their names"
+                 " into copies of sentences that tell much."),
+    "random2high": ("Better sentences anywhere", "The same, but the sentences to delete are drawn at random."),
+    "low-share": ("A fixed share told by their context", "Draws a set of a fixed size in which so many mentions are"
+                  " told by their context."),
+    "dataaug": ("Typos and like names (a baseline)", "Adds a copy of each sentence with a typo in a name or a name"
+                " spelt alike; goes by no measurement."),
+}  # fmt: skip
+POOLS = {"type": "Type", "entity_low": "Name tells little", "entity_high": "Name tells much",
+         "context_high": "Context tells much", "both_high": "Both tell much"}  # fmt: skip
+
+
+def rebuild(run_id: str) -> None:
+    """For the corpus that a finished `difficulty` run measured."""
+    own = facade.run(run_id).manifest.inputs["train"]
+    runs = [run.id for run in facade.runs("rebuild") if run.manifest.inputs["train"] == own]
+    with st.expander("How to rebuild", expanded=not runs, icon=":material/construction:"):
+        _setup(run_id, own)
+    if not runs:
+        return
+    named = st.session_state.get(RUN)
+    shown = _pick(runs, named if named in runs else runs[0])
+    if run_panel(shown, RUN).state == "succeeded":
+        _made(shown)
+
+
+@st.fragment
+def _setup(run_id: str, own: str) -> None:
+    with guard():
+        st.markdown(
+            "Change the **training** sentences so that a name alone no longer gives its type away; the labels stay."
+            " Test splits are never touched."
+        )
+        options = {"train": own, "difficulty": run_id, **_options(own)}
+        told = facade.rebuild_preview(options)
+        _pools(options, told)
+        unknown = not options["holdout"] and not _none_held_out(own)
+        if pressed("Rebuild", "bias.rebuild.start", type="primary", icon=":material/construction:",
+                   disabled=bool(told["empty"]) or unknown):  # fmt: skip
+            st.session_state[RUN] = facade.start("rebuild", options)
+            st.rerun()
+        st.code(facade.command("rebuild", options), language="bash", wrap_lines=True)
+    forget_presses()  # a fragment's own end
+
+
+def _options(own: str) -> dict[str, Any]:
+    left, right = st.columns(2)
+    method = left.selectbox(
+        "Method", list(METHODS), 0, lambda name: f"{METHODS[name][0]} ({name})", key="bias.rebuild.method"
+    )
+    left.caption(METHODS[method][1])
+    found: dict[str, Any] = {"method": method, "holdout": _holdout(right, own)}
+    names = {"low-share": ("size", "add_bin", "seed"), "dataaug": ("encoder", "seed")}.get(
+        method, ("entity_low", "entity_high", "context_high", "seed")
+    )
+    with st.expander("What counts as much and little", icon=":material/settings:"):
+        for i, column in enumerate(st.columns(2)):
+            with column:
+                found |= config_form(facade.RECIPES["rebuild"].config, names[i::2], f"bias.rebuild.{method}")
+    if method != "dataaug" and not found.get("add_bin"):
+        of = "told by their context" if method == "low-share" else "of all mentions"
+        found["rate"] = right.slider(f"Share {of}, percent", 0, 90, 20, 5, key=f"bias.rate.{method}") / 100
+    return found
+
+
+def _holdout(place: Any, own: str) -> list[str]:
+    """The splits of the measured corpus, whatever parts are given on Corpora now; empty where nobody knows them.
+
+    A corpus that is one of them is refused by the recipe, in its words.
+    """
+    known = {corpus.fingerprint: corpus for corpus in facade.corpora() if corpus.types}
+    beside, source = facade.splits_of(own)
+    usual = [name for name in beside if name in known]
+    picked: list[str] = place.multiselect(
+        "Held out: no sentence of these comes in", list(known), usual, lambda name: corpus_label(known[name]),
+        key=f"bias.holdout.{own}.{'.'.join(usual)}", placeholder="pick its dev and test splits",
+    )  # fmt: skip
+    if picked and picked == usual:
+        place.caption(f"The dev and test splits of {plain(facade.corpus_name(own))}: {source}.")
+    return picked
+
+
+def _none_held_out(own: str) -> bool:
+    """Asked where nothing is held out: without its test split a training set may come to hold test sentences."""
+    name = plain(facade.corpus_name(own))
+    st.warning(
+        f"Which dev and test splits go with {name}? Nothing here says so. Pick them above, so that none of their"
+        " sentences is made.", icon=":material/help:",
+    )  # fmt: skip
+    return st.checkbox(f"{name} has no dev or test split", key=f"bias.holdout.none.{own}")
+
+
+def _pools(options: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+    """What there is to draw from, before anything runs."""
+    if told["empty"]:
+        st.warning(plain(told["empty"]), icon=":material/rule:")
+    if options["method"] == "dataaug":
+        return
+    if told["measured"] < told["of"]:
+        st.markdown(f"Only {told['measured']:,} of {told['of']:,} mentions were measured; it is drawn from these.")
+    if options["method"] == "low-share":
+        _sentences(options, told)
+        return
+    if not told["empty"]:
+        wanted = f"**{told['wanted']:,} of {told['of']:,} mentions** are to be changed"
+        st.markdown(f"{wanted}; at most {told['able']:,} can be.")
+    kinds = sorted({kind for pool in told["pools"].values() for kind in pool})
+    rows = [{"type": kind, **{pool: told["pools"][pool][kind] for pool in list(POOLS)[1:]}} for kind in kinds]
+    table(rows, POOLS, "Mentions to draw from, by type")
+
+
+def _sentences(options: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+    """What a set of one size is drawn from."""
+    size, looks = options["size"], facade.figures.BIN_LOOKS
+    if options["add_bin"]:
+        st.markdown(f"**{size:,} sentences** are drawn for any mention, and {size:,} where the"
+                    f" {looks[options['add_bin']][0]}.")  # fmt: skip
+    else:
+        st.markdown(f"**{size:,} sentences** are drawn, {round(options['rate'] * size):,} of them for a mention of"
+                    " which the context tells more.")  # fmt: skip
+    rows = [{"bin": looks[name][0], "sentences": n} for name, n in told["bins"].items()]
+    table(rows, {"bin": "Of a mention", "sentences": "Sentences"}, "Sentences to draw from, by what tells the type")
+    st.caption("A sentence with several mentions counts with each of them; held-out ones count too but are not drawn.")
+
+
+def _pick(runs: list[str], shown: str) -> str:
+    if len(runs) < 2:
+        return shown
+    names = {run_id: _name(facade.run(run_id)) for run_id in runs}
+    return str(st.selectbox("Rebuilt", runs, runs.index(shown), names.__getitem__, key=f"bias.rebuilt.{shown}"))
+
+
+def _name(run: facade.Run) -> str:
+    config = run.manifest.config
+    rate = "" if config["method"] == "dataaug" or config["add_bin"] else f" {config['rate']:.0%}"
+    return f"{METHODS[config['method']][0]}{rate}, seed {config['seed']} ({run.id[-4:]})"
+
+
+def _made(run_id: str) -> None:
+    told = facade.run(run_id).result()
+    made = facade.corpus_name(told["corpus"])
+    st.success(
+        f"**{plain(made)}**: {told['sentences']:,} sentences, {told['mentions']:,} mentions, {told['changed']:,} of"
+        " them changed. It is among your corpora, and can be chosen as training labels in any training or experiment.",
+        icon=":material/library_add:",
+    )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _file(run_id, "CoNLL", Path(told["output"]), f"rebuilt-{run_id[-4:]}.conll", "conll")
+        _file(run_id, "Log of the edits", Path(told["edits"]), f"rebuilt-{run_id[-4:]}.edits.jsonl", "log")
+        st.page_link("pages/5_Training.py", label="Train on it", icon=":material/model_training:")
+    if told["changed"]:
+        changes(run_id, "bias.rebuilt.diff")
+    else:
+        st.caption("No sentence was changed; which were drawn is all that differs.")
+    same_command(facade.command("rebuild", facade.run(run_id).manifest.config))
+
+
+def _file(run_id: str, label: str, path: Path, name: str, kind: str) -> None:
+    st.download_button(
+        label,
+        partial(facade.take_bytes, run_id, path),
+        name,
+        on_click="ignore",
+        key=f"bias.rebuilt.{kind}",
+        icon=":material/download:",
+    )

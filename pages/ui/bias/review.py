@@ -1,0 +1,146 @@
+"""Suspicious labels one by one: accept, fix, skip; kept at once, undone at will; the corrected labels taken away."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.bias.parts import bits, marked, notes
+from pages.ui.frame import guard, looked
+from pages.ui.widgets import plain, table
+
+NOTHING = "no entity here"
+SAID = {"accept": "label is right", "fix": "should be", "remove": NOTHING, "skip": "skipped"}
+LAST = 8  # reviews shown
+ROUNDING = 1e-6  # bits
+
+
+@st.fragment
+def review(run_id: str) -> None:
+    """Whatever is said goes to the log beside the run, so a reload or another day changes nothing."""
+    with guard():
+        numbers, told = facade.suspicious(run_id), facade.reviews(run_id)
+        if not len(numbers) and not told.history:
+            _none(run_id)
+            return
+        looked(facade.measured(run_id).corpus.fingerprint)
+        st.markdown(
+            "Labels that **neither the name nor the context speaks for**, worst first. Some are wrong, others only"
+            " rare or hard: read the sentence and say which."
+        )
+        todo, skipped = _left(numbers.tolist(), told)
+        _counts(len(numbers), len(todo), len(skipped), told)
+        if skipped and not todo:
+            st.caption("Only labels that you skipped are left; here they come again.")
+        if todo or skipped:
+            _one(run_id, (todo or skipped)[0])
+        else:
+            st.success("All of them are reviewed.")
+        _undo(run_id, told)
+        _take_away(run_id, told)
+        _history(run_id, told)
+
+
+def _none(run_id: str) -> None:
+    """Nothing to review; a clean bill only where something was measured."""
+    found = facade.measured(run_id)
+    if max(abs(found.entity).max(), abs(found.context).max()) > ROUNDING:
+        st.success("Every label is spoken for by its name or by its context; none looks wrong.")
+    else:
+        st.info("Neither names nor contexts told anything of the types, so nothing can be said of any label.")
+        notes(run_id)
+
+
+def _left(numbers: Sequence[int], told: facade.Reviews) -> tuple[list[int], list[int]]:
+    """What nobody looked at yet, and what was skipped, the one that waited longest first."""
+    todo = [number for number in numbers if number not in told.latest]
+    turn = {one.mention: at for at, one in enumerate(told.history) if one.action == "skip"}
+    skipped = [number for number in numbers if number in told.latest and told.latest[number].action == "skip"]
+    return todo, sorted(skipped, key=turn.__getitem__)
+
+
+def _counts(of: int, todo: int, skipped: int, told: facade.Reviews) -> None:
+    done, later = of - todo - skipped, f", {skipped:,} skipped" if skipped else ""
+    st.progress(done / max(of, 1), text=f"{done:,} of {of:,} reviewed, {len(told.changes):,} changed{later}")
+
+
+def _one(run_id: str, number: int) -> None:
+    """The mention at hand, and what can be said of it."""
+    row, found = facade.mention_rows(run_id, [number])[0], facade.measured(run_id)
+    with st.container(border=True, key="bias-review"):
+        st.html(f'<p aria-label="The label in question">{marked(row)}</p>')
+        few = f" Only {found.counts()[row['type']]:,} labels are of this type: **too few to judge**."
+        st.caption(
+            f"Labelled **{plain(row['type'])}**. Its name tells {bits(row['pvi_entity'])} bits of that, its context"
+            f" {bits(row['pvi_context'])}: neither makes this type likelier than it is on average."
+            f"{few if row['type'] in found.few else ''}"
+        )
+        types = sorted(found.corpus.types)
+        say = partial(_say, run_id, number)
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.button("Label is right", key="bias.accept", icon=":material/check:", shortcut="Alt+A", on_click=say,
+                      args=("accept",))  # fmt: skip
+            st.button("Skip", key="bias.skip", icon=":material/skip_next:", shortcut="Alt+S", on_click=say,
+                      args=("skip",))  # fmt: skip
+            right = st.selectbox(
+                "It should be", [*(name for name in types if name != row["type"]), NOTHING], None,
+                key=f"bias.right.{run_id}.{number}", placeholder="another type, or none", width=240,
+            )  # fmt: skip
+            action = ("remove", "") if right == NOTHING else ("fix", right)
+            st.button("Fix", key="bias.fix", icon=":material/edit:", type="primary", disabled=right is None,
+                      on_click=say, args=action)  # fmt: skip
+
+
+def _say(run_id: str, number: int, action: str, type: str = "") -> None:
+    facade.review(run_id, number, action, type)
+
+
+def _undo(run_id: str, told: facade.Reviews) -> None:
+    if told.history:
+        last = told.history[-1]
+        mention = facade.measured(run_id).mentions[last.mention].surface
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button("Undo", key="bias.undo", icon=":material/undo:", shortcut="Alt+U",
+                      on_click=facade.undo_review, args=(run_id,))  # fmt: skip
+            st.caption(f"You said of {plain(mention)}: {SAID[last.action]} {plain(last.type)}", width="content")
+
+
+def _take_away(run_id: str, told: facade.Reviews) -> None:
+    if not told.history:
+        return
+    name = f"corrected-{run_id[-4:]}"
+    with st.container(horizontal=True):
+        st.download_button(
+            "Corrected labels as CoNLL", partial(_conll, run_id), f"{name}.conll", on_click="ignore",
+            key="bias.corrected", icon=":material/download:",
+        )  # fmt: skip
+        st.download_button(
+            "Log of the reviews as CSV", partial(facade.review_log, run_id), f"{name}-log.csv", on_click="ignore",
+            key="bias.log", icon=":material/download:",
+        )  # fmt: skip
+        if st.button("Keep as a corpus", key="bias.seal", icon=":material/library_add:", disabled=not told.changes):
+            sealed = facade.seal_corrected(run_id)
+            st.success(f"{plain(sealed.name)}: {len(sealed):,} sentences, ready to train on.")
+
+
+def _conll(run_id: str) -> bytes:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "corrected.conll"
+        facade.export_corrected(run_id, path)
+        return path.read_bytes()
+
+
+def _history(run_id: str, told: facade.Reviews) -> None:
+    recent = told.history[-LAST:][::-1]
+    if not recent:
+        return
+    rows: list[dict[str, Any]] = [
+        {"mention": row["mention"], "type": row["type"], "said": f"{SAID[one.action]} {one.type}", "text": row["text"]}
+        for one, row in zip(recent, facade.mention_rows(run_id, [one.mention for one in recent]), strict=True)
+    ]
+    heads = {"mention": "Mention", "type": "Was labelled", "said": "You said", "text": "Sentence"}
+    table(rows, heads, "The latest reviews, newest first", wrapped=("text",))

@@ -1,0 +1,174 @@
+"""Robustness: test sets under other names, and how taggers stand it, set beside set and never as an average alone."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.bias.parts import changes
+from pages.ui.frame import guard, where_text_is_here
+from pages.ui.presses import pressed
+from pages.ui.runs.panel import run_panel
+from pages.ui.widgets import chart, corpus_label, corpus_picker, plain, table
+
+KINDS = {"oov": "New names", "cross-category": "Names of another type", "typos": "Typos in names"}
+PROMISES = {
+    "oov": "none of its words, apart from “of”, “the” and the like, occurs in the training split",
+    "cross-category": "every name has another type in the training split",
+    "typos": "one slip; none is a name of the training split (a name too short for a slip stays)",
+}
+MOST = 12  # taggers compared unless more are asked for
+SETS = {"name": "Test set", "promise": "What holds for renamed names", "mentions": "Mentions", "changed": "Renamed",
+        "ambiguous": "Ambiguous"}  # fmt: skip
+
+
+def robust() -> None:
+    """Needs no measurement."""
+    runs = [run for run in facade.runs("robustness") if run.manifest.parent is None]
+    st.markdown(
+        "The same test sentences under **other names**: a tagger that reads contexts still finds them, one that knows"
+        " names by heart does not. Such sets are made by rule, so their F1 stands **beside** that of the plain test"
+        " set, never in its place."
+    )
+    with st.expander("Make harder test sets", expanded=not runs, icon=":material/construction:"):
+        _setup()
+    for run in runs[:6]:
+        if facade.state(run.id).state != "succeeded":
+            run_panel(run.id, f"bias.robust.{run.id}")
+    done = [run for run in runs if facade.state(run.id).state == "succeeded"]
+    if done:
+        _made(done)
+    _frontier()
+
+
+@st.fragment
+def _setup() -> None:
+    with guard():
+        roles = facade.roles()
+        left, right = st.columns(2)
+        with left:
+            test = corpus_picker("Test split", f"bias.test.{roles.get('test')}", roles.get("test"))
+        with right:
+            train = corpus_picker("Training split: what taggers know", f"bias.known.{roles.get('train')}",
+                                  roles.get("train"))  # fmt: skip
+        kinds = st.multiselect("Sets", list(KINDS), list(KINDS), KINDS.__getitem__, key="bias.kinds")
+        own = _names()
+        if not (test and train and kinds):
+            st.info("Pick a labelled test split, the training split, and what to make.")
+            return
+        wanted = [{"test": test, "train": train, "kind": kind, **own.get(kind, {})} for kind in kinds]
+        if pressed("Make them", "bias.robust.start", type="primary", icon=":material/construction:"):
+            for options in wanted:
+                facade.start("robustness", options)
+            st.rerun()
+        lines = [facade.command("robustness", options) for options in wanted]
+        st.code("\n".join(lines), language="bash", wrap_lines=True)
+
+
+def _names() -> dict[str, dict[str, Any]]:
+    """{kind: where its names come from}."""
+    labelled = {corpus.fingerprint: corpus for corpus in facade.corpora() if corpus.types}
+    with st.expander("Where new names come from", icon=":material/settings:"):
+        gazetteer = st.multiselect(
+            "Names of these corpora, where the training split lacks them; else they are generated",
+            list(labelled), [], lambda name: corpus_label(labelled[name]), key="bias.gazetteer",
+            placeholder="generate them",
+        )  # fmt: skip
+        strict = st.toggle(
+            "Use only names that never have the replaced name's type in training", True, key="bias.strict",
+            help="Off: a name may have both types in the training split, as in TextFlint's sets.",
+        )  # fmt: skip
+    return {"oov": {"gazetteer": gazetteer}, "cross-category": {"ambiguous": "strict" if strict else "textflint"}}
+
+
+def _made(runs: Sequence[facade.Run]) -> None:
+    rows = []
+    for run in runs:
+        told, kind = run.result(), run.manifest.config["kind"]
+        rows.append({**told, "name": facade.corpus_name(told["corpus"]), "promise": PROMISES[kind]})
+    table(rows, SETS, "Harder test sets", wrapped=("promise",))
+    st.caption(
+        "Ambiguous: the name has several types in the training split, or no word beside it tells anything. To test"
+        " taggers on these sets, give them to a fine-tuning or an experiment beside its test split."
+    )
+    names = {run.id: row["name"] for run, row in zip(runs, rows, strict=True)}
+    with st.expander("Look at one, take it away", icon=":material/difference:"):
+        picked = st.selectbox("Test set", list(names), 0, names.__getitem__, key="bias.robust.which")
+        _files(picked, names[picked])
+        changes(picked, "bias.robust.diff")
+
+
+def _files(run_id: str, name: str) -> None:
+    """The set, what was changed, and every slot with whether it is ambiguous."""
+    found = facade.run(run_id).artifacts
+    files = {"conll": ("CoNLL", "robustness.conll", "conll"), "log": ("Log of the edits", "edits.jsonl", "edits.jsonl"),
+             "slots": ("All names, the ambiguous marked", "slots.jsonl", "slots.jsonl")}  # fmt: skip
+    with st.container(horizontal=True):
+        for key, (label, file, ending) in files.items():
+            data = partial(facade.take_bytes, run_id, found / file)
+            st.download_button(label, data, f"{name}.{ending}", on_click="ignore", key=f"bias.robust.{key}",
+                               icon=":material/download:")  # fmt: skip
+
+
+@st.fragment
+def _frontier() -> None:
+    """Of finished taggers that were tested alike."""
+    with guard(), where_text_is_here():
+        st.subheader("How well taggers cope", anchor=False)
+        groups = facade.tested_alike()
+        if not groups:
+            st.info("No finished tagger was tested on several test sets yet.")
+            return
+        group = st.selectbox("Tested on", groups, 0, _group, key="bias.group") if len(groups) > 1 else groups[0]
+        names = facade.tagger_names(group.runs)
+        picked = st.multiselect("Taggers", list(names), list(names)[:MOST], lambda run: names.get(run, run),
+                                key=f"bias.taggers.{group.runs[0]}.{len(names)}")  # fmt: skip
+        if not picked:
+            return
+        certain = st.toggle("Leave ambiguous names out of the figures", False, key="bias.certain")
+        rows = facade.standings(picked)
+        plain_name = facade.corpus_name(group.tests[0])
+        for i, test in enumerate(group.tests[1:]):
+            if i % 2 == 0:
+                columns = st.columns(2)
+            with columns[i % 2]:
+                _set(rows, test, plain_name, names, certain)
+        _numbers(rows, group.tests, names)
+
+
+def _group(group: facade.TestedAlike) -> str:
+    first, *others = map(facade.corpus_name, group.tests)
+    return f"{first}, {', '.join(others)} ({len(group.runs):,} taggers)"
+
+
+def _set(rows: Sequence[dict[str, Any]], test: str, plain_name: str, names: dict[str, str], certain: bool) -> None:
+    points = facade.frontier_points(rows, test, names, certain=certain)
+    hard = facade.corpus_name(test)
+    st.markdown(f"**{plain(hard)}**")
+    figure = facade.figures.frontier(points, x=f"F1 on {plain_name}, percent", y="F1 on this set, percent")
+    told = "; ".join(f"{one['name']}" for one in points if one["best"])
+    chart(figure, f"bias.frontier.{test}", f"F1 on {plain_name} against {hard}; no other is better on both: {told}")
+
+
+def _numbers(rows: Sequence[dict[str, Any]], tests: Sequence[str], names: dict[str, str]) -> None:
+    """All sets beside each other, with and without ambiguous names; the mean last, as Ma et al. 2023 print it."""
+    heads, lines = {"name": "Tagger"}, {}
+    averages = facade.frontier_averages(rows)
+    for row in rows:
+        line = lines.setdefault(row["run"], {"name": names[row["run"]]})
+        for prefix, said in (("", ""), ("certain_", ", certain names")):
+            key = f"{prefix}{row['test']}"
+            heads[key] = row["name"] + said
+            spread = "" if row[f"{prefix}sd"] is None else f" ± {row[f'{prefix}sd']:.2f}"
+            line[key] = f"{row[f'{prefix}mean']:.2f}{spread}"
+    for run, line in lines.items():
+        line["average"] = f"{averages[run]:.2f}"
+    table(list(lines.values()), {**heads, "average": "Mean of all sets"}, "F1 by tagger and test set", wrapped=())
+    unsure = {row["test"]: f"{plain(row['name'])}: {row['ambiguous']:,} of {row['mentions']:,}" for row in rows}
+    st.caption(
+        f"F1 in percent, mean and spread over seeds. Ambiguous names left out under “certain names”:"
+        f" {'; '.join(unsure[test] for test in tests)}. What is ambiguous goes by the names of"
+        f" {plain(facade.corpus_name(rows[0]['known']))}, the same for all taggers."
+    )

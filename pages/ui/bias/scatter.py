@@ -1,0 +1,78 @@
+"""Every mention by what its name and its context tell; a box around some fills a table (Ma et al. 2023, Table 2)."""
+
+import math
+from functools import partial
+
+import streamlit as st
+
+from core import facade
+from pages.ui.bias.parts import ROWS, download, marked, mention_table
+from pages.ui.frame import guard, looked
+from pages.ui.remains import text_gone
+from pages.ui.widgets import chart
+
+STEP = 0.05  # bits
+
+
+@st.fragment
+def scatter(run_id: str) -> None:
+    """The sliders hold the box, so that it can be drawn with the mouse and set without one."""
+    with guard():
+        st.subheader("Name against context", anchor=False)
+        found, numbers = facade.measured(run_id), facade.drawn_mentions(run_id)
+        turn = int(st.session_state.get("bias.turn", 0))
+        key, sliders = f"bias.pvi.{run_id}.{turn}", (f"bias.x.{run_id}", f"bias.y.{run_id}")
+        spans = _span(found.context), _span(found.entity)
+        figure = facade.figures.pvi_scatter(
+            found.context[numbers], found.entity[numbers], found.bins[numbers].tolist(), numbers
+        )
+        chart(
+            figure, key, f"{len(numbers):,} mentions by what context and name tell; the table below lists them",
+            on_select=partial(_boxed, key, sliders, spans), selection_mode="box",
+        )  # fmt: skip
+        some = ""
+        if len(numbers) < len(found):
+            some = f" A random {len(numbers):,} of {len(found):,} are drawn; a box takes all."
+        st.caption(f"Draw a box around some to list them, or set it here; a double click takes it away.{some}")
+        box = []
+        for column, name, slider, span in zip(st.columns(2), ("context", "name"), sliders, spans, strict=True):
+            box.append(column.slider(f"PVI of the {name}, bits", *span, span, STEP, key=slider, on_change=_turned))
+        _listed(run_id, tuple(box))
+
+
+def _span(values) -> tuple[float, float]:
+    """Round outwards, so that the ends are inside."""
+    return round(math.floor(values.min() / STEP) * STEP, 2), round(math.ceil(values.max() / STEP + 1e-9) * STEP, 2)
+
+
+def _turned() -> None:
+    """A box set by hand: the drawn one goes."""
+    st.session_state["bias.turn"] = int(st.session_state.get("bias.turn", 0)) + 1
+
+
+def _boxed(key: str, sliders: tuple[str, str], spans: tuple[tuple[float, float], tuple[float, float]]) -> None:
+    boxes = st.session_state[key]["selection"]["box"]
+    drawn = (boxes[0]["x"], boxes[0]["y"]) if boxes else spans
+    for slider, ends, (low, high) in zip(sliders, drawn, spans, strict=True):
+        first, last = (round(min(max(end, low), high) / STEP) * STEP for end in sorted(ends))
+        st.session_state[slider] = (max(round(first, 2), low), min(round(last, 2), high))
+
+
+def _listed(run_id: str, box) -> None:
+    numbers = facade.in_box(run_id, *box)
+    if not len(numbers):
+        st.info("No mention is in there; draw a larger box.")
+        return
+    if text_gone(run_id):
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{len(numbers):,} mentions**, those with the largest CEIM either way first", width="content")
+        download(run_id, numbers, "bias.box")
+    looked(facade.measured(run_id).corpus.fingerprint)
+    row = mention_table(facade.mention_rows(run_id, numbers[:ROWS]), f"bias.table.{run_id[-4:]}.{box}")
+    if len(numbers) > ROWS:
+        st.caption(f"The first {ROWS:,} of {len(numbers):,}; the file has all.")
+    if row is None:
+        st.caption("Tick a row to read its sentence with the mention highlighted.")
+        return
+    st.html(f'<ul class="w-sentences" aria-label="The ticked mention in its sentence"><li>{marked(row)}</li></ul>')

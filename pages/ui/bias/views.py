@@ -1,0 +1,136 @@
+"""What labels teach: V-information (Ma et al. 2023, Fig. 3), CEIM by bar (clickable), by bin, by type."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.bias.parts import bits, mention_list
+from pages.ui.frame import guard
+from pages.ui.widgets import chart, plain, table
+
+MOST = 8  # data sets beside each other
+BIN_HEADS = {"name": "By CEIM", "mentions": "Mentions", "share": "Share", "entity": "Mean PVI of the name",
+             "context": "Mean PVI of the context"}  # fmt: skip
+TYPE_HEADS = {"type": "Type", "mentions": "Mentions", "entity": "Name (bits)", "context": "Context (bits)",
+              "ceim": "CEIM (bits)", "high": "Name tells more", "low": "Context tells more", "note": ""}  # fmt: skip
+
+
+def views(run_id: str) -> None:
+    """Everything but the scatter."""
+    told = facade.v_information([run_id])[0]
+    st.subheader(_answer(told), anchor=False)
+    st.markdown(
+        f"A mention's type is told with {_span(told, 'entity')} by its **name** alone and with"
+        f" {_span(told, 'context')} by its **context** alone, of {told['entropy']:.2f} bits that there are to tell."
+        " In brackets: where 95 of 100 draws of such sentences would come out."
+    )
+    _data_sets(run_id)
+    _histogram(run_id)
+    table([_bin_line(row) for row in facade.bin_rows(run_id)], BIN_HEADS, "Mentions and mean PVI by bin of CEIM")
+    table([_type_line(row) for row in facade.type_rows(run_id)], TYPE_HEADS, "What tells each type", wrapped=("note",))
+
+
+def _answer(told: Mapping[str, Any]) -> str:
+    """In words; no difference is claimed where the intervals overlap."""
+    if not told["entropy"]:
+        return "There is only one type: nothing for names or contexts to tell"
+    entity, context = told["intervals"]["entity"], told["intervals"]["context"]
+    if entity[0] > context[1]:
+        return "Names tell more than contexts"
+    if context[0] > entity[1]:
+        return "Contexts tell more than names"
+    if max(entity[0], context[0]) <= 0:
+        return "Nothing shows that names or contexts tell the type"
+    return "Names and contexts tell about as much"
+
+
+def _span(told: Mapping[str, Any], side: str) -> str:
+    low, high, mean = (f"{value:z.2f}" for value in (*told["intervals"][side], told[side]))
+    return f"**{mean} bits** [{low}, {high}]".replace("-", "−")
+
+
+@st.fragment
+def _data_sets(run_id: str) -> None:
+    """Several finished runs beside each other."""
+    with guard():
+        runs = {run.id: run for run in facade.measured_runs()}
+        names = {name: f"{_corpus(run)}, {run.manifest.config['encoder']}" for name, run in runs.items()}
+        shown = [run_id]
+        if len(runs) > 1:
+            usual = {names[name]: name for name in reversed(runs)} | {names[run_id]: run_id}  # one of each kind
+            shown = st.multiselect(
+                "Data sets beside each other", list(runs), sorted(usual.values(), key=list(runs).index)[:MOST],
+                lambda name: f"{names[name]} ({name[-4:]})", key=f"bias.sets.{run_id}", max_selections=MOST,
+            )  # fmt: skip
+        here = [names[name] for name in shown]
+        rows = [
+            {**row, "name": name if here.count(name) < 2 else f"{name} ({row['run'][-4:]})"}
+            for name, row in zip(here, facade.v_information(shown), strict=True)
+        ]
+        if rows:
+            told = "; ".join(f"{row['name']}: {row['entity']:z.2f}, {row['context']:z.2f}" for row in rows)
+            chart(facade.figures.v_information_bars(rows), "bias.v", f"V-information by name, by context, bits: {told}")
+
+
+def _corpus(run: facade.Run) -> str:
+    return facade.corpus_name(run.manifest.inputs["train"])
+
+
+@st.fragment
+def _histogram(run_id: str) -> None:
+    """CEIM, of all mentions or type by type; a click on a bar shows its sentences."""
+    with guard():
+        st.subheader("What tells the type, mention by mention", anchor=False)
+        by_type = st.segmented_control(
+            "Show", [False, True], format_func={False: "All mentions", True: "By type"}.get, default=False,
+            required=True, key="bias.by_type", label_visibility="collapsed",
+        )  # fmt: skip
+        panels = facade.ceim_panels(run_id, by_type)
+        kinds = [row["type"] for row in facade.type_rows(run_id)][: len(panels)] if by_type else [""]
+        picker, key = f"bias.bar.{run_id}.{by_type}", f"bias.ceim.{run_id}.{by_type}"
+
+        def clicked() -> None:
+            points = st.session_state[key]["selection"]["points"]
+            panel, bar = points[0]["customdata"] if points else (0, None)
+            st.session_state[picker] = None if bar is None else (kinds[panel], bar)
+
+        told = ", ".join(f"{row['name']} {row['mentions']:,}" for row in facade.bin_rows(run_id))
+        alt = f"Histogram of CEIM: {told}. The sentences of a bar can be listed below."
+        chart(
+            facade.figures.ceim_histogram(panels), key, alt, on_select=clicked, selection_mode="points"
+        )  # fmt: skip
+        _bar(run_id, panels, kinds, picker)
+
+
+def _bar(run_id: str, panels: Sequence[Any], kinds: Sequence[str], picker: str) -> None:
+    """The picked bar's sentences; the list of bars is the way without a mouse."""
+    sizes = {
+        (kind, bar): int((panel.bars == bar).sum())
+        for kind, panel in zip(kinds, panels, strict=True)
+        for bar in sorted(set(panel.bars.tolist()))
+    }
+    picked = st.selectbox(
+        "Sentences of a bar", list(sizes), None,
+        lambda at: f"{f'{at[0]}, ' if at[0] else ''}{facade.figures.bar_words(at[1])} ({sizes[at]:,})",
+        key=picker, placeholder="click a bar, or pick it here",
+    )  # fmt: skip
+    if picked is None:
+        return
+    numbers = facade.in_bar(run_id, picked[1], picked[0])
+    of = f" of type {plain(picked[0])}" if picked[0] else ""
+    s = "s" if len(numbers) != 1 else ""
+    st.markdown(f"**{len(numbers):,} mention{s}**{of} with a CEIM of {facade.figures.bar_words(picked[1])}")
+    mention_list(run_id, numbers, f"bias.list.{run_id[-4:]}.{picked[0]}.{picked[1]}")
+
+
+def _bin_line(row: Mapping[str, Any]) -> dict[str, Any]:
+    means = {side: "" if row[side] is None else bits(row[side]) for side in ("entity", "context")}
+    return {**row, **means, "share": f"{row['share']:.0%}"}
+
+
+def _type_line(row: Mapping[str, Any]) -> dict[str, Any]:
+    shares = {kind: f"{row[kind]:.0%}" for kind in ("high", "low")}
+    means = {side: bits(row[side]) for side in ("entity", "context", "ceim")}
+    return {**row, **shares, **means, "note": "too few to judge" if row["few"] else ""}

@@ -1,0 +1,180 @@
+"""Adding a corpus: a file is uploaded or named, looked at, and handed to an `add` run."""
+
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+from streamlit.typing import UploadedFile
+
+from core import facade
+from pages.ui.corpora.uploads import taken, waiting
+from pages.ui.frame import guard
+from pages.ui.runs.links import attach
+from pages.ui.widgets import escape, plain
+
+UPLOADED, BY_PATH = "Upload a file", "A path on this machine"
+SCHEMES = ("iob1", "iob2", "bioes", "bilou", "io")
+ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
+CHOOSE_ENCODING = "Choose it in **Encoding**, above: cp1252 is the usual one of files from Windows."
+RUN = "corpora.run"
+REFUSED = "corpora.refused"  # why the last upload was not taken
+
+
+def importer() -> None:
+    """Pick a file, look at it, import it."""
+    st.session_state.setdefault("corpora.turn", 0)
+    facade.preview_soon()
+    with guard():  # a file that cannot be read must not hide the corpora below
+        source = st.segmented_control(
+            "Where is it?", (UPLOADED, BY_PATH), default=UPLOADED, required=True, key="corpora.source"
+        )
+        path = _uploaded() if source == UPLOADED else _named()
+        if path is not None:
+            _look(path, uploaded=source == UPLOADED)
+
+
+def _look(path: Path, *, uploaded: bool) -> None:
+    """Show what the file holds, read as the fields above it say; then the form that imports it."""
+    left, right = st.columns(2)
+    encoding, part = left.selectbox("Encoding", ENCODINGS, key="corpora.encoding"), ""
+    if path.is_dir():
+        part = right.selectbox("Part (of a folder with several)", ("", "train", "dev", "test"), key="corpora.part")
+    try:
+        with st.spinner("Looking at the file"):
+            preview = facade.preview(path, encoding=encoding, part=part or None)
+    except facade.EncodingError as error:
+        st.error(f"{plain(str(error))} {CHOOSE_ENCODING}", title="Another encoding?", icon=":material/error:")
+        return
+    _looks(preview)
+    _form(path, preview, {"encoding": encoding, "part": part, "move": uploaded})
+
+
+def _uploaded() -> Path | None:
+    """The upload, on disk: its token stands in the address, so that a reload finds it again."""
+    if token := st.query_params.get("upload"):
+        return taken(token)
+    if refusal := st.session_state.get(REFUSED):
+        st.error(plain(refusal), title="This file cannot be read", icon=":material/error:")
+    key = f"corpora.file.{st.session_state['corpora.turn']}"
+    st.file_uploader(
+        "Text, JSONL, CSV, Parquet or CoNLL, also packed as .gz or .zst; up to 500 MB",
+        max_upload_size=500,
+        key=key,
+        on_change=_take,
+        args=(key,),
+    )
+    waiting()
+    return None
+
+
+def _take(key: str) -> None:
+    """Move an upload to disk before the page is drawn: drawn with it, the widget would copy it in memory."""
+    file = st.session_state[key]
+    if not isinstance(file, UploadedFile):  # taken away, by the person or by the line that lets go of it
+        return
+    st.session_state["corpora.turn"] += 1  # a fresh widget for the next file
+    st.session_state[REFUSED] = token = None
+    try:
+        token = facade.spool(file.name, file)
+    except facade.WinnowError as error:
+        st.session_state[REFUSED] = str(error)
+    _let_go(file.file_id)
+    if token:
+        st.query_params["upload"] = token
+
+
+def _let_go(file_id: str) -> None:
+    """Delete an upload from the server's memory, where it would stay as long as the browser's tab."""
+    context = get_script_run_ctx()
+    if context and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
+        context.uploaded_file_mgr.remove_file(context.session_id, file_id)
+
+
+def _named() -> Path | None:
+    """A file or folder by its path: typed, or chosen step by step in the folders that Winnow may read."""
+    key = f"corpora.path.{st.session_state['corpora.turn']}"
+    with st.form("corpora.where", border=False):
+        left, right = st.columns((4, 1), vertical_alignment="bottom")
+        text = left.text_input("File or folder", key=key, placeholder="/home/me/contracts.txt").strip()
+        right.form_submit_button("Look at it", width="stretch", key="corpora.look")
+    folder, entries = facade.import_listing(text)
+    step = f"{key}.in.{folder}"
+    label = f"Or choose in {plain(folder)}" if folder else "Or choose from a folder"
+    st.selectbox(label, entries, index=None, key=step, on_change=_step, args=(key, step), placeholder="choose")
+    roots = ", ".join(f"**{plain(str(root))}**" for root in facade.import_roots())
+    st.caption(
+        f"Winnow reads what lies in {roots}. Other folders are named when it is started:"
+        " `WINNOW_DATA_DIRS=/data/texts make app`."
+    )
+    return facade.import_path(text) if text else None
+
+
+def _step(key: str, step: str) -> None:
+    """Go into the folder, or to the file, that was chosen."""
+    chosen = facade.import_listing(st.session_state[key].strip())[1].get(st.session_state.pop(step) or "")
+    if chosen is not None:
+        st.session_state[key] = str(chosen)
+
+
+def _looks(preview: Any) -> None:
+    what = f"Read as **{plain(preview.format)}**, " + ("labelled" if preview.labelled else "not labelled")
+    what += f", {len(preview.files):,} files" * (len(preview.files) > 1)
+    st.markdown(what + (". First rows:" if preview.rows else "."))
+    if preview.rows:
+        st.html(
+            '<ol class="w-sentences" aria-label="First rows">'
+            + "".join(f"<li>{escape(row[:300])}</li>" for row in preview.rows)
+            + "</ol>"
+        )
+    if preview.problems:
+        problems = [f"{problem.file} line {problem.line}: {problem.reason}." for problem in preview.problems[:3]]
+        advice = [CHOOSE_ENCODING] if preview.n_undecodable else []
+        title = "Some of the first rows cannot be taken as they are"
+        st.warning("  \n".join([*map(plain, problems), *advice]), title=title, icon=":material/warning:")
+
+
+def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
+    with st.form("corpora.import"):
+        name = st.text_input(
+            "Name", facade.proposed_name(path), key=f"corpora.name.{path}", max_chars=facade.LONGEST_NAME
+        )
+        options |= {"path": str(path), "name": name.strip()}
+        if preview.columns and preview.text_column is not None:
+            at = preview.columns.index(preview.text_column)
+            options["text_column"] = st.selectbox("Column that holds the text", preview.columns, index=at)
+        if preview.scheme is not None:
+            options["scheme"] = _scheme(preview.scheme)
+        if not preview.labelled:
+            options["split"] = st.toggle("Every row is a document: split it into sentences", key="corpora.split")
+        if preview.format == "txt":
+            units = {"line": "one line", "paragraph": "the lines up to an empty one"}
+            options["unit"] = st.selectbox("A row is", list(units), format_func=units.__getitem__)
+        sent = st.form_submit_button("Import", type="primary", icon=":material/download:", key="corpora.submit")
+    if sent:
+        _start(options)
+
+
+def _scheme(proposal: Any) -> str | None:
+    """The label scheme: proposed where tags leave no doubt, asked for where they do."""
+    if proposal.scheme:
+        label = f"{proposal.scheme.upper()}, as its tags say (checked over the whole file)"
+        choices = ("auto", *(scheme for scheme in SCHEMES if scheme != proposal.scheme))
+        return st.selectbox("Label scheme", choices, format_func=lambda s: label if s == "auto" else s.upper())
+    where = f"Line {proposal.where:,}: " if proposal.where else ""
+    st.warning(plain(where + proposal.problem) + ".", title="Which label scheme is it?")
+    choices = proposal.candidates or SCHEMES
+    return st.selectbox("Label scheme", choices, index=None, format_func=str.upper, placeholder="choose one")
+
+
+def _start(options: dict[str, Any]) -> None:
+    if options.get("scheme", "auto") is None:
+        st.error("Choose the label scheme first: the same tags mean different entities in each.")
+        return
+    run_id = facade.start("add", {key: value for key, value in options.items() if value not in ("", None)})
+    if "upload" in st.query_params:
+        del st.query_params["upload"]
+    st.session_state["corpora.turn"] += 1  # fresh widgets for the next file
+    attach(run_id, RUN)
+    st.rerun()

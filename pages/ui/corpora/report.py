@@ -1,0 +1,77 @@
+"""What became of every row of a finished import, under which name, and which part the corpus plays."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.widgets import plain, short, table
+
+
+def report(run_id: str) -> None:
+    """What became of every row of a finished import, and the rows that were rejected, to take away."""
+    result = facade.run(run_id).result()
+    with st.container(border=True):
+        _report(run_id, result)
+
+
+def _report(run_id: str, result: Mapping[str, Any]) -> None:
+    _named(result)
+    with st.container(horizontal=True):
+        for label in ("read", "kept", "repaired", "rejected"):
+            st.metric(label.capitalize(), f"{result[label]:,}", width="content")
+    if result.get("unspaced"):
+        _counted_letters(result["unspaced"])
+    if result["problems"]:
+        rows = [{**problem, "line": str(problem["line"] or "")} for problem in result["problems"][:20]]
+        names = {"line": "Line", "file": "File", "kind": "What", "reason": "Why"}
+        table(rows, names, "Rows that were not taken as they came")
+    rejects = facade.run(run_id).artifacts / "rejects.jsonl"
+    if rejects.exists():
+        st.download_button(
+            "Download the rejected rows",
+            lambda: facade.take_bytes(run_id, rejects),
+            file_name="rejects.jsonl",
+            mime="application/jsonl",
+            on_click="ignore",
+            icon=":material/download:",
+            key="corpora.rejects",
+        )
+    _give_role(result["corpus"])
+
+
+def _named(result: Mapping[str, Any]) -> None:
+    """What the corpus is called, where that is not what was asked for; its text may have been here."""
+    name, asked = facade.corpus_name(result["corpus"]), result.get("asked_name", "")
+    if result.get("was_here"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.info(f"This text is here already as **{plain(name)}**; opened that one.", icon=":material/inventory_2:")
+            if asked != name and st.button(f"Call it {plain(short(asked))}", key="corpora.rename"):
+                facade.rename_corpus(result["corpus"], asked)
+                st.rerun()
+    elif asked and asked != name:
+        st.info(f"Another corpus is called **{plain(asked)}**, so this one is called **{plain(name)}**.")
+
+
+def _counted_letters(n: int) -> None:
+    st.caption(
+        f"{n:,} sentence{'s are' if n > 1 else ' is'} in a script that writes no blanks between words"
+        " (Chinese, Japanese, Thai, Lao, Khmer or Burmese). Where sentences are flagged as too short or too long,"
+        " each of its letters counts as a token; elsewhere a token is what stands between blanks and marks."
+    )
+
+
+def _give_role(fingerprint: str) -> None:
+    short = {role: words.split(":")[0] for role, words in facade.ROLES.items()}
+    held = [role for role, other in facade.roles().items() if other == fingerprint]
+    choice = st.segmented_control(
+        "Use it as",
+        list(short),
+        format_func=short.__getitem__,
+        default=held[0] if held else None,
+        key=f"corpora.role.{fingerprint}",  # another corpus must not inherit the choice
+    )
+    if choice and choice not in held:
+        facade.set_role(choice, fingerprint)
+        st.rerun()

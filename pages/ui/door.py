@@ -1,0 +1,135 @@
+"""The door before every request: from this machine, from Winnow's own page, by its owner."""
+
+import os
+import re
+from collections.abc import Mapping
+from hmac import compare_digest
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from core.facade import door
+
+HEALTH = "/_stcore/health"
+LOOPBACK = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
+PROTECTION = {
+    "content-security-policy": "frame-ancestors 'none'",
+    "x-frame-options": "DENY",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+}
+FOREIGN_NAME = "Winnow answers to localhost alone; open it as http://localhost with its port."
+FOREIGN_PAGE = "Another page tried to reach Winnow and was refused; open Winnow in a tab of its own."
+NO_KEY = (
+    "{why}: it lets in the account that started it, and whoever opens it with its key; the owner sees the address with "
+    "the key by `python -m core key`.\n"
+)
+OTHER_ACCOUNT = "This Winnow belongs to another account of this machine"
+UNKNOWN_ACCOUNT = "Winnow cannot see here which account is asking"
+KEY_WANTED = "This Winnow asks for its key"
+
+
+class Door:
+    """ASGI middleware in front of all of Streamlit's routes: pages, websocket, media, uploads."""
+
+    def __init__(self, app: ASGIApp, mode: door.Mode) -> None:
+        self._app, self._mode = app, mode
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 403 with one sentence, or pass the request on and guard the answer's headers."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        if answer := _foreign(scope, headers):
+            await _refuse(answer, scope, receive, send)
+        elif answer := self._stranger(scope, headers):
+            health = scope["type"] == "http" and scope["path"] == HEALTH
+            await _refuse(PlainTextResponse("ok") if health else answer, scope, receive, send)
+        elif scope["type"] == "http":
+            await self._app(_by_its_usual_name(scope), receive, _protected(send))
+        else:
+            await self._app(_by_its_usual_name(scope), receive, send)
+
+    def _stranger(self, scope: Scope, headers: Headers) -> Response | None:
+        """The answer to whoever is neither the owner nor has the key; None lets in."""
+        if self._mode == "open":
+            return None
+        why = KEY_WANTED
+        if self._mode == "user":
+            account = door.account_behind(tuple(scope["client"]), tuple(scope["server"]))
+            if account == os.getuid():
+                return None
+            why = UNKNOWN_ACCOUNT if account is None else OTHER_ACCOUNT
+        cookie = f"winnow-{scope['server'][1]}"  # browsers send a cookie to every port of a host: each server its own
+        if _is_key(_cookies(headers).get(cookie)):
+            return None
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        if scope["type"] == "http" and _is_key(dict(query).get("key")):
+            rest = urlencode([(name, value) for name, value in query if name != "key"])
+            answer = RedirectResponse(scope["path"] + (f"?{rest}" if rest else ""), status_code=303)
+            answer.set_cookie(cookie, door.key(), httponly=True, samesite="strict")
+            return answer
+        return PlainTextResponse(NO_KEY.format(why=why), status_code=403)
+
+
+def _foreign(scope: Scope, headers: Headers) -> Response | None:
+    """The answer to a request under a name that is not this machine's, or from a page that is not Winnow's.
+
+    A browser says the name it asked for (Host) and the page that asks (Origin; Sec-Fetch-Site where no Origin is sent),
+    and no page can change what it says. Other sites and other ports of this machine may only link here.
+    """
+    hosts, origins = headers.getlist("host"), headers.getlist("origin")
+    if len(hosts) != 1 or not LOOPBACK.fullmatch(hosts[0]):
+        return PlainTextResponse(FOREIGN_NAME, status_code=403)
+    secure = "s" if scope["scheme"] in ("https", "wss") else ""
+    own = origins == [f"http{secure}://{hosts[0]}"]
+    linked = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    asked_by_other = headers.get("sec-fetch-site") in ("cross-site", "same-site") and not linked
+    if ((origins or scope["type"] == "websocket") and not own) or asked_by_other:
+        return PlainTextResponse(FOREIGN_PAGE, status_code=403)
+    return None
+
+
+def _by_its_usual_name(scope: Scope) -> Scope:
+    """The request as one to localhost, for Streamlit asks the network who it is before it takes [::1] for itself."""
+    headers = MutableHeaders(scope={**scope, "headers": list(scope["headers"])})
+    host = headers["host"]
+    if host.startswith("[::1]"):
+        headers["host"] = host.replace("[::1]", "localhost")
+        if "origin" in headers:
+            headers["origin"] = headers["origin"].replace("[::1]", "localhost")
+    return {**scope, "headers": headers.raw}
+
+
+def _protected(send: Send) -> Send:
+    """Sends answers that no page may frame or reinterpret."""
+
+    async def guarded(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            MutableHeaders(scope=message).update(PROTECTION)
+        await send(message)
+
+    return guarded
+
+
+async def _refuse(answer: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1008})  # before it is accepted: 403
+        return
+    await answer(scope, receive, _protected(send))
+
+
+def _cookies(headers: Headers) -> Mapping[str, str]:
+    try:
+        return {name: morsel.value for name, morsel in SimpleCookie(headers.get("cookie", "")).items()}
+    except CookieError:
+        return {}
+
+
+def _is_key(text: str | None) -> bool:
+    return text is not None and compare_digest(text.encode(), door.key().encode())

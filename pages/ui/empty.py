@@ -1,0 +1,29 @@
+"""A page that has nothing to work with yet: what it needs, and the ways to it."""
+
+import streamlit as st
+
+from core import facade
+
+
+def empty(sentence: str, key: str, then: str) -> None:
+    """What is needed, and the ways to it. key: begins the buttons' keys. then: the page after a sample."""
+    st.info(sentence)
+    corpora_needed(key, then)
+
+
+def corpora_needed(key: str, then: str) -> None:
+    """The ways to corpora: the samples, an import."""
+    sample_buttons(key, then)
+    st.page_link("pages/1_Corpora.py", label="Import your own corpora", icon=":material/library_books:")
+
+
+def sample_buttons(key: str, then: str) -> None:
+    """Every sample set in one click, then the page `then`."""
+    first = "secondary" if facade.roles() else "primary"
+    with st.container(horizontal=True):
+        for number, sample in enumerate(facade.samples()):
+            label, style = f"Open the {sample.name} sample", "secondary" if number else first
+            if st.button(label, key=f"{key}.sample.{sample.name}", type=style, help=sample.description):
+                with st.spinner("Reading the sample"):
+                    facade.open_sample(sample.name)
+                st.switch_page(then)

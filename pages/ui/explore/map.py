@@ -1,0 +1,201 @@
+"""The map: one WebGL scatter, what it is coloured by, what is searched for, what is picked."""
+
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from core import facade
+from pages.ui.explore import state
+from pages.ui.frame import ASSETS, guard
+from pages.ui.widgets import is_dark, plain
+
+KEY = "explore-map"
+MOST_DRAWN, MOST_HOVERED = 50_000, 20_000  # a lasso sends every drawn point back: 130 bytes each, and their hover
+COLOURINGS = {
+    "class": "class", "score": "score", "cluster": "topic", "entities": "entities", "length": "length",
+    "source": "source file",
+}  # fmt: skip
+PAPER = {"#31333f": "rgba(255, 255, 255, 0.6)", "#e6e6e6": "rgba(14, 17, 23, 0.6)"}  # behind words, by their ink
+MODES = {"substring": "as written", "words": "all words, any order"}
+WHEEL = {"scrollZoom": True, "displayModeBar": True, "modeBarButtonsToRemove": ["toImage", "zoomIn2d", "zoomOut2d"]}
+_bridge = st.components.v2.component("winnow_map", js=(ASSETS / "map.js").read_text(encoding="utf-8"))
+
+
+Controls = tuple[str, int, str, str, bool]  # colour by, points to draw, what to search for and how, topics' words
+
+
+def controls(map_run: str) -> Controls:
+    """What the map shows, as the person set it."""
+    choices = [by for by in COLOURINGS if by != "entities" or facade.tag_runs(facade.mapped(map_run).selection)]
+    if st.session_state.get("explore.by") not in choices:  # of another selection's map
+        st.session_state.pop("explore.by", None)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        by = _colouring(choices)
+        query = st.text_input(
+            "Search all sentences", key="explore.query", type="search", icon=":material/search:", width=270,
+            placeholder="Search all sentences", label_visibility="collapsed",
+        ).strip()  # fmt: skip
+        with st.popover("Options", icon=":material/settings:", key="explore.options"):
+            mode = st.segmented_control(
+                "Search for", list(MODES), format_func=MODES.__getitem__, default="substring", required=True,
+                key="explore.mode",
+            )  # fmt: skip
+            n = _to_draw(len(facade.mapped(map_run)), f"explore.n.{map_run}")
+            named = st.toggle("Topic words on the map", True, key="explore.named")
+    state.searched(map_run, query, mode)
+    if query:
+        _hits(map_run, query, mode)
+    return by, n, query, mode, named
+
+
+def _colouring(choices: list[str]) -> str:
+    st.markdown("Colour by", width="content")
+    look: dict[str, Any] = {"default": "class", "required": True, "label_visibility": "collapsed"}
+    by = st.segmented_control("Colour by", choices, format_func=COLOURINGS.__getitem__, key="explore.by", **look)
+    return str(by)
+
+
+def _to_draw(most: int, key: str) -> int:
+    return int(
+        st.number_input(
+            "Sentences to draw", min(100, most), most, min(20_000, most), 5_000, key=key,
+            help=f"At most {MOST_DRAWN:,} are drawn; a lasso takes the others with it all the same.",
+        )
+    )  # fmt: skip
+
+
+def _hits(map_run: str, query: str, mode: str) -> None:
+    hits = state.found(map_run, query, mode)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if not len(hits.rows) and not len(hits.task_rows):
+            st.markdown(f"No sentence of D_C or T_C holds {plain(query)}.", width="content")
+            return
+        counts = f"**{len(hits.rows):,}** in D_C and **{len(hits.task_rows):,}** in T_C hold {plain(query)}"
+        st.markdown(f"{counts}{'.' if len(hits.points) else '; none of them is on the map.'}", width="content")
+        region = state.picked(map_run)
+        if len(hits.points) and (region is None or region["value"] != (query, mode)):
+            st.button(
+                f"Pick the {len(hits.points):,} on the map",
+                key="explore.hits",
+                icon=":material/select_all:",
+                on_click=state.pick,
+                args=(map_run, "hits", (query, mode)),
+            )
+
+
+def draw(run_id: str, map_run: str, kinds: Any, asked: Controls) -> None:
+    """The figure, and what it shows in words. asked: what `controls` returned."""
+    by, n, query, mode, named = asked
+    key = f"{KEY}-{map_run[-4:]}-{state.turn()}"
+    tagged = "".join(run.id for run in facade.tag_runs(run_id)) if by == "entities" else ""
+    data = (
+        str(facade.home()),
+        map_run,
+        state.stamp(run_id) + tagged,
+        by,
+        min(n, MOST_DRAWN),
+        query,
+        mode,
+        named,
+        is_dark(),
+    )
+    view = _view(data, map_run)
+    fig, drawn = _figure(data, view, kinds)
+    with st.container(key=KEY):
+        _bridged(map_run)
+        st.plotly_chart(
+            fig, key=key, config=WHEEL, alt=_alt(map_run, kinds, drawn),
+            on_select=lambda: state.take(map_run, key), selection_mode=("points", "lasso", "box"),
+        )  # fmt: skip
+    _told(map_run, len(drawn), n)
+
+
+def _view(data: tuple[Any, ...], map_run: str) -> facade.figures.View:
+    """Baked in when the figure is drawn anew: a zoom or a lasso in the browser must not redraw it."""
+    baked = st.session_state.get(state.BAKED)
+    fresh = (data, state.turn())
+    if baked is None or baked[0] != fresh or "explore.bridge" not in st.session_state:
+        zoom = st.session_state.get(state.ZOOM) or {}
+        region = state.picked(map_run)
+        view = facade.figures.View(zoom=zoom.get(map_run), outlines=state.outlines(region))
+        baked = st.session_state[state.BAKED] = (fresh, view)
+    return baked[1]
+
+
+@st.cache_resource(max_entries=6, show_spinner="Drawing the map")
+def _figure(data: tuple[Any, ...], view: Any, _kinds: Any) -> tuple[Any, Any]:
+    """The figure and the points in it. data: everything it depends on."""
+    figures, (_, map_run, _, by, n, query, mode, named, dark) = facade.figures, data
+    found = facade.mapped(map_run)
+    points = facade.draw(map_run, _kinds, n)
+    hovered = np.ones(len(points), dtype=bool) if n <= MOST_HOVERED else _kinds[points] != 2
+    hover = np.full(len(points), None, dtype=object)
+    names = [facade.CLASSES[kind] for kind in _kinds[points[hovered]].tolist()]
+    hover[hovered] = figures.hover_lines(names, facade.hover(map_run, points[hovered]))
+    drawn = figures.Drawn(
+        x=found.xy[0][points], y=found.xy[1][points], points=points, kinds=_kinds[points], hover=hover.tolist()
+    )
+    if by == "class":
+        fig = figures.by_class(drawn, np.bincount(_kinds, minlength=3).tolist(), view)
+    else:
+        fig = _coloured(by, map_run, drawn, view)
+    if query:
+        figures.mark(fig, drawn, state.found(map_run, query, mode).points, "found")
+    if named:
+        names = [cluster["name"] for cluster in found.clusters]
+        figures.label_topics(fig, drawn.x, drawn.y, found.cluster[points], names)
+        ink = figures.DARK_INK if dark else figures.INK
+        fig.update_annotations(bgcolor=PAPER[ink], arrowcolor=ink, opacity=0.9)
+    return figures.dressed(fig, dark=dark), points
+
+
+def _coloured(by: str, map_run: str, drawn: Any, view: Any) -> Any:
+    """Coloured by something other than class."""
+    figures, points = facade.figures, drawn.points
+    if by == "score":
+        unit = facade.scored(facade.mapped(map_run).selection).scores.unit
+        return figures.by_value(drawn, facade.colour_values(map_run, points, "score"), unit, view)
+    if by == "length":
+        return figures.by_value(drawn, facade.colour_values(map_run, points, "length"), "tokens", view)
+    if by == "entities":
+        return figures.by_value(drawn, facade.entity_counts(map_run, points), "predicted entities", view)
+    return figures.by_name(drawn, facade.colour_values(map_run, points, by), view)
+
+
+@st.fragment
+def _bridged(map_run: str) -> None:
+    """Hears of zooms and clicks; alone in its fragment, so that a zoom reruns nothing else."""
+    with guard():
+        told = _bridge(
+            key="explore.bridge", data={"chart": KEY}, height=1,
+            on_zoom_change=lambda: None, on_click_change=lambda: None,
+        )  # fmt: skip
+        if told.zoom is not None or "zoom" in told:
+            zoom = told.zoom
+            st.session_state[state.ZOOM] = {map_run: tuple(zoom) if zoom else None}
+        if told.click is not None:
+            state.pick(map_run, "point", int(told.click))
+            st.rerun(scope="app")
+
+
+def _alt(map_run: str, kinds: Any, drawn: Any) -> str:
+    counts = ", ".join(f"{of:,} {name}" for name, (_, of) in facade.class_counts(drawn, kinds).items())
+    return (
+        f"Map of {len(drawn):,} sentences, similar ones close together. On the map: {counts}. "
+        "The table below lists the same sentences."
+    )
+
+
+def _told(map_run: str, drawn: int, asked: int) -> None:
+    found = facade.mapped(map_run)
+    parts = [f"{drawn:,} shown of {len(found):,}"]
+    if drawn < len(found):
+        parts[0] += f", stratified by class, seed {found.seed}; a lasso takes all, drawn or not"
+    if len(found) < found.of:
+        parts.append(f"the map holds {len(found):,} of {found.of:,} sentences")
+    if asked > MOST_DRAWN:
+        parts.append(f"{asked:,} were asked for, {MOST_DRAWN:,} is the most a browser draws lassos over at ease")
+    if drawn > MOST_HOVERED:
+        parts.append("filtered ones have no tooltip at this size")
+    st.caption(". ".join(part[:1].upper() + part[1:] for part in parts) + ".")

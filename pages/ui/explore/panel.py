@@ -1,0 +1,241 @@
+"""What is picked: how much of it is selected, which words tell it from the rest, its sentences, what to do."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from core import facade
+from pages.ui.explore import state
+from pages.ui.explore.why import why_card
+from pages.ui.frame import guard
+from pages.ui.grid import grid
+from pages.ui.selection.chosen import LARGEST_DOWNLOAD
+from pages.ui.widgets import plain, table
+
+ROWS = 10  # sentences on a page of the table
+SORTS = {"score": "score", "tokens": "length", "class": "class", "row": "row in its corpus"}
+ORDERS = {  # rising, falling
+    "score": ("lowest first", "highest first"),
+    "tokens": ("shortest first", "longest first"),
+    "class": ("T_C first", "filtered first"),
+    "row": ("first rows first", "last rows first"),
+}
+FORMATS = {"txt": "Text", "jsonl": "JSONL", "parquet": "Parquet"}
+HEADS = {"class": "Class", "score": "Score", "tokens": "Tokens", "text": "Sentence", "flags": "Flags"}
+
+
+def panel(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
+    """Beside the map."""
+    region = state.picked(map_run)
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.subheader(state.words(map_run, region), anchor=False, width="content")
+        if region:
+            st.button("Clear", key="explore.clear", icon=":material/close:", on_click=state.clear, type="tertiary")
+    _groups(map_run)
+    if region is not None and region["kind"] == "point":
+        st.caption("The card below tells why it was or was not selected.")
+        _take_away(map_run, points)
+        return
+    if region is None:
+        st.caption(
+            "Draw around sentences with the mouse, click one, or pick a topic here to act on it. "
+            "The tools at the map's corner switch to box, pan and zoom."
+        )
+    _counts(facade.class_counts(points, kinds))
+    if region is not None:
+        _actions(run_id, map_run, kinds, points)
+        _take_away(map_run, points)
+        _telling(map_run, points)
+
+
+def _groups(map_run: str) -> None:
+    """The way to pick without a mouse."""
+    clusters = facade.mapped(map_run).clusters
+    options = [*((("topic", i)) for i in range(len(clusters))), *(("class", name) for name in facade.CLASSES)]
+    names = {
+        option: state.words(map_run, {"kind": option[0], "value": option[1]})
+        + (f" ({clusters[option[1]]['size']:,})" if option[0] == "topic" else "")
+        for option in options
+    }
+    key = f"explore.group.{state.nth()}"
+
+    def chosen() -> None:
+        if st.session_state[key] is not None:
+            state.pick(map_run, *st.session_state[key])
+
+    st.selectbox(
+        "Pick a topic or a class", options, None, names.__getitem__, key, on_change=chosen,
+        placeholder="Pick a topic or a class", label_visibility="collapsed",
+    )  # fmt: skip
+
+
+def _counts(counts: dict[str, tuple[int, int]]) -> None:
+    total = sum(inside for inside, _ in counts.values())
+    st.markdown(f"**{counts['selected'][0]:,} of {total:,}** selected")
+    rows = [f"| {name} | {inside:,} | {of:,} |" for name, (inside, of) in counts.items()]
+    st.markdown("\n".join(["| Class | Picked | On the map |", "| :-- | --: | --: |", *rows]))
+
+
+def _actions(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
+    """Add and remove act on all picked rows of D_C, drawn or not; flagged ones are added by a button of their own."""
+    view = facade.mapped(map_run)
+    outside, selected = (view.domain_rows(points[kinds[points] == kind]) for kind in (2, 1))
+    flagged = np.any([*facade.flags_of(run_id, outside).values(), np.zeros(len(outside), dtype=bool)], axis=0)
+    clean, flagged = outside[~flagged], outside[flagged]
+    with st.container(horizontal=True):
+        if len(clean):
+            _add(run_id, clean)
+        look: dict[str, Any] = {"icon": ":material/remove:", "shortcut": "Alt+D"}
+        if len(selected) and st.button(f"Remove {len(selected):,} from S_C", key="explore.remove", **look):
+            facade.remove_rows(run_id, selected)
+            st.rerun()
+    if len(flagged):
+        _also_flagged(run_id, flagged)
+    elif not len(clean) and not len(selected):
+        st.caption("All of these are of T_C, so there is nothing to add to S_C or to remove from it.")
+
+
+def _add(run_id: str, rows: Any) -> None:
+    sentences = "clean sentence" if len(rows) == 1 else "clean sentences"
+    look: dict[str, Any] = {"type": "primary", "icon": ":material/add:", "shortcut": "Alt+A"}
+    if st.button(f"Add {len(rows):,} {sentences}", key="explore.add", **look):
+        facade.add_rows(run_id, rows)
+        st.rerun()
+
+
+def _also_flagged(run_id: str, rows: Any) -> None:
+    """Filtered sentences that a flag keeps out: a hand may overrule it, by a second button."""
+    st.caption(f"Flagged and left out: {state.flagged(run_id, rows)}.")
+    if st.button(f"Add also the {len(rows):,} flagged", key="explore.add-flagged", icon=":material/flag:"):
+        facade.add_rows(run_id, rows)
+        st.rerun()
+
+
+def _take_away(map_run: str, points: Any) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption("Take it away" if len(points) == 1 else f"Take these {len(points):,} away", width="content")
+        small = 300 * len(points) < LARGEST_DOWNLOAD
+        for kind, label in FORMATS.items():
+            name = f"picked-{map_run[-4:]}-{len(points)}.{kind}"
+            write = partial(facade.export_points, map_run, points)
+            look = ":material/download:"
+            if small:
+                data = partial(_bytes, write, name)
+                st.download_button(label, data, name, on_click="ignore", key=f"explore.export.{kind}", icon=look)
+            elif st.button(label, key=f"explore.export.{kind}", icon=look):
+                st.code(str(write(facade.exports() / name)), language=None, wrap_lines=True)
+
+
+def _bytes(write: Any, name: str) -> bytes:
+    with TemporaryDirectory() as folder:
+        return bytes(write(Path(folder) / name).read_bytes())
+
+
+def _telling(map_run: str, points: Any) -> None:
+    words: Sequence[Any] = _words(str(facade.home()), map_run, len(points), hash(points.tobytes()), points)[:12]
+    if not words:
+        return
+    st.markdown("**Words that tell these from the rest**")
+    st.markdown(" · ".join(plain(word.word) for word in words))
+    with st.expander("How often they occur", icon=":material/format_list_numbered:"):
+        rows = [{"word": w.word, "z": w.z, "inside": w.inside, "outside": w.outside} for w in words]
+        columns = {"word": "Word", "z": "Telling (z)", "inside": "Here", "outside": "Elsewhere"}
+        table(rows, columns, "Words that tell the picked sentences from the rest")
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _words(home: str, map_run: str, n: int, digest: int, _points: Any) -> Sequence[Any]:
+    return facade.telling_words(map_run, _points)
+
+
+@st.fragment
+def rows(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
+    """The table behind the map: the picked sentences, all where none are, a page at a time; why the ticked one."""
+    with guard():
+        region = state.picked(map_run)
+        if region is not None and region["kind"] == "point":
+            why_card(run_id, map_run, int(points[0]), kinds)
+            return
+        if not len(points):
+            st.info("There is no sentence in here. Draw around some points, or clear what is picked.")
+            return
+        sort, down = _sorting(len(points))
+        last = max(-(-len(points) // ROWS) - 1, 0)
+        page = min(int(st.session_state.get("explore.page", 0)), last)
+        shown = facade.page_of(map_run, points, kinds, sort=sort, descending=down, page=page, size=ROWS)
+        chosen = _table(shown, f"{map_run[-4:]}.{state.turn()}.{len(points)}.{sort}.{down}.{page}")
+        _turn(page, last, len(points))
+        if chosen is not None:
+            why_card(run_id, map_run, chosen, kinds)
+        else:
+            st.caption("Tick a sentence to see why it was or was not selected.")
+
+
+def _sorting(n: int) -> tuple[Any, bool]:
+    """How many there are, what the table is sorted by, and whether it falls."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{n:,} sentences**, by", width="content")
+        sort = st.segmented_control(
+            "Sort by",
+            list(SORTS),
+            format_func=SORTS.__getitem__,
+            default="score",
+            required=True,
+            key="explore.sort",
+            label_visibility="collapsed",
+        )
+        closest_high = facade.scored(st.session_state["explore.shown"]).scores.prefer == "high"
+        falls = st.segmented_control(
+            "Order",
+            [False, True],
+            format_func=ORDERS[sort].__getitem__,
+            default=sort == "score" and closest_high,
+            required=True,
+            key=f"explore.order.{sort}",
+            label_visibility="collapsed",
+        )
+    return sort, bool(falls)
+
+
+def _turn(page: int, last: int, n: int) -> None:
+    """The way to the other pages of the table."""
+
+    def go(to: int) -> None:
+        st.session_state["explore.page"] = to
+
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            "Previous", key="explore.previous", icon=":material/chevron_left:", disabled=page == 0, on_click=go,
+            args=(page - 1,),
+        )  # fmt: skip
+        st.button(
+            "Next", key="explore.next", icon=":material/chevron_right:", disabled=page == last, on_click=go,
+            args=(page + 1,),
+        )  # fmt: skip
+        st.caption(f"{page * ROWS + 1:,} to {min((page + 1) * ROWS, n):,} of {n:,}", width="content")
+
+
+def _table(shown: Sequence[dict[str, Any]], key: str) -> int | None:
+    """The page's sentences; the point of the one that is ticked."""
+    columns = {
+        name: [", ".join(f.replace("_", " ") for f in row[name]) if name == "flags" else row[name] for row in shown]
+        for name in HEADS
+    }
+    told = grid(
+        columns, key=f"explore.table.{key}", on_select="rerun", selection_mode="single-row", hide_index=True,
+        row_height=66, height="content", alt="Sentences picked on the map, with class, score and length",
+        column_config={
+            "class": st.column_config.TextColumn("Class", width=80),
+            "score": st.column_config.NumberColumn("Score", format="%.4g", width=80),
+            "tokens": st.column_config.NumberColumn("Tokens", width=70),
+            "text": st.column_config.TextColumn("Sentence", width="large"),
+            "flags": st.column_config.TextColumn("Flags", width=110),
+        },
+    )  # fmt: skip
+    ticked = told.selection.rows
+    return shown[ticked[0]]["point"] if ticked and ticked[0] < len(shown) else None

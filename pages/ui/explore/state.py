@@ -1,0 +1,151 @@
+"""What is picked on the map: a lasso, a box, a clicked point, a topic, the hits of a search. A few numbers, no text."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from core import facade
+from pages.ui.selection.chosen import REASONS
+from pages.ui.widgets import plain
+
+PICKED, NTH, TURN = "explore.picked", "explore.nth", "explore.turn"
+ZOOM, BAKED, SEARCHED = "explore.zoom", "explore.baked", "explore.searched"
+Region = dict[str, Any]
+
+
+def picked(map_run: str) -> Region | None:
+    """What is picked on this map, also after a reload."""
+    region: Region | None = st.session_state.get(PICKED)
+    if region is None or region["map"] != map_run:
+        kept = facade.kept_region(map_run)
+        region = st.session_state[PICKED] = {"map": map_run, **kept} if kept else None
+    return region
+
+
+def pick(map_run: str, kind: str, value: Any) -> None:
+    """Pick something else. kind: lasso, box, point, topic, class or hits."""
+    st.session_state[PICKED] = {"map": map_run, "kind": kind, "value": value}
+    facade.keep_region(map_run, st.session_state[PICKED])
+    st.session_state[NTH] = nth() + 1
+    st.session_state["explore.page"] = 0
+
+
+def searched(map_run: str, query: str, mode: str) -> None:
+    """Pick what a search finds, once a search: what is picked afterwards, by a lasso say, stays."""
+    search = (query, mode) if query else None
+    if search == st.session_state.get(SEARCHED):
+        return
+    st.session_state[SEARCHED] = search
+    region = picked(map_run)
+    if search and len(found(map_run, query, mode).points):
+        pick(map_run, "hits", search)
+    elif region and region["kind"] == "hits":
+        clear()
+
+
+def clear() -> None:
+    """Pick nothing; the turn gives the figure a new key, for an outline in the browser cannot be taken back."""
+    _forget()
+    st.session_state[NTH] = nth() + 1
+    st.session_state[TURN] = turn() + 1
+    st.session_state["explore.page"] = 0
+
+
+def _forget() -> None:
+    if region := st.session_state.pop(PICKED, None):
+        facade.keep_region(region["map"], None)
+
+
+def turn() -> int:
+    """How often the map was cleared."""
+    return int(st.session_state.get(TURN, 0))
+
+
+def nth() -> int:
+    """How often something was picked; a key with it makes a widget forget what was picked before."""
+    return int(st.session_state.get(NTH, 0))
+
+
+def take(map_run: str, key: str) -> None:
+    """A lasso, box or click of the figure `key`, as the browser tells it. Its points are not looked at but the one."""
+    selection = st.session_state[key].selection
+    lassos = [list(zip(shape["x"], shape["y"], strict=True)) for shape in selection.lasso]
+    boxes = [[*sorted(shape["x"]), *sorted(shape["y"])] for shape in selection.box]
+    if lassos or boxes:
+        pick(map_run, "lasso" if lassos else "box", lassos or boxes)
+    elif selection.points:
+        pick(map_run, "point", int(selection.points[0]["customdata"]))
+    else:
+        _forget()
+
+
+def points_of(map_run: str, region: Region | None, kinds: Any) -> Any:
+    """`(m,)` the points of a region, drawn or not; all points of the map for None."""
+    if region is None:
+        return np.arange(len(kinds))
+    value = region["value"]
+    match region["kind"]:
+        case "lasso":
+            parts = [facade.lasso(map_run, corners) for corners in value]
+        case "box":
+            parts = [facade.box(map_run, *sides) for sides in value]
+        case "topic":
+            parts = [np.flatnonzero(facade.mapped(map_run).cluster == value)]
+        case "class":
+            parts = [np.flatnonzero(kinds == facade.CLASSES.index(value))]
+        case "hits":
+            parts = [found(map_run, *value).points]
+        case _:
+            parts = [np.array([value])]
+    return np.unique(np.concatenate(parts))
+
+
+def outlines(region: Region | None) -> tuple[tuple[tuple[float, float], ...], ...]:
+    """The borders of a lasso or a box, for a figure that is drawn anew."""
+    if region is None or region["kind"] not in ("lasso", "box"):
+        return ()
+    if region["kind"] == "lasso":
+        return tuple(tuple((float(x), float(y)) for x, y in corners) for corners in region["value"])
+    return tuple(((x0, y0), (x1, y0), (x1, y1), (x0, y1)) for x0, x1, y0, y1 in region["value"])
+
+
+def words(map_run: str, region: Region | None) -> str:
+    """A region in words (Markdown)."""
+    if region is None:
+        return "The whole map"
+    value = region["value"]
+    match region["kind"]:
+        case "topic":
+            return f"Topic {plain(facade.mapped(map_run).clusters[value]['name'])}"
+        case "class":
+            return f"All of {value}" if value == "T_C" else f"All {value} sentences"
+        case "hits":
+            return f"Sentences with {plain(value[0])}"
+        case "point":
+            return "One sentence"
+        case kind:
+            return f"Your {kind}" if len(value) == 1 else f"Your {len(value)} {kind}s"
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _found(home: str, map_run: str, query: str, mode: str) -> facade.Hits:
+    return facade.search(map_run, query, mode)
+
+
+def found(map_run: str, query: str, mode: str) -> facade.Hits:
+    """The hits of a search, kept while it is on the page."""
+    return _found(str(facade.home()), map_run, query, mode)
+
+
+def flagged(run_id: str, rows: Any) -> str:
+    """How many of `rows` of D_C each flag holds for, in words; "" where none does."""
+    counts = {flag: int(holds.sum()) for flag, holds in facade.flags_of(run_id, rows).items()}
+    return ", ".join(f"{n:,} {REASONS[flag]}" for flag, n in counts.items() if n)
+
+
+def stamp(run_id: str) -> str:
+    """Changes whenever a selection's budget or hand edits do."""
+    history: Sequence[Any] = facade.edits(run_id).history
+    return f"{facade.kept_budget(run_id)}.{len(history)}.{history[-1].time if history else 0}"

@@ -1,0 +1,72 @@
+"""Finished runs whose corpora were removed: what they kept of their own."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from core import facade
+from pages.ui.frame import looked
+from pages.ui.widgets import chart, table
+
+FIRST = 8  # sentences of S_C
+
+
+def span_words(chosen: Any, unit: str, prefer: str) -> str:
+    """From which score to which was selected, and what a score means. chosen: the scores of S_C."""
+    low, high = float(chosen.min()), float(chosen.max())
+    best, worst, closer = (high, low, "higher") if prefer == "high" else (low, high, "lower")
+    return (
+        f"What is selected scores from {best:.4g}, the closest to T_C, to {worst:.4g} (in {unit}; {closer} is closer)."
+    )
+
+
+def text_gone(run_id: str) -> bool:
+    """Whether a corpus of the run was removed; says so in the place where its sentences would stand."""
+    gone = bool(facade.removed_inputs(run_id))
+    if gone:
+        st.info("Not shown: the sentences of a corpus that was removed.", icon=":material/link_off:")
+    return gone
+
+
+def remains(run_id: str) -> None:
+    """Numbers, scores, S_C where that is still here, and the map as it was drawn, without its sentences."""
+    found, result = facade.remains(run_id), facade.run(run_id).result()
+    _numbers(found, result)
+    figure = facade.figures.score_histogram(found.bins, found.chosen, found.unit, found.prefer)
+    name = f"Histogram of the scores of D_C: {len(found.chosen):,} selected, cut at {found.chosen[-1]:.4g}"
+    chart(figure, f"remains.scores.{run_id}", name)
+    st.caption(span_words(found.chosen, found.unit, found.prefer))
+    if found.corpus is not None:
+        _sentences(found.corpus, found)
+    if found.drawn is not None:
+        _map(run_id, *found.drawn)
+
+
+def _numbers(found: facade.Remains, result: Mapping[str, Any]) -> None:
+    selected, of = result["selected"], result["of"]
+    with st.container(horizontal=True):
+        st.metric("Selected", f"{selected:,}", width="content", help=f"of {of:,} sentences")
+        st.metric("of D_C", f"{selected / of:.1%}", width="content")
+        st.metric("Tokens", f"{result['tokens']:,}", width="content")
+        st.metric("Withheld", f"{sum(result['dropped'].values()):,}", width="content")
+
+
+def _sentences(sealed: facade.Corpus, found: facade.Remains) -> None:
+    st.caption("S_C itself is still here, as a corpus of its own: it can be trained on. Its first sentences:")
+    looked(sealed.fingerprint)
+    scores = found.chosen[:FIRST].tolist()
+    rows = [
+        {"score": score, "text": sentence.text}
+        for score, sentence in zip(scores, next(sealed.batches(0, FIRST)), strict=True)
+    ]
+    table(rows, {"score": "Score", "text": "Sentence"}, "The first sentences of S_C")
+
+
+def _map(run_id: str, x: Any, y: Any, kinds: Any) -> None:
+    figures = facade.figures
+    drawn = figures.Drawn(x=x, y=y, points=np.arange(len(x)), kinds=kinds, hover=[None] * len(x))
+    totals = np.bincount(kinds, minlength=len(facade.CLASSES)).tolist()
+    figure = figures.by_class(drawn, totals, figures.View(tool="pan", height=480))
+    chart(figure, f"remains.map.{run_id}", "The map as it was made, without its sentences")

@@ -1,0 +1,85 @@
+"""Removing a corpus or a run, alone or with everything made from it: said before what goes and what stays."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core import facade
+from pages.ui.runs.links import link
+from pages.ui.runs.words import title
+from pages.ui.widgets import corpus_picker, plain
+
+KEPT = "The file it came from, what was downloaded and what was saved in other folders stay."
+
+
+def removal() -> None:
+    """The popover below the list of corpora."""
+    with st.popover("Remove a corpus", icon=":material/delete:", key="corpora.removal"):
+        doomed = corpus_picker("Corpus", "corpora.doomed", None)
+        st.caption(
+            "The corpus is deleted, the file it came from is not. Runs that read it, and what was made from it, keep"
+            " some of its text unless they are removed with it."
+        )
+        if doomed:
+            _remove_corpus(facade.corpus_usage(doomed))
+
+
+def _remove_corpus(used: facade.Usage) -> None:
+    if used.active:
+        _in_the_way(used.active)
+        return
+    if used.in_words:
+        st.warning(f"Used by {used.in_words}.", icon=":material/link_off:")
+    if used.derived:
+        st.caption(f"Corpora made from it stay: {len(used.derived)}.")
+    if st.button("Remove it", type="primary", key="corpora.remove"):
+        facade.remove_corpus(used.corpus.fingerprint)
+        st.rerun()
+    goes = facade.removal(used.corpus.fingerprint)
+    if _everything(goes) and st.button("Remove with everything made from it", key="corpora.remove.all"):
+        facade.remove_everything(used.corpus.fingerprint)
+        st.rerun()
+
+
+def run_removal(runs: Sequence[facade.Run]) -> None:
+    """The popover below the list of runs. runs: those that may be chosen."""
+    with st.popover("Remove a run", icon=":material/delete:", key="home.removal"):
+        over = {run.id: run for run in runs if not run.state().active}
+        doomed = st.selectbox("Run", over, None, lambda name: _named(over[name]), key="home.doomed", placeholder="pick")
+        st.caption("The run is deleted with its model, map and tables. What other runs made of it stays.")
+        if doomed:
+            _remove_run(doomed)
+
+
+def _named(run: facade.Run) -> str:
+    return f"{title(run)} ({run.id[-4:]})"
+
+
+def _remove_run(run_id: str) -> None:
+    goes = facade.removal(run_id)
+    if st.button("Remove it", type="primary", key="home.remove"):
+        facade.remove_run(run_id)
+        st.rerun()
+    if _everything(goes) and st.button("Remove with everything made from it", key="home.remove.all"):
+        facade.remove_everything(run_id)
+        st.rerun()
+
+
+def _everything(goes: facade.Removal) -> bool:
+    """Say what would go and what stays; whether it may go."""
+    if goes.active:
+        _in_the_way(goes.active)
+        return False
+    st.caption(f"With everything made from it, {goes.in_words} go. {KEPT}")
+    return True
+
+
+def _in_the_way(runs: Sequence[facade.Run]) -> None:
+    several = len(runs) > 1
+    st.warning(
+        f"Not now: {'runs' if several else 'a run'} at work may need it. Wait for the end or cancel"
+        f" {'them' if several else 'it'} first.",
+        icon=":material/lock:",
+    )
+    for run in runs:
+        link(run, plain(title(run)))

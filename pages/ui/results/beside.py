@@ -1,0 +1,77 @@
+"""Two arms side by side: F1 by type, on seen and on unseen names."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import streamlit as st
+
+from core import facade
+from pages.ui.widgets import chart, plain, table
+
+LOOKED_AT = 10  # newest trainings among which two alike are looked for
+
+
+def pair(arms: Mapping[str, str], key: str) -> tuple[str, str]:
+    """Two taggers, by run, and what sets them apart beside what they are called after.
+
+    At first B is the arm without pre-training, else the newest that was trained like another, which is A.
+    """
+    names = list(arms)
+    first, base = _alike(arms)
+    left, right = st.columns(2)
+    a = left.selectbox("A", names, first, arms.__getitem__, key=f"{key}.a.{names[0]}")
+    b = right.selectbox("B", names, base, arms.__getitem__, key=f"{key}.b.{names[0]}")
+    apart(arms, (a, b))
+    return a, b
+
+
+def _alike(arms: Mapping[str, str]) -> tuple[int, int]:
+    """Places of A and B at first."""
+    names = list(arms)
+    if "none" in arms.values():
+        base = list(arms.values()).index("none")
+        return (0 if base else min(1, len(names) - 1)), base
+    pairs = combinations(range(min(len(names), LOOKED_AT)), 2)
+    alike = (places for places in pairs if not facade.settings_apart(*(names[place] for place in places)))
+    return next(alike, (0, len(names) - 1))
+
+
+def apart(arms: Mapping[str, str], runs: Sequence[str]) -> None:
+    """Says in which settings trainings differ that no experiment set side by side; in one, that is its arms' matter."""
+    if "none" in arms.values() or not runs or any(run not in arms for run in runs):
+        return
+    rows = [row for run in runs[1:] for row in facade.settings_apart(runs[0], run)]
+    if not rows:
+        return
+    names = dict.fromkeys(plain(row["option"]) for row in rows)
+    if len(runs) == 2:
+        names = [f"{plain(row['option'])} ({plain(row['a'])} against {plain(row['b'])})" for row in rows]
+    st.warning(
+        f"**Not trained alike**: {'A and B' if len(runs) == 2 else 'these trainings'} differ in {', '.join(names)}."
+        " What sets their scores apart may come from that alone.", icon=":material/balance:",
+    )  # fmt: skip
+
+
+def types(arms: Mapping[str, str]) -> None:
+    """Mahapatra et al. 2022, Table 4, and F1 on names that the training sentences hold and on those they do not."""
+    a, b = pair(arms, "results.types")
+    rows = facade.type_scores(a, b)
+    name = f"Test F1 of every entity type under A, {arms[a]}, and B, {arms[b]}; the table below has the numbers"
+    chart(facade.figures.type_differences(rows, f"A: {arms[a]}", f"B: {arms[b]}"), "results.types.chart", name)
+    said = [
+        {**row, "a": f"{row['a']:.2f}", "b": f"{row['b']:.2f}", "difference": f"{row['difference']:+z.2f}"}
+        for row in rows
+    ]
+    columns = {"type": "Type", "mentions": "In the test set", "a": "F1 of A", "b": "F1 of B", "difference": "A less B"}
+    table(said, columns, "F1 by entity type, mean of the seeds")
+    st.subheader("Names seen in training, and new ones", anchor=False)
+    novel = [
+        {"surfaces": SEEN[ours["surfaces"]], "mentions": ours["mentions"], "a": f"{ours['f1']:.2f}",
+         "b": f"{theirs['f1']:.2f}"}
+        for ours, theirs in zip(facade.novelty_scores(a), facade.novelty_scores(b), strict=True)
+    ]  # fmt: skip
+    columns = {"surfaces": "Entities", "mentions": "In the test set", "a": "F1 of A", "b": "F1 of B"}
+    table(novel, columns, "F1 on entities seen and not seen in the training sentences", wrapped=("surfaces",))
+
+
+SEEN = {"seen": "whose words are an entity of the training sentences", "unseen": "whose words are not"}

@@ -1,0 +1,213 @@
+"""An experiment's verdicts: the leaderboard with its cost, and what more text or more labels would bring."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.widgets import chart, duration, plain, table
+
+Row = Mapping[str, Any]
+SIGNS = {"improves": "▲ improves", "hurts": "▼ hurts", "no evidence": "● no evidence", "baseline": "◆ baseline",
+         "control": "■ control"}  # fmt: skip
+ONCE = (
+    "The test set was read once an arm, after the best epoch had been chosen on dev. The arms stand in the order of "
+    "dev F1: choose by that, never by the test F1 that you see here."
+)
+HOW = (
+    "An arm improves only if its whole interval is above 0 against none (a tagger without what the arm adds) **and**, "
+    "where it chooses, against a choice by nothing: a random S_C of equal size, all assisting sentences, the encoder "
+    "before it read a source (arms that read all of D_C choose nothing, nor do word vectors). The intervals come "
+    "from a hierarchical bootstrap over seeds and test sentences, set right for few seeds, at 95% or, where several "
+    "arms are compared, higher (Holm). They do not hold what another draw of S_C or another pre-training run would "
+    "change."
+)
+
+
+def leaderboard(run_id: str) -> None:
+    """Mahapatra et al. 2022, Tables 3 and 5; the verdicts in words, every seed's F1."""
+    rows = facade.board(run_id)["leaderboard"]
+    st.subheader(plain(facade.figures.answer(rows)), anchor=False)
+    if unfound := facade.figures.unfound_words(facade.unfound_types(run_id)):
+        st.warning(plain(unfound), icon=":material/search_off:")
+    st.caption(ONCE)
+    _failed(rows)
+    left, right = st.columns(2)
+    with left:
+        told = "; ".join(f"{_name(row)} {row['mean']:.2f}" for row in rows)
+        chart(facade.figures.seed_dots(rows), "results.dots", f"Test F1 of every seed and arm; means: {told}")
+    with right:
+        told = "; ".join(f"{_name(row)} {facade.figures.interval_words(row)}" for row in rows[:30])
+        chart(facade.figures.differences(rows), "results.gaps", f"F1 less that of none: {told}")
+    table([_line(row) for row in rows], COLUMNS, "Leaderboard: every arm's scores and verdict", wrapped=())
+    _further(rows)
+    with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
+        told = [{"arm": _name(row), "verdict": SIGNS[row["verdict"]], "why": row["why"]} for row in rows]
+        table(told, {"arm": "Arm", "verdict": "Verdict", "why": "Why"}, "Why each verdict", wrapped=("why",))
+        st.markdown(HOW)
+    _cost(run_id, rows)
+
+
+COLUMNS = {
+    "arm": "Arm", "verdict": "Verdict", "f1": "Test F1", "none": "Against none", "random": "Against its control",
+    "dev": "Dev F1", "sentences": "Sentences read", "seeds": "Seeds won, level, lost",
+}  # fmt: skip
+
+
+def _line(row: Row) -> dict[str, Any]:
+    low, high = row["interval_random"] or (0.0, 0.0)
+    return {
+        "arm": _name(row),
+        "sentences": row["sentences"],
+        "f1": spread(row["mean"], row["sd"]),
+        "dev": f"{row['dev_mean']:.2f}",
+        "none": facade.figures.interval_words(row),
+        "random": "" if row["delta_random"] is None else f"{row['delta_random']:+z.2f} [{low:+z.2f}, {high:+z.2f}]",
+        "verdict": SIGNS[row["verdict"]],
+        "seeds": "" if row["verdict"] == "baseline" else f"{row['wins']}, {row['ties']}, {row['losses']}",
+    }
+
+
+def _further(rows: Sequence[Row]) -> None:
+    """The test set beside the harder ones, each by itself: a mean would hide what is lost for what is won."""
+    names = [test["test"] for test in rows[0].get("also", ())]
+    if not names:
+        return
+    st.subheader("The test set beside the harder sets", anchor=False)
+    columns = {"arm": "Arm", "0": "Test set", **{str(i): name for i, name in enumerate(names, 1)}}
+    told = [
+        {"arm": _name(row), **{str(i): _beside_none(row, test) for i, test in enumerate((row, *row["also"]))}}
+        for row in rows
+    ]
+    table(told, columns, "F1 of every arm on each test set, and the difference to none", wrapped=())
+    st.caption(
+        "Mean ± spread over seeds; the difference to none, with its 95% interval. Verdicts rest on the test set."
+    )
+
+
+def _beside_none(row: Row, test: Row) -> str:
+    said = spread(test["mean"], test["sd"])
+    return said if row["verdict"] == "baseline" else f"{said} ({facade.figures.interval_words({**row, **test})})"
+
+
+def spread(mean: float | None, sd: float | None) -> str:
+    """A mean over seeds and its standard deviation."""
+    return "" if mean is None else f"{mean:.2f}" + ("" if sd is None else f" ± {sd:.2f}")
+
+
+def _name(row: Row) -> str:
+    return str(facade.figures.line_name(row))
+
+
+def _failed(rows: Sequence[Row]) -> None:
+    """Seeds that did not learn are said, never left out."""
+    here = {run.id for run in facade.runs("finetune")}
+    found = {_name(row): facade.failed_seeds(row["finetune_run"]) for row in rows if row["finetune_run"] in here}
+    if told := "; ".join(f"{name}: seed {', '.join(map(str, seeds))}" for name, seeds in found.items() if seeds):
+        st.warning(
+            f"Some seeds failed to learn (under half the F1 of their arm's best), and count all the same: {told}."
+        )
+
+
+def _cost(run_id: str, rows: Sequence[Row]) -> None:
+    st.subheader("What it cost", anchor=False)
+    hours = facade.board(run_id)["hours"]
+    told = ", ".join(f"{plain(kind)} {duration(3600 * value)}" for kind, value in hours.items())
+    every = duration(3600 * sum(hours.values()))
+    st.markdown(f"**{every} of computing** in all ({told}). What arms share counts with each of them below.")
+    price = st.number_input(
+        "What an hour of computing costs, in your currency", 0.0, value=None, step=0.5, key="results.price",
+        placeholder="nothing", help="The price of a rented machine, say: then each arm has its price in the table.",
+    )  # fmt: skip
+    columns = {"arm": "Arm", "hours": "Time by itself", "rate": "F1 points a further hour [interval]"}
+    columns |= {"price": "Price, in your currency"} if price else {}
+    table(
+        [_bill(row, price or 0.0) for row in rows],
+        columns,
+        "Hours, and points of F1 for each further hour, by arm",
+        wrapped=(),
+    )
+
+
+def _bill(row: Row, price: float) -> dict[str, Any]:
+    return {
+        "arm": _name(row),
+        "hours": duration(3600 * row["gpu_hours"]),
+        "rate": facade.figures.rate_words(row),
+        "price": f"{row['gpu_hours'] * price:,.2f}",
+    }
+
+
+def curves(run_id: str) -> None:
+    """Mahapatra et al. 2022, Fig. 2 and 4, with their tables, and advice on the next step."""
+    found = facade.board(run_id)
+    _budgets(run_id, found["leaderboard"])
+    st.subheader("F1 by labelled sentences", anchor=False)
+    if not found.get("curve"):
+        st.caption("Give the experiment several train sizes to see how the gain shrinks as labels grow.")
+        return
+    told = "F1 by number of labelled training sentences, a line an arm; the table below has the numbers"
+    chart(facade.figures.label_curve(found["curve"]), "results.labels", told)
+    rows = [
+        {**row, "arm": _name(row), "f1": ", ".join(f"{f1:.2f}" for f1 in row["micro_f1"])} for row in found["curve"]
+    ]
+    columns = {"arm": "Arm", "train_sentences": "Labelled sentences", "draw": "Draw", "f1": "F1 of each seed"}
+    with st.expander("The numbers", icon=":material/table:"):
+        table(rows, columns, "F1 by labelled sentences")
+    _labels(run_id)
+
+
+def _budgets(run_id: str, rows: Sequence[Row]) -> None:
+    st.subheader("F1 by sentences pre-trained on", anchor=False)
+    told = "Test F1 by sentences pre-trained on, a line a strategy; the table on Leaderboard has the numbers"
+    chart(facade.figures.budget_curve(rows), "results.budgets", told)
+    worth = st.number_input("Worth going on for, in F1 points an hour", 0.0, value=0.1, step=0.1, key="results.worth")
+    advice = facade.budget_advice(run_id, worth)
+    if not advice:
+        st.caption("With three budgets or more of one strategy you get advice here on whether to go on.")
+        return
+    said = [
+        {"arm": facade.figures.arm_words(row["arm"]), "next": row["sentences"],
+         "gain": f"{row['gain']:+z.2f}, hardly over {row['upper']:+z.2f}",
+         "hours": duration(3600 * row["hours"]), "advice": "not worth it" if row["stop"] else "may be worth it"}
+        for row in advice
+    ]  # fmt: skip
+    columns = {
+        "arm": "Strategy",
+        "next": "Twice as many",
+        "gain": "Gain in dev F1 to expect",
+        "hours": "It takes",
+        "advice": "Advice",
+    }
+    table(said, columns, "Whether twice the text is worth it")
+    st.caption("Advice from a power law through few points of dev F1, on which budgets are chosen; not evidence.")
+
+
+def _labels(run_id: str) -> None:
+    """Pre-train or annotate."""
+    advice = facade.label_advice(run_id)
+    if not advice:
+        return
+    st.subheader("Pre-train or annotate?", anchor=False)
+    left, right = st.columns(2)
+    minutes = left.number_input("Minutes to label a sentence", 0.0, value=2.0, key="results.minutes")
+    wage = right.number_input("Wage an hour, in your currency", 0.0, value=40.0, key="results.wage")
+    said = [
+        {"arm": _name(row), "spared": _amount(row["spared"]), "range": _between(row["lo"], row["hi"]),
+         "worth": _amount(max(row["spared"], 0) * minutes / 60 * wage)}
+        for row in advice
+    ]  # fmt: skip
+    columns = {"arm": "Arm", "spared": "Labels it spares", "range": "In 80 of 100 draws", "worth": "Worth in wages"}
+    table(said, columns, "Labelled sentences that pre-training spares")
+
+
+def _between(lo: float, hi: float) -> str:
+    if math.isinf(hi):
+        return "" if math.isinf(lo) else f"{_amount(lo)} or more"
+    return f"{_amount(lo)} to {_amount(hi)}"
+
+
+def _amount(value: float) -> str:
+    return "more than can be told" if math.isinf(value) else f"{value:,.0f}"

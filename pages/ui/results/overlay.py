@@ -1,0 +1,38 @@
+"""Several trainings' curves in one chart: how fast each learnt, and where it stopped."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from core import facade
+from pages.ui.results.beside import apart
+from pages.ui.widgets import is_dark
+
+MOST = 6  # lines that a reader can tell apart
+WHAT = {"dev_f1": "Dev F1 (%)", "loss": "Training loss"}
+
+
+def overlay(arms: Mapping[str, str]) -> None:
+    """A line a tagger and seed over the optimizer steps. arms: {finetune run: what it is called here}."""
+    left, right = st.columns((3, 1))
+    runs = left.multiselect(
+        "Trainings", list(arms), list(arms)[:MOST], arms.__getitem__, key="results.overlay.runs",
+        placeholder="pick trainings", max_selections=MOST,
+    )  # fmt: skip
+    apart(arms, runs)
+    what = right.selectbox("Curve", list(WHAT), format_func=WHAT.__getitem__, key="results.overlay.what")
+    lines = [line for run in runs for line in _lines(run, arms[run], what)]
+    if not lines:
+        st.caption("These trainings have left no such curve.")
+        return
+    figure = facade.figures.curves(lines, y=WHAT[what], height=380, dots=what == "dev_f1", dark=is_dark())
+    st.altair_chart(figure, key="results.overlay", alt=f"{WHAT[what]} over optimizer steps, a line a training and seed")
+    st.caption("Each seed is a line of its arm's colour; steps are those of the optimizer.")
+
+
+def _lines(run: str, name: str, what: str) -> list[facade.figures.Line]:
+    return [
+        facade.figures.Line(name=name, part=f"seed {found.seed}", steps=found.steps, values=found.values)
+        for found in facade.curves(run)
+        if found.name == what and not found.type
+    ]

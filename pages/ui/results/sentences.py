@@ -1,0 +1,148 @@
+"""Test sentences as labelled and as two taggers read them: what each has wrong, counted and told apart."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from html import escape
+
+import streamlit as st
+
+from core import facade
+from pages.ui.frame import looked
+from pages.ui.results.beside import pair
+from pages.ui.widgets import plain, table
+
+PAGE = 20  # sentences
+SHOWN = {
+    "differ": "where A and B differ",
+    "a": "A right, B wrong",
+    "b": "B right, A wrong",
+    "all": "all",
+}
+MEANING: Mapping[facade.Kind, str] = {
+    "missed": "labelled, and nothing was read there",
+    "invented": "read where nothing is labelled",
+    "wrong type": "an entity is there, but of another type",
+    "wrong border": "the right type, but too many or too few words",
+}
+
+
+def sentences(arms: Mapping[str, str]) -> None:
+    """Gold, A and B in three colours, every mistake in a shape and a word of its kind."""
+    a, b = pair(arms, "results.beside")
+    left, right = st.columns(2)
+    seed_a = left.selectbox("Seed of A", _seeds(a), key=f"results.beside.seed.a.{a}")
+    seed_b = right.selectbox("Seed of B", _seeds(b), key=f"results.beside.seed.b.{b}")
+    every = facade.beside(a, seed_a, b, seed_b)
+    looked(facade.run(a).manifest.config["test"][0])
+    which, kinds, types = _filters(every)
+    st.caption(f"A: {plain(arms[a])}. B: {plain(arms[b])}.")
+    _counts(every, types)
+    rows = [row for row in every if _wanted(row, which) and _has(row, kinds, types)]
+    st.caption(f"{len(rows):,} of {len(every):,} test sentences.")
+    pages = max(-(-len(rows) // PAGE), 1)
+    key = f"results.beside.page.{a}.{b}.{which}.{'.'.join([*kinds, *types])}"
+    number = st.number_input("Page", 1, pages, 1, key=key) if pages > 1 else 1
+    beside_list(rows[(number - 1) * PAGE : number * PAGE])
+
+
+def _seeds(run_id: str) -> list[int]:
+    return list(facade.run(run_id).manifest.config["seeds"])
+
+
+def _filters(every: Sequence[facade.Beside]) -> tuple[str, list[facade.Kind], list[str]]:
+    """Which sentences; the kinds of mistake and the types that are looked for, where there are any."""
+    known = sorted({e.type for row in every for e in (*(row.sentence.entities or ()), *row.a, *row.b)})
+    left, middle, right = st.columns(3)
+    which = left.selectbox("Show", list(SHOWN), format_func=SHOWN.__getitem__, key="results.beside.show")
+    kinds = middle.multiselect("With a mistake of", facade.KINDS, key="results.beside.kinds", placeholder="any or none")
+    types = right.multiselect("Of the type", known, key="results.beside.types", placeholder="any")
+    return which, kinds, types
+
+
+def _wanted(row: facade.Beside, which: str) -> bool:
+    right_a, right_b = not row.wrong_a, not row.wrong_b
+    kept: bool = {
+        "differ": row.differs, "a": right_a and not right_b, "b": right_b and not right_a, "all": True,
+    }[which]  # fmt: skip
+    return kept
+
+
+def _has(row: facade.Beside, kinds: Collection[str], types: Collection[str]) -> bool:
+    """Whether A or B made one of the mistakes that are looked for; where none is, every sentence will do."""
+    if not kinds and not types:
+        return True
+    wrong = (*row.wrong_a, *row.wrong_b)
+    return any((not kinds or one.kind in kinds) and (not types or one.types & set(types)) for one in wrong)
+
+
+def _counts(every: Sequence[facade.Beside], types: Collection[str]) -> None:
+    """How often each kind of mistake was made in the whole test set, of `types` where they are looked for."""
+
+    def counted(wrong: Sequence[facade.Mistake]) -> Counter[str]:
+        return Counter(one.kind for one in wrong if not types or one.types & set(types))
+
+    a = sum((counted(row.wrong_a) for row in every), Counter[str]())
+    b = sum((counted(row.wrong_b) for row in every), Counter[str]())
+    rows = [{"kind": kind, "means": MEANING[kind], "a": a[kind], "b": b[kind]} for kind in facade.KINDS]
+    columns = {"kind": "Mistake", "means": "What it is", "a": "A", "b": "B"}
+    name = f"Mistakes of A and B in {len(every):,} test sentences" + (f", {', '.join(types)}" if types else "")
+    table(rows, columns, name, wrapped=("means",))
+    shapes = " ".join(f'<mark class="{_shape(kind)}" style="--c:#8F8F8F">{kind}</mark>' for kind in facade.KINDS)
+    st.html(f'<p>How they are marked: <mark class="w-entity" style="--c:#8F8F8F">right</mark> {shapes}</p>')
+
+
+def beside_list(rows: Sequence[facade.Beside]) -> None:
+    """Each sentence three times: as labelled, as A reads it, as B does."""
+    items = []
+    for row in rows:
+        gold = _marked(row.sentence.tokens, [(e, e.type, "") for e in row.sentence.entities or ()], facade.figures.GOLD)
+        a = _read(row.sentence, row.a, row.wrong_a, facade.figures.css_colour(facade.figures.ARM_A))
+        b = _read(row.sentence, row.b, row.wrong_b, facade.figures.css_colour(facade.figures.ARM_B))
+        lines = (("labelled", gold), ("A", a), ("B", b))
+        items.append("".join(f"<div><strong>{name}</strong> {line}</div>" for name, line in lines))
+    if items:
+        name = "Test sentences as labelled and as two taggers read them"
+        listed = "".join(f"<li>{item}</li>" for item in items)
+        st.html(f'<ol class="w-sentences" aria-label="{name}">{listed}</ol>')
+
+
+Mark = tuple[facade.Entity, str, str]  # where, what is written behind it, the kind of mistake or nothing
+
+
+def _read(
+    sentence: facade.Sentence, read: Sequence[facade.Entity], wrong: Sequence[facade.Mistake], colour: str
+) -> str:
+    """One tagger's line. What it missed is marked too or, where it read something else there, named at the end."""
+    of = {one.guess: one for one in wrong if one.guess}
+    taken = {at for entity in read for at in range(entity.start, entity.end)}
+    missed = [one.gold for one in wrong if one.gold and one.guess is None]
+    free = [gold for gold in missed if taken.isdisjoint(range(gold.start, gold.end))]
+    marks = [_mark(entity, of.get(entity)) for entity in read]
+    marks += [(gold, f"missed {gold.type}", "missed") for gold in free]
+    behind = [
+        f" · <small>missed {escape(gold.type)}: {escape(' '.join(sentence.tokens[gold.start : gold.end]))}</small>"
+        for gold in missed
+        if gold not in free
+    ]
+    return _marked(sentence.tokens, marks, colour) + "".join(behind)
+
+
+def _mark(entity: facade.Entity, mistake: facade.Mistake | None) -> Mark:
+    if mistake is None:
+        return entity, entity.type, ""
+    if mistake.kind == "wrong type" and mistake.gold:
+        return entity, f"wrong type {entity.type}, not {mistake.gold.type}", mistake.kind
+    return entity, f"{mistake.kind} {entity.type}", mistake.kind
+
+
+def _shape(kind: str) -> str:
+    """The class of a mark; kind: empty where it is right."""
+    return f"w-entity w-{kind.replace(' ', '-')}" if kind else "w-entity"
+
+
+def _marked(tokens: Sequence[str], marks: Sequence[Mark], colour: str) -> str:
+    words = [escape(token) for token in tokens]
+    for entity, written, kind in marks:
+        words[entity.start] = f'<mark class="{_shape(kind)}" style="--c:{colour}">' + words[entity.start]
+        words[entity.end - 1] += f" <small>{escape(written)}</small></mark>"
+    return " ".join(words)

@@ -1,0 +1,120 @@
+"""All trainings in a table, what sets two of them apart, and everything that can be taken away."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.results.board import spread
+from pages.ui.runs.words import encoder, title
+from pages.ui.widgets import size, table
+
+ZIP_LIMIT = 200_000_000  # bytes that a browser is handed at once
+COLUMNS = {
+    "name": "Training", "state": "State", "seeds": "Seeds", "dev": "Best dev F1", "epoch": "At epoch",
+    "f1": "Test F1", "gain": "Over no pre-training", "id": "Run",
+}  # fmt: skip
+
+
+def origin(row: Mapping[str, Any]) -> str:
+    """What a tagger started from."""
+    return str(encoder(row["init"]))
+
+
+def trainings() -> None:
+    """Every fine-tuning, within experiments and without; then any two of them, option by option."""
+    rows = facade.tagger_rows()
+    if not rows:
+        st.info("No tagger has been trained yet.")
+        return
+    told = [
+        {
+            "name": f"{origin(row)} on {row['train']}",
+            "state": row["state"],
+            "seeds": row["seeds"],
+            "dev": spread(row["dev_f1"], row["dev_sd"]),
+            "epoch": ", ".join(map(str, row["best_epoch"])),
+            "f1": spread(row["f1"], row["sd"]),
+            "gain": "" if row["gain"] is None else f"{row['gain']:+z.2f}",
+            "id": row["run"],
+        }
+        for row in rows
+    ]
+    table(told, COLUMNS, "Every fine-tuning run, newest first", wrapped=("name",))
+    st.caption("Over no pre-training: mean test F1 less that of the same training from an encoder as it came.")
+    if len(rows) > 1:
+        _apart([row["run"] for row in rows])
+
+
+def _apart(names: list[str]) -> None:
+    st.subheader("What sets two trainings apart", anchor=False)
+    left, right = st.columns(2)
+    a = left.selectbox("First", names, 0, _label, key=f"results.apart.a.{names[0]}")
+    b = right.selectbox("Second", names, 1, _label, key=f"results.apart.b.{names[0]}")
+    rows = facade.option_differences(a, b)
+    if rows:
+        table(rows, {"option": "Option", "a": "First", "b": "Second"}, "Options in which the two differ")
+    else:
+        st.caption("They were trained alike.")
+
+
+def _label(run_id: str) -> str:
+    return f"{title(facade.run(run_id))} ({run_id[-4:]})"
+
+
+def take_away(run_id: str | None, arms: Mapping[str, str]) -> None:
+    """The report, the table, the models."""
+    if run_id is not None:
+        _report(run_id)
+    if arms:
+        _model(arms)
+
+
+def _report(run_id: str) -> None:
+    st.subheader("The report and the table", anchor=False)
+    st.caption(
+        "One page for a reader who trains no models: what was compared, on what, what came out, how sure, the cost."
+    )
+    with st.container(horizontal=True):
+        _file("Report (.html)", lambda: facade.report(run_id).encode(), f"{run_id}.html", "text/html", "primary")
+        _file("Table (.csv)", lambda: facade.board_csv(run_id), f"{run_id}.csv", "text/csv")
+        _file("Table (.md)", lambda: facade.board_markdown(run_id).encode(), f"{run_id}.md", "text/markdown")
+    config = facade.run(run_id).manifest.config
+    st.code(facade.command("experiment", config), language="bash", wrap_lines=True)
+
+
+def _file(label: str, data: Any, name: str, mime: str, kind: Any = "secondary") -> None:
+    st.download_button(
+        label, data, file_name=name, mime=mime, type=kind, icon=":material/download:", on_click="ignore",
+        key=f"results.take.{name.rsplit('.', 1)[-1]}",
+    )  # fmt: skip
+
+
+def _model(arms: Mapping[str, str]) -> None:
+    st.subheader("A tagger", anchor=False)
+    st.caption("An ordinary Hugging Face folder with its card; loads anywhere, without code of ours.")
+    run_id = st.selectbox("Tagger", list(arms), format_func=arms.__getitem__, key="results.take.model")
+    folder = facade.model_folder(run_id)
+    big = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    rare = _rare_words(run_id)
+    with st.container(horizontal=True):
+        if st.button(f"Copy the folder ({size(big)})", icon=":material/folder_copy:", key="results.take.copy"):
+            st.session_state["results.take.copied"] = str(facade.export_model(run_id, rare=rare))
+        if big <= ZIP_LIMIT:
+            _file("Model (.zip)", lambda: facade.zip_model(run_id, rare=rare), f"{run_id}.zip", "application/zip")
+    if copied := st.session_state.get("results.take.copied"):
+        st.code(copied, language=None, wrap_lines=True)
+
+
+def _rare_words(run_id: str) -> bool:
+    """Whether the words seen once go along; said where a tagger lists its words."""
+    words, once = facade.words_held(run_id)
+    if not words:
+        return True
+    st.warning(
+        f"This tagger lists the {words:,} words of its training text, {once:,} of them seen only once, names among"
+        " them: whoever is given it can read them.",
+        icon=":material/visibility:",
+    )
+    return not st.toggle(f"Leave out the {once:,} words seen once (read as unknown words)", key="results.take.rare")

@@ -1,0 +1,82 @@
+"""A tagger, or two beside each other, on what somebody types."""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from core import facade
+from pages.ui.results.beside import apart
+from pages.ui.runs.panel import run_panel
+from pages.ui.widgets import entity_html, plain, sentence_list
+
+TRIES = "results.try.runs"  # {finetune run: predict run}, in the order of the form
+READ = "results.try.read"  # {finetune run: the sentences that its try found}: in memory alone, no file keeps them
+
+
+def try_it(arms: Mapping[str, str]) -> None:
+    """Text in, entities in colour out; tagged in runs of their own, for no page loads a model."""
+    with st.form("results.try.form"):
+        left, right = st.columns(2)
+        model = left.selectbox("Tagger", list(arms), format_func=arms.__getitem__, key="results.try.model")
+        other = right.selectbox(
+            "Beside it", list(arms), None, arms.__getitem__, key="results.try.other", placeholder="no second tagger"
+        )
+        text = st.text_area("Sentences, one a line", key="results.try.text", max_chars=20_000)
+        st.caption("What you type is deleted from this machine's disk as soon as it has been shown.")
+        sent = st.form_submit_button("Find entities", type="primary", icon=":material/search:", key="results.try.start")
+    if sent:
+        _forget()
+        models = dict.fromkeys(one for one in (model, other) if one)
+        st.session_state[TRIES] = {one: facade.try_sentences(one, text) for one in models}
+    if tries := st.session_state.get(TRIES, {}):
+        _outcome(tries, arms)
+
+
+def _forget() -> None:
+    """What was typed before is shown no longer, so no file need hold it."""
+    for run_id in st.session_state.get(TRIES, {}).values():
+        facade.forget_try(run_id)
+    st.session_state[READ] = {}
+
+
+def _outcome(tries: Mapping[str, str], arms: Mapping[str, str]) -> None:
+    """The panel of each run at work; of those that are finished what they read, and then no more of them on disk."""
+    read: dict[str, list[facade.Sentence]] = st.session_state.setdefault(READ, {})
+    for number, (column, (model, run_id)) in enumerate(zip(st.columns(len(tries)), tries.items(), strict=True)):
+        with column:
+            if model not in read and facade.state(run_id).state == "succeeded":
+                read[model] = facade.tried(run_id)
+            if model not in read and run_panel(run_id, f"results.try.{number}").state == "succeeded":
+                st.rerun()
+    _shown({model: read[model] for model in tries if model in read}, arms, facade.known_types(list(tries)))
+    for model in read:
+        facade.forget_try(tries[model])
+
+
+def _shown(read: Mapping[str, Sequence[facade.Sentence]], arms: Mapping[str, str], types: Sequence[str]) -> None:
+    if len(read) == 2:
+        apart(arms, list(read))
+        _beside([arms.get(model, model) for model in read], list(read.values()), types)
+        return
+    for sentences in read.values():
+        sentence_list(sentences, types, "What you typed, with the entities that were found")
+        if not any(sentence.entities for sentence in sentences):
+            st.caption("The tagger found no entity.")
+
+
+def _beside(names: Sequence[str], read: Sequence[Sequence[facade.Sentence]], types: Sequence[str]) -> None:
+    """What two taggers read in the same sentences, a sentence a row."""
+    pairs = list(zip(*read, strict=True))
+    same = sum(a == b for a, b in pairs)
+    st.markdown(f"**A**: {plain(names[0])}. **B**: {plain(names[1])}.")
+    st.caption(f"A and B agree on {same:,} of {len(pairs):,} sentences.")
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("A", "B", "Same"))
+    body = "".join(
+        f"<tr><td>{entity_html(a, types)}</td><td>{entity_html(b, types)}</td><td>{'yes' if a == b else 'no'}</td></tr>"
+        for a, b in pairs
+    )
+    name = "What you typed, with the entities that each of two taggers found"
+    st.html(
+        f'<div class="w-scroll" tabindex="0" role="region" aria-label="{name}"><table class="w-table w-beside">'
+        f"<caption>{name}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )

@@ -1,0 +1,128 @@
+"""A run as a page shows it: live while somebody works on it, a sentence once it is over, Cancel and Resume."""
+
+import time
+from collections.abc import Sequence
+
+import streamlit as st
+
+from core import facade
+from pages.ui.frame import guard
+from pages.ui.runs.words import ending, pace, removed, share, stage, title, waited_for, whole
+from pages.ui.widgets import duration, plain
+
+POLL = 1.0  # seconds; a reloaded page shows a run within three
+_LOOKS = {
+    "queued": ("Starting", "gray", ":material/hourglass_top:"),
+    "running": ("Running", "blue", ":material/play_circle:"),
+    "succeeded": ("Finished", "green", ":material/check_circle:"),
+    "failed": ("Failed", "red", ":material/error:"),
+    "cancelled": ("Cancelled", "orange", ":material/cancel:"),
+    "interrupted": ("Interrupted", "orange", ":material/power_off:"),
+}
+_WAITING = ("Waiting", "gray", ":material/hourglass_top:")
+AGAIN = "Resuming would end the same way, so it is not offered: change what is said above and start anew."
+
+STOPPED = "Stopped at your request. What was finished is kept; Resume goes on from there."
+
+
+def run_panel(run_id: str, key: str, stop: str = "Cancel", stopped: str = STOPPED) -> facade.RunState:
+    """Draw a run; returns the state it was drawn in. The page is rerun when the run begins or ends.
+
+    stop: what its button says. stopped: what is said once it was pressed and heard.
+    """
+    state = facade.state(run_id)
+    with st.container(border=True, key=f"{key}.panel"):
+        with st.container():  # whose places are its own: what the fragment adds must not slip under the controls
+            st.fragment(run_every=POLL if state.active else None)(_live)(run_id, state.active, stopped)
+        gone = "" if state.active else removed(run_id)
+        if gone:
+            st.caption(f":material/link_off: {gone}")
+        else:
+            _controls(run_id, state, key, stop)
+    return state
+
+
+def _live(run_id: str, was_active: bool, stopped: str) -> None:
+    with guard():
+        state = facade.state(run_id)
+        if state.active != was_active:
+            st.rerun(scope="app")
+        headline(run_id, state)
+        if state.active:
+            progress(state)
+        else:
+            _ending(state, stopped)  # in the place of the progress, so that what stands below keeps its own
+        _details(run_id, state)
+
+
+def headline(run_id: str, state: facade.RunState) -> None:
+    """State as colour, word and sign; what the run does."""
+    word, colour, icon = _WAITING if state.active and state.waiting_for else _LOOKS[state.state]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if not state.active:
+            word = ending(facade.run(run_id), state)
+        st.badge("Stopping" if state.cancelling else word, color=colour, icon=icon)
+        st.markdown(f"**{plain(title(facade.run(run_id)))}**", width="content")
+        if state.started:
+            st.caption(_when(state), width="content")
+
+
+def _when(state: facade.RunState) -> str:
+    started = state.started or 0.0
+    if state.ended:
+        return f"{time.strftime('%-d %B, %H:%M', time.localtime(started))}, took {duration(state.seconds)}"
+    return f"since {time.strftime('%H:%M', time.localtime(started))}"
+
+
+def progress(state: facade.RunState) -> None:
+    """The whole as far as it is known; the stage, its share done, rate and time left; whom it waits for."""
+    with st.container():
+        if state.part:
+            of = (state.part.number - 1) / state.part.of if state.part.left is None else share(state)
+            st.progress(of, text=plain(" · ".join(whole(state, named=True))))
+        of = min(state.done / state.total, 1.0) if state.total else 0.0
+        st.progress(of, text=plain(" · ".join([stage(state), *pace(state)])))
+        if state.waiting_for:
+            st.caption(f"Waiting for **{waited_for(state.waiting_for)}**, then it goes on by itself.")
+
+
+def _ending(state: facade.RunState, stopped: str) -> None:
+    match state.state:
+        case "failed":
+            why = plain(state.error or "The run failed without a word.")
+            st.error(f"{why}\n\n{AGAIN}" if state.permanent else why, icon=":material/error:")
+        case "interrupted":
+            st.warning(plain(state.error or ""), icon=":material/power_off:")
+        case "cancelled":
+            st.info(stopped)
+        case _:
+            st.empty()
+
+
+def _details(run_id: str, state: facade.RunState) -> None:
+    log: Sequence[str] = facade.run(run_id).log_tail(30)
+    if not state.notes and not log:
+        return
+    with st.expander("Notes and log", expanded=state.state in ("failed", "interrupted"), icon=":material/article:"):
+        for note in state.notes:
+            st.text(note)
+        if log:
+            st.code("\n".join(log), language=None, height=200, wrap_lines=True)
+
+
+def _controls(run_id: str, state: facade.RunState, key: str, stop: str) -> None:
+    """Outside the fragment, so that a click never waits for a poll."""
+    if state.active:
+        st.button(
+            stop,
+            key=f"{key}.cancel",
+            icon=":material/stop_circle:",
+            disabled=state.cancelling,
+            on_click=facade.cancel,
+            args=(run_id,),
+        )
+    elif not state.resumable:
+        st.empty()  # takes Cancel away at once, not only when all of the page below has been drawn
+    elif st.button("Resume", key=f"{key}.resume", icon=":material/resume:", type="primary"):
+        facade.resume(run_id)
+        st.rerun()

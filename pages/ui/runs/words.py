@@ -1,0 +1,183 @@
+"""A run in words: what it does, how far it is, how long it takes. Nothing here draws."""
+
+import math
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from math import floor, log10
+from typing import Any
+
+from core import facade
+from pages.ui.widgets import budget_words, duration, plain, short
+
+_CHILD = re.compile(r"^(?:\[\d+ of \d+\] )?(?:[a-z][a-z0-9-]*: )*")  # "score: embed: ": which run in the run
+
+_TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "select": lambda config: (
+        f"Select {budget_words(config['budget'])} of {corpus_name(config['domain'])} by {config['strategy']}"
+    ),
+    "audit": lambda config: f"Check {corpus_name(config['corpus'])} for duplicates and leaks",
+    "add": lambda config: f"Import {config['name'] or config['path'].rsplit('/', 1)[-1]}",
+    "similarity": lambda config: f"Compare {_sources(len(config['source']))} with {_names(config['target'])}",
+    "map": lambda config: f"Map {_of_selection(config['selection'])}",
+    "calibrate": lambda config: f"Time this machine with {encoder(config['encoder'])}",
+    "tag": lambda config: f"Find entities in {corpus_name(config['corpus'])}",
+    "predict": lambda config: f"Find entities with {_tagger(config['model'])}",
+    "pretrain": lambda config: f"Pre-train {encoder(config['init'])} on {_names(config['corpora'])}",
+    "finetune": lambda config: f"{_trained(config)} on {corpus_name(config['train'])}",
+    "skl": lambda config: f"Score {corpus_name(config['assisting'])} against {corpus_name(config['primary'])}",
+    "assist": lambda config: f"{corpus_name(config['primary'])} with the help of {corpus_name(config['assisting'])}",
+    "difficulty": lambda config: f"Measure names and contexts of {corpus_name(config['train'])}",
+    "rebuild": lambda config: f"Rebuild {corpus_name(config['train'])} by {config['method']}",
+    "robustness": lambda config: f"Make {config['kind']} of {corpus_name(config['test'])}",
+    "experiment": lambda config: f"Experiment: {', '.join(config['arms'])}",
+}
+
+
+PARTS = {
+    "task": "T_C", "domain": "D_C", "train": "L_C train", "dev": "L_C dev", "test": "L_C test", "holdout": "L_C test",
+    "held_out": "what was held out", "corpora": "what was read", "corpus": "its corpus", "source": "a source",
+    "target": "the target", "primary": "the primary corpus", "assisting": "the assisting corpus",
+}  # fmt: skip
+
+
+_ENDED = {"succeeded": "Finished", "failed": "Failed", "cancelled": "Cancelled", "interrupted": "Interrupted"}
+
+
+def ending(run: facade.Run, state: facade.RunState) -> str:
+    """How a run ended, in a word; a training is stopped and keeps what it learnt, anything else is cancelled."""
+    stopped = state.state == "cancelled" and run.manifest.kind in facade.TRAININGS
+    return "Stopped" if stopped else _ENDED[state.state]
+
+
+def removed(run_id: str) -> str:
+    """Which corpora of a run are gone, and what that means for it; "" where all are here."""
+    gone = [PARTS.get(name, name) for name in facade.removed_inputs(run_id)]
+    if not gone:
+        return ""
+    return (
+        f"No longer on this machine: {', '.join(dict.fromkeys(gone))}. What the run kept is shown; sentences of"
+        " removed corpora are not, and it cannot be run again as it was."
+    )
+
+
+def title(run: facade.Run) -> str:
+    """A run in words: what it does to which corpus."""
+    kind, config = run.manifest.kind, run.manifest.config
+    with suppress(KeyError, TypeError, AttributeError):  # a manifest that lost an option still has a row
+        if kind == "select":
+            config = {**config, "budget": facade.kept_budget(run.id)}
+        if kind in _TITLES:
+            return _TITLES[kind](config)
+    return f"{kind} {corpus_name(config.get('corpus') or config.get('domain') or '')}"
+
+
+def corpus_name(reference: str) -> str:
+    """A corpus as it is called, a long name cut, or that it is gone."""
+    return short(facade.corpus_name(reference))
+
+
+def _of_selection(run_id: str) -> str:
+    try:
+        return f"{corpus_name(facade.run(run_id).manifest.config['domain'])} for selection {run_id[-4:]}"
+    except facade.WinnowError:
+        return f"a removed selection ({run_id[-4:]})"
+
+
+def _trained(config: Mapping[str, Any]) -> str:
+    network = config.get("network", "encoder")
+    return f"Fine-tune {encoder(config['init'])}" if network == "encoder" else f"Train a {network} tagger"
+
+
+def _tagger(model: str) -> str:
+    """A finished fine-tuning by its start and corpus, a folder by its name."""
+    with suppress(facade.WinnowError):
+        config = facade.run(model).manifest.config
+        network = config.get("network", "encoder")
+        return f"{encoder(config['init']) if network == 'encoder' else network} on {corpus_name(config['train'])}"
+    return model.rstrip("/").rsplit("/", 1)[-1]
+
+
+def _names(references: Sequence[str]) -> str:
+    return " and ".join(corpus_name(reference) for reference in references)
+
+
+def encoder(init: str) -> str:
+    """What a training starts from, in few words: a finished pre-training by its corpora, a folder by its name."""
+    run_id = init.removesuffix("/artifacts/model").rsplit("/", 1)[-1]
+    with suppress(facade.WinnowError):
+        return f"the encoder of {run_id[-4:]} ({_names(facade.run(run_id).manifest.config['corpora'])})"
+    return init.rstrip("/").rsplit("/", 1)[-1]
+
+
+def waited_for(run_id: str) -> str:
+    """The run that another waits for, for a place that reads Markdown."""
+    try:
+        return f"{plain(title(facade.run(run_id)))} ({run_id[-4:]})"
+    except facade.WinnowError:
+        return plain(run_id)
+
+
+def stage(state: facade.RunState) -> str:
+    """What the run does right now."""
+    name = _CHILD.sub("", state.stage or "starting")
+    return name[:1].upper() + name[1:]
+
+
+def whole(state: facade.RunState, *, named: bool = False) -> list[str]:
+    """Where in its whole a run is, as far as that is known: which part, and how long all of it takes."""
+    part, now = state.part, time.time()
+    found = [f"Part {part.number} of {part.of}" + (f", {part.name}" if named else "")] if part else []
+    left = state.left(now)
+    return found if left is None else [*found, out_of(state.elapsed(now), state.elapsed(now) + left)]
+
+
+def share(state: facade.RunState) -> float:
+    """How much is done, 0 to 1: of all where its time is known, else of the stage."""
+    now = time.time()
+    left = state.left(now)
+    if left is not None:
+        return min(state.elapsed(now) / max(state.elapsed(now) + left, 1.0), 1.0)
+    return min(state.done / state.total, 1.0) if state.total else 0.0
+
+
+def brief(state: facade.RunState) -> str:
+    """How far a run is, in a line, for a place that reads Markdown."""
+    if state.waiting_for:
+        return f"Waits for {waited_for(state.waiting_for)}"
+    if state.cancelling or state.state == "queued":
+        return "Stopping" if state.cancelling else "Starting"
+    known = whole(state)
+    if state.left(time.time()) is None:
+        known = [*known, *(pace(state)[-1:] if state.eta is not None else [stage(state)])]
+    return plain(" · ".join(known))
+
+
+def out_of(spent: float, all_of_it: float) -> str:
+    """Seconds of seconds, in the unit of the longer time."""
+    for most, unit, seconds, digits in ((90, "s", 1, 0), (5400, "min", 60, 0), (math.inf, "h", 3600, 1)):
+        if all_of_it < most:
+            return f"{spent / seconds:.{digits}f} of about {all_of_it / seconds:.{digits}f} {unit}"
+    raise ValueError(all_of_it)
+
+
+def pace(state: facade.RunState) -> list[str]:
+    """How far the stage is, how fast, and how long it will still take, as far as each is known."""
+    found = []
+    if state.done:
+        found.append(f"{state.done:,}{f' of {state.total:,}' if state.total else ''} {state.unit}")
+    if state.rate:
+        found.append(f"{_digits(state.rate)} {state.unit} a second")
+    if state.eta is not None:
+        found.append(f"about {duration(state.eta)} left in this stage")
+    return found
+
+
+def _digits(value: float) -> str:
+    """Two digits at least: 0.43, 4.3, 43, 4,321."""
+    return f"{value:,.{max(0, 1 - floor(log10(value)))}f}"
+
+
+def _sources(n: int) -> str:
+    return "1 source" if n == 1 else f"{n} sources"

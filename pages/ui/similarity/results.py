@@ -1,0 +1,193 @@
+"""A finished comparison, looked at: what to take, the matrix, bars, agreement, size curve, how it was made, export."""
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.similarity.guess import guess_button, guess_outcome
+from pages.ui.widgets import chart, plain, same_command, table
+
+ANOTHER = "Pick a second under **What to compare**, **Sources**; a file of your own is imported on the page Corpora."
+ENDS = {"high": "higher is closer", "low": "lower is closer"}
+
+
+def results(run_id: str, target: str) -> None:
+    """Everything that a finished comparison says about one target."""
+    found = facade.run(run_id).result()
+    rows = facade.similarity_rows(run_id, target)
+    sentence = plain(facade.recommendation(run_id, target))
+    if len(found["sources"]) > 1:
+        st.success(sentence, icon=":material/recommend:")
+    else:
+        st.info(f"{sentence} {ANOTHER}", icon=":material/library_add:")  # nothing was compared
+    guess_button(run_id, target)
+    guess_outcome(run_id, target)
+    for warning in found["warnings"]:
+        st.warning(plain(warning), icon=":material/warning:")
+    matrix(rows, f"Similarity of each source to {target}", found.get("too_small", {}))
+    _bars(rows, target)
+    _agreement(found["agreement"], target)
+    _curve(found["curve"], target)
+    _made(rows, found)
+    _export(run_id, rows, target)
+
+
+def matrix(rows: facade.SimilarityRows, name: str, too_small: Mapping[str, int]) -> None:
+    """Sources down, the closest first, measures across, the closest of each marked in words and colour.
+
+    The range of the draws stands below a number. too_small: {source that was left out: its tokens}.
+    """
+    measures = {row["measure"]: row["prefer"] for row in rows}
+    best = {m: facade.best_value([row for row in rows if row["measure"] == m]) for m in measures}
+    head = "".join(
+        f'<th scope="col" class="w-number">{escape(facade.measure_title(m))}<br><small>{ENDS[end]}</small></th>'
+        for m, end in measures.items()
+    )
+    body = ""
+    for source in dict.fromkeys(row["source"] for row in rows):
+        cells = "".join(_cell(row, best[row["measure"]]) for row in rows if row["source"] == source)
+        tokens = next(row["sample_tokens"] for row in rows if row["source"] == source)
+        body += f'<tr>{_source(source)}<td class="w-number">{tokens:,}</td>{cells}</tr>'
+    for source, tokens in too_small.items():
+        cells = f'<td colspan="{len(measures)}">too small to compare</td>'
+        body += f'<tr>{_source(source)}<td class="w-number">{tokens:,}</td>{cells}</tr>'
+    st.html(
+        f'<div class="w-scroll" tabindex="0" role="region" aria-label="{escape(name)}"><table class="w-table">'
+        f'<caption>{escape(name)}</caption><thead><tr><th scope="col">Source</th>'
+        f'<th scope="col" class="w-number">Tokens<br><small>compared</small></th>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _source(name: str) -> str:
+    return f'<th scope="row" class="w-name" title="{escape(name)}">{escape(name)}</th>'
+
+
+def _cell(row: Mapping[str, Any], best: float | None) -> str:
+    if row["value"] is None:
+        return '<td class="w-number">not measured</td>'
+    unit = "%" if row["unit"] == "%" else ""
+    text = f"{_number(row['value'])}{unit}"
+    spread = "" if row["low"] == row["high"] else f"<br><small>{_number(row['low'])} to {_number(row['high'])}</small>"
+    if row["value"] == best:
+        return f'<td class="w-number w-best"><strong>{text}</strong> <small>closest</small>{spread}</td>'
+    return f'<td class="w-number">{text}{spread}</td>'
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+
+
+def _bars(rows: facade.SimilarityRows, target: str) -> None:
+    name = (
+        f"Bars of each measure by source for {target}, with the range of the draws; the table above holds the numbers"
+    )
+    chart(_figure(rows), "similarity.bars", name)
+
+
+def _figure(rows: facade.SimilarityRows) -> Any:
+    measures = list(dict.fromkeys(row["measure"] for row in rows))
+    best = {m: facade.best_value([row for row in rows if row["measure"] == m]) for m in measures}
+    return facade.figures.similarity_bars(rows, {m: facade.measure_title(m) for m in measures}, best)
+
+
+def _agreement(found: Mapping[str, Any], target: str) -> None:
+    st.subheader("Do the measures agree?", anchor=False)
+    if not found["items"]:
+        st.caption("This takes two sources and two measures that can tell them apart.")
+        return
+    st.markdown(agreement_text(found))
+    splits = [split for split in found["splits"] if split["target"] == target]
+    if splits:
+        split_table(splits, f"Pairs of sources that the measures order differently for {target}", target=False)
+
+
+def agreement_text(found: Mapping[str, Any]) -> str:
+    """Kappa in words, with what it does not say."""
+    kappas = [
+        f"{name} kappa **{found[key]:z.3f}**"
+        for name, key in (("Fleiss'", "fleiss_kappa"), ("Randolph's", "randolph_kappa"))
+        if found[key] is not None
+    ]
+    out = f", {found['left_out']} left out for ties or missing values" if found["left_out"] else ""
+    return (
+        f"Asked of every target which of two sources is closer, the measures answer alike in **{found['unanimous']} of "
+        f"{found['items']}** pairs{out}: {', '.join(kappas) or 'kappa is not defined here'}. "
+        "Measures that look at much the same thing may agree and still be wrong."
+    )
+
+
+def split_table(splits: list[Mapping[str, Any]], name: str, *, target: bool = True) -> None:
+    """Which pairs split, and why. target: with a column that names it."""
+    rows = [
+        {
+            "target": split["target"],
+            "first": f"{split['sources'][0]} ({_titles(split['first'])})",
+            "second": f"{split['sources'][1]} ({_titles(split['second'])})",
+            "why": split["why"],
+        }
+        for split in splits
+    ]
+    columns = {"first": "One source (closer by)", "second": "The other (closer by)", "why": "Why"}
+    table(rows, {"target": "Target", **columns} if target else columns, name)
+
+
+def _titles(measures: list[str]) -> str:
+    return ", ".join(map(facade.measure_title, measures))
+
+
+def _curve(curve: facade.SimilarityRows, target: str) -> None:
+    points = [point for point in curve if point["target"] == target]
+    if not points:
+        return
+    st.subheader("Does the size of the sample matter?", anchor=False)
+    measures = list(dict.fromkeys(point["measure"] for point in points))
+    picked = st.segmented_control(
+        "Measure", measures, format_func=facade.measure_title, default=measures[0], required=True,
+        key="similarity.curve.measure",
+    )  # fmt: skip
+    mine = [point for point in points if point["measure"] == picked]
+    title = facade.measure_title(picked)
+    chart(facade.figures.size_curve(mine, title), "similarity.curve", f"{title} by tokens of the source, first draw")
+    with st.expander("In numbers", icon=":material/table:"):
+        shown = [{**point, "value": "not measured" if point["value"] is None else point["value"]} for point in mine]
+        table(shown, {"source": "Source", "tokens": "Tokens", "value": title}, f"{title} by tokens of the source")
+
+
+def _made(rows: facade.SimilarityRows, found: Mapping[str, Any]) -> None:
+    for note in found["notes"]:
+        st.caption(f":material/info: {plain(note)}")
+    with st.expander("How each number was made, and its other readings", icon=":material/science:"):
+        for measure in dict.fromkeys(row["measure"] for row in rows):
+            mine = [row for row in rows if row["measure"] == measure]
+            st.markdown(f"**{facade.measure_title(measure)}.** {plain(facade.MEASURES[measure].summary)}")
+            meaning = facade.MEASURES[measure].columns
+            shown = [
+                {"source": row["source"], "how": row["convention"] or row["problem"],
+                 **{key: _told(row["columns"].get(key)) for key in meaning}}
+                for row in mine
+            ]  # fmt: skip
+            table(shown, {"source": "Source", **{key: key for key in meaning}, "how": "How"}, f"Readings of {measure}")
+            for key, text in meaning.items():
+                st.caption(f"{plain(key)}: {plain(text)}")
+
+
+def _told(value: float | None) -> str:
+    return "–" if value is None else _number(value)
+
+
+def _export(run_id: str, rows: facade.SimilarityRows, target: str) -> None:
+    st.subheader("Take it away", anchor=False)
+    with st.container(horizontal=True):
+        st.download_button(
+            "Table (.csv)", lambda: facade.similarity_csv(run_id).encode("utf-8-sig"), f"similarity-{run_id[-4:]}.csv",
+            on_click="ignore", key="similarity.csv", icon=":material/download:",
+        )  # fmt: skip
+        st.download_button(
+            "Figure (.html)", lambda: facade.figure_page(run_id, _figure(rows)),
+            f"similarity-{run_id[-4:]}.html", on_click="ignore", key="similarity.html", icon=":material/download:",
+        )  # fmt: skip
+    same_command(facade.command("similarity", facade.run(run_id).manifest.config))

@@ -1,0 +1,105 @@
+"""What the measures predict: correlation with F1 and regret, for runs or a pasted table (Dai et al. 2019, 7.2)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.similarity.results import agreement_text, split_table
+from pages.ui.widgets import plain, table
+
+TEXT = "similarity.pasted"
+ASKED = "similarity.judged"
+
+
+def worth(run_id: str | None) -> None:
+    """Own experiments first, where there are some; then the place to paste."""
+    own = facade.judge_own(run_id) if run_id and facade.state(run_id).state == "succeeded" else None
+    if own:
+        st.subheader("Your own experiments", anchor=False)
+        _judged(own, "own")
+    st.subheader("A table of measures and F1", anchor=False)
+    st.markdown(
+        "Paste lines with commas, semicolons or tabs between `target`, `source`, the measures (`ppl`, `wvv`, `tvc`, "
+        "`tvcc`, or another one as `name:low` or `name:high`) and F1 in percent (`70.08`, or `70.08 (± 0.43)`); the "
+        "source `None` is F1 without any. A column `runs` says how many runs a mean is of."
+    )
+    st.button(
+        "Put in Table 3 of Dai et al. 2019",
+        key="similarity.example",
+        icon=":material/content_paste:",
+        on_click=_example,
+    )
+    with st.form("similarity.paste"):
+        text = st.text_area("The table", key=TEXT, height=220)
+        if st.form_submit_button("Correlate", type="primary", icon=":material/query_stats:", key="similarity.judge"):
+            st.session_state[ASKED] = text
+    if asked := st.session_state.get(ASKED):
+        _judged(facade.judge_f1_table(asked), "pasted")
+
+
+def _example() -> None:
+    st.session_state[TEXT] = st.session_state[ASKED] = facade.example_table()
+
+
+def _judged(found: Mapping[str, Any], key: str) -> None:
+    if not found["effects"]:
+        st.info("The table has no column of F1, so only the measures can be compared with each other.")
+    for effect in found["effects"]:
+        st.markdown(f"#### {plain(effect['name'])}")
+        st.success(plain(effect["sentence"]), icon=":material/insights:")
+        _correlations(effect, found["conventions"])
+        _regrets(effect)
+    st.markdown("#### Do the measures agree?")
+    st.markdown(agreement_text(found["agreement"]) if found["agreement"]["items"] else "There is nothing to compare.")
+    if found["agreement"]["splits"]:
+        with st.expander(f"The {len(found['agreement']['splits'])} pairs that split", icon=":material/call_split:"):
+            split_table(found["agreement"]["splits"], "Pairs of sources that the measures order differently")
+
+
+def _correlations(effect: Mapping[str, Any], conventions: Mapping[str, str]) -> None:
+    rows = [
+        {"measure": facade.measure_title(measure), **{name: _r(row[name]) for name in conventions}}
+        for measure, row in effect["correlations"].items()
+    ]
+    columns = {"measure": "Measure", **{name: name.capitalize() for name in conventions}}
+    table(rows, columns, f"Correlation of the measures with the change of F1, {effect['name']}")
+    told = "; ".join(f"{name}: {text}" for name, text in conventions.items())
+    st.caption(plain(f"Pearson's r, 95% interval over targets drawn again in brackets. {told}."))
+
+
+def _r(found: Mapping[str, Any]) -> str:
+    if found["value"] is None:
+        return "too few"
+    low_high = found["interval"]
+    return f"{found['value']:z.3f}" + (f" [{low_high[0]:z.2f}, {low_high[1]:z.2f}]" if low_high else " [one target]")
+
+
+def _regrets(effect: Mapping[str, Any]) -> None:
+    rows = [
+        {
+            "measure": facade.measure_title(regret["measure"]),
+            "hits": f"{regret['hits']} of {regret['targets']}",
+            "mean": "–" if regret["mean"] is None else f"{regret['mean']:.3f}",
+            "random": "–" if regret["random"] is None else f"{regret['random']:.3f}",
+            "pairs": f"{regret['concordant']} of {regret['pairs']}",
+            "misses": _misses(regret["choices"]),
+        }
+        for regret in effect["regrets"]
+    ]
+    columns = {
+        "measure": "Measure", "hits": "Best source found", "mean": "F1 lost on average", "random": "Lost by lot",
+        "pairs": "Pairs in F1's order", "misses": "Where it missed",
+    }  # fmt: skip
+    table(rows, columns, f"F1 lost by following each measure, {effect['name']}")
+
+
+def _misses(choices: list[Mapping[str, Any]]) -> str:
+    said = []
+    for choice in choices:
+        if choice["lost"] > 0:
+            chance = "" if choice["p"] is None else f", p = {choice['p']:.2g}"
+            text = f"{choice['target']}: {choice['taken']} for {choice['best']} (−{choice['lost']:.2f}{chance})"
+            said.append(text)
+    return "; ".join(said) or "nowhere"

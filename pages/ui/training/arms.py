@@ -1,0 +1,56 @@
+"""The arms of an experiment in plain words. Each label ends in the name that results and the command line use."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from core import facade
+from pages.ui.bias.rebuild import METHODS
+
+PLAIN = {
+    "none": "No pre-training: what all others are compared with",
+    "tapt": "Your task's text (T_C) alone",
+    "dapt": "All of D_C",
+    "tapt+dapt": "T_C and all of D_C",
+    "random-only": "As many random sentences of D_C as T_C has",
+    "random": "T_C and random sentences: what a choice must beat",
+    "length-matched-random": "T_C and random sentences as long as T_C's",
+    "states": "The encoder as it came, its states in another network",
+    "all": "All sentences of the assisting corpus too",
+    "lpft": "The last layer first, then the whole tagger",
+    "dataaug": f"Labels and copies of them: {METHODS['dataaug'][0][0].lower()}{METHODS['dataaug'][0][1:]}",
+}
+VALUED = {
+    "vectors": "Word vectors learnt from {}",
+    "lm": "The encoder's states after reading {}",
+    "skl": "Assisting sentences that differ by less than {} nats",
+}
+
+
+def arm_label(name: str) -> str:
+    """What an arm does, and its name; a name that nobody knows stands for itself."""
+    head, _, value = name.partition(":")
+    if name in PLAIN:
+        words = PLAIN[name]
+    elif name in facade.STRATEGIES:
+        words = "T_C and sentences chosen from D_C"
+    elif value and head in VALUED:
+        words = VALUED[head].format(value)
+    elif value and head in METHODS:
+        words = f"Labels rebuilt at {value}: {METHODS[head][0][0].lower()}{METHODS[head][0][1:]}"
+    else:
+        return name
+    return f"{words} ({name})"
+
+
+def arm_names(further: Mapping[str, Any]) -> list[str]:
+    """What can be chosen: the arms without a value, and those whose value goes with what was picked.
+
+    further: the `sources` and the `assisting` corpus of the experiment.
+    """
+    values = {
+        "SOURCE": [facade.corpus(source).name for source in further["sources"]],
+        "THRESHOLD": ["1", "2", "4"] if further["assisting"] else [],
+        "RATE": ["20%"],
+    }
+    shapes = (shape.split(":") for shape in facade.ARM_SHAPES)
+    return [*facade.ARM_NAMES, *(f"{head}:{value}" for head, kind in shapes for value in values[kind])]

@@ -1,0 +1,148 @@
+"""A training's curves, live: new points come into the charts that are there, so nothing flickers."""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from core import facade
+from pages.ui.frame import guard
+from pages.ui.runs.words import title
+from pages.ui.widgets import duration, is_dark, table
+
+EVERY = 2.0  # seconds
+OVERALL = "all types"
+HELD_OUT = {"dev_loss_task": "held-out T_C", "dev_loss_general": "held-out general text"}
+SMALL = {"learning_rate": "Learning rate", "tokens_per_second": "Pieces a second", "gpu_memory_gb": "GPU memory (GB)"}
+
+
+def live(run_id: str, state: facade.RunState) -> None:
+    """Everything that moves below a training's panel. What is chosen here stands outside of what is redrawn."""
+    runs = facade.trainings(run_id)
+    config = facade.run(run_id).manifest.config
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        shown = _which(run_id, runs, state.active) if config.get("arms") else None
+        types = _types(run_id, config.get("train"))
+    st.fragment(run_every=EVERY if state.active else None)(_curves)(run_id, shown, types)
+
+
+def _which(run_id: str, runs: Sequence[facade.Run], active: bool) -> str | None:
+    """One of an experiment's trainings; None: whichever is at work, once it is over the last."""
+    names = {run.id: f"{title(run)} ({run.id[-4:]})" for run in runs}
+    latest = "the one at work" if active else "the last one"
+    return st.selectbox(
+        "Training", [None, *names], format_func=lambda name: names.get(name, latest), key=f"training.part.{run_id}"
+    )
+
+
+def _types(run_id: str, train: str | None) -> list[str]:
+    """Which types' F1 to draw beside that of all; the two most frequent to begin with."""
+    if not train:
+        return []
+    try:
+        counted = facade.corpus(train).types
+    except facade.CorpusError:
+        return []
+    types = sorted(counted, key=lambda name: -counted[name])
+    return st.multiselect("F1 of", types, types[:2], key=f"training.types.{run_id}", placeholder="all types together")
+
+
+def _curves(run_id: str, shown: str | None, types: Sequence[str]) -> None:
+    with guard():
+        runs = facade.trainings(run_id)
+        if not runs:
+            st.caption("Curves show here as soon as a model is trained.")
+            return
+        run = facade.run(shown) if shown else runs[-1]
+        found = facade.curves(run.id)
+        if not found:
+            st.caption("The first points come with the first steps.")
+            return
+        if run.id != run_id:
+            st.text(f"{title(run)} ({run.id[-4:]})")
+        _numbers(found, facade.state(run_id))
+        _charts(found, types)
+        _table(found)
+
+
+def _numbers(found: Sequence[facade.Metric], state: facade.RunState) -> None:
+    last = {metric.name: metric.values[-1] for metric in found if not metric.type}
+    with st.container(horizontal=True, key="training-numbers"):
+        if "loss" in last:
+            st.metric("Loss", f"{last['loss']:.3g}", width="content")
+        if scores := [metric for metric in found if metric.name == "dev_f1" and not metric.type]:
+            best = max(scores, key=lambda metric: metric.values.max())
+            at = int(best.steps[best.values.argmax()])
+            of = f", seed {best.seed}" if len(scores) > 1 else ""
+            st.metric("Best dev F1", f"{best.values.max():.1f}", width="content", help=f"At step {at:,}{of}.")
+        if "tokens_per_second" in last:
+            st.metric("Pieces a second", f"{last['tokens_per_second']:,.0f}", width="content")
+        if "gpu_memory_gb" in last:
+            st.metric("GPU memory", f"{last['gpu_memory_gb']:.1f} GB", width="content")
+        if state.eta is not None:
+            st.metric("Left in this stage", duration(state.eta), width="content")
+
+
+def _charts(found: Sequence[facade.Metric], types: Sequence[str]) -> None:
+    left, right = st.columns(2)
+    with left:
+        _chart(found, {"loss": "training"}, "Training loss")
+    with right:
+        if any(metric.name == "dev_f1" for metric in found):
+            _chart(found, {"dev_f1": ""}, "Dev F1 (%)", {"": OVERALL, **{name: name for name in types}})
+        else:
+            _chart(found, HELD_OUT, "Held-out loss")
+    small = {name: heading for name, heading in SMALL.items() if any(metric.name == name for metric in found)}
+    for column, (name, heading) in zip(st.columns(max(len(small), 1)), small.items(), strict=False):
+        with column:
+            _chart(found, {name: heading}, heading, height=130)
+
+
+def _chart(
+    found: Sequence[facade.Metric], names: Mapping[str, str], heading: str, types: Mapping[str, str] | None = None,
+    height: int = 260,
+) -> None:  # fmt: skip
+    """One chart. names: {metric: its line}. types: {type: its line} where the metric has one for each."""
+    wanted = list(types or {"": ""})
+    drawn = [metric for metric in found if metric.name in names and metric.type in wanted]
+    drawn.sort(key=lambda metric: wanted.index(metric.type))
+    lines = [_line(metric, types[metric.type] if types else names[metric.name], found[-1].seed) for metric in drawn]
+    st.markdown(f"**{heading}**")
+    if not lines:
+        st.caption("No point yet: it is measured at the end of an epoch.")
+        return
+    figure = facade.figures.curves(
+        lines, y=heading, height=height, dots=height > 200 and "loss" not in names, dark=is_dark()
+    )
+    st.altair_chart(figure, key=f"training.chart.{heading}", alt=f"{heading} over optimizer steps; a table is below")
+
+
+def _line(metric: facade.Metric, name: str, seed: int | None) -> facade.figures.Line:
+    """seed: the one that goes on; the lines of the others are pale."""
+    part = "" if metric.seed is None else f"seed {metric.seed}"
+    return facade.figures.Line(name=name, part=part, steps=metric.steps, values=metric.values, pale=metric.seed != seed)
+
+
+def _table(found: Sequence[facade.Metric]) -> None:
+    """What the charts draw, in numbers, and how much of it there is."""
+    n = sum(len(metric.steps) for metric in found)
+    step = max(int(metric.steps[-1]) for metric in found if metric.seed == found[-1].seed)
+    said = [f"Step {step:,}", f"{n:,} points; a chart draws at most {facade.figures.MOST:,}, and no peak is lost"]
+    if found[0].seed != found[-1].seed:
+        said.append(f"seed {found[-1].seed} in full colour, those before it pale")
+    st.caption(" · ".join(said))
+    with st.expander("In numbers", icon=":material/table:"):
+        rows = [
+            {
+                "curve": metric.name.replace("_", " "),
+                "type": metric.type or "all",
+                "seed": "" if metric.seed is None else str(metric.seed),
+                "points": len(metric.steps),
+                "step": int(metric.steps[-1]),
+                "last": float(metric.values[-1]),
+                "lowest": float(metric.values.min()),
+                "highest": float(metric.values.max()),
+            }
+            for metric in found
+        ]
+        headings = {name: name.capitalize() for name in rows[0]} | {"step": "Last step", "last": "Last value"}
+        table(rows, headings, "Every curve in numbers")

@@ -1,0 +1,138 @@
+"""Around a training: who waits for whom, what to start instead where memory ran out, and what came out."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.frame import guard
+from pages.ui.runs.links import attach
+from pages.ui.runs.panel import POLL, headline, progress
+from pages.ui.widgets import plain, table
+
+RESULTS = "pages/6_Results.py"
+
+
+def queue(run_id: str, key: str) -> None:
+    """The other trainings that are at work or wait their turn: one at a time has the device."""
+    others = _others(run_id)
+    if others:
+        with st.container(border=True, key=f"{key}.queue"):
+            st.markdown("**Also at work, or waiting: one training at a time has the machine**")
+            st.fragment(run_every=POLL)(_queue)(run_id, others)
+
+
+def _others(run_id: str) -> list[str]:
+    """Oldest first, which is the order in which most of them come to their turn."""
+    runs = [run for run in facade.runs() if run.manifest.kind in facade.TRAININGS and run.manifest.parent is None]
+    return [run.id for run in reversed(runs) if run.id != run_id and facade.state(run.id).active]
+
+
+def _queue(run_id: str, others: Sequence[str]) -> None:
+    with guard():
+        if _others(run_id) != others:
+            st.rerun(scope="app")
+        for other in others:
+            state = facade.state(other)
+            with st.container(horizontal=True, horizontal_alignment="distribute"):
+                headline(other, state)
+                st.page_link("pages/5_Training.py", label="Show", query_params={"run": other})
+            progress(state)
+
+
+def stopped(run_id: str) -> str:
+    """What is said of a training that was stopped: what there is to go on from, and what there is to use."""
+    step, model = facade.left_behind(run_id)
+    if step is None:
+        on = "No checkpoint was written yet: Resume begins this training anew, and what was finished before it stays."
+    else:
+        on = f"Kept: the checkpoint of step {step:,}, where Resume goes on with the same curve."
+    best = "" if model is None else f" The best model so far is ready to use, in {plain(str(model))}."
+    return f"Stopped at your request. {on}{best}"
+
+
+def smaller(run_id: str, state: facade.RunState, key: str) -> None:
+    """One click away from the same training in less memory, where that is what it died of, or may have."""
+    if not (state.out_of_memory or state.state == "interrupted"):
+        return
+    found = facade.halved(run_id)
+    if found is None:
+        if state.out_of_memory:
+            st.warning("One sentence at a time was too much; choose a smaller encoder, or a smaller max length.")
+        return
+    said = "Half as many sentences at once, twice as often before each step: the same steps, about half the memory."
+    look = "primary" if state.out_of_memory else "secondary"
+    label = "Start again with half the batch and accumulation"
+    if st.button(label, type=look, icon=":material/splitscreen:", key=f"{key}.smaller", help=said):
+        attach(facade.start(*found), key)
+        st.rerun()
+
+
+def result(run_id: str) -> None:
+    """What came out, in the order in which it is asked for: how good, where it lies, how to use it."""
+    run = facade.run(run_id)
+    found = run.result()
+    {"pretrain": _pretrained, "finetune": _finetuned, "experiment": _experiment}[run.manifest.kind](found)
+    if run.manifest.kind != "pretrain":
+        st.page_link(
+            RESULTS, label="Everything about it on the page Results", icon=":material/leaderboard:",
+            query_params={"run": run_id},
+        )  # fmt: skip
+    if "model" in found:
+        _model(run_id, str(found["model"]))
+
+
+def _pretrained(found: Mapping[str, Any]) -> None:
+    perplexity = found["pseudo_perplexity"]
+    with st.container(horizontal=True):
+        st.metric("Sentences", f"{found['sentences']:,}", width="content")
+        st.metric("Pseudo-perplexity before", f"{perplexity['before']:,.1f}", width="content")
+        st.metric("after", f"{perplexity['after']:,.1f}", width="content", help="On held-out text; lower is better.")
+        st.metric("Pieces a second", f"{found['tokens_per_second']:,.0f}", width="content")
+    if found["head_fitted"]:
+        st.info(
+            "The encoder came without a vocabulary head, so one was fitted first, the encoder frozen. A loss that "
+            "falls fast at the beginning is that head's, and says nothing of the text."
+        )
+
+
+def _finetuned(found: Mapping[str, Any]) -> None:
+    test, dev = found["test"], found["dev"]["micro_f1"]  # test: {} without a test split
+    with st.container(horizontal=True):
+        if test:
+            of = f"± {test['sd']:.1f} over {len(test['micro_f1'])} seeds" if len(test["micro_f1"]) > 1 else "one seed"
+            st.metric("Test F1", f"{test['mean']:.1f}", of, delta_color="off", delta_arrow="off", width="content")
+        st.metric("Dev F1, best seed", f"{max(dev):.1f}", width="content")
+        st.metric("Best epoch", ", ".join(map(str, found["best_epoch"])), width="content")
+    if test:
+        rows = [{"type": name, "f1": float(f1)} for name, f1 in sorted(test["by_type"].items(), key=lambda x: -x[1])]
+        with st.expander("Test F1 by type", icon=":material/table:"):
+            table(rows, {"type": "Type", "f1": "F1 (%)"}, "Test F1 by type")
+
+
+def _experiment(found: Mapping[str, Any]) -> None:
+    rows = [
+        {
+            "arm": facade.figures.line_name(row),
+            "mean": f"{row['mean']:.1f}" + (f" ± {row['sd']:.1f}" if row["sd"] is not None else ""),
+            "delta": f"{row['delta']:+z.1f}" if row["verdict"] != "baseline" else "",
+            "verdict": row["verdict"],
+            "why": row.get("why") or "",
+        }
+        for row in found["leaderboard"]
+    ]
+    headings = {"arm": "Arm", "mean": "Test F1 (%)", "delta": "against none", "verdict": "Verdict", "why": "Why"}
+    table(rows, headings, "Leaderboard", wrapped=("why",))
+
+
+def _model(run_id: str, folder: str) -> None:
+    st.markdown("**The model** is an ordinary Hugging Face folder:")
+    st.code(folder, language=None, wrap_lines=True)
+    with st.expander("How to load it", icon=":material/code:"):
+        for what, code in facade.loading(run_id).items():
+            st.markdown(f"**{what}**")
+            st.code(code, language="bash" if code.startswith("python") else "python", wrap_lines=True)
+    if card := facade.card(run_id):
+        with st.expander("Model card", icon=":material/badge:"):
+            st.code(card, language="markdown", wrap_lines=True)

@@ -1,0 +1,95 @@
+"""Pieces of the forms on Training: corpora in their parts, what to start from, seeds, the settings of a preset."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.runs.words import encoder
+from pages.ui.widgets import config_form, corpus_label, corpus_picker, listed, plain
+
+BUNDLED = "minilm"
+PRESETS = {"quick": "Quick", "paper": "Paper", "custom": "Custom"}
+MEANING = {
+    "quick": "Few epochs: for a first look, and for comparing what to select.",
+    "paper": "The settings of the published experiments: for numbers to report, best on a GPU.",
+    "custom": "Every option is yours; what is left empty stays as usual.",
+}
+
+
+def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
+    """Who plays which part, prefilled with the parts given on the page Corpora."""
+    labels = {
+        "task": "T_C, your task's text", "domain": "D_C, to select from", "train": "L_C train",
+        "dev": "L_C dev: every choice is made on it", "test": "L_C test: read once, at the end",
+    }  # fmt: skip
+    roles, picked = facade.roles(), {}
+    for column, name in zip(st.columns(len(names)), names, strict=True):
+        with column:
+            key = f"training.{kind}.{name}.{roles.get(name)}"
+            picked[name] = corpus_picker(labels[name], key, roles.get(name)) or ""
+    return picked
+
+
+def start_from(kind: str) -> str:
+    """What training starts from: the bundled encoder, a finished pre-training, or whatever is typed."""
+    done = [run for run in facade.runs("pretrain") if facade.state(run.id).state == "succeeded"]
+    names = {BUNDLED: "MiniLM, bundled: works offline"} | {run.id: encoder(run.id) for run in done}
+    picked = st.selectbox(
+        "Start from", list(names), 0, lambda name: names.get(name, name), key=f"training.{kind}.init",
+        accept_new_options=True,
+        help="Or type a folder, or a Hugging Face name that is on this machine, such as bert-base-cased.",
+    )  # fmt: skip
+    return picked if kind == "finetune" or picked not in {run.id for run in done} else str(facade.model_folder(picked))
+
+
+def seed_list(kind: str, default: str) -> tuple[str, ...]:
+    """As typed."""
+    return listed(
+        st.text_input("Seeds", default, key=f"training.{kind}.seeds", help="One training each: 1, 2, 3. 5 for a claim.")
+    )
+
+
+def several(label: str, key: str, told: str, *, labelled: bool = False) -> tuple[str, ...]:
+    """Fingerprints of corpora, which need not be any; labelled: of those that are."""
+    here = {corpus.fingerprint: corpus for corpus in facade.corpora() if corpus.labelled or not labelled}
+    return tuple(
+        st.multiselect(label, list(here), format_func=lambda fingerprint: corpus_label(here[fingerprint]),
+                       key=key, placeholder="none", help=told)
+    )  # fmt: skip
+
+
+def settings(kind: str, own: Sequence[str], presets: Sequence[str] = tuple(PRESETS)) -> dict[str, Any]:
+    """The preset; under `custom` every option that is not asked for elsewhere (`own`)."""
+    preset = st.segmented_control(
+        "Settings", presets, default="quick", format_func=PRESETS.__getitem__, required=True,
+        key=f"training.{kind}.preset",
+    )  # fmt: skip
+    st.caption(MEANING[preset])
+    if preset != "custom":
+        return {"preset": preset}
+    config = facade.RECIPES[kind].config
+    names = [name for name in config.model_fields if name not in (*own, "preset") and not _elsewhere(config, name)]
+    columns, found = st.columns(3), {}
+    for i, name in enumerate(names):
+        with columns[i % 3]:
+            found |= _option(config, name, f"training.{kind}")
+    return {"preset": preset, **found}
+
+
+def _option(config: type[facade.Config], name: str, prefix: str) -> dict[str, Any]:
+    """A field of the form: a picker for a further corpus, which may stay empty."""
+    field = config.model_fields[name]
+    extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+    if not extra.get("corpus"):
+        return config_form(config, (name,), prefix)
+    label = name.replace("_", " ").capitalize()
+    return {name: corpus_picker(label, f"{prefix}.{name}", None, help=plain(field.description or "")) or ""}
+
+
+def _elsewhere(config: type[facade.Config], name: str) -> bool:
+    """What is hidden fills itself in; options of options have no field."""
+    field = config.model_fields[name]
+    extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+    return bool(extra.get("hidden")) or isinstance(field.default, dict)

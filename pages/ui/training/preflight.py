@@ -1,0 +1,119 @@
+"""Before Start: steps, time, memory, disk, and what each of these numbers rests on."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from core import facade
+from pages.ui.runs.panel import run_panel
+from pages.ui.widgets import duration, size
+
+LONG = 3600.0  # seconds on a processor after which another preset is worth a word
+GB = 1e9
+FEW = 3  # seeds
+
+
+def show(kind: str, options: Mapping[str, Any]) -> None:
+    """The box above Start."""
+    with st.container(border=True, key="training-preflight"):
+        st.markdown("**Before you start**")
+        seconds = _experiment(options) if kind == "experiment" else _single(kind, options)
+        if facade.device() == "cpu":
+            _processor(seconds, str(options.get("preset")))
+        if seconds is None:
+            _time_it(kind, options)
+        if kind == "experiment":
+            _foresight(options)
+
+
+def _foresight(options: Mapping[str, Any]) -> None:
+    """What it could show at best; aloud where so few seeds make it a gamble."""
+    foresight = facade.foresight(options)
+    if foresight.seeds < FEW:
+        st.warning(foresight.in_words(), icon=":material/casino:")
+    else:
+        st.caption(foresight.in_words())
+
+
+def _single(kind: str, options: Mapping[str, Any]) -> float | None:
+    told = facade.preflight(kind, options)
+    with st.container(horizontal=True):
+        st.metric("Steps, at most", f"{told.steps:,}", width="content")
+        _numbers(told.seconds, told.memory_gb, told.disk_gb, "" if told.measured else "at least ")
+    if told.seconds is not None:
+        early = " Early stopping usually ends it sooner." if kind == "finetune" else ""
+        st.caption(f"Time: {told.basis}{early}")
+    return told.seconds
+
+
+def _experiment(options: Mapping[str, Any]) -> float | None:
+    if facade.finished("calibrate", facade.calibration(options)) is None:
+        return None
+    cost = facade.experiment_cost(options)
+    done = sum(step.finished for step in cost.steps)
+    with st.container(horizontal=True):
+        st.metric("Runs to make", f"{len(cost.steps) - done:,}", width="content", help=f"{done} are finished already.")
+        _numbers(cost.seconds, cost.memory_gb, cost.disk_gb, "")
+    st.caption("Time: this encoder was timed on this machine, on your text, for a few seconds.")
+    with st.expander("Run by run", icon=":material/table:"):
+        rows = [f"| {step.kind} | {step.line} {step.what} | {_seconds(step)} |" for step in cost.steps]
+        st.markdown("\n".join(["| Run | Arm | Time |", "| :-- | :-- | --: |", *rows]))
+    return cost.seconds
+
+
+def _seconds(step: Any) -> str:
+    return "finished" if step.finished else duration(step.seconds)
+
+
+def _numbers(seconds: float | None, memory: float | None, disk: float | None, least: str) -> None:
+    """Beside the steps: time, memory and disk, each against what there is."""
+    st.metric("Time, about", "not known yet" if seconds is None else duration(seconds), width="content")
+    free, _ = facade.memory()
+    of = "GPU memory" if facade.device() == "gpu" else "memory"
+    if memory is not None:
+        st.metric(f"{of.capitalize()}, {least or 'about '}".rstrip(", "), size(memory * GB), width="content",
+                  help=f"{size(free)} are free now.")  # fmt: skip
+    if disk is not None:
+        st.metric("Disk, at most", size(disk * GB), width="content", help=f"{size(facade.disk()[0])} are free now.")
+    if memory is not None and memory * GB > free:
+        st.warning(
+            f"Only {size(free)} of {of} are free. Close other programs, or raise accumulation under Custom.",
+            icon=":material/memory:",
+        )
+    if disk is not None and disk * GB > facade.disk()[0]:
+        st.warning(f"Only {size(facade.disk()[0])} of disk are free; free some first.", icon=":material/hard_drive:")
+
+
+def _processor(seconds: float | None, preset: str) -> None:
+    """What to expect without a GPU."""
+    said = f"No GPU here: this trains on {facade.cores()} processor cores"
+    said += "." if seconds is None else f", in about {duration(seconds)}."
+    if preset == "paper" and (seconds is None or seconds > LONG):
+        said += " The published settings are made for a GPU; Quick compares selections just as well in far less time."
+    st.info(said, icon=":material/developer_board:")
+
+
+def _time_it(kind: str, options: Mapping[str, Any]) -> None:
+    """No estimate without a measurement: one click away, where there is text to measure on."""
+    asked = _calibration(kind, options)
+    if asked is None:
+        st.caption("How long it takes shows with its first steps; afterwards it is known beforehand.")
+        return
+    running = next((run.id for run in facade.runs("calibrate") if facade.state(run.id).active), None)
+    if running:
+        run_panel(running, "training.timing")
+        return
+    said = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
+    if st.button("Time this machine (under a minute)", key="training.time", icon=":material/timer:", help=said):
+        facade.start("calibrate", asked)
+        st.rerun()
+
+
+def _calibration(kind: str, options: Mapping[str, Any]) -> dict[str, Any] | None:
+    if kind == "experiment":
+        return facade.calibration(options)
+    roles, encoder = facade.roles(), facade.root_encoder(options["init"])
+    if not {"task", "train"} <= roles.keys():
+        return None
+    return {"encoder": encoder, "task": roles["task"], "train": roles["train"], "domain": roles.get("domain", "")}

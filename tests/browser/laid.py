@@ -1,0 +1,70 @@
+"""A home with something finished on every page, laid without the hours behind it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from core import facade
+from core.corpora.corpus import Library
+from tests import finished, finished_bias
+from tests.conftest import sentence
+from tests.measures.test_contracts import FRUIT, METAL, chained
+from tests.planted import contracts, kitchen
+from tests.recipes.test_skl_recipe import AWAY, HOME
+
+TINY = ("none", "", 0), ("classifier", "10", 60), ("random", "10", 60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laid:
+    """Ids of finished runs."""
+
+    experiment: str
+    select: str
+    similarity: str
+    difficulty: str
+    skl: str
+
+
+def lay(home: Path) -> Laid:
+    """All of it, in the home that `WINNOW_HOME` names."""
+    made = finished.corpora(home)
+    labels = finished_bias.contracts(home)
+    difficulty = finished_bias.measured(home, labels).id
+    held = made["test"].fingerprint
+    facade.execute("rebuild", {"train": labels.fingerprint, "difficulty": difficulty, "method": "random2low",
+                               "rate": 0.2, "holdout": (held,)})  # fmt: skip
+    experiment = finished.experiment(home, made, TINY).id
+    for run in facade.runs("finetune"):  # enough of a model for a run to begin with it
+        (run.artifacts / "model" / "model.safetensors").write_bytes(b"weights")
+    facade.execute("robustness", {"test": held, "train": made["train"].fingerprint, "kind": "typos"})
+    return Laid(
+        experiment=experiment, select=_mapped(home), similarity=_compared(home), difficulty=difficulty,
+        skl=_scored(home),
+    )  # fmt: skip
+
+
+def _sealed(home: Path, name: str, lines: list[str]) -> str:
+    return Library(home).seal(map(sentence, lines), name=name, origin={}, labelled=False).fingerprint
+
+
+def _mapped(home: Path) -> str:
+    """A selection with a map; some of its D_C come twice."""
+    clauses = contracts(100, seed=2)
+    domain = _sealed(home, "pile", [*clauses, *kitchen(100), *clauses[:5]])
+    options = {"task": _sealed(home, "clauses", contracts(40, seed=1)), "domain": domain, "encoder": "tiny"}
+    select = facade.execute("select", {**options, "budget": "40", "strategy": "knn"}).id
+    facade.execute("map", facade.map_options(select, sample=150, clusters=4))
+    return select
+
+
+def _compared(home: Path) -> str:
+    texts = {"fruit": (FRUIT, 40, 1), "orchard": (FRUIT, 200, 2), "foundry": (METAL, 200, 3)}
+    marks = [_sealed(home, name, [" ".join(line) for line in chained(*how)]) for name, how in texts.items()]
+    options = {"target": marks[:1], "source": marks[1:], "measure": ("tvc",), "draws": 2, "min_source_tokens": 1_000}
+    return facade.execute("similarity", options).id
+
+
+def _scored(home: Path) -> str:
+    own, other = (Library(home).seal(rows, name=name, origin={}, labelled=True).fingerprint
+                  for name, rows in (("home", HOME), ("away", AWAY)))  # fmt: skip
+    return facade.execute("skl", {"primary": own, "assisting": other}).id

@@ -1,0 +1,383 @@
+"""Every button of every page is pressed once, with finished runs behind it, and does something that one can see."""
+
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from core import facade
+from tests.browser.buttons import BUTTONS, registered
+from tests.browser.driver import Server, pick, settled, tick
+from tests.browser.laid import Laid, lay
+
+PATIENCE = 120_000  # milliseconds until a worker on a crowded machine has begun
+WALKS: dict[str, Callable[["Walk"], None]] = {}
+
+
+@pytest.fixture(scope="module")
+def laid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Laid]]:
+    """One server on one home, for all walks."""
+    place = tmp_path_factory.mktemp("pressed")
+    server = Server(home=place / "home", data=place / "data")
+    server.data.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WINNOW_HOME", str(server.home))
+        runs = lay(server.home)
+        server.start()
+        yield server, runs
+        server.stop()
+
+
+@dataclass
+class Walk:
+    """A person on the pages. pressed: lines of `BUTTONS`."""
+
+    page: Page
+    server: Server
+    runs: Laid
+    pressed: set[str] = field(default_factory=set)
+
+    def go(self, path: str, tab: str = "", opened: str = "") -> None:
+        """To a page, one of its tabs, one of its expanders."""
+        self.page.goto(f"{self.server.url}/{path}")
+        settled(self.page)
+        if tab:
+            self.page.get_by_role("tab", name=tab).click()
+            settled(self.page)
+        if opened:
+            self.open(opened)
+
+    def open(self, name: str) -> None:
+        """An expander, where it is closed."""
+        expander = self.page.get_by_test_id("stExpander").filter(has=self.page.get_by_text(name, exact=True)).first
+        if expander.locator("details").first.get_attribute("open") is None:
+            expander.locator("summary").first.click()
+
+    def button(self, key: str) -> Locator:
+        """By its key, which Streamlit turns into a class."""
+        name = re.sub(r"[^a-zA-Z0-9_-]", "-", key)
+        return self.page.locator(f".st-key-{name}").get_by_role("button")
+
+    def press(self, key: str, sees: Locator | re.Pattern[str] | str = "", starts: str = "") -> None:
+        """A button, and then what is to be seen. starts: the kind of a run that begins."""
+        before = {run.id for run in facade.runs(starts)} if starts else set()
+        button = self.button(key)
+        expect(button).to_be_enabled()
+        button.click()
+        if starts:
+            self.begun(starts, before, key)
+        if sees:
+            seen = sees if isinstance(sees, Locator) else self.page.get_by_text(sees)
+            expect(seen.first).to_be_visible(timeout=PATIENCE)
+        self.well(key)
+
+    def begun(self, kind: str, before: set[str], key: str) -> None:
+        """Waits until a run of `kind` has begun; nobody waits for its end."""
+        deadline = time.monotonic() + PATIENCE / 1000
+        while not (new := [run.id for run in facade.runs(kind) if run.id not in before]):
+            self.well(key)
+            assert time.monotonic() < deadline, f"{key} began no {kind}"
+            self.page.wait_for_timeout(50)
+        settled(self.page)
+        for run_id in new:
+            facade.cancel(run_id)
+
+    def download(self, key: str) -> bytes:
+        """What a button hands over."""
+        button = self.button(key)
+        expect(button).to_be_enabled()
+        with self.page.expect_download() as caught:
+            button.click()
+        data = Path(caught.value.path()).read_bytes()
+        assert data, f"{key} handed over nothing"
+        self.well(key)
+        return data
+
+    def well(self, key: str) -> None:
+        """Nothing went wrong, and the button counts as pressed."""
+        for problem in ("This is a bug in Winnow", "This did not work"):
+            expect(self.page.get_by_text(problem)).to_have_count(0)
+        expect(self.page.get_by_test_id("stException")).to_have_count(0)
+        self.pressed.add(registered(key))
+
+
+def walk(one: Callable[[Walk], None]) -> Callable[[Walk], None]:
+    """A walk, under its name in `BUTTONS`."""
+    WALKS[one.__name__] = one
+    return one
+
+
+@pytest.mark.parametrize("name", sorted(set(BUTTONS.values())))
+def test_every_button_does_something(
+    laid: tuple[Server, Laid], page: Page, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(laid[0].home))
+    parts = facade.roles()
+    one = Walk(page, *laid)
+    WALKS[name](one)
+    for run in facade.runs():
+        if run.state().active:
+            facade.cancel(run.id)
+    for role in facade.ROLES:
+        facade.set_role(role, parts.get(role))
+    assert one.pressed == {key for key, walk in BUTTONS.items() if walk == name}
+
+
+@walk
+def samples(one: Walk) -> None:
+    one.go("Selection?run=20200101-000000-select-dead")
+    one.press("selection.run.latest", sees="Take S_C away as")
+    one.go("")
+    one.press("home.sample.legal", sees=one.page.get_by_role("heading", name="Selection", exact=True))
+    expect(one.page.get_by_role("combobox", name=re.compile("D_C, to select from"))).to_have_value(re.compile("legal"))
+
+
+@walk
+def corpora(one: Walk) -> None:
+    file = one.server.data / "rows.jsonl"
+    file.write_text('{"text": "A clause is here ."}\n{"text": "Another one follows ."}\n{"text": \n', encoding="utf-8")
+    drop = one.page.get_by_test_id("stFileUploaderDropzoneInput")
+    one.go("Corpora", opened="Import a corpus")
+    one.page.get_by_role("radio", name="A path on this machine").click()
+    settled(one.page)
+    one.page.get_by_role("textbox", name="File or folder").fill(str(file))
+    one.press("corpora.look", sees="Another one follows .")
+    settled(one.page)
+    one.page.get_by_role("radio", name="Upload a file").click()
+    settled(one.page)
+    drop.set_input_files(file)
+    one.press("corpora.discard", sees=one.page.get_by_test_id("stFileUploaderDropzone"))
+    settled(one.page)
+    drop.set_input_files(file)
+    one.press("corpora.submit", sees="Download the rejected rows")
+    assert b"rows.jsonl" in one.download("corpora.rejects")
+    settled(one.page)
+    one.open("Import a corpus")
+    drop.set_input_files(file)
+    one.page.get_by_role("textbox", name="Name", exact=True).fill("the same again")
+    one.press("corpora.submit", sees=one.button("corpora.rename"))
+    settled(one.page)
+    table = one.page.get_by_role("table", name="All corpora")
+    one.press("corpora.rename", sees=table.get_by_text("the same again", exact=True))
+    settled(one.page)
+    one.press("corpora.check", sees="exact duplicates")
+    rows = one.page.get_by_role("table", name="All corpora").get_by_text("rows", exact=True)
+    one.press("corpora.removal", sees="keep some of its text")
+    pick(one.page, "Corpus", re.compile(r"^the same again \("))
+    one.press("corpora.remove")
+    expect(one.page.get_by_role("table", name="All corpora").get_by_text("the same again", exact=True)).to_have_count(0)
+    one.go("Corpora", opened="Import a corpus")
+    drop.set_input_files(file)
+    expect(one.button("corpora.discard")).to_be_visible()
+    one.go("Corpora", opened="Import a corpus")
+    [token] = facade.waiting()
+    one.press(f"corpora.waiting.{token}", sees=one.button("corpora.submit"))
+    one.go("Corpora", opened="Import a corpus")
+    one.press(f"corpora.forget.{token}", sees=one.page.get_by_test_id("stFileUploaderDropzone"))
+    expect(one.button(f"corpora.forget.{token}")).to_have_count(0)
+    assert not facade.waiting()
+    drop.set_input_files(file)
+    one.press("corpora.submit", sees="Download the rejected rows")
+    settled(one.page)
+    one.press("corpora.removal", sees="keep some of its text")
+    pick(one.page, "Corpus", re.compile(r"^rows \("))
+    expect(one.page.get_by_text(re.compile(r"With everything made from it, 1 corpus, \d other runs"))).to_be_visible()
+    one.press("corpora.remove.all")
+    expect(rows).to_have_count(0)
+
+
+@walk
+def home(one: Walk) -> None:
+    for key in ("home.remove", "home.remove.all"):
+        made = facade.execute("audit", {"corpus": facade.roles()["task"]})
+        one.go("")
+        one.press("home.removal", sees="The run is deleted with its model")
+        pick(one.page, "Run", re.compile(rf"\({made.id[-4:]}\)$"))
+        one.press(key)
+        settled(one.page)  # the popover stays open, for another one
+        assert made.id not in [run.id for run in facade.runs()]
+
+
+@walk
+def similarity(one: Walk) -> None:
+    table = one.page.get_by_role("table", name="Similarity of each source to fruit")
+    one.go(f"Similarity?run={one.runs.similarity}")
+    expect(table).to_be_visible()
+    one.press("similarity.guess", sees="Which source is closest to")
+    expect(table).to_have_count(0)
+    one.press("similarity.guess.show", sees=table)
+    assert b"orchard" in one.download("similarity.csv")
+    assert b"<html" in one.download("similarity.html")
+    one.page.get_by_role("tab", name="What do the measures predict?").click()
+    lines = ["target,source,tvc,F1", "t,None,,50", "t,a,60,55", "t,b,40,51", "u,None,,40", "u,a,30,41", "u,b,50,44"]
+    one.page.get_by_role("textbox", name="The table").fill("\n".join(lines))
+    one.press("similarity.judge", sees=one.page.get_by_role("table", name=re.compile("Correlation of the measures")))
+    settled(one.page)
+    one.press("similarity.example", sees=one.page.get_by_role("table", name=re.compile("change of F1, LM F1")))
+    one.go(f"Similarity?run={one.runs.similarity}", opened="What to compare")
+    one.press("similarity.start", starts="similarity")
+
+
+@walk
+def selection(one: Walk) -> None:
+    one.go(f"Selection?run={one.runs.select}")
+    assert b" ." in one.download("selection.download")
+    one.page.get_by_role("radio", name="folder for datasets").click()
+    one.press("selection.export", sees="Written to:")
+    one.open("What to select")
+    one.press("selection.start", starts="select")
+    one.go(f"Selection?run={one.runs.select}")
+    one.press("selection.map", sees=one.page.get_by_role("heading", name="Explore", exact=True))
+
+
+@walk
+def explore(one: Walk) -> None:
+    page = one.page
+    one.go(f"Explore?run={one.runs.select}")
+    one.press("explore.next", sees="11 to 20 of")
+    one.press("explore.previous", sees="1 to 10 of")
+    pick(one.page, "Pick a topic or a class", "All filtered sentences")
+    one.press("explore.add", sees=re.compile(r"^By hand: \d+ added, 0 removed"))
+    settled(page)
+    one.press("explore.add-flagged", sees="Flagged sentences are in S_C by hand")
+    settled(page)
+    one.press("explore.undo")
+    expect(page.get_by_text("Flagged sentences are in S_C by hand")).to_have_count(0)
+    settled(page)
+    one.press("explore.seal", sees="S_C with its hand edits is now a corpus")
+    pick(one.page, "Pick a topic or a class", "All selected sentences")
+    for kind in ("txt", "jsonl", "parquet"):
+        one.download(f"explore.export.{kind}")
+    one.press("explore.remove", sees=re.compile(r"^By hand: 0 added, \d+ removed"))
+    settled(page)
+    one.press("explore.clear", sees=page.get_by_role("heading", name="The whole map"))
+    one.press("explore.options", sees="Sentences to draw")
+    page.keyboard.press("Escape")
+    page.get_by_label("Search all sentences").fill("the")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Sentences with the")).to_be_visible()
+    settled(page)
+    pick(one.page, "Pick a topic or a class", "All filtered sentences")
+    expect(page.get_by_role("heading", name="All filtered sentences")).to_be_visible()
+    one.press("explore.hits", sees=page.get_by_role("heading", name="Sentences with the"))
+    settled(page)
+    table = page.get_by_test_id("stDataFrame")
+    table.scroll_into_view_if_needed()
+    table.click(position={"x": 18, "y": 70})
+    expect(page.get_by_role("heading", name="Why this sentence")).to_be_visible()
+    before = page.locator(".st-key-explore-edits").inner_text()
+    one.press("explore.one")
+    expect(page.locator(".st-key-explore-edits")).not_to_have_text(before)
+    while facade.edits(one.runs.select).history:  # other walks find the selection as it was laid
+        facade.undo(one.runs.select)
+
+
+@walk
+def explore_runs(one: Walk) -> None:
+    one.go(f"Explore?run={one.runs.select}", opened="Find entities in D_C, to colour by and to read")
+    one.press("explore.tag.start", starts="tag")
+    one.go(f"Explore?run={one.runs.select}", opened="The same on the command line, and another map")
+    one.press("explore.make", starts="map")
+    one.go(f"Explore?run={one.runs.select}", tab="Health of S_C")
+    one.press("explore.choose", starts="select")
+
+
+@walk
+def training(one: Walk) -> None:
+    page = one.page
+    panel = page.locator(".st-key-training-run-panel")
+    one.go("Training", opened="What to train")
+    pick(page, "Start from", re.compile("tiny"), typed="tiny")
+    one.press("training.time", starts="calibrate")
+    page.get_by_role("radio", name="Custom").click()
+    for label in ("Epochs", "Patience"):
+        box = page.get_by_label(re.compile(f"^{label}")).and_(page.locator("input"))
+        box.fill("400")
+        box.press("Enter")
+        settled(page)
+    before = {run.id for run in facade.runs("finetune")}
+    one.press("training.start", sees=panel.get_by_text("Running"))
+    [begun] = [run for run in facade.runs("finetune") if run.id not in before]
+    worker = begun.worker()
+    assert worker
+    os.kill(worker.pid, signal.SIGKILL)
+    expect(panel.get_by_text("Interrupted")).to_be_visible()
+    one.press("training.run.smaller", sees=panel.get_by_text("Running"))
+    one.press("training.run.cancel", sees=one.button("training.run.resume"))
+    one.press("training.run.resume", sees=panel.get_by_text(re.compile("Starting|Running")))
+
+
+@walk
+def results(one: Walk) -> None:
+    one.go(f"Results?run={one.runs.experiment}", tab="Take away")
+    for kind in ("html", "csv", "md", "zip"):
+        one.download(f"results.take.{kind}")
+    one.press("results.take.copy", sees=re.compile("-model$"))
+    one.page.get_by_role("tab", name="Try a sentence").click()
+    one.page.get_by_role("textbox", name="Sentences, one a line").fill("Acme pays .")
+    one.press("results.try.start", starts="predict", sees=re.compile("^Find entities with"))
+
+
+@walk
+def bias(one: Walk) -> None:
+    page = one.page
+    one.go(f"Bias?run={one.runs.difficulty}")
+    pick(page, "Sentences of a bar", re.compile("."))
+    list_key = page.locator("[class*=st-key-bias-list]").filter(has=page.get_by_role("button", name="as CSV")).first
+    classes = (list_key.get_attribute("class") or "").split()
+    key = next(name for name in classes if name.startswith("st-key-bias-list")).removeprefix("st-key-")
+    assert b"," in one.download(key.removesuffix("-csv") + ".csv")
+    page.get_by_role("tab", name="Suspicious labels").click()
+    one.press("bias.accept", sees=re.compile(r"^1 of \d+ reviewed, 0 changed"))
+    settled(page)
+    one.press("bias.skip", sees=re.compile("1 skipped$"))
+    settled(page)
+    pick(page, "It should be", "no entity here")
+    one.press("bias.fix", sees=re.compile(r"^2 of \d+ reviewed, 1 changed"))
+    settled(page)
+    assert b"\n\n" in one.download("bias.corrected")
+    assert b"accept" in one.download("bias.log")
+    one.press("bias.seal", sees="60 sentences, ready to train on")
+    one.press("bias.undo", sees=re.compile(r"^1 of \d+ reviewed, 0 changed"))
+
+
+@walk
+def bias_runs(one: Walk) -> None:
+    page = one.page
+    one.go(f"Bias?run={one.runs.difficulty}", tab="Rebuild")
+    for kind in ("conll", "log"):
+        one.download(f"bias.rebuilt.{kind}")
+    page.get_by_role("tab", name="Robustness").click()
+    one.open("Look at one, take it away")
+    for kind in ("conll", "log", "slots"):
+        one.download(f"bias.robust.{kind}")
+    one.open("Make harder test sets")
+    one.press("bias.robust.start", starts="robustness")
+    one.go(f"Bias?run={one.runs.difficulty}", tab="Rebuild")
+    one.open("How to rebuild")
+    tick(page, re.compile("has no dev or test split"))
+    one.press("bias.rebuild.start", starts="rebuild")
+    one.go(f"Bias?run={one.runs.difficulty}", opened="What to measure")
+    one.press("bias.time", starts="calibrate")
+    one.press("bias.start", starts="difficulty")
+
+
+@walk
+def assisting(one: Walk) -> None:
+    page = one.page
+    one.go(f"Assisting?run={one.runs.skl}")
+    assert b"\n\n" in one.download("assisting.download")
+    one.press("assisting.seal", sees="ready to train on")
+    page.get_by_role("tab", name="Which entities drift").click()
+    assert b"," in one.download("assisting.drift.csv")
+    page.get_by_role("tab", name="Does it help?").click()
+    one.press("assisting.sweep.start", starts="assist")
+    one.open("Which corpora")
+    pick(one.page, re.compile("^Assisting"), re.compile(r"^away \("))
+    one.press("assisting.start", starts="skl")

@@ -1,0 +1,217 @@
+"""The door of a real server: another account, another name, both addresses, and no look-up of its own address."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.driver import ROOT, Server, free_port, settled
+from tests.test_privacy import GUARD
+
+STRANGER = 65534  # nobody
+as_another_account = pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another account of this machine")
+ASK = """
+found = {}
+for url in sys.argv[1:]:
+    try:
+        with urllib.request.urlopen(url, timeout=20) as answer:
+            found[url] = [answer.status, answer.read().decode(errors="replace")[:300]]
+    except urllib.error.HTTPError as error:
+        found[url] = [error.code, error.read().decode()[:300]]
+print(json.dumps(found))
+"""
+FORWARD = """
+import asyncio, sys
+async def copy(source, target):
+    try:
+        while data := await source.read(65536):
+            target.write(data)
+            await target.drain()
+    except OSError:
+        pass
+    target.close()
+async def join(reader, writer):
+    there = await asyncio.open_connection("127.0.0.1", int(sys.argv[2]))
+    await asyncio.gather(copy(reader, there[1]), copy(there[0], writer))
+async def main():
+    server = await asyncio.start_server(join, "127.0.0.1", int(sys.argv[1]))
+    print("ready", flush=True)
+    await server.serve_forever()
+asyncio.run(main())
+"""
+HANDSHAKE = """
+import base64, time
+found = {}
+for origin in json.loads(sys.argv[2]):
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=20) as line:
+        lines = ["GET /_stcore/stream HTTP/1.1", f"Host: localhost:{sys.argv[1]}", f"Origin: {origin}",
+                 "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
+                 "Sec-WebSocket-Key: " + base64.b64encode(b"0" * 16).decode(), "", ""]
+        line.sendall("\\r\\n".join(lines).encode())
+        began = time.monotonic()
+        with urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/_stcore/health", timeout=90) as health:
+            assert health.read() == b"ok"
+        found[origin] = [int(line.recv(64).split()[1]), time.monotonic() - began]
+print(json.dumps(found))
+"""
+# What is looked up nobody answers: who waits for it stands still as long as that.
+SILENCE = 30  # seconds
+SILENT = f"""
+import time
+quick = socket.getaddrinfo
+def silent(*args, **kwargs):
+    time.sleep({SILENCE})
+    return quick(*args, **kwargs)
+socket.getaddrinfo = silent
+"""
+
+
+@pytest.fixture(scope="module")
+def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server that writes down, and refuses, every look-up and connection to elsewhere."""
+    folder = tmp_path_factory.mktemp("watched")
+    (folder / "sitecustomize.py").write_text(GUARD + SILENT, encoding="utf-8")
+    environment = {"PYTHONPATH": str(folder), "TALKED": str(folder / "talked")}
+    server = Server(home=folder / "home", data=folder, environment=environment)
+    server.start()
+    yield server
+    server.stop()
+
+
+def asked(program: str, *words: object, user: int | None = None) -> dict[str, Any]:
+    """What a client in a process of its own was answered. user: the account that it becomes."""
+    become = f"import os; os.setgid({user}); os.setuid({user})\n" if user else ""
+    command = [
+        sys.executable,
+        "-c",
+        f"import encodings.idna, http.client, json, socket, sys, urllib.request\n{become}{program}",
+        *map(str, words),
+    ]
+    return dict(json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout))
+
+
+def handshakes(server: Server, *origins: str, user: int | None = None) -> list[int]:
+    """The status that each was answered. Health, asked after each, answers at once: nothing keeps the server."""
+    answers = asked(HANDSHAKE, server.port, json.dumps(origins), user=user).values()
+    assert all(seconds < SILENCE / 2 for _, seconds in answers), answers
+    return [status for status, _ in answers]
+
+
+@as_another_account
+def test_another_account_is_answered_one_sentence_everywhere(watched: Server) -> None:
+    paths = ("", "Corpora", "_stcore/host-config", "media/" + "0" * 56 + ".txt", "static/js/index.js")
+    answers = asked(ASK, *(f"{watched.url}/{path}" for path in paths), user=STRANGER)
+    assert {json.dumps(answer) for answer in answers.values()} == {json.dumps(next(iter(answers.values())))}
+    status, text = next(iter(answers.values()))
+    assert status == 403
+    assert "another account" in text
+    assert "python -m core key" in text
+    assert asked(ASK, f"{watched.url}/_stcore/health", user=STRANGER) == {f"{watched.url}/_stcore/health": [200, "ok"]}
+    assert handshakes(watched, watched.url, user=STRANGER) == [403]
+    assert handshakes(watched, watched.url) == [101]  # the owner's own
+
+
+def test_no_page_of_another_port_or_name_opens_the_websocket(watched: Server) -> None:
+    origins = (
+        "http://localhost:9999",
+        f"https://localhost:{watched.port}",
+        "http://127.0.0.1:1",
+        "http://evil.example",
+    )
+    assert handshakes(watched, *origins) == [403] * len(origins)
+
+
+def test_both_loopback_addresses_are_the_servers(watched: Server) -> None:
+    with socket.socket(socket.AF_INET6) as probe, pytest.raises(OSError, match="in use"):
+        probe.bind(("::1", watched.port))
+    answers = asked(ASK, f"http://[::1]:{watched.port}/", f"http://127.0.0.1:{watched.port}/")
+    assert [status for status, _ in answers.values()] == [200, 200]
+
+
+@as_another_account
+def test_an_impostor_on_the_other_address_is_named_at_the_start(tmp_path: Path) -> None:
+    """Another account listens on [::1] first: `localhost` would show its page, so the address is given in numbers."""
+    program = (
+        f"import os, socket, sys; os.setuid({STRANGER}); s = socket.socket(socket.AF_INET6); s.bind(('::1', 0)); s.listen();"
+        "print(s.getsockname()[1], flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as impostor:
+        assert impostor.stdout
+        server = Server(home=tmp_path / "home", data=tmp_path, port=int(impostor.stdout.readline()))
+        server.start(host="127.0.0.1")
+        server.stop()
+        impostor.kill()
+    log = (tmp_path / "server.log").read_text()
+    assert "held by nobody" in log
+    assert f"http://127.0.0.1:{server.port}" in log
+
+
+def test_started_by_habit_it_stands_behind_the_same_door(tmp_path: Path) -> None:
+    server = Server(home=tmp_path / "home", data=tmp_path)
+    server.start(["-m", "streamlit", "run", "app.py", "--server.port", str(server.port)])
+    assert handshakes(server, server.url, "http://localhost:9999") == [101, 403]
+    server.stop()
+
+
+def test_the_page_is_shown_under_both_names(watched: Server, page: Page) -> None:
+    for name in ("localhost", "127.0.0.1"):
+        page.goto(f"http://{name}:{watched.port}/Corpora")
+        expect(page.get_by_role("heading", name="Corpora", exact=True)).to_be_visible()
+        settled(page)
+
+
+def test_the_page_is_shown_through_a_forward_on_another_port(watched: Server, page: Page) -> None:
+    """As `ssh -L` does it: the owner's process takes the connection on one port and makes another to the server."""
+    port = free_port()
+    with subprocess.Popen(
+        [sys.executable, "-c", FORWARD, str(port), str(watched.port)], stdout=subprocess.PIPE
+    ) as relay:
+        assert relay.stdout
+        relay.stdout.readline()
+        page.goto(f"http://localhost:{port}/Corpora")
+        expect(page.get_by_role("heading", name="Corpora", exact=True)).to_be_visible()
+        settled(page)
+        page.goto("about:blank")  # nothing is asked for any more
+        relay.kill()
+
+
+def test_with_a_key_alone_the_printed_address_opens_it(tmp_path: Path, browser: Browser) -> None:
+    server = Server(home=tmp_path / "home", data=tmp_path, environment={"WINNOW_DOOR": "key"})
+    server.start()
+    context = browser.new_context()
+    page = context.new_page()
+    answer = page.goto(server.url)
+    assert answer
+    assert answer.status == 403
+    words = [sys.executable, "-m", "core", "key", "--port", str(server.port)]
+    environment = {**os.environ, "WINNOW_HOME": str(server.home)}
+    address = subprocess.run(
+        words, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    ).stdout.strip()
+    assert address in (tmp_path / "server.log").read_text()
+    page.goto(address)
+    expect(page.get_by_role("heading", name="Winnow", exact=True)).to_be_visible()
+    settled(page)
+    assert page.url == f"{server.url}/"  # the key does not stay in the address
+    page.goto(f"{server.url}/Selection")
+    expect(page.get_by_role("heading", name="Selection", exact=True)).to_be_visible()
+    context.close()
+    server.stop()
+
+
+def test_the_server_looks_nothing_up(watched: Server) -> None:
+    """Streamlit would ask the network for its own address, and wait for the answer, before it refuses a foreign page."""
+    foreign = ("http://evil.example", "http://localhost:9999", "https://a.streamlit.app")
+    assert handshakes(watched, *foreign, watched.url) == [403, 403, 403, 101]
+    for name in ("localhost", "[::1]"):
+        assert asked(ASK, f"http://{name}:{watched.port}/").popitem()[1][0] == 200
+    talked = watched.data / "talked"
+    assert not talked.exists() or talked.read_text() == ""

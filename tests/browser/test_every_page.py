@@ -1,0 +1,147 @@
+"""Every page, with finished runs on it: contrast and the other rules of WCAG A and AA that are ours, in both themes;
+no sideways scroll on a narrow screen; the theme's switch."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.browser.driver import Server, settled
+from tests.furnished import furnish
+
+PAGES = ("Home", "Corpora", "Similarity", "Selection", "Explore", "Bias", "Assisting", "Training", "Results")
+CHARTS = {"Similarity", "Selection", "Explore", "Bias", "Assisting", "Training", "Results"}
+CHART = "[data-testid=stMain] :is(.stPlotlyChart .main-svg, [data-testid=stVegaLiteChart] svg)"
+RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
+STILL = """() => !document.querySelector('[data-testid=stSkeleton], [data-stale=true]')
+  && document.getAnimations().every(a => a.playState !== 'running' || a.effect.getTiming().iterations === Infinity)"""
+# Of every text of a chart, which axe does not judge: its own colour on the page's ground, as WCAG computes contrast.
+FAINT = """() => {
+  const rgb = text => { const [r, g, b, a = 1] = text.match(/[\\d.]+/g).map(Number); return [r, g, b, a] };
+  const light = c => { const [r, g, b] = c.map(x => (x /= 255) <= .04045 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4);
+                       return .2126 * r + .7152 * g + .0722 * b };
+  const ground = rgb(getComputedStyle(document.querySelector('[data-testid=stApp]')).backgroundColor);
+  const texts = [...document.querySelectorAll('[data-testid=stMain] :is(.stPlotlyChart, [data-testid=stVegaLiteChart])'
+    + ' svg text')].filter(e => e.textContent.trim());
+  return texts.map(e => {
+    const style = getComputedStyle(e), ink = rgb(style.fill), part = ink[3] * style.fillOpacity * style.opacity;
+    const mixed = [0, 1, 2].map(i => ink[i] * part + ground[i] * (1 - part));
+    const [high, low] = [light(mixed), light(ground)].sort((a, b) => b - a);
+    return [(high + .05) / (low + .05), e.textContent] });
+}"""
+
+
+CUT = """() => [...document.querySelectorAll(
+    '[data-testid=stMain] :is([data-testid=stSelectbox] input, [data-testid=stCode] pre)')]
+  .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth && getComputedStyle(e).textOverflow !== 'ellipsis')
+  .map(e => e.value || e.innerText)"""
+
+
+@pytest.fixture(scope="module")
+def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, dict[str, str]]]:
+    home, data = tmp_path_factory.mktemp("furnished"), tmp_path_factory.mktemp("data")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WINNOW_HOME", str(home))
+        addresses = furnish(home)
+    server = Server(home=home, data=data)
+    server.start()
+    yield server, addresses
+    server.stop()
+
+
+def shown(page: Page, furnished: tuple[Server, dict[str, str]], name: str) -> None:
+    """The page, all of it painted."""
+    server, addresses = furnished
+    page.goto(f"{server.url}/{addresses[name]}")
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    settled(page)
+    if name in CHARTS:
+        expect(page.locator(CHART).first).to_be_visible()
+    page.wait_for_function(STILL)
+
+
+def tabs_of(page: Page) -> Iterator[str]:
+    """The page's name of what is shown, tab after tab, all that can be opened open."""
+    tabs = page.get_by_role("main").get_by_role("tab") if page.get_by_role("main").count() else page.get_by_role("tab")
+    for number in range(max(tabs.count(), 1)):
+        told = ""
+        if tabs.count():
+            told = tabs.nth(number).inner_text()
+            tabs.nth(number).click()
+            settled(page)
+        page.evaluate("document.querySelectorAll('[data-testid=stMain] details:not([open]) > summary').forEach("
+                      "e => e.checkVisibility() && e.click())")  # fmt: skip
+        settled(page)
+        page.wait_for_function(STILL)
+        yield told
+
+
+def violations(page: Page) -> list[str]:
+    found = Axe().run(page, options=RULES).response["violations"]
+    return [f"{rule['id']}: {node['html'][:150]} {_numbers(node)}" for rule in found for node in rule["nodes"]]
+
+
+def _numbers(node: dict[str, Any]) -> str:
+    data = (node["any"] or [{}])[0].get("data")
+    return f"{data['fgColor']} on {data['bgColor']}" if isinstance(data, dict) and "fgColor" in data else ""
+
+
+@pytest.fixture(params=["light", "dark"])
+def themed(request: pytest.FixtureRequest, page: Page) -> Page:
+    page.emulate_media(color_scheme=request.param, reduced_motion="reduce")
+    page.set_viewport_size({"width": 1440, "height": 5000})  # what is scrolled out of sight is not judged
+    return page
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_text_is_read_easily(furnished: tuple[Server, dict[str, str]], themed: Page, name: str) -> None:
+    shown(themed, furnished, name)
+    texts = 0
+    for tab in tabs_of(themed):
+        assert not violations(themed), f"{name} {tab}"
+        drawn = themed.evaluate(FAINT)
+        texts += len(drawn)
+        assert not [text for ratio, text in drawn if ratio < 4.5], f"{name} {tab}"
+    assert texts or name not in CHARTS
+
+
+@pytest.mark.parametrize("width", [800, 480])
+def test_nothing_scrolls_sideways(furnished: tuple[Server, dict[str, str]], page: Page, width: int) -> None:
+    """Nor is anything cut without a sign: a path in its box, what a list has chosen."""
+    page.set_viewport_size({"width": width, "height": 900})
+    wide = []
+    for name in PAGES:
+        shown(page, furnished, name)
+        for tab in tabs_of(page):
+            over = page.evaluate(
+                "[document.documentElement, document.querySelector('[data-testid=stMain]')]"
+                ".map(e => e.scrollWidth - e.clientWidth)"
+            )
+            wide += [f"{name} {tab}: {over}"] if max(over) > 0 else []
+            wide += [f"{name} {tab}: {cut}" for cut in page.evaluate(CUT)]
+    assert not wide
+
+
+def test_the_menu_switches_the_theme_of_all_pages_and_a_reload_keeps_it(
+    furnished: tuple[Server, dict[str, str]], page: Page
+) -> None:
+    """Charts go with it at once."""
+    page.emulate_media(color_scheme="light")
+    shown(page, furnished, "Selection")
+    words = page.locator(".stPlotlyChart .xtick text").first
+    selected = page.locator(".stPlotlyChart .js-fill").first
+    expect(words).to_have_css("fill", "rgb(49, 51, 63)")
+    expect(selected).to_have_css("fill", "rgb(0, 114, 178)")
+    page.get_by_test_id("stMainMenuButton").click()
+    switch = page.get_by_role("group", name="Theme").get_by_role("menuitemradio")
+    expect(switch).to_have_count(3)
+    switch.filter(has_text="Dark").click()
+    expect(words).to_have_css("fill", "rgb(230, 230, 230)")
+    expect(selected).to_have_css("fill", "rgb(86, 180, 233)")
+    page.reload()
+    expect(words).to_have_css("fill", "rgb(230, 230, 230)")
+    expect(selected).to_have_css("fill", "rgb(86, 180, 233)")
+    shown(page, furnished, "Training")
+    expect(page.get_by_test_id("stApp")).to_have_css("color-scheme", "dark")

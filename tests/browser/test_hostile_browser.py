@@ -1,0 +1,80 @@
+"""What a stranger made, in the running app: one sentence on the page, and a server that lives and stays small."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from core import facade
+from tests import hostile
+from tests.browser.driver import Server, Watch, settled
+from tests.recipes.test_experiment import fill
+
+MOST = 60_000_000  # bytes by which the server may grow; read by itself the dictionary takes nearly twice as much
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """One whose home has corpora in their parts."""
+    data = tmp_path / "data"
+    data.mkdir()
+    for role, corpus in fill(tmp_path / "home").items():
+        facade.set_role(role, corpus.fingerprint)
+    server = Server(home=tmp_path / "home", data=data)
+    server.start()
+    yield server
+    server.stop()
+
+
+def look(page: Page, path: Path) -> None:
+    page.get_by_role("textbox", name="File or folder").fill(str(path))
+    page.get_by_role("button", name="Look at it").click()
+
+
+def healthy(server: Server, page: Page) -> bool:
+    return page.request.get(f"{server.url}/_stcore/health").text() == "ok"
+
+
+def test_a_bomb_is_a_row_or_a_sentence_and_the_server_stays_as_it_was(server: Server, page: Page) -> None:
+    """A text of 20 MB named a thousand times, and 200 MB in one page. What any preview takes is there before."""
+    (server.data / "fine.txt").write_text("one sentence here .\n", encoding="utf-8")
+    dictionary, bomb = hostile.dictionary_bomb(server.data), hostile.page_bomb(server.data)
+    page.goto(f"{server.url}/Corpora")
+    page.get_by_test_id("stMain").get_by_text("Import a corpus").click()
+    page.get_by_role("radio", name="A path on this machine").click()
+    look(page, server.data / "fine.txt")
+    expect(page.get_by_role("list", name="First rows")).to_contain_text("one sentence here")
+    settled(page)
+    assert server.process
+    watch = Watch(server.process.pid)
+    before = watch.now
+    watch.start()
+    look(page, dictionary)
+    expect(page.get_by_role("list", name="First rows")).to_contain_text("a short one")
+    look(page, bomb)
+    expect(page.get_by_test_id("stMain").get_by_role("alert").filter(has_text="as a bomb does")).to_be_visible()
+    settled(page)
+    watch.over.set()
+    watch.join()
+    assert watch.peak - before < MOST
+    assert healthy(server, page)
+
+
+def test_an_encoder_whose_weights_are_a_pipe_is_a_sentence(server: Server, page: Page) -> None:
+    """Who opens a pipe waits until somebody writes into it."""
+    folder = server.data / "encoder"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}", encoding="utf-8")
+    os.mkfifo(folder / "model.safetensors")
+    page.goto(f"{server.url}/Selection")
+    page.get_by_text("More options", exact=True).click()
+    page.get_by_role("textbox", name="Encoder", exact=True).fill(str(folder))
+    page.get_by_role("button", name=re.compile("Score and select")).click()
+    said = page.get_by_test_id("stMain").get_by_role("alert").filter(has_text="model.safetensors is not a plain file")
+    expect(said).to_be_visible()
+    settled(page)
+    assert healthy(server, page)
+    assert not facade.runs("select")

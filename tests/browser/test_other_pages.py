@@ -1,0 +1,122 @@
+"""Pages that are not Winnow's, in a real browser: what they see of it, and what every answer tells browsers."""
+
+import http.server
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+from playwright.sync_api import Browser, Page, Response, expect
+
+from pages.ui.door import PROTECTION
+from tests.browser.conftest import CHROMIUM, PATIENCE
+from tests.browser.driver import Server, settled
+
+OPENS = """address => new Promise(resolve => {
+    const line = new WebSocket(address);
+    line.onopen = () => resolve("open");
+    line.onerror = () => resolve("refused");
+})"""
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("shared")
+    server = Server(home=folder / "home", data=folder)
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def stranger(browser: Browser) -> Iterator[Page]:
+    """A tab of a browser in which evil.example is a name of this machine, as its owner can make it (DNS rebinding)."""
+    rules = "--host-resolver-rules=MAP evil.example 127.0.0.1"
+    with browser.browser_type.launch(executable_path=CHROMIUM, args=["--no-sandbox", rules]) as other:
+        page = other.new_page()
+        page.set_default_timeout(PATIENCE)
+        yield page
+
+
+@pytest.fixture
+def elsewhere(shared: Server) -> Iterator[str]:
+    """The address of another server of this machine, whose page frames Winnow's."""
+    page = f'<h1>Elsewhere</h1><iframe src="{shared.url}/Corpora"></iframe>'
+
+    class Framing(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(page.encode())
+
+        def log_message(self, *words: object) -> None:
+            """Nothing."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Framing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://localhost:{server.server_port}"
+        server.shutdown()
+
+
+def test_a_page_elsewhere_frames_nothing_and_opens_no_websocket(shared: Server, elsewhere: str, stranger: Page) -> None:
+    said: list[str] = []
+    stranger.on("console", lambda message: said.append(message.text))
+    with stranger.expect_event("console", lambda message: "frame-ancestors 'none'" in message.text):
+        stranger.goto(elsewhere)
+    [frame] = stranger.frames[1:]
+    frame.wait_for_load_state()
+    assert frame.url.startswith("chrome-error:"), said
+    socket = f"ws://localhost:{shared.port}/_stcore/stream"
+    assert stranger.evaluate(OPENS, socket) == "refused"
+    stranger.goto(shared.url)
+    assert stranger.evaluate(OPENS, socket) == "open"  # its own page does
+
+
+def test_under_a_foreign_name_nothing_is_shown_and_no_websocket_opens(shared: Server, stranger: Page) -> None:
+    answer = stranger.goto(f"http://evil.example:{shared.port}/Corpora")
+    assert answer
+    assert answer.status == 403
+    expect(stranger.get_by_text("Winnow answers to localhost alone")).to_be_visible()
+    for name in ("evil.example", "localhost", "127.0.0.1"):
+        assert stranger.evaluate(OPENS, f"ws://{name}:{shared.port}/_stcore/stream") == "refused"
+
+
+def test_no_other_page_may_give_orders(shared: Server, page: Page) -> None:
+    assert page.request.get(f"{shared.url}/_stcore/host-config").json()["allowedOrigins"] == []
+
+
+def test_every_kind_of_answer_has_the_four_headers(shared: Server, page: Page, tmp_path: Path) -> None:
+    """Page, script, upload and download as the browser is answered; then a file that is not there, a refusal."""
+    found: dict[str, dict[str, str]] = {}
+
+    def heard(answer: Response) -> None:
+        if answer.url.startswith(shared.url):
+            found[f"{answer.request.method} {urlparse(answer.url).path}"] = answer.headers
+
+    page.on("response", heard)
+    (tmp_path / "rows.jsonl").write_text('{"text": "A clause is here ."}\n{"text": \n', encoding="utf-8")
+    page.goto(f"{shared.url}/Corpora")
+    settled(page)
+    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(tmp_path / "rows.jsonl")
+    page.get_by_role("button", name="Import", exact=True).click()
+    with page.expect_download() as caught:
+        page.get_by_role("button", name="Download the rejected rows").click()
+    media, nowhere = urlparse(caught.value.url).path, "/media/none.txt"
+    for path in (media, nowhere):
+        found[f"GET {path}"] = page.request.get(shared.url + path).headers
+    refusal = page.request.get(shared.url, headers={"Host": "evil.example"})
+    assert refusal.status == 403
+    found["refused"] = refusal.headers
+    for kind in (
+        "GET /Corpora",
+        "GET /static/js/",
+        "PUT /_stcore/upload_file/",
+        f"GET {media}",
+        f"GET {nowhere}",
+        "refused",
+    ):
+        assert [each for each in found if each.startswith(kind)], kind
+    for kind, headers in found.items():
+        assert {name: headers.get(name) for name in PROTECTION} == PROTECTION, kind

@@ -1,0 +1,139 @@
+"""The strip of what is at work on a page that is not the run's own, and a run's end on its own, as a person sees them."""
+
+import re
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from core import facade
+from core.corpora.corpus import Corpus, Library
+from core.errors import Cancelled
+from core.recipes.base import Job
+from core.runs.context import RunContext
+from core.runs.store import RunStore
+from core.text.sentence import Sentence, sentence_id
+from core.text.words import tokenize
+from tests.browser.driver import Server, settled
+from tests.browser.test_training_browser import labelled
+from tests.finished import finish
+
+STRIP = ".st-key-strip"
+LONG = """p => { const [text] = p.childNodes, said = text.data; text.data = 'word '.repeat(99);
+  const cut = p.scrollWidth > p.clientWidth && p.clientHeight < 40; text.data = said; return cut }"""
+LOADS = 120_000  # milliseconds until a worker on a crowded machine has loaded torch and taken a step
+PATIENCE = 120  # seconds
+PANEL = ".st-key-selection-run-panel"
+WATCH = """selector => {
+    window.most = {notes: 0, late: 0};
+    const count = (inner, text) => [...document.querySelectorAll(`${selector} ${inner}`)].filter(
+        node => node.innerText.includes(text) && node.checkVisibility()).length;
+    const look = () => {
+        window.most.notes = Math.max(window.most.notes, count('summary', 'Notes and log'));
+        const over = document.querySelector(selector)?.innerText.includes('Finished');
+        if (over) window.most.late = Math.max(window.most.late, count('button', 'Cancel'));
+        requestAnimationFrame(look);
+    };
+    look();
+}"""
+
+
+@pytest.fixture
+def roles(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, Corpus]:
+    monkeypatch.setenv("WINNOW_HOME", str(server.home))
+    made = {role: labelled(server.home, f"my-{role}", n) for role, n in (("train", 300), ("dev", 40), ("test", 40))}
+    for role, corpus in made.items():
+        facade.set_role(role, corpus.fingerprint)
+    return made
+
+
+def test_the_strip_shows_a_run_on_another_page_moves_nothing_and_says_its_end(
+    server: Server, page: Page, roles: dict[str, Corpus]
+) -> None:
+    names = {role: corpus.fingerprint for role, corpus in roles.items()}
+    second = threading.Event()
+
+    def work(context: RunContext) -> dict[str, Any]:
+        context.part(1, 2, "seed 1")
+        assert second.wait(PATIENCE)
+        context.part(2, 2, "seed 2", left=40.0, after=0.0)
+        for _ in range(20 * PATIENCE):
+            context.check()  # raises Cancelled once the test has asked for it
+            threading.Event().wait(0.05)
+        raise AssertionError("nobody cancelled this run")
+
+    def attempt() -> None:
+        with suppress(Cancelled):
+            finish(server.home, "finetune", {**names, "test": (names["test"],), "init": "tiny"}, work)
+
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    page.goto(server.url + "/Corpora")
+    strip = page.locator(STRIP)
+    try:
+        title = strip.get_by_role("link", name=re.compile("Fine-tune tiny on my-train"))
+        expect(title).to_be_visible()
+        expect(title.locator("p")).to_have_css("text-overflow", "ellipsis")
+        assert title.locator("p").evaluate(LONG)
+        heading = page.get_by_role("heading", name="Corpora", exact=True)
+        expect(heading).to_be_visible()
+        before = heading.bounding_box()
+        expect(strip.get_by_text(re.compile("Part 1 of 2"))).to_be_visible()
+        page.evaluate(f"document.querySelector('{STRIP} [data-testid=stProgress]').dataset.mark = 'here'")
+        second.set()
+        expect(strip.get_by_text(re.compile(r"Part 2 of 2 · \d+ of about \d+ (s|min)"))).to_be_visible()
+        assert page.locator(f"{STRIP} [data-mark=here]").count() == 1  # the same bar: it was not drawn anew
+        assert heading.bounding_box() == before
+    finally:
+        second.set()
+        run = RunStore(server.home).list()[0]
+        facade.cancel(run.id)
+        thread.join()
+    expect(strip.get_by_text("Stopped")).to_be_visible()
+    strip.get_by_role("link", name=re.compile("Fine-tune tiny")).click()
+    expect(page).to_have_url(re.compile(f"/Training.*run={run.id}"))
+    expect(page.locator(STRIP).get_by_role("link")).to_have_count(0)
+
+
+def test_at_the_end_of_a_run_nothing_stands_twice(
+    server: Server, page: Page, monkeypatch: pytest.MonkeyPatch, lines: Callable[[int, int], list[str]]
+) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(server.home))
+    made = {role: texts(server.home, role, lines(n, n)) for role, n in (("task", 40), ("domain", 300))}
+    for role, corpus in made.items():
+        facade.set_role(role, corpus.fingerprint)
+    options = {**{role: corpus.fingerprint for role, corpus in made.items()}, "strategy": "random"}
+    go_on = threading.Event()
+
+    def work(context: RunContext) -> dict[str, Any]:
+        context.note("A note that stays.")
+        context.progress(1, 2, "sentences")
+        assert go_on.wait(120)
+        recipe = facade.RECIPES["select"]
+        result: dict[str, Any] = recipe.run(recipe.config.parse(options), Job(server.home, context, facade.RECIPES))
+        return result
+
+    thread = threading.Thread(target=finish, args=(server.home, "select", options, work))
+    thread.start()
+    try:
+        page.goto(server.url + "/Selection")
+        panel = page.locator(PANEL)
+        expect(panel.get_by_text("Notes and log")).to_be_visible()
+        expect(panel.get_by_role("button", name="Cancel")).to_be_visible()
+        page.evaluate(WATCH, PANEL)
+    finally:
+        go_on.set()
+        thread.join()
+    expect(panel.get_by_text("Finished")).to_be_visible(timeout=LOADS)
+    settled(page)
+    expect(panel.get_by_text("Notes and log")).to_be_visible()
+    assert page.evaluate("window.most") == {"notes": 1, "late": 0}
+
+
+def texts(home: Path, name: str, rows: list[str]) -> Corpus:
+    sentences = (Sentence(id=sentence_id(text), tokens=tokenize(text), text=text) for text in rows)
+    return Library(home).seal(sentences, name=name, origin={})

@@ -1,0 +1,31 @@
+"""Removing a corpus, in a browser: a popover that leads to the run which is in the way."""
+
+import re
+
+from playwright.sync_api import Page, expect
+
+from core import facade
+from core.facade.home import store
+from core.recipes.base import register
+from tests.browser.driver import Server, settled
+from tests.finished import at_work, corpora
+
+
+def test_the_popover_links_to_the_run_at_work(server: Server, page: Page) -> None:
+    made = corpora(server.home)
+    recipe = facade.RECIPES["finetune"]
+    marks = {name: made[name].fingerprint for name in ("train", "dev")}
+    with at_work(register(recipe, recipe.config.parse({"init": "tiny", **marks}), store())) as run:
+        page.goto(server.url + "/Corpora")
+        page.get_by_role("button", name="Remove a corpus").click()
+        popover = page.get_by_test_id("stPopoverBody")
+        popover.get_by_role("combobox").click()
+        page.get_by_role("option", name=re.compile("^my train")).click()
+        expect(popover.get_by_text("a run at work may need it")).to_be_visible()
+        expect(popover.get_by_role("button", name="Remove it")).to_have_count(0)
+        settled(page)
+        popover.get_by_role("link", name="Fine-tune tiny on my train").click()
+        expect(page.get_by_role("heading", name="Training", exact=True)).to_be_visible()
+        expect(page).to_have_url(re.compile(rf"/Training\?run={run.id}$"))
+        expect(page.get_by_role("button", name="Stop and keep", exact=True)).to_be_visible()
+    assert facade.corpus("my train")

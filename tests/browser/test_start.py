@@ -1,0 +1,136 @@
+"""How the app starts: which address it prints and opens, and whose the files are that it writes."""
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.driver import Server, settled
+from tests.test_at_rest import wider
+
+# Loaded before anything else: a system that does not show who connects, as a Mac or a container does not.
+BLIND = """
+import pathlib, socket
+del socket.AF_NETLINK
+real = pathlib.Path.open
+def shown(path, *args, **kwargs):
+    if str(path).startswith("/proc/net/tcp"):
+        raise FileNotFoundError(path)
+    return real(path, *args, **kwargs)
+pathlib.Path.open = shown
+"""
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+TERMINALS = ("www-browser", "links", "elinks", "lynx", "w3m")  # what a browser is where there is no screen
+
+
+@pytest.fixture
+def blind(tmp_path: Path) -> dict[str, str]:
+    """What a server is told whose system does not show who connects."""
+    (tmp_path / "blind").mkdir()
+    (tmp_path / "blind" / "sitecustomize.py").write_text(BLIND, encoding="utf-8")
+    return {"PYTHONPATH": str(tmp_path / "blind")}
+
+
+@pytest.fixture
+def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file to which every browser of this machine adds what it was told to open; nothing names a screen."""
+    for name in SCREENS:
+        monkeypatch.delenv(name, raising=False)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("window", *TERMINALS):
+        (programs / name).write_text(f'#!/bin/sh\necho "$1" >> "{tmp_path}/opened"\n', encoding="utf-8")
+        (programs / name).chmod(0o700)
+    monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
+    return tmp_path / "opened"
+
+
+def printed(server: Server) -> str:
+    """The address that a server gave at its start."""
+    log = (server.data / "server.log").read_text(encoding="utf-8")
+    [address] = re.findall(r"Winnow is at (\S+)", log)
+    return str(address)
+
+
+def from_start_to_end(server: Server, *words: str) -> None:
+    """As `make app` and Ctrl-C do it; whatever was due in between is done when it has ended."""
+    server.start(("app.py", "--port", str(server.port), *words))
+    assert server.process
+    server.process.send_signal(signal.SIGINT)
+    server.process.wait(60)
+    server.process = None
+
+
+def test_where_nobody_sees_who_connects_the_printed_address_opens_it(
+    tmp_path: Path, blind: dict[str, str], opened: Path, browser: Browser
+) -> None:
+    server = Server(
+        home=tmp_path / "home", data=tmp_path, environment={**blind, "BROWSER": f"{opened.parent}/programs/window %s"}
+    )
+    server.start(("app.py", "--port", str(server.port)))
+    address = printed(server)
+    assert "does not show who connects" in (tmp_path / "server.log").read_text(encoding="utf-8")
+    context = browser.new_context()
+    page = context.new_page()
+    answer = page.goto(server.url)
+    assert answer
+    assert answer.status == 403
+    page.goto(address)
+    expect(page.get_by_role("heading", name="Winnow", exact=True)).to_be_visible()
+    settled(page)
+    context.close()
+    server.stop()
+    assert opened.read_text(encoding="utf-8").split() == [address]
+
+
+def test_where_a_screen_is_the_printed_address_is_opened_once(tmp_path: Path, opened: Path) -> None:
+    window = {"BROWSER": f"{opened.parent}/programs/window %s"}
+    server = Server(home=tmp_path / "home", data=tmp_path, environment=window)
+    from_start_to_end(server)
+    assert printed(server) == server.url  # the owner needs no key
+    assert opened.read_text(encoding="utf-8").split() == [server.url]
+
+
+@pytest.mark.parametrize("asked_not_to", [False, True])
+def test_where_none_is_or_nobody_wants_it_nothing_is_opened(tmp_path: Path, opened: Path, asked_not_to: bool) -> None:
+    window = {"BROWSER": f"{opened.parent}/programs/window %s"} if asked_not_to else {}
+    server = Server(home=tmp_path / "home", data=tmp_path, environment=window)
+    from_start_to_end(server, *(["--no-browser"] if asked_not_to else []))
+    assert not opened.exists()
+
+
+@pytest.fixture
+def wide_mask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("wide_mask")
+def test_what_the_server_writes_is_its_owners_alone(tmp_path: Path, blind: dict[str, str], page: Page) -> None:
+    """Its key, an import from an upload with its run and its line of the audit log, and an upload that waits."""
+    server = Server(home=tmp_path / "home", data=tmp_path, environment=blind)
+    server.start()
+    (tmp_path / "mine.txt").write_text("A clause is here .\nAnother one follows .\n", encoding="utf-8")
+    (tmp_path / "waits.txt").write_text("A third one waits .\n", encoding="utf-8")
+    page.goto(printed(server))
+    settled(page)
+    page.goto(f"{server.url}/Corpora")
+    settled(page)
+    drop = page.get_by_test_id("stFileUploaderDropzoneInput")
+    drop.set_input_files(tmp_path / "mine.txt")
+    page.get_by_role("button", name="Import", exact=True).click()
+    expect(page.get_by_role("table", name="All corpora").get_by_text("mine", exact=True)).to_be_visible()
+    settled(page)
+    page.get_by_text("Import a corpus").click()
+    drop.set_input_files(tmp_path / "waits.txt")
+    expect(page.get_by_text("A third one waits .")).to_be_visible()
+    settled(page)
+    server.stop()
+    kinds = {path.relative_to(server.home).parts[0] for path in server.home.rglob("*") if path.is_file()}
+    assert {"audit.jsonl", "corpora", "key", "runs", "uploads"} <= kinds
+    assert wider(server.home) == []

@@ -1,0 +1,164 @@
+"""Input made to hurt: nothing takes more than the square root of patience, and every refusal is a sentence."""
+
+import json
+import resource
+import time
+import unicodedata
+from itertools import pairwise
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.corpora.formats import sentences as module
+from core.corpora.formats.ledger import Ledger
+from core.corpora.formats.sentences import Span
+from core.corpora.readers import ReadOptions, ReadReport, read, sniff
+from core.errors import ReadError
+from core.text.words import clean, nfc
+from tests import hostile
+
+OPTIONS = ReadOptions()
+
+
+def load(path: Path) -> tuple[list, ReadReport]:
+    report = ReadReport()
+    return list(read(path, OPTIONS, report=report)), report
+
+
+def in_time(work, seconds: float = 5.0):
+    """What `work` returns. The bound is far above what linear work takes, and far below what quadratic work does."""
+    began = time.process_time()
+    result = work()
+    assert time.process_time() - began < seconds
+    return result
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_sixty_thousand_spans_on_a_line(tmp_path: Path, split: bool) -> None:
+    path, options = hostile.many_spans(tmp_path), ReadOptions(split=split)
+    (sentence,) = in_time(lambda: list(read(path, options)))
+    assert len(sentence.entities) == 60_000
+
+
+def test_overlapping_spans_by_the_thousand(tmp_path: Path) -> None:
+    path = tmp_path / "nested.jsonl"
+    spans = [[i, 40_000 - i, "X"] for i in range(15_000)]
+    path.write_text(json.dumps({"text": "a " * 20_000, "label": spans}) + "\n", encoding="utf-8")
+    found, report = in_time(lambda: load(path))
+    assert len(found[0].entities) == 1
+    assert report.rejected_spans == 14_999
+
+
+def test_decomposed_text_with_spans_by_the_thousand(tmp_path: Path) -> None:
+    text = "e\u0301a " * 20_000
+    spans = [[4 * i, 4 * i + 3, "X"] for i in range(20_000)]
+    path = tmp_path / "decomposed.jsonl"
+    path.write_text(json.dumps({"text": text, "label": spans}) + "\n", encoding="utf-8")
+    (sentence,) = in_time(lambda: load(path)[0])
+    assert {sentence.tokens[e.start] for e in sentence.entities} == {"\u00e9a"}
+    assert len(sentence.entities) == 20_000
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    text=st.text(
+        st.sampled_from("ae\u0301\u0323 \u0308o\u1100\u1161\u11a8\u0bc6\u0bbe\u0c46\u0cd5x"), min_size=1, max_size=25
+    ),
+    data=st.data(),
+)
+def test_spans_move_with_their_characters_as_by_the_definition(text: str, data: st.DataObject) -> None:
+    """`len(NFC(text[:at]))`, the definition, which takes the square of the length."""
+    at = data.draw(st.lists(st.integers(0, len(text)), min_size=2, max_size=6).map(sorted))
+    spans = [Span(a, b, "X") for a, b in pairwise(at) if a < b]
+    composed, moved = module._composed(text, spans, 1, Ledger(OPTIONS))
+    if unicodedata.is_normalized("NFC", text):
+        assert (composed, moved) == (text, spans)
+        return
+    assert composed == unicodedata.normalize("NFC", text)
+    slow = [
+        (len(unicodedata.normalize("NFC", text[: s.start])), len(unicodedata.normalize("NFC", text[: s.end])))
+        for s in spans
+    ]
+    assert [(s.start, s.end) for s in moved] == [(a, b) for a, b in slow if composed[a:b].strip()]
+
+
+def test_a_megabyte_of_marks_is_put_in_order_in_time() -> None:
+    text = "a" + "\u0301\u0323" * 200_000
+    composed = in_time(lambda: clean(text))
+    assert composed.startswith("\u1ea1")
+    assert nfc("a" + "\u0301\u0323" * 10) == unicodedata.normalize("NFC", "a" + "\u0301\u0323" * 10)
+    long = "o\u0308 e\u0301 " * 1_000
+    assert nfc(long) == unicodedata.normalize("NFC", long)
+
+
+def test_a_card_that_laughs(tmp_path: Path) -> None:
+    folder = hostile.laughing(tmp_path)
+    with pytest.raises(ReadError, match="nothing says what they stand for"):
+        in_time(lambda: sniff(folder))
+
+
+@pytest.mark.parametrize(
+    "metadata", [b"\xff\xfe", b"{", b"[" * 100_000, b'{"features": {"ner_tags": {"names": {"x": 1}}}}']
+)
+def test_rubbish_in_a_files_metadata_is_a_sentence(tmp_path: Path, metadata: bytes) -> None:
+    table = pa.table({"tokens": [["a", "b"]], "ner_tags": [[0, 1]]}).replace_schema_metadata({b"huggingface": metadata})
+    pq.write_table(table, tmp_path / "train.parquet")
+    with pytest.raises(ReadError):
+        load(tmp_path / "train.parquet")
+
+
+@pytest.mark.parametrize("value", hostile.FORGED)
+def test_a_forged_arrow_file_is_refused_before_it_is_used(tmp_path: Path, value: int) -> None:
+    """A negative or falling offset, one behind the buffer: reading it kills the process or shows its memory."""
+    path = hostile.forged(tmp_path, value)
+    for work in (lambda: sniff(path), lambda: load(path)):
+        with pytest.raises(ReadError, match="not a readable Parquet or Arrow file"):
+            work()
+
+
+def test_a_parquet_file_that_names_one_huge_text_a_thousand_times(tmp_path: Path) -> None:
+    """2 KB on disk, 20 GB if each row held its own copy; the rows are rejected as any that is too long."""
+    path = hostile.dictionary_bomb(tmp_path)
+    assert path.stat().st_size < 10_000
+    found, report = load(path)
+    assert [sentence.text for sentence in found] == ["a short one"]
+    assert report.rejected == 1_000
+
+
+def test_rows_of_one_stored_text_are_rejected_without_a_copy_each(tmp_path: Path) -> None:
+    path = tmp_path / "long.parquet"
+    texts = pa.DictionaryArray.from_arrays(
+        pa.array([0] * 500 + [1, 1], pa.int32()), pa.array(["y" * 2_000_000, "a short one"])
+    )
+    pq.write_table(pa.table({"text": texts}), path, compression="none")
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found, report = load(path)
+    assert [sentence.text for sentence in found] == ["a short one"] * 2
+    assert report.rejected == 500
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KB; a copy a row is 1 GB
+
+
+def test_a_page_that_unpacks_to_a_gigabyte(tmp_path: Path) -> None:
+    path = hostile.page_bomb(tmp_path)
+    with pytest.raises(ReadError, match="as a bomb does"):
+        sniff(path)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_hundred_million_empty_lines(tmp_path: Path, packed: bool) -> None:
+    path = hostile.empty_lines(tmp_path)
+    if not packed:
+        path = tmp_path / "lines.txt"
+        path.write_bytes(b"a\n" + b" \n" * 30_000_000)
+    for work in (sniff, lambda file: list(read(file))):
+        with pytest.raises(ReadError, match="2 MB of empty lines"):
+            in_time(lambda work=work: work(path))
+
+
+def test_some_thousand_empty_lines_are_none_the_worse(tmp_path: Path) -> None:
+    (tmp_path / "gap.txt").write_bytes(b"a line .\n" + b"\n" * 1_000_000 + b"another .\n")
+    assert [row.text for row in load(tmp_path / "gap.txt")[0]] == ["a line .", "another ."]

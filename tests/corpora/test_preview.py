@@ -1,0 +1,78 @@
+"""Previews in a process of their own: the same answers, and whoever asks stays small and alive."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core import facade
+from core.corpora.readers import ReadOptions, sniff
+from core.errors import PathError
+from tests import hostile
+from tests.conftest import ROOT
+
+ASK = """
+import json, resource, sys, time
+from pathlib import Path
+from core import facade
+
+def memory():
+    return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1e3
+
+before, told = memory(), {}
+for name in sys.argv[1:]:
+    try:
+        told[name] = facade.preview(Path(name)).rows[0][:20]
+    except facade.WinnowError as error:
+        told[name] = f"{type(error).__name__}: {error}"
+largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3
+print(json.dumps({"told": told, "grown": memory() - before, "largest": largest}))
+"""
+
+
+def placed(folder: Path, make: Callable[[Path], Path]) -> Path:
+    folder.mkdir()
+    return make(folder)
+
+
+def test_hostile_files_harm_nobody_and_are_told(tmp_path: Path) -> None:
+    """None takes the time or the memory that a process of its own is given; who asked hardly grows. MB."""
+    makers = [hostile.laughing, hostile.many_spans, hostile.empty_lines, hostile.dictionary_bomb, hostile.page_bomb]
+    makers += [lambda folder, value=value: hostile.forged(folder, value) for value in hostile.FORGED]
+    paths = [str(placed(tmp_path / str(i), make)) for i, make in enumerate(makers)]
+    done = subprocess.run([sys.executable, "-c", ASK, *paths], cwd=ROOT, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    told = list(found["told"].values())
+    assert "nothing says what they stand for" in told[0]
+    assert told[1].startswith("w0 w1")
+    assert "empty lines on end" in told[2]
+    assert told[3] == "a short one"
+    assert "as a bomb does" in told[4]
+    assert all("not a readable Parquet or Arrow file" in text for text in told[5:])
+    assert found["grown"] < 100
+    assert found["largest"] < 1000
+
+
+def test_a_preview_is_what_sniff_says(tmp_path: Path) -> None:
+    (tmp_path / "a.conll").write_text("Ann B-PER\n. O\n\nBob I-PER\n\n", encoding="utf-8")
+    (tmp_path / "b.csv").write_text("id,text\n1,one sentence here\n2,two\n", encoding="cp1252")
+    (tmp_path / "c.txt").write_bytes(b"caf\xe9 .\nanother one .\n" + b"fine .\n" * 200)
+    for name, options in {"a.conll": {}, "b.csv": {"text_column": "id"}, "c.txt": {}, "": {"part": None}}.items():
+        path = tmp_path / name if name else placed(tmp_path / "f", lambda at: (at / "x.txt").write_text("a b .") and at)
+        assert facade.preview(path, **options) == sniff(path, ReadOptions(**options))
+
+
+def test_columns_that_no_page_could_show_do_no_harm(tmp_path: Path) -> None:
+    (tmp_path / "half.jsonl").write_text('{"text": "a sentence here", "\\ud800": 1}\n', encoding="utf-8")
+    assert facade.preview(tmp_path / "half.jsonl").columns == ("text", "?")
+
+
+def test_errors_are_those_of_sniff(tmp_path: Path) -> None:
+    with pytest.raises(PathError, match="there is no such file"):
+        facade.preview(tmp_path / "nothing.txt")
+    (tmp_path / "a.txt").write_bytes("one .\n".encode("utf-16-le") * 30)
+    with pytest.raises(facade.EncodingError, match=r"^a\.txt line 1: a binary file, or text in UTF-16"):
+        facade.preview(tmp_path / "a.txt")

@@ -1,0 +1,60 @@
+"""What a forged file may make of the process that reads it; see test_apart.py."""
+
+import ctypes
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from typing import Any
+
+from core.errors import EncodingError
+
+
+def answer(how: str, **given: Any) -> Any:
+    return globals()[f"_{how}"](**given)
+
+
+def _echo(value: Any) -> Any:
+    return value
+
+
+def _error() -> None:
+    raise EncodingError("a.txt", 7, "no text; save it")
+
+
+def _bug() -> None:
+    quoted = "the patient's name"
+    raise KeyError(quoted)
+
+
+def _segfault() -> None:
+    ctypes.string_at(0)
+
+
+def _killed() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _eat() -> None:
+    kept = []
+    while True:
+        kept.append(bytearray(50 << 20))
+
+
+def _hang(pipe: str) -> None:
+    held = os.open(pipe, os.O_WRONLY)
+    os.write(held, b"1")
+    subprocess.Popen(
+        [sys.executable, "-c", f"import os, time; os.write({held}, b'2'); time.sleep(999)"], pass_fds=[held]
+    )
+    time.sleep(999)
+
+
+def _where() -> list[str]:
+    return [os.getcwd(), os.environ["LATER"]]
+
+
+def _limits() -> list[Any]:
+    return [resource.getrlimit(resource.RLIMIT_CORE), resource.getrlimit(resource.RLIMIT_AS)]

@@ -1,0 +1,127 @@
+"""Model folders from anywhere: no pickle is opened, no code fetched, and whatever is wrong is a ModelError's sentence."""
+
+import json
+import os
+import shutil
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from core.errors import ModelError
+from core.models import hub
+from core.models.fingerprint import fingerprint
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sound")
+    hub.load_model("tiny").save_pretrained(path)
+    hub.load_tokenizer("tiny").save_pretrained(path)
+    return path
+
+
+@pytest.fixture
+def folder(sound: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(sound, tmp_path / "model"))
+
+
+def changed(folder: Path, name: str, **values: object) -> None:
+    file = folder / name
+    stored = json.loads(file.read_text()) if file.exists() else {}
+    file.write_text(json.dumps({**stored, **values}))
+
+
+def index(shard: object) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        (folder / "model.safetensors").rename(folder / "other.safetensors")
+        changed(folder, "model.safetensors.index.json", metadata={}, weight_map={"embeddings.weight": shard})
+        (folder / "evil.bin").write_bytes(b"\x80\x04cos\nsystem\n.")
+
+    return spoil
+
+
+def attention(**values: object) -> Callable[[Path], None]:
+    return lambda folder: changed(folder, "config.json", **values)
+
+
+def replaced(name: str, data: bytes) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_bytes(data) and None
+
+
+def fifo(name: str) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+
+    return spoil
+
+
+def endless(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors").symlink_to("/dev/zero")
+
+
+SPOILT: dict[str, Callable[[Path], None]] = {
+    "a pickle in the index": index("evil.bin"),
+    "a path in the index": index("../other.safetensors"),
+    "a shard that is not there": index("gone.safetensors"),
+    "an index of numbers": index(3),
+    "a kernel of the hub": attention(_attn_implementation="evil-user/evil-kernel"),
+    "a kernel of the hub inside": attention(text_config={"attn_implementation": "evil-user/evil-kernel"}),
+    "no header": replaced("model.safetensors", b"\xff" * 64),
+    "no JSON": replaced("config.json", b"{"),
+    "a list for a configuration": replaced("config.json", b"[]"),
+    "deep JSON": replaced("config.json", b'{"a":' * 50_000),
+    "wrong types": attention(hidden_size="many", num_hidden_layers={}),
+    "a broken tokenizer": replaced("tokenizer.json", b"[1, 2"),
+    "a pipe for weights": fifo("model.safetensors"),
+    "a pipe for a tokenizer": fifo("tokenizer.json"),
+    "endless weights": endless,
+    "a folder called tokenizer_x": lambda folder: (folder / "tokenizer_x").mkdir(),
+}
+
+
+def used(folder: Path) -> None:
+    fingerprint(str(folder))
+    hub.load_tokenizer(str(folder))
+    hub.load_model(str(folder))
+
+
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
+def test_whatever_is_wrong_is_a_sentence_and_nothing_runs(
+    folder: Path, spoil: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetched: list[object] = []
+    kernels = types.ModuleType("kernels")
+    kernels.get_kernel = lambda *args, **kwargs: fetched.append(args)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "kernels", kernels)
+    monkeypatch.setattr(torch, "load", lambda *args, **kwargs: fetched.append(args))
+    spoil(folder)
+    with pytest.raises(ModelError) as raised:
+        used(folder)
+    assert not fetched
+    assert str(folder) in str(raised.value)
+
+
+def test_a_sound_folder_in_shards_is_taken(sound: Path, tmp_path: Path) -> None:
+    hub.load_model(str(sound)).save_pretrained(tmp_path, max_shard_size="100KB")
+    assert len(list(tmp_path.glob("*.safetensors"))) > 1
+    sharded = hub.load_model(str(tmp_path)).state_dict()
+    assert all(torch.equal(sharded[name], weights) for name, weights in hub.load_model(str(sound)).state_dict().items())
+
+
+@pytest.mark.parametrize("asked", ["evil-user/evil-kernel", "flash_attention_2", "flex_attention"])
+def test_a_folder_does_not_choose_the_attention(folder: Path, asked: str) -> None:
+    attention(_attn_implementation=asked)(folder)
+    with pytest.raises(ModelError, match="not torch's own"):
+        hub.load_model(str(folder))
+
+
+def test_transformers_fetches_no_native_code_whoever_asks() -> None:
+    from transformers.integrations import hub_kernels
+
+    assert hub_kernels._TRANSFORMERS_USE_HUB_KERNELS == "0"

@@ -1,0 +1,259 @@
+"""The door: names, origins, accounts, keys, headers; asked as a client would, without a server behind it."""
+
+import asyncio
+import os
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.door import account_behind, account_listening, key_of
+from core.errors import ConfigError
+from core.facade import door
+from pages.ui.door import PROTECTION, Door
+from tests.pages.test_pages import opened
+
+OWN, OTHER = os.getuid(), os.getuid() + 1
+PORT = 8501
+
+
+class Inside:
+    """Stands where Streamlit would, and remembers who got through."""
+
+    def __init__(self) -> None:
+        self.scopes: list[dict[str, Any]] = []
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self.scopes.append(scope)
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"x-frame-options", b"ALLOWALL")]})
+        await send({"type": "http.response.body", "body": b"inside"})
+
+
+def ask(
+    mode: door.Mode = "user", *, path: str = "/", query: str = "", kind: str = "http", inside: Inside | None = None,
+    **headers: str,
+) -> tuple[int, dict[str, str], str]:  # fmt: skip
+    """Status, headers and text of an answer. headers: `sec_fetch_site` is Sec-Fetch-Site."""
+    named = {"host": f"localhost:{PORT}"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    scope = {
+        "type": kind, "path": path, "query_string": query.encode(), "scheme": "http" if kind == "http" else "ws",
+        "headers": [(name.encode(), value.encode()) for name, value in named.items() if value],
+        "client": ("127.0.0.1", 40_000), "server": ("127.0.0.1", PORT), "method": "GET",
+    }  # fmt: skip
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.connect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    with ThreadPoolExecutor(1) as thread:  # a browser test leaves this thread's event loop running
+        thread.submit(lambda: asyncio.run(Door(inside or Inside(), mode)(scope, receive, send))).result()
+    if sent[0]["type"] == "websocket.close":
+        return 403, {}, ""
+    found = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
+    return sent[0]["status"], found, b"".join(message.get("body", b"") for message in sent[1:]).decode()
+
+
+@pytest.fixture(params=[OWN])
+def account(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int | None:
+    """Whose connection the system shows."""
+    monkeypatch.setattr(door, "account_behind", lambda client, server: request.param)
+    return request.param
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:8501", "127.0.0.1:9000", "[::1]:8501"], ids=lambda host: host.replace(":", "-")
+)
+def test_the_owner_comes_in_under_every_name_of_this_machine_and_any_port(host: str) -> None:
+    assert ask(host=host)[2] == "inside"
+    assert ask(host=host, origin=f"http://{host}")[2] == "inside"
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize(
+    "host",
+    ["evil.example", "", "a@localhost", "localhost@evil", "localhost.evil.example", "127.0.0.1.evil", "localhost:x"],
+)
+def test_a_foreign_name_is_refused(host: str) -> None:
+    status, _, text = ask(host=host)
+    assert status == 403
+    assert "localhost" in text
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+@pytest.mark.parametrize(
+    "origin",
+    ["http://localhost:9999", "https://localhost:8501", "http://127.0.0.1:8501", "http://127.0.0.1:1", "null",
+     "file://", "http://evil.example", "https://evil.streamlit.app", "chrome-extension://x"],
+)  # fmt: skip
+def test_a_foreign_page_is_refused(origin: str, kind: str) -> None:
+    assert ask(kind=kind, origin=origin)[0] == 403
+
+
+@pytest.mark.usefixtures("account")
+def test_a_websocket_without_a_page_is_refused() -> None:
+    assert ask(kind="websocket")[0] == 403
+    assert ask(kind="websocket", origin=f"http://localhost:{PORT}")[2] == "inside"
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_foreign_page_may_link_here_and_nothing_else(site: str) -> None:
+    assert ask(sec_fetch_site=site, sec_fetch_mode="no-cors", sec_fetch_dest="image")[0] == 403
+    assert ask(sec_fetch_site=site, sec_fetch_mode="navigate", sec_fetch_dest="iframe")[0] == 403
+    assert ask(sec_fetch_site=site, sec_fetch_mode="navigate", sec_fetch_dest="document")[0] == 200
+    assert ask(sec_fetch_site="same-origin", sec_fetch_mode="cors", sec_fetch_dest="empty")[0] == 200
+
+
+@pytest.mark.usefixtures("account")
+def test_every_answer_has_the_four_headers_once() -> None:
+    for asked in ({}, {"host": "evil.example"}):
+        headers = ask(**asked)[1]
+        assert {name: headers[name] for name in PROTECTION} == PROTECTION
+
+
+@pytest.mark.parametrize("account", [OTHER, None], indirect=True)
+@pytest.mark.parametrize(
+    "path", ["/", "/Corpora", "/media/abc.txt", "/_stcore/upload_file/a/b", "/_stcore/host-config"]
+)
+def test_another_account_sees_one_sentence(account: int | None, path: str) -> None:
+    inside = Inside()
+    status, _, text = ask(path=path, inside=inside)
+    assert status == 403
+    assert len(text.splitlines()) == 1
+    assert ". " not in text  # one sentence
+    assert "python -m core key" in text
+    assert ("another account" in text) == (account == OTHER)
+    assert ask(kind="websocket", origin=f"http://localhost:{PORT}", inside=inside)[0] == 403
+    assert not inside.scopes
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize("account", [OTHER, None], indirect=True)
+def test_health_says_ok_to_everybody_and_no_more() -> None:
+    status, headers, text = ask(path="/_stcore/health")
+    assert (status, text) == (200, "ok")
+    assert "set-cookie" not in headers
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize("account", [OTHER, None], indirect=True)
+def test_the_key_in_the_address_becomes_a_cookie_that_opens() -> None:
+    status, headers, _ = ask(path="/Explore", query=f"run=abc&key={door.key()}")
+    assert (status, headers["location"]) == (303, "/Explore?run=abc")
+    cookie = headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=strict" in cookie
+    pair = cookie.split(";")[0]
+    assert pair.startswith(f"winnow-{PORT}=")
+    assert ask(cookie=f"other=1; {pair}")[2] == "inside"
+    assert ask(kind="websocket", origin=f"http://localhost:{PORT}", cookie=pair)[2] == "inside"
+    for wrong in (pair + "x", pair[:-1], f"winnow-{PORT}=", f"winnow-{PORT + 1}={door.key()}", '="; \x01'):
+        assert ask(cookie=wrong)[0] == 403
+    assert ask(query="key=")[0] == 403
+
+
+@pytest.mark.usefixtures("account")
+def test_the_mode_decides_who_needs_the_key() -> None:
+    assert ask("user")[0] == 200
+    assert ask("key")[0] == 403
+    assert ask("key", cookie=f"winnow-{PORT}={door.key()}")[0] == 200
+    assert ask("open")[0] == 200
+    assert ask("open", origin="http://localhost:9999")[0] == 403  # open to people, not to pages
+
+
+@pytest.mark.usefixtures("account")
+def test_streamlit_is_asked_under_a_name_that_it_knows_without_the_network() -> None:
+    inside = Inside()
+    ask(kind="websocket", host="[::1]:8501", origin="http://[::1]:8501", inside=inside)
+    assert dict(inside.scopes[0]["headers"]) == {b"host": b"localhost:8501", b"origin": b"http://localhost:8501"}
+
+
+@pytest.fixture(params=["asked", "read in the tables"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How the system is asked: by a question about one connection, or, where it takes none, by reading through all."""
+
+    def nothing(*ends: object) -> tuple[int, int]:
+        raise OSError("not here")
+
+    if request.param == "asked":
+        monkeypatch.setattr("core.door._sockets", list)
+    else:
+        monkeypatch.setattr("core.door._asked", nothing)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
+def test_the_system_shows_whose_connection_it_is(family: socket.AddressFamily) -> None:
+    host = "127.0.0.1" if family == socket.AF_INET else "::1"
+    with socket.socket(family) as server:
+        try:
+            server.bind((host, 0))
+        except OSError:
+            pytest.skip(f"this machine has no {host}")
+        server.listen()
+        at = server.getsockname()[:2]
+        with socket.create_connection(at) as client:
+            assert account_behind(client.getsockname()[:2], at) == OWN
+            assert account_behind(at, client.getsockname()[:2]) == OWN
+            assert account_behind(("10.0.0.1", 1), at) is None
+
+
+def test_the_system_shows_who_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert account_listening(server.getsockname()) == OWN
+
+
+@pytest.mark.usefixtures("way")
+def test_who_has_hung_up_is_nobody() -> None:
+    """The kernel shows a closed end as root's: a server of root's would take a stranger who does not wait for it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        client = socket.create_connection(server.getsockname())
+        end = client.getsockname()
+        accepted, _ = server.accept()
+        with accepted:
+            assert account_behind(end, server.getsockname()) == OWN
+            client.close()
+            assert account_behind(end, server.getsockname()) is None
+
+
+@pytest.mark.usefixtures("way")
+def test_an_ipv6_socket_that_speaks_ipv4_is_known_too() -> None:
+    with socket.socket() as server, socket.socket(socket.AF_INET6) as client:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        client.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        client.connect(("::ffff:127.0.0.1", server.getsockname()[1]))
+        accepted, address = server.accept()
+        with accepted:
+            assert account_behind(address, server.getsockname()) == OWN
+
+
+def test_the_key_is_the_owners_alone_and_stays(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        key = key_of(tmp_path / "home")
+    finally:
+        os.umask(before)
+    assert key_of(tmp_path / "home") == key
+    assert len(key) > 40
+    assert (tmp_path / "home" / "key").stat().st_mode & 0o777 == 0o600
+
+
+def test_an_unknown_mode_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINNOW_DOOR", "ajar")
+    with pytest.raises(ConfigError, match="'ajar' is none of user, key, open"):
+        door.mode()
+
+
+def test_open_is_said_on_every_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINNOW_DOOR", "open")
+    for page in ("home.py", "pages/1_Corpora.py"):
+        app = opened(page)
+        assert "every account of this machine" in app.warning[0].value

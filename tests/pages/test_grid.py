@@ -1,0 +1,39 @@
+"""Tables that a browser can save as CSV by a button of Streamlit's own: no cell of that file is a formula."""
+
+import ast
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+from core.facade import harmless
+
+ROOT = Path(__file__).resolve().parents[2]
+COMPUTED = ("=", "+", "-", "@", "\t", "\r")
+
+
+def script() -> None:
+    from pages.ui.grid import grid
+
+    grid({
+        "text": ["=cmd|'/c calc'!a0", "@SUM(1)", "+1", "-1+1", "\tx", "\r=1", "pays ;=1+1; ends", "a plain one", None],
+        "score": [-0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0],
+        "flags": ["", "too short", "=x", "", "", "", "", "", ""],
+    }, hide_index=True)  # fmt: skip
+
+
+def test_no_cell_of_a_grid_is_a_formula() -> None:
+    app = AppTest.from_function(script).run()
+    assert not app.exception
+    table = app.dataframe[0].value
+    cells = [str(cell) for name in ("text", "flags") for cell in table[name]]
+    assert not [part for cell in cells for part in cell.split(";") if part.lstrip(" ").startswith(COMPUTED)]
+    assert table["text"][7] == "a plain one"
+    assert table["score"][0] == -0.5
+    assert table["text"][0] == harmless("=cmd|'/c calc'!a0")
+
+
+def test_every_table_of_the_pages_goes_through_the_grid() -> None:
+    for file in (ROOT / "home.py", *(ROOT / "pages").rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        found = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        assert file.name == "grid.py" or not found & {"dataframe", "data_editor"}, file

@@ -1,0 +1,76 @@
+"""Figures on a light and on a dark page: writing that is read easily, marks that are seen, the theme's own blue."""
+
+import json
+import re
+import tomllib
+
+import numpy as np
+import pytest
+
+from core import plots
+from tests.conftest import ROOT
+from tests.plots.test_training_plots import line
+
+THEMES = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]
+GROUNDS = {False: ("#ffffff", "#f8f8f7"), True: ("#0e1117", "#22211e")}  # a page's, and its lightest or darkest part
+
+
+def light(colour: str) -> float:
+    """WCAG's relative luminance."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return float(np.dot(linear, (0.2126, 0.7152, 0.0722)))
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((light(one), light(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_what_a_chart_writes_is_read_easily(dark: bool) -> None:
+    fig = plots.dressed(plots.length_histogram(np.arange(1, 9), "S_C"), dark=dark)
+    live = plots.curves([line(3, "a"), line(3, "b")], y="F1", height=100, dark=dark).to_dict()["config"]
+    inks = [
+        fig.layout.font.color, fig.layout.legend.font.color, fig.layout.xaxis.tickfont.color,
+        fig.layout.yaxis.title.font.color, live["axis"]["labelColor"], live["axis"]["titleColor"],
+        live["legend"]["labelColor"],
+    ]  # fmt: skip
+    assert all(contrast(ink, ground) >= 4.5 for ink in inks for ground in GROUNDS[dark])
+
+
+def test_on_a_dark_page_charts_have_the_dark_themes_blue() -> None:
+    blue = THEMES["dark"]["primaryColor"]
+    fig = plots.dressed(plots.length_histogram(np.arange(1, 9), "S_C"), dark=True)
+    assert fig.data[0].marker.color == blue
+    assert plots.dressed(plots.length_histogram(np.arange(1, 9), "S_C"), dark=False).data[0].marker.color == "#0072B2"
+    live = plots.curves([line(3)], y="F1", height=100, dark=True).to_dict()
+    assert live["layer"][0]["encoding"]["color"]["scale"]["range"] == [blue]
+    assert plots.css_colour("#0072B2") == f"light-dark(#0072B2,{blue})"
+
+
+def test_every_mark_is_seen_on_a_dark_page_and_no_two_are_alike() -> None:
+    marks = {*plots.COLOURS.values(), *plots.ENTITY_COLOURS, *(mark.colour for mark in plots.VERDICT_MARKS.values())}
+    shown = [plots.ON_DARK.get(colour, colour) for colour in marks]
+    assert all(contrast(colour, ground) >= 3 for colour in shown for ground in GROUNDS[True])
+    assert len(set(shown)) == len(marks)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_what_shows_an_interval_is_seen(dark: bool) -> None:
+    rows = [{"name": "a", "entity": 1.5, "context": 1.0, "intervals": {"entity": (1.4, 1.7), "context": (0.8, 1.1)}}]
+    fig = plots.dressed(plots.v_information_bars(rows), dark=dark)
+    assert all(contrast(bar.error_x.color, ground) >= 3 for bar in fig.data for ground in GROUNDS[dark])
+
+
+@pytest.mark.parametrize("name", ["logo", "icon"])
+def test_the_logo_is_seen_on_every_ground(name: str) -> None:
+    colours = re.findall(r'fill="(#\w{6})"', (ROOT / "assets" / f"{name}.svg").read_text(encoding="utf-8"))
+    assert len(colours) >= 3
+    sidebars = ("#f0f2f6", "#262730")
+    assert all(contrast(one, ground) >= 3 for one in colours for ground in (*GROUNDS[False], *GROUNDS[True], *sidebars))
+
+
+def test_a_type_that_is_called_like_a_colour_keeps_its_name() -> None:
+    fig = plots.dressed(plots.type_bars({"#0072B2": 3, "PER": 1}), dark=True)
+    assert "#0072B2" in json.dumps(fig.to_plotly_json(), default=str)

@@ -1,0 +1,135 @@
+"""Every command speaks one way: lists by commas or by repetition, `--json`, and a corpus by its name or its file."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import click
+import pytest
+
+from core import facade
+from core.cli.main import main, run_main
+from core.cli.options import CORPUS
+from core.config import fields_with
+
+
+def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    """("corpus add", the command) of all that a user is shown."""
+    if isinstance(command, click.Group):
+        for name, part in command.commands.items():
+            yield from commands(part, (*path, name))
+    elif not command.hidden:
+        yield " ".join(path), command
+
+
+COMMANDS = dict(commands(main))
+CONFIGS = {name: facade.RECIPES[name.split()[-1]].config for name in COMMANDS if name.split()[-1] in facade.RECIPES}
+BESIDE = {  # what asks for a corpus and is no option of the command's recipe
+    "corpus show": {"reference"}, "corpus audit": {"task", "domain", "labelled"}, "predict": {"input"},
+    "frontier": {"train"}, "audit": set(),
+}  # fmt: skip
+
+
+def takes_several(param: click.Parameter) -> bool:
+    return param.multiple or param.nargs == -1
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_takes_several_takes_commas_and_repetition(home: Path, name: str) -> None:
+    params = {param.name: param for param in COMMANDS[name].params}
+    config = CONFIGS.get(name)
+    for key, field in config.model_fields.items() if config else ():
+        if key in params and isinstance(field.default, tuple | dict):
+            assert takes_several(params[key]), key
+    with click.Context(COMMANDS[name]) as context:
+        for param in filter(takes_several, params.values()):
+            field = config.model_fields.get(str(param.name)) if config else None
+            pairs = field is not None and isinstance(field.default, dict)
+            one, other = ("k=1,5", "n=2") if pairs else ("1", "2")  # a list may be an option's value
+            for typed in ((f"{one},{other}",), (f"{one}, {other},",), (one, other)):
+                assert param.process_value(context, typed) == (one, other), param.name
+            assert param.process_value(context, ("",)) == ("",)  # refused by the config, not taken for the default
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_json_is_everywhere(name: str) -> None:
+    assert "--json" in {flag for param in COMMANDS[name].params for flag in param.opts}
+
+
+def test_what_asks_for_a_corpus_says_so() -> None:
+    for name, command in COMMANDS.items():
+        asked = {param.name for param in command.params if param.type is CORPUS}
+        config = None if name in BESIDE else CONFIGS.get(name)
+        fields = (
+            {*fields_with(config, "corpus")} - {*fields_with(config, "hidden")} if config else BESIDE.get(name, set())
+        )
+        assert asked == fields, name
+
+
+OTHERS = {"output": "tagged.jsonl", "budget": "10", "kind": "oov", "method": "dataaug"}  # the rest may be anything
+
+
+@pytest.mark.parametrize("by", ["file", "name"])
+@pytest.mark.parametrize("name", [n for n, c in COMMANDS.items() if any(p.type is CORPUS for p in c.params)])
+def test_a_corpus_goes_by_its_file_or_its_name(
+    name: str, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One with a comma in its name too. What then reaches the recipe is the fingerprint of each."""
+    words, wanted = name.split(), []
+    for i, param in enumerate(COMMANDS[name].params):
+        if param.type is CORPUS:
+            path = tmp_path / f"part {i}, labelled.conll"
+            path.write_text(f"Harlow\tB-PARTY\npays\tO\n{i}\tO\n\n" * 3, encoding="utf-8")
+            value = str(path)
+            if by == "name":
+                added = facade.execute("add", {"path": value, "name": path.stem}).result()
+                value = path.stem
+            else:
+                added = {"corpus": ""}
+            wanted.append((path, added["corpus"]))
+        elif param.required:
+            value = OTHERS.get(str(param.name), "x")
+        else:
+            continue
+        words += [value] if isinstance(param, click.Argument) else [param.opts[-1], value]
+    asked: list[Any] = []
+
+    def instead(*given: Any, **kw: Any) -> Any:
+        asked.append([given, kw])
+        if given[0] == "audit":  # of D_C, then of T_C
+            return SimpleNamespace(id="", result=lambda: {"flags": {}})
+        raise facade.Cancelled("Nothing is to be done here.")
+
+    monkeypatch.setattr(facade, "execute", instead)
+    monkeypatch.setattr(facade, "frontier", instead)
+    monkeypatch.setattr(facade, "calibration", instead)
+    monkeypatch.setattr(sys, "argv", ["core", *words])
+    code = run_main()
+    out, err = capsys.readouterr()
+    assert code in (0, 130), err
+    reached = json.dumps(asked, default=str) + out
+    for path, fingerprint in wanted:
+        assert str(path) not in reached
+        assert (fingerprint or facade.corpus(path.stem).fingerprint) in reached, path.name
+
+
+def test_what_only_does_something_says_in_json_what_it_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(*words: str) -> Any:
+        monkeypatch.setattr(sys, "argv", ["core", *words, "--json"])
+        assert run_main() == 0
+        return json.loads(capsys.readouterr().out)
+
+    assert [row["name"] for row in run("samples")["samples"]] == [s.name for s in reversed(facade.samples())]
+    assert run("samples") == {"samples": []}
+    made = run("select", "--task", "legal-task", "--domain", "legal-domain", "--strategy", "random", "--budget", "9")
+    output = str(tmp_path / "S_C.txt")
+    assert run("export", made["run"], "--output", output) == {"run": made["run"], "output": output}
+    assert run("runs", "cancel", made["run"]) == {"run": made["run"], "state": "succeeded"}
+    assert run("runs", "remove", made["run"]) == {"removed": made["run"]}
+    gone = facade.corpus("legal-dev").fingerprint
+    assert run("corpus", "remove", "legal-dev") == {"removed": gone}

@@ -1,0 +1,53 @@
+"""Mistakes of a tagger, of four kinds."""
+
+import pytest
+
+from core.recipes.mistakes import mistakes
+from core.text.sentence import Entity
+
+
+def spans(text: str) -> list[Entity]:
+    """`0-2 PER, 4-5 LOC` as entities."""
+    found = []
+    for part in filter(None, text.split(", ")):
+        where, kind = part.split(" ")
+        start, end = where.split("-")
+        found.append(Entity(start=int(start), end=int(end), type=kind))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("gold", "guess", "kinds"),
+    [
+        ("0-2 PER", "0-2 PER", []),
+        ("0-2 PER", "", ["missed"]),
+        ("", "0-2 PER", ["invented"]),
+        ("0-2 PER", "0-2 LOC", ["wrong type"]),
+        ("0-2 PER", "0-3 PER", ["wrong border"]),
+        ("0-2 PER", "1-3 LOC", ["wrong type"]),
+        ("0-2 PER", "2-3 PER", ["missed", "invented"]),
+        ("0-4 PER", "0-2 PER, 2-4 PER", ["wrong border", "invented"]),
+        ("0-2 PER, 2-4 PER", "0-4 PER", ["wrong border", "missed"]),
+        ("0-2 PER, 2-4 LOC", "0-2 PER, 1-4 LOC", ["wrong border"]),
+        ("0-2 PER", "0-2 PER, 0-2 LOC", ["invented"]),
+        ("0-2 PER, 3-5 LOC", "0-5 LOC", ["missed", "wrong border"]),
+    ],
+)
+def test_kinds(gold: str, guess: str, kinds: list[str]) -> None:
+    found = mistakes(spans(gold), spans(guess))
+    assert sorted(one.kind for one in found) == sorted(kinds)
+
+
+def test_a_mistake_is_of_the_labelled_type_and_of_the_one_read() -> None:
+    [one] = mistakes(spans("0-2 PER"), spans("0-2 LOC"))
+    assert one.types == {"PER", "LOC"}
+    [one] = mistakes([], spans("0-2 LOC"))
+    assert one.types == {"LOC"}
+    assert one.gold is None
+
+
+def test_every_entity_that_is_not_right_is_in_one_mistake() -> None:
+    gold, guess = spans("0-2 A, 3-5 B, 6-9 A, 10-11 C"), spans("0-2 B, 2-4 B, 6-7 A, 7-9 A, 10-11 C")
+    found = mistakes(gold, guess)
+    assert sorted(one.gold for one in found if one.gold) == sorted(set(gold) - set(guess))
+    assert sorted(one.guess for one in found if one.guess) == sorted(set(guess) - set(gold))

@@ -1,0 +1,88 @@
+"""A recurrent tagger's folder lists its training words: that is said, and a copy without those seen once is a tagger."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core import facade
+from core.models.taggers import load_tagger
+from core.models.word_features import Vectors, build_vocabulary
+from core.runs.store import Run
+from tests.conftest import sentence
+from tests.recipes.test_skl_recipe import HOME
+from tests.searched import holding
+
+ONCE = [f"Zyxname{i}" for i in range(6)]
+OFTEN = "Qwxcommon"
+KNOWN = [sentence(f"Ada saw {OFTEN} today .", [(0, 1, "PER")])] * 2
+ROWS = [*HOME, *KNOWN, *(sentence(f"{name} saw {OFTEN} today .", [(0, 1, "PER")]) for name in ONCE)]
+
+
+@pytest.fixture
+def tuned(seal) -> Run:
+    train = seal(ROWS, "notes", labelled=True).fingerprint
+    options = {"network": "charcnn", "train": train, "dev": train, "seeds": (1,), "hidden": 4, "epochs": 1}
+    return facade.execute("finetune", options)
+
+
+def folders(run: Run, *words: str) -> Path:
+    target = run.home.parent / "taken"
+    config = run.manifest.config
+    command = [sys.executable, "-m", "core", "finetune", "--network", "charcnn", "--train", config["train"], "--dev",
+               config["dev"], "--seeds", "1", "--hidden", "4", "--epochs", "1", "--output", str(target)]  # fmt: skip
+    subprocess.run([*command, *words], check=True, capture_output=True)
+    assert len(facade.runs("finetune")) == 1  # the finished one
+    return target
+
+
+def test_the_folder_holds_every_word_and_says_so(tuned: Run) -> None:
+    folder = facade.export_model(tuned.id)
+    assert {line.split()[-1] for line in holding(folder, [*ONCE, OFTEN])} == {*ONCE, OFTEN}
+    words, once = facade.words_held(tuned.id)
+    assert words >= once >= len(ONCE)
+    assert "holds every word of the training text" in (folder / "README.md").read_text()
+
+
+def test_a_copy_without_the_words_seen_once_loads_and_predicts(tuned: Run) -> None:
+    whole, short = facade.export_model(tuned.id), facade.export_model(tuned.id, rare=False)
+    assert holding(short, ONCE) == []
+    assert {line.split()[-1] for line in holding(short, [OFTEN])} == {OFTEN}
+    card = (short / "README.md").read_text()
+    assert "Words seen once were left out" in card
+    assert "holds every word of the training text" not in card
+    assert facade.words_held(tuned.id)[1] > 0  # the run's own is as it was
+    ours, theirs = load_tagger(short), load_tagger(whole)
+    assert ours.predict(KNOWN) == theirs.predict(KNOWN)
+    test = tuned.manifest.config["dev"]
+    assert facade.execute("evaluate", {"model": str(short), "test": test}).result()["test"]
+
+
+def test_the_command_line_leaves_them_out_too(tuned: Run) -> None:
+    assert holding(folders(tuned, "--without-rare-words"), ONCE) == []
+
+
+def test_a_word_seen_once_that_had_a_vector_goes_too(tmp_path: Path) -> None:
+    rows = [sentence("Ada met Bob ."), sentence("Bob left .")]
+    vectors = Vectors(words=("Ada", "never"), values=np.ones((2, 3), dtype=np.float32))
+    found = build_vocabulary(rows, vectors)
+    assert (found.once, found.rare) == (3, 2)
+    assert set(found.words[-3:]) == {"Ada", "met", "left"}
+
+
+def test_the_page_says_it_beside_the_download(tuned: Run) -> None:
+    def page(run_id: str) -> None:
+        from pages.ui.results.take import take_away
+
+        take_away(None, {run_id: "notes"})
+
+    app = AppTest.from_function(page, kwargs={"run_id": tuned.id}).run(timeout=60)
+    words, once = facade.words_held(tuned.id)
+    assert f"{words:,} words of its training text, {once:,} of them seen only once" in app.warning[0].value
+    app.toggle(key="results.take.rare").set_value(True).run(timeout=60)
+    app.button(key="results.take.copy").click().run(timeout=60)
+    assert holding(Path(app.code[-1].value), ONCE) == []
+    assert not app.exception

@@ -1,0 +1,240 @@
+"""What needs a corpus, and that nothing at work loses one."""
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core import facade
+from core.corpora.corpus import Corpus, Library
+from core.errors import CorpusError, RunError
+from core.recipes import RECIPES
+from core.recipes.base import register
+from core.recipes.usage import of_corpora
+from core.runs.context import RunContext
+from core.runs.events import EventLog
+from core.runs.store import Run, RunStore
+from core.runs.worker import execute
+from tests.finished import at_work, corpora, finish
+
+
+@pytest.fixture
+def made(home: Path) -> dict[str, Corpus]:
+    return corpora(home)
+
+
+def begun(home: Path, kind: str, **options: object) -> Run:
+    return register(RECIPES[kind], RECIPES[kind].config.parse(options), RunStore(home))
+
+
+def chosen(home: Path, made: dict[str, Corpus], budget: str = "10%") -> Run:
+    """A finished selection with a `score` of its own below it and its S_C sealed."""
+    options = {"task": made["task"].fingerprint, "domain": made["domain"].fingerprint, "budget": budget}
+
+    def work(context: RunContext) -> dict[str, object]:
+        score = RunStore(home).create(
+            "score", {}, {"domain": made["domain"].fingerprint}, versions={}, key=f"s{budget}", parent=context.run.id
+        )
+        execute(score, lambda context: {})
+        origin = {"run": context.run.id, "from": made["domain"].fingerprint}
+        rows = np.arange(int(budget.removesuffix("%")))
+        sealed = Library(home).subset(made["domain"], rows, name=f"S_C {budget}", origin=origin)
+        return {"corpus": sealed.fingerprint, "score_run": score.id}
+
+    return finish(home, "select", {**options, "strategy": "random"}, work)
+
+
+def test_runs_count_once_with_what_their_child_runs_read(home: Path, made: dict[str, Corpus]) -> None:
+    runs = [chosen(home, made, budget) for budget in ("20%", "10%")]
+    used = facade.corpus_usage("my domain")
+    assert [run.id for run in used.ended] == [run.id for run in reversed(runs)]
+    assert used.active == ()
+    assert {corpus.name for corpus in used.derived} == {"S_C 10%", "S_C 20%"}
+    assert used.in_words == "2 selections: they stay readable, but cannot be run again"
+    assert facade.corpus_usage("my test").in_words == ""
+
+
+def test_a_corpus_is_kept_while_a_run_at_work_needs_it(home: Path, made: dict[str, Corpus]) -> None:
+    labels = {name: made[name].fingerprint for name in ("train", "dev")}
+    with at_work(begun(home, "finetune", init="minilm", **labels)) as run:
+        assert [active.id for active in facade.corpus_usage("my dev").active] == [run.id]
+        with pytest.raises(CorpusError, match=run.id):
+            facade.remove_corpus("my dev")
+        facade.remove_corpus("my task")
+        assert facade.roles()["dev"] == made["dev"].fingerprint
+        facade.remove_corpus("my dev", force=True)
+    assert {corpus.name for corpus in facade.corpora()} == {"my train", "my test", "my domain"}
+    assert "dev" not in facade.roles()
+
+
+def test_a_run_that_was_just_asked_for_counts_as_at_work(home: Path, made: dict[str, Corpus]) -> None:
+    run = begun(home, "audit", corpus=made["domain"].fingerprint)
+    with pytest.raises(CorpusError, match=run.id):
+        facade.remove_corpus("my domain")
+
+
+def test_what_was_made_from_its_corpus_is_kept_for_a_run_at_work(home: Path, made: dict[str, Corpus]) -> None:
+    chosen(home, made)
+    with at_work(begun(home, "audit", corpus=made["domain"].fingerprint)), pytest.raises(CorpusError, match="at work"):
+        facade.remove_corpus("S_C 10%")
+    facade.remove_corpus("S_C 10%")
+
+
+def test_a_child_run_that_goes_on_by_itself_is_at_work(home: Path, made: dict[str, Corpus]) -> None:
+    chosen(home, made)
+    child = next(run for run in facade.runs("score"))
+    with at_work(child), pytest.raises(CorpusError, match=child.id):
+        facade.remove_corpus("my domain")
+
+
+def test_no_run_begins_while_a_corpus_of_it_is_removed(
+    home: Path, made: dict[str, Corpus], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The removal stands between its question and the deletion while the run is asked for."""
+    removing, going_on = threading.Event(), threading.Event()
+    remove = Library.remove
+
+    def slowly(library: Library, reference: str) -> None:
+        removing.set()
+        assert going_on.wait(30)
+        remove(library, reference)
+
+    monkeypatch.setattr(Library, "remove", slowly)
+    remover = threading.Thread(target=facade.remove_corpus, args=("my domain",))
+    remover.start()
+    assert removing.wait(30)
+    errors: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            begun(home, "audit", corpus=made["domain"].fingerprint)
+        except CorpusError as error:
+            errors.append(error)
+
+    asker = threading.Thread(target=ask)
+    asker.start()
+    asker.join(0.2)
+    assert asker.is_alive()  # waits for the removal
+    going_on.set()
+    for thread in (remover, asker):
+        thread.join(30)
+    assert len(errors) == 1
+    assert not facade.runs("audit")
+
+
+def test_resume_says_which_corpus_is_gone(home: Path, made: dict[str, Corpus]) -> None:
+    run = begun(home, "audit", corpus=made["domain"].fingerprint)
+    facade.remove_corpus("my domain", force=True)
+    with pytest.raises(CorpusError, match=made["domain"].fingerprint):
+        facade.resume(run.id)
+
+
+def test_the_command_line_refuses_says_and_forces(home: Path, made: dict[str, Corpus]) -> None:
+    def remove(*words: str) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "core", "corpus", "remove", *words], capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stderr
+
+    chosen(home, made)
+    with at_work(begun(home, "finetune", init="minilm", train="my train", dev="my dev")) as run:
+        code, said = remove("my train")
+        assert code == 2
+        assert f"is needed by a run at work ({run.id})" in said
+        code, said = remove("my train", "--force")
+        assert (code, said) == (0, f"note: {run.id} is at work and will fail without my train\n")
+    code, said = remove("my domain")
+    assert code == 0
+    used, text = said.splitlines()
+    assert used == "note: my domain was used by 1 selection: it stays readable, but cannot be run again"
+    assert "keep some of its text" in text
+    assert {corpus.name for corpus in facade.corpora()} == {"my task", "my dev", "my test", "S_C 10%"}
+
+
+def test_runs_of_these_corpora(home: Path, made: dict[str, Corpus], seal: Callable[..., Corpus]) -> None:
+    of = lambda **roles: [run.manifest.kind for run in of_corpora(facade.runs(), roles, Library(home))]
+    select = chosen(home, made)
+    sealed = select.result()["corpus"]
+    finish(home, "pretrain", {"corpora": (sealed,), "init": "tiny"}, lambda context: {})
+    other = seal(["Something else ."], "other").fingerprint
+    parts = {name: made[name].fingerprint for name in ("task", "domain")}
+    assert of(**parts) == ["pretrain", "score", "select"]  # an S_C is made from its D_C
+    assert of(task=parts["task"], domain=other) == []
+    assert of(task=other, train=made["train"].fingerprint) == []
+    assert of() == ["pretrain", "score", "select"]
+
+
+def test_with_everything_go_its_corpora_runs_parts_and_exports(home: Path, made: dict[str, Corpus]) -> None:
+    select = chosen(home, made)
+    finish(home, "pretrain", {"corpora": (select.result()["corpus"],), "init": "tiny"}, lambda context: {})
+    finish(home, "map", {"selection": select.id, "task": made["task"].fingerprint, "domain": made["domain"].fingerprint},
+           lambda context: {})  # fmt: skip
+    finish(home, "audit", {"corpus": made["train"].fingerprint}, lambda context: {})
+    for name in (f"S_C-{select.id[-4:]}-10pct.txt", "S_C-zzzz-10pct.txt"):
+        (facade.exports() / name).write_text("text")
+    goes = facade.removal("my task")
+    assert goes.in_words == "2 corpora, 1 selection, 1 training, 1 map, 1 part of these runs, 1 export"
+    facade.remove_everything("my task")
+    assert {corpus.name for corpus in facade.corpora()} == {"my train", "my dev", "my test", "my domain"}
+    assert [run.manifest.kind for run in facade.runs()] == ["audit"]
+    assert [path.name for path in facade.exports().iterdir()] == ["S_C-zzzz-10pct.txt"]
+    assert "task" not in facade.roles()
+
+
+def test_nothing_goes_while_a_run_at_work_needs_some_of_it(home: Path, made: dict[str, Corpus]) -> None:
+    select = chosen(home, made)
+    options = {"corpora": (select.result()["corpus"],), "init": "tiny"}
+    before = sorted([*home.glob("corpora/**/*"), *home.glob("runs/**/*")])
+    for reference in ("my task", "my domain", "S_C 10%", select.id):
+        with at_work(begun(home, "pretrain", **options)) as run:
+            assert [each.id for each in facade.removal(reference).active] == [run.id]
+            with pytest.raises(RunError, match=run.id):
+                facade.remove_everything(reference)
+        facade.remove_run(run.id)
+    assert sorted([*home.glob("corpora/**/*"), *home.glob("runs/**/*")]) == before
+    facade.remove_everything("my domain")
+
+
+def test_a_run_that_reuses_what_would_go_is_in_the_way(home: Path, made: dict[str, Corpus]) -> None:
+    finished = finish(home, "audit", {"corpus": made["domain"].fingerprint}, lambda context: {})
+    with at_work(begun(home, "add", path="x.txt")) as run:
+        with EventLog(run.events_file) as log:
+            RunContext(run, log).child(finished)
+        with pytest.raises(RunError, match=run.id):
+            facade.remove_everything(finished.id)
+
+
+def test_a_part_goes_with_the_last_run_that_needs_it(home: Path, made: dict[str, Corpus]) -> None:
+    first = chosen(home, made)
+    part = facade.run(first.result()["score_run"])
+    options = {"task": made["task"].fingerprint, "domain": made["domain"].fingerprint, "budget": "5%"}
+    second = finish(home, "select", {**options, "strategy": "random"}, lambda context: {"score_run": part.id})
+    facade.remove_run(first.id)
+    assert facade.run(part.id).id == part.id
+    third = finish(home, "select", {**options, "strategy": "knn"}, lambda context: context.child(part) or {})
+    facade.remove_everything(second.id)
+    assert [run.id for run in facade.runs()] == [third.id, part.id]
+
+
+def test_what_another_run_needs_stays(home: Path, made: dict[str, Corpus]) -> None:
+    first = chosen(home, made)  # on my task
+    part = facade.run(first.result()["score_run"])  # reads my domain alone
+    other = finish(home, "audit", {"corpus": made["domain"].fingerprint}, lambda context: {"score_run": part.id})
+    facade.remove_everything("my task")
+    assert {run.id for run in facade.runs()} == {other.id, part.id}
+    facade.remove_everything(other.id)
+    assert facade.runs() == []  # though the run that began the part has long been gone
+
+
+def test_what_a_removed_corpus_left_behind_can_be_removed_too(home: Path, made: dict[str, Corpus]) -> None:
+    chosen(home, made)
+    facade.remove_corpus("my task")
+    assert len(facade.runs()) == 2
+    facade.remove_everything(made["task"].fingerprint)
+    assert facade.runs() == []
+    with pytest.raises(CorpusError):
+        facade.removal(made["task"].fingerprint)

@@ -1,0 +1,288 @@
+"""The sample sets: as committed, as promised in ABOUT.md, and varied enough to be worth reading."""
+
+import ast
+import gzip
+import json
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from core.errors import ConfigError
+from core.samples import sets
+from core.samples.grammar import Grammar, mark
+from core.samples.guard import Guard, jaccard, runs, similarity, words
+from core.samples.plant import is_near
+from core.text.words import clean, fold, tokenize
+
+SAMPLES = Path(sets.__file__).parents[2] / "assets" / "samples"
+TYPES = {"legal": {"PARTY", "GUARANTOR", "AMOUNT", "DATE", "LAW"}, "medical": {"DRUG", "DOSE", "PROBLEM", "TEST"}}
+
+
+@dataclass(frozen=True)
+class Loaded:
+    name: str
+    task: list[str]
+    domain: list[str]
+    truth: list[dict]
+    splits: dict[str, list[list[tuple[str, str]]]]
+
+    def texts(self, split: str) -> list[str]:
+        return [" ".join(token for token, _ in sentence) for sentence in self.splits[split]]
+
+
+def _lines(file: Path) -> list[str]:
+    data = file.read_bytes()
+    return (gzip.decompress(data) if file.suffix == ".gz" else data).decode().splitlines()
+
+
+def _conll(file: Path) -> list[list[tuple[str, str]]]:
+    blocks = file.read_text("utf-8").strip("\n").split("\n\n")
+    return [[tuple(line.split("\t")) for line in block.split("\n")] for block in blocks]
+
+
+@pytest.fixture(scope="module", params=["legal", "medical"])
+def loaded(request) -> Loaded:
+    home = SAMPLES / request.param
+    return Loaded(
+        name=request.param,
+        task=_lines(home / "task.txt"),
+        domain=_lines(home / "domain.txt.gz"),
+        truth=[json.loads(line) for line in _lines(home / "truth.jsonl.gz")],
+        splits={split: _conll(home / f"{split}.conll") for split in ("train", "dev", "test")},
+    )
+
+
+def test_what_is_committed_is_what_the_generator_writes(loaded, tmp_path):
+    sets.build(loaded.name, tmp_path)
+    files = sorted(file.name for file in tmp_path.iterdir())
+    assert files == sorted(file.name for file in (SAMPLES / loaded.name).iterdir())
+    for file in files:
+        ours, theirs = tmp_path / file, SAMPLES / loaded.name / file
+        assert _lines(ours) == _lines(theirs), file  # unpacked: two builds of zlib may pack differently
+        if file.endswith(".gz"):
+            for packed in (ours, theirs):
+                assert packed.read_bytes()[3:8] == bytes(5)  # neither a file name nor a time in the header
+
+
+def test_another_seed_gives_other_sentences(loaded, monkeypatch, tmp_path):
+    for name in ("N_IN", "N_OFF"):
+        monkeypatch.setattr(sets, name, 150)
+    for name in ("N_EXACT", "N_NEAR"):
+        monkeypatch.setattr(sets, name, (10, 10))
+    for seed in (0, 1):
+        sets.build(loaded.name, tmp_path / str(seed), seed=seed)
+    first, second = (set(_lines(tmp_path / str(seed) / "task.txt")) for seed in (0, 1))
+    assert len(first & second) < len(first) / 10
+
+
+def test_counts_are_as_planned(loaded):
+    assert {split: len(rows) for split, rows in loaded.splits.items()} == {"train": 150, "dev": 150, "test": 300}
+    assert len(loaded.task) == 500
+    assert len(loaded.domain) == len(loaded.truth) >= 6000
+    assert [row["row"] for row in loaded.truth] == list(range(len(loaded.domain)))
+    off = sum(row["domain"] == "off" for row in loaded.truth) / len(loaded.truth)
+    assert abs(off - 1 / 3) < 0.03
+    copies = Counter((row["kind"], row["domain"]) for row in loaded.truth if row["copy_of"] is not None)
+    assert copies == {("exact", "in"): 80, ("exact", "off"): 40, ("near", "in"): 80, ("near", "off"): 40}
+    leaks = Counter((row["leak_of"][0], row["kind"]) for row in loaded.truth if row["leak_of"])
+    assert leaks == {("test", "exact"): 40, ("test", "near"): 20, ("dev", "exact"): 10, ("dev", "near"): 5}
+    plan = sets.SETS[loaded.name]
+    assert {row["topic"] for row in loaded.truth} == set(plan.inside) | set(plan.outside)
+
+
+def test_every_line_is_clean(loaded):
+    for text in loaded.task + loaded.domain:
+        assert text == clean(text) != ""
+        assert not set(text) & set("{}|<>[]~_"), text
+
+
+def test_labelled_sentences_are_in_the_task_corpus_but_for_test(loaded):
+    task = {fold(text) for text in loaded.task}
+    assert len(task) == len(loaded.task)
+    for split in ("train", "dev"):
+        assert {fold(text) for text in loaded.texts(split)} <= task
+    assert not {fold(text) for text in loaded.texts("test")} & task
+
+
+def test_tags_are_iob2_and_every_type_is_common_enough_to_learn(loaded):
+    for split, sentences in loaded.splits.items():
+        counts: Counter[str] = Counter()
+        for sentence in sentences:
+            assert [token for token, _ in sentence] == list(tokenize(" ".join(token for token, _ in sentence)))
+            before = "O"
+            for _, tag in sentence:
+                if tag.startswith("I-"):
+                    assert before in (tag, "B" + tag[1:])
+                else:
+                    assert tag == "O" or tag.startswith("B-")
+                before = tag
+            counts.update(tag[2:] for _, tag in sentence if tag.startswith("B-"))
+        assert set(counts) == TYPES[loaded.name], split
+        assert min(counts.values()) >= 10, (split, counts)
+
+
+def test_names_of_two_types_are_told_apart_by_context_only(loaded):
+    """The planted bias: one stock of names for two types."""
+    pair = {"legal": ("PARTY", "GUARANTOR"), "medical": ("TEST", "PROBLEM")}[loaded.name]
+    words_of = {kind: set() for kind in pair}
+    for sentences in loaded.splits.values():
+        for sentence in sentences:
+            for token, tag in sentence:
+                if tag[2:] in words_of and token[0].isupper():
+                    words_of[tag[2:]].add(token)
+    assert len(words_of[pair[0]] & words_of[pair[1]]) >= 12
+
+
+def test_copies_and_leaks_are_what_the_truth_says(loaded):
+    for row in loaded.truth:
+        text = loaded.domain[row["row"]]
+        if row["kind"] is None:
+            assert row["copy_of"] is row["leak_of"] is row["change"] is None
+            continue
+        if row["leak_of"]:
+            split, sentence = row["leak_of"]
+            original = loaded.texts(split)[sentence]
+        else:
+            assert row["copy_of"] < row["row"]
+            original = loaded.domain[row["copy_of"]]
+        if row["kind"] == "exact":
+            assert fold(text) == fold(original)
+        else:
+            a, b = fold(text), fold(original)
+            assert a != b
+            if len(a.split()) < 10:
+                assert similarity(a, b) >= 0.9
+            else:
+                assert jaccard(tuple(a.split()), tuple(b.split())) >= 0.8
+
+
+@pytest.mark.parametrize("marks", [True, False])
+def test_no_other_two_lines_are_near_duplicates(loaded, marks):
+    view = words if marks else lambda text: tuple(fold(text).split())
+    lines = loaded.domain + loaded.task
+    planted = {(row["copy_of"], row["row"]) for row in loaded.truth}
+    leaked = {row["row"] for row in loaded.truth if row["leak_of"]}
+    holders, sizes = defaultdict(list), []
+    for i, line in enumerate(lines):
+        shingles = set(runs(view(line), 5))
+        sizes.append(len(shingles))
+        for j, n in Counter(j for shingle in shingles for j in holders[shingle]).items():
+            if (j, i) not in planted and j not in leaked:
+                assert n <= 0.7 * (len(shingles) + sizes[j] - n), (lines[j], line)
+        for shingle in shingles:
+            holders[shingle].append(i)
+
+
+def test_no_other_short_lines_are_near_duplicates(loaded):
+    planted = {(row["copy_of"], row["row"]) for row in loaded.truth}
+    short = [(i, fold(text)) for i, text in enumerate(loaded.domain) if len(words(text)) < 10]
+    assert len(short) > 20
+    for n, (i, text) in enumerate(short):
+        for j, earlier in short[:n]:
+            if abs(len(text) - len(earlier)) < 6 and (j, i) not in planted:
+                assert similarity(text, earlier, 0.9) < 0.9, (text, earlier)
+
+
+def test_nothing_of_a_held_out_sentence_is_anywhere_unplanted(loaded):
+    """By the leak rule: 13 words in a row; 8 where either sentence has fewer than 13."""
+    planted = {row["row"] for row in loaded.truth if row["leak_of"]}
+    elsewhere = [text for i, text in enumerate(loaded.domain) if i not in planted] + loaded.texts("train")
+    for view in (words, lambda text: tuple(fold(text).split())):
+        held_out = [view(text) for split in ("dev", "test") for text in loaded.texts(split)]
+        long = {run for text in held_out for run in runs(text, 13)}
+        of_short = {run for text in held_out if len(text) < 13 for run in runs(text, 8)}
+        short = {run for text in held_out for run in runs(text, 8)}
+        for text in map(view, elsewhere):
+            assert long.isdisjoint(runs(text, 13)), text
+            assert of_short.isdisjoint(runs(text, 8)), text
+            assert len(text) >= 13 or short.isdisjoint(runs(text, 8)), text
+
+
+def test_the_domain_corpus_is_varied(loaded):
+    templates = Counter(row["template"] for row in loaded.truth)
+    assert len(templates) > 200
+    assert templates.most_common(1)[0][1] < 0.02 * len(loaded.domain)
+    lengths = sorted(len(words(text)) for text in loaded.domain)
+    assert lengths[0] >= 4
+    assert lengths[-1] <= 60
+    assert lengths[len(lengths) * 9 // 10] > 1.5 * lengths[len(lengths) // 10]
+    assert len({word for text in loaded.domain for word in words(text)}) > 2500
+    rng, distinct = Random(1), []
+    for _ in range(50):
+        twenty = [loaded.domain[i] for i in rng.sample(range(len(loaded.domain)), 20)]
+        distinct.append(len({words(text)[:3] for text in twenty}))
+        tokens = [word for text in twenty for word in words(text)]
+        assert len(set(tokens)) > 0.4 * len(tokens)
+    assert sum(distinct) / len(distinct) > 17
+
+
+def test_no_two_sets_are_alike():
+    legal, medical = (set(_lines(SAMPLES / name / "domain.txt.gz")) for name in ("legal", "medical"))
+    assert not legal & medical
+    plans = sets.SETS["legal"], sets.SETS["medical"]
+    assert set(plans[0].outside) & set(plans[1].outside) == {"hard"}
+
+
+def test_sample_sets_are_offered_only_when_complete(tmp_path):
+    found = sets.sample_sets(SAMPLES)
+    assert [sample.name for sample in found] == ["legal", "medical"]
+    assert all(sample.domain.is_file() and sample.description for sample in found)
+    assert sets.sample_sets(tmp_path) == ()
+
+
+def test_an_unknown_set_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="no sample set 'cooking'"):
+        sets.build("cooking", tmp_path)
+
+
+def test_entities_keep_their_words():
+    line = mark("Paid by [PARTY Oakline Ltd] to [PARTY S.A. Wren].", topic="t", template="t/0")
+    assert line.text == "Paid by Oakline Ltd to S.A. Wren."
+    assert line.tags == ("O", "O", "B-PARTY", "I-PARTY", "O", "B-PARTY", *["I-PARTY"] * 4, "O")
+
+
+def test_the_notation(tmp_path):
+    (tmp_path / "g.txt").write_text(
+        "# note\n== top\na <thing> costs {|exactly }<1000..1000,>{, you say|, you say}.\n== thing\napple\n"
+    )
+    line = Grammar([tmp_path / "g.txt"], Random(0)).line("top")
+    assert line.text in ("An apple costs 1,000, you say.", "An apple costs exactly 1,000, you say.")
+    assert line.template == "top/0"
+
+
+def test_the_guard_refuses_what_is_too_close():
+    guard = Guard()
+    text = "the supplier shall deliver forty crates of tiles to the quay before noon on every Monday of March."
+
+    def ask(text: str, held_out: bool = False) -> bool:
+        return guard.admit(mark(text, topic="t", template="t/0"), held_out=held_out)
+
+    assert ask(text, held_out=True)
+    assert not ask(text.upper())
+    assert not ask(text.replace("March", "May"))
+    assert not ask("It is agreed here and now and for ever that " + text[4:])  # 13 words of a held-out sentence
+    assert ask("Bloods today were normal, no action.")
+    assert not ask("Bloods today were normal, no actions.")
+    assert ask("Nothing like it.")
+
+
+def test_near_means_near():
+    long = "the supplier shall deliver forty crates of tiles to the quay before noon on every Monday of March"
+    assert is_near(long, long + " again")
+    assert not is_near(long, long.upper())
+    assert not is_near(long, long.replace("tiles", "bricks"))
+    assert is_near("Bloods today were normal, no action.", "Bloods today were normal, no acton.")
+    assert similarity("kitten", "sitting") == pytest.approx(1 - 3 / 7)
+
+
+def test_the_generator_loads_nothing_heavy():
+    light = {"numpy", "core", "__future__"}
+    for file in Path(sets.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                assert name.split(".")[0] in light or name.split(".")[0] in __import__("sys").stdlib_module_names

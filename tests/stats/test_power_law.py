@@ -1,0 +1,74 @@
+"""Laws through planted curves: what was planted is found, and what cannot be told is not."""
+
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.errors import CorpusError
+from core.stats.power_law import Saved, Step, fit, next_step, saved
+
+SIZES = (1000, 2500, 5000, 10_000)
+
+
+def planted(c: float, a: float, b: float, sizes: tuple[int, ...] = SIZES, sd: float = 0.0) -> dict[int, list[float]]:
+    rng = np.random.default_rng(0)
+    return {n: [c - a * n**-b + sd * rng.normal() for _ in range(3)] for n in sizes}
+
+
+@settings(max_examples=15, deadline=None)
+@given(c=st.floats(30, 90), a=st.floats(20, 150), b=st.floats(0.2, 1.0))
+def test_a_planted_law_is_found_again(c: float, a: float, b: float) -> None:
+    laws = fit(planted(c, a, b))
+    for n in (1000, 4000, 10_000, 20_000):
+        assert laws.at(n)[0] == pytest.approx(c - a * n**-b, abs=0.2)
+
+
+def test_a_curve_that_is_flat_says_stop_and_a_steep_one_goes_on() -> None:
+    flat, steep = next_step(planted(65, 0, 1, sd=0.1), 20_000), next_step(planted(80, 300, 0.4, sd=0.1), 20_000)
+    assert flat.gain < 0.2
+    assert flat.stop(hours=2, worth=0.5)
+    assert steep.gain == pytest.approx(300 * (10_000**-0.4 - 20_000**-0.4), rel=0.2)
+    assert not steep.stop(hours=2, worth=0.5)
+
+
+def test_the_bound_is_exceeded_in_about_one_of_ten() -> None:
+    """Over many noisy curves of one law: the true gain lies above the bound about that often, hardly more."""
+    truth = 200 * (10_000**-0.4 - 20_000**-0.4)
+    rng, over = np.random.default_rng(1), 0
+    for seed in range(60):
+        points = {n: 70 - 200 * n**-0.4 + 0.4 * rng.normal(size=3) for n in SIZES}
+        over += next_step(points, 20_000, seed=seed).upper < truth
+    assert over / 60 <= 0.25
+
+
+def test_labels_saved_are_the_gap_between_the_curves_sideways() -> None:
+    sizes = (10, 25, 50, 100)
+    without = planted(70, 150, 0.5, sizes)
+    ahead = {n: [70 - 150 * (2 * n) ** -0.5] * 3 for n in sizes}  # as good as with twice the labels
+    found = saved(ahead, without, 100)
+    assert found.sentences == pytest.approx(100, rel=0.1)
+    assert found.worth(minutes=3, wage=40) == pytest.approx(200, rel=0.1)
+    assert saved(without, ahead, 100).sentences == pytest.approx(-50, rel=0.1)
+    assert saved(without, ahead, 100).worth(minutes=3, wage=40) == 0
+
+
+def test_a_height_that_is_never_reached_is_infinitely_far() -> None:
+    sizes = (10, 25, 50, 100)
+    found = saved(planted(80, 50, 0.5, sizes), planted(40, 50, 0.5, sizes), 100)
+    assert found == Saved(sentences=inf, lo=inf, hi=inf)
+
+
+def test_noise_widens_what_is_said() -> None:
+    sizes = (10, 25, 50, 100)
+    other = planted(68, 150, 0.5, sizes, sd=2)
+    found = saved(planted(70, 150, 0.5, sizes, sd=2), other, 100)
+    assert found.hi - found.lo > 10
+
+
+def test_two_sizes_make_no_law() -> None:
+    with pytest.raises(CorpusError, match="2 sizes are too few"):
+        fit({100: [1.0], 200: [2.0]})
+    assert Step(gain=1, upper=2).stop(hours=1, worth=3)

@@ -1,0 +1,87 @@
+"""Span scoring against seqeval and the golden numbers (SOURCES.md, Span scoring)."""
+
+import random
+
+import numpy as np
+import pytest
+from seqeval.metrics import f1_score
+from seqeval.scheme import IOBES
+
+from core.models.crf import bioes_tags
+from core.models.tagger import found
+from core.results import Evaluation
+from core.stats.scoring import cited_spans, evaluate
+from core.text.schemes import decode
+from core.text.sentence import Entity, Prediction
+from tests.conftest import sentence
+
+GOLD = ["B-PER", "E-PER", "O", "S-LOC", "O", "B-ORG", "I-ORG", "E-ORG"]
+BAD = {
+    "all E replaced by I": ("B-PER I-PER O S-LOC O B-ORG I-ORG I-ORG", 1.0, 0.5, 0.5),
+    "I-LOC for S-LOC": ("B-PER E-PER O I-LOC O B-ORG I-ORG E-ORG", 1.0, 0.8, 0.8),
+    "O inside ORG": ("B-PER E-PER O S-LOC O B-ORG O E-ORG", 0.5714, 0.8, 1.0),
+    "B-ORG I-LOC E-ORG": ("B-PER E-PER O S-LOC O B-ORG I-LOC E-ORG", 0.5, 0.8, 1.0),
+}
+
+
+def labelled(tags):
+    entities = [(e.start, e.end, e.type) for e in decode(tags, "bioes", strict=True)[0]]
+    return sentence(" ".join("w" * len(tags)), entities)
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_golden_numbers_of_bad_sequences(name):
+    text, default, strict, cited = BAD[name]
+    tags = text.split()
+    assert f1_score([GOLD], [tags]) == pytest.approx(default, abs=1e-4)
+    assert f1_score([GOLD], [tags], mode="strict", scheme=IOBES) == pytest.approx(strict, abs=1e-4)
+    gold = [labelled(GOLD)]
+    assert evaluate(gold, [found(tags)]).f1() == pytest.approx(100 * strict, abs=0.01)
+    assert evaluate(gold, [cited_spans(tags)]).f1() == pytest.approx(100 * cited, abs=0.01)
+
+
+def test_micro_f1_is_seqevals_on_a_thousand_random_sequences():
+    lots = random.Random(0)
+    tags = bioes_tags(["A", "B"])
+    pairs = []
+    for _ in range(1000):
+        truth = [lots.choice(tags) for _ in range(lots.randint(1, 12))]
+        pairs.append((truth, [tag if lots.random() < 0.7 else lots.choice(tags) for tag in truth]))
+    gold, guess = zip(*pairs, strict=True)
+    table = evaluate([labelled(tags) for tags in gold], [found(tags) for tags in guess])
+    theirs = f1_score(list(gold), list(guess), mode="strict", scheme=IOBES)
+    assert 0.2 < theirs < 0.9
+    assert table.f1() == pytest.approx(100 * theirs, abs=1e-9)
+    for a, b in pairs[:50]:  # the marker of a sentence, too: a row is a sentence's own
+        assert cited_spans(a).entities == tuple(sorted(set(cited_spans(a).entities)))
+        assert len(evaluate([labelled(a)], [found(b)]).tp) == 1
+
+
+def test_a_row_a_sentence_and_a_column_a_type():
+    gold = [sentence("a b c", [(0, 1, "X"), (1, 3, "Y")]), sentence("a", []), sentence("b", [(0, 1, "Y")])]
+    said = [
+        (Entity(start=0, end=1, type="X"), Entity(start=1, end=2, type="Y")),
+        (Entity(start=0, end=1, type="X"),),
+        (),
+    ]
+    table = evaluate(gold, [Prediction(entities=spans, confidence=()) for spans in said], ["Y", "X", "never"])
+    assert table.types == ("X", "Y", "never")
+    assert table.tp.tolist() == [[1, 0, 0], [0, 0, 0], [0, 0, 0]]
+    assert table.predicted.tolist() == [[1, 1, 0], [1, 0, 0], [0, 0, 0]]
+    assert table.gold.tolist() == [[1, 1, 0], [0, 0, 0], [0, 1, 0]]
+    assert table.by_type()["never"] == 0
+
+
+def test_what_cannot_be_counted_is_refused():
+    with pytest.raises(ValueError, match="'X'"):
+        evaluate([sentence("a", [(0, 1, "X")])], [found(["O"])], ["Y"])
+    with pytest.raises(ValueError, match="shorter"):
+        evaluate([sentence("a", [])], [])
+
+
+def test_saved_and_loaded(tmp_path):
+    table = evaluate([labelled(GOLD)], [found(GOLD)])
+    table.save(tmp_path / "e.npz")
+    again = Evaluation.load(tmp_path / "e.npz")
+    assert again.types == table.types
+    assert np.array_equal(again.tp, table.tp)

@@ -1,0 +1,303 @@
+"""The verdict: an interval that holds the truth as often as it says, and words that follow from it alone."""
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import ndtri, stdtrit
+
+from core.errors import CorpusError
+from core.results import Evaluation, percent_f1
+from core.stats.bootstrap import compare
+from core.stats.spread import Spread, assumed, measured, smallest_difference
+from core.stats.verdict import Arm, needed, seeds_needed, verdict, verdicts
+from core.stats.welch import welch
+
+SPURIOUS = 0.3  # wrong spans for each missed one
+
+
+def evaluation(tp: Sequence[int], predicted: Sequence[int], gold: Sequence[int]) -> Evaluation:
+    tables = (np.array(values, dtype=np.int32)[:, None] for values in (tp, predicted, gold))
+    return Evaluation(**dict(zip(("tp", "predicted", "gold"), tables, strict=True)), types=("X",))
+
+
+class World:
+    """A test set of `m` sentences, and arms that are fine-tuned on it; their true F1 is known.
+
+    A mention is found with probability Phi(skill + what the seed, the sentence and both together add).
+    """
+
+    def __init__(self, rng: np.random.Generator, m: int, *, seed: float, sentence: float, both: float) -> None:
+        self.rng, self.spread, self.sentence, self.both = rng, seed, sentence, both
+        self.gold = rng.poisson(2.0, size=m)
+        self.hardness = sentence * rng.normal(size=m)
+
+    def arm(self, skill: float, seeds: int) -> list[Evaluation]:
+        found = []
+        for luck in self.spread * self.rng.normal(size=seeds):
+            share = stats.norm.cdf(skill + luck + self.hardness + self.both * self.rng.normal(size=len(self.gold)))
+            tp = self.rng.binomial(self.gold, share)
+            wrong = self.rng.binomial(self.gold, SPURIOUS * (1 - share))
+            found.append(evaluation(tp, tp + wrong, self.gold))
+        return found
+
+    def truth(self, skill: float) -> float:
+        """Mean over all seeds of F1 on all sentences, by quadrature over the seeds."""
+        luck = self.spread * stats.norm.ppf((np.arange(1000) + 0.5) / 1000)
+        share = stats.norm.cdf((skill + luck) / np.sqrt(1 + self.sentence**2 + self.both**2))
+        return float(np.mean(200 * share / (share + SPURIOUS * (1 - share) + 1)))
+
+
+@pytest.mark.parametrize(
+    ("seeds", "spread", "sentence", "both"),
+    [
+        pytest.param(3, 0.3, 0.5, 0.3, id="3 seeds that differ much"),
+        pytest.param(3, 0.05, 0.7, 0.5, id="3 seeds that differ little"),
+        pytest.param(5, 0.15, 0.7, 0.3, id="5 seeds"),
+    ],
+)
+def test_the_interval_holds_the_truth_in_95_of_100(seeds: int, spread: float, sentence: float, both: float) -> None:
+    rng, experiments = np.random.default_rng(0), 500
+    held = above = 0
+    for number in range(experiments):
+        world = World(rng, 100, seed=spread, sentence=sentence, both=both)
+        better = 0.3 * (number % 2)
+        found = compare(world.arm(0.1 + better, seeds), world.arm(0.1, seeds), draws=300, seed=number)
+        truth = world.truth(0.1 + better) - world.truth(0.1)
+        held += found.lo <= truth <= found.hi
+        above += not better and found.lo > 0
+    assert 0.92 <= held / experiments <= 0.985
+    assert above / (experiments / 2) <= 0.05
+
+
+def test_where_nothing_differs_improvement_is_cried_in_at_most_5_of_100() -> None:
+    rng, experiments = np.random.default_rng(1), 250
+    cried = bare = 0
+    for number in range(experiments):
+        world = World(rng, 60, seed=0.15, sentence=0.5, both=0.3)
+        none = world.arm(0.1, 3)
+        arms = {str(i): Arm(system=world.arm(0.1, 3), random=world.arm(0.1, 3)) for i in range(3)}
+        cried += any(found.verdict == "improves" for found in verdicts(arms, none, draws=200, seed=number).values())
+        bare += any(compare(arm.system, none, draws=200, seed=number).sign > 0 for arm in arms.values())
+    assert cried / experiments <= 0.05
+    assert cried < bare, "Holm and the control are worth having"
+
+
+@pytest.mark.parametrize(
+    ("seeds", "spread", "sentence", "both"),
+    [
+        pytest.param(2, 0.05, 0.7, 0.5, id="2 seeds, most of it the sentences'"),
+        pytest.param(2, 0.15, 0.7, 0.3, id="2 seeds"),
+        pytest.param(3, 0.15, 0.7, 0.3, id="3 seeds"),
+        pytest.param(5, 0.05, 0.7, 0.5, id="5 seeds"),
+    ],
+)
+def test_the_smallest_difference_is_half_the_width_that_the_interval_comes_to(
+    seeds: int, spread: float, sentence: float, both: float
+) -> None:
+    """Foretold from other trainings of the same world; half of the experiments have a narrower interval."""
+    rng, experiments = np.random.default_rng(8), 150
+    worlds = [World(rng, 100, seed=spread, sentence=sentence, both=both) for _ in range(12)]
+    spreads = [measured([world.arm(0.1, 15), world.arm(0.1, 15)]) for world in worlds]
+    told = smallest_difference(mean_of([found for found in spreads if found]), seeds)
+    widths = []
+    for number in range(experiments):
+        world = World(rng, 100, seed=spread, sentence=sentence, both=both)
+        found = compare(world.arm(0.1, seeds), world.arm(0.1, seeds), draws=300, seed=number)
+        widths.append((found.hi - found.lo) / 2)
+    assert 0.38 <= float(np.mean(np.array(widths) < told)) <= 0.62
+    assert told == pytest.approx(float(np.median(widths)), rel=0.2)
+
+
+def mean_of(spreads: Sequence[Spread]) -> Spread:
+    """Their root mean squares."""
+    parts = {name: float(np.sqrt(np.mean([getattr(one, name) ** 2 for one in spreads])))
+             for name in ("seeds", "both", "sentences")}  # fmt: skip
+    return Spread(**parts, trainings=len(spreads), n_sentences=spreads[0].n_sentences)
+
+
+def test_the_spread_has_the_parts_of_the_interval() -> None:
+    """Of two trainings it is what `compare` takes them to be, but for the sentences' luck, which it keeps apart."""
+    world = World(np.random.default_rng(2), 300, seed=0.2, sentence=0.5, both=0.3)
+    arms = [world.arm(0.6, 4), world.arm(0.1, 4)]
+    found, pair = measured(arms), compare(*arms, draws=20_000)
+    assert found is not None
+    assert found.seeds**2 == pytest.approx(np.mean([np.var([one.f1() for one in arm], ddof=1) for arm in arms]))
+    twice = 2 * found.both**2 / 4
+    assert found.sentences**2 + twice == pytest.approx(pair.se_sentences**2, rel=0.03)
+    assert 2 * found.seeds**2 / 4 - twice == pytest.approx(pair.se_seeds**2, rel=0.03)
+
+
+def test_more_seeds_show_less_and_one_shows_nothing() -> None:
+    told = [smallest_difference(assumed(300), seeds) for seeds in (1, 2, 3, 5, 10)]
+    assert told[0] == 100
+    assert told == sorted(told, reverse=True)
+    assert smallest_difference(assumed(300), 3, level=0.99) > told[2]
+    assert smallest_difference(assumed(30), 3) > told[2]
+    assert measured([]) is None
+    assert measured([World(np.random.default_rng(0), 10, seed=0.1, sentence=0.5, both=0.3).arm(0.1, 1)]) is None
+
+
+def slow(system: Sequence[Evaluation], other: Sequence[Evaluation]) -> tuple[float, float, float, float]:
+    """`(lo, hi, se_seeds, se_sentences)` from every possible resample, one at a time."""
+    m, parts = len(system[0].gold), []
+
+    def f1(one: Evaluation, rows: Sequence[int]) -> float:
+        return percent_f1(*(sum(int(table[row, 0]) for row in rows) for table in (one.tp, one.predicted, one.gold)))
+
+    draws, shifts, twice = [], [], [[], []]
+    for rows in product(range(m), repeat=m):
+        ours, theirs = ([f1(one, rows) for one in arm] for arm in (system, other))
+        for i, j in product(product(ours, repeat=len(ours)), product(theirs, repeat=len(theirs))):
+            draws.append(np.mean(i) - np.mean(j))
+        moved = [
+            [f - one.f1() for f, one in zip(fs, arm, strict=True)] for fs, arm in ((ours, system), (theirs, other))
+        ]
+        shifts.append(np.mean(moved[0]) - np.mean(moved[1]))
+        for side, values in zip(twice, moved, strict=True):
+            side.append(np.var(values, ddof=1) / len(values))
+    noise = [np.var([one.f1() for one in arm], ddof=1) / len(arm) for arm in (system, other)]
+    sentences = np.var(shifts) * m / (m - 1)
+    seeds = max(sum(noise) - np.mean(twice[0]) - np.mean(twice[1]), 0)
+    parts = [n**2 / (len(arm) - 1) for n, arm in zip(noise, (system, other), strict=True)]
+    dof = (seeds + sentences) ** 2 / (sum(parts) + sentences**2 / (m - 1))
+    delta = np.mean([one.f1() for one in system]) - np.mean([one.f1() for one in other])
+    width = np.sqrt(seeds + sentences) * stdtrit(dof, 0.975) / ndtri(0.975)
+    stretched = delta + (np.array(draws) - np.mean(draws)) * width / np.std(draws)
+    lo, hi = np.clip(np.quantile(stretched, [0.025, 0.975]), -100, 100)
+    return lo, hi, np.sqrt(seeds), np.sqrt(sentences)
+
+
+def test_it_agrees_with_every_resample_done_one_by_one() -> None:
+    gold = [9, 7, 8, 9, 6]
+    system = [evaluation([8, 5, 7, 8, 5], [9, 7, 8, 9, 6], gold), evaluation([4, 4, 3, 6, 2], [8, 7, 7, 9, 5], gold)]
+    other = [evaluation([4, 3, 4, 4, 2], [9, 9, 8, 9, 6], gold), evaluation([3, 4, 2, 5, 2], [6, 7, 9, 8, 6], gold)]
+    found = compare(system, other, draws=60_000)
+    lo, hi, se_seeds, se_sentences = slow(system, other)
+    assert found.se_sentences == pytest.approx(se_sentences, rel=0.02)
+    assert found.se_seeds == pytest.approx(se_seeds, rel=0.02)
+    assert (found.lo, found.hi) == pytest.approx((lo, hi), rel=0.03)
+    assert found.delta == pytest.approx(np.mean([e.f1() for e in system]) - np.mean([e.f1() for e in other]))
+
+
+def test_sentences_are_paired() -> None:
+    """Two arms that stumble over the same sentences are told apart by far fewer of them."""
+    rng = np.random.default_rng(3)
+    gold = np.full(200, 3)
+    hard = rng.integers(0, 3, size=200)
+    arm = [evaluation(hard, gold, gold) for _ in range(3)]
+    better = [evaluation(np.minimum(hard + (np.arange(200) % 4 == 0), 3), gold, gold) for _ in range(3)]
+    shuffled = [evaluation(rng.permutation(one.tp[:, 0]), gold, gold) for one in better]
+    paired, broken = compare(better, arm), compare(shuffled, arm)
+    assert paired.delta == pytest.approx(broken.delta)
+    assert paired.lo > 0
+    assert broken.hi - broken.lo > 2 * (paired.hi - paired.lo)
+
+
+def test_it_is_the_same_twice_and_signs_turn() -> None:
+    world = World(np.random.default_rng(4), 80, seed=0.1, sentence=0.5, both=0.3)
+    a, b = world.arm(0.5, 4), world.arm(0.0, 3)
+    assert compare(a, b, seed=7) == compare(a, b, seed=7)
+    there, back = compare(a, b), compare(b, a)
+    assert there.delta == -back.delta
+    assert (there.lo, there.hi) == pytest.approx((-back.hi, -back.lo), rel=0.1)
+    assert there.lo <= there.delta <= there.hi
+    assert compare(a, b, level=0.99).lo < there.lo
+
+
+def test_many_sentences_are_drawn_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(np.random.default_rng(4), 80, seed=0.1, sentence=0.5, both=0.3)
+    a, b = world.arm(0.5, 3), world.arm(0.0, 3)
+    whole = compare(a, b, draws=2000)
+    monkeypatch.setattr("core.stats.bootstrap._CELLS", 80 * 700)
+    in_parts = compare(a, b, draws=2000)
+    assert (in_parts.lo, in_parts.hi) == pytest.approx((whole.lo, whole.hi), rel=0.1)
+
+
+def test_one_seed_rules_nothing_out() -> None:
+    world = World(np.random.default_rng(5), 80, seed=0.1, sentence=0.5, both=0.3)
+    found = verdict(world.arm(2.0, 1), world.arm(-2.0, 1), world.arm(-2.0, 1))
+    assert (found.none.lo, found.none.hi, found.verdict) == (-100.0, 100.0, "no evidence")
+    assert "one seed" in found.why.lower()
+
+
+def test_arms_that_are_the_same_differ_by_nothing() -> None:
+    same = [evaluation([1, 2], [2, 2], [2, 3])] * 3
+    found = compare(same, same)
+    assert (found.delta, found.lo, found.hi, found.p, found.sign) == (0, 0, 0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("skill", "random", "word", "said"),
+    [
+        pytest.param(1.0, 0.0, "improves", "both above 0", id="above both"),
+        pytest.param(1.0, 1.0, "no evidence", "choosing is not shown to help", id="no better than random"),
+        pytest.param(1.0, 2.0, "no evidence", "That does better", id="worse than random"),
+        pytest.param(1.0, None, "no evidence", "add the arm random", id="no control"),
+        pytest.param(-1.0, -2.0, "hurts", "below 0", id="below none, whatever random does"),
+        pytest.param(0.0, 0.0, "no evidence", "the interval holds 0", id="nothing in it"),
+    ],
+)
+def test_the_words(skill: float, random: float | None, word: str, said: str) -> None:
+    world = World(np.random.default_rng(6), 300, seed=0.03, sentence=0.5, both=0.1)
+    none = world.arm(0.0, 5)
+    found = verdict(world.arm(skill, 5), none, None if random is None else world.arm(random, 5), draws=2000)
+    assert found.verdict == word
+    assert said in found.why
+
+
+def test_an_improvement_over_few_seeds_says_so() -> None:
+    world = World(np.random.default_rng(6), 300, seed=0.03, sentence=0.5, both=0.1)
+    for seeds, said in ((3, "3 seeds are a quick look"), (5, "")):
+        arm, none, random = (world.arm(skill, seeds) for skill in (1.0, 0.0, 0.0))
+        found = verdict(arm, none, random, draws=2000)
+        assert found.verdict == "improves"
+        assert ("quick look" in found.why) == bool(said)
+        assert said in found.why
+
+
+def test_holm_asks_most_of_the_surest_and_stops_at_the_first_that_fails() -> None:
+    world = World(np.random.default_rng(7), 300, seed=0.05, sentence=0.5, both=0.1)
+    arms = {
+        name: Arm(system=world.arm(skill, 4), random=None)
+        for name, skill in (("weak", 0.0), ("best", 2.0), ("good", 1.0), ("nil", 0.0))
+    }
+    levels = {name: found.none.level for name, found in verdicts(arms, world.arm(0.0, 4), draws=2000).items()}
+    assert levels["best"] == pytest.approx(1 - 0.05 / 4)
+    assert levels["good"] == pytest.approx(1 - 0.05 / 3)
+    assert levels["weak"] == levels["nil"] == pytest.approx(1 - 0.05 / 2)
+    assert list(levels) == list(arms)
+
+
+def test_seeds_needed_is_the_papers_rule() -> None:
+    assert [seeds_needed(0.25, delta) for delta in (0.5, 0.2)] == [4, 25]
+    assert seeds_needed(0.01, 5) == 2
+
+
+def test_the_seeds_that_are_said_to_settle_it_do() -> None:
+    """At the number of seeds that `needed` names, the difference is found in about 80 of 100."""
+    rng, sd, delta, found = np.random.default_rng(8), 0.5, 0.6, 0
+    n = seeds_needed(sd, delta)
+    for _ in range(300):
+        a, b = rng.normal(delta, sd, n), rng.normal(0, sd, n)
+        found += welch(a, b)["p"] < 0.05
+    assert 0.7 <= found / 300 <= 0.9
+
+
+def test_what_is_needed_is_seeds_or_sentences() -> None:
+    world = World(np.random.default_rng(9), 400, seed=0.25, sentence=0.3, both=0.0)
+    assert "seeds an arm would settle" in needed(compare(world.arm(0.5, 4), world.arm(0.2, 4)))
+    small = World(np.random.default_rng(10), 40, seed=0.0, sentence=0.3, both=0.3)
+    assert "40 test sentences are too few" in needed(compare(small.arm(0.15, 4), small.arm(0.1, 4)))
+
+
+def test_other_sentences_are_refused() -> None:
+    one, other = evaluation([1], [1], [1]), evaluation([1, 0], [1, 0], [1, 1])
+    with pytest.raises(CorpusError, match="1 and 2 sentences"):
+        compare([one], [other])
+    with pytest.raises(CorpusError, match="differ in their test sentences"):
+        compare([one], [evaluation([1], [1], [2])])
+    with pytest.raises(CorpusError, match="has no evaluation"):
+        compare([one], [])

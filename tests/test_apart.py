@@ -1,0 +1,118 @@
+"""Work in a process of its own: what comes back, and that it may die of anything without harm."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.apart import MEMORY, Apart, _end
+from core.errors import EncodingError, ResourceError
+from tests import misbehaving
+from tests.conftest import ROOT
+
+
+@contextmanager
+def apart(seconds: float = 60) -> Iterator[Apart]:
+    made = Apart(misbehaving.__name__, "read it elsewhere", seconds)
+    try:
+        yield made
+    finally:
+        if made._spare:
+            _end(made._spare)
+
+
+def ask(how: str, **request: object) -> Any:
+    with apart() as made:
+        return made.ask("a.txt", how=how, **request)
+
+
+def test_what_was_answered_comes_back() -> None:
+    assert ask("echo", value={"a": [1, None, "é\n"]}) == {"a": [1, None, "é\n"]}
+
+
+def test_our_errors_come_back_whole() -> None:
+    with pytest.raises(EncodingError, match=r"^a\.txt line 7: no text; save it$") as raised:
+        ask("error")
+    assert (raised.value.file, raised.value.line) == ("a.txt", 7)
+
+
+def test_a_bug_comes_back_without_its_message_which_may_quote_the_file() -> None:
+    with pytest.raises(RuntimeError, match="KeyError") as raised:
+        ask("bug")
+    assert "misbehaving.py" in str(raised.value)
+    assert "patient's" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ("segfault", "its reader broke off, as a damaged or forged file makes it, or memory ran out"),
+        ("killed", "its reader broke off, as a damaged or forged file makes it, or memory ran out"),
+        ("eat", f"reading it took more than {MEMORY >> 20} MB of memory"),
+    ],
+)
+def test_what_kills_it_is_a_sentence(how: str, why: str) -> None:
+    with pytest.raises(ResourceError, match=rf"^a\.txt: {why}; read it elsewhere\.$"):
+        ask(how)
+
+
+def test_what_never_ends_is_ended_with_what_it_started(tmp_path: Path) -> None:
+    """The pipe is held by the process and its child; it closes when both are gone."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pipe.open("r+b", buffering=0) as kept:
+        reader = os.open(pipe, os.O_RDONLY)
+        with apart(8) as made, pytest.raises(ResourceError, match="reading it took more than 8 seconds"):
+            made.ask("a.txt", how="hang", pipe=str(pipe))
+        kept.write(b".")
+    assert os.read(reader, 100) == b"12."  # both began
+    assert select.select([reader], [], [], 60)[0], "one of them lives"
+    assert os.read(reader, 100) == b""
+    os.close(reader)
+
+
+def test_a_spare_does_what_is_asked_as_things_stand_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with apart() as made:
+        made.ready()
+        spare = made._spare
+        made.ready()
+        assert made._spare is spare
+        monkeypatch.setenv("LATER", "1")
+        monkeypatch.chdir(tmp_path)
+        assert made.ask("a.txt", how="where") == [str(tmp_path), "1"]
+        assert made._spare is not spare
+        assert made._spare
+        made._spare.kill()
+        made._spare.wait()
+        assert made.ask("a.txt", how="echo", value=1) == 1  # it died while it waited
+
+
+def test_a_spare_ends_with_whoever_started_it() -> None:
+    code = (
+        "import sys; from core.apart import Apart; a = Apart('tests.misbehaving', ''); a.ready();"
+        "print(a._spare.pid, flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as starter:
+        assert starter.stdout
+        spare = int(starter.stdout.readline())
+        starter.send_signal(signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and Path(f"/proc/{spare}/cmdline").exists():
+        if not Path(f"/proc/{spare}/cmdline").read_bytes():  # nobody has asked how it ended
+            return
+        time.sleep(0.05)
+    assert not Path(f"/proc/{spare}").exists()
+
+
+def test_nothing_of_it_is_written_to_disk_after_a_crash() -> None:
+    assert ask("limits")[0] == [0, 0]

@@ -1,0 +1,114 @@
+"""Removing with everything that was made from it: afterwards no file of the home holds a word of it."""
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core import facade
+from tests import finished_bias
+from tests.planted import contracts
+from tests.searched import holding
+
+NAMES = [f"Zyxnåme{i}" for i in range(40)]
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.npz", "a.npy", "a.gz", "a.json", "a.log", "Zyxnåme7.bin", "u.txt"])
+def test_the_search_finds_a_name_wherever_it_is_packed(tmp_path: Path, name: str) -> None:
+    file, text = tmp_path / "inside" / name, "on file: Zyxnåme7 ."
+    file.parent.mkdir()
+    match file.suffix:
+        case ".parquet":
+            pq.write_table(pa.table({"rows": [[{"text": text}]]}), file, compression="zstd")
+        case ".npz":
+            np.savez_compressed(file, words=np.array([text]))
+        case ".npy":
+            np.save(file, np.array([text]))
+        case ".gz":
+            file.write_bytes(gzip.compress(json.dumps({"text": text}).encode()))
+        case ".json":
+            file.write_text(json.dumps({"text": text}))
+        case ".bin":
+            file.write_bytes(b"nothing")
+        case ".txt":
+            file.write_text(text, encoding="utf-16")
+        case _:
+            file.write_text(text)
+    assert holding(tmp_path, NAMES) == [f"inside/{name}: Zyxnåme7"]
+    assert holding(tmp_path, ["Zyxnåme8"]) == []
+
+
+def labelled(shift: int) -> str:
+    """Sentences as CoNLL, a name in each."""
+    rows = [f"{NAMES[(i + shift) % 40]} B-PATIENT\nsees O\nDr O\nRoe{i} B-DOCTOR\n. O\n" for i in range(40)]
+    return "\n".join(rows)
+
+
+def upload(file_name: str, text: str, **options: object) -> str:
+    """What the page does with a file that was dropped on it; the corpus's fingerprint."""
+    source = Path(facade.home()).parent / "sent" / file_name
+    source.parent.mkdir(exist_ok=True)
+    source.write_text(text, encoding="utf-8")
+    with source.open("rb") as file:
+        path = facade.spooled(facade.spool(file_name, file))
+    run = facade.execute("add", {"path": str(path), "move": True, **options})
+    return str(run.result()["corpus"])
+
+
+@pytest.fixture
+def notes(home: Path) -> str:
+    """A labelled corpus with names, and all that a user makes of it; a corpus of contracts beside it."""
+    train = upload("Zyxnåme3 notes.conll", labelled(0), scheme="iob2", name="notes")
+    dev = upload("dev.conll", labelled(7), scheme="iob2", name="notes dev")
+    rows = [json.dumps({"text": f"{name} came again on day {i} and left ."}) for i, name in enumerate(NAMES * 6)]
+    pile = upload("pile.jsonl", "\n".join([*rows, '{"text": "Zyxnåme9', '{"other": 1}']), name="pile")
+    other = upload("contracts.txt", "\n".join(contracts(60)), name="contracts")
+    facade.execute("audit", {"corpus": pile})
+    select = facade.execute("select", {"task": train, "domain": pile, "encoder": "tiny", "budget": "30"})
+    facade.execute("map", facade.map_options(select.id, sample=100, clusters=3))
+    facade.export(select.id, "30", (), facade.exports() / f"S_C-{select.id[-4:]}-30.txt")
+    facade.add_rows(select.id, np.arange(5))
+    facade.seal_edited(select.id)
+    tuned = facade.execute(
+        "finetune",
+        {"train": train, "dev": dev, "network": "charcnn", "vectors": pile, "seeds": (1,), "hidden": 4, "epochs": 1},
+    )
+    facade.export_model(tuned.id)
+    facade.execute("predict", {"model": tuned.id, "corpus": pile})
+    finished_bias.measured(home, facade.corpus(train))
+    facade.execute("robustness", {"test": dev, "train": train, "kind": "typos"})
+    facade.execute("similarity", {"target": (pile,), "source": (other, train), "measure": ("tvc",), "draws": 1,
+                                  "sizes": 1, "min_source_tokens": 100})  # fmt: skip
+    facade.execute("audit", {"corpus": other})
+    facade.set_role("domain", pile)
+    return train
+
+
+def command(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "core", *words], capture_output=True, text=True, check=False)
+
+
+def test_no_file_holds_a_name_once_its_corpora_are_removed_with_everything(home: Path, notes: str) -> None:
+    before = {line.rsplit("/", 1)[-1].split(":")[0] for line in holding(home, NAMES)}
+    assert {"sentences.parquet", "map.parquet", "predictions.jsonl", "predictions.conll", "mentions.parquet",
+            "vocabulary.json", "words.txt", "rejects.jsonl"} <= before  # fmt: skip
+    said = facade.removal(notes).in_words
+    assert "1 selection" in said
+    assert "1 training" in said
+    done = command("corpus", "remove", "notes", "--with-runs")
+    assert done.returncode == 0, done.stderr
+    assert said in done.stderr
+    assert facade.corpus("contracts")
+    assert [facade.corpus_name(run.manifest.inputs["corpus"]) for run in facade.runs("audit")] == ["contracts", "pile"]
+    for name in ("pile", "notes dev"):
+        facade.remove_everything(name)
+    assert holding(home, NAMES) == []
+    assert facade.roles() == {}
+    assert [corpus.name for corpus in facade.corpora()] == ["contracts"]
+    assert {run.manifest.kind for run in facade.runs()} == {"add", "audit"}

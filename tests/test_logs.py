@@ -1,0 +1,135 @@
+"""No log quotes the user's text: the app's, a worker's, a run's events."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core import facade
+from core.cli.main import run_main
+from core.errors import for_the_log
+from core.recipes import RECIPES
+from core.recipes.base import register
+from core.runs.context import RunContext
+from core.runs.store import RunStore
+from core.runs.worker import execute
+from pages.ui import frame
+from tests.pages.test_pages import opened
+from tests.searched import holding
+
+NAMES = [f"Zyxname{i}" for i in range(20)]
+WORD = NAMES[7]  # a traceback shows lines of code, so the word stands in none
+
+
+def invalid() -> None:
+    int(WORD)
+
+
+def missing_key() -> None:
+    {}[WORD]
+
+
+def missing_file() -> None:
+    Path(f"/uploads/{WORD}.txt").read_bytes()
+
+
+def no_letter() -> None:
+    f"{WORD} \ud800".encode()
+
+
+def one_out_of_another() -> None:
+    try:
+        invalid()
+    except ValueError as error:
+        raise RuntimeError("shapes differ") from error
+
+
+QUOTING = (invalid, missing_key, missing_file, no_letter, one_out_of_another)
+
+
+@pytest.mark.parametrize("fails", QUOTING)
+def test_a_bug_is_told_without_what_it_was_about(fails: Callable[[], None]) -> None:
+    with pytest.raises(Exception) as caught:  # noqa: PT011
+        fails()
+    told = for_the_log(caught.value)
+    assert "Zyxname" not in told
+    assert f"in {fails.__name__}" in told
+    assert type(caught.value).__name__ in told
+
+
+def test_it_says_what_speaks_of_code() -> None:
+    with pytest.raises(RuntimeError) as caught:
+        one_out_of_another()
+    assert "RuntimeError: shapes differ" in for_the_log(caught.value)
+    with pytest.raises(OSError) as missing:  # noqa: PT011
+        missing_file()
+    assert "FileNotFoundError: [Errno 2] No such file or directory" in for_the_log(missing.value)
+
+
+@pytest.mark.parametrize("fails", QUOTING)
+def test_neither_log_of_the_home_holds_it(
+    fails: Callable[[], None], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = register(RECIPES["add"], RECIPES["add"].config.parse({"path": "x.txt"}), RunStore(home))
+
+    def recipe(context: RunContext) -> dict[str, object]:
+        fails()
+        return {}
+
+    with pytest.raises(Exception):  # noqa: B017, PT011
+        execute(run, recipe)
+    monkeypatch.setattr(frame, "logger", frame.logging.getLogger(f"winnow.pages.{home}"))
+    monkeypatch.setattr(facade, "corpora", fails)
+    assert "Details are in the log" in opened("pages/1_Corpora.py").error[0].value
+    for log in (run.log_file, home / "app.log"):
+        assert f"in {fails.__name__}" in log.read_text()
+    assert holding(home, NAMES) == []
+
+
+def test_the_command_line_of_a_worker_is_as_silent(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(facade, "work", lambda run_id: invalid())
+    monkeypatch.setattr(sys, "argv", ["core", "work", "x", "--home", "y"])
+    assert run_main() == 1
+    said = capsys.readouterr().err
+    assert "in invalid" in said
+    assert "Zyxname" not in said
+
+
+CORPORA = {
+    "words in the last column": ("x.conll", "Ada\tB-PER\nsees\tO\n.\tO\n\nRoe\tB-PER\nsees\tZyxname7\n.\tO\n"),
+    "nothing else": ("y.conll", "Ada\tO\nsees\tZyxname7\n\nRoe\tO\nsees\tZyxname8\n"),
+    "an answer": ("z.jsonl", '{"text": "a b", "spans": [], "answer": "accept"}\n'
+                             '{"text": "c d", "spans": [], "answer": "Zyxname7"}\n'),
+    "a broken row": ("u.jsonl", '{"text": "a b"}\n{"text": "Zyxname7\n{"other": "Zyxname8"}\n'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CORPORA)
+def test_an_import_quotes_no_row(case: str, tmp_path: Path, home: Path) -> None:
+    name, text = CORPORA[case]
+    (tmp_path / name).write_text(text)
+    words = [sys.executable, "-m", "core", "corpus", "add", str(tmp_path / name), "--json"]
+    words += ["--scheme", "iob2"] if name.endswith("conll") else []
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    [run] = facade.runs("add")
+    assert "Zyxname" not in run.events_file.read_text() + done.stdout + done.stderr
+    assert "Zyxname" not in (run.result_file.read_text() if run.result_file.exists() else "")
+
+
+def test_what_looks_like_a_tag_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "x.conll"
+    file.write_text("Ada\tB-PER\nsees\tO\n\nRoe\tX-PER\n.\tO\n")
+    report = facade.execute("add", {"path": str(file), "scheme": "iob2"}).result()
+    assert [(each["line"], each["reason"]) for each in report["problems"]] == [
+        (4, "tag 'X-PER' is no IOB2 tag; expected O or B-, I- before a type")
+    ]
+    file.write_text("Ada\tB-PER\nsees\tO\n\nRoe\tRoe\n.\tO\n")
+    [problem] = facade.execute("add", {"path": str(file), "scheme": "iob2"}).result()["problems"]
+    assert problem["line"] == 4
+    assert "Roe" not in problem["reason"]
+    assert "column" in problem["reason"]

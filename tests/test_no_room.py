@@ -1,0 +1,124 @@
+"""A disk that is full, a home that is another's: said in one sentence, and nothing half-made stays."""
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+
+from core import facade
+from core.cli.main import run_main
+from core.errors import ResourceError
+from core.facade.uploads import spool, spooled
+
+ROOT = Path(__file__).resolve().parents[1]
+STRANGER = 65534  # nobody
+
+
+def full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.fixture
+def text(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.txt"
+    path.write_text("A sentence of mine .\n")
+    return path
+
+
+@pytest.mark.parametrize("where", ["core.runs.store.write_atomic", "core.runs.store.sync", "pathlib.Path.mkdir"])
+def test_no_run_begins_on_a_full_disk(
+    where: str, text: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    facade.runs()  # the folder is there, the disk fills up after
+    (home / "locks").mkdir()
+    monkeypatch.setattr(where, full)
+    monkeypatch.setattr(sys, "argv", ["core", "corpus", "add", str(text)])
+    assert run_main() == 2
+    monkeypatch.undo()
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "free some space there" in err or "free disk space" in err
+    assert err.count("\n") == 1
+    assert list((home / "runs").iterdir()) == []
+
+
+def test_a_page_is_told_the_same(home: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    facade.runs()
+    monkeypatch.setattr("core.runs.store.write_atomic", full)
+    with pytest.raises(ResourceError, match="is full; free some space there"):
+        facade.start("add", {"path": str(text)})
+    assert list((home / "runs").iterdir()) == []
+
+
+def test_a_full_disk_takes_no_upload(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "copyfileobj", full)
+    with pytest.raises(ResourceError, match="make room there"):
+        spool("mine.txt", BytesIO(b"A sentence of mine .\n"))
+    assert list((home / "uploads").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["x" * 300 + ".txt", "é" * 300 + ".txt.gz", "名" * 300])
+def test_an_upload_with_a_long_name_is_taken(name: str, home: Path) -> None:
+    path = spooled(spool(name, BytesIO(b"A sentence of mine .\n")))
+    assert path.suffixes == Path(name).suffixes
+    run = facade.execute("add", {"path": str(path), "move": True})
+    assert run.result()["sentences"] == 1
+    assert list((home / "uploads").iterdir()) == []
+
+
+@pytest.fixture
+def anywhere() -> Iterator[Path]:
+    """A folder that every account of the machine can reach, which pytest's own are not."""
+    path = Path(tempfile.mkdtemp())
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+AS_ANOTHER = """
+import os, sys
+from core.cli.main import run_main
+user = int(sys.argv.pop(1))
+if user:
+    os.setgid(user); os.setuid(user)
+sys.exit(run_main())
+"""
+
+
+@pytest.mark.parametrize("barred", ["home", "home/corpora", "."])
+def test_a_home_of_another_account_is_no_empty_home(barred: str, anywhere: Path) -> None:
+    home = anywhere / "home"
+    (home / "corpora").mkdir(parents=True)
+    (home / "runs").mkdir()
+    root = os.geteuid() == 0  # who may read everything, unless he becomes somebody else
+    for folder in (home, home / "corpora", home / "runs"):
+        folder.chmod(0o700)
+        if root:
+            os.chown(folder, STRANGER, STRANGER)
+    (anywhere / barred).chmod(0)
+    if root:
+        os.chown(anywhere / barred, 0, 0)
+    done = subprocess.run(
+        [sys.executable, "-c", AS_ANOTHER, str(STRANGER if root else 0), "corpus", "list", "--json"],
+        check=False, cwd=ROOT, env={**os.environ, "WINNOW_HOME": str(home)}, capture_output=True, text=True,
+    )  # fmt: skip
+    (anywhere / barred).chmod(0o700)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert "cannot be read from this account" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_own_home_is_listed(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):  # one that is not there yet, and one that is
+        monkeypatch.setattr(sys, "argv", ["core", "corpus", "list", "--json"])
+        assert run_main() == 0
+        assert json.loads(capsys.readouterr().out) == {"corpora": []}
+        home.mkdir(exist_ok=True)

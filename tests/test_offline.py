@@ -1,0 +1,152 @@
+"""WINNOW_OFFLINE=1: no page offers a download, no recipe and no command takes one, and no sentence advises one."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+from streamlit.testing.v1 import AppTest
+
+from core import facade
+from core.cli.main import main
+from core.config import offline
+from core.corpora.corpus import Corpus
+from core.errors import ConfigError, ModelError
+from core.models import hub
+from core.recipes import RECIPES
+from tests.conftest import ROOT, sentence
+from tests.pages.test_pages import opened, texts
+from tests.recipes.test_experiment import fill
+
+PAGES = ["home.py", *sorted(f"pages/{path.name}" for path in (ROOT / "pages").glob("*.py"))]
+OFFERING = {"pages/3_Selection.py", "pages/5_Training.py", "pages/7_Bias.py"}
+
+
+def commands(group: click.Group, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, (*words, name))
+        else:
+            yield (*words, name), command
+
+
+DOWNLOADING = {
+    words: command
+    for words, command in commands(main)
+    if any("--allow-download" in parameter.opts for parameter in command.params)
+}
+
+
+@pytest.fixture
+def kept_offline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What was fetched nevertheless."""
+    fetched: list[str] = []
+
+    def fetch(name: str, *, local_files_only: bool, **options: Any) -> str:
+        if not local_files_only:
+            fetched.append(name)
+        raise OSError("not here")
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
+    monkeypatch.setenv("WINNOW_OFFLINE", "1")
+    return fetched
+
+
+def test_an_administrator_keeps_the_machine_offline(kept_offline: list[str]) -> None:
+    assert offline()
+    with pytest.raises(ModelError, match="WINNOW_OFFLINE"):
+        hub.locate("somebody/some-bert", allow_download=True)
+    assert not kept_offline
+
+
+def test_nobody_is_advised_to_allow_what_is_refused(kept_offline: list[str]) -> None:
+    with pytest.raises(ModelError, match="WINNOW_OFFLINE") as raised:
+        hub.locate("somebody/some-bert")
+    assert "download" not in str(raised.value)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in RECIPES if "allow_download" in RECIPES[kind].config.model_fields])
+@pytest.mark.parametrize("encoder", ["minilm", "somebody/some-bert"])
+@pytest.mark.parametrize("begin", [facade.start, facade.execute])
+def test_no_recipe_takes_it(
+    begin: Callable[..., Any], kind: str, encoder: str, kept_offline: list[str], seal: Callable[..., Corpus]
+) -> None:
+    """Even where nothing would have to be fetched, so that nobody takes it for allowed."""
+    mark = seal([sentence("Ada sues .", [(0, 1, "PER")])], "mine", labelled=True).fingerprint
+    config = RECIPES[kind].config
+    needed = {name: ((mark,) if "tuple" in str(field.annotation) else mark)
+              for name, field in config.model_fields.items()
+              if field.is_required() or name in ("task", "domain")}  # fmt: skip
+    named = {name: encoder for name in ("encoder", "init") if name in config.model_fields}
+    with pytest.raises(ConfigError, match="stay offline"):
+        begin(kind, {**needed, **named, "allow_download": True})
+    assert not facade.runs()
+    assert not kept_offline
+
+
+def test_no_stage_of_an_experiment_takes_it(kept_offline: list[str], seal: Callable[..., Corpus]) -> None:
+    mark = seal([sentence("Ada sues .", [(0, 1, "PER")])], "mine", labelled=True).fingerprint
+    splits = dict.fromkeys(("train", "dev", "test"), mark)
+    for stage in ("select", "pretrain", "finetune"):
+        with pytest.raises(ConfigError, match="stay offline"):
+            facade.start("experiment", {**splits, "arms": ("none",), stage: {"allow_download": True}})
+    assert not facade.runs()
+
+
+def test_commands_that_take_it_are_known() -> None:
+    assert {words[-1] for words in DOWNLOADING} >= {"select", "pretrain", "finetune", "difficulty", "experiment"}
+
+
+@pytest.mark.parametrize("words", DOWNLOADING, ids=" ".join)
+def test_no_command_takes_it(words: tuple[str, ...], kept_offline: list[str]) -> None:
+    needed = [option for each in DOWNLOADING[words].params if each.required for option in (each.opts[0], "nothing")]
+    done = CliRunner().invoke(main, [*words, *needed, "--allow-download"])
+    assert isinstance(done.exception, ConfigError), done.output
+    assert "WINNOW_OFFLINE" in str(done.exception)
+    assert not kept_offline
+
+
+def test_the_library_that_fetches_is_told_too() -> None:
+    code = "from core.models import hub; from huggingface_hub import constants; print(constants.HF_HUB_OFFLINE)"
+    environment = {name: value for name, value in os.environ.items() if name != "HF_HUB_OFFLINE"}
+    for setting, told in {"1": "True", "": "False"}.items():
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, env={**environment, "WINNOW_OFFLINE": setting},
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert done.stdout.strip() == told
+
+
+def states(app: AppTest) -> Iterator[AppTest]:
+    """The page, and with each of its forms opened: what each segmented control shows, and below that the next."""
+    yield app
+    seen = {group.key for group in app.segmented_control}
+    for key in sorted(seen, key=str):
+        for choice in range(len(app.segmented_control(key=key).proto.options)):
+            group = app.segmented_control(key=key)
+            yield group.set_value(group.options[choice]).run()
+            for inner in [group for group in app.segmented_control if group.key not in seen]:
+                for value in inner.options:
+                    yield app.segmented_control(key=inner.key).set_value(value).run()
+
+
+def offers(app: AppTest) -> bool:
+    """Whether a page offers to fetch a model, in a field, in a field's help or in its words."""
+    assert not app.exception
+    fields = [*app.toggle, *app.checkbox, *app.selectbox, *app.text_input, *app.multiselect, *app.button]
+    said = " ".join([*(f"{field.label} {field.help}" for field in fields), texts(app)]).lower()
+    return any(words in said for words in ("allow download", "allow_download", "allow-download", "fetch the encoder"))
+
+
+@pytest.mark.parametrize("setting", ["", "1"])
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_offers_a_download_then(page: str, setting: str, home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for role, corpus in fill(home).items():
+        facade.set_role(role, corpus.fingerprint)
+    monkeypatch.setenv("WINNOW_OFFLINE", setting)
+    offered = [offers(app) for app in states(opened(page))]
+    assert any(offered) == (setting == "" and page in OFFERING)

@@ -1,0 +1,319 @@
+"""What a page, and a run that it started, may read: files below the allowed folders, after every link, and no other."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from core import facade, paths
+from core.corpora.readers import ReadOptions, read, sniff
+from core.errors import ConfigError, ModelError, PathError
+from core.facade.home import store
+from core.models import hub
+from core.models.fingerprint import fingerprint
+from core.paths import allowed_path, allowed_roots, confine, opened
+from core.recipes.preflight import _weights_gb
+from tests.pages.test_pages import opened as opened_page
+
+SECRET = "root:x:0:0:root:/root:/bin/bash\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The one allowed folder of this process, which is confined from now on."""
+    path = tmp_path / "texts"
+    path.mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.setenv("HOME", str(tmp_path / "elsewhere"))
+    monkeypatch.setenv("WINNOW_DATA_DIRS", str(path))
+    confine()
+    return path
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    """A file that no page may show."""
+    path = tmp_path / "outside" / "passwd"
+    path.parent.mkdir()
+    path.write_text(SECRET, encoding="utf-8")
+    return path
+
+
+def test_only_what_lies_under_a_root(tmp_path: Path) -> None:
+    root, outside = tmp_path / "root", tmp_path / "root2"
+    for folder in (root, outside):
+        folder.mkdir()
+        (folder / "a.txt").write_text("a")
+    (root / "link").symlink_to(outside / "a.txt")
+    assert allowed_path(root / "a.txt", [root]) == (root / "a.txt").resolve()
+    assert allowed_path(str(root / "x" / ".." / "a.txt").replace("/x/..", ""), [root]).name == "a.txt"
+    for path in (outside / "a.txt", root / "link", root / ".." / "root2" / "a.txt", "/etc/passwd"):
+        with pytest.raises(PathError, match="WINNOW_DATA_DIRS"):
+            allowed_path(path, [root])
+    for path in (root / "none", "a\0b", "~nobody-at-all/x"):
+        with pytest.raises(PathError, match="no such file"):
+            allowed_path(path, [root])
+
+
+def test_folders_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    monkeypatch.setenv("HOME", str(tmp_path / "elsewhere"))
+    monkeypatch.chdir("/usr")
+    monkeypatch.delenv("WINNOW_DATA_DIRS", raising=False)
+    with pytest.raises(PathError):
+        allowed_path(tmp_path / "a.txt")
+    monkeypatch.setenv("WINNOW_DATA_DIRS", f"/nowhere:{tmp_path}")
+    assert tmp_path in allowed_roots()
+    assert allowed_path(tmp_path / "a.txt") == (tmp_path / "a.txt").resolve()
+
+
+def test_neither_the_whole_machine_nor_a_hidden_folder_is_a_root(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a service is started: home and working folder `/`."""
+    hidden = tmp_path / ".ssh"
+    hidden.mkdir()
+    (hidden / "id_ed25519").write_text("a key")
+    monkeypatch.setenv("HOME", "/")
+    monkeypatch.chdir("/")
+    monkeypatch.setenv("WINNOW_DATA_DIRS", f"/:{hidden}")
+    assert allowed_roots() == (paths._PROJECT,)
+    for path in ("/proc/self/environ", "/etc/passwd", hidden / "id_ed25519"):
+        with pytest.raises(PathError, match="outside the allowed folders"):
+            allowed_path(path)
+
+
+def test_nothing_hidden_is_reached_but_what_winnow_keeps(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(root / ".winnow"))
+    for name in (".ssh/id", ".winnow/key", ".winnow/uploads/ab/.notes.txt", ".netrc"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("text of it\n")
+    (root / "open").symlink_to(root / ".ssh")
+    for name in (".ssh/id", ".winnow/key", ".netrc", "open/id", "open"):
+        with pytest.raises(PathError, match="outside the allowed folders"):
+            allowed_path(root / name)
+    assert sniff(root / ".winnow/uploads/ab/.notes.txt").rows == ("text of it",)
+    with pytest.raises(PathError):  # typed, not uploaded
+        facade.import_path(str(root / ".winnow/uploads/ab/.notes.txt"))
+
+
+def test_outside_the_same_is_said_of_what_exists_and_what_does_not(root: Path) -> None:
+    (root / "out").symlink_to("/etc")
+    said = []
+    for path in ("/etc/passwd", "/etc/nothing-here", root / "out" / "passwd", root / "out" / "nothing-here"):
+        with pytest.raises(PathError) as raised:
+            facade.import_path(str(path))
+        said.append(str(raised.value).removeprefix(repr(str(path))))
+    assert len(set(said)) == 1
+
+
+def linked_text(root: Path, secret: Path) -> Path:
+    (root / "x.ann").write_text("T1\tPER 0 4\troot\n")
+    (root / "x.txt").symlink_to(secret)
+    return root / "x.ann"
+
+
+def linked_notes(root: Path, secret: Path) -> Path:
+    (root / "y.txt").write_text("A sentence .\n")
+    (root / "y.ann").symlink_to(secret)
+    return root / "y.txt"
+
+
+def linked_notes_in_a_folder(root: Path, secret: Path) -> Path:
+    return linked_notes(root, secret).parent
+
+
+def linked_folder(root: Path, secret: Path) -> Path:
+    (root / "away").symlink_to(secret.parent)
+    return root / "away"
+
+
+def _numbered(root: Path) -> Path:
+    folder = root / "set" / "data"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"tokens": [["a", "b"]], "ner_tags": [[0, 1]]}), folder / "train.parquet")
+    return folder / "train.parquet"
+
+
+def linked_card(root: Path, secret: Path) -> Path:
+    path = _numbered(root)
+    (path.parent / "README.md").symlink_to(secret)
+    return path
+
+
+def linked_description_above(root: Path, secret: Path) -> Path:
+    path = _numbered(root)
+    (path.parents[1] / "dataset_info.json").symlink_to(secret)
+    return root / "set"
+
+
+LINKED = (
+    linked_text, linked_notes, linked_notes_in_a_folder, linked_folder, linked_card, linked_description_above,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["there", "nothing there"])
+@pytest.mark.parametrize("plant", LINKED)
+def test_no_link_leads_out(root: Path, secret: Path, plant: Callable[[Path, Path], Path], there: bool) -> None:
+    """Not by a companion that a reader looks for either; whether the link's end exists is not told."""
+    path = plant(root, secret)
+    if not there:
+        secret.unlink()
+        secret.parent.rmdir()
+    for work in (lambda: sniff(path), lambda: list(read(path))):
+        with pytest.raises(PathError, match="outside the allowed folders"):
+            work()
+
+
+def test_a_link_among_a_folders_files_is_passed_over(root: Path, secret: Path) -> None:
+    (root / "a.txt").write_text("Ours .\n")
+    (root / "b.txt").symlink_to(secret)
+    assert [sentence.text for sentence in read(root)] == ["Ours ."]
+
+
+def test_a_data_set_at_the_top_of_a_root_asks_nothing_above_it(root: Path) -> None:
+    path = _numbered(root).rename(root / "train.parquet")
+    (root / "dataset_info.json").write_text(json.dumps({"features": {"ner_tags": {"names": ["O", "B-PER"]}}}))
+    (root.parent / "README.md").symlink_to("/etc/passwd")
+    (found,) = read(path, ReadOptions(scheme="iob2"))
+    assert [entity.type for entity in found.entities] == ["PER"]
+
+
+def test_a_name_that_is_no_text_is_a_sentence_and_no_pages_end(root: Path) -> None:
+    """Bytes of latin-1, as an old archive leaves them."""
+    path = Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.txt"))
+    path.write_text("Ours .\n")
+    (root / "a.txt").write_text("Ours .\n")
+    assert facade.import_listing(str(root))[1] == {"a.txt": root / "a.txt"}
+    with pytest.raises(ConfigError, match="rename the file"):
+        facade.start("add", {"path": str(path)})
+
+
+def test_the_command_line_reads_what_its_owner_names(root: Path, secret: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINNOW_CONFINED", "0")
+    (root / "b.txt").symlink_to(secret)
+    assert [sentence.text for sentence in read(root / "b.txt")] == [SECRET.strip()]
+
+
+@pytest.mark.parametrize("at", ["file", "folder"])
+def test_what_is_put_in_its_place_while_it_is_opened_is_not_read(
+    root: Path, secret: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """After the look and before the open: a link instead of the file, or of a folder on the way."""
+    path = root / "folder" / "passwd"
+    path.parent.mkdir()
+    path.write_text("harmless\n")
+    look = paths._placed
+
+    def swapped(*args: object) -> tuple[Path, Path]:
+        found = look(*args)
+        if at == "file":
+            path.unlink()
+            path.symlink_to(secret)
+        else:
+            path.parent.rename(root / "old")
+            path.parent.symlink_to(secret.parent)
+        return found
+
+    with opened(path) as file:
+        assert file.read() == b"harmless\n"
+    monkeypatch.setattr(paths, "_placed", swapped)
+    with pytest.raises(OSError, match=r"symbolic|Not a directory"):
+        opened(path)
+
+
+@pytest.mark.parametrize("what", ["pipe", "folder"])
+def test_what_is_no_plain_file_is_not_waited_for(root: Path, what: str) -> None:
+    path = root / "notes.txt"
+    os.mkfifo(path) if what == "pipe" else path.mkdir()
+    with pytest.raises(PathError, match="not a plain file"):
+        opened(path)
+
+
+def test_a_run_that_a_page_started_is_confined_as_the_page_is(
+    root: Path, secret: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between Import and the worker's start the file becomes a link."""
+    monkeypatch.setenv("WINNOW_CONFINED", "0")
+    app = opened_page("pages/1_Corpora.py")
+    path = root / "mine.txt"
+    path.write_text("A sentence of mine .\n")
+    app.segmented_control(key="corpora.source").set_value("A path on this machine").run()
+    app.text_input[0].set_value(str(path))
+    app.button(key="corpora.look").click().run()
+    path.unlink()
+    path.symlink_to(secret)
+    run_id = facade.start("add", {"path": str(path)})
+    while facade.state(run_id).active:
+        time.sleep(0.05)
+    assert facade.state(run_id).state == "failed"
+    assert "outside the allowed folders" in str(facade.state(run_id).error)
+    assert not facade.corpora()
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sound")
+    hub.load_model("tiny").save_pretrained(path)
+    hub.load_tokenizer("tiny").save_pretrained(path)
+    return path
+
+
+def planted(root: Path, secret: Path, what: str) -> Path:
+    """A model folder with something else in place of its weights."""
+    folder = root / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    weights = folder / "model.safetensors"
+    if what == "pipe":
+        os.mkfifo(weights)
+    else:
+        weights.symlink_to({"endless": "/dev/zero", "link": secret, "dangling": secret / "none"}[what])
+    return folder
+
+
+@pytest.mark.parametrize("what", ["pipe", "endless", "link", "dangling"])
+def test_an_encoder_of_pipes_and_links_is_a_sentence(root: Path, secret: Path, what: str) -> None:
+    """None of them is opened: a pipe would be waited for, and /dev/zero has no end."""
+    folder = planted(root, secret, what)
+    with pytest.raises((PathError, ModelError)) as raised:
+        facade.start("calibrate", {"encoder": str(folder), "task": "x", "train": "x"})
+    assert str(folder) in str(raised.value)
+    assert isinstance(raised.value, PathError) == (what != "pipe")
+
+
+def test_an_encoder_is_a_path_like_any_other(root: Path, sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "out").symlink_to("/etc")
+    said = []
+    for name in ("/etc/ssl", "/etc/nothing-here", str(sound), "/proc/self", str(root / "out" / "ssl"), "../../etc/ssl"):
+        with pytest.raises(PathError) as raised:
+            fingerprint(name)
+        said.append(str(raised.value).removeprefix(repr(name)))
+    assert len(set(said)) == 1
+    with pytest.raises(PathError, match="no such file"):
+        fingerprint("~nobody-at-all/x")
+    with pytest.raises(ModelError, match="not on this machine"):
+        fingerprint("somebody/some-bert")
+    monkeypatch.setenv("WINNOW_DATA_DIRS", str(sound))
+    assert fingerprint(str(sound))
+    monkeypatch.setenv("WINNOW_CONFINED", "0")
+    monkeypatch.delenv("WINNOW_DATA_DIRS")
+    assert fingerprint(str(sound))
+
+
+def test_what_a_training_takes_is_estimated_without_the_encoder_that_is_refused(root: Path) -> None:
+    """The sentence comes where it is started; the form stays."""
+    assert _weights_gb("/etc/ssl", store()) is None
+
+
+def test_a_service_at_the_root_knows_models_by_name(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    with pytest.raises(ModelError, match="not on this machine"):
+        fingerprint("etc/ssl")

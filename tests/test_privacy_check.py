@@ -1,0 +1,220 @@
+"""`doctor --privacy`: each check is good on a sound home and says so when it is not."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core import disks, facade
+from core.cli.main import run_main
+from core.facade import privacy
+from core.facade.home import private
+
+ROOT = Path(__file__).resolve().parents[1]
+Verdict = Callable[[str], str]
+
+
+@pytest.fixture
+def sound(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A home as the program makes it, an account without settings of its own, a disk and swap that are encrypted."""
+    for name in ("WINNOW_DOOR", "WINNOW_AUDIT", *(name for name in os.environ if name.startswith("STREAMLIT_"))):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("WINNOW_OFFLINE", "1")
+    monkeypatch.setattr(disks, "encrypted", lambda path: True)
+    monkeypatch.setattr(disks, "open_swaps", list)
+    before = os.umask(0o077)
+    (home / "runs").mkdir(parents=True)
+    (home / "runs" / "a.json").write_text("{}")
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
+def verdict(sound: None) -> Verdict:
+    """`verdict("modes")` -> the verdict and the sentence of a check, in one string."""
+    return lambda name: next(f"{each.verdict}: {each.says}" for each in facade.privacy_checks() if each.name == name)
+
+
+@pytest.mark.usefixtures("sound")
+def test_a_sound_home_is_ok_all_over() -> None:
+    assert {each.name: each.says for each in facade.privacy_checks() if each.verdict != "ok"} == {}
+
+
+def test_the_door(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+    for mode, due in (("open", "bad: WINNOW_DOOR=open"), ("ajar", "bad: WINNOW_DOOR: 'ajar'"), ("key", "ok")):
+        monkeypatch.setenv("WINNOW_DOOR", mode)
+        assert verdict("door").startswith(due)
+    monkeypatch.delenv("WINNOW_DOOR")
+    monkeypatch.setattr(privacy.doors, "account_behind", lambda client, server: None)
+    assert verdict("door").startswith("look: This system does not show who connects")
+
+
+@pytest.mark.parametrize("wide", ["", "runs", "runs/a.json"])
+def test_a_wide_file_or_folder_is_named(wide: str, verdict: Verdict, home: Path) -> None:
+    (home / wide).chmod(0o750)
+    assert verdict("modes").startswith(f"bad: {home / wide}: ")
+
+
+def test_a_link_in_the_home_has_no_mode_of_its_own(verdict: Verdict, home: Path, tmp_path: Path) -> None:
+    (home / "link").symlink_to(tmp_path)
+    assert verdict("modes").startswith("ok")
+
+
+def test_another_accounts_home(verdict: Verdict, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: home.stat().st_uid + 1)
+    assert verdict("owner").startswith(f"bad: {home}: belongs to another account")
+
+
+def test_the_offline_switch(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WINNOW_OFFLINE")
+    assert verdict("offline").startswith("look")
+
+
+def test_the_whole_disk_as_a_root(verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WINNOW_DATA_DIRS", str(tmp_path / "texts"))
+    assert str(tmp_path / "texts") in verdict("roots")
+    monkeypatch.setattr(privacy, "import_roots", lambda: [tmp_path, Path("/")])
+    assert verdict("roots").startswith("bad: Pages may read the whole disk")
+
+
+def test_the_audit_log(verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: Path) -> None:
+    assert verdict("audit") == f"ok: The audit log is {home / 'audit.jsonl'}."
+    for setting, due in (("off", "look: The audit log is off"), ("here.jsonl", "bad: WINNOW_AUDIT")):
+        monkeypatch.setenv("WINNOW_AUDIT", setting)
+        assert verdict("audit").startswith(due)
+    path = tmp_path / "log"
+    monkeypatch.setenv("WINNOW_AUDIT", str(path))
+    assert verdict("audit") == f"ok: The audit log is {path}."
+    for mode, due in ((0o644, "bad"), (0o640, "look"), (0o600, "ok")):
+        path.touch()
+        path.chmod(mode)
+        assert verdict("audit").startswith(due)
+    for place in (tmp_path, tmp_path / "no" / "folder"):
+        monkeypatch.setenv("WINNOW_AUDIT", str(place))
+        assert verdict("audit").startswith(f"bad: {place}: the audit log cannot be written")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("BROWSER_GATHER_USAGE_STATS", "true"), ("CLIENT_ALLOWED_ORIGINS", '["https://*.streamlit.app"]'),
+     ("CLIENT_SHOW_ERROR_LINKS", "auto"), ("SERVER_ADDRESS", "::")],
+)  # fmt: skip
+def test_streamlits_settings(name: str, value: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(f"STREAMLIT_{name}", value)
+    assert verdict("streamlit").startswith("bad")
+    assert value in verdict("streamlit")
+
+
+def test_streamlits_settings_are_the_projects(
+    verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(privacy, "ROOT", tmp_path / "project")  # one without settings: Streamlit's own hold
+    assert verdict("streamlit").startswith("bad: browser.gatherUsageStats is True; client.allowedOrigins is")
+    for folder in (tmp_path, tmp_path / "project"):
+        (folder / ".streamlit").mkdir(parents=True)
+    (tmp_path / ".streamlit" / "config.toml").write_text("[browser]\ngatherUsageStats = true\n")
+    config = tmp_path / "project" / ".streamlit" / "config.toml"
+    config.write_bytes((ROOT / ".streamlit" / "config.toml").read_bytes())
+    assert verdict("streamlit").startswith("ok")  # the project's word is the last one
+    config.write_text("[browser\n")
+    assert verdict("streamlit").startswith("bad: A config.toml of Streamlit cannot be read")
+
+
+@pytest.mark.parametrize(("found", "due"), [(True, "ok"), (False, "look"), (None, "look")])
+def test_the_disk(found: bool | None, due: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disks, "encrypted", lambda path: found)
+    assert verdict("disk").startswith(due)
+    assert ("not known" in verdict("disk")) == (found is None)
+
+
+@pytest.mark.parametrize(("found", "due"), [([], "ok"), (["/dev/sda2"], "look"), (None, "look")])
+def test_the_swap(found: list[str] | None, due: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disks, "open_swaps", lambda: found)
+    assert verdict("swap").startswith(due)
+    assert all(name in verdict("swap") for name in found or ())
+
+
+def device(folder: Path, name: str, *below: Path, uuid: str = "") -> Path:
+    """A block device as /sys shows it."""
+    made = folder / name
+    (made / "slaves").mkdir(parents=True)
+    for part in below:
+        (made / "slaves" / part.name).symlink_to(part)
+    if uuid:
+        (made / "dm").mkdir()
+        (made / "dm" / "uuid").write_text(f"{uuid}\n")
+    return made
+
+
+def test_what_lies_on_what(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    number = os.stat(tmp_path).st_dev
+    name = f"{os.major(number)}:{os.minor(number)}"
+    bare, other = device(tmp_path, "sda2"), device(tmp_path, "sdb2")
+    luks = device(tmp_path, "dm-0", bare, uuid="CRYPT-LUKS2-0123-luks")
+    monkeypatch.setattr(disks, "_mounted", lambda path: number)  # where the tests run on no device of their own
+    for below, due in (((), False), ((luks,), True), ((luks, other), False), ((bare,), False)):
+        monkeypatch.setattr(disks, "BLOCK", tmp_path / str(len(list(tmp_path.iterdir()))))
+        device(disks.BLOCK, name, *below, uuid="LVM-0123" if below else "")
+        assert disks.encrypted(tmp_path) is due
+    monkeypatch.setattr(disks, "BLOCK", tmp_path / "nowhere")
+    assert disks.encrypted(tmp_path) is None
+    assert disks.encrypted(tmp_path / "gone") is None
+
+
+def test_swap_in_memory_and_on_an_encrypted_disk_is_none_in_clear(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Some:
+        total = 1
+
+    monkeypatch.setattr(disks.psutil, "swap_memory", Some)
+    monkeypatch.setattr(disks, "SWAPS", tmp_path / "swaps")
+    assert disks.open_swaps() is None
+    rows = ["Filename Type Size Used Priority", "/dev/zram0 partition 1 0 100", f"{tmp_path}/file file 1 0 -2"]
+    (tmp_path / "swaps").write_text("\n".join([*rows, "/dev/no-such partition 1 0 -3"]))
+    for safe, due in ((True, ["/dev/no-such"]), (None, [f"{tmp_path}/file", "/dev/no-such"])):
+        monkeypatch.setattr(disks, "encrypted", lambda path, safe=safe: safe)
+        assert disks.open_swaps() == due
+
+
+@pytest.mark.usefixtures("sound")
+def test_the_command_ends_well_only_if_nothing_is_bad(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def told(*words: str) -> tuple[int, str]:
+        monkeypatch.setattr(sys, "argv", ["core", "doctor", "--privacy", *words])
+        try:
+            code = run_main()
+        except SystemExit as end:
+            code = int(str(end.code))
+        return code, capsys.readouterr().out
+
+    code, out = told()
+    assert code == 0
+    assert [line.split()[:2] for line in out.splitlines()] == [["ok", name] for name in privacy.CHECKS]
+    monkeypatch.delenv("WINNOW_OFFLINE")
+    assert told()[0] == 0  # to be looked at, not bad
+    monkeypatch.setenv("WINNOW_DOOR", "open")
+    code, out = told("--json")
+    assert code == 2
+    checks = {each["name"]: each for each in json.loads(out)["checks"]}
+    assert list(checks) == list(privacy.CHECKS)
+    assert checks["door"]["verdict"] == "bad"
+
+
+def test_a_home_that_belongs_to_somebody_else_can_be_asked_about(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.mkdir(mode=0o755)
+
+    def refuse(path: Path, mode: int) -> None:
+        raise PermissionError(1, "Operation not permitted", str(path))
+
+    monkeypatch.setattr(Path, "chmod", refuse)
+    before = os.umask(0o022)
+    try:
+        private()
+    finally:
+        os.umask(before)

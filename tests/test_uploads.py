@@ -1,0 +1,159 @@
+"""Copies of uploads: gone when they are of no use, shown as long as they wait, swept when nobody came back."""
+
+import io
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core import facade
+from core.corpora.corpus import Corpus, Library
+from core.errors import Cancelled, WinnowError
+from core.recipes import RECIPES
+from core.recipes.base import register
+from core.runs.events import Event
+from core.runs.store import RunStore
+from tests.conftest import sentence
+from tests.finished import at_work
+from tests.pages.test_pages import opened, texts
+from tests.searched import holding
+
+ROOT = Path(__file__).resolve().parents[1]
+DAYS = 3 * 24 * 3600
+
+
+def upload(name: str, data: bytes, age: float = 0) -> str:
+    token = facade.spool(name, io.BytesIO(data))
+    file = facade.spooled(token)
+    for path in (file, file.parent):
+        os.utime(path, (time.time() - age,) * 2)
+    return token
+
+
+def add(token: str, **options: object) -> None:
+    facade.execute("add", {"path": str(facade.spooled(token)), "move": True, **options})
+
+
+FOR_GOOD = {
+    "empty": ("x.txt", b""),
+    "no text": ("x.txt", b"\n\n\n"),
+    "torn": ("Zyxname1.gz", b"\x1f\x8b\x08\x00Zyxname1"),
+    "no table": ("x.parquet", b"PAR1 Zyxname1 PAR1"),
+}
+
+
+@pytest.mark.parametrize("case", FOR_GOOD)
+def test_what_cannot_be_read_whatever_is_chosen_is_deleted(case: str, home: Path) -> None:
+    token = upload(*FOR_GOOD[case])
+    with pytest.raises(WinnowError):
+        add(token)
+    assert list((home / "uploads").iterdir()) == []
+    assert facade.waiting() == {}
+    assert holding(home / "uploads", ["Zyxname1"]) == []
+
+
+MENDABLE = {
+    "encoding": ("x.txt", "M\u00fcller sah \u00fcber Z\u00fcrich .\n".encode("cp1252") * 3, {"encoding": "cp1252"}),
+    "column": ("x.jsonl", b'{"a": 1, "b": "A clause stands here ."}\n' * 3, {"text_column": "b"}),
+    "scheme": ("x.conll", b"Ada\tI-PER\nleft\tO\n\nBo\tB-PER\nZed\tB-PER\n\n", {"scheme": "iob1"}),
+}
+
+
+@pytest.mark.parametrize("case", MENDABLE)
+def test_what_other_options_may_read_waits_and_can_be_gone_on_with(case: str, home: Path) -> None:
+    name, data, options = MENDABLE[case]
+    token = upload(name, data)
+    with pytest.raises(WinnowError):
+        add(token, **({"text_column": "a"} if case == "column" else {}))
+    assert facade.waiting() == {token: name}
+    app = opened("pages/1_Corpora.py")
+    assert "1 upload waiting" in texts(app)
+    app.button(key=f"corpora.waiting.{token}").click().run()
+    assert dict(app.query_params)["upload"] in (token, [token])
+    assert not app.exception
+    add(token, **options)
+    assert facade.waiting() == {}
+
+
+def test_a_failed_import_keeps_no_rejected_row(home: Path) -> None:
+    token = upload("x.jsonl", b'{"a": "Zyxname1"}\n{"text": 3, "b": "Zyxname2"}\n' * 4)
+    with pytest.raises(WinnowError):
+        add(token, text_column="text")
+    [run] = facade.runs("add")
+    assert not list(run.artifacts.iterdir())
+    assert holding(run.path, ["Zyxname1", "Zyxname2"]) == []
+
+
+def test_a_cancelled_import_keeps_its_upload_for_resume(home: Path) -> None:
+    token = upload("x.txt", b"A clause is here .\n" * 5)
+    options = {"path": str(facade.spooled(token)), "move": True}
+
+    def cancel(event: Event) -> None:
+        if event.kind == "stage":
+            facade.runs("add")[0].cancel_file.touch()
+
+    with pytest.raises(Cancelled):
+        facade.execute("add", options, cancel)
+    assert facade.waiting() == {token: "x.txt"}
+    facade.go_on(facade.runs("add")[0].id)
+    assert facade.waiting() == {}
+
+
+def test_the_page_deletes_an_upload_that_waits(home: Path) -> None:
+    tokens = [upload(f"{name}.txt", b"A clause .\n") for name in ("one", "two")]
+    app = opened("pages/1_Corpora.py")
+    assert "2 uploads waiting" in texts(app)
+    app.button(key=f"corpora.forget.{tokens[0]}").click().run()
+    assert "1 upload waiting" in texts(app)
+    assert list(facade.waiting()) == [tokens[1]]
+
+
+def test_an_upload_that_is_being_imported_does_not_wait(home: Path) -> None:
+    token = upload("x.txt", b"A clause .\n")
+    options = {"path": str(facade.spooled(token)), "move": True}
+    with at_work(register(RECIPES["add"], RECIPES["add"].config.parse(options), RunStore(home))):
+        assert facade.waiting() == {}
+    assert facade.waiting() == {token: "x.txt"}
+
+
+@pytest.mark.parametrize("data", [b"A clause .\n", b""])
+def test_an_import_sweeps_what_nobody_came_back_for(data: bytes, home: Path) -> None:
+    upload("old.txt", b"Zyxname1 .\n", age=DAYS)
+    young = upload("young.txt", b"A clause .\n")
+    token = upload("x.txt", data)
+    try:
+        add(token)
+    except WinnowError:
+        assert not data
+    assert facade.waiting() == {young: "young.txt"}
+    assert holding(home, ["Zyxname1"]) == []
+
+
+def test_an_old_upload_can_still_be_imported(home: Path) -> None:
+    add(upload("old.txt", b"A clause .\n", age=DAYS))
+    assert facade.corpus("old")
+
+
+def test_the_start_sweeps_uploads_tries_and_what_killed_processes_left(home: Path, seal: Callable[..., Corpus]) -> None:
+    upload("old.txt", b"Zyxname1 .\n", age=DAYS)
+    seal(["A clause ."], "mine")
+    typed = Library(home).seal([sentence("Zyxname2 .")], name="sentences to try", origin={"typed": True})
+    left = [home / "corpora" / ".draft-x" / "sentences.parquet", home / "runs" / ".removed-x" / "map.parquet",
+            home / "corpora" / ".removed-y" / "about.json", home / "exports" / ".S_C.txt.1a2b.tmp"]  # fmt: skip
+    for file in left:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("Zyxname3")
+    young = home / "corpora" / ".draft-young"
+    young.mkdir()
+    for path in (typed.path / "about.json", *left, *(file.parent for file in left if file.parent != home / "exports")):
+        os.utime(path, (time.time() - DAYS,) * 2)
+    words = [f"Zyxname{i}" for i in (1, 2, 3)]
+    assert len(holding(home, words)) >= 6
+    subprocess.run([sys.executable, "-c", "import app"], cwd=ROOT, check=True, capture_output=True)
+    assert holding(home, words) == []
+    assert young.exists()
+    assert [corpus.name for corpus in facade.corpora()] == ["mine"]
