@@ -16,7 +16,7 @@ from core.recipes.base import register
 from core.recipes.experiment import leaderboard
 from core.recipes.experiment.arms import Cell, find
 from core.recipes.experiment.stages import Made
-from core.recipes.tested import write_predictions
+from core.recipes.parts.tested import write_predictions
 from core.reporter import Silent
 from core.runs import worker
 from core.runs.context import RunContext

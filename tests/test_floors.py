@@ -12,6 +12,8 @@ CORE = ROOT / "core"
 
 FLOOR_0 = {"errors", "config", "reporter", "files", "door", "apart", "paths", "shown", "audit_log", "disks"}
 FLOOR_1 = FLOOR_0 | {"text", "results"}
+PEERS = {"measures", "selection", "maps", "difficulty", "reconstruction"}
+BELOW_ARTIFACTS = FLOOR_1 | PEERS | {"stats", "corpora", "models", "runs"}
 MAY_IMPORT = {
     **dict.fromkeys(FLOOR_0, FLOOR_0),
     "text": FLOOR_0 | {"text"},
@@ -20,25 +22,10 @@ MAY_IMPORT = {
     "stats": FLOOR_1 | {"stats"},
     **{name: FLOOR_1 | {name} for name in ("corpora", "models")},
     "plots": FLOOR_0 | {"results", "plots"},
-    **{
-        name: FLOOR_1 | {"stats", "corpora", "models", name}
-        for name in ("measures", "selection", "maps", "difficulty", "reconstruction", "training")
-    },
+    **{name: FLOOR_1 | {"stats", "corpora", "models", name} for name in (*PEERS, "training")},
     "runs": FLOOR_0 | {"results", "runs"},
-    "recipes": FLOOR_1
-    | {
-        "stats",
-        "corpora",
-        "models",
-        "measures",
-        "selection",
-        "maps",
-        "difficulty",
-        "reconstruction",
-        "training",
-        "runs",
-        "recipes",
-    },
+    "artifacts": BELOW_ARTIFACTS | {"artifacts"},
+    "recipes": BELOW_ARTIFACTS | {"training", "artifacts", "recipes"},
     "facade": FLOOR_1
     | {
         "samples",
@@ -48,6 +35,7 @@ MAY_IMPORT = {
         "selection",
         "maps",
         "difficulty",
+        "artifacts",
         "recipes",
         "runs",
         "plots",

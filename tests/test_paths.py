@@ -17,7 +17,7 @@ from core.facade.home import store
 from core.models import hub
 from core.models.fingerprint import fingerprint
 from core.paths import allowed_path, allowed_roots, confine, opened
-from core.recipes.preflight import _weights_gb
+from core.recipes.parts.preflight import _weights_gb
 from tests.pages.test_pages import opened as opened_page
 
 SECRET = "root:x:0:0:root:/root:/bin/bash\n"

@@ -4,6 +4,14 @@ Nothing here loads torch; what needs it happens in a run's own process.
 """
 
 from core import plots as figures
+from core.artifacts.edits import Edits
+from core.artifacts.evaluations import Beside
+from core.artifacts.map import CLASSES, Hits, Mapped
+from core.artifacts.removal import Removal
+from core.artifacts.reviews import Reviews
+from core.artifacts.scores import Scored
+from core.artifacts.usage import Usage
+from core.artifacts.why import Why
 from core.config import Budget, Config
 from core.corpora.corpus import Corpus
 from core.corpora.hygiene import FLAGS
@@ -256,19 +264,10 @@ from core.facade.training import (
 from core.facade.uploads import discard, spool, spooled, waiting
 from core.recipes import RECIPES
 from core.recipes.add import LONGEST_NAME, proposed_name
-from core.recipes.chosen import Scored
-from core.recipes.edits import Edits
 from core.recipes.experiment.arms import ARM_NAMES, ARM_SHAPES
 from core.recipes.experiment.cost import Cost
-from core.recipes.mapped import CLASSES, Hits, Mapped
-from core.recipes.mistakes import KINDS, Kind, Mistake
-from core.recipes.outcome import Beside
-from core.recipes.preflight import Preflight
-from core.recipes.ranks import announce, rank
-from core.recipes.removal import Removal
-from core.recipes.reviews import Reviews
-from core.recipes.usage import Usage
-from core.recipes.why import Why
+from core.recipes.parts.preflight import Preflight
+from core.recipes.parts.ranks import announce, rank
 from core.results import Selection
 from core.runs.events import Event, RunState
 from core.runs.store import Run
@@ -277,6 +276,7 @@ from core.selection import DEFAULT_STRATEGY, STRATEGIES
 from core.selection.health import Health
 from core.selection.parts import Part
 from core.shown import shown, shown_json
+from core.stats.mistakes import KINDS, Kind, Mistake
 from core.text.sentence import Entity, Sentence
 
 __all__ = [

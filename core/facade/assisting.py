@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from core.artifacts.drift import Assisted, Mark
 from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless, write_file
 from core.errors import PathError
 from core.facade.audit import exporting
 from core.facade.home import home, library, store
-from core.recipes.assisted import Assisted, Mark
 from core.recipes.skl import DRIFTS, SWEEP
 from core.results import IntArray
 from core.runs.store import Run

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from core.artifacts.usage import Usage, usage
 from core.corpora import preview as previews
 from core.corpora import readers
 from core.corpora.corpus import Corpus
@@ -16,7 +17,6 @@ from core.facade.home import ROLES_FILE, home, library, store
 from core.files import read_object, write_atomic
 from core.paths import allowed_path, allowed_roots
 from core.recipes.add import LONGEST_NAME
-from core.recipes.usage import Usage, usage
 from core.results import IntArray
 from core.runs.lock import locked
 from core.samples.sets import SampleSet, sample_sets

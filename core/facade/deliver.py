@@ -12,6 +12,7 @@ from typing import Any
 
 from core import __version__
 from core import plots as figures
+from core.artifacts import rare_words
 from core.corpora.writers import harmless
 from core.errors import ConfigError, CorpusError, RunError
 from core.facade.audit import exporting
@@ -20,7 +21,6 @@ from core.facade.removals import remove_run
 from core.facade.results import board, corpus_name, missing, unfound_types
 from core.facade.runs import command, start
 from core.facade.selections import exports
-from core.recipes import rare_words
 from core.recipes.experiment import leaderboard
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import clean, tokenize

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
+from core.artifacts import spans
 from core.facade.home import home, store
 from core.facade.maps import mapped
 from core.facade.robust import tagger_names
 from core.facade.selections import scored
-from core.recipes import tag
 from core.results import FloatArray, IntArray
 from core.runs.store import Run
 from core.selection.spans import Spans
@@ -36,7 +36,7 @@ def tag_runs(run_id: str) -> list[Run]:
 
 @lru_cache(maxsize=4)
 def _spans(folder: Path, run_id: str) -> Spans:
-    return tag.load(store().get(run_id))
+    return spans.read(store().get(run_id))
 
 
 def entity_types(run_id: str) -> Sequence[str]:

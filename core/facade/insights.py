@@ -8,16 +8,17 @@ from typing import Any, Literal
 
 import numpy as np
 
+from core.artifacts import edits as log
+from core.artifacts import vectors
+from core.artifacts.checkup import check_up
+from core.artifacts.edits import Edits
+from core.artifacts.scores import Scored, withheld
+from core.artifacts.why import Why, explain_row
 from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
 from core.facade.home import home, library, store
 from core.facade.selections import chosen, edits, kept_budget, scored
-from core.recipes import edits as log
-from core.recipes.checkup import check_up
-from core.recipes.chosen import Scored, withheld
-from core.recipes.edits import Edits
-from core.recipes.why import Why, embedded, explain_row
 from core.results import BoolArray, IntArray
 from core.selection.choose import ranking
 from core.selection.health import Health
@@ -109,7 +110,7 @@ def _health(folder: Path, run_id: str, rows: bytes, labelled: str | None) -> Hea
     select, about = store().get(run_id), scored(run_id)
     config = store().get(select.result()["score_run"]).manifest.config
     task = library().find(select.manifest.inputs["task"])
-    ours, theirs = (embedded(store(), config, corpus) for corpus in (about.domain, task))
+    ours, theirs = (vectors.find(store(), config, corpus) for corpus in (about.domain, task))
     return check_up(
         about,
         np.frombuffer(rows, dtype=np.int64),

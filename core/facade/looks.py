@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from core import plots as figures
+from core.artifacts.scores import withheld
 from core.config import Budget, Unit
 from core.corpora.corpus import Corpus
 from core.corpora.hygiene import FLAGS
@@ -24,7 +25,6 @@ from core.facade.runs import command
 from core.facade.selections import choose, edits, kept_budget, scored
 from core.recipes import RECIPES
 from core.recipes.base import plan
-from core.recipes.chosen import withheld
 from core.results import IntArray, Selection
 from core.runs.store import Run
 from core.text.sentence import Sentence

@@ -12,6 +12,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from core.artifacts import choice
+from core.artifacts import vectors as vectors_of
+from core.artifacts.map import CLASSES, Hits, Mapped, stored
 from core.corpora.corpus import BLOCK
 from core.corpora.writers import write_selection
 from core.errors import RunError
@@ -19,9 +22,6 @@ from core.facade.audit import exporting
 from core.facade.home import home, library, store
 from core.facade.selections import chosen, scored
 from core.maps.words import Telling
-from core.recipes import choice
-from core.recipes.embed import load
-from core.recipes.mapped import CLASSES, Hits, Mapped, stored
 from core.results import FloatArray, IntArray
 from core.runs.store import Run
 from core.selection.near import nearest_rows
@@ -221,7 +221,7 @@ def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[dict[str, An
     if not len(selected) or not len(filtered):
         return []
     ours = selected[stratified(np.zeros(len(selected), dtype=np.int64), n, found.seed)]
-    vectors, _ = load(store().get(found.embedded["domain"]).artifacts)
+    vectors, _ = vectors_of.read(store().get(found.embedded["domain"]))
     which, cosines = nearest_rows(vectors, found.rows[ours], found.rows[filtered])
     scores = scored(found.selection)
     rows = [found.table(points, kinds, scores) for points in (ours, filtered[which])]

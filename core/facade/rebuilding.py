@@ -5,16 +5,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from core.artifacts.frontier import averages
+from core.artifacts.frontier import frontier as _frontier
+from core.artifacts.rebuilt import Diff, diffs, read_edits, read_slots
 from core.corpora.name_list import read_names
 from core.difficulty import mentions as difficulty
 from core.difficulty.mentions import Mention
 from core.facade.corpora import roles
 from core.facade.home import home, library, store
 from core.recipes import rebuild
-from core.recipes.frontier import averages
-from core.recipes.frontier import frontier as _frontier
-from core.recipes.rebuildable import splits_beside
-from core.recipes.rebuilt_files import Diff, diffs, read_edits, read_slots
+from core.recipes.parts.rebuildable import splits_beside
 
 __all__ = ["Diff", "add_names", "edit_diffs", "frontier", "frontier_averages", "rebuild_preview", "splits_of"]
 
@@ -58,7 +58,10 @@ def add_names(path: Path) -> str:
 
 
 def frontier(runs: Sequence[str], train: str = "") -> list[dict[str, Any]]:
-    """Finished `finetune` runs on the plain and the robustness test sets; see `recipes.frontier`. Errors: RunError."""
+    """Finished `finetune` runs on the plain and the robustness test sets; see `artifacts.frontier`.
+
+    Errors: RunError.
+    """
     return _frontier([store().get(run) for run in runs], library(), train)
 
 

@@ -4,12 +4,12 @@ import shutil
 import time
 from contextlib import suppress
 
+from core.artifacts.removal import Removal, alone, everything
 from core.corpora import uploads
 from core.errors import MissingCorpus, RunError
 from core.facade.audit import noted
 from core.facade.corpora import corpus, forget_roles
 from core.facade.home import home, library, store
-from core.recipes.removal import Removal, alone, everything
 from core.runs.store import is_run_id
 
 

@@ -9,12 +9,13 @@ from statistics import mean, stdev
 from typing import Any
 
 from core import plots as figures
+from core.artifacts import evaluations as outcome
+from core.artifacts.evaluations import Beside
 from core.config import fields_with
 from core.errors import CorpusError, RunError, WinnowError
 from core.facade.home import home, library, store
-from core.recipes import RECIPES, outcome
+from core.recipes import RECIPES
 from core.recipes.experiment.advice import labels_spared, next_budget
-from core.recipes.outcome import Beside
 from core.runs.store import Run, is_run_id
 
 Row = dict[str, Any]

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
+from core.artifacts import reviews as log
+from core.artifacts.reviews import Action, Reviews
 from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless, write_conll
 from core.errors import ConfigError
 from core.facade.audit import exporting
 from core.facade.bias import measured, mention_rows
 from core.facade.home import library, store
-from core.recipes import reviews as log
-from core.recipes.reviews import Action, Reviews
 from core.results import IntArray
 
 _COLUMNS = ("time", "action", "sentence", "start", "end", "mention", "before", "after", "pvi_entity", "pvi_context",

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from core.artifacts.frontier import known_train
+from core.artifacts.rebuilt import read_edits
 from core.facade.home import home, library, store
 from core.facade.rebuilding import frontier
 from core.facade.results import corpus_name
 from core.plots.bias import best_of_both
 from core.plots.results import line_name
-from core.recipes.frontier import known_train
-from core.recipes.rebuilt_files import read_edits
 from core.runs.store import Run, is_run_id
 
 Row = dict[str, Any]

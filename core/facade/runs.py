@@ -6,14 +6,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from core.artifacts.usage import of_corpora
 from core.config import Config, fields_with, refuse_download
 from core.errors import CorpusError, RunBusy
 from core.facade.audit import note, noted, ready
 from core.facade.corpora import corpus, roles
 from core.facade.home import home, library, store
-from core.recipes import RECIPES, ranks
+from core.recipes import RECIPES
 from core.recipes.base import Job, register, resolve
-from core.recipes.usage import of_corpora
+from core.recipes.parts import ranks
 from core.runs import launch, worker
 from core.runs.context import RunContext
 from core.runs.events import Event, RunState

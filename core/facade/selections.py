@@ -11,17 +11,17 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from core import plots as figures
+from core.artifacts import choice
+from core.artifacts.edits import Edits
+from core.artifacts.edits import read as read_edits
+from core.artifacts.map import CLASSES
+from core.artifacts.scores import Scored, withheld
 from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.corpora.writers import Format, format_of
 from core.errors import ConfigError
 from core.facade.audit import exporting
 from core.facade.home import home, library, store
-from core.recipes import choice
-from core.recipes.chosen import Scored, withheld
-from core.recipes.edits import Edits
-from core.recipes.edits import read as read_edits
-from core.recipes.mapped import CLASSES
 from core.results import FloatArray, IntArray, Selection
 
 EXPORT_FORMATS: tuple[Format, ...] = get_args(Format)

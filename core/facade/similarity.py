@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from core.artifacts.similarity import advice, as_csv, best_value, closest_first, grid_of
 from core.errors import ConfigError, PathError, ReadError
 from core.facade.audit import exporting
 from core.facade.home import store
@@ -14,8 +15,7 @@ from core.measures import title as measure_title
 from core.measures.agreement import as_guessed
 from core.measures.grid import Grid
 from core.measures.predictive import regrets
-from core.recipes.compared import advice, as_csv, best_value, closest_first, grid_of
-from core.recipes.worth import judge, judge_table, own_outcomes
+from core.measures.worth import judge, judge_table, own_outcomes
 
 _EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv"
 SimilarityRows = Sequence[Mapping[str, Any]]

@@ -17,10 +17,10 @@ from core.facade.insights import seal_edited
 from core.facade.selections import edits, kept_budget
 from core.recipes import RECIPES
 from core.recipes.difficulty import DifficultyConfig
-from core.recipes.difficulty_cost import difficulty_seconds
 from core.recipes.finetune import FinetuneConfig
-from core.recipes.preflight import Preflight, calibrated, root
-from core.recipes.preflight import preflight as estimate
+from core.recipes.parts.difficulty_cost import difficulty_seconds
+from core.recipes.parts.preflight import Preflight, calibrated, root
+from core.recipes.parts.preflight import preflight as estimate
 from core.recipes.pretrain import PretrainConfig
 from core.results import FloatArray, IntArray
 from core.runs.curves import Curves

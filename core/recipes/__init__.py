@@ -19,13 +19,13 @@ from core.recipes import (
     select,
     similarity,
     skl,
-    study,
     tag,
     word_vectors,
 )
 from core.recipes.base import Recipe
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.run import run as experiment
+from core.recipes.parts.study import SimilarityConfig
 
 RECIPES: Mapping[str, Recipe] = {
     recipe.kind: recipe
@@ -46,7 +46,7 @@ RECIPES: Mapping[str, Recipe] = {
         Recipe("robustness", robustness.RobustnessConfig, robustness.run),
         Recipe("score", score.ScoreConfig, score.run),
         Recipe("select", select.SelectConfig, select.run),
-        Recipe("similarity", study.SimilarityConfig, similarity.run),
+        Recipe("similarity", SimilarityConfig, similarity.run),
         Recipe("skl", skl.SklConfig, skl.run),
         Recipe("tag", tag.TagConfig, tag.run),
         Recipe("vectors", word_vectors.VectorsConfig, word_vectors.run),

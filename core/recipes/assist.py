@@ -14,12 +14,12 @@ from typing import Literal
 
 from pydantic import field_validator
 
+from core.artifacts.drift import Assisted
 from core.config import option
 from core.errors import ConfigError
 from core.measures.skl import parse_map
-from core.recipes.assisted import Assisted
 from core.recipes.base import Job, Result
-from core.recipes.learnable import learnable
+from core.recipes.parts.learnable import learnable
 from core.recipes.skl import SWEEP, SklConfig, check_trainable
 from core.results import Evaluation
 from core.runs.parts import Parts

@@ -16,9 +16,9 @@ import numpy as np
 
 from core.config import Config, option
 from core.corpora.corpus import Corpus
+from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Job, Result
-from core.recipes.embed import EncoderOptions
-from core.recipes.network import Borrowed, NetworkOptions, new_recurrent
+from core.recipes.parts.network import Borrowed, NetworkOptions, new_recurrent
 from core.reporter import Reporter, Silent
 from core.runs.shared import device_lock
 from core.text.sentence import Sentence

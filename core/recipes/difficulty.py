@@ -21,7 +21,7 @@ from core.difficulty.pvi import entropy, interval
 from core.errors import CorpusError
 from core.models.fingerprint import fingerprint
 from core.recipes.base import Job, Result
-from core.recipes.difficulty_folds import Questions, answers, nothing_to_tell
+from core.recipes.parts.difficulty_folds import Questions, answers, nothing_to_tell
 from core.results import FloatArray
 
 

@@ -14,7 +14,7 @@ from core.errors import ConfigError, CorpusError, Unfinished
 from core.files import write_atomic
 from core.models.fingerprint import fingerprint
 from core.recipes.base import Job, Result
-from core.recipes.network import (
+from core.recipes.parts.network import (
     Borrowed,
     NetworkOptions,
     TrainingSet,
@@ -24,8 +24,8 @@ from core.recipes.network import (
     recurrent_settings,
     training_set,
 )
-from core.recipes.tagger_card import card
-from core.recipes.tested import all_seeds, labelled, tested, types_of
+from core.recipes.parts.tagger_card import card
+from core.recipes.parts.tested import all_seeds, labelled, tested, types_of
 from core.runs.parts import Parts
 from core.runs.shared import device_lock
 from core.runs.store import RunStore, is_run_id

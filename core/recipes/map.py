@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from core import __version__
+from core.artifacts import vectors
 from core.config import Config, option
 from core.corpora.corpus import BLOCK
 from core.errors import ConfigError
 from core.files import replacing, save_array_atomic
+from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Job, Result
-from core.recipes.embed import EncoderOptions, load
-from core.recipes.pile import Pile, name_topics, write_map
+from core.recipes.parts.pile import Pile, name_topics, write_map
 from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, IntArray
 from core.runs.chunks import chunked
@@ -42,7 +43,7 @@ class MapConfig(Config):
 
 
 def run(config: MapConfig, job: Job) -> Result:
-    """Artifacts: see `recipes.mapped`."""
+    """Artifacts: see `artifacts.map`."""
     pile, embedded = _pile(config, job)
     chosen_points = stratified(pile.kinds(), config.sample, config.seed)
     fitted = np.zeros(len(pile.rows), dtype=bool)
@@ -115,7 +116,7 @@ def _pile(config: MapConfig, job: Job) -> tuple[Pile, dict[str, str]]:
     pile = Pile(
         task=task,
         domain=domain,
-        vectors=(load(runs["task"].artifacts)[0], load(runs["domain"].artifacts)[0]),
+        vectors=(vectors.read(runs["task"])[0], vectors.read(runs["domain"])[0]),
         chosen=chosen,
         scores=np.load(RunStore(job.home).get(result["score_run"]).artifacts / "scores.npy"),
         rows=everything[taken],

@@ -9,14 +9,14 @@ from typing import BinaryIO, Self
 
 import numpy as np
 
+from core.artifacts import spans
 from core.config import Config, option
 from core.corpora.writers import write_conll
 from core.files import replacing
 from core.models.fingerprint import fingerprint
-from core.recipes import tag
 from core.recipes.base import Job, Result
 from core.recipes.finetune import model_folder
-from core.recipes.tested import labelled, over_seeds, tested, types_of
+from core.recipes.parts.tested import labelled, over_seeds, tested, types_of
 from core.runs.store import is_run_id
 from core.text.sentence import Sentence
 
@@ -48,20 +48,20 @@ def predict(config: PredictConfig, job: Job) -> Result:
     """A `tag` run, written out: `predictions.jsonl` (id, tokens, entities with their confidence) and
     `predictions.conll` (IOB2)."""
     corpus = job.corpus(config.corpus)
-    spans = tag.load(job.child("tag", corpus=corpus.fingerprint, model=model_folder(config.model, job)))
+    found = spans.read(job.child("tag", corpus=corpus.fingerprint, model=model_folder(config.model, job)))
     job.context.stage(f"writing what was found in {corpus.name}")
     folder = job.context.run.artifacts
 
     def tagged(out: BinaryIO) -> Iterator[Sentence]:
         """Sentence by sentence, so that a large corpus is never in memory."""
         for row, sentence in enumerate(chain.from_iterable(corpus.batches())):
-            found = replace(sentence, entities=spans.entities(row))
-            out.write(_line(found, spans.part(row, row + 1).found["confidence"].tolist()))
-            yield found
+            read = replace(sentence, entities=found.entities(row))
+            out.write(_line(read, found.part(row, row + 1).found["confidence"].tolist()))
+            yield read
 
     with replacing(folder / "predictions.jsonl") as file:
         write_conll(tagged(file), folder / "predictions.conll")
-    totals = zip(spans.types, np.bincount(spans.found["type"], minlength=len(spans.types)).tolist(), strict=True)
+    totals = zip(found.types, np.bincount(found.found["type"], minlength=len(found.types)).tolist(), strict=True)
     types = dict(sorted(((name, n) for name, n in totals if n), key=lambda pair: -pair[1]))
     return {"sentences": len(corpus), "entities": sum(types.values()), "types": types}
 

@@ -16,11 +16,11 @@ import numpy as np
 from core.config import Config, option
 from core.corpora.corpus import BLOCK, Corpus
 from core.errors import CorpusError
+from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Job, Result
-from core.recipes.embed import EncoderOptions
-from core.recipes.learnable import learnable
-from core.recipes.pretrain_card import card
-from core.recipes.ranks import announce, device, rank
+from core.recipes.parts.learnable import learnable
+from core.recipes.parts.pretrain_card import card
+from core.recipes.parts.ranks import announce, device, rank
 from core.results import IntArray
 from core.runs.shared import device_lock
 

@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import field_validator
 
+from core.artifacts.rebuilt import unusual, write_log
 from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.corpora.writers import write_conll
@@ -20,9 +21,8 @@ from core.errors import ConfigError, CorpusError, Unfinished
 from core.models.fingerprint import fingerprint
 from core.models.hub import load_tokenizer
 from core.recipes.base import Job, Result
-from core.recipes.rebuildable import held_out, refuse_tests
-from core.recipes.rebuilt_files import unusual, write_log
-from core.recipes.tested import labelled
+from core.recipes.parts.rebuildable import held_out, refuse_tests
+from core.recipes.parts.tested import labelled
 from core.reconstruction import pools
 from core.reconstruction.augment import by_tokenizer, dataaug
 from core.reconstruction.contexts import low2high, random2high

@@ -5,13 +5,13 @@ from collections import defaultdict
 from itertools import chain
 from typing import Literal
 
+from core.artifacts.rebuilt import unusual, write_log
 from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.corpora.writers import write_conll
 from core.errors import CorpusError
 from core.recipes.base import Job, Result
-from core.recipes.rebuilt_files import unusual, write_log
-from core.recipes.tested import labelled
+from core.recipes.parts.tested import labelled
 from core.reconstruction.names import Known
 from core.reconstruction.robustness import Robust, cross_category, misspelt, unseen
 from core.reconstruction.training import Name, name_of

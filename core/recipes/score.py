@@ -10,11 +10,11 @@ from pydantic import ValidationInfo, field_validator, model_validator
 from core.config import option
 from core.corpora.corpus import BLOCK, Corpus
 from core.errors import ConfigError, CorpusError
-from core.recipes import adapted
-from core.recipes.adapted import Adapted
+from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Job, Result
-from core.recipes.embed import EncoderOptions
-from core.recipes.learnable import learnable_rows
+from core.recipes.parts import strategy_models
+from core.recipes.parts.learnable import learnable_rows
+from core.recipes.parts.strategy_models import Adapted
 from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, Role
 from core.runs.chunks import Part, chunked
@@ -112,11 +112,11 @@ def _sources(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[dict[Ro
     seen: dict[Role, dict[str, Any]] = {Role.TASK: {}, Role.DOMAIN: {}}
     for role, corpus in ((Role.TASK, task), (Role.DOMAIN, domain)):
         if strategy.reads in ("vectors", "both"):
-            vectors, norms, runs = adapted.embedded(job, corpus.fingerprint, config, models, config.options)
+            vectors, norms, runs = strategy_models.embedded(job, corpus.fingerprint, config, models, config.options)
             seen[role] = {"vectors": vectors, "norms": norms}
             made_by |= {f"embed {role}": runs} if models else {}
     if models and strategy.reads == "spans":
-        seen[Role.DOMAIN]["spans"], made_by["tag"] = adapted.tagged(job, domain.fingerprint, models)
+        seen[Role.DOMAIN]["spans"], made_by["tag"] = strategy_models.tagged(job, domain.fingerprint, models)
     model = models.mlm.artifacts / "model" if models else None
     sources = {
         Role.TASK: Source(corpus=task, keep=keep, model=model, **seen[Role.TASK]),
@@ -139,11 +139,11 @@ def _models(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[Adapted 
     if not strategy.models:
         return None, {}
     shared = {"seed": config.seed, **{name: config.options[name] for name in AdaptedOptions.model_fields}}
-    b1 = adapted.language_model(job, config.task, _held_out(config), config, **shared)
+    b1 = strategy_models.language_model(job, config.task, _held_out(config), config, **shared)
     if "ner" not in strategy.models:
         return Adapted(mlm=b1), {"pretrain": [b1.id]}
     train, dev, folds = job.corpus(config.train), job.corpus(config.dev), config.options.get("folds", 1)
-    b2 = adapted.taggers(job, b1, train=train, dev=dev, folds=folds, **shared)
+    b2 = strategy_models.taggers(job, b1, train=train, dev=dev, folds=folds, **shared)
     return Adapted(mlm=b1, ner=b2), {"pretrain": [b1.id], "finetune": [run.id for run in b2]}
 
 

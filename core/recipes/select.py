@@ -7,13 +7,14 @@ from typing import Literal
 import numpy as np
 from pydantic import field_validator
 
+from core.artifacts import vectors
+from core.artifacts.scores import Scored, withheld
 from core.config import Budget, option
 from core.corpora.hygiene import FLAGS
 from core.errors import ConfigError
+from core.models.encoder_options import encoder_options
 from core.recipes.audit import Lengths
 from core.recipes.base import Job, Result
-from core.recipes.chosen import Scored, withheld
-from core.recipes.embed import encoder_options, load
 from core.recipes.score import ScoreConfig
 from core.results import IntArray, Selection
 from core.selection import STRATEGIES, diversity
@@ -100,10 +101,10 @@ def _diverse(config: SelectConfig, job: Job, scored: Scored, chosen: Selection, 
     pool = scored.free(drop)[: diversity.POOL * n]
     run = job.child("embed", corpus=config.domain, **encoder_options(config))
     job.context.stage("choosing with diversity")
-    vectors = load(run.artifacts)[0][pool]
+    pooled = vectors.read(run)[0][pool]
     if config.diversity == "mmr":
         values, prefer = scored.scores.values[pool], scored.scores.prefer
-        order = diversity.mmr(vectors, values, prefer, n, trade=config.trade, report=job.context)
+        order = diversity.mmr(pooled, values, prefer, n, trade=config.trade, report=job.context)
     else:
-        order = diversity.quota(vectors, n, seed=config.seed)
+        order = diversity.quota(pooled, n, seed=config.seed)
     return np.concatenate([pool[order], scored.order[~np.isin(scored.order, pool)]])

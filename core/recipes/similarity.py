@@ -12,14 +12,14 @@ from core.errors import CorpusError
 from core.files import write_atomic
 from core.measures import Measure, Sample, make_measure
 from core.recipes.base import Job, Result
-from core.recipes.compared import summarise
-from core.recipes.study import Round, SimilarityConfig, Study
+from core.recipes.parts.similarity_table import summarise
+from core.recipes.parts.study import Round, SimilarityConfig, Study
 from core.runs.context import RunContext
 from core.runs.parts import Parts
 
 
 def run(config: SimilarityConfig, job: Job) -> Result:
-    """See `compared.summarise` for the result. Nothing is kept but numbers."""
+    """See `similarity_table.summarise` for the result. Nothing is kept but numbers."""
     study = Study(config, job)
     parts = _parts(study)
     for each in study.rounds:

@@ -7,13 +7,13 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from core.artifacts import spans
 from core.config import Config, option
 from core.models.fingerprint import fingerprint
 from core.recipes.base import Job, Result
 from core.reporter import Reporter
 from core.runs.chunks import chunked
-from core.runs.run import Run
-from core.selection.spans import Spans, flat
+from core.selection.spans import flat
 
 CHUNK = 8192  # rows
 
@@ -45,13 +45,7 @@ def run(config: TagConfig, job: Job) -> Result:
     job.context.stage(f"finding entities in {corpus.name}")
     chunks = chunked(job.context, len(corpus), CHUNK, compute, "tag")
     found = np.concatenate([np.load(path) for path in chunks])
-    np.save(job.context.run.artifacts / "spans.npy", found)
+    spans.write(job.context.run, found)
     for path in chunks:
         path.unlink()
     return {"types": list(tagger.types), "sentences": len(corpus), "entities": len(found)}
-
-
-def load(run: Run) -> Spans:
-    """What a finished run found, memory-mapped."""
-    result = run.result()
-    return Spans.make(result["types"], np.load(run.artifacts / "spans.npy", mmap_mode="r"), result["sentences"])

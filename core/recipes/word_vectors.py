@@ -1,18 +1,10 @@
 """`vectors`: skip-gram word vectors of a corpus, for the taggers that begin with them (Dai et al. 2019, 6)."""
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
+from core.artifacts import vectors
 from core.config import option
-from core.files import save_array_atomic, write_atomic
 from core.measures.sample import draw
 from core.measures.wvv import Wvv, WvvOptions
 from core.recipes.base import Job, Result
-from core.runs.run import Run
-
-if TYPE_CHECKING:
-    from core.models.word_features import Vectors
 
 
 class VectorsConfig(WvvOptions):
@@ -34,14 +26,5 @@ def run(config: VectorsConfig, job: Job) -> Result:
     job.context.stage(f"learning word vectors of {corpus.name}")
     options = WvvOptions(**config.model_dump(include=set(WvvOptions.model_fields)))
     found = Wvv(options, seed=config.seed, vocabulary_size=0).fit(sample, job.context).wv
-    write_atomic(job.context.run.artifacts / "words.txt", "\n".join(found.index_to_key).encode())
-    save_array_atomic(job.context.run.artifacts / "vectors.npy", found.vectors.astype(np.float32))
+    vectors.write_words(job.context.run, found.index_to_key, found.vectors)
     return {"words": len(found), "dimension": int(found.vector_size), "tokens": sample.n_tokens}
-
-
-def load(run: Run) -> "Vectors":
-    """What a finished run learnt."""
-    from core.models.word_features import Vectors
-
-    words = (run.artifacts / "words.txt").read_text(encoding="utf-8").split("\n")
-    return Vectors(words=tuple(words), values=np.load(run.artifacts / "vectors.npy"))

@@ -20,10 +20,10 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+from core.artifacts.map import Mapped, matches, stored  # noqa: E402
+from core.artifacts.scores import Scored  # noqa: E402
 from core.corpora.corpus import Library  # noqa: E402
 from core.corpora.hygiene import Audit  # noqa: E402
-from core.recipes.chosen import Scored  # noqa: E402
-from core.recipes.mapped import Mapped, matches, stored  # noqa: E402
 from core.results import Scores  # noqa: E402
 from core.selection.near import cosines  # noqa: E402
 from core.text.sentence import Sentence, sentence_id  # noqa: E402

@@ -11,7 +11,7 @@ from core import facade
 from core.corpora.corpus import Corpus, Library
 from core.recipes import RECIPES
 from core.recipes.base import register
-from core.recipes.tested import write_predictions
+from core.recipes.parts.tested import write_predictions
 from core.runs.context import RunContext
 from core.runs.events import EventLog
 from core.runs.store import RunStore

@@ -15,9 +15,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core import facade
+from core.artifacts import evaluations as outcome
 from core.corpora.corpus import Library
 from core.errors import ConfigError, CorpusError
-from core.recipes import outcome
 from core.recipes.base import register
 from core.runs.store import RunStore
 from tests import finished

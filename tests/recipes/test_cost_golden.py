@@ -8,8 +8,8 @@ import pytest
 
 from core.corpora.corpus import Corpus
 from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.leaderboard import gain_per_hour
 from core.recipes.experiment.seconds import Seconds
-from core.recipes.hours import gain_per_hour
 
 PIECES, TOKENS = 1.3, 25.0  # a token, a sentence; what they are does not matter to times that go with sentences
 BARE = {"Literature": 61.35, "Music": 67.13}

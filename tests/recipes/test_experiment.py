@@ -13,11 +13,12 @@ from core import facade
 from core.cli.experiment import experiment, in_words, typed_options
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, ReadError
-from core.recipes import calibrate, hours
+from core.recipes import calibrate
 from core.recipes.experiment import arms
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.plan_file import PlanFile
 from core.results import Evaluation
+from core.runs import hours
 from core.runs.events import Event
 from core.runs.store import RunStore
 from core.text.sentence import Sentence

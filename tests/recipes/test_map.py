@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from core import facade
+from core.artifacts.map import matches, stored
 from core.cli.main import run_main
 from core.corpora.corpus import Corpus
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.recipes import map as recipe
-from core.recipes.mapped import matches, stored
 from core.runs.events import Event
 from tests.conftest import sentence
 from tests.planted import contracts, kitchen

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from core import facade
+from core.artifacts import spans as spans_of
+from core.artifacts import vectors as vectors_of
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.facade.home import store
-from core.recipes import RECIPES, embed, score, tag
+from core.recipes import RECIPES, score
 from core.recipes.base import Job, Recipe, Result
 from core.recipes.finetune import FinetuneConfig
 from core.recipes.pretrain import PretrainConfig
@@ -134,9 +136,9 @@ def test_vectors_are_those_of_b1_and_of_b1_and_b2_side_by_side(trained: Trained)
     for kind in ("pretrain", "finetune"):
         folder = str(facade.run(made_by[kind][0]).artifacts / "model")
         mine = [name for name in made_by["embed D_C"] if facade.run(name).manifest.config["encoder"] == folder]
-        vectors, norms = embed.load(facade.run(mine[0]).artifacts)
+        vectors, norms = vectors_of.read(facade.run(mine[0]))
         task_run = next(n for n in made_by["embed T_C"] if facade.run(n).manifest.config["encoder"] == folder)
-        task_vectors, task_norms = embed.load(facade.run(task_run).artifacts)
+        task_vectors, task_norms = vectors_of.read(facade.run(task_run))
         halves.append((vectors * norms[:, None], task_vectors * task_norms[:, None]))
     domain, task = (np.concatenate([half[i] for half in halves], axis=1).astype(float) for i in (0, 1))
     query = task.mean(axis=0)
@@ -218,7 +220,7 @@ def test_a_cancelled_scoring_goes_on_where_it_was(trained: Trained, monkeypatch:
 def test_tagging_again_is_the_same_run_and_spans_are_kept(trained: Trained) -> None:
     run = scoring(select("ner-selected"))
     tagged = facade.run(run.result()["made_by"]["tag"][0])
-    spans = tag.load(tagged)
+    spans = spans_of.read(tagged)
     assert len(spans) == len(DOMAIN)
     assert tagged.result()["entities"] == len(spans.found)
     sentences = next(facade.corpus("domain").batches())

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from core import facade
+from core.artifacts import vectors
 from core.errors import ConfigError
-from core.recipes import word_vectors
 from core.training import finetune as training
 from core.training.settings import Settings
 from tests.conftest import sentence
@@ -25,7 +25,7 @@ def test_vectors_and_states_and_a_model_that_is_read_again(base, seal):
     text = seal([sentence("Ada lives in Rome today .")] * 3 + [sentence(f"Jordan won {i} .") for i in range(9)], "text")
     options = {**base, "network": "bilstm", "vectors": text.fingerprint, "states": "tiny"}
     run = facade.execute("finetune", options)
-    learnt = word_vectors.load(next(r for r in facade.runs("vectors")))
+    learnt = vectors.read_words(next(r for r in facade.runs("vectors")))
     assert learnt.values.shape == (len(learnt.words), 100)
     assert "Jordan" in learnt.words
     again = facade.execute("evaluate", {"model": run.result()["model"], "test": base["train"]})

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from core import facade
+from core.artifacts.rebuilt import read_edits, read_slots
 from core.cli.main import run_main
 from core.corpora import readers
 from core.corpora.corpus import Library
 from core.difficulty import mentions as difficulty
 from core.difficulty.mentions import Mention, bin_of
 from core.errors import ConfigError, CorpusError
-from core.recipes.rebuilt_files import read_edits, read_slots
 from core.reconstruction.training import ordered
 from core.runs.store import RunStore
 from tests.conftest import sentence

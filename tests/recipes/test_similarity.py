@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from core import facade
+from core.artifacts.similarity import closest_first, grid_of
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, CorpusError
-from core.recipes.compared import closest_first, grid_of
-from core.recipes.study import SimilarityConfig, grouped
-from core.recipes.worth import own_outcomes
+from core.measures.worth import own_outcomes
+from core.recipes.parts.study import SimilarityConfig, grouped
 from core.runs.context import RunContext
 from tests.conftest import sentence
 from tests.measures.test_contracts import FRUIT, METAL, chained, shuffled

@@ -206,7 +206,7 @@ def test_a_sweep_trains_every_arm_once(corpora, seal, share):
 
 
 def test_the_primary_corpus_is_repeated_to_the_assisting_ones_size():
-    from core.recipes.network import Borrowed, NetworkOptions, training_set
+    from core.recipes.parts.network import Borrowed, NetworkOptions, training_set
 
     made = training_set(NetworkOptions(assisting_weight=0.3), HOME, Borrowed(assisting=AWAY))
     assert made.sources == [0] * 5 + [1] * 5

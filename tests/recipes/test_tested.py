@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from core.recipes.tested import over_seeds
+from core.recipes.parts.tested import over_seeds
 
 
 def outcome(f1: float, scorer: str) -> dict[str, Any]:

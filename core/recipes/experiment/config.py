@@ -7,12 +7,12 @@ from pydantic import ValidationInfo, field_validator, model_validator
 from core.config import Budget, Config, option
 from core.errors import ConfigError
 from core.measures.skl import parse_map
+from core.models.encoder_options import EncoderOptions
 from core.recipes.difficulty import DifficultyConfig
-from core.recipes.embed import EncoderOptions
 from core.recipes.experiment import arms
 from core.recipes.experiment.arms import AUGMENT, Cell
 from core.recipes.finetune import FinetuneConfig
-from core.recipes.network import MULTILINGUAL
+from core.recipes.parts.network import MULTILINGUAL
 from core.recipes.pretrain import PretrainConfig
 from core.recipes.rebuild import RebuildConfig
 from core.recipes.select import SelectConfig

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from core.artifacts.drift import Assisted, check_assisting, mapped
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.measures.skl import parse_map
-from core.recipes.assisted import Assisted, mapped
 from core.recipes.base import Job
 from core.recipes.experiment.arms import Cell
-from core.recipes.learnable import learnable
-from core.recipes.network import check_assisting
+from core.recipes.parts.learnable import learnable
 from core.recipes.skl import check_trainable
 from core.runs.run import Run
 

@@ -13,11 +13,11 @@ from statistics import mean, stdev
 from typing import Any
 
 from core.corpora.corpus import Library
-from core.recipes import hours
 from core.recipes.experiment import arms, beside
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.stages import Made
 from core.reporter import Reporter
+from core.runs import hours
 from core.runs.store import RunStore
 from core.stats.bootstrap import Difference, compare
 from core.stats.verdict import Arm, Verdict, few_seeds, needed, verdicts
@@ -39,7 +39,7 @@ def result(made: Sequence[Made], *, seed: int, store: RunStore, report: Reporter
         seconds = hours.spent(line.runs, store)
         row["hours"] = {kind: s / 3600 for kind, s in seconds.items()}
         row["gpu_hours"] = sum(row["hours"].values())
-        row["f1_per_hour"] = hours.gain_per_hour(row["delta"], sum(hours.spent(line.added, store).values()))
+        row["f1_per_hour"] = gain_per_hour(row["delta"], sum(hours.spent(line.added, store).values()))
         row["also"] = beside.also(line.finetune, none, Library(store.home), seed)
     every = [run for line in made for run in (*line.runs, *line.tuned.values())]
     return {
@@ -47,6 +47,11 @@ def result(made: Sequence[Made], *, seed: int, store: RunStore, report: Reporter
         "curve": _curve(made),
         "hours": {kind: seconds / 3600 for kind, seconds in hours.spent(every, store).items()},
     }
+
+
+def gain_per_hour(points: float, seconds: float) -> float | None:
+    """F1 points an hour that an arm takes beyond `none` (Mahapatra et al. 2022, Table 5); None where it takes none."""
+    return points * 3600 / seconds if seconds else None
 
 
 def _rows(made: Sequence[Made], seed: int, report: Reporter) -> list[Row]:

@@ -7,11 +7,11 @@ from typing import Any
 from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.recipes.difficulty import DifficultyConfig
-from core.recipes.difficulty_cost import FORWARD, START, difficulty_seconds
 from core.recipes.experiment.arms import AUGMENT, CONTROL, WHOLE, Arm, Cell
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.stages import epochs_of
 from core.recipes.finetune import FinetuneConfig, settings_of
+from core.recipes.parts.difficulty_cost import FORWARD, START, difficulty_seconds
 from core.recipes.pretrain import HELD_OUT_MOST, QUICK_STEPS, PretrainConfig
 from core.selection import STRATEGIES, strategy_options
 

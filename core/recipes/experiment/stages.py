@@ -13,7 +13,7 @@ from core.measures.sample import capped
 from core.recipes.base import Job
 from core.recipes.experiment.arms import CONTROL, WHOLE, Arm, Cell
 from core.recipes.experiment.labels import Labels, Tell, part_in_words
-from core.recipes.learnable import learnable
+from core.recipes.parts.learnable import learnable
 from core.recipes.pretrain import PRESETS, PretrainConfig
 from core.runs.store import Run
 from core.selection import STRATEGIES

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from core.artifacts.frontier import frontier
 from core.corpora.corpus import Corpus, Library
-from core.recipes.frontier import frontier
-from core.recipes.tested import write_predictions
+from core.recipes.parts.tested import write_predictions
 from core.runs.context import RunContext
 from core.text.sentence import Entity, Prediction
 from tests.conftest import sentence

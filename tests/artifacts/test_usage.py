@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from core import facade
+from core.artifacts.usage import of_corpora
 from core.corpora.corpus import Corpus, Library
 from core.errors import CorpusError, RunError
 from core.recipes import RECIPES
 from core.recipes.base import register
-from core.recipes.usage import of_corpora
 from core.runs.context import RunContext
 from core.runs.events import EventLog
 from core.runs.store import Run, RunStore

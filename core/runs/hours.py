@@ -24,11 +24,6 @@ def spent(runs: Iterable[Run], store: RunStore) -> Mapping[str, float]:
     return seconds
 
 
-def gain_per_hour(points: float, seconds: float) -> float | None:
-    """F1 points an hour that an arm takes beyond `none` (Mahapatra et al. 2022, Table 5); None where it takes none."""
-    return points * 3600 / seconds if seconds else None
-
-
 def parts_of(run: Run, store: RunStore) -> list[Run]:
     """The child runs whose results `run` used: those it made, and finished ones that it found."""
     found = {event.data["reused"] for event in run.events()[0] if event.kind == "note" and "reused" in event.data}

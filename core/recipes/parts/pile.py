@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.artifacts.map import CLASSES
 from core.corpora.corpus import BLOCK, Corpus
 from core.files import replacing
 from core.maps.words import count_words, topic_words
-from core.recipes.mapped import CLASSES
 from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, IntArray
 

@@ -1,14 +1,14 @@
 """Which network a tagger is, and what it may borrow: word vectors, an encoder's states, another corpus's labels."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
+from core.artifacts.drift import check_assisting
+from core.artifacts.vectors import read_words
 from core.config import Config, option
-from core.corpora.corpus import Corpus
-from core.errors import ConfigError, CorpusError
-from core.recipes import word_vectors
+from core.errors import ConfigError
 from core.recipes.base import Job
 from core.text.sentence import Sentence
 from core.training.settings import QUICK_STEPS, Settings
@@ -74,21 +74,6 @@ def check_stages(stages: str, network: str) -> None:
         raise ConfigError(f"stages: lpft freezes an encoder, and {network} has none; choose the network encoder.")
 
 
-def check_assisting(network: str, corpus: Corpus, types: Collection[str]) -> None:
-    """types: of the training sentences. Errors: CorpusError, ConfigError where a network cannot learn from a corpus."""
-    if not corpus.types:
-        raise CorpusError(
-            f"{corpus.name}: holds no labelled entity, so it cannot assist; give a labelled corpus, or a higher"
-            " threshold."
-        )
-    if network == "encoder" and (strange := sorted(set(corpus.types) - set(types))):
-        raise ConfigError(
-            f"assisting: {', '.join(strange)} {'is no type' if len(strange) == 1 else 'are no types'} of the"
-            " training sentences; map or leave out types with skl's type map, or choose the network charcnn, which"
-            " keeps them apart."
-        )
-
-
 def borrow(config: NetworkOptions, job: Job, types: Sequence[str], states: str = "") -> Borrowed:
     """Fetch all that the config names; vectors are learnt as a run of their own. types: of the training sentences.
 
@@ -101,7 +86,7 @@ def borrow(config: NetworkOptions, job: Job, types: Sequence[str], states: str =
         corpus = job.corpus(config.assisting)
         check_assisting(config.network, corpus, types)
         assisting = list(chain.from_iterable(corpus.batches()))
-    vectors = word_vectors.load(job.child("vectors", corpus=config.vectors)) if config.vectors else None
+    vectors = read_words(job.child("vectors", corpus=config.vectors)) if config.vectors else None
     return Borrowed(assisting=assisting, vectors=vectors, states=states)
 
 

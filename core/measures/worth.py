@@ -12,20 +12,19 @@ from core.measures.agreement import agreement
 from core.measures.grid import Grid
 from core.measures.pasted import read_table
 from core.measures.predictive import CONVENTIONS, Outcomes, correlations, outcomes_of, regrets
-from core.recipes.base import Result
 from core.results import FloatArray
 
 ARM = re.compile(r"(vectors|lm):(.+)")  # arms of an experiment that begin from one source
 KINDS = {"vectors": "word vectors", "lm": "language model"}
 
 
-def judge_table(text: str, name: str = "the table") -> Result:
+def judge_table(text: str, name: str = "the table") -> dict[str, Any]:
     """A pasted table of measures and F1 (see `measures.pasted`). Errors: ReadError with the line."""
     pasted = read_table(text, name)
     return judge(pasted.grid, pasted.outcomes)
 
 
-def judge(grid: Grid, outcomes: Sequence[Outcomes]) -> Result:
+def judge(grid: Grid, outcomes: Sequence[Outcomes]) -> dict[str, Any]:
     """`agreement` of the measures, and one of `effects` a kind of model: `correlations`, `regrets`, `sentence`.
 
     correlations: {measure: {convention: {value, interval, targets}}}, against the change of F1.

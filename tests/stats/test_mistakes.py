@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.recipes.mistakes import mistakes
+from core.stats.mistakes import mistakes
 from core.text.sentence import Entity
 
 

@@ -7,9 +7,9 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
+from core.artifacts.map import stored
+from core.artifacts.scores import Scored
 from core.corpora.corpus import Corpus
-from core.recipes.chosen import Scored
-from core.recipes.mapped import stored
 from core.results import FloatArray, IntArray
 from core.selection import health
 from core.selection.health import Health

@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from core.artifacts.edits import Edits
 from core.config import Budget
 from core.corpora.corpus import BLOCK, Corpus, Library
 from core.corpora.hygiene import FLAGS, Audit
 from core.corpora.writers import Format, format_of, write_card, write_selection
 from core.errors import ConfigError
-from core.recipes.edits import Edits
 from core.results import IntArray, Scores, Selection
 from core.runs.store import Run
 from core.selection.choose import choose

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.artifacts.usage import asked_for, counted, usage
 from core.corpora.corpus import Corpus, Library
-from core.recipes.usage import asked_for, counted, usage
 from core.runs.store import Run, RunStore
 
 _MARK = re.compile(r"\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4}|[0-9a-f]{24}")  # a run's id, a corpus's fingerprint

@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from core.artifacts.scores import Scored
 from core.corpora.corpus import Corpus, Library
 from core.corpora.hygiene import FLAGS
 from core.maps.region import inside, within
 from core.maps.words import Telling, count_words, telling_words
-from core.recipes.chosen import Scored
 from core.results import BoolArray, FloatArray, IntArray
 from core.runs.store import Run
 from core.stats.draws import stratified

@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from core.artifacts.rare_words import HELD
 from core.recipes.base import Job, Result, versions
-from core.recipes.rare_words import HELD
 
 if TYPE_CHECKING:
     from core.recipes.finetune import FinetuneConfig

@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from core.artifacts import spans, vectors
+from core.artifacts.edits import Edits
+from core.artifacts.scores import Scored
 from core.corpora.corpus import Corpus, Library
 from core.corpora.hygiene import FLAGS, near_duplicates_of
 from core.errors import CorpusError, RunError
-from core.recipes import tag
-from core.recipes.adapted import side_by_side
-from core.recipes.chosen import Scored
-from core.recipes.edits import Edits
-from core.recipes.embed import EncoderOptions, load
 from core.results import FloatArray, Prefer, Role, Selection
 from core.runs.store import Run, RunStore
 from core.selection.base import Rows
@@ -130,9 +128,9 @@ def _vectors(store: RunStore, score_run: Run, corpus: Corpus, role: Role) -> tup
     """What the score was made from, by models of its own where it has them; None where they are gone."""
     names = score_run.result().get("made_by", {}).get(f"embed {role}")
     if names is None:
-        return embedded(store, score_run.manifest.config, corpus)
+        return vectors.find(store, score_run.manifest.config, corpus)
     try:
-        return side_by_side([store.get(name) for name in names], score_run.manifest.config["options"])
+        return vectors.read_joined([store.get(name) for name in names], score_run.manifest.config["options"])
     except RunError:
         return None
 
@@ -140,20 +138,9 @@ def _vectors(store: RunStore, score_run: Run, corpus: Corpus, role: Role) -> tup
 def predicted(store: RunStore, score_run: Run) -> list[Spans]:
     """The entities of D_C that a scoring rests on, a tagger each; none where it rests on none, or they are gone."""
     try:
-        return [tag.load(store.get(name)) for name in score_run.result().get("made_by", {}).get("tag", ())]
+        return [spans.read(store.get(name)) for name in score_run.result().get("made_by", {}).get("tag", ())]
     except RunError:
         return []
-
-
-def embedded(store: RunStore, config: Mapping[str, Any], corpus: Corpus) -> tuple[FloatArray, FloatArray] | None:
-    """`(vectors, norms)` of a corpus under the encoder options of `config`, if some finished run has made them."""
-    names = [name for name in EncoderOptions.model_fields if name != "weights" or config["weights"]]
-    wanted = {name: config[name] for name in names} | {"corpus": corpus.fingerprint}
-    for run in store.list():
-        made = run.manifest.config
-        if run.manifest.kind == "embed" and wanted.items() <= dict(made).items() and run.state().state == "succeeded":
-            return load(run.artifacts)
-    return None
 
 
 def _labelled(fingerprint: str, library: Library) -> Corpus | None:

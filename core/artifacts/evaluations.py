@@ -12,9 +12,9 @@ from typing import Any
 
 from core.corpora.corpus import Corpus, Library
 from core.errors import CorpusError
-from core.recipes.mistakes import Mistake, mistakes
 from core.results import Evaluation
 from core.runs.store import Run
+from core.stats.mistakes import Mistake, mistakes
 from core.stats.scoring import count
 from core.text.sentence import Entity, Sentence
 

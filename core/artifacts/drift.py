@@ -1,6 +1,6 @@
 """A finished `skl` run, looked at: what a threshold keeps, which entities drift. Nothing is scored again."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -10,10 +10,9 @@ import pyarrow.parquet as pq
 
 from core.corpora.corpus import Corpus, Library
 from core.corpora.writers import write_conll
-from core.errors import ConfigError
+from core.errors import ConfigError, CorpusError
 from core.measures import skl
 from core.measures.skl import TypeMap
-from core.recipes.network import check_assisting
 from core.results import FloatArray, IntArray
 from core.runs.store import Run
 from core.text.schemes import Scheme
@@ -161,3 +160,18 @@ def _some(rows: IntArray, threshold: float) -> IntArray:
     if not len(rows):
         raise ConfigError(f"threshold: no sentence has an SKL below {threshold:g}; give a number above 0, such as 1.")
     return rows
+
+
+def check_assisting(network: str, corpus: Corpus, types: Collection[str]) -> None:
+    """types: of the training sentences. Errors: CorpusError, ConfigError where a network cannot learn from a corpus."""
+    if not corpus.types:
+        raise CorpusError(
+            f"{corpus.name}: holds no labelled entity, so it cannot assist; give a labelled corpus, or a higher"
+            " threshold."
+        )
+    if network == "encoder" and (strange := sorted(set(corpus.types) - set(types))):
+        raise ConfigError(
+            f"assisting: {', '.join(strange)} {'is no type' if len(strange) == 1 else 'are no types'} of the"
+            " training sentences; map or leave out types with skl's type map, or choose the network charcnn, which"
+            " keeps them apart."
+        )

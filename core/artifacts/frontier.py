@@ -9,9 +9,9 @@ from itertools import chain
 from statistics import mean, stdev
 from typing import Any
 
+from core.artifacts.evaluations import predictions
 from core.corpora.corpus import Corpus, Library
 from core.errors import ConfigError, CorpusError
-from core.recipes.outcome import predictions
 from core.reconstruction.names import Known
 from core.runs.store import Run
 from core.stats.scoring import count

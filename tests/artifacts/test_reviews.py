@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.artifacts.reviews import FILE, append, corrected, read
 from core.corpora.corpus import Corpus
 from core.difficulty.mentions import Mention
-from core.recipes.reviews import FILE, append, corrected, read
 from tests.conftest import sentence
 
 ACTION = st.tuples(st.sampled_from(["accept", "fix", "remove", "skip", "undo"]), st.integers(0, 4))

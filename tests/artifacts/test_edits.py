@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.artifacts.edits import FILE, append, read
 from core.config import Budget
-from core.recipes.edits import FILE, append, read
 from core.results import Scores, Selection
 
 ACTION = st.tuples(st.sampled_from(["add", "remove", "undo"]), st.sets(st.integers(0, 9), min_size=1, max_size=4))

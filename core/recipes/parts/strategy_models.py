@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from core.artifacts import spans
+from core.artifacts.vectors import read_joined
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
-from core.recipes import embed, tag
+from core.models.encoder_options import EncoderOptions, encoder_options
 from core.recipes.base import Job
-from core.recipes.embed import EncoderOptions, encoder_options
-from core.recipes.learnable import learnable
+from core.recipes.parts.learnable import learnable
 from core.results import FloatArray
 from core.runs.run import Run
-from core.selection.adapted import Joined
 from core.selection.base import Rows
 from core.selection.predictions import fold
 from core.selection.spans import Spans
@@ -79,19 +79,10 @@ def embedded(
         job.child("embed", corpus=corpus, **encoder_options(config) | {"encoder": name, "weights": ""})
         for name in encoders
     ]
-    return *side_by_side(runs, options), [run.id for run in runs]
-
-
-def side_by_side(runs: Sequence[Run], options: Mapping[str, Any]) -> tuple[Rows, FloatArray]:
-    """Vectors and norms of finished `embed` runs on one corpus, joined where there are several."""
-    halves = [embed.load(run.artifacts) for run in runs]
-    if len(halves) == 1:
-        return halves[0]
-    joined = Joined(halves, raw=options["halves"] == "raw")
-    return joined, joined.norms
+    return *read_joined(runs, options), [run.id for run in runs]
 
 
 def tagged(job: Job, corpus: str, models: Adapted) -> tuple[tuple[Spans, ...], list[str]]:
     """What each tagger finds in a corpus; and the runs that found it."""
     runs = [job.child("tag", corpus=corpus, model=str(run.artifacts / "model")) for run in models.ner]
-    return tuple(tag.load(run) for run in runs), [run.id for run in runs]
+    return tuple(spans.read(run) for run in runs), [run.id for run in runs]
