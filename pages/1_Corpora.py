@@ -6,6 +6,7 @@ import streamlit as st
 
 from core import facade
 from pages.ui.corpora.imports import RUN, importer
+from pages.ui.corpora.uploads import OPEN
 from pages.ui.corpora.report import report
 from pages.ui.empty import sample_buttons
 from pages.ui.frame import looked, page, spoilt_files
@@ -36,7 +37,8 @@ def main() -> None:
         if not corpora:
             st.info("Nothing is here yet. Open a sample in one click, or import a file of your own below.")
             sample_buttons("corpora", "pages/1_Corpora.py")
-        with st.expander("Import a corpus", expanded=not corpora or "upload" in st.query_params, icon=":material/add:"):
+        wanted = not corpora or "upload" in st.query_params or OPEN in st.session_state
+        with st.expander("Import a corpus", expanded=wanted, icon=":material/add:"):
             importer()
         _import_run()
         if corpora:

@@ -17,6 +17,8 @@ from tests.browser.driver import Server, pick, settled, tick
 from tests.browser.laid import Laid, lay
 
 PATIENCE = 120_000  # milliseconds until a worker on a crowded machine has begun
+STILL = """e => Promise.all(e.getAnimations({subtree: true}).filter(a => a.effect.getComputedTiming().endTime < 1e6)
+    .map(a => a.finished.catch(() => 0)))"""
 WALKS: dict[str, Callable[["Walk"], None]] = {}
 
 
@@ -58,6 +60,9 @@ class Walk:
         expander = self.page.get_by_test_id("stExpander").filter(has=self.page.get_by_text(name, exact=True)).first
         if expander.locator("details").first.get_attribute("open") is None:
             expander.locator("summary").first.click()
+            expect(expander.get_by_test_id("stExpanderDetails").first).to_be_visible()
+            # what moves between the mouse's going down and up is not clicked
+            expander.evaluate(STILL)
 
     def button(self, key: str) -> Locator:
         """By its key, which Streamlit turns into a class."""
@@ -152,8 +157,9 @@ def corpora(one: Walk) -> None:
     one.page.get_by_role("radio", name="Upload a file").click()
     settled(one.page)
     drop.set_input_files(file)
-    one.press("corpora.discard", sees=one.page.get_by_test_id("stFileUploaderDropzone"))
+    one.press("corpora.discard")
     settled(one.page)
+    expect(one.page.get_by_test_id("stFileUploaderDropzone")).to_be_visible()  # not only while the form closes
     drop.set_input_files(file)
     one.press("corpora.submit", sees="Download the rejected rows")
     assert b"rows.jsonl" in one.download("corpora.rejects")

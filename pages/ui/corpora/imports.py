@@ -9,7 +9,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.typing import UploadedFile
 
 from core import facade
-from pages.ui.corpora.uploads import taken, waiting
+from pages.ui.corpora.uploads import OPEN, taken, waiting
 from pages.ui.frame import guard
 from pages.ui.runs.links import attach
 from pages.ui.widgets import escape, plain
@@ -176,5 +176,6 @@ def _start(options: dict[str, Any]) -> None:
     if "upload" in st.query_params:
         del st.query_params["upload"]
     st.session_state["corpora.turn"] += 1  # fresh widgets for the next file
+    st.session_state.pop(OPEN, None)
     attach(run_id, RUN)
     st.rerun()

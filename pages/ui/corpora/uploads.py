@@ -8,6 +8,7 @@ from core import facade
 from pages.ui.widgets import plain
 
 SHOWN = 5
+OPEN = "corpora.importing"  # set while a person looks for another file: the form stays open between the two
 
 
 def taken(token: str) -> Path | None:
@@ -23,6 +24,7 @@ def taken(token: str) -> Path | None:
         if st.button("Take another file", key="corpora.discard", icon=":material/close:"):
             facade.discard(token)
             del st.query_params["upload"]
+            st.session_state[OPEN] = True
             st.rerun()
     return path
 
