@@ -10,6 +10,7 @@ from pages.ui.corpora.uploads import OPEN
 from pages.ui.corpora.report import report
 from pages.ui.empty import sample_buttons
 from pages.ui.frame import looked, page, spoilt_files
+from pages.ui.presses import pressed
 from pages.ui.removal import removal
 from pages.ui.runs.links import attached
 from pages.ui.runs.panel import run_panel
@@ -67,8 +68,8 @@ def _check() -> None:
     audits = _audits(facade.roles())
     done = {role: facade.finished("audit", options) for role, options in audits.items()}
     todo = [role for role, run in done.items() if run is None]
-    if todo and st.button(
-        "Check for duplicates and leaks", type="primary", icon=":material/fact_check:", key="corpora.check"
+    if todo and pressed(
+        "Check for duplicates and leaks", "corpora.check", type="primary", icon=":material/fact_check:"
     ):
         for role in todo:
             facade.start("audit", audits[role])

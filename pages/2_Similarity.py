@@ -7,6 +7,7 @@ import streamlit as st
 from core import facade
 from pages.ui.empty import empty
 from pages.ui.frame import page
+from pages.ui.presses import submitted
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.similarity.guess import guessing
@@ -63,7 +64,7 @@ def _setup() -> None:
             joined = _pick("Sources that count as one", known, [], "together")
             options |= config_form(config, SAMPLING, "similarity")
             options |= config_form(config, FINE, "similarity")
-        sent = st.form_submit_button("Compare", type="primary", icon=":material/balance:", key="similarity.start")
+        sent = submitted("Compare", "similarity.start", type="primary", icon=":material/balance:")
     if sent:
         attach(facade.start("similarity", {**options, "together": _together(options["source"], joined)}), RUN)
         st.rerun()

@@ -7,6 +7,7 @@ import streamlit as st
 from core import facade
 from pages.ui.empty import empty
 from pages.ui.frame import guard, page
+from pages.ui.presses import submitted
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, own_runs, pick_run
@@ -66,7 +67,7 @@ def main() -> None:
 @st.fragment
 def _shown(run_id: str) -> None:
     """The run and what it chose; a fragment, so that moving the budget leaves the form above alone."""
-    with guard():
+    with guard(buttons="selection."):
         if facade.state(run_id).state == "succeeded":
             follow_address(run_id, RUN)
         run_id = pick_run(run_id, RUN, own_runs("select"), "Selection", _label)
@@ -93,9 +94,7 @@ def _setup() -> None:
             options |= config_form(config, CHOOSING, "selection")
             embeds = strategy.reads in ("vectors", "both")
             options |= config_form(config, ENCODER if embeds else TRAINED if strategy.models else (), "selection")
-        sent = st.form_submit_button(
-            "Score and select", type="primary", icon=":material/filter_alt:", key="selection.start"
-        )
+        sent = submitted("Score and select", "selection.start", type="primary", icon=":material/filter_alt:")
     if sent:
         attach(facade.start("select", options), RUN)
         st.rerun()

@@ -71,10 +71,10 @@ def _edited(run_id: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="explore-edits"):
         st.markdown(f"**By hand:** {len(edits.added):,} added, {len(edits.removed):,} removed.", width="content")
         label = f"Undo {last.action} of {len(last.rows):,}"
-        if st.button(label, key="explore.undo", icon=":material/undo:", shortcut="Alt+Z"):
+        if pressed(label, "explore.undo", icon=":material/undo:", shortcut="Alt+Z"):
             facade.undo(run_id)
             st.rerun()
-        if st.button("Keep as a corpus", key="explore.seal", icon=":material/inventory_2:"):
+        if pressed("Keep as a corpus", "explore.seal", icon=":material/inventory_2:"):
             sealed = facade.seal_edited(run_id)
             st.toast(f"S_C with its hand edits is now a corpus of {len(sealed):,} sentences.")
     if reasons := state.flagged(run_id, edits.added):

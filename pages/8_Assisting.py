@@ -11,6 +11,7 @@ from pages.ui.assisting.map import options_form, type_map
 from pages.ui.assisting.sweep import sweep
 from pages.ui.empty import empty
 from pages.ui.frame import page
+from pages.ui.presses import submitted
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import corpus_label, plain
@@ -50,9 +51,7 @@ def _setup(labelled: Mapping[str, facade.Corpus]) -> None:
     pairs = type_map(labelled[primary], labelled[assisting])
     with st.form("assisting.form", border=False):
         options = options_form()
-        sent = st.form_submit_button(
-            "Score its sentences", type="primary", icon=":material/balance:", key="assisting.start"
-        )
+        sent = submitted("Score its sentences", "assisting.start", type="primary", icon=":material/balance:")
     if sent:
         wanted = {"primary": primary, "assisting": assisting, "type_map": pairs, **options}
         attach(facade.start("skl", wanted), RUN)

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from core import facade
+from pages.ui.presses import pressed
 
 
 def empty(sentence: str, key: str, then: str) -> None:
@@ -23,7 +24,7 @@ def sample_buttons(key: str, then: str) -> None:
     with st.container(horizontal=True):
         for number, sample in enumerate(facade.samples()):
             label, style = f"Open the {sample.name} sample", "secondary" if number else first
-            if st.button(label, key=f"{key}.sample.{sample.name}", type=style, help=sample.description):
+            if pressed(label, f"{key}.sample.{sample.name}", type=style, help=sample.description):
                 with st.spinner("Reading the sample"):
                     facade.open_sample(sample.name)
                 st.switch_page(then)

@@ -48,19 +48,19 @@ def page(title: str, summary: str) -> Iterator[None]:
     )
     st.html(ASSETS / "style.css")
     _sidebar()
-    with guard():
+    with guard(buttons=""):
         _door_stands_open()
         st.title(title, anchor=False)
         st.caption(summary)
         yield
-    forget_presses()
 
 
 @contextmanager
-def guard() -> Iterator[None]:
+def guard(buttons: str | None = None) -> Iterator[None]:
     """Our own errors say what to do; anything else is a bug, told neutrally, its traceback in the log.
 
-    Around every page and, since those run on their own, around every fragment.
+    Around every page and, since those run on their own, around every fragment. buttons: how the keys of those begin
+    whose press, if nothing took it, ends here.
     """
     try:
         with on_disk(facade.home()):
@@ -73,6 +73,8 @@ def guard() -> Iterator[None]:
         where = plain(str(facade.home() / "app.log"))
         text = f"Your data and your runs are as they were. Details are in the log, {where}; reload the page to go on."
         st.error(text, title="This is a bug in Winnow", icon=":material/bug_report:")
+    if buttons is not None:
+        forget_presses(buttons)
 
 
 @contextmanager

@@ -1,4 +1,9 @@
-"""Buttons whose press is not lost to another rerun of the page."""
+"""Buttons whose press is not lost to another rerun of the page.
+
+An ordinary button says that it was pressed to one run of the page alone: the next run, which a field that is left or a
+second press begins, ends that one before the button is drawn, and nothing happens. These remember the press until a
+button takes it.
+"""
 
 from typing import Any
 
@@ -8,22 +13,33 @@ _PRESSES = "pressed"  # keys of buttons that were pressed and not yet drawn
 
 
 def pressed(label: str, key: str, **look: Any) -> bool:
-    """A button beside fields whose typed values it takes. Its press counts once, and is not lost on the way.
-
-    Leaving a field reruns the page, and so does the press: a rerun that ends before the button is drawn would take
-    an ordinary button's press with it. `forget_presses` ends a press that no button took, as after an error.
-    """
-    st.button(label, key=key, on_click=_press, args=(key,), **look)
-    taken = key in st.session_state.get(_PRESSES, ())
-    if taken:
-        st.session_state[_PRESSES].discard(key)
-    return taken and not look.get("disabled", False)
+    """Draw a button; whether it was pressed, once a press."""
+    presses = _presses()
+    st.button(label, key=key, on_click=presses.add, args=(key,), **look)
+    return _taken(presses, key) and not look.get("disabled", False)
 
 
-def _press(key: str) -> None:
-    st.session_state.setdefault(_PRESSES, set()).add(key)
+def submitted(label: str, key: str, **look: Any) -> bool:
+    """Draw the button of a form; whether it was pressed, once a press."""
+    presses = _presses()
+    st.form_submit_button(label, key=key, on_click=presses.add, args=(key,), **look)
+    return _taken(presses, key) and not look.get("disabled", False)
 
 
-def forget_presses() -> None:
-    """At a page's end: what was pressed and not drawn shall not happen later."""
-    st.session_state.pop(_PRESSES, None)
+def forget_presses(begins: str) -> None:
+    """At the end of a page or of a fragment, for it runs alone too: what was pressed there and not drawn, as after an
+    error, shall not happen later. begins: how the keys of its buttons begin."""
+    presses = _presses()
+    presses.difference_update([key for key in presses if key.startswith(begins)])
+
+
+def _presses() -> set[str]:
+    """One set for the visit, changed in place: a callback that reached into the session could be cut short there."""
+    presses: set[str] = st.session_state.setdefault(_PRESSES, set())
+    return presses
+
+
+def _taken(presses: set[str], key: str) -> bool:
+    taken = key in presses
+    presses.discard(key)
+    return taken

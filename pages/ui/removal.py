@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core import facade
+from pages.ui.presses import pressed
 from pages.ui.runs.links import link
 from pages.ui.runs.words import title
 from pages.ui.widgets import corpus_picker, plain
@@ -32,11 +33,11 @@ def _remove_corpus(used: facade.Usage) -> None:
         st.warning(f"Used by {used.in_words}.", icon=":material/link_off:")
     if used.derived:
         st.caption(f"Corpora made from it stay: {len(used.derived)}.")
-    if st.button("Remove it", type="primary", key="corpora.remove"):
+    if pressed("Remove it", "corpora.remove", type="primary"):
         facade.remove_corpus(used.corpus.fingerprint)
         st.rerun()
     goes = facade.removal(used.corpus.fingerprint)
-    if _everything(goes) and st.button("Remove with everything made from it", key="corpora.remove.all"):
+    if _everything(goes) and pressed("Remove with everything made from it", "corpora.remove.all"):
         facade.remove_everything(used.corpus.fingerprint)
         st.rerun()
 
@@ -57,10 +58,10 @@ def _named(run: facade.Run) -> str:
 
 def _remove_run(run_id: str) -> None:
     goes = facade.removal(run_id)
-    if st.button("Remove it", type="primary", key="home.remove"):
+    if pressed("Remove it", "home.remove", type="primary"):
         facade.remove_run(run_id)
         st.rerun()
-    if _everything(goes) and st.button("Remove with everything made from it", key="home.remove.all"):
+    if _everything(goes) and pressed("Remove with everything made from it", "home.remove.all"):
         facade.remove_everything(run_id)
         st.rerun()
 

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from tests.browser.driver import ROOT
 
 KINDS = {"button", "form_submit_button", "download_button", "popover", "link_button", "menu_button", "chat_input"}
-OWN = "presses"  # the module of the one button that takes its key from who calls it
+OWN, TAKEN = "presses", {"pressed", "submitted"}  # the module of the buttons whose key who calls them gives
 BUTTONS = {
     "*.sample.*": "samples",
     "*.latest": "samples",
@@ -98,7 +98,7 @@ def _keys() -> Iterator[tuple[str, str]]:
 
 def _key(call: ast.Call) -> list[ast.expr] | None:
     """What is written as a button's key; None where no button is called."""
-    if isinstance(call.func, ast.Name) and call.func.id == "pressed":  # of `pages/ui/presses.py`: its second argument
+    if isinstance(call.func, ast.Name) and call.func.id in TAKEN:  # of `pages/ui/presses.py`: its second argument
         return call.args[1:2]
     if isinstance(call.func, ast.Attribute) and call.func.attr in KINDS:
         return [word.value for word in call.keywords if word.arg == "key"]

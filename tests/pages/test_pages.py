@@ -391,7 +391,7 @@ def test_a_press_is_not_lost_to_a_rerun_that_overtakes_it() -> None:
             st.error("A field is wrong.")
         elif pressed("Go", "go"):
             st.session_state["started"] = st.session_state.get("started", 0) + 1
-        forget_presses()
+        forget_presses("")
 
     app = AppTest.from_function(script).run()
     app.session_state["overtake"] = True
@@ -404,6 +404,38 @@ def test_a_press_is_not_lost_to_a_rerun_that_overtakes_it() -> None:
     app.session_state["wrong"] = False
     app.run()
     assert app.session_state["started"] == 1  # what an error stopped does not begin by itself
+
+
+def test_a_forms_press_is_not_lost_either_nor_to_the_end_of_a_fragment_before_it() -> None:
+    """A fragment at its own end forgets no press but its own."""
+
+    def script() -> None:
+        import streamlit as st
+
+        from pages.ui.frame import guard
+        from pages.ui.presses import pressed, submitted
+
+        @st.fragment
+        def first() -> None:
+            with guard(buttons="first."):
+                pressed("First", "first.go")
+
+        first()
+        if st.session_state.pop("overtake", False):
+            st.rerun()
+        with st.form("asked"):
+            typed = st.text_input("Name", key="name")
+            sent = submitted("Send", "second.send")
+        if sent:
+            st.session_state["sent"] = [*st.session_state.get("sent", []), typed]
+
+    app = AppTest.from_function(script).run()
+    app.session_state["overtake"] = True
+    app.text_input(key="name").input("Mary")
+    app.button(key="second.send").click().run()
+    assert app.session_state["sent"] == ["Mary"]
+    app.run()
+    assert app.session_state["sent"] == ["Mary"]
 
 
 def test_a_name_has_a_limit(home: Path) -> None:

@@ -8,6 +8,7 @@ import streamlit as st
 
 from core import facade
 from pages.ui.frame import guard, looked
+from pages.ui.presses import pressed
 from pages.ui.remains import text_gone
 from pages.ui.widgets import chart, escape, plain, same_command
 
@@ -23,7 +24,7 @@ SIDES = {"line": "At the line", "ends": "Farthest from it"}
 @st.fragment
 def kept(run_id: str) -> None:
     """All that follows from the threshold: a pure function of the scores, so a slider may drive it."""
-    with guard():
+    with guard(buttons="assisting.seal"):
         found = facade.assisted(run_id)
         top = max(float(found.scores.max()), 9.0) + 0.5
         line = (0.1, round(top, 1), 1.0, 0.1)
@@ -71,7 +72,7 @@ def _take_away(run_id: str, told: facade.Kept) -> None:
             icon=":material/download:",
             disabled=not told.kept,
         )
-        if st.button("Keep them as a corpus", key="assisting.seal", icon=":material/library_add:"):
+        if pressed("Keep them as a corpus", "assisting.seal", icon=":material/library_add:"):
             sealed = facade.seal_kept(run_id, told.threshold)
             st.success(f"{plain(sealed.name)}: {len(sealed):,} sentences, ready to train on.")
 

@@ -5,6 +5,7 @@ from typing import Any
 import streamlit as st
 
 from core import facade
+from pages.ui.presses import submitted
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import chart, config_form, corpus_picker, plain, same_command, table
 
@@ -59,7 +60,7 @@ def _setup(run_id: str) -> None:
         seeds = st.number_input("Seeds", 1, 20, 3, key="assisting.seeds", help="3 for a look, 5 for a claim")
         with st.expander("More options", icon=":material/settings:"):
             more = config_form(facade.RECIPES["assist"].config, tuple(LABELS), "assisting.sweep", LABELS)
-        sent = st.form_submit_button("Train", type="primary", icon=":material/play_arrow:", key="assisting.sweep.start")
+        sent = submitted("Train", "assisting.sweep.start", type="primary", icon=":material/play_arrow:")
     if sent:
         given = {key: value for key, value in more.items() if value not in (None, "")}
         own = facade.run(run_id).manifest.config

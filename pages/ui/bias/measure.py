@@ -103,7 +103,7 @@ def _time(options: dict[str, Any]) -> None:
     else:
         st.caption(f"How long {mentions:,} mentions take on this machine is not known yet.")
         said = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
-        if st.button("Time this machine (under a minute)", key="bias.time", icon=":material/timer:", help=said):
+        if pressed("Time this machine (under a minute)", "bias.time", icon=":material/timer:", help=said):
             asked = {name: options[name] for name in ("train", "encoder", "allow_download") if name in options}
             facade.start("calibrate", {**asked, "task": options["train"]})
             st.rerun()

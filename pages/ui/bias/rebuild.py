@@ -10,7 +10,7 @@ import streamlit as st
 from core import facade
 from pages.ui.bias.parts import changes
 from pages.ui.frame import guard
-from pages.ui.presses import forget_presses, pressed
+from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import config_form, corpus_label, plain, same_command, table
 
@@ -49,7 +49,7 @@ def rebuild(run_id: str) -> None:
 
 @st.fragment
 def _setup(run_id: str, own: str) -> None:
-    with guard():
+    with guard(buttons="bias.rebuild.start"):
         st.markdown(
             "Change the **training** sentences so that a name alone no longer gives its type away; the labels stay."
             " Test splits are never touched."
@@ -63,7 +63,6 @@ def _setup(run_id: str, own: str) -> None:
             st.session_state[RUN] = facade.start("rebuild", options)
             st.rerun()
         st.code(facade.command("rebuild", options), language="bash", wrap_lines=True)
-    forget_presses()  # a fragment's own end
 
 
 def _options(own: str) -> dict[str, Any]:

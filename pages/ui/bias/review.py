@@ -11,6 +11,7 @@ import streamlit as st
 from core import facade
 from pages.ui.bias.parts import bits, marked, notes
 from pages.ui.frame import guard, looked
+from pages.ui.presses import pressed
 from pages.ui.widgets import plain, table
 
 NOTHING = "no entity here"
@@ -22,7 +23,7 @@ ROUNDING = 1e-6  # bits
 @st.fragment
 def review(run_id: str) -> None:
     """Whatever is said goes to the log beside the run, so a reload or another day changes nothing."""
-    with guard():
+    with guard(buttons="bias.seal"):
         numbers, told = facade.suspicious(run_id), facade.reviews(run_id)
         if not len(numbers) and not told.history:
             _none(run_id)
@@ -122,7 +123,7 @@ def _take_away(run_id: str, told: facade.Reviews) -> None:
             "Log of the reviews as CSV", partial(facade.review_log, run_id), f"{name}-log.csv", on_click="ignore",
             key="bias.log", icon=":material/download:",
         )  # fmt: skip
-        if st.button("Keep as a corpus", key="bias.seal", icon=":material/library_add:", disabled=not told.changes):
+        if pressed("Keep as a corpus", "bias.seal", icon=":material/library_add:", disabled=not told.changes):
             sealed = facade.seal_corrected(run_id)
             st.success(f"{plain(sealed.name)}: {len(sealed):,} sentences, ready to train on.")
 

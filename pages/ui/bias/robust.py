@@ -45,7 +45,7 @@ def robust() -> None:
 
 @st.fragment
 def _setup() -> None:
-    with guard():
+    with guard(buttons="bias.robust.start"):
         roles = facade.roles()
         left, right = st.columns(2)
         with left:

@@ -11,6 +11,7 @@ from streamlit.typing import UploadedFile
 from core import facade
 from pages.ui.corpora.uploads import OPEN, taken, waiting
 from pages.ui.frame import guard
+from pages.ui.presses import submitted
 from pages.ui.runs.links import attach
 from pages.ui.widgets import escape, plain
 
@@ -151,7 +152,7 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
         if preview.format == "txt":
             units = {"line": "one line", "paragraph": "the lines up to an empty one"}
             options["unit"] = st.selectbox("A row is", list(units), format_func=units.__getitem__)
-        sent = st.form_submit_button("Import", type="primary", icon=":material/download:", key="corpora.submit")
+        sent = submitted("Import", "corpora.submit", type="primary", icon=":material/download:")
     if sent:
         _start(options)
 

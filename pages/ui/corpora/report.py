@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from core import facade
+from pages.ui.presses import pressed
 from pages.ui.widgets import plain, short, table
 
 
@@ -47,7 +48,7 @@ def _named(result: Mapping[str, Any]) -> None:
     if result.get("was_here"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.info(f"This text is here already as **{plain(name)}**; opened that one.", icon=":material/inventory_2:")
-            if asked != name and st.button(f"Call it {plain(short(asked))}", key="corpora.rename"):
+            if asked != name and pressed(f"Call it {plain(short(asked))}", "corpora.rename"):
                 facade.rename_corpus(result["corpus"], asked)
                 st.rerun()
     elif asked and asked != name:

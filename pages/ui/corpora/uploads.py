@@ -5,6 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from core import facade
+from pages.ui.presses import pressed
 from pages.ui.widgets import plain
 
 SHOWN = 5
@@ -21,7 +22,7 @@ def taken(token: str) -> Path | None:
         return None
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{plain(path.name)}**", width="content")
-        if st.button("Take another file", key="corpora.discard", icon=":material/close:"):
+        if pressed("Take another file", "corpora.discard", icon=":material/close:"):
             facade.discard(token)
             del st.query_params["upload"]
             st.session_state[OPEN] = True
@@ -38,9 +39,9 @@ def waiting() -> None:
     for token, name in list(uploads.items())[:SHOWN]:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**{plain(name)}**", width="content")
-            if st.button("Go on", key=f"corpora.waiting.{token}", icon=":material/arrow_forward:"):
+            if pressed("Go on", f"corpora.waiting.{token}", icon=":material/arrow_forward:"):
                 st.query_params["upload"] = token
                 st.rerun()
-            if st.button("Delete", key=f"corpora.forget.{token}", icon=":material/delete:"):
+            if pressed("Delete", f"corpora.forget.{token}", icon=":material/delete:"):
                 facade.discard(token)
                 st.rerun()

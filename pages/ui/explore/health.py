@@ -7,6 +7,7 @@ import streamlit as st
 
 from core import facade
 from pages.ui.explore import state
+from pages.ui.presses import pressed
 from pages.ui.runs.links import attach
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import plain, table
@@ -51,7 +52,7 @@ def _again(run_id: str) -> None:
             "Spread by", list(KINDS), format_func=KINDS.__getitem__, default="quota", required=True,
             key="explore.spread",
         )  # fmt: skip
-        if st.button("Choose with diversity", key="explore.choose", icon=":material/diversity_2:"):
+        if pressed("Choose with diversity", "explore.choose", icon=":material/diversity_2:"):
             config: Mapping[str, Any] = facade.run(run_id).manifest.config
             new = facade.start("select", {**config, "diversity": kind})
             st.session_state[DIVERSE] = {"from": run_id, "run": new}

@@ -14,6 +14,7 @@ from pages.ui.explore import state
 from pages.ui.explore.why import why_card
 from pages.ui.frame import guard
 from pages.ui.grid import grid
+from pages.ui.presses import pressed
 from pages.ui.selection.chosen import LARGEST_DOWNLOAD
 from pages.ui.widgets import plain, table
 
@@ -91,7 +92,7 @@ def _actions(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
         if len(clean):
             _add(run_id, clean)
         look: dict[str, Any] = {"icon": ":material/remove:", "shortcut": "Alt+D"}
-        if len(selected) and st.button(f"Remove {len(selected):,} from S_C", key="explore.remove", **look):
+        if len(selected) and pressed(f"Remove {len(selected):,} from S_C", "explore.remove", **look):
             facade.remove_rows(run_id, selected)
             st.rerun()
     if len(flagged):
@@ -103,7 +104,7 @@ def _actions(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
 def _add(run_id: str, rows: Any) -> None:
     sentences = "clean sentence" if len(rows) == 1 else "clean sentences"
     look: dict[str, Any] = {"type": "primary", "icon": ":material/add:", "shortcut": "Alt+A"}
-    if st.button(f"Add {len(rows):,} {sentences}", key="explore.add", **look):
+    if pressed(f"Add {len(rows):,} {sentences}", "explore.add", **look):
         facade.add_rows(run_id, rows)
         st.rerun()
 
@@ -111,7 +112,7 @@ def _add(run_id: str, rows: Any) -> None:
 def _also_flagged(run_id: str, rows: Any) -> None:
     """Filtered sentences that a flag keeps out: a hand may overrule it, by a second button."""
     st.caption(f"Flagged and left out: {state.flagged(run_id, rows)}.")
-    if st.button(f"Add also the {len(rows):,} flagged", key="explore.add-flagged", icon=":material/flag:"):
+    if pressed(f"Add also the {len(rows):,} flagged", "explore.add-flagged", icon=":material/flag:"):
         facade.add_rows(run_id, rows)
         st.rerun()
 
@@ -127,7 +128,7 @@ def _take_away(map_run: str, points: Any) -> None:
             if small:
                 data = partial(_bytes, write, name)
                 st.download_button(label, data, name, on_click="ignore", key=f"explore.export.{kind}", icon=look)
-            elif st.button(label, key=f"explore.export.{kind}", icon=look):
+            elif pressed(label, f"explore.export.{kind}", icon=look):
                 st.code(str(write(facade.exports() / name)), language=None, wrap_lines=True)
 
 
@@ -156,7 +157,7 @@ def _words(home: str, map_run: str, n: int, digest: int, _points: Any) -> Sequen
 @st.fragment
 def rows(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
     """The table behind the map: the picked sentences, all where none are, a page at a time; why the ticked one."""
-    with guard():
+    with guard(buttons="explore.one"):
         region = state.picked(map_run)
         if region is not None and region["kind"] == "point":
             why_card(run_id, map_run, int(points[0]), kinds)

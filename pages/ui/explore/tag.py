@@ -3,6 +3,7 @@
 import streamlit as st
 
 from core import facade
+from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
 
 RUN = "explore.tag.run"
@@ -14,7 +15,7 @@ def offer(run_id: str) -> None:
         return
     with st.expander("Find entities in D_C, to colour by and to read", icon=":material/label:"):
         options = _options(run_id)
-        if options and st.button("Find entities", icon=":material/search:", key="explore.tag.start"):
+        if options and pressed("Find entities", "explore.tag.start", icon=":material/search:"):
             st.session_state[RUN] = facade.start("tag", options)
             st.rerun()
         started = st.session_state.get(RUN)

@@ -7,6 +7,7 @@ import numpy as np
 import streamlit as st
 
 from core import facade
+from pages.ui.presses import pressed
 from pages.ui.widgets import entity_html, plain, table
 
 
@@ -58,7 +59,7 @@ def _place(why: facade.Why, kind: str) -> None:
 
 def _one(run_id: str, row: int, selected: bool) -> None:
     act, label = (facade.remove_rows, "Remove from S_C") if selected else (facade.add_rows, "Add to S_C")
-    if st.button(label, key="explore.one", icon=f":material/{'remove' if selected else 'add'}:"):
+    if pressed(label, "explore.one", icon=f":material/{'remove' if selected else 'add'}:"):
         act(run_id, np.array([row]))
         st.rerun(scope="app")
 

@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from core import facade
+from pages.ui.presses import pressed
 from pages.ui.results.board import spread
 from pages.ui.runs.words import encoder, title
 from pages.ui.widgets import size, table
@@ -99,7 +100,7 @@ def _model(arms: Mapping[str, str]) -> None:
     big = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     rare = _rare_words(run_id)
     with st.container(horizontal=True):
-        if st.button(f"Copy the folder ({size(big)})", icon=":material/folder_copy:", key="results.take.copy"):
+        if pressed(f"Copy the folder ({size(big)})", "results.take.copy", icon=":material/folder_copy:"):
             st.session_state["results.take.copied"] = str(facade.export_model(run_id, rare=rare))
         if big <= ZIP_LIMIT:
             _file("Model (.zip)", lambda: facade.zip_model(run_id, rare=rare), f"{run_id}.zip", "application/zip")

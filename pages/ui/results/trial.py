@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from core import facade
+from pages.ui.presses import submitted
 from pages.ui.results.beside import apart
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import entity_html, plain, sentence_list
@@ -23,7 +24,7 @@ def try_it(arms: Mapping[str, str]) -> None:
         )
         text = st.text_area("Sentences, one a line", key="results.try.text", max_chars=20_000)
         st.caption("What you type is deleted from this machine's disk as soon as it has been shown.")
-        sent = st.form_submit_button("Find entities", type="primary", icon=":material/search:", key="results.try.start")
+        sent = submitted("Find entities", "results.try.start", type="primary", icon=":material/search:")
     if sent:
         _forget()
         models = dict.fromkeys(one for one in (model, other) if one)

@@ -7,6 +7,7 @@ import streamlit as st
 
 from core import facade
 from pages.ui.frame import guard
+from pages.ui.presses import pressed
 from pages.ui.runs.words import ending, pace, removed, share, stage, title, waited_for, whole
 from pages.ui.widgets import duration, plain
 
@@ -123,6 +124,6 @@ def _controls(run_id: str, state: facade.RunState, key: str, stop: str) -> None:
         )
     elif not state.resumable:
         st.empty()  # takes Cancel away at once, not only when all of the page below has been drawn
-    elif st.button("Resume", key=f"{key}.resume", icon=":material/resume:", type="primary"):
+    elif pressed("Resume", f"{key}.resume", icon=":material/resume:", type="primary"):
         facade.resume(run_id)
         st.rerun()

@@ -10,6 +10,7 @@ import streamlit as st
 
 from core import facade
 from pages.ui.frame import guard, looked
+from pages.ui.presses import pressed
 from pages.ui.remains import remains, span_words
 from pages.ui.runs.links import EXPLORE
 from pages.ui.selection.budget import controls
@@ -57,7 +58,7 @@ def results(run_id: str) -> None:
 def _to_map(run_id: str) -> None:
     """The way to Explore; the same press begins the map where there is none to draw."""
     label = "See selected and filtered sentences on a map"
-    if st.button(label, key="selection.map", icon=":material/bubble_chart:"):
+    if pressed(label, "selection.map", icon=":material/bubble_chart:"):
         if facade.map_of(run_id) is None and "task" not in facade.removed_inputs(run_id):
             facade.start("map", facade.map_options(run_id))
         st.switch_page(EXPLORE, query_params={"run": run_id})
@@ -94,7 +95,7 @@ def _export(run_id: str, budget: str, keep: Sequence[str], chosen: facade.Select
         write = partial(facade.export, run_id, budget, keep, format=kind)
         large = 8 * int(facade.scored(run_id).lengths[chosen.rows].sum()) >= LARGEST_DOWNLOAD
         if large or kind == "folder":
-            asked = st.button("Export", type="primary", icon=":material/folder:", key="selection.export")
+            asked = pressed("Export", "selection.export", type="primary", icon=":material/folder:")
         else:
             _download(partial(_bytes, write, name), name)
     if large or kind == "folder":

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from core import facade
+from pages.ui.presses import submitted
 from pages.ui.widgets import plain
 
 
@@ -34,9 +35,7 @@ def _ask(run_id: str, target: str, sources: list[str]) -> None:
         order = st.multiselect(
             "Closest first", sources, key=f"{_key(run_id, target)}.order", placeholder="the closest, then the next"
         )
-        shown = st.form_submit_button(
-            "Show the numbers", type="primary", key="similarity.guess.show", icon=":material/visibility:"
-        )
+        shown = submitted("Show the numbers", "similarity.guess.show", type="primary", icon=":material/visibility:")
     if shown:
         facade.save_guess(run_id, target, order)
         _turn(run_id, target, False)

@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from core import facade
+from pages.ui.presses import submitted
 from pages.ui.similarity.results import agreement_text, split_table
 from pages.ui.widgets import plain, table
 
@@ -33,7 +34,7 @@ def worth(run_id: str | None) -> None:
     )
     with st.form("similarity.paste"):
         text = st.text_area("The table", key=TEXT, height=220)
-        if st.form_submit_button("Correlate", type="primary", icon=":material/query_stats:", key="similarity.judge"):
+        if submitted("Correlate", "similarity.judge", type="primary", icon=":material/query_stats:"):
             st.session_state[ASKED] = text
     if asked := st.session_state.get(ASKED):
         _judged(facade.judge_f1_table(asked), "pasted")

@@ -7,6 +7,7 @@ import streamlit as st
 
 from core import facade
 from pages.ui.frame import guard
+from pages.ui.presses import pressed
 from pages.ui.runs.links import attach
 from pages.ui.runs.panel import POLL, headline, progress
 from pages.ui.widgets import plain, table
@@ -64,7 +65,7 @@ def smaller(run_id: str, state: facade.RunState, key: str) -> None:
     said = "Half as many sentences at once, twice as often before each step: the same steps, about half the memory."
     look = "primary" if state.out_of_memory else "secondary"
     label = "Start again with half the batch and accumulation"
-    if st.button(label, type=look, icon=":material/splitscreen:", key=f"{key}.smaller", help=said):
+    if pressed(label, f"{key}.smaller", type=look, icon=":material/splitscreen:", help=said):
         attach(facade.start(*found), key)
         st.rerun()
 

@@ -6,6 +6,7 @@ from typing import Any
 import streamlit as st
 
 from core import facade
+from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import duration, size
 
@@ -105,7 +106,7 @@ def _time_it(kind: str, options: Mapping[str, Any]) -> None:
         run_panel(running, "training.timing")
         return
     said = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
-    if st.button("Time this machine (under a minute)", key="training.time", icon=":material/timer:", help=said):
+    if pressed("Time this machine (under a minute)", "training.time", icon=":material/timer:", help=said):
         facade.start("calibrate", asked)
         st.rerun()
 
