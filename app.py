@@ -21,8 +21,10 @@ from starlette.middleware import Middleware
 from streamlit import config
 from streamlit.starlette import App
 
-from core.facade import WinnowError, door, sweep
+from core.facade import door
+from core.facade.errors import WinnowError
 from core.facade.home import private, serving
+from core.facade.removals import sweep
 from pages.ui.door import Door
 
 try:

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, looks, machine, runs, training
+from core.facade.home import home
+from core.facade.runs import Run
 from pages.ui.empty import sample_buttons
 from pages.ui.frame import local_badge, page, spoilt_files
 from pages.ui.removal import run_removal
@@ -20,20 +22,20 @@ Step = tuple[str, str, str, str, bool]  # name, what it does, page, how far, don
 def main() -> None:
     """The page."""
     with page("Winnow", "Find the part of a large corpus that is worth pre-training on."):
-        runs = [run for run in facade.runs() if run.manifest.parent is None and run.manifest.kind in LISTED]
-        _path([run for run in runs if run.state().state == "succeeded"])
+        listed = [run for run in runs.runs() if run.manifest.parent is None and run.manifest.kind in LISTED]
+        _path([run for run in listed if run.state().state == "succeeded"])
         _samples()
         spoilt_files()
         st.subheader("Runs", anchor=False)
-        if runs:
-            run_list(runs)
-            run_removal(runs)
+        if listed:
+            run_list(listed)
+            run_removal(listed)
         else:
             st.caption("Nothing has run yet. What runs shows up here, also after this window was closed.")
         _machine()
 
 
-def _path(done: Sequence[facade.Run]) -> None:
+def _path(done: Sequence[Run]) -> None:
     """The steps, each with how far it is. done: the finished runs, newest first."""
     steps = (_prepared(), *_worked(done))
     for column, (name, what, target, status, ended) in zip(st.columns(len(steps)), steps, strict=True):
@@ -48,20 +50,20 @@ def _path(done: Sequence[facade.Run]) -> None:
 
 
 def _prepared() -> Step:
-    roles = facade.roles()
+    roles = corpora.roles()
     have = [name for role, name in (("task", "T_C"), ("domain", "D_C"), ("train", "L_C")) if role in roles]
     status = f"{', '.join(have)} in use" if have else "None in use yet"
     what = "T_C, your task's text, and D_C, the large corpus to select from."
     return "1 · Corpora", what, CORPORA, status, {"task", "domain"} <= roles.keys()
 
 
-def _worked(done: Sequence[facade.Run]) -> tuple[Step, Step, Step]:
-    roles = facade.roles().keys()
+def _worked(done: Sequence[Run]) -> tuple[Step, Step, Step]:
+    roles = corpora.roles().keys()
     selected = [run for run in done if run.manifest.kind == "select"]
-    trained = [run for run in done if run.manifest.kind in facade.TRAININGS]
+    trained = [run for run in done if run.manifest.kind in training.TRAININGS]
     judged = [run for run in trained if run.manifest.kind != "pretrain"]
 
-    def status(runs: Sequence[facade.Run], needs: set[str], names: str) -> str:
+    def status(runs: Sequence[Run], needs: set[str], names: str) -> str:
         return f"{len(runs)} finished" if runs else "Ready to start" if needs <= roles else f"Needs {names}"
 
     return (
@@ -74,7 +76,7 @@ def _worked(done: Sequence[facade.Run]) -> tuple[Step, Step, Step]:
     )  # fmt: skip
 
 
-def _latest(runs: Sequence[facade.Run]) -> str:
+def _latest(runs: Sequence[Run]) -> str:
     """What came out of the newest, in a line."""
     return outcome(runs[0]) if runs else ""
 
@@ -86,13 +88,11 @@ def _samples() -> None:
 
 
 def _machine() -> None:
-    free, total = facade.disk()
-    device = "a GPU" if facade.device() == "gpu" else "no GPU"
+    free, total = looks.disk()
+    device = "a GPU" if machine.device() == "gpu" else "no GPU"
     with st.container(horizontal=True, vertical_alignment="center"):
         local_badge()
-        st.caption(
-            f"{facade.cores()} cores, {device}, {size(free)} of {size(total)} free in {plain(str(facade.home()))}"
-        )
+        st.caption(f"{looks.cores()} cores, {device}, {size(free)} of {size(total)} free in {plain(str(home()))}")
 
 
 main()

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, figures, looks, results, runs
+from core.facade.corpora import Corpus
 from pages.ui.corpora.imports import RUN, importer
-from pages.ui.corpora.uploads import OPEN
 from pages.ui.corpora.report import report
+from pages.ui.corpora.uploads import OPEN
 from pages.ui.empty import sample_buttons
 from pages.ui.frame import looked, page, spoilt_files
 from pages.ui.presses import pressed
@@ -33,26 +34,26 @@ FLAG_WORDS = {
 def main() -> None:
     """The page."""
     with page("Corpora", "What you have, which part it plays, and how healthy it is."):
-        corpora = facade.corpora()
+        sealed = corpora.corpora()
         spoilt_files()
-        if not corpora:
+        if not sealed:
             st.info("Nothing is here yet. Open a sample in one click, or import a file of your own below.")
             sample_buttons("corpora", "pages/1_Corpora.py")
-        wanted = not corpora or "upload" in st.query_params or OPEN in st.session_state
+        wanted = not sealed or "upload" in st.query_params or OPEN in st.session_state
         with st.expander("Import a corpus", expanded=wanted, icon=":material/add:"):
             importer()
         _import_run()
-        if corpora:
+        if sealed:
             _check()
             for name, (words, roles) in CARDS.items():
                 _card(name, words, roles)
-            _library(corpora)
+            _library(sealed)
 
 
 def _import_run() -> None:
     """The import that this visit is about, or that is at work."""
     run_id = attached("add", RUN)
-    if run_id is None or not (st.query_params.get("run") == run_id or facade.state(run_id).active):
+    if run_id is None or not (st.query_params.get("run") == run_id or runs.state(run_id).active):
         return
     if run_panel(run_id, RUN).state == "succeeded":
         report(run_id)
@@ -65,27 +66,27 @@ def _audits(roles: Mapping[str, str]) -> dict[str, dict[str, object]]:
 
 
 def _check() -> None:
-    audits = _audits(facade.roles())
-    done = {role: facade.finished("audit", options) for role, options in audits.items()}
+    audits = _audits(corpora.roles())
+    done = {role: looks.finished("audit", options) for role, options in audits.items()}
     todo = [role for role, run in done.items() if run is None]
     if todo and pressed(
         "Check for duplicates and leaks", "corpora.check", type="primary", icon=":material/fact_check:"
     ):
         for role in todo:
-            facade.start("audit", audits[role])
+            runs.start("audit", audits[role])
         st.rerun()
     seen = set()
-    for run in facade.runs("audit"):
+    for run in runs.runs("audit"):
         corpus = run.manifest.inputs["corpus"]
         if run.manifest.parent is None and corpus not in seen and corpus in [audits[role]["corpus"] for role in todo]:
             seen.add(corpus)
-            if facade.state(run.id).state != "succeeded":
+            if runs.state(run.id).state != "succeeded":
                 run_panel(run.id, f"corpora.audit.{corpus[:12]}")
 
 
 def _card(name: str, words: str, roles: tuple[str, ...]) -> None:
     with st.container(border=True, key=f"corpora.card.{name}"):
-        held = facade.roles()
+        held = corpora.roles()
         given = [role for role in roles if role in held]
         left, right = st.columns((2, 3), gap="large", vertical_alignment="bottom")
         with left:
@@ -100,37 +101,37 @@ def _card(name: str, words: str, roles: tuple[str, ...]) -> None:
         role = given[0]
         if len(given) > 1:
             role = st.segmented_control("Look at", given, default=given[0], required=True, key=f"corpora.look.{name}")
-        _inside(facade.corpus(held[role]), name, role)
+        _inside(corpora.corpus(held[role]), name, role)
 
 
 def _role(role: str, held: str | None) -> None:
     """Who plays the part; the heading names it where there is only one."""
-    label, alone = facade.ROLES[role].split(":")[0], role in ("task", "domain")
+    label, alone = corpora.ROLES[role].split(":")[0], role in ("task", "domain")
     hidden = "collapsed" if alone else "visible"
     chosen = corpus_picker(label, f"corpora.pick.{role}.{held}", held, label_visibility=hidden)
     if chosen != held:
-        facade.set_role(role, chosen)
+        corpora.set_role(role, chosen)
         st.rerun()
 
 
-def _inside(corpus: facade.Corpus, name: str, role: str) -> None:
+def _inside(corpus: Corpus, name: str, role: str) -> None:
     types = list(corpus.types)
     left, right = st.columns(2, gap="large")
     with left:
         _numbers(corpus)
         _flags(role)
         if types:
-            bars = facade.figures.type_bars(corpus.types)
+            bars = figures.type_bars(corpus.types)
             chart(bars, f"corpora.types.{role}", f"Entities by type in {corpus.name}")
     with right:
-        lengths = facade.figures.length_histogram(facade.token_lengths(corpus.fingerprint), name)
+        lengths = figures.length_histogram(corpora.token_lengths(corpus.fingerprint), name)
         chart(lengths, f"corpora.lengths.{role}", f"Histogram of sentence lengths of {corpus.name}")
     st.markdown("**Five of its sentences**")
     looked(corpus.fingerprint)
-    sentence_list(facade.first_sentences(corpus), types, f"Sentences of {corpus.name}")
+    sentence_list(looks.first_sentences(corpus), types, f"Sentences of {corpus.name}")
 
 
-def _numbers(corpus: facade.Corpus) -> None:
+def _numbers(corpus: Corpus) -> None:
     with st.container(horizontal=True):
         st.metric("Sentences", f"{len(corpus):,}", width="content")
         st.metric("Tokens", f"{corpus.n_tokens:,}", width="content")
@@ -140,10 +141,10 @@ def _numbers(corpus: facade.Corpus) -> None:
 
 def _flags(role: str) -> None:
     """Duplicates and leaks, where they have been looked for."""
-    options = _audits(facade.roles()).get(role)
+    options = _audits(corpora.roles()).get(role)
     if options is None:
         return
-    run = facade.finished("audit", options)
+    run = looks.finished("audit", options)
     if run is None:
         st.caption("Duplicates and leaks: not checked yet.")
         return
@@ -153,29 +154,29 @@ def _flags(role: str) -> None:
         st.caption("No dev or test split has its part yet, so leaks were not looked for.")
 
 
-def _library(corpora: list[facade.Corpus]) -> None:
+def _library(sealed: list[Corpus]) -> None:
     """Every corpus, and its removal."""
     st.subheader("All corpora", anchor=False)
     parts = {
         fingerprint: words.split(":")[0]
-        for role, words in facade.ROLES.items()
-        if (fingerprint := facade.roles().get(role))
+        for role, words in corpora.ROLES.items()
+        if (fingerprint := corpora.roles().get(role))
     }
     rows = [
         {"name": c.name, "n": len(c), "tokens": c.n_tokens, "labels": ", ".join(c.types) if c.labelled else "no",
          "part": parts.get(c.fingerprint, ""), "file": _from(c)}
-        for c in corpora
+        for c in sealed
     ]  # fmt: skip
     names = {"name": "Name", "n": "Sentences", "tokens": "Tokens", "labels": "Labels", "part": "Part", "file": "From"}
     table(rows, names, "All corpora", names=("name", "file"))
     removal()
 
 
-def _from(corpus: facade.Corpus) -> str:
+def _from(corpus: Corpus) -> str:
     """Where it came from: the user's file, or what Winnow made it of."""
     if not corpus.derived:
         return str(corpus.origin.get("file", ""))
-    return f"made by Winnow of {facade.corpus_name(corpus.origin['from'])}" if "from" in corpus.origin else "typed"
+    return f"made by Winnow of {results.corpus_name(corpus.origin['from'])}" if "from" in corpus.origin else "typed"
 
 
 main()

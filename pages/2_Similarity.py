@@ -4,7 +4,8 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, runs, similarity
+from core.facade.corpora import Corpus
 from pages.ui.empty import empty
 from pages.ui.frame import page
 from pages.ui.presses import submitted
@@ -33,7 +34,7 @@ def main() -> None:
 
 
 def _measured(run_id: str | None) -> None:
-    if run_id is None and not facade.corpora():
+    if run_id is None and not corpora.corpora():
         empty(NEEDS, "similarity", "pages/2_Similarity.py")
         return
     with st.expander("What to compare", expanded=run_id is None, icon=":material/tune:"):
@@ -45,8 +46,8 @@ def _measured(run_id: str | None) -> None:
 
 
 def _setup() -> None:
-    known = {corpus.fingerprint: corpus for corpus in facade.corpora()}
-    roles = facade.roles()
+    known = {corpus.fingerprint: corpus for corpus in corpora.corpora()}
+    roles = corpora.roles()
     own = [
         mark for mark, corpus in known.items() if not (corpus.labelled or corpus.derived) and mark != roles.get("task")
     ]
@@ -56,21 +57,21 @@ def _setup() -> None:
             "source": _pick("Sources: what you might pre-train on", known, own[:8], "source"),
             "measure": st.multiselect(
                 "Measures", ["ppl", "wvv", "tvc", "tvcc"], ["ppl", "wvv", "tvc", "tvcc"],
-                format_func=facade.measure_title, key="similarity.measure",
+                format_func=similarity.measure_title, key="similarity.measure",
             ),
         }  # fmt: skip
-        config = facade.RECIPES["similarity"].config
+        config = runs.RECIPES["similarity"].config
         with st.expander("Sample and details", icon=":material/settings:"):
             joined = _pick("Sources that count as one", known, [], "together")
             options |= config_form(config, SAMPLING, "similarity")
             options |= config_form(config, FINE, "similarity")
         sent = submitted("Compare", "similarity.start", type="primary", icon=":material/balance:")
     if sent:
-        attach(facade.start("similarity", {**options, "together": _together(options["source"], joined)}), RUN)
+        attach(runs.start("similarity", {**options, "together": _together(options["source"], joined)}), RUN)
         st.rerun()
 
 
-def _pick(label: str, known: dict[str, facade.Corpus], chosen: list[str | None], name: str) -> list[str]:
+def _pick(label: str, known: dict[str, Corpus], chosen: list[str | None], name: str) -> list[str]:
     return st.multiselect(
         label, list(known), [mark for mark in chosen if mark in known],
         format_func=lambda mark: corpus_label(known[mark]), key=f"similarity.{name}", placeholder="pick corpora",
@@ -84,7 +85,7 @@ def _together(sources: list[str], joined: list[str]) -> list[str]:
 
 
 def _target(run_id: str) -> str:
-    targets = list(facade.run(run_id).result()["targets"])
+    targets = list(runs.run(run_id).result()["targets"])
     if len(targets) < 2:
         return targets[0]
     return str(st.selectbox("Target", targets, key=f"similarity.target.{run_id}"))

@@ -4,7 +4,8 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, runs, selections
+from core.facade.runs import Run
 from pages.ui.empty import empty
 from pages.ui.frame import guard, page
 from pages.ui.presses import submitted
@@ -12,7 +13,7 @@ from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, own_runs, pick_run
 from pages.ui.selection.budget import follow_address
-from pages.ui.selection.chosen import results
+from pages.ui.selection.chosen import selected
 from pages.ui.widgets import budget_words, config_form, corpus_picker
 
 RUN = "selection.run"
@@ -55,7 +56,7 @@ def main() -> None:
     """The page."""
     with page("Selection", "Score every sentence of D_C against T_C and keep the best as S_C."):
         run_id = attached("select", RUN)
-        if not facade.corpora():
+        if not corpora.corpora():
             empty(NEEDS, "selection", "pages/3_Selection.py")
         else:
             with st.expander("What to select", expanded=run_id is None, icon=":material/tune:"):
@@ -68,35 +69,35 @@ def main() -> None:
 def _shown(run_id: str) -> None:
     """The run and what it chose; a fragment, so that moving the budget leaves the form above alone."""
     with guard(buttons="selection."):
-        if facade.state(run_id).state == "succeeded":
+        if runs.state(run_id).state == "succeeded":
             follow_address(run_id, RUN)
         run_id = pick_run(run_id, RUN, own_runs("select"), "Selection", _label)
         if run_panel(run_id, RUN).state == "succeeded":
-            results(run_id)
+            selected(run_id)
 
 
 def _setup() -> None:
     name = st.selectbox(
         "Strategy",
-        list(facade.STRATEGIES),
-        index=list(facade.STRATEGIES).index(facade.DEFAULT_STRATEGY),
+        list(selections.STRATEGIES),
+        index=list(selections.STRATEGIES).index(selections.DEFAULT_STRATEGY),
         format_func=lambda name: f"{name} ({IN_SHORT[name]})" if name in IN_SHORT else name,
         key="selection.strategy",
     )
-    strategy = facade.STRATEGIES[name]
+    strategy = selections.STRATEGIES[name]
     st.markdown(f"{strategy.summary} {strategy.trust}")
     _cost(strategy)
     with st.form("selection.form"):
         options = {"strategy": name, **_corpora(), **_budget()}
         with st.expander("More options", icon=":material/settings:"):
             options["options"] = config_form(strategy.Options, list(strategy.Options.model_fields), f"selection.{name}")
-            config = facade.RECIPES["select"].config
+            config = runs.RECIPES["select"].config
             options |= config_form(config, CHOOSING, "selection")
             embeds = strategy.reads in ("vectors", "both")
             options |= config_form(config, ENCODER if embeds else TRAINED if strategy.models else (), "selection")
         sent = submitted("Score and select", "selection.start", type="primary", icon=":material/filter_alt:")
     if sent:
-        attach(facade.start("select", options), RUN)
+        attach(runs.start("select", options), RUN)
         st.rerun()
 
 
@@ -105,8 +106,8 @@ def _cost(strategy: Any) -> None:
     if not strategy.models:
         return
     tagger = ", then a tagger from it on L_C train, stopped by L_C dev" if "ner" in strategy.models else ""
-    domain = facade.roles().get("domain")
-    size = f" Your D_C has {len(facade.corpus(domain)):,} sentences." if domain else ""
+    domain = corpora.roles().get("domain")
+    size = f" Your D_C has {len(corpora.corpus(domain)):,} sentences." if domain else ""
     st.warning(
         f"This takes longer than the others. First a language model is trained on T_C{tagger}; then "
         f"{READING[strategy.reads]}.{size} Without a GPU that is minutes for thousands of sentences and hours for "
@@ -117,7 +118,7 @@ def _cost(strategy: Any) -> None:
 
 def _corpora() -> dict[str, Any]:
     """Who plays which part, prefilled with the parts given on the page Corpora."""
-    roles = facade.roles()
+    roles = corpora.roles()
     picked = {}
     for row in (("task", "domain"), ("train", "dev", "test")):
         for column, role in zip(st.columns(len(row)), row, strict=True):
@@ -135,7 +136,7 @@ def _budget() -> dict[str, Any]:
     budget = left.text_input(
         "Budget", "10%", key="selection.budget", help="1000 (sentences), 50000tokens, 20% of D_C, or threshold:0.75"
     )
-    words = {flag: flag.replace("_", " ") for flag in facade.FLAGS}
+    words = {flag: flag.replace("_", " ") for flag in corpora.FLAGS}
     keep = right.multiselect(
         "Keep although flagged as",
         list(words),
@@ -146,8 +147,8 @@ def _budget() -> dict[str, Any]:
     return {"budget": budget, "keep": keep}
 
 
-def _label(run: facade.Run) -> str:
-    return f"{run.manifest.config['strategy']}, {budget_words(facade.kept_budget(run.id))} ({begun(run)})"
+def _label(run: Run) -> str:
+    return f"{run.manifest.config['strategy']}, {budget_words(selections.kept_budget(run.id))} ({begun(run)})"
 
 
 main()

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, insights, maps, results, runs, selections
+from core.facade.runs import Run
 from pages.ui.empty import corpora_needed
 from pages.ui.explore import health, more, panel, state, tag
 from pages.ui.explore import map as map_view
@@ -22,13 +23,13 @@ MAKING = ("sample", "limit", "clusters", "neighbours", "min_distance", "fast", "
 def main() -> None:
     """The page."""
     with page("Explore", "See what was selected and what was filtered, ask why, and change it by hand."):
-        run_id = attached("select", RUN, finished=True, first=lambda run: facade.map_of(run.id) is not None)
+        run_id = attached("select", RUN, finished=True, first=lambda run: maps.map_of(run.id) is not None)
         if run_id is None:
             _nothing()
             return
         _pick(run_id)
-        if {"task", "domain"}.isdisjoint(facade.removed_inputs(run_id)):
-            looked(*(facade.run(run_id).manifest.inputs[part] for part in ("task", "domain")))
+        if {"task", "domain"}.isdisjoint(results.removed_inputs(run_id)):
+            looked(*(runs.run(run_id).manifest.inputs[part] for part in ("task", "domain")))
             _edited(run_id)
             _tabs(run_id)
         else:
@@ -36,15 +37,15 @@ def main() -> None:
             remains(run_id)
 
 
-def _finished() -> list[facade.Run]:
+def _finished() -> list[Run]:
     """Finished selections, newest first."""
-    return [run for run in own_runs("select") if facade.state(run.id).state == "succeeded"]
+    return [run for run in own_runs("select") if runs.state(run.id).state == "succeeded"]
 
 
 def _nothing() -> None:
     if not _finished():
         st.info("There is no finished selection to look at yet. Make one first; its map is one click away then.")
-    if facade.corpora():
+    if corpora.corpora():
         st.page_link("pages/3_Selection.py", label="Make a selection", icon=":material/filter_alt:")
     else:
         corpora_needed("explore", "pages/3_Selection.py")
@@ -53,8 +54,9 @@ def _nothing() -> None:
 def _pick(run_id: str) -> None:
     """The selection to look at, where there are several."""
 
-    def label(run: facade.Run) -> str:
-        budget, domain = budget_words(facade.kept_budget(run.id)), facade.corpus_name(run.manifest.config["domain"])
+    def label(run: Run) -> str:
+        budget = budget_words(selections.kept_budget(run.id))
+        domain = results.corpus_name(run.manifest.config["domain"])
         return f"{budget} of {domain} by {run.manifest.config['strategy']} ({begun(run)})"
 
     pick_run(run_id, RUN, _finished(), "Selection", label, label_visibility="collapsed")
@@ -64,7 +66,7 @@ def _pick(run_id: str) -> None:
 
 def _edited(run_id: str) -> None:
     """Hand edits as they are on disk, and the way back."""
-    edits = facade.edits(run_id)
+    edits = selections.edits(run_id)
     if not edits.history:
         return
     last = edits.history[-1]
@@ -72,10 +74,10 @@ def _edited(run_id: str) -> None:
         st.markdown(f"**By hand:** {len(edits.added):,} added, {len(edits.removed):,} removed.", width="content")
         label = f"Undo {last.action} of {len(last.rows):,}"
         if pressed(label, "explore.undo", icon=":material/undo:", shortcut="Alt+Z"):
-            facade.undo(run_id)
+            insights.undo(run_id)
             st.rerun()
         if pressed("Keep as a corpus", "explore.seal", icon=":material/inventory_2:"):
-            sealed = facade.seal_edited(run_id)
+            sealed = insights.seal_edited(run_id)
             st.toast(f"S_C with its hand edits is now a corpus of {len(sealed):,} sentences.")
     if reasons := state.flagged(run_id, edits.added):
         st.warning(f"Flagged sentences are in S_C by hand: {reasons}.", icon=":material/flag:")
@@ -83,11 +85,11 @@ def _edited(run_id: str) -> None:
 
 def _map_of(run_id: str) -> str | None:
     """The map to draw; a run at work on one, and the way to one, where there is none."""
-    mine = [run.id for run in facade.runs("map") if run.manifest.config["selection"] == run_id]
-    drawing = facade.state(mine[0]) if mine else None
+    mine = [run.id for run in runs.runs("map") if run.manifest.config["selection"] == run_id]
+    drawing = runs.state(mine[0]) if mine else None
     if drawing is not None and drawing.state != "succeeded":
         run_panel(mine[0], "explore.made")
-    found = facade.map_of(run_id)
+    found = maps.map_of(run_id)
     if found is None and (drawing is None or not drawing.active):
         with st.container(border=True):
             st.subheader("This selection has no map yet", anchor=False)
@@ -101,11 +103,11 @@ def _map_of(run_id: str) -> str | None:
 
 def _make(run_id: str) -> None:
     with st.expander("More options", icon=":material/settings:"):
-        options = facade.map_options(run_id, **config_form(facade.RECIPES["map"].config, MAKING, "explore.make"))
+        options = maps.map_options(run_id, **config_form(runs.RECIPES["map"].config, MAKING, "explore.make"))
     if pressed("Make the map", "explore.make", type="primary", icon=":material/scatter_plot:"):
-        facade.start("map", options)
+        runs.start("map", options)
         st.rerun()
-    st.code(facade.command("map", options), language="bash", wrap_lines=True)
+    st.code(runs.command("map", options), language="bash", wrap_lines=True)
 
 
 def _tabs(run_id: str) -> None:
@@ -119,7 +121,7 @@ def _tabs(run_id: str) -> None:
 
 
 def _compare(run_id: str) -> None:
-    more.compare(run_id, facade.map_of(run_id))
+    more.compare(run_id, maps.map_of(run_id))
 
 
 def _side_by_side(run_id: str) -> None:
@@ -131,7 +133,7 @@ def _map(run_id: str) -> None:
     map_run = _map_of(run_id)
     if map_run is None:
         return
-    kinds = facade.classes(map_run)
+    kinds = maps.classes(map_run)
     asked = map_view.controls(map_run)
     points = state.points_of(map_run, state.picked(map_run), kinds)
     with st.container(key="explore-panes"):
@@ -145,7 +147,7 @@ def _map(run_id: str) -> None:
     title, look = "The same on the command line, and another map", {"icon": ":material/terminal:"}
     with st.expander(title, key="explore.command", on_change="rerun", **look) as more:
         if more.open:  # what colours a command is 1.5 MB of script, which the first paint need not wait for
-            st.code(facade.command("map", facade.map_config(map_run)), language="bash", wrap_lines=True)
+            st.code(runs.command("map", maps.map_config(map_run)), language="bash", wrap_lines=True)
             _make(run_id)
 
 

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, runs, training
 from pages.ui.empty import empty
 from pages.ui.frame import page
 from pages.ui.presses import pressed
@@ -32,8 +32,8 @@ NEEDS = "Training needs text for the encoder (T_C or an S_C) and labelled senten
 def main() -> None:
     """The page."""
     with page("Training", "Pre-train, fine-tune, and find out whether it was worth it."):
-        run_id = attached(facade.TRAININGS, RUN)
-        if not facade.corpora():
+        run_id = attached(training.TRAININGS, RUN)
+        if not corpora.corpora():
             empty(NEEDS, "training", "pages/5_Training.py")
         else:
             if st.session_state.pop(BEGUN, False):
@@ -45,7 +45,7 @@ def main() -> None:
         if run_id is not None:
             with st.container():  # stays when the queue comes and goes, so that nothing below it moves its place
                 outcome.queue(run_id, RUN)
-            runs = own_runs(*facade.TRAININGS)
+            runs = own_runs(*training.TRAININGS)
             _watch(pick_run(run_id, RUN, runs, "Training", lambda run: f"{title(run)} ({begun(run)})"))
 
 
@@ -61,10 +61,10 @@ def _setup() -> None:
     preflight.show(kind, options)
     label = {"pretrain": "Pre-train", "finetune": "Fine-tune", "experiment": "Start the experiment"}[kind]
     if pressed(label, "training.start", type="primary", icon=":material/play_arrow:"):
-        attach(facade.start(kind, options), RUN)
+        attach(runs.start(kind, options), RUN)
         st.session_state[BEGUN] = True
         st.rerun()
-    st.code(facade.command(kind, options), language="bash", wrap_lines=True)
+    st.code(runs.command(kind, options), language="bash", wrap_lines=True)
 
 
 def _watch(run_id: str) -> None:
@@ -74,8 +74,8 @@ def _watch(run_id: str) -> None:
     if state.state == "succeeded":
         outcome.result(run_id)
     live(run_id, state)
-    run = facade.run(run_id)
-    same_command(facade.command(run.manifest.kind, run.manifest.config))
+    run = runs.run(run_id)
+    same_command(runs.command(run.manifest.kind, run.manifest.config))
 
 
 main()

@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, figures, results, runs
 from pages.ui.empty import corpora_needed
 from pages.ui.frame import page, where_text_is_here
 from pages.ui.results import beside, board, overlay, sentences, take, trial
@@ -22,7 +22,7 @@ def main() -> None:
     with page("Results", "What was compared, what came out, and how sure that is."):
         single = _single()
         run_id = None if single else attached("experiment", RUN)
-        if run_id is None and not facade.runs("finetune"):
+        if run_id is None and not runs.runs("finetune"):
             _nothing()
             return
         finished = run_id is not None and run_panel(_pick(run_id), RUN).state == "succeeded"
@@ -33,7 +33,7 @@ def main() -> None:
 
 def _single() -> str:
     """The training that the address names, if it does: no experiment stands in for it. Else ""."""
-    run = next((run for run in facade.runs("finetune") if run.id == st.query_params.get("run")), None)
+    run = next((run for run in runs.runs("finetune") if run.id == st.query_params.get("run")), None)
     if run is None:
         return ""
     st.markdown(f"**{plain(title(run))}** ({plain(run.id[-4:])}) stands first among the single trainings below.")
@@ -42,7 +42,7 @@ def _single() -> str:
 
 def _nothing() -> None:
     st.info("There is no finished run yet. An experiment says whether pre-training on a selection was worth it.")
-    if facade.corpora():
+    if corpora.corpora():
         st.page_link("pages/5_Training.py", label="Start an experiment", icon=":material/model_training:")
     else:
         corpora_needed("results", "pages/5_Training.py")
@@ -60,7 +60,7 @@ def _pick(run_id: str) -> str:
 
 
 def _warn(run_id: str) -> None:
-    if gone := facade.missing(run_id):
+    if gone := results.missing(run_id):
         st.warning(f"Not reproducible as it was: {plain('; '.join(gone))} can no longer be found.")
 
 
@@ -94,10 +94,10 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
 def _arms(run_id: str | None, single: str) -> dict[str, str]:
     """Finished taggers with a test set by what they are called here: {finetune run: name}."""
     if run_id is not None:
-        here = {run.id for run in facade.runs("finetune")}
-        rows = facade.board(run_id)["leaderboard"]
-        return {row["finetune_run"]: facade.figures.line_name(row) for row in rows if row["finetune_run"] in here}
-    rows = [row for row in facade.tagger_rows() if row["f1"] is not None]
+        here = {run.id for run in runs.runs("finetune")}
+        rows = results.board(run_id)["leaderboard"]
+        return {row["finetune_run"]: figures.line_name(row) for row in rows if row["finetune_run"] in here}
+    rows = [row for row in results.tagger_rows() if row["f1"] is not None]
     rows.sort(key=lambda row: row["run"] != single)
     return {row["run"]: f"{take.origin(row)} on {row['train']} ({row['run'][-4:]})" for row in rows}
 

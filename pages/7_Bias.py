@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, runs
 from pages.ui.bias.measure import finished, measure
 from pages.ui.bias.parts import notes
 from pages.ui.bias.rebuild import rebuild
@@ -28,7 +28,7 @@ NEEDS = "This needs a labelled corpus: sentences in which names are marked with 
 def main() -> None:
     """The page."""
     with page("Bias", WHAT):
-        if not any(corpus.types for corpus in facade.corpora()) and not facade.runs("difficulty"):
+        if not any(corpus.types for corpus in corpora.corpora()) and not runs.runs("difficulty"):
             empty(NEEDS, "bias", "pages/7_Bias.py")
             return
         tabs = st.tabs(["Names or contexts?", "Suspicious labels", "Rebuild", "Robustness"])
@@ -38,7 +38,7 @@ def main() -> None:
                 notes(run_id)
                 views(run_id)
                 scatter(run_id)
-                same_command(facade.command("difficulty", facade.run(run_id).manifest.config))
+                same_command(runs.command("difficulty", runs.run(run_id).manifest.config))
         with tabs[1]:
             _needs_a_run(run_id, review)
         with tabs[2]:

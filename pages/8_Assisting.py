@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from core import facade
+from core.facade import assisting, corpora, runs
+from core.facade.corpora import Corpus
 from pages.ui.assisting.drift import drift
 from pages.ui.assisting.kept import kept
 from pages.ui.assisting.map import options_form, type_map
@@ -27,7 +28,7 @@ NEEDS = "This needs two labelled corpora: yours, and another one to borrow from.
 def main() -> None:
     """The page."""
     with page("Assisting", WHAT):
-        labelled = {corpus.fingerprint: corpus for corpus in facade.corpora() if corpus.types}
+        labelled = {corpus.fingerprint: corpus for corpus in corpora.corpora() if corpus.types}
         run_id = attached("skl", RUN)
         if len(labelled) < 2:
             empty(NEEDS, "assisting", "pages/8_Assisting.py")
@@ -38,8 +39,8 @@ def main() -> None:
             _results(run_id)
 
 
-def _setup(labelled: Mapping[str, facade.Corpus]) -> None:
-    train = facade.roles().get("train")
+def _setup(labelled: Mapping[str, Corpus]) -> None:
+    train = corpora.roles().get("train")
     columns = st.columns(2)
     with columns[0]:
         primary = _pick("Primary: the corpus to do well on", labelled, train, "assisting.primary")
@@ -54,11 +55,11 @@ def _setup(labelled: Mapping[str, facade.Corpus]) -> None:
         sent = submitted("Score its sentences", "assisting.start", type="primary", icon=":material/balance:")
     if sent:
         wanted = {"primary": primary, "assisting": assisting, "type_map": pairs, **options}
-        attach(facade.start("skl", wanted), RUN)
+        attach(runs.start("skl", wanted), RUN)
         st.rerun()
 
 
-def _pick(label: str, corpora: Mapping[str, facade.Corpus], first: str | None, key: str) -> str | None:
+def _pick(label: str, corpora: Mapping[str, Corpus], first: str | None, key: str) -> str | None:
     choices: Sequence[str] = list(corpora)
     return st.selectbox(
         label,
@@ -71,8 +72,8 @@ def _pick(label: str, corpora: Mapping[str, facade.Corpus], first: str | None, k
 
 
 def _results(run_id: str) -> None:
-    result = facade.run(run_id).result()
-    mine = facade.assisted(run_id).primary.name
+    result = runs.run(run_id).result()
+    mine = assisting.assisted(run_id).primary.name
     for corpus, types in result["types_of_one_corpus"].items():
         mend = "leave them out above" if corpus == mine else "map these types above, or leave them out"
         st.warning(

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from core import facade
 from core.corpora.corpus import Corpus, Library
+from core.facade import corpora as facade_corpora
 from core.recipes import RECIPES
 from core.recipes.base import register
 from core.recipes.experiment import leaderboard
@@ -75,7 +75,7 @@ def corpora(home: Path) -> dict[str, Corpus]:
         rows = [Sentence(id=sentence_id(text), tokens=tuple(text.split()), text=text) for text in texts]
         made[role] = library.seal(rows, name=f"my {role}", origin={})
     for role, corpus in made.items():
-        facade.set_role(role, corpus.fingerprint)
+        facade_corpora.set_role(role, corpus.fingerprint)
     return made
 
 

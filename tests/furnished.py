@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from core import facade
 from core.corpora.corpus import Library
+from core.facade import maps, runs
 from tests import finished, finished_bias
 from tests.conftest import sentence
 from tests.measures.test_contracts import FRUIT, METAL, chained
@@ -24,15 +24,15 @@ def furnish(home: Path) -> dict[str, str]:
     plain = {name: library.seal(map(sentence, rows), name=name, origin={}).fingerprint for name, rows in lines.items()}
     labelled = [library.seal(rows, name=n, origin={}, labelled=True) for n, rows in (("here", HOME), ("there", AWAY))]
 
-    similarity = facade.execute("similarity", {
+    similarity = runs.execute("similarity", {
         "target": (plain["fruit"],), "source": (plain["orchard"], plain["mine"]), "draws": 2, "sizes": 1,
         "skipgram_epochs": 1, "min_source_tokens": 1_000,
     })  # fmt: skip
     corpora = {"task": plain["contracts"], "domain": plain["pile"]}
-    select = facade.execute("select", {**corpora, "encoder": "tiny", "strategy": "knn", "budget": "60"})
-    facade.execute("map", facade.map_options(select.id, sample=200, clusters=4))
-    skl = facade.execute("skl", {"primary": labelled[0].fingerprint, "assisting": labelled[1].fingerprint})
-    tuned = facade.runs("finetune")[0]
+    select = runs.execute("select", {**corpora, "encoder": "tiny", "strategy": "knn", "budget": "60"})
+    runs.execute("map", maps.map_options(select.id, sample=200, clusters=4))
+    skl = runs.execute("skl", {"primary": labelled[0].fingerprint, "assisting": labelled[1].fingerprint})
+    tuned = runs.runs("finetune")[0]
     return {
         "Home": "", "Corpora": "Corpora", "Similarity": f"Similarity?run={similarity.id}",
         "Selection": f"Selection?run={select.id}", "Explore": f"Explore?run={select.id}",

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from core import facade
 from core.corpora.corpus import Corpus
 from core.errors import RunError
+from core.facade import corpora
 from core.facade.home import private, unreadable
 from core.runs.store import RunStore
 from tests.finished import finish
@@ -73,8 +73,8 @@ SPOILT_CORPUS = {"empty": b"", "a list": b"[]", "null": b"null", "no names": b"{
 def test_a_spoilt_corpus_takes_no_page_and_no_list(data: bytes, seal: Callable[..., Corpus]) -> None:
     sound, spoilt = seal(["a sound sentence ."], "sound"), seal(["another sentence ."], "spoilt")
     (spoilt.path / "about.json").write_bytes(data)
-    assert [corpus.name for corpus in facade.corpora()] == ["sound"]
-    assert facade.corpus("sound").fingerprint == sound.fingerprint
+    assert [corpus.name for corpus in corpora.corpora()] == ["sound"]
+    assert corpora.corpus("sound").fingerprint == sound.fingerprint
     assert unreadable() == [spoilt.path / "about.json"]
     for page in ("home.py", "pages/1_Corpora.py"):
         app = opened(page)
@@ -88,7 +88,7 @@ def test_what_a_newer_version_wrote_beside_is_passed_over(seal: Callable[..., Co
     run = RunStore(home).create("select", {"budget": "10%"}, {}, seed=0, versions={}, parent=None, key="k")
     for file in (corpus.path / "about.json", run.path / "manifest.json"):
         file.write_text(json.dumps({**json.loads(file.read_text()), "of_a_newer_version": {"x": 1}}))
-    assert facade.corpora()[0].name == "mine"
+    assert corpora.corpora()[0].name == "mine"
     assert [each.id for each in RunStore(home).list()] == [run.id]
     assert unreadable() == []
 
@@ -154,10 +154,10 @@ def test_spoilt_roles_are_no_roles(seal: Callable[..., Corpus], home: Path) -> N
     mark = seal(["a sentence ."], "mine").fingerprint
     for data in (b"[]", b"3", b"[" * 50_000, b"", b'{"task": ["x"], "domain": {}}'):
         (home / "roles.json").write_bytes(data)
-        assert facade.roles() == {}
+        assert corpora.roles() == {}
         app = opened("home.py")
         assert not app.exception
         assert not app.error
         assert ("roles.json" in unescape(texts(app))) == (not data.startswith(b"{"))
-    facade.set_role("task", mark)
-    assert facade.roles() == {"task": mark}
+    corpora.set_role("task", mark)
+    assert corpora.roles() == {"task": mark}

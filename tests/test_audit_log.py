@@ -9,15 +9,19 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from core import audit_log, facade
+from core import audit_log
 from core.cli.main import run_main
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError, ResourceError
+from core.facade import audit, removals, selections
+from core.facade import corpora as facade_corpora
+from core.facade import runs as facade_runs
 from core.facade.home import store
 from core.recipes.base import register
 from core.runs import launch
@@ -84,8 +88,8 @@ def no_name_in(home: Path) -> bool:
 
 def selection(files: dict[str, Path], new: Log) -> tuple[str, dict[str, str]]:
     """A finished selection of two imported files: its id, and the fingerprints."""
-    marks = {role: facade.execute("add", {"path": str(path)}).result()["corpus"] for role, path in files.items()}
-    run_id = facade.execute("select", {**marks, "strategy": "random", "budget": "20%"}).id
+    marks = {role: facade_runs.execute("add", {"path": str(path)}).result()["corpus"] for role, path in files.items()}
+    run_id = facade_runs.execute("select", {**marks, "strategy": "random", "budget": "20%"}).id
     new()
     return run_id, marks
 
@@ -95,29 +99,29 @@ def test_imports_runs_exports_and_removals_of_a_page(
 ) -> None:
     marks, whole = {}, {"strategy": "random", "budget": "20%"}
     for role, path in files.items():
-        added = facade.execute("add", {"path": str(path)})
+        added = facade_runs.execute("add", {"path": str(path)})
         marks[role] = added.result()["corpus"]
         assert new() == [line("import", runs=added.id, corpora=marks[role])]
     both = f"{marks['domain']} {marks['task']}"
-    select = facade.execute("select", {**marks, **whole}).id
+    select = facade_runs.execute("select", {**marks, **whole}).id
     (started,) = new()
     assert started | {"corpora": sorted(started["corpora"])} == line(
         "start", runs=select, corpora=" ".join(sorted(both.split()))
     )
-    assert facade.execute("select", {**marks, **whole}).id == select
+    assert facade_runs.execute("select", {**marks, **whole}).id == select
     assert new() == []  # nothing began
-    facade.export(select, "20%", [], tmp_path / "S_C.txt")
+    selections.export(select, "20%", [], tmp_path / "S_C.txt")
     assert [(each["action"], each["runs"]) for each in new()] == [("export", [select])]
-    facade.remove_corpus(marks["domain"])
+    facade_corpora.remove_corpus(marks["domain"])
     assert new() == [line("remove", corpora=marks["domain"])]
-    facade.remove_run(select)
+    removals.remove_run(select)
     assert [(each["action"], each["runs"][0]) for each in new()] == [("remove", select)]
     assert no_name_in(home)
 
 
 def test_a_removal_with_everything_is_one_line_that_names_it_all(files: dict[str, Path], new: Log, home: Path) -> None:
     run_id, marks = selection(files, new)
-    gone = facade.remove_everything(marks["domain"])
+    gone = removals.remove_everything(marks["domain"])
     (told,) = new()
     assert told["action"] == "remove"
     assert marks["domain"] in told["corpora"]
@@ -133,11 +137,11 @@ def test_start_cancel_and_resume_of_a_page(
 ) -> None:
     monkeypatch.setattr(launch, "start", lambda run: None)  # no worker: what it would do is not asked here
     options = {**trio_marks, "strategy": "random", "budget": "20%"}
-    run_id = facade.start("select", options)
+    run_id = facade_runs.start("select", options)
     assert [(each["action"], each["runs"]) for each in new()] == [("start", [run_id])]
-    facade.cancel(run_id)
+    facade_runs.cancel(run_id)
     assert [(each["action"], each["runs"]) for each in new()] == [("cancel", [run_id])]
-    facade.resume(run_id)
+    facade_runs.resume(run_id)
     assert new() == [line("resume", runs=run_id)]
 
 
@@ -151,19 +155,19 @@ def trio_marks(seal: Callable[..., Corpus], new: Log) -> dict[str, str]:
 
 
 def test_an_import_by_a_worker_is_the_pages(files: dict[str, Path], new: Log) -> None:
-    run_id = facade.start("add", {"path": str(files["task"])})
+    run_id = facade_runs.start("add", {"path": str(files["task"])})
     deadline = time.monotonic() + 300
-    while (state := facade.state(run_id)).active:
+    while (state := facade_runs.state(run_id)).active:
         assert time.monotonic() < deadline, state
         time.sleep(0.02)
-    assert new() == [line("import", runs=run_id, corpora=facade.run(run_id).result()["corpus"])]
+    assert new() == [line("import", runs=run_id, corpora=facade_runs.run(run_id).result()["corpus"])]
 
 
 def test_a_sample_is_one_import(new: Log) -> None:
-    facade.open_sample("legal")
+    facade_corpora.open_sample("legal")
     (told,) = new()
     assert told["action"] == "import"
-    assert set(told["corpora"]) == {corpus.fingerprint for corpus in facade.corpora()}
+    assert set(told["corpora"]) == {corpus.fingerprint for corpus in facade_corpora.corpora()}
 
 
 def test_every_action_of_the_command_line(
@@ -177,10 +181,12 @@ def test_every_action_of_the_command_line(
     assert did("corpus", "add", files["task"]) == [("import", typed)]
     words = ("select", "--task", files["task"].stem, "--domain", files["domain"], "--strategy", "random", "--json")
     assert did(*words, "--output", tmp_path / "S_C.txt") == [("import", typed), ("start", typed), ("export", typed)]
-    run_id = facade.runs("select")[0].id
+    run_id = facade_runs.runs("select")[0].id
     assert did("export", run_id, "--output", tmp_path / "again.txt") == [("export", typed)]
     waiting = register(
-        facade.RECIPES["select"], facade.RECIPES["select"].config.parse({**trio_marks, "strategy": "random"}), store()
+        facade_runs.RECIPES["select"],
+        facade_runs.RECIPES["select"].config.parse({**trio_marks, "strategy": "random"}),
+        store(),
     ).id
     assert did("runs", "resume", waiting) == [("resume", typed)]
     assert did("runs", "resume", waiting) == []  # it had succeeded
@@ -193,8 +199,8 @@ def test_every_action_of_the_command_line(
 def test_a_run_that_is_cancelled_by_command(
     trio_marks: dict[str, str], new: Log, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = facade.RECIPES["select"].config.parse({**trio_marks, "strategy": "random"})
-    run = register(facade.RECIPES["select"], config, store())
+    config = facade_runs.RECIPES["select"].config.parse({**trio_marks, "strategy": "random"})
+    run = register(facade_runs.RECIPES["select"], config, store())
     monkeypatch.setattr(launch, "stop", lambda run: run.state())  # nobody is there who would hear it
     with at_work(run):
         assert command("runs", "cancel", run.id, "--json")[0] == 0
@@ -203,13 +209,13 @@ def test_a_run_that_is_cancelled_by_command(
 
 def test_a_look_counts_once_a_visit_and_corpus(trio_marks: dict[str, str], new: Log) -> None:
     task, domain = trio_marks["task"], trio_marks["domain"]
-    facade.set_role("task", task)
+    facade_corpora.set_role("task", task)
     app = opened("pages/1_Corpora.py")
     assert not app.exception
     assert new() == [line("look", corpora=task)]
     app.run()
     assert new() == []
-    facade.set_role("domain", domain)
+    facade_corpora.set_role("domain", domain)
     app.run()
     assert new() == [line("look", corpora=domain)]
     opened("pages/1_Corpora.py")
@@ -227,11 +233,21 @@ def test_a_look_at_a_selection(files: dict[str, Path], new: Log, home: Path) -> 
     assert no_name_in(home)
 
 
+HANDS_OUT = {"board_markdown", "copy_model", "export", "figure_page", "report", "review_log", "write_similarity"}
+
+
 def test_whatever_hands_something_out_writes_a_line() -> None:
-    names = [name for name in facade.__all__ if name.startswith(("export_", "zip_", "take")) or name.endswith("_csv")]
-    names += ["board_markdown", "copy_model", "export", "figure_page", "report", "review_log", "write_similarity"]
-    assert len(names) > 14
-    assert [name for name in names if not hasattr(getattr(facade, name), "__wrapped__")] == []
+    modules = [import_module(f"core.facade.{path.stem}") for path in (ROOT / "core" / "facade").glob("[a-z]*.py")]
+    functions = {
+        (module.__name__, name): function
+        for module in modules
+        for name, function in vars(module).items()
+        if name.startswith(("export_", "zip_", "take")) or name.endswith("_csv") or name in HANDS_OUT
+        if not name.startswith("_") and getattr(function, "__module__", "") == module.__name__
+    }
+    assert len(functions) > 14
+    assert {name for _, name in functions} >= HANDS_OUT
+    assert [name for name, function in functions.items() if not hasattr(function, "__wrapped__")] == []
 
 
 def test_no_page_hands_a_file_out_past_the_log() -> None:
@@ -243,7 +259,7 @@ def test_no_page_hands_a_file_out_past_the_log() -> None:
 
 
 def test_a_line_says_when_and_who(new: Log, log: Log, home: Path) -> None:
-    facade.note_look(["f" * 24])
+    audit.note_look(["f" * 24])
     (told,) = log()
     assert datetime.fromisoformat(told["time"]).utcoffset() is not None
     assert told["time"].endswith("Z")
@@ -254,68 +270,68 @@ def test_a_line_says_when_and_who(new: Log, log: Log, home: Path) -> None:
 def test_the_log_is_its_owners_alone(home: Path) -> None:
     before = os.umask(0)
     try:
-        facade.note_look(["f" * 24])
+        audit.note_look(["f" * 24])
     finally:
         os.umask(before)
     assert stat.S_IMODE((home / "audit.jsonl").stat().st_mode) == 0o600
 
 
 def test_a_torn_line_is_survived(log: Log, home: Path) -> None:
-    facade.note_look(["a" * 24])
+    audit.note_look(["a" * 24])
     with (home / "audit.jsonl").open("ab") as file:
         file.write(b'{"time": "2026-')  # its writer was killed
-    facade.note_look(["b" * 24])
-    assert [told["corpora"] for told in facade.audit_lines()[1]] == [["a" * 24], ["b" * 24]]
+    audit.note_look(["b" * 24])
+    assert [told["corpora"] for told in audit.audit_lines()[1]] == [["a" * 24], ["b" * 24]]
 
 
 def test_two_processes_write_whole_lines(home: Path) -> None:
-    program = "from core import facade\nfor i in range(100): facade.note_look([str(i) * 24])"
+    program = "from core.facade import audit\nfor i in range(100): audit.note_look([str(i) * 24])"
     workers = [subprocess.Popen([sys.executable, "-c", program], cwd=ROOT) for _ in range(2)]
     assert [worker.wait() for worker in workers] == [0, 0]
-    assert len(facade.audit_lines()[1]) == 200
+    assert len(audit.audit_lines()[1]) == 200
     assert len((home / "audit.jsonl").read_bytes().splitlines()) == 200
 
 
 def test_it_can_be_off(monkeypatch: pytest.MonkeyPatch, home: Path, command: Command) -> None:
     monkeypatch.setenv("WINNOW_AUDIT", "off")
-    facade.note_look(["f" * 24])
+    audit.note_look(["f" * 24])
     assert not (home / "audit.jsonl").exists()
     assert json.loads(command("audit", "--json")[1]) == {"log": None, "lines": []}
 
 
 def test_it_can_be_elsewhere(monkeypatch: pytest.MonkeyPatch, home: Path, tmp_path: Path) -> None:
     monkeypatch.setenv("WINNOW_AUDIT", str(tmp_path / "elsewhere.jsonl"))
-    facade.note_look(["f" * 24])
+    audit.note_look(["f" * 24])
     assert not (home / "audit.jsonl").exists()
-    assert facade.audit_lines()[0] == tmp_path / "elsewhere.jsonl"
-    assert len(facade.audit_lines()[1]) == 1
+    assert audit.audit_lines()[0] == tmp_path / "elsewhere.jsonl"
+    assert len(audit.audit_lines()[1]) == 1
     monkeypatch.setenv("WINNOW_AUDIT", "here.jsonl")  # of which folder? A worker stands in another one
     with pytest.raises(ConfigError, match="WINNOW_AUDIT"):
-        facade.note_look(["f" * 24])
+        audit.note_look(["f" * 24])
 
 
 def test_without_the_administrators_log_nothing_is_done(
     files: dict[str, Path], new: Log, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     run_id, marks = selection(files, new)
-    runs, corpora = len(facade.runs()), len(facade.corpora())
+    runs, corpora = len(facade_runs.runs()), len(facade_corpora.corpora())
     monkeypatch.setenv("WINNOW_AUDIT", str(tmp_path))  # a folder
     actions: list[Callable[[], object]] = [
-        lambda: facade.execute("add", {"path": str(files["task"]), "name": "again"}),
-        lambda: facade.start("select", {**marks, "strategy": "random", "budget": "30%"}),
-        lambda: facade.export(run_id, "20%", [], tmp_path / "S_C.txt"),
-        lambda: facade.remove_corpus(marks["domain"]),
-        lambda: facade.remove_run(run_id),
-        lambda: facade.remove_everything(run_id),
-        lambda: facade.resume(run_id),
-        lambda: facade.cancel(run_id),
-        lambda: facade.note_look([marks["task"]]),
-        lambda: facade.open_sample("legal"),
+        lambda: facade_runs.execute("add", {"path": str(files["task"]), "name": "again"}),
+        lambda: facade_runs.start("select", {**marks, "strategy": "random", "budget": "30%"}),
+        lambda: selections.export(run_id, "20%", [], tmp_path / "S_C.txt"),
+        lambda: facade_corpora.remove_corpus(marks["domain"]),
+        lambda: removals.remove_run(run_id),
+        lambda: removals.remove_everything(run_id),
+        lambda: facade_runs.resume(run_id),
+        lambda: facade_runs.cancel(run_id),
+        lambda: audit.note_look([marks["task"]]),
+        lambda: facade_corpora.open_sample("legal"),
     ]
     for action in actions:
         with pytest.raises(ResourceError, match="audit log"):
             action()
-    assert (len(facade.runs()), len(facade.corpora())) == (runs, corpora)
+    assert (len(facade_runs.runs()), len(facade_corpora.corpora())) == (runs, corpora)
     assert not (tmp_path / "S_C.txt").exists()
     app = opened_on("pages/4_Explore.py", run_id)
     assert [error.value for error in app.error if "audit log" in error.value]
@@ -327,13 +343,13 @@ def test_a_usual_log_that_cannot_be_written_is_a_warning(
     mark = seal(["a sentence ."], "mine").fingerprint
     (home / "audit.jsonl").mkdir()
     with caplog.at_level(logging.WARNING):
-        facade.remove_corpus(mark)
-    assert facade.corpora() == []
+        facade_corpora.remove_corpus(mark)
+    assert facade_corpora.corpora() == []
     assert "audit log cannot be written" in caplog.text
 
 
 def test_the_list_is_from_a_day_on_and_keeps_the_terminal_clean(home: Path, command: Command) -> None:
-    facade.note_look(["a" * 24])
+    audit.note_look(["a" * 24])
     with (home / "audit.jsonl").open("ab") as file:
         old = {"time": "2020-01-01T00:00:00.000Z", "uid": 1, "account": "a\x07b\rc", "action": "look", "origin": "page"}
         file.write(json.dumps(old).encode() + b"\n")

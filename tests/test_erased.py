@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import facade
+from core.facade import corpora, deliver, insights, maps, removals, results, runs, selections, uploads
+from core.facade.home import home
 from tests import finished_bias
 from tests.planted import contracts
 from tests.searched import holding
@@ -52,12 +53,12 @@ def labelled(shift: int) -> str:
 
 def upload(file_name: str, text: str, **options: object) -> str:
     """What the page does with a file that was dropped on it; the corpus's fingerprint."""
-    source = Path(facade.home()).parent / "sent" / file_name
+    source = Path(home()).parent / "sent" / file_name
     source.parent.mkdir(exist_ok=True)
     source.write_text(text, encoding="utf-8")
     with source.open("rb") as file:
-        path = facade.spooled(facade.spool(file_name, file))
-    run = facade.execute("add", {"path": str(path), "move": True, **options})
+        path = uploads.spooled(uploads.spool(file_name, file))
+    run = runs.execute("add", {"path": str(path), "move": True, **options})
     return str(run.result()["corpus"])
 
 
@@ -69,24 +70,24 @@ def notes(home: Path) -> str:
     rows = [json.dumps({"text": f"{name} came again on day {i} and left ."}) for i, name in enumerate(NAMES * 6)]
     pile = upload("pile.jsonl", "\n".join([*rows, '{"text": "Zyxnåme9', '{"other": 1}']), name="pile")
     other = upload("contracts.txt", "\n".join(contracts(60)), name="contracts")
-    facade.execute("audit", {"corpus": pile})
-    select = facade.execute("select", {"task": train, "domain": pile, "encoder": "tiny", "budget": "30"})
-    facade.execute("map", facade.map_options(select.id, sample=100, clusters=3))
-    facade.export(select.id, "30", (), facade.exports() / f"S_C-{select.id[-4:]}-30.txt")
-    facade.add_rows(select.id, np.arange(5))
-    facade.seal_edited(select.id)
-    tuned = facade.execute(
+    runs.execute("audit", {"corpus": pile})
+    select = runs.execute("select", {"task": train, "domain": pile, "encoder": "tiny", "budget": "30"})
+    runs.execute("map", maps.map_options(select.id, sample=100, clusters=3))
+    selections.export(select.id, "30", (), selections.exports() / f"S_C-{select.id[-4:]}-30.txt")
+    insights.add_rows(select.id, np.arange(5))
+    insights.seal_edited(select.id)
+    tuned = runs.execute(
         "finetune",
         {"train": train, "dev": dev, "network": "charcnn", "vectors": pile, "seeds": (1,), "hidden": 4, "epochs": 1},
     )
-    facade.export_model(tuned.id)
-    facade.execute("predict", {"model": tuned.id, "corpus": pile})
-    finished_bias.measured(home, facade.corpus(train))
-    facade.execute("robustness", {"test": dev, "train": train, "kind": "typos"})
-    facade.execute("similarity", {"target": (pile,), "source": (other, train), "measure": ("tvc",), "draws": 1,
+    deliver.export_model(tuned.id)
+    runs.execute("predict", {"model": tuned.id, "corpus": pile})
+    finished_bias.measured(home, corpora.corpus(train))
+    runs.execute("robustness", {"test": dev, "train": train, "kind": "typos"})
+    runs.execute("similarity", {"target": (pile,), "source": (other, train), "measure": ("tvc",), "draws": 1,
                                   "sizes": 1, "min_source_tokens": 100})  # fmt: skip
-    facade.execute("audit", {"corpus": other})
-    facade.set_role("domain", pile)
+    runs.execute("audit", {"corpus": other})
+    corpora.set_role("domain", pile)
     return train
 
 
@@ -98,17 +99,17 @@ def test_no_file_holds_a_name_once_its_corpora_are_removed_with_everything(home:
     before = {line.rsplit("/", 1)[-1].split(":")[0] for line in holding(home, NAMES)}
     assert {"sentences.parquet", "map.parquet", "predictions.jsonl", "predictions.conll", "mentions.parquet",
             "vocabulary.json", "words.txt", "rejects.jsonl"} <= before  # fmt: skip
-    said = facade.removal(notes).in_words
+    said = removals.removal(notes).in_words
     assert "1 selection" in said
     assert "1 training" in said
     done = command("corpus", "remove", "notes", "--with-runs")
     assert done.returncode == 0, done.stderr
     assert said in done.stderr
-    assert facade.corpus("contracts")
-    assert [facade.corpus_name(run.manifest.inputs["corpus"]) for run in facade.runs("audit")] == ["contracts", "pile"]
+    assert corpora.corpus("contracts")
+    assert [results.corpus_name(run.manifest.inputs["corpus"]) for run in runs.runs("audit")] == ["contracts", "pile"]
     for name in ("pile", "notes dev"):
-        facade.remove_everything(name)
+        removals.remove_everything(name)
     assert holding(home, NAMES) == []
-    assert facade.roles() == {}
-    assert [corpus.name for corpus in facade.corpora()] == ["contracts"]
-    assert {run.manifest.kind for run in facade.runs()} == {"add", "audit"}
+    assert corpora.roles() == {}
+    assert [corpus.name for corpus in corpora.corpora()] == ["contracts"]
+    assert {run.manifest.kind for run in runs.runs()} == {"add", "audit"}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from core import facade
 from core.cli.main import run_main
 from core.errors import for_the_log
+from core.facade import corpora, runs
 from core.recipes import RECIPES
 from core.recipes.base import register
 from core.runs.context import RunContext
@@ -81,7 +81,7 @@ def test_neither_log_of_the_home_holds_it(
     with pytest.raises(Exception):  # noqa: B017, PT011
         execute(run, recipe)
     monkeypatch.setattr(frame, "logger", frame.logging.getLogger(f"winnow.pages.{home}"))
-    monkeypatch.setattr(facade, "corpora", fails)
+    monkeypatch.setattr(corpora, "corpora", fails)
     assert "Details are in the log" in opened("pages/1_Corpora.py").error[0].value
     for log in (run.log_file, home / "app.log"):
         assert f"in {fails.__name__}" in log.read_text()
@@ -91,7 +91,7 @@ def test_neither_log_of_the_home_holds_it(
 def test_the_command_line_of_a_worker_is_as_silent(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(facade, "work", lambda run_id: invalid())
+    monkeypatch.setattr(runs, "work", lambda run_id: invalid())
     monkeypatch.setattr(sys, "argv", ["core", "work", "x", "--home", "y"])
     assert run_main() == 1
     said = capsys.readouterr().err
@@ -116,7 +116,7 @@ def test_an_import_quotes_no_row(case: str, tmp_path: Path, home: Path) -> None:
     words += ["--scheme", "iob2"] if name.endswith("conll") else []
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
-    [run] = facade.runs("add")
+    [run] = runs.runs("add")
     assert "Zyxname" not in run.events_file.read_text() + done.stdout + done.stderr
     assert "Zyxname" not in (run.result_file.read_text() if run.result_file.exists() else "")
 
@@ -124,12 +124,12 @@ def test_an_import_quotes_no_row(case: str, tmp_path: Path, home: Path) -> None:
 def test_what_looks_like_a_tag_is_named(tmp_path: Path) -> None:
     file = tmp_path / "x.conll"
     file.write_text("Ada\tB-PER\nsees\tO\n\nRoe\tX-PER\n.\tO\n")
-    report = facade.execute("add", {"path": str(file), "scheme": "iob2"}).result()
+    report = runs.execute("add", {"path": str(file), "scheme": "iob2"}).result()
     assert [(each["line"], each["reason"]) for each in report["problems"]] == [
         (4, "tag 'X-PER' is no IOB2 tag; expected O or B-, I- before a type")
     ]
     file.write_text("Ada\tB-PER\nsees\tO\n\nRoe\tRoe\n.\tO\n")
-    [problem] = facade.execute("add", {"path": str(file), "scheme": "iob2"}).result()["problems"]
+    [problem] = runs.execute("add", {"path": str(file), "scheme": "iob2"}).result()["problems"]
     assert problem["line"] == 4
     assert "Roe" not in problem["reason"]
     assert "column" in problem["reason"]

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from core import facade
 from core.cli.main import run_main
 from core.errors import ResourceError
+from core.facade import runs
 from core.facade.uploads import spool, spooled
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,7 +37,7 @@ def text(tmp_path: Path) -> Path:
 def test_no_run_begins_on_a_full_disk(
     where: str, text: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    facade.runs()  # the folder is there, the disk fills up after
+    runs.runs()  # the folder is there, the disk fills up after
     (home / "locks").mkdir()
     monkeypatch.setattr(where, full)
     monkeypatch.setattr(sys, "argv", ["core", "corpus", "add", str(text)])
@@ -51,10 +51,10 @@ def test_no_run_begins_on_a_full_disk(
 
 
 def test_a_page_is_told_the_same(home: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    facade.runs()
+    runs.runs()
     monkeypatch.setattr("core.runs.store.write_atomic", full)
     with pytest.raises(ResourceError, match="is full; free some space there"):
-        facade.start("add", {"path": str(text)})
+        runs.start("add", {"path": str(text)})
     assert list((home / "runs").iterdir()) == []
 
 
@@ -69,7 +69,7 @@ def test_a_full_disk_takes_no_upload(home: Path, monkeypatch: pytest.MonkeyPatch
 def test_an_upload_with_a_long_name_is_taken(name: str, home: Path) -> None:
     path = spooled(spool(name, BytesIO(b"A sentence of mine .\n")))
     assert path.suffixes == Path(name).suffixes
-    run = facade.execute("add", {"path": str(path), "move": True})
+    run = runs.execute("add", {"path": str(path), "move": True})
     assert run.result()["sentences"] == 1
     assert list((home / "uploads").iterdir()) == []
 

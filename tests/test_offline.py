@@ -11,11 +11,11 @@ import pytest
 from click.testing import CliRunner
 from streamlit.testing.v1 import AppTest
 
-from core import facade
 from core.cli.main import main
 from core.config import offline
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError, ModelError
+from core.facade import corpora, runs
 from core.models import hub
 from core.recipes import RECIPES
 from tests.conftest import ROOT, sentence
@@ -71,7 +71,7 @@ def test_nobody_is_advised_to_allow_what_is_refused(kept_offline: list[str]) -> 
 
 @pytest.mark.parametrize("kind", [kind for kind in RECIPES if "allow_download" in RECIPES[kind].config.model_fields])
 @pytest.mark.parametrize("encoder", ["minilm", "somebody/some-bert"])
-@pytest.mark.parametrize("begin", [facade.start, facade.execute])
+@pytest.mark.parametrize("begin", [runs.start, runs.execute])
 def test_no_recipe_takes_it(
     begin: Callable[..., Any], kind: str, encoder: str, kept_offline: list[str], seal: Callable[..., Corpus]
 ) -> None:
@@ -84,7 +84,7 @@ def test_no_recipe_takes_it(
     named = {name: encoder for name in ("encoder", "init") if name in config.model_fields}
     with pytest.raises(ConfigError, match="stay offline"):
         begin(kind, {**needed, **named, "allow_download": True})
-    assert not facade.runs()
+    assert not runs.runs()
     assert not kept_offline
 
 
@@ -93,8 +93,8 @@ def test_no_stage_of_an_experiment_takes_it(kept_offline: list[str], seal: Calla
     splits = dict.fromkeys(("train", "dev", "test"), mark)
     for stage in ("select", "pretrain", "finetune"):
         with pytest.raises(ConfigError, match="stay offline"):
-            facade.start("experiment", {**splits, "arms": ("none",), stage: {"allow_download": True}})
-    assert not facade.runs()
+            runs.start("experiment", {**splits, "arms": ("none",), stage: {"allow_download": True}})
+    assert not runs.runs()
 
 
 def test_commands_that_take_it_are_known() -> None:
@@ -146,7 +146,7 @@ def offers(app: AppTest) -> bool:
 @pytest.mark.parametrize("page", PAGES)
 def test_no_page_offers_a_download_then(page: str, setting: str, home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for role, corpus in fill(home).items():
-        facade.set_role(role, corpus.fingerprint)
+        corpora.set_role(role, corpus.fingerprint)
     monkeypatch.setenv("WINNOW_OFFLINE", setting)
     offered = [offers(app) for app in states(opened(page))]
     assert any(offered) == (setting == "" and page in OFFERING)

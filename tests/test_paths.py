@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from core import facade, paths
+from core import paths
 from core.corpora.readers import ReadOptions, read, sniff
 from core.errors import ConfigError, ModelError, PathError
+from core.facade import corpora, runs
 from core.facade.home import store
 from core.models import hub
 from core.models.fingerprint import fingerprint
@@ -101,7 +102,7 @@ def test_nothing_hidden_is_reached_but_what_winnow_keeps(
             allowed_path(root / name)
     assert sniff(root / ".winnow/uploads/ab/.notes.txt").rows == ("text of it",)
     with pytest.raises(PathError):  # typed, not uploaded
-        facade.import_path(str(root / ".winnow/uploads/ab/.notes.txt"))
+        corpora.import_path(str(root / ".winnow/uploads/ab/.notes.txt"))
 
 
 def test_outside_the_same_is_said_of_what_exists_and_what_does_not(root: Path) -> None:
@@ -109,7 +110,7 @@ def test_outside_the_same_is_said_of_what_exists_and_what_does_not(root: Path) -
     said = []
     for path in ("/etc/passwd", "/etc/nothing-here", root / "out" / "passwd", root / "out" / "nothing-here"):
         with pytest.raises(PathError) as raised:
-            facade.import_path(str(path))
+            corpora.import_path(str(path))
         said.append(str(raised.value).removeprefix(repr(str(path))))
     assert len(set(said)) == 1
 
@@ -191,9 +192,9 @@ def test_a_name_that_is_no_text_is_a_sentence_and_no_pages_end(root: Path) -> No
     path = Path(os.fsdecode(os.fsencode(root) + b"/caf\xe9.txt"))
     path.write_text("Ours .\n")
     (root / "a.txt").write_text("Ours .\n")
-    assert facade.import_listing(str(root))[1] == {"a.txt": root / "a.txt"}
+    assert corpora.import_listing(str(root))[1] == {"a.txt": root / "a.txt"}
     with pytest.raises(ConfigError, match="rename the file"):
-        facade.start("add", {"path": str(path)})
+        runs.start("add", {"path": str(path)})
 
 
 def test_the_command_line_reads_what_its_owner_names(root: Path, secret: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,12 +251,12 @@ def test_a_run_that_a_page_started_is_confined_as_the_page_is(
     app.button(key="corpora.look").click().run()
     path.unlink()
     path.symlink_to(secret)
-    run_id = facade.start("add", {"path": str(path)})
-    while facade.state(run_id).active:
+    run_id = runs.start("add", {"path": str(path)})
+    while runs.state(run_id).active:
         time.sleep(0.05)
-    assert facade.state(run_id).state == "failed"
-    assert "outside the allowed folders" in str(facade.state(run_id).error)
-    assert not facade.corpora()
+    assert runs.state(run_id).state == "failed"
+    assert "outside the allowed folders" in str(runs.state(run_id).error)
+    assert not corpora.corpora()
 
 
 @pytest.fixture(scope="module")
@@ -284,7 +285,7 @@ def test_an_encoder_of_pipes_and_links_is_a_sentence(root: Path, secret: Path, w
     """None of them is opened: a pipe would be waited for, and /dev/zero has no end."""
     folder = planted(root, secret, what)
     with pytest.raises((PathError, ModelError)) as raised:
-        facade.start("calibrate", {"encoder": str(folder), "task": "x", "train": "x"})
+        runs.start("calibrate", {"encoder": str(folder), "task": "x", "train": "x"})
     assert str(folder) in str(raised.value)
     assert isinstance(raised.value, PathError) == (what != "pipe")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from core import facade
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, WinnowError
+from core.facade import corpora, runs, uploads
 from core.recipes import RECIPES
 from core.recipes.base import register
 from core.runs.events import Event
@@ -27,15 +27,15 @@ DAYS = 3 * 24 * 3600
 
 
 def upload(name: str, data: bytes, age: float = 0) -> str:
-    token = facade.spool(name, io.BytesIO(data))
-    file = facade.spooled(token)
+    token = uploads.spool(name, io.BytesIO(data))
+    file = uploads.spooled(token)
     for path in (file, file.parent):
         os.utime(path, (time.time() - age,) * 2)
     return token
 
 
 def add(token: str, **options: object) -> None:
-    facade.execute("add", {"path": str(facade.spooled(token)), "move": True, **options})
+    runs.execute("add", {"path": str(uploads.spooled(token)), "move": True, **options})
 
 
 FOR_GOOD = {
@@ -52,7 +52,7 @@ def test_what_cannot_be_read_whatever_is_chosen_is_deleted(case: str, home: Path
     with pytest.raises(WinnowError):
         add(token)
     assert list((home / "uploads").iterdir()) == []
-    assert facade.waiting() == {}
+    assert uploads.waiting() == {}
     assert holding(home / "uploads", ["Zyxname1"]) == []
 
 
@@ -69,38 +69,38 @@ def test_what_other_options_may_read_waits_and_can_be_gone_on_with(case: str, ho
     token = upload(name, data)
     with pytest.raises(WinnowError):
         add(token, **({"text_column": "a"} if case == "column" else {}))
-    assert facade.waiting() == {token: name}
+    assert uploads.waiting() == {token: name}
     app = opened("pages/1_Corpora.py")
     assert "1 upload waiting" in texts(app)
     app.button(key=f"corpora.waiting.{token}").click().run()
     assert dict(app.query_params)["upload"] in (token, [token])
     assert not app.exception
     add(token, **options)
-    assert facade.waiting() == {}
+    assert uploads.waiting() == {}
 
 
 def test_a_failed_import_keeps_no_rejected_row(home: Path) -> None:
     token = upload("x.jsonl", b'{"a": "Zyxname1"}\n{"text": 3, "b": "Zyxname2"}\n' * 4)
     with pytest.raises(WinnowError):
         add(token, text_column="text")
-    [run] = facade.runs("add")
+    [run] = runs.runs("add")
     assert not list(run.artifacts.iterdir())
     assert holding(run.path, ["Zyxname1", "Zyxname2"]) == []
 
 
 def test_a_cancelled_import_keeps_its_upload_for_resume(home: Path) -> None:
     token = upload("x.txt", b"A clause is here .\n" * 5)
-    options = {"path": str(facade.spooled(token)), "move": True}
+    options = {"path": str(uploads.spooled(token)), "move": True}
 
     def cancel(event: Event) -> None:
         if event.kind == "stage":
-            facade.runs("add")[0].cancel_file.touch()
+            runs.runs("add")[0].cancel_file.touch()
 
     with pytest.raises(Cancelled):
-        facade.execute("add", options, cancel)
-    assert facade.waiting() == {token: "x.txt"}
-    facade.go_on(facade.runs("add")[0].id)
-    assert facade.waiting() == {}
+        runs.execute("add", options, cancel)
+    assert uploads.waiting() == {token: "x.txt"}
+    runs.go_on(runs.runs("add")[0].id)
+    assert uploads.waiting() == {}
 
 
 def test_the_page_deletes_an_upload_that_waits(home: Path) -> None:
@@ -109,15 +109,15 @@ def test_the_page_deletes_an_upload_that_waits(home: Path) -> None:
     assert "2 uploads waiting" in texts(app)
     app.button(key=f"corpora.forget.{tokens[0]}").click().run()
     assert "1 upload waiting" in texts(app)
-    assert list(facade.waiting()) == [tokens[1]]
+    assert list(uploads.waiting()) == [tokens[1]]
 
 
 def test_an_upload_that_is_being_imported_does_not_wait(home: Path) -> None:
     token = upload("x.txt", b"A clause .\n")
-    options = {"path": str(facade.spooled(token)), "move": True}
+    options = {"path": str(uploads.spooled(token)), "move": True}
     with at_work(register(RECIPES["add"], RECIPES["add"].config.parse(options), RunStore(home))):
-        assert facade.waiting() == {}
-    assert facade.waiting() == {token: "x.txt"}
+        assert uploads.waiting() == {}
+    assert uploads.waiting() == {token: "x.txt"}
 
 
 @pytest.mark.parametrize("data", [b"A clause .\n", b""])
@@ -129,13 +129,13 @@ def test_an_import_sweeps_what_nobody_came_back_for(data: bytes, home: Path) -> 
         add(token)
     except WinnowError:
         assert not data
-    assert facade.waiting() == {young: "young.txt"}
+    assert uploads.waiting() == {young: "young.txt"}
     assert holding(home, ["Zyxname1"]) == []
 
 
 def test_an_old_upload_can_still_be_imported(home: Path) -> None:
     add(upload("old.txt", b"A clause .\n", age=DAYS))
-    assert facade.corpus("old")
+    assert corpora.corpus("old")
 
 
 def test_the_start_sweeps_uploads_tries_and_what_killed_processes_left(home: Path, seal: Callable[..., Corpus]) -> None:
@@ -156,4 +156,4 @@ def test_the_start_sweeps_uploads_tries_and_what_killed_processes_left(home: Pat
     subprocess.run([sys.executable, "-c", "import app"], cwd=ROOT, check=True, capture_output=True)
     assert holding(home, words) == []
     assert young.exists()
-    assert [corpus.name for corpus in facade.corpora()] == ["mine"]
+    assert [corpus.name for corpus in corpora.corpora()] == ["mine"]

@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
-from core import facade
 from core.cli.options import config_options, given
 from core.cli.terminal import Result, finish, json_option, progress, report
+from core.facade import assisting, runs
+from core.facade.errors import ConfigError
 
-CONFIG, ASSIST = facade.RECIPES["skl"].config, facade.RECIPES["assist"].config
+CONFIG, ASSIST = runs.RECIPES["skl"].config, runs.RECIPES["assist"].config
 _MAP_FILE = "A file of OLD=NEW lines, in place of or beside --type-map."
 
 
@@ -29,18 +30,18 @@ def skl(
 ) -> None:
     """Score an assisting corpus's sentences by the drift of their entities; keep those below a threshold."""
     if not 0 < threshold < math.inf:
-        raise facade.ConfigError(f"threshold: {threshold:g} must be a number above 0; give for example 1.")
-    pairs = (*values["type_map"], *(facade.read_type_map(Path(type_map_file)) if type_map_file else ()))
-    run = facade.execute("skl", given({**values, "type_map": pairs}, CONFIG), progress)
-    told = facade.kept_below(run.id, threshold)
+        raise ConfigError(f"threshold: {threshold:g} must be a number above 0; give for example 1.")
+    pairs = (*values["type_map"], *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
+    run = runs.execute("skl", given({**values, "type_map": pairs}, CONFIG), progress)
+    told = assisting.kept_below(run.id, threshold)
     found = run.result()
     result = {"run": run.id, "kept": told.kept, "of": told.of, "overlapping": found.pop("overlapping")}
     result |= {"threshold": threshold, "kept_sharing_nothing": told.sharing_nothing, **found}
     if output:
-        facade.export_kept(run.id, threshold, Path(output))
+        assisting.export_kept(run.id, threshold, Path(output))
         result["output"] = output
     if drift:
-        facade.export_drift(run.id, Path(drift))
+        assisting.export_drift(run.id, Path(drift))
         result["drift"] = drift
     report(result, as_json)
 
@@ -51,8 +52,8 @@ def skl(
 @json_option
 def assist(type_map_file: str | None, as_json: bool, **values: Any) -> None:
     """Train alone, with all of an assisting corpus, and with what each threshold keeps; dev chooses the threshold."""
-    pairs = (*values["type_map"], *(facade.read_type_map(Path(type_map_file)) if type_map_file else ()))
-    finish(facade.execute("assist", given({**values, "type_map": pairs}, ASSIST), progress), as_json, plain=_table)
+    pairs = (*values["type_map"], *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
+    finish(runs.execute("assist", given({**values, "type_map": pairs}, ASSIST), progress), as_json, plain=_table)
 
 
 def _table(result: Result) -> list[str]:
@@ -62,4 +63,4 @@ def _table(result: Result) -> list[str]:
         lines.append(
             f"{row['arm']:<14}{row['share']:<10}{row['kept']:>8,}{row['dev_mean']:>9.2f}{row['mean']:>9.2f}{spread:>7}"
         )
-    return [*lines, *map(facade.assist_in_words, result["tables"])]
+    return [*lines, *map(assisting.assist_in_words, result["tables"])]

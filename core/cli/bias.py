@@ -5,11 +5,12 @@ from typing import Any
 
 import click
 
-from core import facade
 from core.cli.options import config_options, given
 from core.cli.terminal import artifact, finish, json_option, progress
+from core.facade import runs
+from core.facade.errors import ConfigError
 
-DIFFICULTY = facade.RECIPES["difficulty"].config
+DIFFICULTY = runs.RECIPES["difficulty"].config
 
 
 @click.command()
@@ -20,13 +21,13 @@ def difficulty(output: str | None, as_json: bool, **values: Any) -> None:
     """Say in bits what names and what contexts tell of entity types: PVI and CEIM a mention, V-information in all."""
     if output:
         check_parquet(Path(output))
-    run = facade.execute("difficulty", given(values, DIFFICULTY), progress)
+    run = runs.execute("difficulty", given(values, DIFFICULTY), progress)
     finish(run, as_json, output, artifact("mentions.parquet"))
 
 
 def check_parquet(path: Path) -> None:
     """Before hours of work. Errors: ConfigError where `path` cannot become a Parquet file."""
     if path.suffix != ".parquet":
-        raise facade.ConfigError(f"{path}: mentions are written as Parquet; end the name in .parquet.")
+        raise ConfigError(f"{path}: mentions are written as Parquet; end the name in .parquet.")
     if not path.absolute().parent.is_dir():
-        raise facade.ConfigError(f"{path}: its folder is not there; make it first.")
+        raise ConfigError(f"{path}: its folder is not there; make it first.")

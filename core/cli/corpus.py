@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from core import facade
 from core.cli.options import CORPUS, config_options, several
 from core.cli.terminal import echo, echo_json, finish, json_option, progress, remove_everything, report
+from core.facade import corpora, runs
 
 
 @click.group()
@@ -17,19 +17,19 @@ def corpus() -> None:
 
 @corpus.command("add")
 @click.argument("path", type=click.Path())
-@config_options(facade.RECIPES["add"].config, leave_out=("path", "move"))
+@config_options(runs.RECIPES["add"].config, leave_out=("path", "move"))
 @json_option
 def corpus_add(path: str, as_json: bool, **values: Any) -> None:
     """Read a file or folder and seal it as a corpus."""
     options = {name: value for name, value in values.items() if value not in (None, ())}
-    finish(facade.execute("add", {"path": str(Path(path).absolute()), **options}, progress), as_json)
+    finish(runs.execute("add", {"path": str(Path(path).absolute()), **options}, progress), as_json)
 
 
 @corpus.command("list")
 @json_option
 def corpus_list(as_json: bool) -> None:
     """Every corpus: your own, then what Winnow made, the newest of each first."""
-    rows = [facade.describe(corpus) for corpus in facade.corpora()]
+    rows = [corpora.describe(corpus) for corpus in corpora.corpora()]
     if as_json:
         echo_json({"corpora": rows})
     for row in [] if as_json else rows:
@@ -41,7 +41,7 @@ def corpus_list(as_json: bool) -> None:
 @json_option
 def corpus_show(reference: str, as_json: bool) -> None:
     """One corpus, by name, fingerprint or path."""
-    report(facade.describe(facade.corpus(facade.fingerprint_of(reference, progress))), as_json)
+    report(corpora.describe(corpora.corpus(runs.fingerprint_of(reference, progress))), as_json)
 
 
 @corpus.command("audit")
@@ -53,11 +53,11 @@ def corpus_show(reference: str, as_json: bool) -> None:
 @json_option
 def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: bool) -> None:
     """Flag duplicates, leaks of held-out sentences, too short and too long ones. Deletes nothing."""
-    config = facade.RECIPES["audit"].config
+    config = runs.RECIPES["audit"].config
     found = {}
     for key, reference in (("flags", domain), ("task_flags", task)):
-        options = facade.with_corpora(config, {"corpus": reference, "held_out": labelled}, progress)
-        run = facade.execute("audit", options, progress)
+        options = runs.with_corpora(config, {"corpus": reference, "held_out": labelled}, progress)
+        run = runs.execute("audit", options, progress)
         found[key] = run.result()["flags"]
     report({"run": run.id, **found}, as_json)
 
@@ -68,7 +68,7 @@ def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: boo
 @json_option
 def corpus_rename(reference: str, name: str, as_json: bool) -> None:
     """Call a corpus otherwise; it is found by its old names too. Refused for a name that another corpus bears."""
-    report(facade.describe(facade.rename_corpus(reference, name)), as_json)
+    report(corpora.describe(corpora.rename_corpus(reference, name)), as_json)
 
 
 @corpus.command("remove")
@@ -84,13 +84,13 @@ def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -
     if with_runs:
         remove_everything(reference, as_json)
         return
-    used = facade.corpus_usage(reference)
+    used = corpora.corpus_usage(reference)
     for run in used.active if force else ():
         echo(f"note: {run.id} is at work and will fail without {used.corpus.name}", err=True)
     if used.in_words and (force or not used.active):
         echo(f"note: {used.corpus.name} was used by {used.in_words}", err=True)
         echo("note: they keep some of its text; --with-runs would have removed them too", err=True)
-    facade.remove_corpus(used.corpus.fingerprint, force=force)
+    corpora.remove_corpus(used.corpus.fingerprint, force=force)
     report({"removed": used.corpus.fingerprint}, as_json, "")
 
 
@@ -98,11 +98,11 @@ def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -
 @json_option
 def samples(as_json: bool) -> None:
     """Add the sample corpora that ship with Winnow, to a home that has none yet."""
-    if facade.corpora():  # what is here, and which parts it plays, is the user's choice
+    if corpora.corpora():  # what is here, and which parts it plays, is the user's choice
         report({"samples": []}, as_json, "")
         return
-    added = list(reversed(facade.samples()))  # the first one keeps the roles
+    added = list(reversed(corpora.samples()))  # the first one keeps the roles
     for sample in added:
-        facade.open_sample(sample.name)
+        corpora.open_sample(sample.name)
     rows = [{"name": sample.name, "title": sample.title} for sample in added]
     report({"samples": rows}, as_json, [f"{row['name']}: {row['title']}" for row in rows])

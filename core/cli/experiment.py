@@ -8,12 +8,13 @@ from typing import Any
 
 import click
 
-from core import facade
 from core.cli.options import CORPUS, config_options
 from core.cli.terminal import echo, finish, json_option, progress, report
-from core.facade import Cost, Event
+from core.facade import experiments, removals, runs
+from core.facade.experiments import Cost
+from core.facade.runs import Event
 
-CONFIG = facade.RECIPES["experiment"].config
+CONFIG = runs.RECIPES["experiment"].config
 _INPUTS = ("task", "train", "dev", "test")
 
 
@@ -39,7 +40,7 @@ def experiment(plan: str | None, plan_only: bool, as_json: bool, **values: Any) 
     NAME=VALUE (`--pretrain epochs=4`, `--strategies knn.neighbours=10`).
     """
     typed = typed_options(values)
-    options = facade.read_plan(Path(plan), typed, progress) if plan else facade.with_corpora(CONFIG, typed, progress)
+    options = experiments.read_plan(Path(plan), typed, progress) if plan else runs.with_corpora(CONFIG, typed, progress)
     run_experiment(options, plan_only=plan_only, as_json=as_json)
 
 
@@ -49,26 +50,26 @@ def demo(as_json: bool) -> None:
     """The legal sample from T_C and D_C to a verdict, in a few minutes."""
     echo("Contracts of our own writing: does pre-training on chosen sentences help to find parties and", err=True)
     echo("dates in them? Three arms, three seeds each; everything runs on this machine.", err=True)
-    result = run_experiment(facade.demo_options(), as_json=as_json)
+    result = run_experiment(experiments.demo_options(), as_json=as_json)
     if not as_json:
         echo(*in_words(result))
 
 
 def run_experiment(options: Mapping[str, Any], *, plan_only: bool = False, as_json: bool = False) -> dict[str, Any]:
     """Plan, say the cost, do it, print the leaderboard; its result."""
-    known = {run.id for run in facade.runs("calibrate")}
-    measured = facade.execute("calibrate", facade.calibration(options), progress)
+    known = {run.id for run in runs.runs("calibrate")}
+    measured = runs.execute("calibrate", experiments.calibration(options), progress)
     if measured.id in known and measured.result().get("busy", True):  # it may be quiet now
-        facade.remove_run(measured.id)
-        facade.execute("calibrate", facade.calibration(options), progress)
-    planned, foresight = facade.experiment_cost(options), facade.foresight(options)
+        removals.remove_run(measured.id)
+        runs.execute("calibrate", experiments.calibration(options), progress)
+    planned, foresight = experiments.experiment_cost(options), experiments.foresight(options)
     cost = (*in_figures(planned), *foresight.in_words().split("\n"))
     if plan_only:
         whole = {**planned.as_json(), "smallest_difference": foresight.as_json()}
         report(whole, as_json, cost)
         return {}
     echo(*cost, err=True)
-    run = facade.execute("experiment", options, Told())
+    run = runs.execute("experiment", options, Told())
     board = run.artifacts / "leaderboard.md"
     return finish(run, as_json, plain=lambda _: board.read_text(encoding="utf-8").split("\n"))
 
@@ -76,8 +77,8 @@ def run_experiment(options: Mapping[str, Any], *, plan_only: bool = False, as_js
 def typed_options(values: Mapping[str, Any]) -> dict[str, Any]:
     """Options as typed, in the shape that the config takes. Errors: ConfigError."""
     options = {name: value for name, value in values.items() if value not in (None, ())}
-    lines = [f"{stage}.{text}" for stage in facade.STAGES for text in options.pop(stage, ())]
-    return options | facade.stage_options(lines)
+    lines = [f"{stage}.{text}" for stage in experiments.STAGES for text in options.pop(stage, ())]
+    return options | experiments.stage_options(lines)
 
 
 class Told:

@@ -7,26 +7,25 @@ from typing import Any
 
 import click
 
-from core import facade
 from core.cli.terminal import echo, echo_json, json_option, report
-from core.facade import door
+from core.facade import audit, door, machine, privacy
 
 BAD = 2  # the exit code where a check is bad
 
 
-@click.command()
+@click.command("audit")
 @click.option(
     "--since",
     type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
     help="From this day or moment on, UTC: 2026-11-22 or 2026-11-22T09:30:00.",
 )
 @json_option
-def audit(since: datetime | None, as_json: bool) -> None:
+def audit_list(since: datetime | None, as_json: bool) -> None:
     """Who did what: imports, looks, exports, removals and runs, oldest first.
 
     The log is audit.jsonl in the home; WINNOW_AUDIT=/a/path puts it elsewhere, WINNOW_AUDIT=off writes none.
     """
-    path, lines = facade.audit_lines(since)
+    path, lines = audit.audit_lines(since)
     if as_json:
         echo_json({"log": None if path is None else str(path), "lines": lines})
         return
@@ -43,14 +42,19 @@ def _in_words(line: Mapping[str, Any]) -> str:
 
 
 @click.command()
-@click.option("--privacy", is_flag=True, help="Check who can read what is kept here; exits 2 where something is bad.")
+@click.option(
+    "--privacy",
+    "only_privacy",
+    is_flag=True,
+    help="Check who can read what is kept here; exits 2 where something is bad.",
+)
 @json_option
-def doctor(privacy: bool, as_json: bool) -> None:
+def doctor(only_privacy: bool, as_json: bool) -> None:
     """What this machine has: versions, device, disk, the bundled encoder."""
-    if not privacy:
-        report(facade.doctor(), as_json)
+    if not only_privacy:
+        report(machine.doctor(), as_json)
         return
-    checks = facade.privacy_checks()
+    checks = privacy.privacy_checks()
     plain = [f"{check.verdict:<5} {check.name:<10} {check.says}" for check in checks]
     report({"checks": [check.as_dict() for check in checks]}, as_json, plain)
     if any(check.verdict == "bad" for check in checks):

@@ -11,26 +11,26 @@ from io import StringIO
 
 import click
 
-from core import facade
 from core.cli.assisting import assist, skl
 from core.cli.bias import difficulty
 from core.cli.corpus import corpus, samples
 from core.cli.experiment import demo, experiment
-from core.cli.machine import audit, doctor, key
+from core.cli.machine import audit_list, doctor, key
 from core.cli.rebuild import frontier, rebuild, robustness
-from core.cli.runs import runs, work
+from core.cli.runs import run_group, work
 from core.cli.selection import export, map_selection, select
-from core.cli.similarity import predictiveness, similarity
+from core.cli.similarity import measure, predictiveness
 from core.cli.terminal import echo
 from core.cli.training import evaluate, finetune, predict, pretrain
-from core.facade import Cancelled, ConfigError, WinnowError
+from core.facade import errors
 from core.facade.audit import asked_by
-from core.facade.home import on_disk, private
+from core.facade.errors import Cancelled, ConfigError, WinnowError
+from core.facade.home import home, on_disk, private
 
 COMMANDS = (
     samples,
     corpus,
-    similarity,
+    measure,
     predictiveness,
     select,
     map_selection,
@@ -47,8 +47,8 @@ COMMANDS = (
     rebuild,
     robustness,
     frontier,
-    runs,
-    audit,
+    run_group,
+    audit_list,
     doctor,
     key,
     work,
@@ -84,7 +84,7 @@ for _command in COMMANDS:
 def run_main() -> int:
     """`main` with Winnow's exit codes."""
     try:
-        with on_disk(facade.home()):
+        with on_disk(home()):
             main.main(standalone_mode=False)
     except click.ClickException as error:
         whole = StringIO()
@@ -98,6 +98,6 @@ def run_main() -> int:
         echo(str(error), err=True)
         return 2
     except Exception as error:  # noqa: BLE001  the last door: a bug, told apart from wrong input by its exit code
-        echo(*facade.for_the_log(error).splitlines(), err=True)  # a worker's is worker.log
+        echo(*errors.for_the_log(error).splitlines(), err=True)  # a worker's is worker.log
         return 1
     return 0

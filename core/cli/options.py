@@ -7,9 +7,10 @@ from typing import Any, Literal, get_args, get_origin
 
 import click
 
-from core import facade
 from core.cli.terminal import progress
-from core.facade import Config
+from core.facade import corpora, runs
+from core.facade.errors import ConfigError
+from core.facade.runs import Config
 
 Options = dict[str, Any]
 COMMA, COMMA_BEFORE_NAME = re.compile(","), re.compile(r",(?=\s*[\w.-]+=)")  # the latter leaves `k=1,5` whole
@@ -30,7 +31,7 @@ def several(context: click.Context, param: click.Parameter, typed: Sequence[str]
     A corpus's own name, or a file's, may have commas.
     """
     may_be_whole = param.type is CORPUS or isinstance(param.type, click.Path)
-    whole = {corpus.name for corpus in facade.corpora()} if may_be_whole and "," in "".join(typed) else set()
+    whole = {corpus.name for corpus in corpora.corpora()} if may_be_whole and "," in "".join(typed) else set()
     parted = (
         [text] if may_be_whole and (text in whole or Path(text).exists()) else _parts(text, COMMA) for text in typed
     )
@@ -97,11 +98,11 @@ def given(values: Mapping[str, Any], config: type[Config]) -> Options:
     options = {name: value for name, value in values.items() if name in config.model_fields and value not in (None, ())}
     if "options" in options:
         options["options"] = dict(_pair(text) for text in options["options"])
-    return facade.with_corpora(config, options, progress)
+    return runs.with_corpora(config, options, progress)
 
 
 def _pair(text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign:
-        raise facade.ConfigError(f"option: {text!r} is not NAME=VALUE; write for example --option neighbours=10.")
+        raise ConfigError(f"option: {text!r} is not NAME=VALUE; write for example --option neighbours=10.")
     return name, value

@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
-from core import facade
 from core.cli.options import CORPUS, config_options, given, several
 from core.cli.terminal import echo, finish, json_option, progress, report
-from core.facade import Run
+from core.facade import deliver, rebuilding, runs
+from core.facade.errors import ConfigError
+from core.facade.runs import Run
 
-REBUILD, ROBUSTNESS = facade.RECIPES["rebuild"].config, facade.RECIPES["robustness"].config
+REBUILD, ROBUSTNESS = runs.RECIPES["rebuild"].config, runs.RECIPES["robustness"].config
 _OUTPUT = click.option(
     "--output",
     type=click.Path(dir_okay=False),
@@ -40,25 +41,25 @@ def robustness(names: tuple[str, ...], output: str | None, as_json: bool, **valu
     """Make a test set with unseen, foreign or misspelt names; report it beside the plain one (`frontier`)."""
     options = given(values, ROBUSTNESS)
     if names:
-        options["gazetteer"] = (*options.get("gazetteer", ()), *(facade.add_names(Path(name)) for name in names))
+        options["gazetteer"] = (*options.get("gazetteer", ()), *(rebuilding.add_names(Path(name)) for name in names))
     _run("robustness", options, output, as_json)
 
 
 def _run(kind: str, options: dict[str, Any], output: str | None, as_json: bool) -> None:
     if output and not Path(output).absolute().parent.is_dir():
-        raise facade.ConfigError(f"output: the folder of {output} is not there; make it first.")
-    finish(facade.execute(kind, options, progress), as_json, output, _write)
+        raise ConfigError(f"output: the folder of {output} is not there; make it first.")
+    finish(runs.execute(kind, options, progress), as_json, output, _write)
 
 
 def _write(run: Run, output: str) -> Mapping[str, str]:
     logs = {log: run.artifacts / f"{log}.jsonl" for log in ("edits", "slots")}
     beside = {log: f"{output.removesuffix('.conll')}.{log}.jsonl" for log, path in logs.items() if path.exists()}
-    facade.take(run.id, {Path(run.result()["output"]): output, **{logs[log]: beside[log] for log in beside}})
+    deliver.take(run.id, {Path(run.result()["output"]): output, **{logs[log]: beside[log] for log in beside}})
     return {"output": output, **beside}
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, callback=several)
+@click.argument("taggers_tested", metavar="RUNS...", nargs=-1, required=True, callback=several)
 @click.option(
     "--train",
     type=CORPUS,
@@ -66,11 +67,11 @@ def _write(run: Run, output: str) -> Mapping[str, str]:
     help="Whose names make a slot ambiguous; by default that of the sets, or the largest.",
 )
 @json_option
-def frontier(runs: tuple[str, ...], train: str, as_json: bool) -> None:
+def frontier(taggers_tested: tuple[str, ...], train: str, as_json: bool) -> None:
     """The F1 of finished finetune RUNS on each of their tests, with and without ambiguous slots."""
-    rows = facade.frontier(runs, facade.fingerprint_of(train, progress) if train else "")
+    rows = rebuilding.frontier(taggers_tested, runs.fingerprint_of(train, progress) if train else "")
     if as_json:
-        report({"rows": rows, "average": facade.frontier_averages(rows)}, as_json)
+        report({"rows": rows, "average": rebuilding.frontier_averages(rows)}, as_json)
         return
     echo(f"{'run':<34}{'test set':<34}{'mentions':>9}{'F1':>8}{'sd':>7}{'ambiguous':>11}{'F1 without':>12}")
     for row in rows:

@@ -6,20 +6,20 @@ from typing import Any
 
 import click
 
-from core import facade
 from core.cli.options import config_options, given
 from core.cli.terminal import artifact, finish, json_option, progress, report
-from core.facade import Run
+from core.facade import maps, runs, selections
+from core.facade.runs import Run
 
 _format = click.option(
     "--format",
-    type=click.Choice(facade.EXPORT_FORMATS),
+    type=click.Choice(selections.EXPORT_FORMATS),
     help="What to write, whatever the output is called; else its ending says so, and without one it is a folder.",
 )
 
 
 @click.command()
-@config_options(facade.RECIPES["select"].config)
+@config_options(runs.RECIPES["select"].config)
 @click.option("--output", type=click.Path(), help="Write S_C: a .txt, .jsonl, .parquet or .csv file, or a folder.")
 @_format
 @json_option
@@ -30,24 +30,24 @@ def select(output: str | None, format: Any, as_json: bool, **values: Any) -> Non
     --option NAME=VALUE sets a strategy's own option (`--option query=k-means`).
     """
     if output and not format:
-        facade.check_output(Path(output))
-    options = given(values, facade.RECIPES["select"].config)
+        selections.check_output(Path(output))
+    options = given(values, runs.RECIPES["select"].config)
 
     def write(run: Run, output: str) -> Mapping[str, str]:
         config = run.manifest.config
-        return {"output": str(facade.export(run.id, config["budget"], config["keep"], Path(output), format))}
+        return {"output": str(selections.export(run.id, config["budget"], config["keep"], Path(output), format))}
 
-    finish(facade.execute("select", options, progress), as_json, output, write)
+    finish(runs.execute("select", options, progress), as_json, output, write)
 
 
 @click.command("map")
-@config_options(facade.RECIPES["map"].config)
+@config_options(runs.RECIPES["map"].config)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the map: a .parquet file.")
 @json_option
 def map_selection(output: str | None, as_json: bool, **values: Any) -> None:
     """Lay out T_C, selected and filtered sentences of a `select` run, for 4_Explore, Embedding Atlas or a notebook."""
-    options = given(values, facade.RECIPES["map"].config)
-    run = facade.execute("map", facade.map_options(**options), progress)
+    options = given(values, runs.RECIPES["map"].config)
+    run = runs.execute("map", maps.map_options(**options), progress)
     finish(run, as_json, output, artifact("map.parquet"))
 
 
@@ -59,6 +59,6 @@ def map_selection(output: str | None, as_json: bool, **values: Any) -> None:
 @json_option
 def export(run_id: str, output: str, format: Any, budget: str | None, as_json: bool) -> None:
     """Write a selection, its hand edits counted."""
-    keep = facade.run(run_id).manifest.config["keep"]
-    written = str(facade.export(run_id, budget or facade.kept_budget(run_id), keep, Path(output), format))
+    keep = runs.run(run_id).manifest.config["keep"]
+    written = str(selections.export(run_id, budget or selections.kept_budget(run_id), keep, Path(output), format))
     report({"run": run_id, "output": written}, as_json, written)

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from core import facade
-from core.facade import Event, Run
+from core.facade import deliver, errors, removals
+from core.facade.runs import Event, Run
 
 Result = dict[str, Any]
 Write = Callable[[Run, str], Mapping[str, str]]  # of a run into a path, as typed; what the result then says
@@ -21,12 +21,12 @@ def echo(*lines: str, err: bool = False, begin: str = "", end: str = "\n") -> No
 
     err: on stderr. begin, end: of our own, such as a carriage return over the line before.
     """
-    click.echo(begin + "\n".join(map(facade.shown, lines)) + end, nl=False, err=err)
+    click.echo(begin + "\n".join(map(errors.shown, lines)) + end, nl=False, err=err)
 
 
 def echo_json(value: Any) -> None:
     """One JSON value on stdout, in one line."""
-    click.echo(facade.shown_json(json.dumps(value, ensure_ascii=False)))
+    click.echo(errors.shown_json(json.dumps(value, ensure_ascii=False)))
 
 
 def progress(event: Event) -> None:
@@ -60,11 +60,11 @@ def report(result: Mapping[str, Any], as_json: bool, plain: str | Sequence[str] 
 
 def remove_everything(reference: str, as_json: bool) -> None:
     """Remove a corpus or run with all that was made from it; said before what goes, and asked on a terminal."""
-    doomed = facade.removal(reference)
+    doomed = removals.removal(reference)
     echo(f"note: goes: {doomed.in_words}; stays: original files, downloads, copies in other folders", err=True)
     if sys.stdin.isatty() and not as_json and not doomed.active:
         click.confirm("Remove all of it?", abort=True, err=True)
-    gone = facade.remove_everything(reference)
+    gone = removals.remove_everything(reference)
     names = {"corpora": [each.fingerprint for each in gone.corpora], "runs": [each.id for each in gone.runs]}
     report({"removed": reference, **names}, as_json, "")
 
@@ -88,7 +88,7 @@ def artifact(name: str) -> Write:
     """A `Write` that copies one of the run's artifacts, a file or a folder."""
 
     def write(run: Run, output: str) -> Mapping[str, str]:
-        facade.take(run.id, {run.artifacts / name: output})
+        deliver.take(run.id, {run.artifacts / name: output})
         return {"output": output}
 
     return write

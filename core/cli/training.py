@@ -6,14 +6,15 @@ from typing import Any
 
 import click
 
-from core import facade
 from core.cli.options import CORPUS, config_options, given
 from core.cli.terminal import artifact, finish, json_option, progress
-from core.facade import ConfigError, Run
+from core.facade import deliver, runs
+from core.facade.errors import ConfigError
+from core.facade.runs import Run
 
 
 @click.command()
-@config_options(facade.RECIPES["pretrain"].config)
+@config_options(runs.RECIPES["pretrain"].config)
 @click.option("--output", type=click.Path(file_okay=False), help="Copy the encoder there: a Hugging Face folder.")
 @json_option
 def pretrain(output: str | None, as_json: bool, **values: Any) -> None:
@@ -22,16 +23,16 @@ def pretrain(output: str | None, as_json: bool, **values: Any) -> None:
     \b
     On several GPUs: torchrun --nproc-per-node 4 -m core pretrain --corpus ...
     """
-    if facade.rank():
-        facade.train_along()
+    if runs.rank():
+        runs.train_along()
         return
     run = _done("pretrain", values)
-    facade.announce("")
+    runs.announce("")
     finish(run, as_json, output, artifact("model"))
 
 
 @click.command()
-@config_options(facade.RECIPES["finetune"].config)
+@config_options(runs.RECIPES["finetune"].config)
 @click.option("--output", type=click.Path(file_okay=False), help="Copy the tagger there: a Hugging Face folder.")
 @click.option(
     "--without-rare-words",
@@ -43,14 +44,14 @@ def finetune(output: str | None, without_rare_words: bool, as_json: bool, **valu
     """Train taggers on L_C, one a seed; the best epoch is chosen on dev and tested once."""
 
     def write(run: Run, output: str) -> Mapping[str, str]:
-        facade.copy_model(run.id, Path(output), rare=not without_rare_words)
+        deliver.copy_model(run.id, Path(output), rare=not without_rare_words)
         return {"output": output}
 
     finish(_done("finetune", values), as_json, output, write)
 
 
 @click.command()
-@config_options(facade.RECIPES["evaluate"].config)
+@config_options(runs.RECIPES["evaluate"].config)
 @json_option
 def evaluate(as_json: bool, **values: Any) -> None:
     """Test a saved tagger on labelled sentences."""
@@ -59,7 +60,7 @@ def evaluate(as_json: bool, **values: Any) -> None:
 
 @click.command()
 @click.argument("input", type=CORPUS)
-@config_options(facade.RECIPES["predict"].config, leave_out=("corpus",))
+@config_options(runs.RECIPES["predict"].config, leave_out=("corpus",))
 @click.option("--output", required=True, type=click.Path(dir_okay=False), help="A .jsonl or .conll file.")
 @json_option
 def predict(input: str, output: str, as_json: bool, **values: Any) -> None:
@@ -71,4 +72,4 @@ def predict(input: str, output: str, as_json: bool, **values: Any) -> None:
 
 
 def _done(kind: str, values: dict[str, Any]) -> Run:
-    return facade.execute(kind, given(values, facade.RECIPES[kind].config), progress)
+    return runs.execute(kind, given(values, runs.RECIPES[kind].config), progress)

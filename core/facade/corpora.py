@@ -6,20 +6,26 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from core.artifacts.usage import Usage, usage
+from core.artifacts.usage import Usage as Usage
+from core.artifacts.usage import usage
 from core.corpora import preview as previews
 from core.corpora import readers
-from core.corpora.corpus import Corpus
+from core.corpora.corpus import Corpus as Corpus
 from core.corpora.formats.folders import listing
+from core.corpora.hygiene import FLAGS as FLAGS
 from core.errors import CorpusError, PathError
 from core.facade.audit import noted
 from core.facade.home import ROLES_FILE, home, library, store
 from core.files import read_object, write_atomic
 from core.paths import allowed_path, allowed_roots
-from core.recipes.add import LONGEST_NAME
+from core.recipes.add import LONGEST_NAME as LONGEST_NAME
+from core.recipes.add import proposed_name as proposed_name
 from core.results import IntArray
 from core.runs.lock import locked
-from core.samples.sets import SampleSet, sample_sets
+from core.samples.sets import SampleSet as SampleSet
+from core.samples.sets import sample_sets
+from core.text.sentence import Entity as Entity
+from core.text.sentence import Sentence as Sentence
 
 ROLES = {
     "task": "T_C: what your task's text looks like, unlabelled",

@@ -13,7 +13,7 @@ from typing import Any
 from core import __version__
 from core import plots as figures
 from core.artifacts import rare_words
-from core.corpora.writers import harmless
+from core.corpora.writers import harmless as harmless
 from core.errors import ConfigError, CorpusError, RunError
 from core.facade.audit import exporting
 from core.facade.home import library, store

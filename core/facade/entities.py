@@ -10,18 +10,11 @@ import numpy as np
 from core.artifacts import spans
 from core.facade.home import home, store
 from core.facade.maps import mapped
-from core.facade.robust import tagger_names
 from core.facade.selections import scored
 from core.results import FloatArray, IntArray
 from core.runs.store import Run
 from core.selection.spans import Spans
 from core.text.sentence import Sentence
-
-
-def taggers() -> dict[str, str]:
-    """Finished `finetune` runs whose model is still here, newest first: {run id: what it is called}."""
-    done = [run for run in store().list() if run.manifest.kind == "finetune" and run.state().state == "succeeded"]
-    return tagger_names([run.id for run in done if (run.artifacts / "model" / "config.json").exists()])
 
 
 def tag_runs(run_id: str) -> list[Run]:

@@ -11,8 +11,11 @@ from core.facade.home import home, store
 from core.facade.runs import with_corpora
 from core.recipes import RECIPES
 from core.recipes.base import plan
+from core.recipes.experiment.arms import ARM_NAMES as ARM_NAMES
+from core.recipes.experiment.arms import ARM_SHAPES as ARM_SHAPES
 from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.cost import Cost, calibration_options, cost
+from core.recipes.experiment.cost import Cost as Cost
+from core.recipes.experiment.cost import calibration_options, cost
 from core.recipes.experiment.foresight import Foresight, foresee
 from core.recipes.experiment.plan_file import PlanFile
 from core.runs.events import Event

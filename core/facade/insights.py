@@ -13,7 +13,8 @@ from core.artifacts import vectors
 from core.artifacts.checkup import check_up
 from core.artifacts.edits import Edits
 from core.artifacts.scores import Scored, withheld
-from core.artifacts.why import Why, explain_row
+from core.artifacts.why import Why as Why
+from core.artifacts.why import explain_row
 from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
@@ -21,7 +22,8 @@ from core.facade.home import home, library, store
 from core.facade.selections import chosen, edits, kept_budget, scored
 from core.results import BoolArray, IntArray
 from core.selection.choose import ranking
-from core.selection.health import Health
+from core.selection.health import Health as Health
+from core.selection.parts import Part as Part
 
 Side = Literal["neither", "only A", "only B", "both"]
 SIDES: tuple[Side, ...] = ("neither", "only A", "only B", "both")

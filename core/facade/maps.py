@@ -14,7 +14,10 @@ import numpy as np
 
 from core.artifacts import choice
 from core.artifacts import vectors as vectors_of
-from core.artifacts.map import CLASSES, Hits, Mapped, stored
+from core.artifacts.map import CLASSES as CLASSES
+from core.artifacts.map import Hits as Hits
+from core.artifacts.map import Mapped as Mapped
+from core.artifacts.map import stored
 from core.corpora.corpus import BLOCK
 from core.corpora.writers import write_selection
 from core.errors import RunError

@@ -4,7 +4,8 @@ import shutil
 import time
 from contextlib import suppress
 
-from core.artifacts.removal import Removal, alone, everything
+from core.artifacts.removal import Removal as Removal
+from core.artifacts.removal import alone, everything
 from core.corpora import uploads
 from core.errors import MissingCorpus, RunError
 from core.facade.audit import noted

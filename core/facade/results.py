@@ -10,7 +10,7 @@ from typing import Any
 
 from core import plots as figures
 from core.artifacts import evaluations as outcome
-from core.artifacts.evaluations import Beside
+from core.artifacts.evaluations import Beside as Beside
 from core.config import fields_with
 from core.errors import CorpusError, RunError, WinnowError
 from core.facade.home import home, library, store

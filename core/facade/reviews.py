@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from core.artifacts import reviews as log
-from core.artifacts.reviews import Action, Reviews
+from core.artifacts.reviews import Action
+from core.artifacts.reviews import Reviews as Reviews
 from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless, write_conll
 from core.errors import ConfigError
@@ -16,6 +17,9 @@ from core.facade.audit import exporting
 from core.facade.bias import measured, mention_rows
 from core.facade.home import library, store
 from core.results import IntArray
+from core.stats.mistakes import KINDS as KINDS
+from core.stats.mistakes import Kind as Kind
+from core.stats.mistakes import Mistake as Mistake
 
 _COLUMNS = ("time", "action", "sentence", "start", "end", "mention", "before", "after", "pvi_entity", "pvi_context",
             "text")  # fmt: skip

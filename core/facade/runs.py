@@ -7,18 +7,22 @@ from pathlib import Path
 from typing import Any
 
 from core.artifacts.usage import of_corpora
-from core.config import Config, fields_with, refuse_download
+from core.config import Config as Config
+from core.config import fields_with, refuse_download
 from core.errors import CorpusError, RunBusy
 from core.facade.audit import note, noted, ready
 from core.facade.corpora import corpus, roles
 from core.facade.home import home, library, store
-from core.recipes import RECIPES
+from core.recipes import RECIPES as RECIPES
 from core.recipes.base import Job, register, resolve
 from core.recipes.parts import ranks
+from core.recipes.parts.ranks import announce as announce
+from core.recipes.parts.ranks import rank as rank
 from core.runs import launch, worker
 from core.runs.context import RunContext
-from core.runs.events import Event, RunState
-from core.runs.store import Run
+from core.runs.events import Event as Event
+from core.runs.events import RunState as RunState
+from core.runs.store import Run as Run
 from core.selection import DEFAULT_STRATEGY, strategy_options
 
 

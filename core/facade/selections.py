@@ -12,17 +12,21 @@ import pyarrow.parquet as pq
 
 from core import plots as figures
 from core.artifacts import choice
-from core.artifacts.edits import Edits
+from core.artifacts.edits import Edits as Edits
 from core.artifacts.edits import read as read_edits
 from core.artifacts.map import CLASSES
-from core.artifacts.scores import Scored, withheld
-from core.config import Budget
+from core.artifacts.scores import Scored as Scored
+from core.artifacts.scores import withheld
+from core.config import Budget as Budget
 from core.corpora.corpus import Corpus
 from core.corpora.writers import Format, format_of
 from core.errors import ConfigError
 from core.facade.audit import exporting
 from core.facade.home import home, library, store
-from core.results import FloatArray, IntArray, Selection
+from core.results import FloatArray, IntArray
+from core.results import Selection as Selection
+from core.selection import DEFAULT_STRATEGY as DEFAULT_STRATEGY
+from core.selection import STRATEGIES as STRATEGIES
 
 EXPORT_FORMATS: tuple[Format, ...] = get_args(Format)
 

@@ -19,7 +19,8 @@ from core.recipes import RECIPES
 from core.recipes.difficulty import DifficultyConfig
 from core.recipes.finetune import FinetuneConfig
 from core.recipes.parts.difficulty_cost import difficulty_seconds
-from core.recipes.parts.preflight import Preflight, calibrated, root
+from core.recipes.parts.preflight import Preflight as Preflight
+from core.recipes.parts.preflight import calibrated, root
 from core.recipes.parts.preflight import preflight as estimate
 from core.recipes.pretrain import PretrainConfig
 from core.results import FloatArray, IntArray

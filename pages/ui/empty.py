@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora
 from pages.ui.presses import pressed
 
 
@@ -20,11 +20,11 @@ def corpora_needed(key: str, then: str) -> None:
 
 def sample_buttons(key: str, then: str) -> None:
     """Every sample set in one click, then the page `then`."""
-    first = "secondary" if facade.roles() else "primary"
+    first = "secondary" if corpora.roles() else "primary"
     with st.container(horizontal=True):
-        for number, sample in enumerate(facade.samples()):
+        for number, sample in enumerate(corpora.samples()):
             label, style = f"Open the {sample.name} sample", "secondary" if number else first
             if pressed(label, f"{key}.sample.{sample.name}", type=style, help=sample.description):
                 with st.spinner("Reading the sample"):
-                    facade.open_sample(sample.name)
+                    corpora.open_sample(sample.name)
                 st.switch_page(then)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from core import facade
-from core.facade import door
-from core.facade.home import confine, on_disk, unreadable
+from core.facade import audit, door, errors, runs
+from core.facade.errors import CorpusError, WinnowError
+from core.facade.home import confine, home, on_disk, unreadable
 from pages.ui.presses import forget_presses
 from pages.ui.runs.links import link
 from pages.ui.runs.words import brief, ending, share, title
@@ -63,14 +63,14 @@ def guard(buttons: str | None = None) -> Iterator[None]:
     whose press, if nothing took it, ends here.
     """
     try:
-        with on_disk(facade.home()):
+        with on_disk(home()):
             yield
-    except facade.WinnowError as error:
+    except WinnowError as error:
         st.error(plain(str(error)), title="This did not work", icon=":material/error:")
     except Exception as error:  # noqa: BLE001  told neutrally
         _log_file()
-        logger.error("a page failed\n%s", facade.for_the_log(error))
-        where = plain(str(facade.home() / "app.log"))
+        logger.error("a page failed\n%s", errors.for_the_log(error))
+        where = plain(str(home() / "app.log"))
         text = f"Your data and your runs are as they were. Details are in the log, {where}; reload the page to go on."
         st.error(text, title="This is a bug in Winnow", icon=":material/bug_report:")
     if buttons is not None:
@@ -83,14 +83,14 @@ def where_text_is_here() -> Iterator[None]:
     the rest of the page stays."""
     try:
         yield
-    except facade.CorpusError as error:
+    except CorpusError as error:
         st.info(plain(str(error)), icon=":material/link_off:")
 
 
 def spoilt_files() -> None:
     """Which files of the home cannot be read, by name; the rest of the page is drawn without them."""
     if files := unreadable():
-        names = ", ".join(str(file.relative_to(facade.home())) for file in files[:5])
+        names = ", ".join(str(file.relative_to(home())) for file in files[:5])
         more = f" and {len(files) - 5} more" if len(files) > 5 else ""
         st.warning(
             f"Cannot be read, so what they describe is left out: {plain(names)}{more}. A full or failing disk does "
@@ -111,7 +111,7 @@ def _door_stands_open() -> None:
 def looked(*corpora: str) -> None:
     """Write down, once a visit and corpus, whose sentences (fingerprints) somebody was shown."""
     seen = st.session_state.setdefault("frame.looked", set())
-    facade.note_look([mark for mark in dict.fromkeys(corpora) if mark not in seen])
+    audit.note_look([mark for mark in dict.fromkeys(corpora) if mark not in seen])
     seen.update(corpora)
 
 
@@ -131,7 +131,7 @@ def _sidebar() -> None:
 
 def _strip() -> None:
     """What is at work, on every page; below the menu, where its coming and going moves nothing."""
-    running = [run.id for run in facade.at_work()]
+    running = [run.id for run in runs.at_work()]
     with st.container(key="strip"):
         st.fragment(run_every=STRIP_POLL if running else None)(_at_work)(running)
 
@@ -139,18 +139,18 @@ def _strip() -> None:
 def _at_work(since: Sequence[str]) -> None:
     """since: the runs at work when the page was drawn; they stay in the list with how they ended."""
     with guard():
-        now = [run.id for run in facade.at_work()]
-        runs = [*dict.fromkeys((*now, *since))]
-        for run_id in runs[:STRIP_MOST]:
-            with suppress(facade.WinnowError):  # removed since
-                state = facade.state(run_id)
-                link(facade.run(run_id), plain(title(facade.run(run_id))), "stretch")
+        now = [run.id for run in runs.at_work()]
+        shown = [*dict.fromkeys((*now, *since))]
+        for run_id in shown[:STRIP_MOST]:
+            with suppress(WinnowError):  # removed since
+                state = runs.state(run_id)
+                link(runs.run(run_id), plain(title(runs.run(run_id))), "stretch")
                 if state.active:
                     st.progress(share(state), text=brief(state))
                 else:
-                    st.caption(ending(facade.run(run_id), state))
-        if len(runs) > STRIP_MOST:
-            st.page_link("home.py", label=f"{len(runs) - STRIP_MOST} more", icon=":material/more_horiz:")
+                    st.caption(ending(runs.run(run_id), state))
+        if len(shown) > STRIP_MOST:
+            st.page_link("home.py", label=f"{len(shown) - STRIP_MOST} more", icon=":material/more_horiz:")
 
 
 def local_badge() -> None:
@@ -165,7 +165,7 @@ def local_badge() -> None:
 
 def _log_file() -> None:
     if not logger.handlers:
-        facade.home().mkdir(parents=True, exist_ok=True)
-        handler = logging.FileHandler(facade.home() / "app.log", encoding="utf-8", delay=True)
+        home().mkdir(parents=True, exist_ok=True)
+        handler = logging.FileHandler(home() / "app.log", encoding="utf-8", delay=True)
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         logger.addHandler(handler)

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core import facade
+from core.facade import figures, maps, results, runs, selections
+from core.facade.corpora import Corpus
+from core.facade.selections import Remains
 from pages.ui.frame import looked
 from pages.ui.widgets import chart, table
 
@@ -24,7 +26,7 @@ def span_words(chosen: Any, unit: str, prefer: str) -> str:
 
 def text_gone(run_id: str) -> bool:
     """Whether a corpus of the run was removed; says so in the place where its sentences would stand."""
-    gone = bool(facade.removed_inputs(run_id))
+    gone = bool(results.removed_inputs(run_id))
     if gone:
         st.info("Not shown: the sentences of a corpus that was removed.", icon=":material/link_off:")
     return gone
@@ -32,9 +34,9 @@ def text_gone(run_id: str) -> bool:
 
 def remains(run_id: str) -> None:
     """Numbers, scores, S_C where that is still here, and the map as it was drawn, without its sentences."""
-    found, result = facade.remains(run_id), facade.run(run_id).result()
+    found, result = selections.remains(run_id), runs.run(run_id).result()
     _numbers(found, result)
-    figure = facade.figures.score_histogram(found.bins, found.chosen, found.unit, found.prefer)
+    figure = figures.score_histogram(found.bins, found.chosen, found.unit, found.prefer)
     name = f"Histogram of the scores of D_C: {len(found.chosen):,} selected, cut at {found.chosen[-1]:.4g}"
     chart(figure, f"remains.scores.{run_id}", name)
     st.caption(span_words(found.chosen, found.unit, found.prefer))
@@ -44,7 +46,7 @@ def remains(run_id: str) -> None:
         _map(run_id, *found.drawn)
 
 
-def _numbers(found: facade.Remains, result: Mapping[str, Any]) -> None:
+def _numbers(found: Remains, result: Mapping[str, Any]) -> None:
     selected, of = result["selected"], result["of"]
     with st.container(horizontal=True):
         st.metric("Selected", f"{selected:,}", width="content", help=f"of {of:,} sentences")
@@ -53,7 +55,7 @@ def _numbers(found: facade.Remains, result: Mapping[str, Any]) -> None:
         st.metric("Withheld", f"{sum(result['dropped'].values()):,}", width="content")
 
 
-def _sentences(sealed: facade.Corpus, found: facade.Remains) -> None:
+def _sentences(sealed: Corpus, found: Remains) -> None:
     st.caption("S_C itself is still here, as a corpus of its own: it can be trained on. Its first sentences:")
     looked(sealed.fingerprint)
     scores = found.chosen[:FIRST].tolist()
@@ -65,8 +67,7 @@ def _sentences(sealed: facade.Corpus, found: facade.Remains) -> None:
 
 
 def _map(run_id: str, x: Any, y: Any, kinds: Any) -> None:
-    figures = facade.figures
     drawn = figures.Drawn(x=x, y=y, points=np.arange(len(x)), kinds=kinds, hover=[None] * len(x))
-    totals = np.bincount(kinds, minlength=len(facade.CLASSES)).tolist()
+    totals = np.bincount(kinds, minlength=len(maps.CLASSES)).tolist()
     figure = figures.by_class(drawn, totals, figures.View(tool="pan", height=480))
     chart(figure, f"remains.map.{run_id}", "The map as it was made, without its sentences")

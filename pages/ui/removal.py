@@ -4,7 +4,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, removals
+from core.facade.corpora import Usage
+from core.facade.removals import Removal
+from core.facade.runs import Run
 from pages.ui.presses import pressed
 from pages.ui.runs.links import link
 from pages.ui.runs.words import title
@@ -22,10 +25,10 @@ def removal() -> None:
             " some of its text unless they are removed with it."
         )
         if doomed:
-            _remove_corpus(facade.corpus_usage(doomed))
+            _remove_corpus(corpora.corpus_usage(doomed))
 
 
-def _remove_corpus(used: facade.Usage) -> None:
+def _remove_corpus(used: Usage) -> None:
     if used.active:
         _in_the_way(used.active)
         return
@@ -34,15 +37,15 @@ def _remove_corpus(used: facade.Usage) -> None:
     if used.derived:
         st.caption(f"Corpora made from it stay: {len(used.derived)}.")
     if pressed("Remove it", "corpora.remove", type="primary"):
-        facade.remove_corpus(used.corpus.fingerprint)
+        corpora.remove_corpus(used.corpus.fingerprint)
         st.rerun()
-    goes = facade.removal(used.corpus.fingerprint)
+    goes = removals.removal(used.corpus.fingerprint)
     if _everything(goes) and pressed("Remove with everything made from it", "corpora.remove.all"):
-        facade.remove_everything(used.corpus.fingerprint)
+        removals.remove_everything(used.corpus.fingerprint)
         st.rerun()
 
 
-def run_removal(runs: Sequence[facade.Run]) -> None:
+def run_removal(runs: Sequence[Run]) -> None:
     """The popover below the list of runs. runs: those that may be chosen."""
     with st.popover("Remove a run", icon=":material/delete:", key="home.removal"):
         over = {run.id: run for run in runs if not run.state().active}
@@ -52,21 +55,21 @@ def run_removal(runs: Sequence[facade.Run]) -> None:
             _remove_run(doomed)
 
 
-def _named(run: facade.Run) -> str:
+def _named(run: Run) -> str:
     return f"{title(run)} ({run.id[-4:]})"
 
 
 def _remove_run(run_id: str) -> None:
-    goes = facade.removal(run_id)
+    goes = removals.removal(run_id)
     if pressed("Remove it", "home.remove", type="primary"):
-        facade.remove_run(run_id)
+        removals.remove_run(run_id)
         st.rerun()
     if _everything(goes) and pressed("Remove with everything made from it", "home.remove.all"):
-        facade.remove_everything(run_id)
+        removals.remove_everything(run_id)
         st.rerun()
 
 
-def _everything(goes: facade.Removal) -> bool:
+def _everything(goes: Removal) -> bool:
     """Say what would go and what stays; whether it may go."""
     if goes.active:
         _in_the_way(goes.active)
@@ -75,7 +78,7 @@ def _everything(goes: facade.Removal) -> bool:
     return True
 
 
-def _in_the_way(runs: Sequence[facade.Run]) -> None:
+def _in_the_way(runs: Sequence[Run]) -> None:
     several = len(runs) > 1
     st.warning(
         f"Not now: {'runs' if several else 'a run'} at work may need it. Wait for the end or cancel"

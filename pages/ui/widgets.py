@@ -9,8 +9,11 @@ from typing import Any, Literal, get_args, get_origin
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, figures
+from core.facade.corpora import Corpus, Sentence
 from core.facade.home import offline
+from core.facade.runs import Config
+from core.facade.selections import Budget
 
 _MARKUP = re.compile(r"[!-/:-@\[-`{-~]")  # all of ASCII's punctuation
 _LINKED = re.compile(r"[:@]|www(?=\.)", re.IGNORECASE)  # what emoji names, bare links and addresses are told by
@@ -29,9 +32,9 @@ def plain(text: str) -> str:
     return _MARKUP.sub(lambda m: f"&#{ord(m[0])};", broken)
 
 
-def entity_html(sentence: facade.Sentence, types: Sequence[str]) -> str:
+def entity_html(sentence: Sentence, types: Sequence[str]) -> str:
     """A sentence as HTML, entities underlined in their type's colour and named."""
-    colours = [*map(facade.figures.css_colour, facade.figures.ENTITY_COLOURS)]
+    colours = [*map(figures.css_colour, figures.ENTITY_COLOURS)]
     words = [escape(token) for token in sentence.tokens]
     for entity in sentence.entities or ():
         colour = colours[types.index(entity.type) % len(colours)] if entity.type in types else colours[-1]
@@ -40,7 +43,7 @@ def entity_html(sentence: facade.Sentence, types: Sequence[str]) -> str:
     return " ".join(words) if sentence.entities else escape(sentence.text)
 
 
-def sentence_list(sentences: Sequence[facade.Sentence], types: Sequence[str], name: str) -> None:
+def sentence_list(sentences: Sequence[Sentence], types: Sequence[str], name: str) -> None:
     """Sentences to read. name: what assistive technology calls the list."""
     rows = "".join(f"<li>{entity_html(sentence, types)}</li>" for sentence in sentences)
     st.html(f'<ol class="w-sentences" aria-label="{escape(name)}">{rows}</ol>')
@@ -85,7 +88,7 @@ def chart(figure: Any, key: str, name: str, **options: Any) -> None:
 
     options: of `st.plotly_chart`, such as what a click or a box on it calls (`on_select`).
     """
-    figure = facade.figures.dressed(figure, dark=is_dark())
+    figure = figures.dressed(figure, dark=is_dark())
     st.plotly_chart(figure, key=key, config={"displayModeBar": False}, alt=name, **options)
 
 
@@ -96,7 +99,7 @@ def is_dark() -> bool:
 
 def corpus_picker(label: str, key: str, chosen: str | None, **options: Any) -> str | None:
     """Pick one of the corpora that are here; None where the user picks none."""
-    known = {corpus.fingerprint: corpus for corpus in facade.corpora()}
+    known = {corpus.fingerprint: corpus for corpus in corpora.corpora()}
     choices = list(known)
     return st.selectbox(
         label,
@@ -109,7 +112,7 @@ def corpus_picker(label: str, key: str, chosen: str | None, **options: Any) -> s
     )
 
 
-def corpus_label(corpus: facade.Corpus) -> str:
+def corpus_label(corpus: Corpus) -> str:
     """A corpus in a list of choices (shown as plain text there)."""
     made = ", made by Winnow" if corpus.derived else ""
     return f"{short(corpus.name)} ({len(corpus):,} sentences{made})"
@@ -121,7 +124,7 @@ def short(name: str) -> str:
 
 
 def config_form(
-    config: type[facade.Config], names: Sequence[str], prefix: str, labels: Mapping[str, str] | None = None
+    config: type[Config], names: Sequence[str], prefix: str, labels: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """A field a widget for the options `names` of a recipe or strategy; their values by name.
 
@@ -195,7 +198,7 @@ def _bounds(field: Any, kind: Callable[[Any], Any]) -> tuple[Any, Any]:
 
 def budget_words(budget: str) -> str:
     """A budget as people read it: 20.2%, 1,333 sentences, 50,000 tokens, all that score 2.837 or better."""
-    parsed = facade.Budget.parse(budget)
+    parsed = Budget.parse(budget)
     if parsed.unit == "fraction":
         return str(parsed)
     if parsed.unit == "threshold":

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import facade
+from core.facade import deliver, runs
 from core.models.taggers import load_tagger
 from core.models.word_features import Vectors, build_vocabulary
 from core.runs.store import Run
@@ -26,7 +26,7 @@ ROWS = [*HOME, *KNOWN, *(sentence(f"{name} saw {OFTEN} today .", [(0, 1, "PER")]
 def tuned(seal) -> Run:
     train = seal(ROWS, "notes", labelled=True).fingerprint
     options = {"network": "charcnn", "train": train, "dev": train, "seeds": (1,), "hidden": 4, "epochs": 1}
-    return facade.execute("finetune", options)
+    return runs.execute("finetune", options)
 
 
 def folders(run: Run, *words: str) -> Path:
@@ -35,30 +35,30 @@ def folders(run: Run, *words: str) -> Path:
     command = [sys.executable, "-m", "core", "finetune", "--network", "charcnn", "--train", config["train"], "--dev",
                config["dev"], "--seeds", "1", "--hidden", "4", "--epochs", "1", "--output", str(target)]  # fmt: skip
     subprocess.run([*command, *words], check=True, capture_output=True)
-    assert len(facade.runs("finetune")) == 1  # the finished one
+    assert len(runs.runs("finetune")) == 1  # the finished one
     return target
 
 
 def test_the_folder_holds_every_word_and_says_so(tuned: Run) -> None:
-    folder = facade.export_model(tuned.id)
+    folder = deliver.export_model(tuned.id)
     assert {line.split()[-1] for line in holding(folder, [*ONCE, OFTEN])} == {*ONCE, OFTEN}
-    words, once = facade.words_held(tuned.id)
+    words, once = deliver.words_held(tuned.id)
     assert words >= once >= len(ONCE)
     assert "holds every word of the training text" in (folder / "README.md").read_text()
 
 
 def test_a_copy_without_the_words_seen_once_loads_and_predicts(tuned: Run) -> None:
-    whole, short = facade.export_model(tuned.id), facade.export_model(tuned.id, rare=False)
+    whole, short = deliver.export_model(tuned.id), deliver.export_model(tuned.id, rare=False)
     assert holding(short, ONCE) == []
     assert {line.split()[-1] for line in holding(short, [OFTEN])} == {OFTEN}
     card = (short / "README.md").read_text()
     assert "Words seen once were left out" in card
     assert "holds every word of the training text" not in card
-    assert facade.words_held(tuned.id)[1] > 0  # the run's own is as it was
+    assert deliver.words_held(tuned.id)[1] > 0  # the run's own is as it was
     ours, theirs = load_tagger(short), load_tagger(whole)
     assert ours.predict(KNOWN) == theirs.predict(KNOWN)
     test = tuned.manifest.config["dev"]
-    assert facade.execute("evaluate", {"model": str(short), "test": test}).result()["test"]
+    assert runs.execute("evaluate", {"model": str(short), "test": test}).result()["test"]
 
 
 def test_the_command_line_leaves_them_out_too(tuned: Run) -> None:
@@ -80,7 +80,7 @@ def test_the_page_says_it_beside_the_download(tuned: Run) -> None:
         take_away(None, {run_id: "notes"})
 
     app = AppTest.from_function(page, kwargs={"run_id": tuned.id}).run(timeout=60)
-    words, once = facade.words_held(tuned.id)
+    words, once = deliver.words_held(tuned.id)
     assert f"{words:,} words of its training text, {once:,} of them seen only once" in app.warning[0].value
     app.toggle(key="results.take.rare").set_value(True).run(timeout=60)
     app.button(key="results.take.copy").click().run(timeout=60)

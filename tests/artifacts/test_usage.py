@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core import facade
 from core.artifacts.usage import of_corpora
 from core.corpora.corpus import Corpus, Library
 from core.errors import CorpusError, RunError
+from core.facade import corpora as facade_corpora
+from core.facade import removals, runs, selections
 from core.recipes import RECIPES
 from core.recipes.base import register
 from core.runs.context import RunContext
@@ -50,45 +51,45 @@ def chosen(home: Path, made: dict[str, Corpus], budget: str = "10%") -> Run:
 
 def test_runs_count_once_with_what_their_child_runs_read(home: Path, made: dict[str, Corpus]) -> None:
     runs = [chosen(home, made, budget) for budget in ("20%", "10%")]
-    used = facade.corpus_usage("my domain")
+    used = facade_corpora.corpus_usage("my domain")
     assert [run.id for run in used.ended] == [run.id for run in reversed(runs)]
     assert used.active == ()
     assert {corpus.name for corpus in used.derived} == {"S_C 10%", "S_C 20%"}
     assert used.in_words == "2 selections: they stay readable, but cannot be run again"
-    assert facade.corpus_usage("my test").in_words == ""
+    assert facade_corpora.corpus_usage("my test").in_words == ""
 
 
 def test_a_corpus_is_kept_while_a_run_at_work_needs_it(home: Path, made: dict[str, Corpus]) -> None:
     labels = {name: made[name].fingerprint for name in ("train", "dev")}
     with at_work(begun(home, "finetune", init="minilm", **labels)) as run:
-        assert [active.id for active in facade.corpus_usage("my dev").active] == [run.id]
+        assert [active.id for active in facade_corpora.corpus_usage("my dev").active] == [run.id]
         with pytest.raises(CorpusError, match=run.id):
-            facade.remove_corpus("my dev")
-        facade.remove_corpus("my task")
-        assert facade.roles()["dev"] == made["dev"].fingerprint
-        facade.remove_corpus("my dev", force=True)
-    assert {corpus.name for corpus in facade.corpora()} == {"my train", "my test", "my domain"}
-    assert "dev" not in facade.roles()
+            facade_corpora.remove_corpus("my dev")
+        facade_corpora.remove_corpus("my task")
+        assert facade_corpora.roles()["dev"] == made["dev"].fingerprint
+        facade_corpora.remove_corpus("my dev", force=True)
+    assert {corpus.name for corpus in facade_corpora.corpora()} == {"my train", "my test", "my domain"}
+    assert "dev" not in facade_corpora.roles()
 
 
 def test_a_run_that_was_just_asked_for_counts_as_at_work(home: Path, made: dict[str, Corpus]) -> None:
     run = begun(home, "audit", corpus=made["domain"].fingerprint)
     with pytest.raises(CorpusError, match=run.id):
-        facade.remove_corpus("my domain")
+        facade_corpora.remove_corpus("my domain")
 
 
 def test_what_was_made_from_its_corpus_is_kept_for_a_run_at_work(home: Path, made: dict[str, Corpus]) -> None:
     chosen(home, made)
     with at_work(begun(home, "audit", corpus=made["domain"].fingerprint)), pytest.raises(CorpusError, match="at work"):
-        facade.remove_corpus("S_C 10%")
-    facade.remove_corpus("S_C 10%")
+        facade_corpora.remove_corpus("S_C 10%")
+    facade_corpora.remove_corpus("S_C 10%")
 
 
 def test_a_child_run_that_goes_on_by_itself_is_at_work(home: Path, made: dict[str, Corpus]) -> None:
     chosen(home, made)
-    child = next(run for run in facade.runs("score"))
+    child = next(run for run in runs.runs("score"))
     with at_work(child), pytest.raises(CorpusError, match=child.id):
-        facade.remove_corpus("my domain")
+        facade_corpora.remove_corpus("my domain")
 
 
 def test_no_run_begins_while_a_corpus_of_it_is_removed(
@@ -104,7 +105,7 @@ def test_no_run_begins_while_a_corpus_of_it_is_removed(
         remove(library, reference)
 
     monkeypatch.setattr(Library, "remove", slowly)
-    remover = threading.Thread(target=facade.remove_corpus, args=("my domain",))
+    remover = threading.Thread(target=facade_corpora.remove_corpus, args=("my domain",))
     remover.start()
     assert removing.wait(30)
     errors: list[Exception] = []
@@ -123,14 +124,14 @@ def test_no_run_begins_while_a_corpus_of_it_is_removed(
     for thread in (remover, asker):
         thread.join(30)
     assert len(errors) == 1
-    assert not facade.runs("audit")
+    assert not runs.runs("audit")
 
 
 def test_resume_says_which_corpus_is_gone(home: Path, made: dict[str, Corpus]) -> None:
     run = begun(home, "audit", corpus=made["domain"].fingerprint)
-    facade.remove_corpus("my domain", force=True)
+    facade_corpora.remove_corpus("my domain", force=True)
     with pytest.raises(CorpusError, match=made["domain"].fingerprint):
-        facade.resume(run.id)
+        runs.resume(run.id)
 
 
 def test_the_command_line_refuses_says_and_forces(home: Path, made: dict[str, Corpus]) -> None:
@@ -152,11 +153,11 @@ def test_the_command_line_refuses_says_and_forces(home: Path, made: dict[str, Co
     used, text = said.splitlines()
     assert used == "note: my domain was used by 1 selection: it stays readable, but cannot be run again"
     assert "keep some of its text" in text
-    assert {corpus.name for corpus in facade.corpora()} == {"my task", "my dev", "my test", "S_C 10%"}
+    assert {corpus.name for corpus in facade_corpora.corpora()} == {"my task", "my dev", "my test", "S_C 10%"}
 
 
 def test_runs_of_these_corpora(home: Path, made: dict[str, Corpus], seal: Callable[..., Corpus]) -> None:
-    of = lambda **roles: [run.manifest.kind for run in of_corpora(facade.runs(), roles, Library(home))]
+    of = lambda **roles: [run.manifest.kind for run in of_corpora(runs.runs(), roles, Library(home))]
     select = chosen(home, made)
     sealed = select.result()["corpus"]
     finish(home, "pretrain", {"corpora": (sealed,), "init": "tiny"}, lambda context: {})
@@ -175,14 +176,14 @@ def test_with_everything_go_its_corpora_runs_parts_and_exports(home: Path, made:
            lambda context: {})  # fmt: skip
     finish(home, "audit", {"corpus": made["train"].fingerprint}, lambda context: {})
     for name in (f"S_C-{select.id[-4:]}-10pct.txt", "S_C-zzzz-10pct.txt"):
-        (facade.exports() / name).write_text("text")
-    goes = facade.removal("my task")
+        (selections.exports() / name).write_text("text")
+    goes = removals.removal("my task")
     assert goes.in_words == "2 corpora, 1 selection, 1 training, 1 map, 1 part of these runs, 1 export"
-    facade.remove_everything("my task")
-    assert {corpus.name for corpus in facade.corpora()} == {"my train", "my dev", "my test", "my domain"}
-    assert [run.manifest.kind for run in facade.runs()] == ["audit"]
-    assert [path.name for path in facade.exports().iterdir()] == ["S_C-zzzz-10pct.txt"]
-    assert "task" not in facade.roles()
+    removals.remove_everything("my task")
+    assert {corpus.name for corpus in facade_corpora.corpora()} == {"my train", "my dev", "my test", "my domain"}
+    assert [run.manifest.kind for run in runs.runs()] == ["audit"]
+    assert [path.name for path in selections.exports().iterdir()] == ["S_C-zzzz-10pct.txt"]
+    assert "task" not in facade_corpora.roles()
 
 
 def test_nothing_goes_while_a_run_at_work_needs_some_of_it(home: Path, made: dict[str, Corpus]) -> None:
@@ -191,12 +192,12 @@ def test_nothing_goes_while_a_run_at_work_needs_some_of_it(home: Path, made: dic
     before = sorted([*home.glob("corpora/**/*"), *home.glob("runs/**/*")])
     for reference in ("my task", "my domain", "S_C 10%", select.id):
         with at_work(begun(home, "pretrain", **options)) as run:
-            assert [each.id for each in facade.removal(reference).active] == [run.id]
+            assert [each.id for each in removals.removal(reference).active] == [run.id]
             with pytest.raises(RunError, match=run.id):
-                facade.remove_everything(reference)
-        facade.remove_run(run.id)
+                removals.remove_everything(reference)
+        removals.remove_run(run.id)
     assert sorted([*home.glob("corpora/**/*"), *home.glob("runs/**/*")]) == before
-    facade.remove_everything("my domain")
+    removals.remove_everything("my domain")
 
 
 def test_a_run_that_reuses_what_would_go_is_in_the_way(home: Path, made: dict[str, Corpus]) -> None:
@@ -205,36 +206,36 @@ def test_a_run_that_reuses_what_would_go_is_in_the_way(home: Path, made: dict[st
         with EventLog(run.events_file) as log:
             RunContext(run, log).child(finished)
         with pytest.raises(RunError, match=run.id):
-            facade.remove_everything(finished.id)
+            removals.remove_everything(finished.id)
 
 
 def test_a_part_goes_with_the_last_run_that_needs_it(home: Path, made: dict[str, Corpus]) -> None:
     first = chosen(home, made)
-    part = facade.run(first.result()["score_run"])
+    part = runs.run(first.result()["score_run"])
     options = {"task": made["task"].fingerprint, "domain": made["domain"].fingerprint, "budget": "5%"}
     second = finish(home, "select", {**options, "strategy": "random"}, lambda context: {"score_run": part.id})
-    facade.remove_run(first.id)
-    assert facade.run(part.id).id == part.id
+    removals.remove_run(first.id)
+    assert runs.run(part.id).id == part.id
     third = finish(home, "select", {**options, "strategy": "knn"}, lambda context: context.child(part) or {})
-    facade.remove_everything(second.id)
-    assert [run.id for run in facade.runs()] == [third.id, part.id]
+    removals.remove_everything(second.id)
+    assert [run.id for run in runs.runs()] == [third.id, part.id]
 
 
 def test_what_another_run_needs_stays(home: Path, made: dict[str, Corpus]) -> None:
     first = chosen(home, made)  # on my task
-    part = facade.run(first.result()["score_run"])  # reads my domain alone
+    part = runs.run(first.result()["score_run"])  # reads my domain alone
     other = finish(home, "audit", {"corpus": made["domain"].fingerprint}, lambda context: {"score_run": part.id})
-    facade.remove_everything("my task")
-    assert {run.id for run in facade.runs()} == {other.id, part.id}
-    facade.remove_everything(other.id)
-    assert facade.runs() == []  # though the run that began the part has long been gone
+    removals.remove_everything("my task")
+    assert {run.id for run in runs.runs()} == {other.id, part.id}
+    removals.remove_everything(other.id)
+    assert runs.runs() == []  # though the run that began the part has long been gone
 
 
 def test_what_a_removed_corpus_left_behind_can_be_removed_too(home: Path, made: dict[str, Corpus]) -> None:
     chosen(home, made)
-    facade.remove_corpus("my task")
-    assert len(facade.runs()) == 2
-    facade.remove_everything(made["task"].fingerprint)
-    assert facade.runs() == []
+    facade_corpora.remove_corpus("my task")
+    assert len(runs.runs()) == 2
+    removals.remove_everything(made["task"].fingerprint)
+    assert runs.runs() == []
     with pytest.raises(CorpusError):
-        facade.removal(made["task"].fingerprint)
+        removals.removal(made["task"].fingerprint)

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from core import facade
+from core.facade import corpora, runs
 from tests.benchmarks.bench_hidden import DATA
 
 PAIRS = ("german-ep:conll2002-nl", "conll2002-es:conll2003", "conll2002-es:conll2002-nl")
@@ -27,14 +27,14 @@ DEV = 300  # sentences
 def added(data: Path, name: str, split: str, first: int, folder: Path) -> str:
     """The first sentences of a labelled corpus (0: all), sealed; its fingerprint."""
     label = f"{name} {split}{f' first {first}' if first else ''}"
-    here = {corpus.name: corpus.fingerprint for corpus in facade.corpora()}
+    here = {corpus.name: corpus.fingerprint for corpus in corpora.corpora()}
     if label in here:
         return here[label]
     sentences = (data / name / f"{split}.conll").read_text(encoding="utf-8").strip().split("\n\n")
     path = folder / f"{name}-{split.replace('/', '-')}-{first}.conll"
     path.write_text("\n\n".join(sentences[: first or None]) + "\n", encoding="utf-8")
     options = {"path": str(path), "name": label, "scheme": SCHEMES.get(name, "iob2")}
-    return str(facade.execute("add", options).result()["corpus"])
+    return str(runs.execute("add", options).result()["corpus"])
 
 
 def show(pair: str, result: Mapping[str, Any], seconds: float) -> None:
@@ -97,7 +97,7 @@ def main() -> None:
             test = added(given.data, primary, "test", given.test, Path(folder))
             if given.alone:
                 options |= {"train": train, "test": (test,), "network": "charcnn", "epochs": 2 * given.epochs}
-                told = facade.execute("finetune", options).result()["test"]
+                told = runs.execute("finetune", options).result()["test"]
                 print(
                     f"| {primary} alone, twice the epochs | {told['micro_f1']}, mean {told['mean']}, sd {told['sd']} |"
                 )
@@ -106,7 +106,7 @@ def main() -> None:
                 "primary": train, "test": test, "thresholds": given.thresholds, "epochs": given.epochs,
                 "assisting": added(given.data, assisting, "train", given.assisting, Path(folder)),
             }  # fmt: skip
-            result = facade.execute("assist", options).result()
+            result = runs.execute("assist", options).result()
             show(pair, result, time.perf_counter() - begin)
 
 

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from core import facade
+from core.facade import runs
 from tests.benchmarks.bench_hidden import DATA
 
 SPLITS = {"crossner-literature": ("train", "dev")}  # others: the training split alone
@@ -26,7 +26,7 @@ def joined(data: Path, name: str, folder: Path) -> str:
     texts = [(data / name / f"{split}.conll").read_text(encoding="utf-8") for split in SPLITS.get(name, ("train",))]
     path = folder / f"{name}.conll"
     path.write_text("\n\n".join(text.strip() for text in texts) + "\n", encoding="utf-8")
-    fingerprint: str = facade.execute("add", {"path": str(path)}).result()["corpus"]
+    fingerprint: str = runs.execute("add", {"path": str(path)}).result()["corpus"]
     return fingerprint
 
 
@@ -66,7 +66,7 @@ def main() -> None:
             train = joined(given.data, name, Path(folder) / "files")
             mentions = SAMPLE.get(name, 0) if given.mentions is None else given.mentions
             options = {"train": train, "preset": given.preset, "mentions": mentions, "seed": given.seed}
-            print(row(name, facade.execute("difficulty", options).result()), flush=True)
+            print(row(name, runs.execute("difficulty", options).result()), flush=True)
 
 
 if __name__ == "__main__":

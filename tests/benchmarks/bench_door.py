@@ -20,7 +20,7 @@ from pathlib import Path
 import psutil
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from core import facade
+from core.facade import corpora
 from tests.benchmarks.bench_upload import upload
 from tests.browser.driver import ROOT, Server
 
@@ -90,7 +90,7 @@ def servers(folder: Path, before: Path | None) -> dict[str, Server]:
             continue
         home = folder / name
         os.environ["WINNOW_HOME"] = str(home)
-        facade.open_sample("legal")
+        corpora.open_sample("legal")
         server = Server(home=home, data=folder, root=root.absolute())
         server.start(() if name == "now" else ("-m", "streamlit", "run", "app.py", "--server.port", str(server.port)))
         started[name] = server

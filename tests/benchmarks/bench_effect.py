@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core import facade
+from core.facade import corpora, experiments, runs, similarity
 from tests.benchmarks.bench_assist import added
 from tests.benchmarks.bench_hidden import DATA
 
@@ -28,9 +28,9 @@ MEASURES = ("ppl", "wvv", "tvc", "tvcc")
 
 def source(data: Path, name: str) -> str:
     """The whole source, sealed; its fingerprint."""
-    here = {corpus.name: corpus.fingerprint for corpus in facade.corpora()}
+    here = {corpus.name: corpus.fingerprint for corpus in corpora.corpora()}
     options = {"path": str(data / "unlabeled" / f"{name}.txt.gz"), "name": name}
-    return here.get(name) or str(facade.execute("add", options).result()["corpus"])
+    return here.get(name) or str(runs.execute("add", options).result()["corpus"])
 
 
 def boards(
@@ -44,9 +44,9 @@ def boards(
             "cap_tokens": given.cap, "encoder": given.encoder,
             "finetune": {"hidden": given.hidden, "epochs": given.epochs, "dev_sentences": 200},
         }  # fmt: skip
-        facade.execute("calibrate", facade.calibration(options))
+        runs.execute("calibrate", experiments.calibration(options))
         begin = time.perf_counter()
-        run = facade.execute("experiment", options)
+        run = runs.execute("experiment", options)
         print(f"{target}: {(time.perf_counter() - begin) / 60:.1f} minutes", flush=True)
         found[target] = {row["arm"]: row for row in run.result()["leaderboard"]}
     return found
@@ -54,12 +54,19 @@ def boards(
 
 def show(targets: Mapping[str, Mapping[str, Any]], run_id: str) -> None:
     """Table 3: the measures beside F1 and what each source adds to random vectors."""
-    heads = ("target", "source", *map(facade.measure_title, MEASURES), "test F1 a seed", "mean ± sd", "ΔF1 [interval]")
+    heads = (
+        "target",
+        "source",
+        *map(similarity.measure_title, MEASURES),
+        "test F1 a seed",
+        "mean ± sd",
+        "ΔF1 [interval]",
+    )
     print(f"\n| {' | '.join(heads)} | verdict |\n|---|---|{'---:|' * len(MEASURES)}---|---:|---|---|")
     for target, rows in targets.items():
         for arm, row in rows.items():
             name = arm.removeprefix("vectors:")
-            measured = {cell["measure"]: cell["value"] for cell in facade.similarity_rows(run_id)
+            measured = {cell["measure"]: cell["value"] for cell in similarity.similarity_rows(run_id)
                         if cell["target"].startswith(target) and cell["source"] == name}  # fmt: skip
             values = [f"{measured[each]:.4g}" if measured.get(each) is not None else "" for each in MEASURES]
             f1s = " ".join(f"{f1:.2f}" for f1 in row["micro_f1"])
@@ -71,7 +78,7 @@ def show(targets: Mapping[str, Mapping[str, Any]], run_id: str) -> None:
 
 def judged(run_id: str) -> None:
     """Table 4: correlation of each measure with ΔF1, and what following it lost."""
-    told = facade.judge_own(run_id)
+    told = similarity.judge_own(run_id)
     for effect in told["effects"] if told else ():
         print(f"\n{effect['name']}: {effect['sentence']}\n\n| measure | {' | '.join(told['conventions'])} | regret |")
         print(f"|---|{'---:|' * (len(told['conventions']) + 1)}")
@@ -79,7 +86,7 @@ def judged(run_id: str) -> None:
             values = [_r(row[convention]) for convention in told["conventions"]]
             lost = next(regret["mean"] for regret in effect["regrets"] if regret["measure"] == measure)
             print(
-                f"| {facade.measure_title(measure)} | {' | '.join(values)} | {'' if lost is None else f'{lost:.2f}'} |"
+                f"| {similarity.measure_title(measure)} | {' | '.join(values)} | {'' if lost is None else f'{lost:.2f}'} |"
             )
 
 
@@ -112,7 +119,7 @@ def main() -> None:
         }  # fmt: skip
         found = boards(given, splits, sources)
         options = {"target": [parts["train"] for parts in splits.values()], "source": sources, "draws": 1, "sizes": 0}
-        run = facade.execute("similarity", {**options, "cap_tokens": str(given.cap), "measure": MEASURES})
+        run = runs.execute("similarity", {**options, "cap_tokens": str(given.cap), "measure": MEASURES})
         show(found, run.id)
         judged(run.id)
 

@@ -13,7 +13,7 @@ import random
 import tempfile
 from pathlib import Path
 
-from core import facade
+from core.facade import runs, selections
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 OTHERS = {"legal": 9000, "reviews": 9000, "pubmed": 9000, "news": 6000, "wikipedia": 5000, "wikipedia-people": 2000}
@@ -58,9 +58,9 @@ def build(data: Path, domain: str, out: Path) -> set[str]:
 
 
 def found(options: dict[str, object], gold: set[str]) -> float:
-    run = facade.execute("select", options)
-    chosen = facade.choose(run.id, "2%", ["leak"])
-    texts = {row["text"] for row in facade.scored(run.id).table(chosen.rows)}
+    run = runs.execute("select", options)
+    chosen = selections.choose(run.id, "2%", ["leak"])
+    texts = {row["text"] for row in selections.scored(run.id).table(chosen.rows)}
     return len(gold & texts) / min(len(gold), len(chosen.rows))
 
 
@@ -90,7 +90,7 @@ def main() -> None:
 
 
 def add(path: Path, name: str) -> str:
-    fingerprint: str = facade.execute("add", {"path": str(path), "name": name}).result()["corpus"]
+    fingerprint: str = runs.execute("add", {"path": str(path), "name": name}).result()["corpus"]
     return fingerprint
 
 

@@ -10,7 +10,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from core import facade
+from core.facade import runs
 from tests.benchmarks.bench_hidden import DATA
 
 CORPORA = ("crossner-ai", "crossner-music", "crossner-literature", "inlegalner", "bc5cdr")
@@ -27,7 +27,7 @@ def splits(data: Path, name: str, folder: Path) -> dict[str, str]:
             text = "\n\n".join(text.strip().split("\n\n")[: FIRST[name]]) + "\n"
         path = folder / f"{name}-{split}.conll"
         path.write_text(text, encoding="utf-8")
-        found[split] = facade.execute("add", {"path": str(path)}).result()["corpus"]
+        found[split] = runs.execute("add", {"path": str(path)}).result()["corpus"]
     return found
 
 
@@ -47,7 +47,7 @@ def main() -> None:
             parts = splits(given.data, name, Path(folder) / "files")
             parts["test"] = (parts["test"],)
             options = {**parts, "seeds": given.seeds, "preset": given.preset, "epochs": given.epochs}
-            result = facade.execute("finetune", options).result()
+            result = runs.execute("finetune", options).result()
             test, dev = result["test"], result["dev"]
             spread = "" if test["sd"] is None else f" ± {test['sd']:.2f}"
             print(

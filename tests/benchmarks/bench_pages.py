@@ -15,7 +15,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect, sync_playwright
 
-from core import facade
+from core.facade import corpora, maps, runs
 from tests.browser.driver import Server, settled
 
 DRAWN = ".st-key-explore-map .nsewdrag.drag"
@@ -62,9 +62,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         server = Server(home=Path(folder) / "home", data=Path(folder))
         os.environ["WINNOW_HOME"] = str(server.home)
-        facade.open_sample("legal")
-        select = facade.execute("select", {name: facade.roles()[name] for name in ("task", "domain")}).id
-        to_map = seconds(lambda: facade.execute("map", facade.map_options(select)))
+        corpora.open_sample("legal")
+        select = runs.execute("select", {name: corpora.roles()[name] for name in ("task", "domain")}).id
+        to_map = seconds(lambda: runs.execute("map", maps.map_options(select)))
         print(f"from a finished selection to its map, stored     {to_map:.1f} s   goal 60 s")
         server.start()
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from core import facade
+from core.facade import experiments, runs
 from tests.benchmarks.bench_assist import added
 from tests.benchmarks.bench_hidden import DATA
 
@@ -42,11 +42,11 @@ def show(rows: Sequence[Mapping[str, Any]]) -> None:
 
 def measured() -> None:
     """What the PVI said of the training set, and what was changed."""
-    for run in facade.runs("difficulty")[:1]:
+    for run in runs.runs("difficulty")[:1]:
         told = run.result()
         bits = ", ".join(f"{view} {value:.3f} bits" for view, value in told["v_information"].items())
         print(f"\n{told['mentions']:,} mentions; V-information: {bits}; CEIM {told['ceim']}")
-    for run in facade.runs("rebuild"):
+    for run in runs.runs("rebuild"):
         told = run.result()
         print(f"{run.manifest.config['method']}: {told['changed']:,} edits, {told['sentences']:,} sentences")
 
@@ -73,9 +73,9 @@ def main() -> None:
             "arms": given.arms, "seeds": given.seeds, "encoder": given.encoder, "preset": given.preset,
             "finetune": {"epochs": given.epochs},
         }  # fmt: skip
-        facade.execute("calibrate", facade.calibration(options))
+        runs.execute("calibrate", experiments.calibration(options))
         begin = time.perf_counter()
-        run = facade.execute("experiment", options)
+        run = runs.execute("experiment", options)
         show(run.result()["leaderboard"])
         measured()
         print(f"{(time.perf_counter() - begin) / 60:.1f} minutes", flush=True)

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from core import facade
+from core.facade import selections
 from core.recipes import embed, score
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -114,7 +114,7 @@ def main() -> None:
             out.writelines(islice(lines(args.data), args.rows))
         a, b = scratch / "undisturbed.jsonl", scratch / "resumed.jsonl"
         words = command(scratch / "home-b", scratch, args.data, args.strategy, b)
-        text_only = facade.STRATEGIES[args.strategy].reads == "text"
+        text_only = selections.STRATEGIES[args.strategy].reads == "text"
         half = args.rows / (score.CHUNK if text_only else embed.CHUNK) / 2
         run(words, kill_at=half)
         killed = chunks_done(scratch / "home-b")

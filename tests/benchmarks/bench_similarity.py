@@ -41,8 +41,8 @@ def main() -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    from core import facade
     from core.cli.similarity import in_words
+    from core.facade import runs, similarity
 
     begin = time.perf_counter()
     sources = tuple(added(options.data / "unlabeled" / f"{name}.txt.gz", name) for name in SOURCES)
@@ -50,7 +50,7 @@ def measure(options: argparse.Namespace) -> None:
     reading = time.perf_counter() - begin
     config = {"target": targets, "source": sources, "cap_tokens": options.cap, "draws": options.draws}
     begin = time.perf_counter()
-    result = facade.execute("similarity", {**config, "sizes": options.sizes}).result()
+    result = runs.execute("similarity", {**config, "sizes": options.sizes}).result()
     minutes = (time.perf_counter() - begin) / 60
     print("\n".join(in_words(result)))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
@@ -59,17 +59,17 @@ def measure(options: argparse.Namespace) -> None:
     for (target, name), source in EXPECTED.items():
         found = result["closest"][target].get(name, "a tie")
         print(
-            f"{target} by {facade.measure_title(name)}: {found}"
+            f"{target} by {similarity.measure_title(name)}: {found}"
             + ("" if found == source else f", {source} was expected")
         )
 
 
 def added(path: Path, name: str) -> str:
     """The corpus's fingerprint; read where it is not here yet."""
-    from core import facade
+    from core.facade import corpora, runs
 
-    here = {corpus.name: corpus.fingerprint for corpus in facade.corpora()}
-    return here.get(name) or str(facade.execute("add", {"path": str(path), "name": name}).result()["corpus"])
+    here = {corpus.name: corpus.fingerprint for corpus in corpora.corpora()}
+    return here.get(name) or str(runs.execute("add", {"path": str(path), "name": name}).result()["corpus"])
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from core import facade
 from core.corpora.corpus import Library
+from core.facade import maps, runs
 from tests import finished, finished_bias
 from tests.conftest import sentence
 from tests.measures.test_contracts import FRUIT, METAL, chained
@@ -31,12 +31,12 @@ def lay(home: Path) -> Laid:
     labels = finished_bias.contracts(home)
     difficulty = finished_bias.measured(home, labels).id
     held = made["test"].fingerprint
-    facade.execute("rebuild", {"train": labels.fingerprint, "difficulty": difficulty, "method": "random2low",
+    runs.execute("rebuild", {"train": labels.fingerprint, "difficulty": difficulty, "method": "random2low",
                                "rate": 0.2, "holdout": (held,)})  # fmt: skip
     experiment = finished.experiment(home, made, TINY).id
-    for run in facade.runs("finetune"):  # enough of a model for a run to begin with it
+    for run in runs.runs("finetune"):  # enough of a model for a run to begin with it
         (run.artifacts / "model" / "model.safetensors").write_bytes(b"weights")
-    facade.execute("robustness", {"test": held, "train": made["train"].fingerprint, "kind": "typos"})
+    runs.execute("robustness", {"test": held, "train": made["train"].fingerprint, "kind": "typos"})
     return Laid(
         experiment=experiment, select=_mapped(home), similarity=_compared(home), difficulty=difficulty,
         skl=_scored(home),
@@ -52,8 +52,8 @@ def _mapped(home: Path) -> str:
     clauses = contracts(100, seed=2)
     domain = _sealed(home, "pile", [*clauses, *kitchen(100), *clauses[:5]])
     options = {"task": _sealed(home, "clauses", contracts(40, seed=1)), "domain": domain, "encoder": "tiny"}
-    select = facade.execute("select", {**options, "budget": "40", "strategy": "knn"}).id
-    facade.execute("map", facade.map_options(select, sample=150, clusters=4))
+    select = runs.execute("select", {**options, "budget": "40", "strategy": "knn"}).id
+    runs.execute("map", maps.map_options(select, sample=150, clusters=4))
     return select
 
 
@@ -61,10 +61,10 @@ def _compared(home: Path) -> str:
     texts = {"fruit": (FRUIT, 40, 1), "orchard": (FRUIT, 200, 2), "foundry": (METAL, 200, 3)}
     marks = [_sealed(home, name, [" ".join(line) for line in chained(*how)]) for name, how in texts.items()]
     options = {"target": marks[:1], "source": marks[1:], "measure": ("tvc",), "draws": 2, "min_source_tokens": 1_000}
-    return facade.execute("similarity", options).id
+    return runs.execute("similarity", options).id
 
 
 def _scored(home: Path) -> str:
     own, other = (Library(home).seal(rows, name=name, origin={}, labelled=True).fingerprint
                   for name, rows in (("home", HOME), ("away", AWAY)))  # fmt: skip
-    return facade.execute("skl", {"primary": own, "assisting": other}).id
+    return runs.execute("skl", {"primary": own, "assisting": other}).id

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from core import facade
+from core.facade import corpora, runs, selections
 from tests.browser.driver import ROOT, Server, Watch, pick, settled
 
 LINKS = 1 + len(list((ROOT / "pages").glob("*.py")))  # Home and every page that exists
@@ -121,7 +121,7 @@ def use(page: Page, title: str, part: str) -> None:
 
 def select(page: Page, strategy: str) -> None:
     pick(page, "Strategy", re.compile(strategy), typed=strategy)
-    expect(page.get_by_text(facade.STRATEGIES[strategy].summary)).to_be_visible()
+    expect(page.get_by_text(selections.STRATEGIES[strategy].summary)).to_be_visible()
     press(page, "Score and select")
 
 
@@ -131,7 +131,7 @@ def test_a_run_outlives_page_and_server_and_can_be_cancelled_and_resumed(
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     for role, n in (("domain", 60_000), ("task", 400)):
         (server.data / f"{role}.txt").write_text("\n".join(lines(n, n)), encoding="utf-8")
-        facade.set_role(role, facade.execute("add", {"path": str(server.data / f"{role}.txt")}).result()["corpus"])
+        corpora.set_role(role, runs.execute("add", {"path": str(server.data / f"{role}.txt")}).result()["corpus"])
     page.goto(server.url + "/Selection")
     settled(page)
     select(page, "ngram-perplexity")
@@ -156,7 +156,7 @@ def test_a_run_outlives_page_and_server_and_can_be_cancelled_and_resumed(
     press(page, "Resume")
     expect(page.get_by_role("button", name="Download", exact=True)).to_be_visible()
     expect(panel.get_by_text("Finished")).to_be_visible()
-    assert [run.state().attempts for run in facade.runs("select")] == [2]
+    assert [run.state().attempts for run in runs.runs("select")] == [2]
     page.goto(server.url)
     expect(page.get_by_text("by ngram-perplexity")).to_be_visible()
     page.get_by_role("link", name="Open").first.click()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from core import facade
+from core.facade import bias, corpora, runs
 from tests.browser.driver import Server, pick, settled
 
 PATIENCE = 180_000  # milliseconds until a worker on a crowded machine has loaded torch and trained four classifiers
@@ -15,7 +15,7 @@ PATIENCE = 180_000  # milliseconds until a worker on a crowded machine has loade
 @pytest.fixture
 def stocked(server: Server, monkeypatch: pytest.MonkeyPatch) -> Server:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
-    facade.open_sample("legal")
+    corpora.open_sample("legal")
     return server
 
 
@@ -56,8 +56,8 @@ def test_measure_watch_click_review_undo_export_rebuild(stocked: Server, page: P
     expect(listed.locator("mark").first).to_be_visible()
     settled(page)
     said = page.get_by_text(re.compile(r"[\d,]+ mentions? with a CEIM of")).inner_text()
-    run = facade.measured_runs()[0].id
-    found = facade.measured(run)
+    run = bias.measured_runs()[0].id
+    found = bias.measured(run)
     sizes = [int((found.bars == bar).sum()) for bar in set(found.bars.tolist())]
     assert int(said.split()[0].replace(",", "")) == max(sizes)
 
@@ -88,6 +88,6 @@ def test_measure_watch_click_review_undo_export_rebuild(stocked: Server, page: P
     settled(page)
     with page.expect_download() as caught:
         page.get_by_role("button", name="CoNLL", exact=True).click()
-    made = facade.run(facade.runs("rebuild")[0].id).result()
+    made = runs.run(runs.runs("rebuild")[0].id).result()
     assert Path(caught.value.path()).read_text(encoding="utf-8").count("\n\n") == made["sentences"]
     assert made["changed"] > 0

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from core import facade
+from core.facade import corpora as facade_corpora
+from core.facade import insights, runs, selections, uploads
 from tests.browser.buttons import BUTTONS, registered
 from tests.browser.driver import Server, pick, settled, tick
 from tests.browser.laid import Laid, lay
@@ -71,7 +72,7 @@ class Walk:
 
     def press(self, key: str, sees: Locator | re.Pattern[str] | str = "", starts: str = "") -> None:
         """A button, and then what is to be seen. starts: the kind of a run that begins."""
-        before = {run.id for run in facade.runs(starts)} if starts else set()
+        before = {run.id for run in runs.runs(starts)} if starts else set()
         button = self.button(key)
         seen = sees if isinstance(sees, Locator) else self.page.get_by_text(sees)
         expect(button).to_be_enabled()
@@ -87,13 +88,13 @@ class Walk:
     def begun(self, kind: str, before: set[str], key: str) -> None:
         """Waits until a run of `kind` has begun; nobody waits for its end."""
         deadline = time.monotonic() + PATIENCE / 1000
-        while not (new := [run.id for run in facade.runs(kind) if run.id not in before]):
+        while not (new := [run.id for run in runs.runs(kind) if run.id not in before]):
             self.well(key)
             assert time.monotonic() < deadline, f"{key} began no {kind}"
             self.page.wait_for_timeout(50)
         settled(self.page)
         for run_id in new:
-            facade.cancel(run_id)
+            runs.cancel(run_id)
 
     def download(self, key: str) -> bytes:
         """What a button hands over."""
@@ -125,16 +126,16 @@ def test_every_button_does_something(
     laid: tuple[Server, Laid], page: Page, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(laid[0].home))
-    parts = facade.roles()
+    parts = facade_corpora.roles()
     one = Walk(page, *laid)
     try:
         WALKS[name](one)
     finally:  # one walk's failure is not the next one's
-        for run in facade.runs():
+        for run in runs.runs():
             if run.state().active:
-                facade.cancel(run.id)
-        for role in facade.ROLES:
-            facade.set_role(role, parts.get(role))
+                runs.cancel(run.id)
+        for role in facade_corpora.ROLES:
+            facade_corpora.set_role(role, parts.get(role))
     assert one.pressed == {key for key, walk in BUTTONS.items() if walk == name}
 
 
@@ -186,12 +187,12 @@ def corpora(one: Walk) -> None:
     drop.set_input_files(file)
     expect(one.button("corpora.discard")).to_be_visible()
     one.go("Corpora", opened="Import a corpus")
-    [token] = facade.waiting()
+    [token] = uploads.waiting()
     one.press(f"corpora.waiting.{token}", sees=one.button("corpora.submit"))
     one.go("Corpora", opened="Import a corpus")
     one.press(f"corpora.forget.{token}")
     expect(one.button(f"corpora.forget.{token}")).to_have_count(0)
-    assert not facade.waiting()
+    assert not uploads.waiting()
     drop.set_input_files(file)
     one.press("corpora.submit", sees="Download the rejected rows")
     settled(one.page)
@@ -205,13 +206,13 @@ def corpora(one: Walk) -> None:
 @walk
 def home(one: Walk) -> None:
     for key in ("home.remove", "home.remove.all"):
-        made = facade.execute("audit", {"corpus": facade.roles()["task"]})
+        made = runs.execute("audit", {"corpus": facade_corpora.roles()["task"]})
         one.go("")
         one.press("home.removal", sees="The run is deleted with its model")
         pick(one.page, "Run", re.compile(rf"\({made.id[-4:]}\)$"))
         one.press(key)
         settled(one.page)  # the popover stays open, for another one
-        assert made.id not in [run.id for run in facade.runs()]
+        assert made.id not in [run.id for run in runs.runs()]
 
 
 @walk
@@ -284,8 +285,8 @@ def explore(one: Walk) -> None:
     before = page.locator(".st-key-explore-edits").inner_text()
     one.press("explore.one")
     expect(page.locator(".st-key-explore-edits")).not_to_have_text(before)
-    while facade.edits(one.runs.select).history:  # other walks find the selection as it was laid
-        facade.undo(one.runs.select)
+    while selections.edits(one.runs.select).history:  # other walks find the selection as it was laid
+        insights.undo(one.runs.select)
 
 
 @walk
@@ -311,9 +312,9 @@ def training(one: Walk) -> None:
         box.fill("400")
         box.press("Enter")
         settled(page)
-    before = {run.id for run in facade.runs("finetune")}
+    before = {run.id for run in runs.runs("finetune")}
     one.press("training.start", sees=panel.get_by_text("Running"))
-    [begun] = [run for run in facade.runs("finetune") if run.id not in before]
+    [begun] = [run for run in runs.runs("finetune") if run.id not in before]
     worker = begun.worker()
     assert worker
     os.kill(worker.pid, signal.SIGKILL)

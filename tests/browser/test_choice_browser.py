@@ -7,8 +7,8 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Page, expect
 
-from core import facade
 from core.corpora.corpus import Library
+from core.facade import corpora, runs
 from tests.browser.driver import Server, settled
 from tests.conftest import sentence
 from tests.planted import contracts, kitchen
@@ -20,9 +20,9 @@ def select(server: Server, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     for name, lines in (("task", contracts(40, seed=1)), ("domain", [*contracts(500, seed=2), *kitchen(500)])):
         corpus = Library(server.home).seal(map(sentence, lines), name=name, origin={}, labelled=False)
-        facade.set_role(name, corpus.fingerprint)
-    options = {**facade.roles(), "strategy": "random", "budget": "20%"}
-    return facade.execute("select", {**options, "keep": facade.FLAGS}).id
+        corpora.set_role(name, corpus.fingerprint)
+    options = {**corpora.roles(), "strategy": "random", "budget": "20%"}
+    return runs.execute("select", {**options, "keep": corpora.FLAGS}).id
 
 
 def stands(page: Page, run_id: str) -> None:
@@ -63,5 +63,5 @@ def test_a_moved_slider_outlives_reload_and_page_switch_and_goes_into_a_folder(
     assert (folder / "selected.parquet").exists()
     page.get_by_text("The same on the command line").click()
     command = page.get_by_test_id("stCode").get_by_text("core select")
-    expect(command).to_contain_text(f"--budget 20.2% --keep {facade.FLAGS[0]}")
+    expect(command).to_contain_text(f"--budget 20.2% --keep {corpora.FLAGS[0]}")
     expect(command).to_contain_text(f"--output {Path(folder).name} --format folder")

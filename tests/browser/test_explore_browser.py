@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from playwright.sync_api import Page, expect
 
-from core import facade
 from core.corpora.corpus import Library
+from core.facade import corpora, maps, runs, selections
 from tests.browser.driver import Server, settled
 from tests.browser.test_keyboard import unreached
 from tests.conftest import sentence
@@ -36,10 +36,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Points]:
             ("domain", [*contracts(250, seed=2), *kitchen(250), NASTY]),
         ):
             made = Library(home).seal(map(sentence, lines), name=name, origin={}, labelled=False)
-            facade.set_role(name, made.fingerprint)
-        options = {**facade.roles(), "encoder": "tiny", "budget": "120"}
-        select = facade.execute("select", {**options, "strategy": "knn"}).id
-        run = facade.execute("map", facade.map_options(select, sample=300, clusters=5))
+            corpora.set_role(name, made.fingerprint)
+        options = {**corpora.roles(), "encoder": "tiny", "budget": "120"}
+        select = runs.execute("select", {**options, "strategy": "knn"}).id
+        run = runs.execute("map", maps.map_options(select, sample=300, clusters=5))
         rows = pq.read_table(run.artifacts / "map.parquet").to_pylist()
     return home, select, {f"{row['corpus']}/{row['row']}": row for row in rows}
 
@@ -112,14 +112,14 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
     inside = lassoed(page, points)
     assert 20 < len(inside) < len(points) - 20
     classes = [row["class"] for row in inside.values()]
-    assert counted(page) == {name: classes.count(name) for name in facade.CLASSES}
+    assert counted(page) == {name: classes.count(name) for name in maps.CLASSES}
     best = max((row for row in inside.values() if row["score"] is not None), key=lambda row: row["score"])
     expect(page.get_by_test_id("glide-cell-1-0")).to_have_text(best["class"])
     rows = [json.loads(line) for line in taken(page, "JSONL").splitlines()]
     assert sorted(row["id"] for row in rows) == sorted(row["id"] for row in inside.values())
 
     filtered = {row["row"] for row in inside.values() if row["class"] == "filtered"}
-    mask = facade.scored(select).audit.mask
+    mask = selections.scored(select).audit.mask
     fresh = {row for row in filtered if not mask[row]}
     assert fresh < filtered
     old = {row["row"] for row in inside.values() if row["class"] == "selected"}

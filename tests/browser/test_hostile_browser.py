@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from core import facade
+from core.facade import corpora, runs
 from tests import hostile
 from tests.browser.driver import Server, Watch, settled
 from tests.recipes.test_experiment import fill
@@ -22,7 +22,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
     data = tmp_path / "data"
     data.mkdir()
     for role, corpus in fill(tmp_path / "home").items():
-        facade.set_role(role, corpus.fingerprint)
+        corpora.set_role(role, corpus.fingerprint)
     server = Server(home=tmp_path / "home", data=data)
     server.start()
     yield server
@@ -77,4 +77,4 @@ def test_an_encoder_whose_weights_are_a_pipe_is_a_sentence(server: Server, page:
     expect(said).to_be_visible()
     settled(page)
     assert healthy(server, page)
-    assert not facade.runs("select")
+    assert not runs.runs("select")

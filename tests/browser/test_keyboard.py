@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from core import facade
+from core.facade import corpora
 from tests.browser.driver import Server, settled
 
 ADDRESSES = ["", "Corpora", "Similarity", "Selection", "Explore", "Training", "Results", "Assisting"]
@@ -39,7 +39,7 @@ def unreached(page: Page) -> list[str]:
 
 def test_the_tab_key_reaches_every_control(server: Server, page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
-    facade.open_sample("legal")
+    corpora.open_sample("legal")
     for address in ADDRESSES:
         page.goto(f"{server.url}/{address}")
         expect(page.get_by_role("heading", level=1)).to_be_visible()

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from core import facade
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled
+from core.facade import corpora, runs
 from core.recipes.base import Job
 from core.runs.context import RunContext
 from core.runs.store import RunStore
@@ -47,7 +47,7 @@ def roles(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, Corpus]:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     made = {role: labelled(server.home, f"my-{role}", n) for role, n in (("train", 300), ("dev", 40), ("test", 40))}
     for role, corpus in made.items():
-        facade.set_role(role, corpus.fingerprint)
+        corpora.set_role(role, corpus.fingerprint)
     return made
 
 
@@ -91,7 +91,7 @@ def test_the_strip_shows_a_run_on_another_page_moves_nothing_and_says_its_end(
     finally:
         second.set()
         run = RunStore(server.home).list()[0]
-        facade.cancel(run.id)
+        runs.cancel(run.id)
         thread.join()
     expect(strip.get_by_text("Stopped")).to_be_visible()
     strip.get_by_role("link", name=re.compile("Fine-tune tiny")).click()
@@ -105,7 +105,7 @@ def test_at_the_end_of_a_run_nothing_stands_twice(
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     made = {role: texts(server.home, role, lines(n, n)) for role, n in (("task", 40), ("domain", 300))}
     for role, corpus in made.items():
-        facade.set_role(role, corpus.fingerprint)
+        corpora.set_role(role, corpus.fingerprint)
     options = {**{role: corpus.fingerprint for role, corpus in made.items()}, "strategy": "random"}
     go_on = threading.Event()
 
@@ -113,8 +113,8 @@ def test_at_the_end_of_a_run_nothing_stands_twice(
         context.note("A note that stays.")
         context.progress(1, 2, "sentences")
         assert go_on.wait(120)
-        recipe = facade.RECIPES["select"]
-        result: dict[str, Any] = recipe.run(recipe.config.parse(options), Job(server.home, context, facade.RECIPES))
+        recipe = runs.RECIPES["select"]
+        result: dict[str, Any] = recipe.run(recipe.config.parse(options), Job(server.home, context, runs.RECIPES))
         return result
 
     thread = threading.Thread(target=finish, args=(server.home, "select", options, work))

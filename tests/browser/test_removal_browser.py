@@ -4,7 +4,8 @@ import re
 
 from playwright.sync_api import Page, expect
 
-from core import facade
+from core.facade import corpora as facade_corpora
+from core.facade import runs
 from core.facade.home import store
 from core.recipes.base import register
 from tests.browser.driver import Server, settled
@@ -13,7 +14,7 @@ from tests.finished import at_work, corpora
 
 def test_the_popover_links_to_the_run_at_work(server: Server, page: Page) -> None:
     made = corpora(server.home)
-    recipe = facade.RECIPES["finetune"]
+    recipe = runs.RECIPES["finetune"]
     marks = {name: made[name].fingerprint for name in ("train", "dev")}
     with at_work(register(recipe, recipe.config.parse({"init": "tiny", **marks}), store())) as run:
         page.goto(server.url + "/Corpora")
@@ -28,4 +29,4 @@ def test_the_popover_links_to_the_run_at_work(server: Server, page: Page) -> Non
         expect(page.get_by_role("heading", name="Training", exact=True)).to_be_visible()
         expect(page).to_have_url(re.compile(rf"/Training\?run={run.id}$"))
         expect(page.get_by_role("button", name="Stop and keep", exact=True)).to_be_visible()
-    assert facade.corpus("my train")
+    assert facade_corpora.corpus("my train")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect
 
-from core import facade
+from core.facade import corpora, runs
 from tests.browser.driver import Server, settled
 from tests.planted import contracts, kitchen
 
@@ -13,8 +13,8 @@ def test_from_sources_to_a_matrix(server: Server, page: Page, home: Path) -> Non
     for name, lines in {"law": contracts(300, 2) * 4, "food": kitchen(300) * 4, "my-task": contracts(60, 1)}.items():
         path = server.data / f"{name}.txt"
         path.write_text("\n".join(lines), encoding="utf-8")
-        facade.execute("add", {"path": str(path)})
-    facade.set_role("task", "my-task")
+        runs.execute("add", {"path": str(path)})
+    corpora.set_role("task", "my-task")
     assert home == server.home
     page.goto(f"{server.url}/Similarity")
     settled(page)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from core import facade
 from core.corpora.corpus import Library
+from core.facade import maps, runs
 from core.recipes import RECIPES
 from tests.browser.driver import ROOT, Server, settled
 from tests.browser.test_door_server import ASK, asked, handshakes
@@ -47,9 +47,9 @@ def talked(guard: Path) -> str:
 def finished(wave: Mapping[str, str]) -> None:
     """Wait until the runs, by kind, are over, and have succeeded."""
     deadline = time.monotonic() + PATIENCE
-    while any(facade.state(run_id).active for run_id in wave.values()) and time.monotonic() < deadline:
+    while any(runs.state(run_id).active for run_id in wave.values()) and time.monotonic() < deadline:
         time.sleep(0.2)
-    ended = {kind: (facade.state(run_id).state, facade.state(run_id).error) for kind, run_id in wave.items()}
+    ended = {kind: (runs.state(run_id).state, runs.state(run_id).error) for kind, run_id in wave.items()}
     assert {state for state, _ in ended.values()} == {"succeeded"}, ended
 
 
@@ -70,14 +70,14 @@ def every_kind(guard: Path) -> None:
         "robustness": {"test": made["test"], "train": made["train"], "kind": "typos"},
         "rebuild": {"train": made["train"], "method": "dataaug", "encoder": "tiny"},
     }  # fmt: skip
-    finished({kind: facade.start(kind, options) for kind, options in first.items()})
-    select, tagger = facade.runs("select")[0].id, facade.runs("finetune")[0].id
+    finished({kind: runs.start(kind, options) for kind, options in first.items()})
+    select, tagger = runs.runs("select")[0].id, runs.runs("finetune")[0].id
     second = {
-        "map": facade.map_options(select, sample=60, clusters=2),
+        "map": maps.map_options(select, sample=60, clusters=2),
         "predict": {"model": tagger, "corpus": made["task"]},
         "evaluate": {"model": tagger, "test": made["test"]},
     }
-    finished({kind: facade.start(kind, options) for kind, options in second.items()})
+    finished({kind: runs.start(kind, options) for kind, options in second.items()})
 
 
 def test_a_run_of_every_kind_and_every_page_talk_to_nobody(
@@ -85,7 +85,7 @@ def test_a_run_of_every_kind_and_every_page_talk_to_nobody(
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(guard / "home"))  # the server's and the workers' too
     every_kind(guard)
-    ran = {run.manifest.kind for run in facade.runs() if facade.state(run.id).state == "succeeded"}
+    ran = {run.manifest.kind for run in runs.runs() if runs.state(run.id).state == "succeeded"}
     assert ran == set(RECIPES), "a kind of run that nobody watched"
     assert talked(guard) == ""
 
@@ -116,9 +116,9 @@ def test_whoever_talks_is_caught(guard: Path, page: Page, monkeypatch: pytest.Mo
     plant(root / "core" / "recipes" / "add.py", "run", "recipe.example")
     monkeypatch.setenv("WINNOW_HOME", str(guard / "planted home"))
     (guard / "a.txt").write_text("one sentence .\n", encoding="utf-8")
-    code = f"from core import facade; facade.start('add', {{'path': {str(guard / 'a.txt')!r}}})"
+    code = f"from core.facade import runs; runs.start('add', {{'path': {str(guard / 'a.txt')!r}}})"
     subprocess.run([sys.executable, "-c", code], cwd=root, check=True)
-    finished({"add": facade.runs("add")[0].id})
+    finished({"add": runs.runs("add")[0].id})
     assert "getaddrinfo ('recipe.example', 80)" in talked(guard)
     assert "page.example" not in talked(guard)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from core import facade
 from core.corpora.corpus import Corpus, Library
+from core.facade import corpora, runs
 from core.text.sentence import Entity, Sentence, sentence_id
 from tests.browser.driver import Server, pick, settled
 
@@ -38,8 +38,8 @@ def labelled(home: Path, name: str, n: int) -> Corpus:
 def parts(server: Server, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     for role, n in (("train", 300), ("dev", 40), ("test", 40)):
-        facade.set_role(role, labelled(server.home, f"my-{role}", n).fingerprint)
-    return facade.roles()
+        corpora.set_role(role, labelled(server.home, f"my-{role}", n).fingerprint)
+    return corpora.roles()
 
 
 def press(page: Page, name: str) -> None:
@@ -67,7 +67,7 @@ def points(page: Page) -> int:
 
 def frozen(run_id: str) -> int:
     """Stop the run's worker in the middle; its process id."""
-    worker = facade.run(run_id).worker()
+    worker = runs.run(run_id).worker()
     assert worker
     os.kill(worker.pid, signal.SIGSTOP)
     return worker.pid
@@ -80,7 +80,7 @@ def test_watch_reload_stop_queue_resume_result(server: Server, page: Page, parts
     panel = page.locator(PANEL)
     expect(panel.get_by_text("Running")).to_be_visible()
     expect(page.locator(CHART).first).to_be_visible(timeout=FIRST)
-    first = next(run.id for run in facade.runs("finetune"))
+    first = next(run.id for run in runs.runs("finetune"))
 
     page.evaluate(f"document.querySelectorAll('{CHART}').forEach(chart => chart.dataset.mark = 'here')")
     page.evaluate("window.unbroken = true")
@@ -101,11 +101,11 @@ def test_watch_reload_stop_queue_resume_result(server: Server, page: Page, parts
     if os.getloadavg()[0] < 2:
         assert time.monotonic() - began < 3
 
-    second = facade.start("finetune", {"train": parts["train"], "dev": parts["dev"], "init": "tiny", "seeds": [2]})
+    second = runs.start("finetune", {"train": parts["train"], "dev": parts["dev"], "init": "tiny", "seeds": [2]})
     queue = page.locator(".st-key-training-run-queue")
     page.reload()
     expect(queue.get_by_text(f"Waiting for Fine-tune tiny on my-train ({first[-4:]})")).to_be_visible()
-    facade.stop(second)
+    runs.stop(second)
     expect(queue).to_have_count(0)
 
     expect(page.get_by_role("button", name="Stop and keep", exact=True)).to_have_count(1)
@@ -134,7 +134,7 @@ def test_a_killed_worker_is_told_within_ten_seconds(server: Server, page: Page, 
         "epochs": 200,
         "patience": 200,
     }
-    run = facade.start("finetune", options)
+    run = runs.start("finetune", options)
     page.goto(server.url + f"/Training?run={run}")
     expect(page.locator(CHART).first).to_be_visible(timeout=FIRST)
     os.kill(frozen(run), signal.SIGKILL)

@@ -8,16 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from core import facade
 from core.corpora.readers import ReadOptions, sniff
 from core.errors import PathError
+from core.facade import corpora
+from core.facade.errors import EncodingError
 from tests import hostile
 from tests.conftest import ROOT
 
 ASK = """
 import json, resource, sys, time
 from pathlib import Path
-from core import facade
+from core.facade import corpora
+from core.facade.errors import WinnowError
 
 def memory():
     return int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1e3
@@ -25,8 +27,8 @@ def memory():
 before, told = memory(), {}
 for name in sys.argv[1:]:
     try:
-        told[name] = facade.preview(Path(name)).rows[0][:20]
-    except facade.WinnowError as error:
+        told[name] = corpora.preview(Path(name)).rows[0][:20]
+    except WinnowError as error:
         told[name] = f"{type(error).__name__}: {error}"
 largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1e3
 print(json.dumps({"told": told, "grown": memory() - before, "largest": largest}))
@@ -62,17 +64,17 @@ def test_a_preview_is_what_sniff_says(tmp_path: Path) -> None:
     (tmp_path / "c.txt").write_bytes(b"caf\xe9 .\nanother one .\n" + b"fine .\n" * 200)
     for name, options in {"a.conll": {}, "b.csv": {"text_column": "id"}, "c.txt": {}, "": {"part": None}}.items():
         path = tmp_path / name if name else placed(tmp_path / "f", lambda at: (at / "x.txt").write_text("a b .") and at)
-        assert facade.preview(path, **options) == sniff(path, ReadOptions(**options))
+        assert corpora.preview(path, **options) == sniff(path, ReadOptions(**options))
 
 
 def test_columns_that_no_page_could_show_do_no_harm(tmp_path: Path) -> None:
     (tmp_path / "half.jsonl").write_text('{"text": "a sentence here", "\\ud800": 1}\n', encoding="utf-8")
-    assert facade.preview(tmp_path / "half.jsonl").columns == ("text", "?")
+    assert corpora.preview(tmp_path / "half.jsonl").columns == ("text", "?")
 
 
 def test_errors_are_those_of_sniff(tmp_path: Path) -> None:
     with pytest.raises(PathError, match="there is no such file"):
-        facade.preview(tmp_path / "nothing.txt")
+        corpora.preview(tmp_path / "nothing.txt")
     (tmp_path / "a.txt").write_bytes("one .\n".encode("utf-16-le") * 30)
-    with pytest.raises(facade.EncodingError, match=r"^a\.txt line 1: a binary file, or text in UTF-16"):
-        facade.preview(tmp_path / "a.txt")
+    with pytest.raises(EncodingError, match=r"^a\.txt line 1: a binary file, or text in UTF-16"):
+        corpora.preview(tmp_path / "a.txt")

@@ -7,8 +7,9 @@ from html import unescape
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import facade
 from core.corpora.corpus import Corpus
+from core.facade import corpora, runs
+from core.facade.errors import CorpusError
 from core.text.sentence import Entity
 from pages.ui.runs.words import title
 from tests.conftest import sentence
@@ -29,7 +30,7 @@ def pair(seal: Callable[..., Corpus]) -> tuple[Corpus, Corpus]:
 
 @pytest.fixture
 def scored(pair: tuple[Corpus, Corpus]) -> str:
-    return facade.execute("skl", {"primary": pair[0].fingerprint, "assisting": pair[1].fingerprint}).id
+    return runs.execute("skl", {"primary": pair[0].fingerprint, "assisting": pair[1].fingerprint}).id
 
 
 def metrics(app: AppTest) -> dict[str, str]:
@@ -78,7 +79,7 @@ def test_types_of_one_corpus_can_be_mapped(pair: tuple[Corpus, Corpus]) -> None:
     org.select("is left out").run()
     next(button for button in app.button if button.label == "Score its sentences").click().run()
     assert not app.exception
-    assert facade.runs("skl")[0].manifest.config["type_map"] == ["GPE=LOC", "ORG="]
+    assert runs.runs("skl")[0].manifest.config["type_map"] == ["GPE=LOC", "ORG="]
 
 
 def test_a_moved_line_changes_the_counts_without_a_new_run(scored: str) -> None:
@@ -90,11 +91,11 @@ def test_a_moved_line_changes_the_counts_without_a_new_run(scored: str) -> None:
     said = plainly(texts(app))
     assert "has ORG. Such entities count as drifting as far as they can: leave them out above." in said
     assert "has GPE. Such entities count as drifting as far as they can: map these types above, or leave" in said
-    before = [run.id for run in facade.runs()]
+    before = [run.id for run in runs.runs()]
     app.slider(key="assisting.line").set_value(9.4).run()
     assert not app.exception
     assert (metrics(app)["Kept"], metrics(app)["Dropped"]) == ("6", "0")
-    assert [run.id for run in facade.runs()] == before
+    assert [run.id for run in runs.runs()] == before
     assert "python -m core skl --primary home --assisting" in commands(app)
     assert "--threshold 9.4 --output kept.conll" in commands(app)
 
@@ -121,14 +122,14 @@ def test_kept_sentences_become_a_corpus(scored: str) -> None:
     app = opened(PAGE)
     app.button(key="assisting.seal").click().run()
     assert not app.exception
-    assert any(len(corpus) == 3 and corpus.origin.get("run") == scored for corpus in facade.corpora())
+    assert any(len(corpus) == 3 and corpus.origin.get("run") == scored for corpus in corpora.corpora())
 
 
 def test_corpora_that_share_no_type_become_a_card(seal: Callable[..., Corpus]) -> None:
     mine = seal(HOME, "home", labelled=True)
     theirs = seal([sentence("Ada came .", [(0, 1, "person")])], "theirs", labelled=True)
-    with pytest.raises(facade.CorpusError):
-        facade.execute("skl", {"primary": mine.fingerprint, "assisting": theirs.fingerprint})
+    with pytest.raises(CorpusError):
+        runs.execute("skl", {"primary": mine.fingerprint, "assisting": theirs.fingerprint})
     app = opened(PAGE)
     assert not app.exception
     assert "shares no type with home" in app.error[0].value
@@ -136,8 +137,8 @@ def test_corpora_that_share_no_type_become_a_card(seal: Callable[..., Corpus]) -
 
 def test_a_sweep_is_drawn(scored: str, pair: tuple[Corpus, Corpus]) -> None:
     fingerprint = pair[0].fingerprint
-    given = dict(facade.run(scored).manifest.config)
-    facade.execute("assist", {**given, "dev": fingerprint, "test": fingerprint, "thresholds": (1,), "seeds": (1, 2),
+    given = dict(runs.run(scored).manifest.config)
+    runs.execute("assist", {**given, "dev": fingerprint, "test": fingerprint, "thresholds": (1,), "seeds": (1, 2),
                               "hidden": 4, "epochs": 1})  # fmt: skip
     app = opened(PAGE)
     assert not app.exception
@@ -154,7 +155,7 @@ def test_a_sweep_is_drawn(scored: str, pair: tuple[Corpus, Corpus]) -> None:
 def test_the_form_of_a_sweep_starts_what_it_says(
     scored: str, pair: tuple[Corpus, Corpus], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(facade, "start", lambda kind, options: facade.execute(kind, options).id)
+    monkeypatch.setattr(runs, "start", lambda kind, options: runs.execute(kind, options).id)
     app = opened(PAGE)
     for split in ("dev", "test"):
         app.selectbox(key=f"assisting.{split}").select(pair[0].fingerprint)
@@ -165,7 +166,7 @@ def test_the_form_of_a_sweep_starts_what_it_says(
     app.number_input(key="assisting.sweep.epochs").set_value(1)
     next(button for button in app.button if button.label == "Train").click().run()
     assert not app.exception
-    (run,) = facade.runs("assist")
+    (run,) = runs.runs("assist")
     config = run.manifest.config
     assert (config["thresholds"], config["shares"], config["seeds"]) == ([1.0, 9.0], ["sub-word"], [1])
     assert (config["dev"], config["hidden"], config["assisting_weight"]) == (pair[0].fingerprint, 4, 0.1)
@@ -186,12 +187,12 @@ def test_small_numbers_are_shown_and_an_open_bound_is_not_offered(pair: tuple[Co
 
 
 def test_scores_that_another_run_made_are_shown(pair: tuple[Corpus, Corpus], seal: Callable[..., Corpus]) -> None:
-    """`facade.start` hands out a finished part of another run; the page was about the latest one of its own."""
+    """`runs.start` hands out a finished part of another run; the page was about the latest one of its own."""
     dev = seal([sentence("Ada went home .", [(0, 1, "PER")])], "dev", labelled=True).fingerprint
     given = {"primary": pair[0].fingerprint, "assisting": pair[1].fingerprint}
-    facade.execute("assist", {**given, "dev": dev, "test": dev, "thresholds": (1,), "seeds": (1,), "hidden": 4,
+    runs.execute("assist", {**given, "dev": dev, "test": dev, "thresholds": (1,), "seeds": (1,), "hidden": 4,
                               "epochs": 1})  # fmt: skip
-    facade.execute("skl", {**given, "unit": "surface"})
+    runs.execute("skl", {**given, "unit": "surface"})
     app = opened(PAGE)
     assert "--unit surface" in commands(app)
     app.selectbox(key="assisting.primary").select(given["primary"]).run()
@@ -200,11 +201,11 @@ def test_scores_that_another_run_made_are_shown(pair: tuple[Corpus, Corpus], sea
     assert not app.exception
     assert "skl --primary home" in commands(app)
     assert "--unit" not in commands(app)
-    assert len(facade.runs("skl")) == 2
+    assert len(runs.runs("skl")) == 2
 
 
 def test_a_tagger_without_an_encoder_is_not_called_fine_tuned(pair: tuple[Corpus, Corpus]) -> None:
     fingerprint = pair[0].fingerprint
     small = {"train": fingerprint, "dev": fingerprint, "seeds": (1,), "hidden": 4, "epochs": 1, "network": "charcnn"}
-    run = facade.execute("finetune", small)
+    run = runs.execute("finetune", small)
     assert title(run) == "Train a charcnn tagger on home"

@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import facade
 from core.corpora.corpus import Corpus, Library
+from core.facade import bias, corpora, reviews, taggers, training
+from core.facade import runs as facade_runs
+from core.facade.errors import ConfigError, CorpusError
+from core.facade.home import home
 from core.recipes import RECIPES
 from core.recipes.base import register
 from core.recipes.parts.tested import write_predictions
@@ -29,7 +32,7 @@ PAGE = "pages/7_Bias.py"
 @pytest.fixture
 def corpus(home: Path) -> Corpus:
     made = contracts(home)
-    facade.set_role("train", made.fingerprint)
+    corpora.set_role("train", made.fingerprint)
     return made
 
 
@@ -74,7 +77,7 @@ def test_custom_offers_every_option_of_a_measurement(corpus: Corpus) -> None:
     app = opened(PAGE)
     app.segmented_control(key="bias.preset").set_value("custom").run()
     shown = {"train", "preset", "weights"}  # picked above; fills itself in
-    for name in facade.RECIPES["difficulty"].config.model_fields.keys() - shown:
+    for name in facade_runs.RECIPES["difficulty"].config.model_fields.keys() - shown:
         assert app.get_by_key(f"bias.{name}"), name
     app.selectbox(key="bias.calibrate").select("no").run()
     app.selectbox(key="bias.precision").select("fp32").run()
@@ -109,7 +112,7 @@ def test_what_labels_teach_is_said_in_words_and_numbers(run: str) -> None:
     said = texts(app)
     assert "how much surer" in said
     assert app.subheader[0].value == "Names and contexts tell about as much"
-    rows = {row["bin"]: row["mentions"] for row in facade.bin_rows(run)}
+    rows = {row["bin"]: row["mentions"] for row in bias.bin_rows(run)}
     assert rows == {"low": 60, "near_zero": 3, "high": 60}
     assert "too few to judge" in said
     assert len(app.get("plotly_chart")) == 3
@@ -119,11 +122,11 @@ def test_what_labels_teach_is_said_in_words_and_numbers(run: str) -> None:
 def test_every_bar_lists_exactly_its_mentions(run: str) -> None:
     app = opened(PAGE)
     picker = app.selectbox(key=f"bias.bar.{run}.False")
-    found = facade.measured(run)
+    found = bias.measured(run)
     assert len(picker.options) == len(set(found.bars.tolist()))
     total = 0
     for bar in sorted(set(found.bars.tolist())):
-        numbers = facade.in_bar(run, bar)
+        numbers = bias.in_bar(run, bar)
         assert {int(found.bars[number]) for number in numbers} == {bar}
         total += len(numbers)
     assert total == len(found)
@@ -138,7 +141,7 @@ def test_by_type_a_panel_a_type_and_its_own_bars(run: str) -> None:
     app = opened(PAGE)
     app.segmented_control(key="bias.by_type").set_value(True).run()
     assert not app.exception
-    app.selectbox(key=f"bias.bar.{run}.True").select(("DATE", int(facade.measured(run).bars[-1]))).run()
+    app.selectbox(key=f"bias.bar.{run}.True").select(("DATE", int(bias.measured(run).bars[-1]))).run()
     assert not app.exception
     assert "of type DATE" in texts(app)
     listed = next(html for html in bodies(app) if "Sentences with the mention highlighted" in html)
@@ -147,13 +150,13 @@ def test_by_type_a_panel_a_type_and_its_own_bars(run: str) -> None:
 
 
 def test_a_box_takes_all_mentions_inside_it_drawn_or_not(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = facade.measured(run)
-    numbers = facade.in_box(run, (0.5, 2), (-1, 0.5)).tolist()
+    found = bias.measured(run)
+    numbers = bias.in_box(run, (0.5, 2), (-1, 0.5)).tolist()
     inside = [i for i in range(len(found)) if 0.5 <= found.context[i] <= 2 and -1 <= found.entity[i] <= 0.5]
     assert sorted(numbers) == inside
     assert inside
     monkeypatch.setattr("core.facade.bias.MOST_DRAWN", 50)
-    assert len(facade.drawn_mentions(run)) == 50
+    assert len(bias.drawn_mentions(run)) == 50
     app = opened(PAGE)
     assert f"A random 50 of {len(found)} are drawn; a box takes all" in texts(app)
     app.slider(key=f"bias.x.{run}").set_range(0.5, 1.0).run()
@@ -169,12 +172,12 @@ def test_a_view_that_calibration_set_to_nothing_hides_no_suspicious_label(home: 
         return against.get(row, (1.0, 1.0)) if kind == "PARTY" else (-9.0, 0.3)
 
     run = measured(home, corpus, rule).id
-    assert [facade.measured(run).mentions[number].row for number in facade.suspicious(run)] == [8, 7, 10, 5]
+    assert [bias.measured(run).mentions[number].row for number in reviews.suspicious(run)] == [8, 7, 10, 5]
 
 
 def test_labels_that_are_too_few_to_judge_come_last_and_are_marked(home: Path, corpus: Corpus) -> None:
     run = measured(home, corpus, lambda row, kind: (-9, -9) if kind.startswith("<b>") or row == 30 else (1, 1)).id
-    kinds = [facade.measured(run).mentions[number].type for number in facade.suspicious(run)]
+    kinds = [bias.measured(run).mentions[number].type for number in reviews.suspicious(run)]
     assert kinds == ["PARTY", "DATE", *["<b>RARE</b>"] * 3]
     app = opened(PAGE)
     assert "neither makes this type likelier than it is on average" in texts(app)
@@ -188,7 +191,7 @@ def test_labels_that_are_too_few_to_judge_come_last_and_are_marked(home: Path, c
 def test_as_many_mentions_as_folds_are_needed_to_judge_a_type(home: Path) -> None:
     rows = [sentence(f"Acme{i} pays .", [(0, 1, "LAW" if i < 25 else "PARTY")]) for i in range(60)]
     corpus = Library(home).seal(rows, name="two types", origin={}, labelled=True)
-    few = [facade.measured(measured(home, corpus, folds=n).id).few for n in (5, 30)]
+    few = [bias.measured(measured(home, corpus, folds=n).id).few for n in (5, 30)]
     assert few == [frozenset(), {"LAW"}]
 
 
@@ -227,66 +230,66 @@ def test_what_is_nothing_but_for_rounding_has_no_sign(home: Path, corpus: Corpus
 
 
 def test_skipped_labels_come_back_once_the_others_are_done(run: str) -> None:
-    first, second, *others = facade.suspicious(run).tolist()
+    first, second, *others = reviews.suspicious(run).tolist()
     app = opened(PAGE)
     press(app, "bias.skip")
     press(app, "bias.skip")
     for _ in others:
         press(app, "bias.accept")
-    assert facade.reviews(run).latest.keys() == {first, second, *others}
+    assert reviews.reviews(run).latest.keys() == {first, second, *others}
     assert "4 of 6 reviewed, 0 changed, 2 skipped" in str(app.get("progress")[0].proto.text)
     assert "here they come again" in texts(app)
     press(app, "bias.skip")  # the first once more: the second's turn
     press(app, "bias.accept")
-    assert facade.reviews(run).latest[second].action == "accept"
+    assert reviews.reviews(run).latest[second].action == "accept"
     press(app, "bias.accept")
-    assert facade.reviews(run).latest[first].action == "accept"
+    assert reviews.reviews(run).latest[first].action == "accept"
     assert "6 of 6 reviewed, 0 changed" in str(app.get("progress")[0].proto.text)
     assert "All of them are reviewed" in app.success[0].value
 
 
 def test_review_accept_fix_remove_skip_undo_export(run: str, home: Path, corpus: Corpus) -> None:
-    numbers = facade.suspicious(run).tolist()
-    found = facade.measured(run)
+    numbers = reviews.suspicious(run).tolist()
+    found = bias.measured(run)
     doubts = [max(found.entity[number], found.context[number]) for number in numbers]
     assert len(numbers) == 6
     assert doubts == sorted(doubts)
     app = opened(PAGE)
     press(app, "bias.accept")
-    facade.review(run, numbers[1], "skip")
+    reviews.review(run, numbers[1], "skip")
     app.run()
     app.selectbox(key=f"bias.right.{run}.{numbers[2]}").select("DATE").run()
     press(app, "bias.fix")
     assert f"You said of {found.mentions[numbers[2]].surface}: should be DATE" in texts(app)
-    facade.review(run, numbers[3], "remove")
+    reviews.review(run, numbers[3], "remove")
     app.run()
     assert "3 of 6 reviewed, 2 changed, 1 skipped" in str(app.get("progress")[0].proto.text)
     press(app, "bias.accept")
     press(app, "bias.undo")
-    told = facade.reviews(run)
+    told = reviews.reviews(run)
     assert [one.action for one in told.history] == ["accept", "skip", "fix", "remove"]
     assert "3 of 6 reviewed" in str(opened(PAGE).get("progress")[0].proto.text)  # another day, another session
 
     path = home / "corrected.conll"
-    facade.export_corrected(run, path)
+    reviews.export_corrected(run, path)
     blocks = [block.splitlines() for block in path.read_text(encoding="utf-8").strip().split("\n\n")]
     tags = [[line.rsplit("\t", 1)[1] for line in block] for block in blocks]
     for number, wanted in ((numbers[2], "DATE"), (numbers[3], None), (numbers[0], "PARTY")):
         mention = found.mentions[number]
         types = {entity.start: entity.type for entity in decode(tags[mention.row], "iob2")[0]}
         assert types.get(mention.start) == wanted
-    log = facade.review_log(run).decode("utf-8-sig").splitlines()
+    log = reviews.review_log(run).decode("utf-8-sig").splitlines()
     assert [line.split(",")[1] for line in log[1:]] == ["accept", "skip", "fix", "remove"]
     press(app, "bias.seal")
-    assert "2 labels corrected" in facade.corpora()[-1].name
+    assert "2 labels corrected" in corpora.corpora()[-1].name
 
 
 def test_a_wrong_review_is_refused(run: str) -> None:
-    number = int(facade.suspicious(run)[0])
+    number = int(reviews.suspicious(run)[0])
     for told in ((number, "fix", "PARTY"), (number, "fix", "nothing"), (10_000, "accept", "")):
-        with pytest.raises(facade.ConfigError):
-            facade.review(run, *told)
-    assert not facade.reviews(run).history
+        with pytest.raises(ConfigError):
+            reviews.review(run, *told)
+    assert not reviews.reviews(run).history
 
 
 def test_how_many_mentions_are_measured_is_left_open_for_all(corpus: Corpus) -> None:
@@ -303,7 +306,7 @@ def test_rebuild_says_its_pools_then_shows_before_and_after(run: str, corpus: Co
     assert "Mentions to draw from, by type" in raw_html(app)
     assert "of 123 mentions" in texts(app)
     options = {"train": corpus.fingerprint, "difficulty": run, "method": "random2low", "rate": 0.2}
-    made = facade.execute("rebuild", options).result()
+    made = facade_runs.execute("rebuild", options).result()
     app = opened(PAGE)
     assert not app.exception
     assert not app.error
@@ -311,14 +314,14 @@ def test_rebuild_says_its_pools_then_shows_before_and_after(run: str, corpus: Co
     assert made["changed"] > 0
     assert "before</strong>" in raw_html(app)
     assert NASTY not in raw_html(app)
-    assert Library(facade.home()).find(made["corpus"]).types["DATE"] > corpus.types["DATE"]
+    assert Library(home()).find(made["corpus"]).types["DATE"] > corpus.types["DATE"]
 
 
 def test_a_test_split_is_refused_in_the_recipes_words(run: str, corpus: Corpus) -> None:
     mine = corpus.fingerprint
     options = {"train": mine, "difficulty": run, "method": "random2low", "holdout": (mine,)}
-    with pytest.raises(facade.CorpusError):
-        facade.execute("rebuild", options)
+    with pytest.raises(CorpusError):
+        facade_runs.execute("rebuild", options)
     app = opened(PAGE)
     assert not app.exception
     assert "only training data is rebuilt" in app.error[0].value
@@ -328,7 +331,7 @@ def test_harder_test_sets_are_listed_with_what_holds(home: Path) -> None:
     made = finished_corpora(home)
     options = {"test": made["test"].fingerprint, "train": made["train"].fingerprint}
     for kind in ("oov", "typos"):
-        facade.execute("robustness", {**options, "kind": kind})
+        facade_runs.execute("robustness", {**options, "kind": kind})
     app = opened(PAGE)
     assert not app.exception
     assert "none of its words, apart from “of”, “the” and the like, occurs in the training split" in raw_html(app)
@@ -354,13 +357,13 @@ def tuned_on_both(home: Path, made: Mapping[str, Corpus], hard: Corpus, init: st
 def test_the_frontier_shows_every_set_and_the_average_beside_them(home: Path) -> None:
     made = finished_corpora(home)
     options = {"test": made["test"].fingerprint, "train": made["train"].fingerprint, "kind": "oov"}
-    hard = Library(home).find(facade.execute("robustness", options).result()["corpus"])
+    hard = Library(home).find(facade_runs.execute("robustness", options).result()["corpus"])
     runs = [tuned_on_both(home, made, hard, init, skill) for init, skill in (("tiny", 0.4), ("minilm", 0.6))]
-    (group,) = facade.tested_alike()
+    (group,) = taggers.tested_alike()
     assert group.tests == (made["test"].fingerprint, hard.fingerprint)
     assert sorted(group.runs) == sorted(runs)
-    rows = facade.standings(group.runs)
-    points = facade.frontier_points(rows, hard.fingerprint, facade.tagger_names(group.runs), certain=False)
+    rows = taggers.standings(group.runs)
+    points = taggers.frontier_points(rows, hard.fingerprint, taggers.tagger_names(group.runs), certain=False)
     best = {one["name"]: one["best"] for one in points}
     assert best == {"tiny on my train": False, "minilm on my train": True}
     app = opened(PAGE)
@@ -373,15 +376,15 @@ def test_the_frontier_shows_every_set_and_the_average_beside_them(home: Path) ->
 
 def test_how_long_a_measurement_takes_is_said_once_this_machine_was_timed(home: Path) -> None:
     corpus = contracts(home)
-    facade.set_role("train", corpus.fingerprint)
+    corpora.set_role("train", corpus.fingerprint)
     app = opened(PAGE)
     assert "How long 123 mentions take on this machine is not known yet" in texts(app)
     assert app.button(key="bias.time")
     speed = {"tagger": [0.1, 0.001], "load": 1.0, "dimension": 384, "pieces": {"train": 1.3}}
     finish(home, "calibrate", {"task": corpus.fingerprint, "train": corpus.fingerprint}, lambda context: speed)
     options = {"train": corpus.fingerprint}
-    seconds = facade.difficulty_estimate(options)
+    seconds = training.difficulty_estimate(options)
     assert seconds is not None
     assert f"About {duration(seconds)} for 123 mentions" in texts(opened(PAGE))
     fewer, thrice = ({**options, **more} for more in ({"mentions": 40}, {"repeats": 3}))
-    assert facade.difficulty_estimate(fewer) < seconds < facade.difficulty_estimate(thrice)
+    assert training.difficulty_estimate(fewer) < seconds < training.difficulty_estimate(thrice)

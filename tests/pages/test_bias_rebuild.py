@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import facade
 from core.corpora.corpus import Corpus, Library
 from core.difficulty import mentions as difficulty
+from core.facade import corpora, rebuilding, runs
 from tests.conftest import sentence
 from tests.finished import corpora as finished_corpora
 from tests.finished import tuned
@@ -20,12 +20,12 @@ from tests.pages.test_pages import opened, opened_on, texts
 @pytest.fixture
 def run(home: Path) -> str:
     corpus = contracts(home)
-    facade.set_role("train", corpus.fingerprint)
+    corpora.set_role("train", corpus.fingerprint)
     return measured(home, corpus).id
 
 
 def test_a_measurement_of_some_mentions_is_told_and_the_number_is_of_all(run: str) -> None:
-    path = facade.run(run).artifacts / "mentions.parquet"
+    path = runs.run(run).artifacts / "mentions.parquet"
     difficulty.write(difficulty.read(path)[::2], path)
     said = texts(opened(PAGE))
     assert "Only 62 of 123 mentions were measured" in said
@@ -37,7 +37,7 @@ def test_low_share_says_its_sentences_and_stops_where_they_are_too_few(run: str)
     app.selectbox(key="bias.rebuild.method").set_value("low-share").run()
     assert not app.exception
     assert "Sentences to draw from" in raw_html(app)
-    told = facade.rebuild_preview({"train": "my labels", "difficulty": run, "method": "low-share"})
+    told = rebuilding.rebuild_preview({"train": "my labels", "difficulty": run, "method": "low-share"})
     assert told["bins"] == {"low": 60, "near_zero": 3, "high": 60}
     assert "200 sentences with a low" in " ".join(warning.value for warning in app.warning).replace("&#45;", "-")
     assert app.button(key="bias.rebuild.start").disabled
@@ -73,7 +73,7 @@ def test_the_splits_of_the_measured_corpus_are_held_out_whatever_parts_are_given
     run = measured(home, mine)
     other = {role: labels(home, f"music-{role}", n) for n, role in enumerate(("train", "dev", "test"), 3)}
     for role, corpus in other.items():
-        facade.set_role(role, corpus.fingerprint)
+        corpora.set_role(role, corpus.fingerprint)
     app = opened_on(PAGE, run.id)
     assert not app.exception
     assert held_out(app) == []  # nobody knows: it asks, and begins nothing
@@ -98,8 +98,8 @@ def test_the_parts_on_corpora_count_for_the_training_part_itself_and_what_is_mad
     rows = next(made["train"].batches())[:30]
     own = Library(home).seal(rows, name="half", origin={"from": made["train"].fingerprint}, labelled=True)
     expected = [made["dev"].fingerprint, made["test"].fingerprint]
-    assert facade.splits_of(made["train"].fingerprint) == (expected, "given as dev and test on the page Corpora")
-    assert facade.splits_of(own.fingerprint)[0] == expected
+    assert rebuilding.splits_of(made["train"].fingerprint) == (expected, "given as dev and test on the page Corpora")
+    assert rebuilding.splits_of(own.fingerprint)[0] == expected
 
 
 def test_harder_sets_come_with_their_slots_and_ambiguous_names_are_marked(home: Path) -> None:
@@ -107,13 +107,13 @@ def test_harder_sets_come_with_their_slots_and_ambiguous_names_are_marked(home: 
     bare = [sentence("Acme1 Oslo1", [(0, 1, "PARTY"), (1, 2, "DATE")]), sentence("x", [(0, 1, "DATE")])]
     test = Library(home).seal(bare, name="bare", origin={}, labelled=True)
     options = {"test": test.fingerprint, "train": train.fingerprint, "kind": "typos"}
-    run = facade.execute("robustness", options)
+    run = runs.execute("robustness", options)
     app = opened(PAGE)
     assert not app.exception
     labels = [element.proto.label for element in app.get("download_button")]
     assert {"CoNLL", "Log of the edits", "All names, the ambiguous marked"} <= set(labels)
     assert "What holds for renamed names" in raw_html(app)
-    (diff,) = facade.edit_diffs(run.id)
+    (diff,) = rebuilding.edit_diffs(run.id)
     assert diff.unsure == {edit.start for edit in diff.edits} == {0, 1}
     assert raw_html(app).count("ambiguous</small>") == 2
 
@@ -122,7 +122,7 @@ def test_sets_of_one_name_are_both_told_with_whose_names_are_known(home: Path) -
     made = finished_corpora(home)
     options = {"test": made["test"].fingerprint, "train": made["train"].fingerprint, "kind": "oov"}
     library = Library(home)
-    hard = library.find(facade.execute("robustness", options).result()["corpus"])
+    hard = library.find(runs.execute("robustness", options).result()["corpus"])
     about = json.loads((hard.path / "about.json").read_text(encoding="utf-8"))  # of a version that let names be alike
     (hard.path / "about.json").write_text(json.dumps({**about, "names": [made["test"].name]}), encoding="utf-8")
     hard = library.find(hard.fingerprint)

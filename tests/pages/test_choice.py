@@ -12,9 +12,11 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from core import facade
 from core.cli.main import run_main
 from core.corpora.corpus import Corpus
+from core.facade import corpora as facade_corpora
+from core.facade import insights, looks, runs, selections, training
+from core.facade.selections import Budget
 from pages.ui.widgets import plain
 from tests.pages.test_pages import ROOT, opened, texts
 
@@ -31,14 +33,14 @@ def corpora(seal: Callable[..., Corpus]) -> dict[str, str]:
     domain = [f"In {i} the {' '.join(rng.choice(WORDS, 2 + i % 5))} ended ." for i in range(203)]
     corpora = {"task": task.fingerprint, "domain": seal(domain, "my-domain").fingerprint}
     for role, fingerprint in corpora.items():
-        facade.set_role(role, fingerprint)
+        facade_corpora.set_role(role, fingerprint)
     return corpora
 
 
 @pytest.fixture
 def select(corpora: dict[str, str]) -> str:
     """A finished selection of a fifth."""
-    return facade.execute("select", {**corpora, "strategy": "random", "budget": "20%"}).id
+    return runs.execute("select", {**corpora, "strategy": "random", "budget": "20%"}).id
 
 
 @pytest.fixture
@@ -100,14 +102,14 @@ def test_the_shown_command_writes_what_the_page_gives(
 ) -> None:
     if budget == "threshold:1e-02":  # random's scores are better when higher: all but a few
         budget = "threshold:0.01"
-    facade.keep_budget(select, budget)
+    selections.keep_budget(select, budget)
     as_downloaded(budget, kind, downloads, tmp_path, monkeypatch)
 
 
 def test_the_shown_command_writes_the_folder_that_the_page_writes(
     select: str, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    facade.keep_budget(select, "20.2%")
+    selections.keep_budget(select, "20.2%")
     app = opened(PAGE)
     app.segmented_control(key="selection.format").set_value("folder").run()
     app.button(key="selection.export").click().run()
@@ -122,11 +124,11 @@ def test_the_shown_command_counts_hand_edits_as_the_page_does(
     edited: str, select: str, corpora: dict[str, str], downloads: list[Any], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    facade.keep_budget(select, "20.2%")
+    selections.keep_budget(select, "20.2%")
     run_id = select
     if edited != "this run":
-        run_id = facade.execute("select", {**corpora, "strategy": "random", "budget": "20.2%"}).id
-    facade.remove_rows(run_id, facade.chosen(run_id).rows[:3])
+        run_id = runs.execute("select", {**corpora, "strategy": "random", "budget": "20.2%"}).id
+    insights.remove_rows(run_id, selections.chosen(run_id).rows[:3])
     as_downloaded("20.2%", "txt", downloads, tmp_path, monkeypatch)
 
 
@@ -134,7 +136,7 @@ def test_the_shown_command_keeps_the_order_that_diversity_made(
     corpora: dict[str, str], downloads: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = {**corpora, "strategy": "random", "budget": "5%", "diversity": "quota", "encoder": "tiny"}
-    facade.keep_budget(facade.execute("select", options).id, "12.5%")
+    selections.keep_budget(runs.execute("select", options).id, "12.5%")
     as_downloaded("12.5%", "txt", downloads, tmp_path, monkeypatch)
 
 
@@ -162,17 +164,17 @@ def test_back_to_the_budget_of_the_run_leaves_no_trace(select: str) -> None:
     app.slider[0].set_value(30.2).run()
     app.slider[0].set_value(20.0).run()
     assert "budget" not in app.query_params
-    assert not list(facade.run(select).path.glob("budget.json"))
+    assert not list(runs.run(select).path.glob("budget.json"))
     assert metrics(opened(PAGE))["Selected"] == "41"
 
 
 def test_an_address_with_a_budget_shows_that_budget(select: str, corpora: dict[str, str]) -> None:
-    other = facade.execute("select", {**corpora, "strategy": "length-matched-random", "budget": "20%"}).id
+    other = runs.execute("select", {**corpora, "strategy": "length-matched-random", "budget": "20%"}).id
     app = arrived(select, "50%")
     assert metrics(app)["Selected"] == "102"
-    assert facade.kept_budget(select) == "50%"
+    assert selections.kept_budget(select) == "50%"
     app.selectbox(key=f"selection.which.{select}").set_value(other).run()
-    assert facade.kept_budget(other) == "20%"
+    assert selections.kept_budget(other) == "20%"
     assert metrics(app)["Selected"] == "41"
     assert "budget" not in app.query_params
 
@@ -185,25 +187,25 @@ def test_a_budget_of_the_address_that_is_none_is_told_and_left(select: str) -> N
 
 
 def test_a_budget_that_chooses_nothing_is_refused_in_words(select: str) -> None:
-    facade.keep_budget(select, "301tokens")
+    selections.keep_budget(select, "301tokens")
     app = opened(PAGE)
     app.number_input(key=f"selection.amount.{select}.tokens").set_value(1).run()
     assert "chooses no sentence" in app.error[0].value
     assert len(app.get("plotly_chart")) == 2
-    assert facade.kept_budget(select) == "301tokens"
+    assert selections.kept_budget(select) == "301tokens"
     assert app.number_input(key=f"selection.amount.{select}.tokens").value == 301
 
 
 def test_another_unit_keeps_the_choice(select: str) -> None:
     app = opened(PAGE)
     app.slider[0].set_value(30.2).run()
-    rows = facade.chosen(select).rows.tolist()
+    rows = selections.chosen(select).rows.tolist()
     for unit in ("sentences", "tokens", "threshold", "fraction"):
         app.segmented_control(key=f"selection.unit.{select}").set_value(unit).run()
         assert not app.exception
         assert not app.error
-        assert facade.Budget.parse(facade.kept_budget(select)).unit == unit
-        now = facade.chosen(select).rows.tolist()
+        assert Budget.parse(selections.kept_budget(select)).unit == unit
+        now = selections.chosen(select).rows.tolist()
         assert now[: len(rows)] == rows
         assert len(now) - len(rows) <= 1  # a score is rounded so that the last one stays in
     assert opened(PAGE).slider[0].value == pytest.approx(30.2, abs=0.3)
@@ -215,22 +217,25 @@ def test_a_share_becomes_a_score_that_takes_the_same_where_few_score_far_off(
     odd = " ".join(f"x{i}" for i in range(40))
     likely = [f"The {a} signs the {b} {c} ." for a in WORDS for b in WORDS for c in ("today", "now", "here")]
     domain = seal([*likely, odd], "with one far off").fingerprint
-    select = facade.execute(
-        "select", {**corpora, "domain": domain, "strategy": "ngram-perplexity", "keep": facade.FLAGS, "budget": "10%"}
+    select = runs.execute(
+        "select",
+        {**corpora, "domain": domain, "strategy": "ngram-perplexity", "keep": facade_corpora.FLAGS, "budget": "10%"},
     ).id
-    score = facade.budget_in(select, "threshold")
+    score = looks.budget_in(select, "threshold")
     assert len(score) <= len("threshold:-1.234567")
-    assert 0 <= len(facade.choose(select, score, facade.FLAGS).rows) - len(facade.chosen(select).rows) <= 2
+    assert (
+        0 <= len(selections.choose(select, score, facade_corpora.FLAGS).rows) - len(selections.chosen(select).rows) <= 2
+    )
 
 
 def test_a_score_is_set_in_steps_that_can_be_written_down(select: str) -> None:
-    facade.keep_budget(select, LONG)
+    selections.keep_budget(select, LONG)
     assert plain("Select all that score 0.4837 or better of my-domain by random") in texts(opened(PAGE))
     app = opened(PAGE)
     slider = app.slider[0]
     assert slider.value == float(LONG.removeprefix("threshold:"))
     slider.set_value(0.6000000000000001).run()  # what a browser's arithmetic gives
-    assert facade.kept_budget(select) == "threshold:0.6"
+    assert selections.kept_budget(select) == "threshold:0.6"
     assert "--budget threshold:0.6 " in app.code[-1].value
 
 
@@ -241,23 +246,23 @@ def test_no_score_is_a_headline_and_its_meaning_is_said(select: str) -> None:
 
 
 def test_training_and_explore_take_the_kept_budget(select: str) -> None:
-    facade.keep_budget(select, "30.2%")
+    selections.keep_budget(select, "30.2%")
     app = opened("pages/5_Training.py")
     app.segmented_control(key="training.kind").set_value("pretrain").run()
     assert any(option.startswith("30.2% by random") for option in app.selectbox(key="training.selection").options)
-    corpus = facade.selected_corpus(select)
+    corpus = training.selected_corpus(select)
     texts_of = [sentence.text for batch in corpus.batches() for sentence in batch]
-    rows = facade.choose(select, "30.2%").rows
-    assert texts_of == [row["text"] for row in facade.scored(select).table(rows)]
-    assert corpus.fingerprint != facade.run(select).result()["corpus"]
-    assert np.array_equal(facade.chosen(select).rows, rows)
-    facade.keep_budget(select, "20%")
-    assert facade.selected_corpus(select).fingerprint == facade.run(select).result()["corpus"]
+    rows = selections.choose(select, "30.2%").rows
+    assert texts_of == [row["text"] for row in selections.scored(select).table(rows)]
+    assert corpus.fingerprint != runs.run(select).result()["corpus"]
+    assert np.array_equal(selections.chosen(select).rows, rows)
+    selections.keep_budget(select, "20%")
+    assert training.selected_corpus(select).fingerprint == runs.run(select).result()["corpus"]
 
 
 def test_a_spoilt_file_counts_as_no_choice(select: str) -> None:
-    facade.keep_budget(select, "30.2%")
-    [file] = facade.run(select).path.glob("budget.json")
+    selections.keep_budget(select, "30.2%")
+    [file] = runs.run(select).path.glob("budget.json")
     for spoilt in (b"{", b"\xff", json.dumps("lots").encode(), b"[1]"):
         file.write_bytes(spoilt)
-        assert facade.kept_budget(select) == "20%"
+        assert selections.kept_budget(select) == "20%"

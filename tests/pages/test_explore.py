@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import facade
 from core.corpora.corpus import Library
+from core.facade import corpora, insights, maps, removals, runs, selections
 from core.plots.theme import plain as plots_plain
 from core.results import IntArray
 from pages.ui.explore import map as map_view
@@ -36,11 +36,11 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str, 
             ("domain", [*contracts(110, seed=2), *kitchen(110), NASTY]),
         ):
             made = Library(home).seal(map(sentence, lines), name=name, origin={}, labelled=False)
-            facade.set_role(name, made.fingerprint)
-        options = {**facade.roles(), "encoder": "tiny", "budget": "40"}
-        other = facade.execute("select", {**options, "strategy": "random"}).id
-        select = facade.execute("select", {**options, "strategy": "knn"}).id
-        map_run = facade.execute("map", facade.map_options(select, sample=150, clusters=4)).id
+            corpora.set_role(name, made.fingerprint)
+        options = {**corpora.roles(), "encoder": "tiny", "budget": "40"}
+        other = runs.execute("select", {**options, "strategy": "random"}).id
+        select = runs.execute("select", {**options, "strategy": "knn"}).id
+        map_run = runs.execute("map", maps.map_options(select, sample=150, clusters=4)).id
     return home, select, other, map_run
 
 
@@ -65,7 +65,7 @@ def counted(app: AppTest) -> dict[str, tuple[int, int]]:
 
 
 def kinds_of(select: str, map_run: str) -> IntArray:
-    return facade.classes(map_run)
+    return maps.classes(map_run)
 
 
 def figure_of(app: AppTest) -> dict[str, object]:
@@ -97,11 +97,11 @@ def test_where_nothing_can_be_added_or_removed_no_button_says_so_in_noughts(made
 
 def test_a_selection_without_a_map_offers_one(made: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     started = []
-    facade.remove_run(made[2])
+    removals.remove_run(made[2])
     app = opened_on(PAGE, made[1])
     assert "This selection has no map yet" in texts(app)
     assert any("core map --selection" in code.value for code in app.code)
-    monkeypatch.setattr(facade, "start", lambda kind, options: started.append((kind, options["selection"])))
+    monkeypatch.setattr(runs, "start", lambda kind, options: started.append((kind, options["selection"])))
     app.button(key="explore.make").click().run()
     assert not app.exception
     assert started == [("map", made[1])]
@@ -112,19 +112,19 @@ def test_a_second_selection_of_the_same_corpora_is_drawn_at_once(made: tuple[str
     assert not app.exception
     assert "This selection has no map yet" not in texts(app)
     assert [trace["name"] for trace in figure_of(app)["data"]] == ["filtered (181)", "T_C (40)", "selected (40)"]
-    assert len(facade.runs("map")) == 1
+    assert len(runs.runs("map")) == 1
     app.session_state["explore.command"] = True
     command = next(code.value for code in app.run().code if "core map" in code.value)
     assert f"--selection {made[1]}" in command
 
 
 def test_without_an_address_the_newest_selection_with_a_map_opens(made: tuple[str, str, str]) -> None:
-    options = {**facade.roles(), "encoder": "tiny", "budget": "40", "strategy": "random", "max_length": 64}
-    newest = facade.execute("select", options).id
-    assert facade.map_of(newest) is None
+    options = {**corpora.roles(), "encoder": "tiny", "budget": "40", "strategy": "random", "max_length": 64}
+    newest = runs.execute("select", options).id
+    assert maps.map_of(newest) is None
     app = opened(PAGE)
     assert app.session_state["explore.shown"] == made[0]
-    facade.remove_run(made[2])
+    removals.remove_run(made[2])
     assert opened(PAGE).session_state["explore.shown"] == newest
 
 
@@ -132,13 +132,13 @@ def test_from_a_selection_one_press_leads_to_its_map_and_makes_it(
     made: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[tuple[str, str]] = []
-    monkeypatch.setattr(facade, "start", lambda kind, options: started.append((kind, options["selection"])))
+    monkeypatch.setattr(runs, "start", lambda kind, options: started.append((kind, options["selection"])))
     app = opened_on("pages/3_Selection.py", made[0])
     app.button(key="selection.map").click().run()
     assert not app.exception
     assert app.title[0].value == "Explore"
     assert not started  # it has one
-    facade.remove_run(made[2])
+    removals.remove_run(made[2])
     app = opened_on("pages/3_Selection.py", made[0])
     app.button(key="selection.map").click().run()
     assert started == [("map", made[0])]
@@ -163,7 +163,7 @@ def test_the_map_is_drawn_and_told(made: tuple[str, str, str]) -> None:
 
 def test_topics_are_named_on_the_map_unless_switched_off(made: tuple[str, str, str]) -> None:
     app = opened(PAGE)
-    names = {plots_plain(cluster["name"]) for cluster in facade.mapped(made[2]).clusters}
+    names = {plots_plain(cluster["name"]) for cluster in maps.mapped(made[2]).clusters}
     assert {note["text"] for note in figure_of(app)["layout"]["annotations"]} == names
     app.session_state["explore.by"] = "cluster"
     app.run()
@@ -174,7 +174,7 @@ def test_topics_are_named_on_the_map_unless_switched_off(made: tuple[str, str, s
 
 def test_a_lasso_counts_all_rows_by_their_polygon(made: tuple[str, str, str]) -> None:
     _, _, map_run = made
-    kinds, (x, y) = facade.classes(map_run), facade.mapped(map_run).xy.astype(np.float64)
+    kinds, (x, y) = maps.classes(map_run), maps.mapped(map_run).xy.astype(np.float64)
     (x0, x1), (y0, y1) = (np.quantile(axis, [0.203, 0.707]).tolist() for axis in (x, y))  # between two points
     inside = (x > x0) & (x < x1) & (y > y0) & (y < y1)
     app = shown(opened(PAGE), "lasso", [[(x0, y0), (x1, y0), (x1, y1), (x0, y1)]], map_run)
@@ -185,15 +185,15 @@ def test_a_lasso_counts_all_rows_by_their_polygon(made: tuple[str, str, str]) ->
 
 def test_what_is_picked_is_kept_until_it_is_cleared(made: tuple[str, str, str]) -> None:
     select, _, map_run = made
-    x, y = facade.mapped(map_run).xy.astype(np.float64)
+    x, y = maps.mapped(map_run).xy.astype(np.float64)
     (x0, x1), (y0, y1) = (np.quantile(axis, [0.203, 0.707]).tolist() for axis in (x, y))
     corners = [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
     region = {"map": map_run, "kind": "lasso", "value": [corners]}
     app = opened(PAGE)
     whole = counted(app)
-    facade.keep_region(map_run, region)  # what a lasso does, which only a browser can draw
+    maps.keep_region(map_run, region)  # what a lasso does, which only a browser can draw
     app = opened(PAGE)
-    inside = facade.class_counts(facade.lasso(map_run, corners), kinds_of(select, map_run))
+    inside = maps.class_counts(maps.lasso(map_run, corners), kinds_of(select, map_run))
     assert counted(app) == inside != whole
     assert len(figure_of(app)["layout"]["selections"]) == 1
     group = next(box for box in app.selectbox if box.label == "Pick a topic or a class")
@@ -202,21 +202,21 @@ def test_what_is_picked_is_kept_until_it_is_cleared(made: tuple[str, str, str]) 
     app.button(key="explore.clear").click().run()
     assert counted(app) == whole
     assert counted(opened(PAGE)) == whole
-    assert facade.kept_region(map_run) is None
-    (facade.run(map_run).path / "region.json").write_text("[1]")
+    assert maps.kept_region(map_run) is None
+    (runs.run(map_run).path / "region.json").write_text("[1]")
     assert counted(opened(PAGE)) == whole
 
 
 def test_what_is_added_removed_and_undone_is_kept(made: tuple[str, str, str]) -> None:
     select, _, map_run = made
-    found, before = facade.mapped(map_run), facade.classes(map_run)
+    found, before = maps.mapped(map_run), maps.classes(map_run)
     topic = int(np.bincount(found.cluster[before == 1]).argmax())
     here = found.cluster == topic
     app = opened(PAGE)
     group = next(box for box in app.selectbox if box.label == "Pick a topic or a class")
     group.set_value(("topic", topic)).run()
     filtered = found.rows[here & (before == 2)]
-    flagged = filtered[facade.scored(select).audit.mask[filtered] != 0]
+    flagged = filtered[selections.scored(select).audit.mask[filtered] != 0]
     clean = np.setdiff1d(filtered, flagged)
     assert len(flagged)
     assert len(clean)
@@ -225,33 +225,33 @@ def test_what_is_added_removed_and_undone_is_kept(made: tuple[str, str, str]) ->
     assert app.button(key="explore.add-flagged").label == f"Add also the {len(flagged):,} flagged"
     app.button(key="explore.add").click().run()
     assert not app.exception
-    assert sorted(facade.edits(select).added) == sorted(clean)
+    assert sorted(selections.edits(select).added) == sorted(clean)
     assert counted(app)["filtered"][0] == len(flagged)
     assert not app.warning
     app.button(key="explore.add-flagged").click().run()
-    assert sorted(facade.edits(select).added) == sorted(filtered)
+    assert sorted(selections.edits(select).added) == sorted(filtered)
     assert counted(app)["filtered"][0] == 0
     assert "explore.add" not in [each.key for each in app.button]  # adding none is no choice
     assert "Flagged sentences are in S_C by hand" in app.warning[0].value  # for as long as they are
     app.button(key="explore.remove").click().run()
     rows = found.rows[here & (before != 0)]
-    assert sorted(facade.edits(select).removed) == sorted(rows)
+    assert sorted(selections.edits(select).removed) == sorted(rows)
     fresh = opened(PAGE)  # another session, as after a reload
     assert f"{len(rows):,} removed" in texts(fresh)
     for _ in range(3):
         fresh.button(key="explore.undo").click().run()
-    assert not facade.edits(select)
-    assert (facade.classes(map_run) == before).all()
+    assert not selections.edits(select)
+    assert (maps.classes(map_run) == before).all()
     assert "By hand" not in texts(fresh)
 
 
 def test_an_edited_selection_becomes_a_corpus_that_says_so(made: tuple[str, str, str]) -> None:
     select, _, _ = made
-    facade.remove_rows(select, facade.chosen(select).rows[:3])
+    insights.remove_rows(select, selections.chosen(select).rows[:3])
     app = opened(PAGE)
     app.button(key="explore.seal").click().run()
     assert not app.exception
-    sealed = next(corpus for corpus in facade.corpora() if "hand_edits" in corpus.origin)
+    sealed = next(corpus for corpus in corpora.corpora() if "hand_edits" in corpus.origin)
     assert len(sealed) == 37
     assert sealed.origin["hand_edits"] == {"added": 0, "removed": 3}
 
@@ -268,8 +268,8 @@ def test_a_search_counts_all_rows(made: tuple[str, str, str], mode: str, query: 
         folded = text.lower()
         return query.lower() in folded if mode == "substring" else set(query.split()) <= set(folded.split())
 
-    roles = facade.roles()
-    n = {role: sum(hit(s.text) for b in facade.corpus(roles[role]).batches() for s in b) for role in roles}
+    roles = corpora.roles()
+    n = {role: sum(hit(s.text) for b in corpora.corpus(roles[role]).batches() for s in b) for role in roles}
     assert n["domain"] > 0
     assert f"**{n['domain']:,}** in D_C and **{n['task']:,}** in T_C" in texts(app)
     assert any(str(trace.get("name", "")).startswith("found (") for trace in figure_of(app)["data"])
@@ -307,26 +307,26 @@ def test_the_table_says_which_way_it_is_sorted(made: tuple[str, str, str]) -> No
 
 def test_why_this_sentence(made: tuple[str, str, str]) -> None:
     select, _, map_run = made
-    found = facade.mapped(map_run)
-    row = int(facade.chosen(select).rows[0])
+    found = maps.mapped(map_run)
+    row = int(selections.chosen(select).rows[0])
     app = shown(
         opened(PAGE), "point", int(found.n_task + np.flatnonzero(found.rows[found.n_task :] == row)[0]), map_run
     )
     assert not app.exception
-    why = facade.why(select, row)
+    why = insights.why(select, row)
     said = texts(app)
     assert why.verdict == "Selected: number 1 of 40."
     assert plain(why.verdict) in said
     assert ("Rank", f"1 of {why.of:,}") in [(metric.label, metric.value) for metric in app.metric]
     assert all(f"{row['cosine']:.4g}" in said for row in why.neighbours)
     app.button(key="explore.one").click().run()
-    assert facade.edits(select).removed.tolist() == [row]
+    assert selections.edits(select).removed.tolist() == [row]
     assert plain("Taken out of S_C by hand.") in texts(app)
 
 
 def test_no_text_of_a_corpus_is_markup(made: tuple[str, str, str]) -> None:
     _, _, map_run = made
-    found = facade.mapped(map_run)
+    found = maps.mapped(map_run)
     row = next(i for i, s in enumerate(s for b in found.domain.batches() for s in b) if s.text == NASTY)
     point = int(found.n_task + np.flatnonzero(found.rows[found.n_task :] == row)[0])
     app = shown(opened(PAGE), "point", point, map_run)
@@ -348,7 +348,7 @@ def test_two_selections_are_compared(made: tuple[str, str, str]) -> None:
     select, other, _ = made
     app = opened_at("Compare")
     assert not app.exception
-    ours, theirs = (set(facade.chosen(name).rows.tolist()) for name in (select, other))
+    ours, theirs = (set(selections.chosen(name).rows.tolist()) for name in (select, other))
     said = texts(app)
     for name, n in (
         ("Both", len(ours & theirs)), ("Only this selection (A)", len(ours - theirs)),
@@ -369,10 +369,10 @@ def test_health_in_words_and_diversity_on_top(made: tuple[str, str, str], monkey
     assert not app.exception
     assert "40 sentences" in texts(app)
     assert "Coverage of T_C" in texts(app)
-    monkeypatch.setattr(facade, "start", lambda kind, options: facade.execute(kind, options).id)
+    monkeypatch.setattr(runs, "start", lambda kind, options: runs.execute(kind, options).id)
     app.button(key="explore.choose").click().run()
     assert not app.exception
-    new = facade.runs("select")[0]
+    new = runs.runs("select")[0]
     assert (new.manifest.config["diversity"], new.manifest.config["strategy"]) == ("quota", "knn")
     assert app.session_state["explore.run"][0] == new.id
     assert "By score alone" in texts(app)

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from core import facade
 from core.corpora.corpus import Corpus
+from core.facade import corpora, deliver, entities, maps, runs
 from pages.ui.explore import map as map_view
 from tests.conftest import sentence
 from tests.pages.test_explore import PAGE, figure_of, shown
@@ -22,17 +22,17 @@ NAMES = {"supplier": "PARTY", "buyer": "<b>ODD</b>"}
 
 @pytest.fixture
 def map_run(seal: Callable[..., Corpus]) -> str:
-    facade.set_role("task", seal(contracts(20, seed=1), "task").fingerprint)
-    facade.set_role("domain", seal([*contracts(40, seed=2), *kitchen(40)], "domain").fingerprint)
+    corpora.set_role("task", seal(contracts(20, seed=1), "task").fingerprint)
+    corpora.set_role("domain", seal([*contracts(40, seed=2), *kitchen(40)], "domain").fingerprint)
     options = {"task": "task", "domain": "domain", "strategy": "knn", "encoder": "tiny", "budget": "20"}
-    select = facade.execute("select", options).id
-    return facade.execute("map", facade.map_options(select, sample=60, clusters=2)).id
+    select = runs.execute("select", options).id
+    return runs.execute("map", maps.map_options(select, sample=60, clusters=2)).id
 
 
 def tag(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = SimpleNamespace(types=("<b>ODD</b>", "PARTY"), predict=lambda some, report: found_by_list(some, NAMES))
     monkeypatch.setattr("core.models.taggers.load_tagger", lambda folder: found)
-    facade.execute("tag", {"corpus": "domain", "model": str(tiny_mlm(folder))})
+    runs.execute("tag", {"corpus": "domain", "model": str(tiny_mlm(folder))})
 
 
 def test_without_a_tagger_the_colour_is_not_offered(map_run: str) -> None:
@@ -47,14 +47,14 @@ def test_a_finished_tagger_is_offered_to_find_them(
     labelled = [sentence("Ada wins", [(0, 1, "PARTY")]), sentence("Nobody wins", [])]
     corpus = seal(labelled, "labels", labelled=True).fingerprint
     tuned = {"train": corpus, "dev": corpus, "init": "tiny", "seeds": (1,), "epochs": 1}
-    trained = facade.execute("finetune", tuned).id
+    trained = runs.execute("finetune", tuned).id
     app = opened(PAGE)
     assert app.selectbox(key="explore.tag.model").options == ["tiny on labels"]
-    monkeypatch.setattr("core.facade.start", lambda kind, options: facade.execute(kind, options).id)
+    monkeypatch.setattr("core.facade.runs.start", lambda kind, options: runs.execute(kind, options).id)
     app.button(key="explore.tag.start").click().run()
     assert not app.exception
-    [run] = facade.tag_runs(facade.mapped(map_run).selection)
-    assert run.manifest.config["model"] == str(facade.model_folder(trained))
+    [run] = entities.tag_runs(maps.mapped(map_run).selection)
+    assert run.manifest.config["model"] == str(deliver.model_folder(trained))
     assert map_view.COLOURINGS["entities"] in app.segmented_control(key="explore.by").options
     assert not [button for button in app.button if button.key == "explore.tag.start"]
 
@@ -67,8 +67,8 @@ def test_predicted_entities_colour_the_map_and_the_sentence(
     app.segmented_control(key="explore.by").set_value("entities").run()
     assert not app.exception
     assert "predicted entities" in json.dumps(figure_of(app)["layout"])
-    found = facade.mapped(map_run)
-    counts = facade.entity_counts(map_run, np.arange(len(found)))
+    found = maps.mapped(map_run)
+    counts = entities.entity_counts(map_run, np.arange(len(found)))
     point = int(np.flatnonzero(counts == 1)[0])
     app = shown(app, "point", point, map_run)
     assert not app.exception
@@ -76,6 +76,6 @@ def test_predicted_entities_colour_the_map_and_the_sentence(
     assert said.count('class="w-entity"') == 1
     assert "<b>ODD" not in said  # a type is a user's text
     assert "not labelled by hand: 1 entity." in texts(app)
-    domain = facade.corpus("domain").take([int(found.rows[point])])[0]
+    domain = corpora.corpus("domain").take([int(found.rows[point])])[0]
     (expected,) = found_by_list([sentence(domain.text)], NAMES)
     assert f"{expected.entities[0].type}".replace("<", "&lt;").replace(">", "&gt;") in said

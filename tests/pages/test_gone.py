@@ -8,8 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import facade
 from core.corpora.corpus import Library
+from core.facade import corpora as facade_corpora
+from core.facade import maps
+from core.facade import runs as facade_runs
 from core.runs.context import RunContext
 from tests.conftest import sentence
 from tests.finished import LINES, corpora, experiment, finish
@@ -34,11 +36,11 @@ def runs_of(home: Path) -> dict[str, str]:
     made = corpora(home)
     texts = [f"Row {i} of the pile is signed by clerk number {i % 17} today ." for i in range(200)]
     made["domain"] = Library(home).seal(map(sentence, texts), name="my pile", origin={})
-    facade.set_role("domain", made["domain"].fingerprint)
+    facade_corpora.set_role("domain", made["domain"].fingerprint)
     marks = {role: corpus.fingerprint for role, corpus in made.items()}
     parts = {role: marks[role] for role in ("task", "domain")}
-    select = facade.execute("select", {**parts, "strategy": "random", "budget": "20%"}).id
-    finish(home, "map", facade.map_options(select), drawn)
+    select = facade_runs.execute("select", {**parts, "strategy": "random", "budget": "20%"}).id
+    finish(home, "map", maps.map_options(select), drawn)
     similarity = {
         "target": (marks["task"],),
         "source": (marks["domain"],),
@@ -48,20 +50,20 @@ def runs_of(home: Path) -> dict[str, str]:
         "min_source_tokens": 1_000,
     }
     return {
-        "2_Similarity": facade.execute("similarity", similarity).id,
+        "2_Similarity": facade_runs.execute("similarity", similarity).id,
         "3_Selection": select,
         "4_Explore": select,
         "5_Training": experiment(home, made, LINES[:2]).id,
-        "6_Results": facade.runs("experiment")[0].id,
+        "6_Results": facade_runs.runs("experiment")[0].id,
         "7_Bias": measured(home, contracts(home)).id,
-        "8_Assisting": facade.execute("skl", {"primary": marks["train"], "assisting": marks["test"]}).id,
+        "8_Assisting": facade_runs.execute("skl", {"primary": marks["train"], "assisting": marks["test"]}).id,
     }
 
 
 def remove(*fingerprints: str) -> None:
-    for corpus in facade.corpora():
+    for corpus in facade_corpora.corpora():
         if not fingerprints or corpus.fingerprint in fingerprints:
-            facade.remove_corpus(corpus.fingerprint)
+            facade_corpora.remove_corpus(corpus.fingerprint)
 
 
 KEPT = {
@@ -82,8 +84,8 @@ def emptied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, s
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINNOW_HOME", str(home))
         runs = runs_of(home)
-        for corpus in facade.corpora():
-            facade.remove_corpus(corpus.fingerprint)
+        for corpus in facade_corpora.corpora():
+            facade_corpora.remove_corpus(corpus.fingerprint)
     return home, runs
 
 
@@ -128,7 +130,7 @@ def test_each_tab_of_results_says_what_it_cannot_show(runs: dict[str, str], tab:
 
 def test_the_map_and_s_c_are_shown_when_only_d_c_is_gone(home: Path) -> None:
     run_id = runs_of(home)["4_Explore"]
-    facade.remove_corpus("my pile")
+    facade_corpora.remove_corpus("my pile")
     app = opened_on("pages/4_Explore.py", run_id)
     said = everything(app)
     assert "No longer on this machine: D_C." in said
@@ -141,7 +143,7 @@ def test_the_map_and_s_c_are_shown_when_only_d_c_is_gone(home: Path) -> None:
 
 def test_a_selection_without_its_t_c_still_moves_its_budget(home: Path) -> None:
     run_id = runs_of(home)["3_Selection"]
-    facade.remove_corpus("my task")
+    facade_corpora.remove_corpus("my task")
     app = opened_on("pages/3_Selection.py", run_id)
     assert "No longer on this machine: T_C." in everything(app)
     app.slider[0].set_value(50.0).run()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from streamlit.testing.v1 import AppTest
 
-from core.facade import harmless
+from core.facade.deliver import harmless
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPUTED = ("=", "+", "-", "@", "\t", "\r")

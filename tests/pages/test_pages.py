@@ -14,9 +14,10 @@ import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.testing.v1 import AppTest
 
-from core import facade
 from core.corpora.corpus import Corpus, Library
-from core.facade.home import store
+from core.facade import corpora, looks, runs, selections, uploads
+from core.facade.errors import ConfigError, InputError
+from core.facade.home import home, store
 from core.recipes.base import register
 from core.runs.events import EventLog
 from core.text.sentence import Entity, Sentence, sentence_id
@@ -72,7 +73,7 @@ def trio(seal: Callable[..., Corpus]) -> dict[str, Corpus]:
         ),
     }
     for role, corpus in made.items():
-        facade.set_role(role, corpus.fingerprint)
+        corpora.set_role(role, corpus.fingerprint)
     return made
 
 
@@ -85,7 +86,7 @@ def chosen(trio: dict[str, Corpus]) -> str:
         "strategy": "random",
         "budget": "20%",
     }
-    return facade.execute("select", config).id
+    return runs.execute("select", config).id
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -107,11 +108,11 @@ def test_the_sample_opens_in_one_click_with_its_parts(home: Path) -> None:
     app = opened("home.py")
     app.button(key="home.sample.legal").click().run()
     assert not app.exception
-    assert set(facade.roles()) == {"task", "domain", "train", "dev", "test"}
+    assert set(corpora.roles()) == {"task", "domain", "train", "dev", "test"}
     app.switch_page("pages/3_Selection.py").run()
     picked = {box.label: box.value for box in app.selectbox}
-    assert picked["T_C, your task's text"] == facade.roles()["task"]
-    assert picked["D_C, to select from"] == facade.roles()["domain"]
+    assert picked["T_C, your task's text"] == corpora.roles()["task"]
+    assert picked["D_C, to select from"] == corpora.roles()["domain"]
 
 
 def test_corpora_shows_numbers_types_and_samples(trio: dict[str, Corpus]) -> None:
@@ -132,10 +133,10 @@ def test_a_check_shows_duplicates_and_leaks_in_numbers(trio: dict[str, Corpus], 
         "Seven barrels of oil went missing at sea last week .",
     ]
     domain, test = seal([line, line, *fresh], "copies"), seal([fresh[0]], "held-out")
-    facade.set_role("domain", domain.fingerprint)
-    facade.set_role("test", test.fingerprint)
+    corpora.set_role("domain", domain.fingerprint)
+    corpora.set_role("test", test.fingerprint)
     for role in ("task", "domain"):
-        facade.execute("audit", {"corpus": facade.roles()[role], "held_out": [test.fingerprint]})
+        runs.execute("audit", {"corpus": corpora.roles()[role], "held_out": [test.fingerprint]})
     said = texts(opened("pages/1_Corpora.py"))
     assert '<td class="w-number">1</td><td>exact duplicates</td>' in said
     assert '<td class="w-number">1</td><td>leaks of dev or test</td>' in said
@@ -147,8 +148,8 @@ def test_a_role_is_given_and_taken(trio: dict[str, Corpus], seal: Callable[..., 
     app = opened("pages/1_Corpora.py")
     app.selectbox(key=f"corpora.pick.task.{trio['task'].fingerprint}").select(other.fingerprint).run()
     assert not app.exception
-    assert facade.roles()["task"] == other.fingerprint
-    assert facade.roles()["domain"] == trio["domain"].fingerprint
+    assert corpora.roles()["task"] == other.fingerprint
+    assert corpora.roles()["domain"] == trio["domain"].fingerprint
 
 
 def test_a_corpus_is_removed(trio: dict[str, Corpus]) -> None:
@@ -156,11 +157,11 @@ def test_a_corpus_is_removed(trio: dict[str, Corpus]) -> None:
     app.selectbox(key="corpora.doomed").select(trio["train"].fingerprint).run()
     app.button(key="corpora.remove").click().run()
     assert not app.exception
-    assert "my-labels" not in [corpus.name for corpus in facade.corpora()]
+    assert "my-labels" not in [corpus.name for corpus in corpora.corpora()]
 
 
 def test_a_corpus_that_a_run_at_work_needs_is_not_removed(trio: dict[str, Corpus]) -> None:
-    recipe = facade.RECIPES["finetune"]
+    recipe = runs.RECIPES["finetune"]
     marks = {"train": trio["train"].fingerprint, "dev": trio["train"].fingerprint}
     with at_work(register(recipe, recipe.config.parse({"init": "minilm", **marks}), store())) as run:
         app = opened("pages/1_Corpora.py")
@@ -175,7 +176,7 @@ def test_a_corpus_that_a_run_at_work_needs_is_not_removed(trio: dict[str, Corpus
 
 
 def test_what_winnow_made_stands_behind_the_users_own_and_is_marked(trio: dict[str, Corpus], chosen: str) -> None:
-    long = Library(facade.home()).subset(
+    long = Library(home()).subset(
         trio["domain"], np.arange(3), name=f"<b>{'x' * 80}</b> without held-out sentences",
         origin={"from": trio["domain"].fingerprint},
     )  # fmt: skip
@@ -201,7 +202,7 @@ def test_what_used_a_corpus_is_said_before_it_is_removed(trio: dict[str, Corpus]
     assert "Corpora made from it stay: 1." in texts(app)
     app.button(key="corpora.remove").click().run()
     assert not app.exception
-    assert "my-domain" not in [corpus.name for corpus in facade.corpora()]
+    assert "my-domain" not in [corpus.name for corpus in corpora.corpora()]
 
 
 def test_an_upload_is_on_disk_at_once_and_looked_at(home: Path) -> None:
@@ -290,7 +291,7 @@ def test_a_scheme_is_proposed_and_asked_for_where_tags_leave_a_doubt(tags: tuple
     if asked:
         next(b for b in app.button if b.label == "Import").click().run()
         assert "Choose the label scheme first" in texts(app)
-        assert not facade.runs("add")
+        assert not runs.runs("add")
 
 
 def test_a_path_outside_the_allowed_folders_becomes_a_card(home: Path) -> None:
@@ -352,7 +353,7 @@ def test_an_import_says_where_letters_are_counted(home: Path, tmp_path: Path) ->
     texts_by_name = {"zh": "合同自双方签字之日起生效。\nPlain words here .\n", "en": "Plain words here .\n"}
     for name, text in texts_by_name.items():
         (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
-        run = facade.execute("add", {"path": str(tmp_path / f"{name}.txt")})
+        run = runs.execute("add", {"path": str(tmp_path / f"{name}.txt")})
         assert run.result()["unspaced"] == (name == "zh")
         app = opened("pages/1_Corpora.py")
         app.query_params["run"] = run.id
@@ -364,17 +365,17 @@ def test_an_import_says_where_letters_are_counted(home: Path, tmp_path: Path) ->
 def test_an_import_of_what_is_here_says_under_which_name_and_offers_the_other(home: Path, tmp_path: Path) -> None:
     for name, text in (("first", "A clause .\n"), ("second", "A clause .\n"), ("other", "Another .\n")):
         (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
-    one = facade.execute("add", {"path": str(tmp_path / "first.txt")}).result()["corpus"]
-    again = facade.execute("add", {"path": str(tmp_path / "second.txt")})
+    one = runs.execute("add", {"path": str(tmp_path / "first.txt")}).result()["corpus"]
+    again = runs.execute("add", {"path": str(tmp_path / "second.txt")})
     app = opened_on("pages/1_Corpora.py", again.id)
     assert not app.exception
     assert [info.value for info in app.info] == ["This text is here already as **first**; opened that one."]
-    assert facade.corpus(one).name == "first"
+    assert corpora.corpus(one).name == "first"
     app.button(key="corpora.rename").click().run()
     assert [info.value for info in app.info] == ["This text is here already as **second**; opened that one."]
-    assert facade.corpus(one).name == "second"
+    assert corpora.corpus(one).name == "second"
     assert "corpora.rename" not in [button.key for button in app.button]
-    taken = facade.execute("add", {"path": str(tmp_path / "other.txt"), "name": "first"})
+    taken = runs.execute("add", {"path": str(tmp_path / "other.txt"), "name": "first"})
     app = opened_on("pages/1_Corpora.py", taken.id)
     assert "Another corpus is called **first**, so this one is called **first &#40;2&#41;**." in app.info[0].value
 
@@ -443,14 +444,14 @@ def test_a_name_has_a_limit(home: Path) -> None:
     app.file_uploader[0].upload("contract " * 20 + ".txt", b"The first deed is signed .\n").run()
     assert not app.exception
     assert app.text_input[0].value == ("contract " * 9)[:79].rstrip() + "…"
-    with pytest.raises(facade.ConfigError, match=r"^name: .* 80 characters"):
-        facade.start("add", {"path": "deeds.txt", "name": "x" * 81})
+    with pytest.raises(ConfigError, match=r"^name: .* 80 characters"):
+        runs.start("add", {"path": "deeds.txt", "name": "x" * 81})
 
 
 @pytest.mark.parametrize("token", ["../../etc", "0123456789ab", "..", "%2e%2e"])
 def test_an_upload_token_from_the_address_is_no_path(token: str, home: Path) -> None:
-    with pytest.raises(facade.InputError, match="no longer here"):
-        facade.spooled(token)
+    with pytest.raises(InputError, match="no longer here"):
+        uploads.spooled(token)
 
 
 def test_a_selection_shows_what_it_chose(chosen: str) -> None:
@@ -467,18 +468,18 @@ def test_a_selection_shows_what_it_chose(chosen: str) -> None:
 
 def test_the_slider_chooses_anew_without_a_new_run(chosen: str) -> None:
     app = opened("pages/3_Selection.py")
-    before = [run.id for run in facade.runs()]
+    before = [run.id for run in runs.runs()]
     app.slider[0].set_value(50.0).run()
     assert not app.exception
     assert {metric.label: metric.value for metric in app.metric}["Selected"] == "30"
-    assert [run.id for run in facade.runs()] == before
+    assert [run.id for run in runs.runs()] == before
 
 
 def test_a_second_selection_is_compared(chosen: str, trio: dict[str, Corpus]) -> None:
     config = {"task": trio["task"].fingerprint, "domain": trio["domain"].fingerprint, "budget": "20%"}
-    other = facade.execute("select", {**config, "strategy": "length-matched-random"}).id
-    found = facade.overlap(chosen, other, "20%", ())
-    ours, theirs = ({int(row) for row in facade.choose(run, "20%").rows} for run in (chosen, other))
+    other = runs.execute("select", {**config, "strategy": "length-matched-random"}).id
+    found = looks.overlap(chosen, other, "20%", ())
+    ours, theirs = ({int(row) for row in selections.choose(run, "20%").rows} for run in (chosen, other))
     assert found.shared == len(ours & theirs)
     assert {row["row"] for row in found.only_ours} <= ours - theirs
     app = opened("pages/3_Selection.py")
@@ -511,7 +512,7 @@ def test_a_folder_is_exported_for_a_budget_with_a_decimal(chosen: str, home: Pat
 
 
 def test_an_export_that_fails_says_so_at_its_button_and_leaves_the_page_whole(chosen: str) -> None:
-    (facade.exports() / f"S_C-{chosen[-4:]}-20pct").write_text("a file where the folder should be")
+    (selections.exports() / f"S_C-{chosen[-4:]}-20pct").write_text("a file where the folder should be")
     app = opened("pages/3_Selection.py")
     app.segmented_control(key="selection.format").set_value("folder").run()
     app.button(key="selection.export").click().run()
@@ -524,7 +525,7 @@ def test_an_export_that_fails_says_so_at_its_button_and_leaves_the_page_whole(ch
 
 def test_options_of_every_strategy_make_a_form(trio: dict[str, Corpus]) -> None:
     app = opened("pages/3_Selection.py")
-    for name, strategy in facade.STRATEGIES.items():
+    for name, strategy in selections.STRATEGIES.items():
         app.selectbox(key="selection.strategy").select(name).run()
         assert not app.exception
         assert strategy.summary in texts(app)
@@ -538,7 +539,7 @@ def test_a_wrong_budget_becomes_a_card(trio: dict[str, Corpus]) -> None:
     next(button for button in app.button if button.label == "Score and select").click().run()
     assert not app.exception
     assert "budget" in app.error[0].value
-    assert not facade.runs("select")
+    assert not runs.runs("select")
 
 
 def test_home_lists_runs_and_their_ends_in_words(chosen: str, trio: dict[str, Corpus]) -> None:
@@ -554,7 +555,7 @@ def test_a_dead_run_is_told_and_can_be_resumed(trio: dict[str, Corpus]) -> None:
     assert not app.exception
     assert "without a word" in texts(app)
     assert app.button(key="selection.run.resume")
-    assert dead in [run.id for run in facade.runs("select")]
+    assert dead in [run.id for run in runs.runs("select")]
 
 
 def test_a_failed_run_says_why_letter_by_letter(trio: dict[str, Corpus]) -> None:
@@ -566,7 +567,7 @@ def test_a_failed_run_says_why_letter_by_letter(trio: dict[str, Corpus]) -> None
 
 def left_behind(trio: dict[str, Corpus], ending: tuple[str, dict[str, str]] | None) -> str:
     """A run that began and whose worker is gone."""
-    recipe = facade.RECIPES["select"]
+    recipe = runs.RECIPES["select"]
     config = {"task": trio["task"].fingerprint, "domain": trio["domain"].fingerprint, "strategy": "random"}
     run = register(recipe, recipe.config.parse(config), store())
     with EventLog(run.events_file) as log:
@@ -578,7 +579,7 @@ def left_behind(trio: dict[str, Corpus], ending: tuple[str, dict[str, str]] | No
 
 def test_a_bug_becomes_a_neutral_card_and_a_log(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     monkeypatch.setattr(frame, "logger", frame.logging.getLogger("winnow.pages.test"))
-    monkeypatch.setattr(facade, "corpora", lambda: 1 / 0)
+    monkeypatch.setattr(corpora, "corpora", lambda: 1 / 0)
     app = opened("pages/1_Corpora.py")
     assert not app.exception
     assert "Details are in the log" in app.error[0].value
@@ -590,7 +591,7 @@ def test_text_of_a_corpus_is_shown_letter_by_letter(seal: Callable[..., Corpus],
     entity = Entity(start=0, end=2, type="<b>PER</b>")
     labelled = Sentence(id=sentence_id(NASTY), tokens=tuple(NASTY.split()), text=NASTY, entities=(entity,))
     corpus = Library(home).seal([labelled], name="<script>alert(1)</script>", origin={"file": NASTY}, labelled=True)
-    facade.set_role("train", corpus.fingerprint)
+    corpora.set_role("train", corpus.fingerprint)
     said = texts(opened("pages/1_Corpora.py"))
     for raw in ("<img", "<script", "<b>PER"):
         assert raw not in said
@@ -609,7 +610,7 @@ def test_a_strategy_and_each_corpus_say_what_they_are(seal: Callable[..., Corpus
     seal(["Only a sentence ."], "lonely")
     app = opened("pages/3_Selection.py")
     choices = app.selectbox(key="selection.strategy").options
-    assert len(choices) == len(facade.STRATEGIES)
+    assert len(choices) == len(selections.STRATEGIES)
     assert all("(" in choice and "papers" not in choice and "ours" not in choice.split() for choice in choices)
     told = {field.label: field.help for field in app.selectbox if field.key.count(".") == 2}
     assert len(told) == 5
@@ -618,11 +619,11 @@ def test_a_strategy_and_each_corpus_say_what_they_are(seal: Callable[..., Corpus
 
 def test_no_field_says_its_unit_twice() -> None:
     def fields() -> None:
-        from core import facade
+        from core.facade import runs
         from pages.ui.widgets import config_form
 
-        config_form(facade.RECIPES["experiment"].config, ("cap_tokens",), "a")
-        config_form(facade.RECIPES["finetune"].config, ("dev_sentences", "max_length"), "b")
+        config_form(runs.RECIPES["experiment"].config, ("cap_tokens",), "a")
+        config_form(runs.RECIPES["finetune"].config, ("dev_sentences", "max_length"), "b")
 
     labels = [field.label for field in AppTest.from_function(fields).run().number_input]
     assert labels == ["Cap tokens", "Dev sentences", "Max length (pieces)"]

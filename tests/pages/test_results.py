@@ -14,10 +14,11 @@ import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import facade
 from core.artifacts import evaluations as outcome
 from core.corpora.corpus import Library
 from core.errors import ConfigError, CorpusError
+from core.facade import corpora, deliver, figures, results, reviews, runs
+from core.facade.home import home
 from core.recipes.base import register
 from core.runs.store import RunStore
 from tests import finished
@@ -44,7 +45,7 @@ def run_id(prepared: tuple[Path, str], home: Path) -> str:
 
 def arm(run_id: str, name: str, budget: str = "") -> str:
     """The `finetune` run of a line."""
-    rows = facade.board(run_id)["leaderboard"]
+    rows = results.board(run_id)["leaderboard"]
     return next(row["finetune_run"] for row in rows if (row["arm"], row["budget"]) == (name, budget))
 
 
@@ -73,7 +74,7 @@ def test_the_leaderboard_tells_verdict_and_cost(run_id: str) -> None:
     assert (
         unescape(app.subheader[0].value).replace("\u2060", "").startswith("Yes: pre-training improved the tagger with")
     )
-    for row in facade.board(run_id)["leaderboard"]:
+    for row in results.board(run_id)["leaderboard"]:
         assert f"{row['mean']:.2f} ± {row['sd']:.2f}" in said
     assert "▲ improves" in said
     assert "against a random S_C of equal size" in said
@@ -83,7 +84,7 @@ def test_the_leaderboard_tells_verdict_and_cost(run_id: str) -> None:
 
 def test_harder_test_sets_stand_beside_the_first(run_id: str) -> None:
     assert "harder sets" not in texts(opened(PAGE))  # an experiment from before there were any
-    file = facade.run(run_id).result_file
+    file = runs.run(run_id).result_file
     told = json.loads(file.read_bytes())
     for n, row in enumerate(told["leaderboard"]):
         row["also"] = [{"test": "<b>oov</b>", "micro_f1": [], "mean": 31.25 + n, "sd": 0.5, "delta": -4.25 - n,
@@ -97,7 +98,7 @@ def test_harder_test_sets_stand_beside_the_first(run_id: str) -> None:
         assert f"{31.25 + n:.2f} ± 0.50" in said
         if row["verdict"] != "baseline":
             assert f"({-4.25 - n:+.2f} [-9.00, +1.00])" in said
-    page = facade.report(run_id)
+    page = deliver.report(run_id)
     assert "&lt;b&gt;oov&lt;/b&gt;" in page
     assert "31.25" in page
 
@@ -113,15 +114,15 @@ def test_a_price_becomes_a_column(run_id: str) -> None:
 
 
 def test_a_rate_stands_nowhere_without_its_interval(run_id: str) -> None:
-    [row] = [row for row in facade.board(run_id)["leaderboard"] if (row["arm"], row["budget"]) == ("classifier", "10")]
+    [row] = [row for row in results.board(run_id)["leaderboard"] if (row["arm"], row["budget"]) == ("classifier", "10")]
     hours = row["delta"] / row["f1_per_hour"]
-    words = facade.figures.rate_words(row)
+    words = figures.rate_words(row)
     low, high = words.split("[")[1].rstrip("]").replace(",", "").split()
     assert float(low) == pytest.approx(row["interval"][0] / hours, rel=0.01)
     assert float(high) == pytest.approx(row["interval"][1] / hours, rel=0.01)
     assert words in texts(opened(PAGE))
-    assert words in facade.report(run_id)
-    table = list(csv.DictReader(io.StringIO(facade.board_csv(run_id).decode("utf-8-sig"))))
+    assert words in deliver.report(run_id)
+    table = list(csv.DictReader(io.StringIO(deliver.board_csv(run_id).decode("utf-8-sig"))))
     [line] = [line for line in table if (line["arm"], line["budget"]) == ("classifier", "10")]
     assert float(line["low_per_hour"]) == pytest.approx(row["interval"][0] / hours)
     assert float(line["high_per_hour"]) == pytest.approx(row["interval"][1] / hours)
@@ -135,13 +136,13 @@ def test_a_type_that_no_arm_finds_is_told_beside_the_answer_and_in_the_report(ho
     [said] = [unescape(warning.value) for warning in app.warning if "in every arm" in warning.value]
     n, labelled = made["test"].types["<b>COURT</b>"], made["train"].types["<b>COURT</b>"]
     assert f"F1 is 0.00 in every arm for <b>COURT</b> ({n} in the test set, {labelled} to learn from)" in said
-    page = facade.report(run.id)
+    page = deliver.report(run.id)
     assert f"every arm for &lt;b&gt;COURT&lt;/b&gt; ({n} in the test set" in page
     assert "<b>COURT" not in page
 
 
 def test_types_that_one_arm_finds_are_not_told_so(run_id: str) -> None:
-    assert facade.unfound_types(run_id) == []
+    assert results.unfound_types(run_id) == []
     assert not [warning for warning in opened(PAGE).warning if "in every arm" in warning.value]
 
 
@@ -149,7 +150,7 @@ def test_a_mean_is_rounded_once_and_the_same_on_every_tab(run_id: str) -> None:
     """Older runs hold a mean of three digits, which rounds to another second digit than the seeds' own mean."""
     name = arm(run_id, "none")
     for run, rows_of in ((name, lambda told: [told["test"]]), (run_id, lambda told: told["leaderboard"])):
-        file = facade.run(run).result_file
+        file = runs.run(run).result_file
         told = json.loads(file.read_bytes())
         for row in rows_of(told):
             if run == name or row["finetune_run"] == name:
@@ -197,14 +198,14 @@ def test_types_of_two_arms_and_new_names(run_id: str) -> None:
     assert "<b>COURT" not in said
     a, b = (app.selectbox(key=f"results.types.{side}.{next(iter(rows(run_id)))}").value for side in "ab")
     assert b == arm(run_id, "none")
-    for row in facade.type_scores(a, b):
+    for row in results.type_scores(a, b):
         assert f"{row['a']:.2f}" in said
         assert f"{row['difference']:+.2f}" in said
     assert "whose words are not" in said
 
 
 def rows(run_id: str) -> list[str]:
-    return [row["finetune_run"] for row in facade.board(run_id)["leaderboard"]]
+    return [row["finetune_run"] for row in results.board(run_id)["leaderboard"]]
 
 
 def test_sentences_side_by_side_and_where_they_differ(run_id: str) -> None:
@@ -212,10 +213,10 @@ def test_sentences_side_by_side_and_where_they_differ(run_id: str) -> None:
     assert not app.exception
     said = texts(app)
     assert finished.NASTY not in said
-    for colour in (facade.figures.GOLD, facade.figures.ARM_A, facade.figures.ARM_B):
-        assert f"--c:{facade.figures.css_colour(colour)}" in said
+    for colour in (figures.GOLD, figures.ARM_A, figures.ARM_B):
+        assert f"--c:{figures.css_colour(colour)}" in said
     a, b = (app.selectbox(key=f"results.beside.{side}.{rows(run_id)[0]}").value for side in "ab")
-    every = facade.beside(a, 1, b, 1)
+    every = results.beside(a, 1, b, 1)
     assert f"{sum(row.differs for row in every):,} of 150 test sentences" in said
     app.selectbox(key="results.beside.show").select("all").run()
     assert "150 of 150" in texts(app)
@@ -229,9 +230,9 @@ def test_mistakes_are_told_apart_counted_and_filtered(run_id: str) -> None:
     app = tab(opened(PAGE), "Sentences")
     app.selectbox(key="results.beside.show").select("all").run()
     a, b = (app.selectbox(key=f"results.beside.{side}.{rows(run_id)[0]}").value for side in "ab")
-    every = facade.beside(a, 1, b, 1)
+    every = results.beside(a, 1, b, 1)
     said = texts(app)
-    for kind in facade.KINDS:
+    for kind in reviews.KINDS:
         n, m = (sum(one.kind == kind for row in every for one in getattr(row, side)) for side in ("wrong_a", "wrong_b"))
         assert re.search(f'>{kind}</td><td>[^<]*</td><td class="w-number">{n}</td><td class="w-number">{m}<', said)
     assert re.search('<mark class="w-entity w-missed"[^>]*>[^<]* [^<]* <small>missed PARTY</small></mark>', said)
@@ -259,7 +260,7 @@ def test_all_trainings_and_what_sets_two_apart(run_id: str) -> None:
     said = texts(app)
     assert said.count(">succeeded</td>") == 7
     assert "3, 4, 3" in said
-    base, best = (facade.run(arm(run_id, *line)).result()["test"]["mean"] for line in (("none",), ("classifier", "40")))
+    base, best = (runs.run(arm(run_id, *line)).result()["test"]["mean"] for line in (("none",), ("classifier", "40")))
     assert f"{best - base:+.2f}" in said
     assert ">init<" in said
 
@@ -274,12 +275,12 @@ def test_everything_can_be_taken_away(run_id: str) -> None:
     copied = [code.value for code in app.code][-1]
     assert (Path(copied) / "config.json").exists()
     assert any("core experiment" in code.value for code in app.code)
-    with zipfile.ZipFile(io.BytesIO(facade.zip_model(rows(run_id)[0]))) as file:
+    with zipfile.ZipFile(io.BytesIO(deliver.zip_model(rows(run_id)[0]))) as file:
         assert "config.json" in file.namelist()
 
 
 def test_no_cell_of_the_csv_is_a_formula(run_id: str) -> None:
-    table = list(csv.DictReader(io.StringIO(facade.board_csv(run_id).decode("utf-8-sig"))))
+    table = list(csv.DictReader(io.StringIO(deliver.board_csv(run_id).decode("utf-8-sig"))))
     assert len(table) == 7
     for row in table:
         for value in row.values():
@@ -307,8 +308,8 @@ class Tags(HTMLParser):
 
 
 def test_the_report_is_one_whole_page_that_fetches_nothing(run_id: str) -> None:
-    facade.rename_corpus(facade.roles()["task"], '<script>alert("x")</script>')
-    page = facade.report(run_id)
+    corpora.rename_corpus(corpora.roles()["task"], '<script>alert("x")</script>')
+    page = deliver.report(run_id)
     parser = Tags()
     parser.feed(page)
     assert parser.open == []
@@ -319,29 +320,29 @@ def test_the_report_is_one_whole_page_that_fetches_nothing(run_id: str) -> None:
     assert "&lt;script&gt;alert" in page
     for heading in ("What was compared", "On what", "What came out", "How sure", "What it cost"):
         assert f"<h2>{heading}</h2>" in page
-    for row in facade.board(run_id)["leaderboard"]:
+    for row in results.board(run_id)["leaderboard"]:
         assert f"{row['mean']:.2f} ± {row['sd']:.2f}" in page
     assert "python -m core experiment" in page
 
 
 def test_a_run_whose_parts_are_gone_is_said_to_be_not_reproducible(run_id: str) -> None:
-    assert facade.missing(run_id) == []
-    shutil.rmtree(facade.run(arm(run_id, "none")).artifacts / "model")
-    RunStore(facade.home()).remove(arm(run_id, "random", "10"))
-    facade.remove_corpus(facade.roles()["dev"])
-    said = facade.missing(run_id)
+    assert results.missing(run_id) == []
+    shutil.rmtree(runs.run(arm(run_id, "none")).artifacts / "model")
+    RunStore(home()).remove(arm(run_id, "random", "10"))
+    corpora.remove_corpus(corpora.roles()["dev"])
+    said = results.missing(run_id)
     assert "the taggers of random 10" in said
     assert "its model of none" in said
     app = opened(PAGE)
     assert not app.exception
     assert "Not reproducible" in texts(app)
-    assert "Not repeatable" in facade.report(run_id)
+    assert "Not repeatable" in deliver.report(run_id)
 
 
 def test_a_seed_that_failed_is_flagged_and_counts(home: Path) -> None:
     made = finished.corpora(home)
     run = finished.tuned(home, made, "tiny", 0.6, lucks=(0, 0, -0.55))
-    assert facade.failed_seeds(run.id) == [3]
+    assert results.failed_seeds(run.id) == [3]
     f1s = run.result()["test"]["micro_f1"]
     assert run.result()["test"]["mean"] == pytest.approx(sum(f1s) / 3)
 
@@ -386,7 +387,7 @@ def test_while_an_experiment_is_at_work_no_two_trainings_stand_in_for_its_answer
     finished.tuned(home, made, "tiny", 0.5)
     finished.tuned(home, made, "tiny", 0.6, epochs=6)
     assert "F1 by entity type" in texts(opened(PAGE))
-    recipe = facade.RECIPES["experiment"]
+    recipe = runs.RECIPES["experiment"]
     options = {name: corpus.fingerprint for name, corpus in made.items()}
     register(recipe, recipe.config.parse({**options, "encoder": "tiny"}), RunStore(home))
     app = opened(PAGE)
@@ -416,7 +417,7 @@ def test_runs_of_different_test_sets_are_not_laid_side_by_side(home: Path) -> No
     one = finished.tuned(home, made, "tiny", 0.6)
     other = finished.tuned(home, {**made, "test": made["dev"]}, "tiny", 0.6)
     with pytest.raises(CorpusError, match="different corpora"):
-        facade.beside(one.id, 1, other.id, 1)
+        results.beside(one.id, 1, other.id, 1)
 
 
 def test_a_try_is_a_run_that_leaves_no_corpus(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -426,10 +427,10 @@ def test_a_try_is_a_run_that_leaves_no_corpus(home: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(
         "core.facade.deliver.start", lambda kind, options: started.append({"kind": kind, **options}) or "x"
     )
-    facade.try_sentences(run.id, "Ada sues Bob .\n\n Bob pays . ")
+    deliver.try_sentences(run.id, "Ada sues Bob .\n\n Bob pays . ")
     [told] = started
     assert (told["kind"], told["model"]) == ("predict", run.id)
-    typed = facade.corpus(told["corpus"])
+    typed = corpora.corpus(told["corpus"])
     assert [s.text for s in typed.take(range(2))] == ["Ada sues Bob .", "Bob pays ."]
     lines = (
         '{"id": "a", "tokens": ["Ada", "sues"], "entities": [{"start": 0, "end": 1, "type": "P", "confidence": 1}]}\n'
@@ -441,10 +442,10 @@ def test_a_try_is_a_run_that_leaves_no_corpus(home: Path, monkeypatch: pytest.Mo
 
     predict = finished.finish(home, "predict", {"model": run.id, "corpus": typed.fingerprint}, work)
     for _ in range(2):
-        assert [(e.start, e.end, e.type) for s in facade.tried(predict.id) for e in s.entities or ()] == [(0, 1, "P")]
-    facade.forget_try(predict.id)
+        assert [(e.start, e.end, e.type) for s in deliver.tried(predict.id) for e in s.entities or ()] == [(0, 1, "P")]
+    deliver.forget_try(predict.id)
     with pytest.raises(CorpusError):
-        facade.corpus(typed.fingerprint)
-    assert len(facade.corpora()) == 5
+        corpora.corpus(typed.fingerprint)
+    assert len(corpora.corpora()) == 5
     with pytest.raises(ConfigError, match="no sentence"):
-        facade.try_sentences(run.id, "  \n ")
+        deliver.try_sentences(run.id, "  \n ")

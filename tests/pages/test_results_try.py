@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import facade
 from core.corpora.corpus import Library
 from core.errors import CorpusError
+from core.facade import corpora, deliver, runs
+from core.facade.home import home
 from pages.ui.results.trial import READ, TRIES
 from pages.ui.runs.words import title
 from tests.pages.test_pages import opened, texts
@@ -29,8 +30,8 @@ def two_taggers(home: Path) -> tuple[str, str]:
         rows = labelled(40 if role == "train" else 12, number)
         parts[role] = Library(home).seal(rows, name=role, origin={}, labelled=True).fingerprint
     options = {**FAST, **parts, "test": (parts["test"],), "seeds": (1,)}
-    good = facade.execute("finetune", {**options, "epochs": 6})
-    bad = facade.execute("finetune", {**options, "epochs": 1, "learning_rate": 1e-9, "head_learning_rate": 1e-9})
+    good = runs.execute("finetune", {**options, "epochs": 6})
+    bad = runs.execute("finetune", {**options, "epochs": 1, "learning_rate": 1e-9, "head_learning_rate": 1e-9})
     return good.id, bad.id
 
 
@@ -47,7 +48,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
 def taggers(trained: tuple[Path, str, str], home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     """The two in a copy of that home, where a try is done at once and not in a process of its own."""
     shutil.copytree(trained[0], home)
-    monkeypatch.setattr("core.facade.deliver.start", lambda kind, options: facade.execute(kind, options).id)
+    monkeypatch.setattr("core.facade.deliver.start", lambda kind, options: runs.execute(kind, options).id)
     return trained[1:]
 
 
@@ -104,28 +105,28 @@ def test_what_was_typed_stays_until_both_have_read_it(
     from core.recipes.base import register
     from core.runs.store import RunStore
 
-    first = facade.try_sentences(taggers[0], "Px a Ly")
+    first = deliver.try_sentences(taggers[0], "Px a Ly")
     monkeypatch.setattr(
         "core.facade.deliver.start",
-        lambda kind, options: register(RECIPES[kind], RECIPES[kind].config.parse(options), RunStore(facade.home())).id,
+        lambda kind, options: register(RECIPES[kind], RECIPES[kind].config.parse(options), RunStore(home())).id,
     )
-    second = facade.try_sentences(taggers[1], "Px a Ly")  # registered, not begun
-    corpus = facade.run(second).manifest.config["corpus"]
-    facade.forget_try(first)
-    assert facade.corpus(corpus)
-    facade.go_on(second)
-    facade.forget_try(second)
-    facade.forget_try(second)
+    second = deliver.try_sentences(taggers[1], "Px a Ly")  # registered, not begun
+    corpus = runs.run(second).manifest.config["corpus"]
+    deliver.forget_try(first)
+    assert corpora.corpus(corpus)
+    runs.go_on(second)
+    deliver.forget_try(second)
+    deliver.forget_try(second)
     with pytest.raises(CorpusError):
-        facade.corpus(corpus)
-    assert not facade.runs("predict")
+        corpora.corpus(corpus)
+    assert not runs.runs("predict")
 
 
 def test_a_try_is_called_by_its_tagger(taggers: tuple[str, str]) -> None:
-    run = facade.try_sentences(taggers[0], "Px a Ly")
-    facade.forget_try(run)
-    run = facade.try_sentences(taggers[0], "Px a Ly")
-    assert title(facade.run(run)) == "Find entities with tiny on train"
+    run = deliver.try_sentences(taggers[0], "Px a Ly")
+    deliver.forget_try(run)
+    run = deliver.try_sentences(taggers[0], "Px a Ly")
+    assert title(runs.run(run)) == "Find entities with tiny on train"
 
 
 @pytest.mark.parametrize("second", [False, True])
@@ -133,25 +134,25 @@ def test_no_file_holds_a_try_once_it_was_shown(taggers: tuple[str, str], home: P
     app = typed("Zyxname17 a Ly\nb Zyxname18", taggers[0], taggers[1] if second else None)
     assert "Zyxname18" in texts(app)
     assert holding(home, ["Zyxname17", "Zyxname18"]) == []
-    assert not facade.runs("predict")
-    assert not facade.runs("tag")
+    assert not runs.runs("predict")
+    assert not runs.runs("tag")
     app.run()  # it is shown as long as the page is open
     assert "Zyxname18" in texts(app)
     assert not app.error
 
 
 def test_a_try_on_disk_can_be_found(taggers: tuple[str, str], home: Path) -> None:
-    run = facade.try_sentences(taggers[0], "Zyxname17 a Ly")
+    run = deliver.try_sentences(taggers[0], "Zyxname17 a Ly")
     files = {line.split("/")[-1] for line in holding(home, ["Zyxname17"])}
     assert files == {"sentences.parquet: Zyxname17", "predictions.jsonl: Zyxname17", "predictions.conll: Zyxname17"}
-    facade.forget_try(run)
+    deliver.forget_try(run)
     assert holding(home, ["Zyxname17"]) == []
 
 
 def test_a_corpus_of_ones_own_is_no_try(taggers: tuple[str, str], home: Path) -> None:
-    run = facade.try_sentences(taggers[0], "Px a Ly")
-    typed_corpus = facade.corpus(facade.run(run).manifest.config["corpus"])
+    run = deliver.try_sentences(taggers[0], "Px a Ly")
+    typed_corpus = corpora.corpus(runs.run(run).manifest.config["corpus"])
     Library(home).seal(next(typed_corpus.batches()), name="mine", origin={"file": "mine.txt"})
-    facade.forget_try(run)
-    assert facade.corpus("mine")
-    assert facade.run(run).state().state == "succeeded"
+    deliver.forget_try(run)
+    assert corpora.corpus("mine")
+    assert runs.run(run).state().state == "succeeded"

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from core import facade
 from core.corpora.corpus import Corpus
+from core.facade import corpora as facade_corpora
+from core.facade import runs
 from tests.finished import LINES, corpora, experiment, finish
 from tests.finished_bias import contracts, measured
 from tests.pages.test_pages import opened, opened_on, texts, trio  # noqa: F401
@@ -18,7 +19,7 @@ ABOUT_RUNS = (
 
 def select(made: dict[str, Corpus]) -> str:
     marks = {role: made[role].fingerprint for role in ("task", "domain")}
-    return facade.execute("select", {**marks, "strategy": "random", "budget": "20%"}).id
+    return runs.execute("select", {**marks, "strategy": "random", "budget": "20%"}).id
 
 
 @pytest.mark.parametrize("page", ABOUT_RUNS)
@@ -66,11 +67,11 @@ def test_a_single_training_is_not_answered_with_an_experiment(home: Path) -> Non
 
 @pytest.mark.parametrize("page", ["pages/3_Selection.py", "pages/4_Explore.py"])
 def test_after_another_sample_was_opened_no_run_of_the_first_is_shown(home: Path, page: str) -> None:
-    facade.open_sample("medical")
-    run_id = select({role: facade.corpus(mark) for role, mark in facade.roles().items()})
+    facade_corpora.open_sample("medical")
+    run_id = select({role: facade_corpora.corpus(mark) for role, mark in facade_corpora.roles().items()})
     app = opened(page)
     assert "Withheld" in [metric.label for metric in app.metric] or app.tabs
-    facade.open_sample("legal")
+    facade_corpora.open_sample("legal")
     app.run()
     assert not app.exception
     assert not app.metric
@@ -83,7 +84,7 @@ def test_after_another_sample_was_opened_no_run_of_the_first_is_shown(home: Path
 
 def test_what_this_visit_was_about_stays_while_the_same_corpora_are_in_use(home: Path) -> None:
     made = corpora(home)
-    older, newer = select(made), facade.execute(
+    older, newer = select(made), runs.execute(
         "select", {role: made[role].fingerprint for role in ("task", "domain")} | {"strategy": "random", "budget": "5"}
     ).id  # fmt: skip
     app = opened_on("pages/4_Explore.py", older)

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import facade
 from core.corpora.corpus import Corpus
+from core.facade import figures, runs
 from core.facade.home import store
 from core.recipes.base import register
 from core.runs import events
@@ -38,7 +38,7 @@ def begun(made: dict[str, Corpus], monkeypatch: pytest.MonkeyPatch) -> Iterator[
 
     def begin(*happened: Happened, active: bool = True, seconds: float = 5.0, **options: Any) -> Run:
         names = {role: made[role].fingerprint for role in ("task", "domain")}
-        recipe = facade.RECIPES["select"]
+        recipe = runs.RECIPES["select"]
         run = register(recipe, recipe.config.parse({**names, "strategy": "random", **options}), store())
         clock = iter(1_000_000 + seconds * i for i in range(len(happened) + 1))
         with monkeypatch.context() as patch, EventLog(run.events_file) as log:
@@ -179,7 +179,7 @@ def test_home_lists_every_kind_of_run_and_what_came_out(made: dict[str, Corpus],
     for title in ("Measure names and contexts of my labels", "Experiment: none, classifier", "Import 0.txt"):
         assert plain(title) in said
     assert "Names tell" in said
-    answer = plain(facade.figures.answer(run.result()["leaderboard"]))
+    answer = plain(figures.answer(run.result()["leaderboard"]))
     assert said.count(answer) == 2  # in the list, and as what came out of the last step
     assert "to look at" not in said
 
@@ -201,6 +201,6 @@ def test_what_came_out_is_said_in_a_line(made: dict[str, Corpus], home: Path) ->
         f"{tagger.result()['test']['sd']:.1f} over 3 seeds on my test"
     )
     names = {role: made[role].fingerprint for role in ("task", "domain")}
-    chosen = facade.execute("select", {**names, "strategy": "random", "budget": "20%"})
+    chosen = runs.execute("select", {**names, "strategy": "random", "budget": "20%"})
     assert outcome(chosen) == f"S_C: {chosen.result()['selected']} of 90 sentences, {chosen.result()['tokens']} tokens"
     assert outcome(finish(home, "pretrain", {"corpora": (made["task"].fingerprint,)}, lambda context: {})) == ""

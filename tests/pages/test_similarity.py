@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import facade
 from core.corpora.corpus import Corpus, Library
+from core.facade import corpora, runs, similarity
 from pages.ui.widgets import plain
 from tests.measures.test_contracts import FRUIT, METAL, chained
 from tests.pages.test_pages import NASTY, opened, texts
@@ -28,7 +28,7 @@ def compared(seal: Seal) -> str:
     marks = [source.fingerprint for source in sources]
     config = {"target": (task.fingerprint,), "source": marks, "draws": 2, "sizes": 1, "skipgram_epochs": 1,
               "min_source_tokens": 1_000}  # fmt: skip
-    return facade.execute("similarity", config).id
+    return runs.execute("similarity", config).id
 
 
 def button(app: AppTest, label: str) -> AppTest:
@@ -50,24 +50,24 @@ def test_an_empty_page_offers_the_samples_and_takes_a_table() -> None:
 
 def test_the_form_starts_from_the_roles_and_starts_a_run(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
     task, near, far = (seal(lines(FRUIT, 30, n), name) for n, name in enumerate(("task", "near", "far")))
-    facade.set_role("task", task.fingerprint)
+    corpora.set_role("task", task.fingerprint)
     asked: dict[str, object] = {}
 
     def start(kind: str, options: dict[str, object]) -> str:
         asked.update(options)
-        return facade.execute(kind, {**options, "sizes": 0, "draws": 1, "measure": ("tvc",), "min_source_tokens": 1}).id
+        return runs.execute(kind, {**options, "sizes": 0, "draws": 1, "measure": ("tvc",), "min_source_tokens": 1}).id
 
-    monkeypatch.setattr(facade, "start", start)
+    monkeypatch.setattr(runs, "start", start)
     app = button(well(opened(PAGE)), "Compare")
     well(app)
     assert asked["target"] == [task.fingerprint]
     assert set(asked["source"]) == {near.fingerprint, far.fingerprint}
-    assert facade.RECIPES["similarity"].config.parse(asked).cap_tokens == "equal"
+    assert runs.RECIPES["similarity"].config.parse(asked).cap_tokens == "equal"
 
 
 def test_a_single_source_is_said_to_be_one_and_how_to_add_another(compared: str) -> None:
-    config = dict(facade.run(compared).manifest.config)
-    facade.execute("similarity", {**config, "source": config["source"][:1], "measure": ("tvc",)})
+    config = dict(runs.run(compared).manifest.config)
+    runs.execute("similarity", {**config, "source": config["source"][:1], "measure": ("tvc",)})
     said = well(opened(PAGE)).info[0].value
     assert plain("orchard is the only source, and one source cannot be compared") in said
     assert "Pick a second under **What to compare**, **Sources**" in said
@@ -86,7 +86,7 @@ def test_the_result_stands_there_and_a_guess_is_a_choice(compared: str) -> None:
     shown = texts(app)
     assert "so do 0 of 4 measures" in shown
     assert "PPL 0 of 1" in shown
-    assert facade.guess(compared, "my-task") == [NASTY, "orchard"]
+    assert similarity.guess(compared, "my-task") == [NASTY, "orchard"]
     assert "Guess first" not in [each.label for each in app.button]
 
 
@@ -109,7 +109,7 @@ def test_what_winnow_made_is_no_source_by_default(seal: Seal, home: Path) -> Non
     library = Library(home)
     for name, corpus in (("task without held-out sentences", task), ("S_C domain", domain)):
         library.subset(corpus, range(20), name=name, origin={"from": corpus.fingerprint})
-    facade.set_role("task", task.fingerprint)
+    corpora.set_role("task", task.fingerprint)
     picker = next(each for each in well(opened(PAGE)).multiselect if each.label.startswith("Sources: "))
     assert picker.value == [domain.fingerprint]
 
@@ -117,7 +117,7 @@ def test_what_winnow_made_is_no_source_by_default(seal: Seal, home: Path) -> Non
 def test_a_source_that_is_too_small_stands_in_the_table_by_name(seal: Seal) -> None:
     task, near, crumb = (seal(lines(FRUIT, n, n), name) for n, name in ((30, "task"), (200, "near"), (9, "x" * 300)))
     options = {"target": (task.fingerprint,), "source": (near.fingerprint, crumb.fingerprint), "measure": ("tvc",)}
-    facade.execute("similarity", {**options, "draws": 1, "sizes": 1, "min_source_tokens": 1_000})
+    runs.execute("similarity", {**options, "draws": 1, "sizes": 1, "min_source_tokens": 1_000})
     assert "too small to compare" in texts(well(opened(PAGE)))
 
 
@@ -140,7 +140,7 @@ def test_a_pair_without_a_number_says_why(seal: Seal) -> None:
     task, near = seal(lines(FRUIT, 30, 1), "task"), seal(lines(FRUIT, 30, 2), "near")
     other = seal([f"слово номер {i} за словом" for i in range(60)], "other")
     marks = [near.fingerprint, other.fingerprint]
-    facade.execute(
+    runs.execute(
         "similarity", {"target": (task.fingerprint,), "source": marks, "draws": 1, "sizes": 0, "min_source_tokens": 1}
     )
     app = well(opened(PAGE))

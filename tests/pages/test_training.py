@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core import facade
 from core.corpora.corpus import Corpus
-from core.facade.home import store
+from core.facade import corpora, experiments, insights, looks, machine, runs, selections, training
+from core.facade.home import home, store
 from core.recipes.base import plan
 from core.runs.events import EventLog
 from core.runs.store import Run
@@ -49,8 +49,8 @@ def parts(seal: Callable[..., Corpus]) -> dict[str, str]:
         },
     }
     for role, corpus in made.items():
-        facade.set_role(role, corpus.fingerprint)
-    return facade.roles()
+        corpora.set_role(role, corpus.fingerprint)
+    return corpora.roles()
 
 
 @pytest.fixture
@@ -62,14 +62,14 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any
         asked.append((kind, options))
         return made(kind, **options).id
 
-    monkeypatch.setattr(facade, "start", start)
+    monkeypatch.setattr(runs, "start", start)
     return asked
 
 
 def made(kind: str, *, parent: str | None = None, **options: Any) -> Run:
     """A run that nobody has begun; it has no clock, so it waits for no worker."""
-    recipe = facade.RECIPES[kind]
-    wanted = plan(recipe, recipe.config.parse(options), facade.home())
+    recipe = runs.RECIPES[kind]
+    wanted = plan(recipe, recipe.config.parse(options), home())
     run = store().create(**wanted.manifest(), parent=parent)
     run.launched_file.write_text("{}")
     return run
@@ -160,7 +160,7 @@ def test_a_tagger_is_trained_on_the_corpora_in_their_parts(parts: dict[str, str]
     assert "core finetune --train my-train --dev my-dev --test my-test --seed 1 --seed 2" in app.code[-1].value
     button(app, "Fine-tune").click().run()
     [(kind, options)] = started
-    config = facade.RECIPES[kind].config.parse(dict(options))
+    config = runs.RECIPES[kind].config.parse(dict(options))
     assert (kind, config.seeds, config.preset, config.init) == ("finetune", (1, 2), "quick", "minilm")
     assert (config.train, config.dev, *config.test) == tuple(parts[role] for role in ("train", "dev", "test"))
 
@@ -186,14 +186,14 @@ def test_a_tagger_is_tested_on_further_sets_each_once(parts: dict[str, str], sta
 
 def test_custom_shows_every_option_and_empty_ones_stay_as_usual(parts: dict[str, str], started: list[Any]) -> None:
     app = choose(opened(PAGE), "training.finetune.preset", "custom")
-    fields = facade.RECIPES["finetune"].config.model_fields
+    fields = runs.RECIPES["finetune"].config.model_fields
     asked_elsewhere = {"train", "dev", "test", "init", "seeds", "preset", "weights"}
     for name in fields.keys() - asked_elsewhere:
         assert app.get_by_key(f"training.finetune.{name}"), name
     choose(app, "training.finetune.learning_rate", "3e-5")
     choose(app, "training.finetune.epochs", 7)
     button(app, "Fine-tune").click().run()
-    config = facade.RECIPES["finetune"].config.parse(dict(started[0][1]))
+    config = runs.RECIPES["finetune"].config.parse(dict(started[0][1]))
     assert (config.learning_rate, config.epochs, config.batch_size) == (3e-5, 7, None)
 
 
@@ -207,11 +207,11 @@ def test_what_is_no_number_becomes_a_sentence(parts: dict[str, str], started: li
 
 def test_an_encoder_is_trained_on_t_c_and_on_s_c_with_its_hand_edits(parts: dict[str, str], started: list[Any]) -> None:
     selected = {name: parts[name] for name in ("task", "domain")}
-    select = facade.execute("select", {**selected, "strategy": "random", "budget": "20%"})
-    untouched = facade.selected_corpus(select.id)
+    select = runs.execute("select", {**selected, "strategy": "random", "budget": "20%"})
+    untouched = training.selected_corpus(select.id)
     assert untouched.fingerprint == select.result()["corpus"]
-    out = facade.chosen(select.id).rows[:3]
-    facade.remove_rows(select.id, out)
+    out = selections.chosen(select.id).rows[:3]
+    insights.remove_rows(select.id, out)
     app = choose(opened(PAGE), "training.kind", "pretrain")
     picker = app.selectbox(key="training.selection")
     assert "3 removed by hand" in picker.options[1]
@@ -220,10 +220,10 @@ def test_an_encoder_is_trained_on_t_c_and_on_s_c_with_its_hand_edits(parts: dict
     [(kind, options)] = started
     task, chosen = options["corpora"]
     assert (kind, task) == ("pretrain", parts["task"])
-    assert len(facade.corpus(chosen)) == len(untouched) - 3
-    assert facade.corpus(chosen).origin["hand_edits"] == {"added": 0, "removed": 3}
-    facade.remove_corpus(chosen)
-    assert facade.selected_corpus(select.id).fingerprint == chosen  # sealed again
+    assert len(corpora.corpus(chosen)) == len(untouched) - 3
+    assert corpora.corpus(chosen).origin["hand_edits"] == {"added": 0, "removed": 3}
+    corpora.remove_corpus(chosen)
+    assert training.selected_corpus(select.id).fingerprint == chosen  # sealed again
 
 
 def test_an_experiment_compares_what_is_chosen(parts: dict[str, str], started: list[Any]) -> None:
@@ -233,7 +233,7 @@ def test_an_experiment_compares_what_is_chosen(parts: dict[str, str], started: l
     assert "core experiment --task my-task --domain my-domain --train my-train" in app.code[-1].value
     button(app, "Start the experiment").click().run()
     [(kind, options)] = started
-    config = facade.RECIPES[kind].config.parse(dict(options))
+    config = runs.RECIPES[kind].config.parse(dict(options))
     assert set(config.arms) >= {"none", "random", "tapt", "knn"}
     assert (config.budgets, config.seeds) == (("10%", "20%"), (1, 2, 3))
 
@@ -247,7 +247,7 @@ def test_an_experiments_options_are_fields_in_words_and_what_is_typed_is_advance
     assert len(arms.options) == len(set(arms.options))
     for field in ("fixed", "transductive"):
         choice = app.selectbox(key=f"training.experiment.{field}")
-        kinds = get_args(facade.RECIPES["experiment"].config.model_fields[field].annotation)
+        kinds = get_args(runs.RECIPES["experiment"].config.model_fields[field].annotation)
         assert len(choice.options) == len(kinds)
         assert not set(kinds) & set(choice.options)
     keys = {field.key for field in app.number_input}
@@ -263,7 +263,7 @@ def test_an_experiments_options_are_fields_in_words_and_what_is_typed_is_advance
     assert not app.exception
     button(app, "Start the experiment").click().run()
     [(kind, options)] = started
-    config = facade.RECIPES[kind].config.parse(dict(options))
+    config = runs.RECIPES[kind].config.parse(dict(options))
     assert config.pretrain == {"epochs": 2}
     assert config.finetune == {"epochs": 6, "batch_size": 16, "patience": 3}
     assert (config.train_sizes, config.draws, config.fixed) == ((5, 10), 2, "steps")
@@ -276,14 +276,14 @@ def test_few_seeds_are_told_what_they_could_show_at_best(parts: dict[str, str]) 
     assert not [warning for warning in app.warning if "seeds an arm" in warning.value]
     choose(app, "training.experiment.seeds", "1, 2")
     [warning] = [warning.value for warning in app.warning if "seeds an arm" in warning.value]
-    points = facade.foresight({**parts, "seeds": (1, 2)}).points
+    points = experiments.foresight({**parts, "seeds": (1, 2)}).points
     assert f"With 2 seeds an arm only differences of about {points:.1f} points" in warning
     assert "That is assumed" in warning
 
 
 def test_an_experiment_of_sources_and_borrowed_labels(parts: dict[str, str], started: list[Any]) -> None:
     for role in ("task", "domain"):
-        facade.set_role(role, None)
+        corpora.set_role(role, None)
     app = choose(opened(PAGE), "training.kind", "experiment")
     choose(app, "training.experiment.sources", [parts["domain"]])
     assert "Word vectors learnt from my-domain (vectors:my-domain)" in app.multiselect(key=ARMS).options
@@ -302,7 +302,7 @@ def test_an_experiment_of_sources_and_borrowed_labels(parts: dict[str, str], sta
     choose(app, "training.experiment.finetune.epochs", 4)
     button(app, "Start the experiment").click().run()
     [(kind, options)] = started
-    config = facade.RECIPES[kind].config.parse(dict(options))
+    config = runs.RECIPES[kind].config.parse(dict(options))
     assert (config.task, config.network, config.also_test) == ("", "bilstm", (parts["dev"],))
     assert (config.cap_tokens, config.difficulty_encoder, config.holdout) == (500, "tiny", (parts["train"],))
     assert config.finetune == {"network": "bilstm", "epochs": 4}
@@ -325,7 +325,7 @@ def test_what_is_missing_is_said_instead_of_a_start(seal: Callable[..., Corpus])
 def test_an_unmeasured_machine_offers_to_be_measured(parts: dict[str, str], started: list[Any]) -> None:
     app = opened(PAGE)
     shown = metrics(app)
-    assert shown["Steps, at most"] == f"{facade.preflight('finetune', finetune_of(parts)).steps:,}"
+    assert shown["Steps, at most"] == f"{training.preflight('finetune', finetune_of(parts)).steps:,}"
     assert shown["Time, about"] == "not known yet"
     button(app, "Time this machine (under a minute)").click().run()
     [(kind, options)] = started
@@ -338,24 +338,24 @@ def finetune_of(parts: Mapping[str, str], **options: Any) -> dict[str, Any]:
 
 def test_an_earlier_training_says_how_long_the_next_will_take(parts: dict[str, str]) -> None:
     tuned(parts, metric("tokens_per_second@1", 200.0, 1), ("cancelled", {}), init="minilm")
-    told = facade.preflight("finetune", finetune_of(parts))
+    told = training.preflight("finetune", finetune_of(parts))
     app = opened(PAGE)
     assert told.seconds is not None
     assert "200 pieces a second" in texts(app)
     assert "Time this machine (under a minute)" not in labels(app)
-    assert facade.preflight("finetune", finetune_of(parts, init="tiny")).seconds is None  # another encoder
+    assert training.preflight("finetune", finetune_of(parts, init="tiny")).seconds is None  # another encoder
 
 
 def test_a_processor_is_told_of_with_an_honest_time(parts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facade, "device", lambda: "cpu")
+    monkeypatch.setattr(machine, "device", lambda: "cpu")
     tuned(parts, metric("tokens_per_second@1", 1.0, 1), ("cancelled", {}), init="minilm")
     app = choose(opened(PAGE), "training.finetune.preset", "paper")
     assert any("No GPU here" in info.value and "made for a GPU" in info.value for info in app.info)
 
 
 def test_too_little_memory_and_disk_are_said_before(parts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(facade, "memory", lambda: (1e6, 2e6))
-    monkeypatch.setattr(facade, "disk", lambda: (1000, 2000))
+    monkeypatch.setattr(machine, "memory", lambda: (1e6, 2e6))
+    monkeypatch.setattr(looks, "disk", lambda: (1000, 2000))
     said = [warning.value for warning in opened(PAGE).warning]
     assert any("memory are free" in text for text in said)
     assert any("disk are free" in text for text in said)
@@ -418,7 +418,7 @@ def test_a_stopped_training_says_what_is_kept_and_goes_on(
         (run.path / name).parent.mkdir(parents=True)
         (run.path / name).write_text("{}")
     resumed: list[str] = []
-    monkeypatch.setattr(facade, "resume", resumed.append)
+    monkeypatch.setattr(runs, "resume", resumed.append)
     app = opened(PAGE)
     said = texts(app)
     assert "Kept: the checkpoint of step 12, where Resume goes on" in said
@@ -455,7 +455,7 @@ def test_an_experiment_out_of_memory_takes_smaller_batches_in_the_stage_that_fai
     run = made("experiment", **parts, encoder="tiny", pretrain={"epochs": 2})
     child = made("pretrain", corpora=[parts["task"]], init="tiny", epochs=2, parent=run.id)
     log(run, ("started", DEAD), ("child", {"run": child.id}), ("failed", {"error": "memory ran out; smaller."}))
-    found = facade.halved(run.id)
+    found = training.halved(run.id)
     assert found is not None
     assert (found[0], found[1]["pretrain"]) == ("experiment", {"epochs": 2, "accumulation": 2})
 
@@ -469,7 +469,7 @@ def test_an_experiment_out_of_memory_in_b1_takes_smaller_batches_there(parts: di
     child = made("pretrain", corpora=[parts["task"]], init="tiny", parent=score.id)
     log(run, ("started", DEAD), ("child", {"run": score.id}), ("failed", {"error": "memory ran out; smaller."}))
     log(score, ("started", DEAD), ("child", {"run": child.id}))
-    found = facade.halved(run.id)
+    found = training.halved(run.id)
     assert found is not None
     assert found[1]["strategies"] == {"pseudo-perplexity": {**options, "accumulation": 2}}
     assert found[1]["pretrain"] == {}

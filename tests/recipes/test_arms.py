@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import facade
 from core.corpora.corpus import Library
 from core.errors import ConfigError
+from core.facade import corpora as facade_corpora
+from core.facade import experiments, runs, similarity
 from core.measures.sample import capped
 from core.models.fingerprint import fingerprint
 from core.recipes import calibrate
@@ -52,15 +53,15 @@ def corpora(home: Path, monkeypatch: pytest.MonkeyPatch) -> Library:
 def made(**options: Any) -> tuple[Any, dict[str, Any]]:
     """A finished experiment, and its rows by arm; its cost is asked for before and after."""
     options = {**SPLITS, **options}
-    facade.execute("calibrate", facade.calibration(options))
-    before = facade.experiment_cost(options)
+    runs.execute("calibrate", experiments.calibration(options))
+    before = experiments.experiment_cost(options)
     assert before.seconds > 0
     told: list[str] = []
-    run = facade.execute(
+    run = runs.execute(
         "experiment", options, lambda e: told.append(e.data["name"]) if e.kind == "stage" else None
     )  # fmt: skip
     assert sum(name.startswith("[") for name in told) == len(before.steps)
-    assert facade.experiment_cost(options).seconds == 0
+    assert experiments.experiment_cost(options).seconds == 0
     return run, {row["arm"]: row for row in run.result()["leaderboard"]}
 
 
@@ -148,10 +149,10 @@ def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> No
         finetune={"epochs": 2, "hidden": 4},
     )  # fmt: skip
     assert set(rows) == {"none", "states", "vectors:food", "lm:law"}
-    tuned = {arm: facade.run(row["finetune_run"]).manifest.config for arm, row in rows.items()}
+    tuned = {arm: runs.run(row["finetune_run"]).manifest.config for arm, row in rows.items()}
     assert {config["network"] for config in tuned.values()} == {"bilstm"}
     assert not tuned["none"]["vectors"] + tuned["none"]["states"]
-    (pretrained,) = (facade.run(row["pretrain_run"]) for row in rows.values() if row["pretrain_run"])
+    (pretrained,) = (runs.run(row["pretrain_run"]) for row in rows.values() if row["pretrain_run"])
     read = {"law": corpora.find(*pretrained.manifest.config["corpora"]),
             "food": corpora.find(tuned["vectors:food"]["vectors"])}  # fmt: skip
     small, large = sorted(corpus.n_tokens for corpus in read.values())
@@ -163,11 +164,11 @@ def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> No
 
     compared = {"source": ("law", "food"), "target": ("train",), "measure": ("tvc",), "draws": 1, "sizes": 0,
                 "min_source_tokens": 1}  # fmt: skip
-    told = facade.judge_own(facade.execute("similarity", compared).id)
+    told = similarity.judge_own(runs.execute("similarity", compared).id)
     assert told is not None
     assert {effect["name"] for effect in told["effects"]} == {"word vectors", "language model"}
     with pytest.raises(ConfigError, match=r"arms: vectors:sport names none of the sources; choose among law, food"):
-        facade.experiment_cost({**SPLITS, "sources": ("law", "food"), "arms": ("vectors:sport",),
+        experiments.experiment_cost({**SPLITS, "sources": ("law", "food"), "arms": ("vectors:sport",),
                                 "finetune": {"hidden": 4}})  # fmt: skip
 
 
@@ -178,7 +179,7 @@ def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:
     hard = {arm: row["also"] for arm, row in rows.items()}
     for arm, row in rows.items():
         (test,) = hard[arm]
-        folder = facade.run(row["finetune_run"]).artifacts
+        folder = runs.run(row["finetune_run"]).artifacts
         f1s = [Evaluation.load(folder / f"evaluation-test1-{seed}.npz").f1() for seed in (1, 2)]
         assert (test["test"], test["micro_f1"]) == ("hard", f1s)
         assert test["mean"] == pytest.approx(mean(f1s))
@@ -190,10 +191,10 @@ def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:
     old = [{key: value for key, value in row.items() if key not in ("also", "about")} for row in rows.values()]
     assert "hard" not in leaderboard.as_markdown({"leaderboard": old})  # made before there were any
 
-    borrowed = {arm: facade.run(row["finetune_run"]).manifest.config["assisting"] for arm, row in rows.items()}
+    borrowed = {arm: runs.run(row["finetune_run"]).manifest.config["assisting"] for arm, row in rows.items()}
     assert borrowed["none"] == ""
     assert len(corpora.find(borrowed["all"])) >= len(corpora.find(borrowed["skl:4"])) > 0
-    assert Counter(each.manifest.kind for each in facade.runs())["skl"] == 1
+    assert Counter(each.manifest.kind for each in runs.runs())["skl"] == 1
 
 
 def test_all_needs_no_scores_and_skl_takes_its_options(corpora: Library) -> None:
@@ -202,11 +203,11 @@ def test_all_needs_no_scores_and_skl_takes_its_options(corpora: Library) -> None
     strange = corpora.seal(rows, name="strange", origin={}, labelled=True).fingerprint
     small = {"seeds": (1,), "finetune": {"network": "charcnn", "hidden": 4, "epochs": 1}}
     _, found = made(assisting="strange", arms=("all",), **small)
-    assert not facade.runs("skl")
-    assert facade.run(found["all"]["finetune_run"]).manifest.config["assisting"] == strange
-    assert facade.corpus(strange).name == "strange"
+    assert not runs.runs("skl")
+    assert runs.run(found["all"]["finetune_run"]).manifest.config["assisting"] == strange
+    assert facade_corpora.corpus(strange).name == "strange"
     made(assisting="theirs", arms=("skl:9.5",), skl={"unit": "surface"}, **small)
-    assert facade.runs("skl")[0].manifest.config["unit"] == "surface"
+    assert runs.runs("skl")[0].manifest.config["unit"] == "surface"
 
 
 def test_arms_that_borrow_are_as_large_as_the_others(corpora: Library) -> None:
@@ -219,7 +220,7 @@ def test_arms_that_borrow_are_as_large_as_the_others(corpora: Library) -> None:
     assert config("none", network="charcnn").tagger == {"network": "charcnn"}
     assert config("all").tagger == {}
     _, rows = made(assisting="theirs", arms=("all",), seeds=(1,), finetune={"network": "charcnn", "epochs": 1})
-    tuned = [facade.run(row["finetune_run"]).manifest.config for row in rows.values()]
+    tuned = [runs.run(row["finetune_run"]).manifest.config for row in rows.values()]
     assert [each["hidden"] for each in tuned] == [400, 400]
 
 
@@ -237,8 +238,8 @@ def test_borrowing_that_cannot_work_is_told_before_the_first_training(
     rows = [*labelled(contracts(20, seed=2)), sentence("We met in Oslo .", [(3, 4, "GPE")])]
     corpora.seal(rows, name="odd", origin={}, labelled=True)
     with pytest.raises(ConfigError, match=words):
-        facade.execute("experiment", {**SPLITS, **options})
-    assert not facade.runs("finetune")
+        runs.execute("experiment", {**SPLITS, **options})
+    assert not runs.runs("finetune")
 
 
 def test_what_the_experiment_says_is_no_option_of_skl() -> None:
@@ -252,19 +253,19 @@ def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(corpora: Library, 
         arms=("base", "highc2low:20%", "low2high:20%", "dataaug", "lpft"), finetune={"epochs": 1}, seeds=(1,),
         difficulty={"folds": 2, "entity_epochs": 1, "context_epochs": 1}, difficulty_encoder=judge,
     )  # fmt: skip
-    (measured,) = facade.runs("difficulty")
+    (measured,) = runs.runs("difficulty")
     assert (measured.manifest.config["encoder"], measured.manifest.config["weights"]) == (judge, fingerprint(judge))
-    assert {facade.run(row["finetune_run"]).manifest.config["init"] for row in rows.values()} == {"tiny"}
-    rebuilt = {each.manifest.config["method"]: each for each in facade.runs("rebuild")}
+    assert {runs.run(row["finetune_run"]).manifest.config["init"] for row in rows.values()} == {"tiny"}
+    rebuilt = {each.manifest.config["method"]: each for each in runs.runs("rebuild")}
     assert set(rebuilt) == {"highc2low", "low2high", "dataaug"}
     assert {each.manifest.config["difficulty"] for each in rebuilt.values()} == {measured.id, ""}
     held_out = {corpora.find(name).fingerprint for name in ("dev", "test", "hard")}
     for name, arm in (("highc2low", "highc2low:20%"), ("low2high", "low2high:20%"), ("dataaug", "dataaug")):
         assert set(rebuilt[name].manifest.config["holdout"]) == held_out
-        tuned = facade.run(rows[arm]["finetune_run"]).manifest.config
+        tuned = runs.run(rows[arm]["finetune_run"]).manifest.config
         assert tuned["train"] == rebuilt[name].result()["corpus"]
         assert rows[arm]["label_runs"][-1] == rebuilt[name].id
-    assert facade.run(rows["lpft"]["finetune_run"]).manifest.config["stages"] == "lpft"
+    assert runs.run(rows["lpft"]["finetune_run"]).manifest.config["stages"] == "lpft"
     assert rows["dataaug"]["why"].startswith("Against L_C as it is")
     assert rows["dataaug"]["f1_per_hour"] is not None
 
@@ -272,11 +273,11 @@ def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(corpora: Library, 
 def test_a_cap_beyond_the_smallest_source_is_told(corpora: Library) -> None:
     options = {**SPLITS, "sources": ("law", "food"), "arms": ("vectors:law",), "cap_tokens": 10**6}
     with pytest.raises(ConfigError, match=r"cap_tokens: .* has only [\d,]+ tokens, and all sources are read alike"):
-        facade.execute("experiment", options)
+        runs.execute("experiment", options)
 
 
 def test_what_an_arm_adds_takes_its_time(corpora: Library) -> None:
-    here = {corpus.name: corpus for corpus in facade.corpora()}
+    here = {corpus.name: corpus for corpus in facade_corpora.corpora()}
     names = ("highc2low:20%", "low2high:20%", "dataaug", "lpft", "all")
     config = ExperimentConfig.parse({**SPLITS, "assisting": "theirs", "arms": names, "finetune": {"epochs": 10}})
     timed = Seconds(config, MEASURED, {**here, "assisting": here["theirs"]}, also_test=[here["hard"]])

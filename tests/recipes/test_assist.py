@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from core import facade
 from core.errors import ConfigError, CorpusError
+from core.facade import assisting, corpora, runs
 from tests.conftest import sentence
 from tests.recipes.test_skl_recipe import AWAY, HOME
 
@@ -26,44 +26,44 @@ def given(seal):
 
 
 def swept(given, **options):
-    return facade.execute("assist", {**given, **SMALL, "thresholds": (9.5,), **options})
+    return runs.execute("assist", {**given, **SMALL, "thresholds": (9.5,), **options})
 
 
 def refused(given, words, error=ConfigError, **options):
     """Before anything is trained."""
     with pytest.raises(error, match=words):
         swept(given, **options)
-    assert not facade.runs("finetune")
+    assert not runs.runs("finetune")
 
 
 def borrowed(row):
     """The ids of the sentences that an arm borrowed."""
-    corpus = facade.corpus(facade.run(row["run"]).manifest.config["assisting"])
+    corpus = corpora.corpus(runs.run(row["run"]).manifest.config["assisting"])
     return {s.id for block in corpus.batches() for s in block}
 
 
 def test_borrowing_all_leaves_the_corpus_its_name(given, seal):
     theirs = seal(AWAY, "theirs", labelled=True)
     rows = swept({**given, "assisting": theirs.fingerprint}).result()["rows"]
-    assert {facade.run(row["run"]).manifest.config["assisting"] for row in rows[1:]} == {theirs.fingerprint}
-    assert facade.corpus(theirs.fingerprint).name == "theirs"
-    assert facade.corpus("theirs").fingerprint == theirs.fingerprint
+    assert {runs.run(row["run"]).manifest.config["assisting"] for row in rows[1:]} == {theirs.fingerprint}
+    assert corpora.corpus(theirs.fingerprint).name == "theirs"
+    assert corpora.corpus("theirs").fingerprint == theirs.fingerprint
 
 
 def test_a_map_that_names_types_otherwise_makes_another_corpus(given, seal):
     theirs = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "theirs", labelled=True)
     rows = swept({**given, "assisting": theirs.fingerprint, "type_map": ("GPE=LOC",)}).result()["rows"]
-    kept = facade.corpus(facade.run(rows[-1]["run"]).manifest.config["assisting"])
+    kept = corpora.corpus(runs.run(rows[-1]["run"]).manifest.config["assisting"])
     assert (kept.types, len(kept)) == ({"LOC": 6, "PER": 2}, 6)
-    assert facade.corpus(theirs.fingerprint).name == "theirs"
+    assert corpora.corpus(theirs.fingerprint).name == "theirs"
 
 
 def test_no_arm_learns_from_dev_or_test_and_the_page_finds_the_sweep(given):
-    looked = facade.execute("skl", {name: given[name] for name in ("primary", "assisting")})
+    looked = runs.execute("skl", {name: given[name] for name in ("primary", "assisting")})
     run = swept(given)
     assert [row["kept"] for row in run.result()["rows"]] == [0, 5, 5]
     assert all(borrowed(row) == {s.id for s in AWAY} for row in run.result()["rows"][1:])
-    assert [found.id for found in facade.sweeps(looked.id)] == [run.id]
+    assert [found.id for found in assisting.sweeps(looked.id)] == [run.id]
 
 
 def test_an_assisting_corpus_of_nothing_but_held_out_sentences_says_so(given):
@@ -86,7 +86,7 @@ def test_what_cannot_be_trained_on_is_told_before_the_first_training(given, seal
 
 @pytest.mark.parametrize("pairs", [("PER=person",), ("ORG=LOC", "LOC=ORG")])
 def test_a_map_of_the_primary_types_is_for_looking_alone(given, pairs):
-    facade.execute("skl", {"primary": given["primary"], "assisting": given["assisting"], "type_map": pairs})
+    runs.execute("skl", {"primary": given["primary"], "assisting": given["assisting"], "type_map": pairs})
     refused(given, "renames what home itself says", type_map=pairs)
 
 
@@ -96,7 +96,7 @@ def test_a_primary_type_may_be_left_out_of_the_comparison(given):
 
 def test_every_row_says_how_much_it_was_trained(given):
     rows = swept(given).result()["rows"]
-    epochs = [facade.run(row["run"]).result()["epochs"][0] for row in rows]
+    epochs = [runs.run(row["run"]).result()["epochs"][0] for row in rows]
     assert [row["steps"] for row in rows] == epochs  # 3 and 5 + 5 sentences, 16 a step
     assert [row["passes"] for row in rows] == pytest.approx([epochs[0], epochs[1] * 5 / 3, epochs[2] * 5 / 3], abs=0.05)
 
@@ -110,6 +110,6 @@ def test_every_threshold_trains_the_same_layers(given, seal):
         theirs = seal([*AWAY, odd, sentence("Acme grew .", [(0, 1, "ORG")])], f"with {extra}", labelled=True)
         run = swept({**given, "assisting": theirs.fingerprint}, thresholds=(1, 9.5))
         taggers = [
-            load_tagger(facade.run(row["run"]).artifacts / "model", device="cpu") for row in run.result()["rows"][1:]
+            load_tagger(runs.run(row["run"]).artifacts / "model", device="cpu") for row in run.result()["rows"][1:]
         ]
         assert [tagger.assisting_types for tagger in taggers] == [layer] * 3

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from core import facade
+from core.facade import corpora as facade_corpora
+from core.facade import experiments, runs
+from core.facade.errors import WinnowError
 from core.recipes import calibrate
 from core.recipes.experiment.clock import Clock
 from core.recipes.experiment.config import ExperimentConfig
@@ -38,26 +40,26 @@ def test_a_line_through_two_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_calibration_is_made_once_and_speaks_of_this_encoder(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calibrate, "SECONDS", 0.0)
     fill(home)
-    options = facade.calibration(OPTIONS)
-    run = facade.execute("calibrate", options)
+    options = experiments.calibration(OPTIONS)
+    run = runs.execute("calibrate", options)
     found = run.result()
     for name in ("mlm", "tagger", "embed"):
         assert found[name][0] >= 0
         assert found[name][1] > 0
     assert found["pieces"]["task"] > 3  # `tiny` reads single characters
     assert found["memory_gb"] > 0.1
-    assert facade.execute("calibrate", options).id == run.id
-    assert facade.experiment_cost(OPTIONS).seconds > 0
+    assert runs.execute("calibrate", options).id == run.id
+    assert experiments.experiment_cost(OPTIONS).seconds > 0
 
 
 def test_a_cost_needs_its_calibration(home: Path) -> None:
     fill(home)
-    with pytest.raises(facade.WinnowError, match="run the calibration first"):
-        facade.experiment_cost(OPTIONS)
+    with pytest.raises(WinnowError, match="run the calibration first"):
+        experiments.experiment_cost(OPTIONS)
 
 
 def seconds(home: Path, measured: dict[str, Any] = MEASURED, **changed: Any) -> tuple[Seconds, ExperimentConfig]:
-    corpora = {c.name: c for c in facade.corpora()} or fill(home)
+    corpora = {c.name: c for c in facade_corpora.corpora()} or fill(home)
     config = ExperimentConfig.parse({**OPTIONS, **changed})
     return Seconds(config, measured, corpora), config
 

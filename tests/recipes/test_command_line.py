@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from core import facade
 from core.cli.main import run_main
+from core.facade import corpora, runs
 from core.runs.events import Event
 from tests.planted import contracts, kitchen
 
@@ -70,7 +70,7 @@ def test_an_import_tells_its_part_and_its_progress_in_the_units_of_people(home: 
         (tagged, "KB", ["checking the label scheme of tagged.conll", "reading tagged.conll and sealing it"]),
     ):
         events: list[Event] = []
-        facade.execute("add", {"path": str(path)}, events.append)
+        runs.execute("add", {"path": str(path)}, events.append)
         assert [event.data["name"] for event in events if event.kind == "stage"] == parts
         told = [event.data for event in events if event.kind == "progress"]
         assert {data["unit"] for data in told} == {unit}
@@ -154,7 +154,7 @@ def test_an_unknown_ending_is_refused_before_the_work(run: Run, piles: tuple[Pat
     code, _, err = run("select", "--task", piles[0], "--domain", piles[1], "--strategy", "random", *output)
     assert code == 2
     assert "--format folder" in err
-    assert not facade.runs()
+    assert not runs.runs()
 
 
 def test_corpus_commands(run: Run, piles: tuple[Path, Path]) -> None:
@@ -291,8 +291,8 @@ def test_samples_fill_an_empty_home_and_leave_any_other_alone(run: Run, piles: t
     assert run("samples")[0] == 0
     names = {row["name"] for row in json.loads(run("corpus", "list", "--json")[1])["corpora"]}
     assert {"legal-task", "legal-domain", "medical-test"} <= names
-    roles = facade.roles()
-    assert facade.corpus(roles["task"]).name == "legal-task"
-    facade.set_role("task", json.loads(run("corpus", "add", piles[0], "--json")[1])["corpus"])
+    roles = corpora.roles()
+    assert corpora.corpus(roles["task"]).name == "legal-task"
+    corpora.set_role("task", json.loads(run("corpus", "add", piles[0], "--json")[1])["corpus"])
     run("samples")
-    assert facade.corpus(facade.roles()["task"]).name == "task"
+    assert corpora.corpus(corpora.roles()["task"]).name == "task"

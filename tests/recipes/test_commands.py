@@ -10,10 +10,11 @@ from typing import Any
 import click
 import pytest
 
-from core import facade
 from core.cli.main import main, run_main
 from core.cli.options import CORPUS
 from core.config import fields_with
+from core.facade import corpora, experiments, rebuilding, runs
+from core.facade.errors import Cancelled
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
@@ -26,7 +27,7 @@ def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tup
 
 
 COMMANDS = dict(commands(main))
-CONFIGS = {name: facade.RECIPES[name.split()[-1]].config for name in COMMANDS if name.split()[-1] in facade.RECIPES}
+CONFIGS = {name: runs.RECIPES[name.split()[-1]].config for name in COMMANDS if name.split()[-1] in runs.RECIPES}
 BESIDE = {  # what asks for a corpus and is no option of the command's recipe
     "corpus show": {"reference"}, "corpus audit": {"task", "domain", "labelled"}, "predict": {"input"},
     "frontier": {"train"}, "audit": set(),
@@ -85,7 +86,7 @@ def test_a_corpus_goes_by_its_file_or_its_name(
             path.write_text(f"Harlow\tB-PARTY\npays\tO\n{i}\tO\n\n" * 3, encoding="utf-8")
             value = str(path)
             if by == "name":
-                added = facade.execute("add", {"path": value, "name": path.stem}).result()
+                added = runs.execute("add", {"path": value, "name": path.stem}).result()
                 value = path.stem
             else:
                 added = {"corpus": ""}
@@ -98,14 +99,17 @@ def test_a_corpus_goes_by_its_file_or_its_name(
     asked: list[Any] = []
 
     def instead(*given: Any, **kw: Any) -> Any:
+        if given[0] == "add":  # a file that an option names
+            return execute(*given, **kw)
         asked.append([given, kw])
         if given[0] == "audit":  # of D_C, then of T_C
             return SimpleNamespace(id="", result=lambda: {"flags": {}})
-        raise facade.Cancelled("Nothing is to be done here.")
+        raise Cancelled("Nothing is to be done here.")
 
-    monkeypatch.setattr(facade, "execute", instead)
-    monkeypatch.setattr(facade, "frontier", instead)
-    monkeypatch.setattr(facade, "calibration", instead)
+    execute = runs.execute
+    monkeypatch.setattr(runs, "execute", instead)
+    monkeypatch.setattr(rebuilding, "frontier", instead)
+    monkeypatch.setattr(experiments, "calibration", instead)
     monkeypatch.setattr(sys, "argv", ["core", *words])
     code = run_main()
     out, err = capsys.readouterr()
@@ -113,7 +117,7 @@ def test_a_corpus_goes_by_its_file_or_its_name(
     reached = json.dumps(asked, default=str) + out
     for path, fingerprint in wanted:
         assert str(path) not in reached
-        assert (fingerprint or facade.corpus(path.stem).fingerprint) in reached, path.name
+        assert (fingerprint or corpora.corpus(path.stem).fingerprint) in reached, path.name
 
 
 def test_what_only_does_something_says_in_json_what_it_did(
@@ -124,12 +128,12 @@ def test_what_only_does_something_says_in_json_what_it_did(
         assert run_main() == 0
         return json.loads(capsys.readouterr().out)
 
-    assert [row["name"] for row in run("samples")["samples"]] == [s.name for s in reversed(facade.samples())]
+    assert [row["name"] for row in run("samples")["samples"]] == [s.name for s in reversed(corpora.samples())]
     assert run("samples") == {"samples": []}
     made = run("select", "--task", "legal-task", "--domain", "legal-domain", "--strategy", "random", "--budget", "9")
     output = str(tmp_path / "S_C.txt")
     assert run("export", made["run"], "--output", output) == {"run": made["run"], "output": output}
     assert run("runs", "cancel", made["run"]) == {"run": made["run"], "state": "succeeded"}
     assert run("runs", "remove", made["run"]) == {"removed": made["run"]}
-    gone = facade.corpus("legal-dev").fingerprint
+    gone = corpora.corpus("legal-dev").fingerprint
     assert run("corpus", "remove", "legal-dev") == {"removed": gone}

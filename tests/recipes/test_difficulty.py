@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from core import facade
 from core.cli.main import main
 from core.corpora.corpus import Corpus
 from core.difficulty.mentions import BINS, Mention, bin_of, read
 from core.difficulty.pvi import entropy
 from core.errors import CorpusError
+from core.facade import removals, runs
+from core.facade.errors import ConfigError
 from core.recipes.difficulty import summary
 from core.runs import Run
 from core.text.sentence import Entity, Sentence, sentence_id
@@ -39,7 +40,7 @@ def planted(n: int, kinds: dict[str, tuple[str, str]]) -> list[Sentence]:
 
 
 def found(corpus: Corpus, **options: Any) -> Run:
-    return facade.execute("difficulty", {"train": corpus.fingerprint, **QUICK, **options})
+    return runs.execute("difficulty", {"train": corpus.fingerprint, **QUICK, **options})
 
 
 def mentions(run: Run) -> list[Mention]:
@@ -84,7 +85,7 @@ def test_the_same_seed_gives_the_same_bytes_and_a_resumed_run_too(seal: Seal) ->
     assert len(told["repeats"]) == 2
     assert told["v_information"]["entity"] == pytest.approx(np.mean([r["entity"] for r in told["repeats"]]), abs=2e-4)
     assert found(corpus, repeats=2, context_epochs=1, entity_epochs=1).id == first.id
-    facade.remove_run(first.id)
+    removals.remove_run(first.id)
     again = found(corpus, repeats=2, context_epochs=1, entity_epochs=1)
     assert (again.artifacts / "mentions.parquet").read_bytes() == table
     assert {**again.result(), "seconds": 0} == {**told, "seconds": 0}
@@ -196,5 +197,5 @@ def test_the_command_says_and_writes_what_the_run_found(seal: Seal, tmp_path: Pa
     assert set(told["v_information"]) == {"entity", "context"}
     assert set(told["ceim"]) == {"low", "near_zero", "high"}
     assert len(read(output)) == 30
-    with pytest.raises(facade.ConfigError, match=r"D.csv: mentions are written as Parquet; end the name in .parquet"):
+    with pytest.raises(ConfigError, match=r"D.csv: mentions are written as Parquet; end the name in .parquet"):
         CliRunner().invoke(main, [*arguments, str(tmp_path / "D.csv")], catch_exceptions=False)

@@ -2,7 +2,7 @@
 
 from signal import SIGKILL
 
-from core import facade
+from core.facade import removals
 from core.runs import launch
 from tests.recipes.test_difficulty import QUICK, Seal, planted
 from tests.recipes.test_training_killed import begin, finished, no_process_left, until
@@ -15,7 +15,7 @@ def test_a_run_killed_within_a_fold_ends_as_undisturbed(seal: Seal) -> None:
     options = {**QUICK, "train": corpus.fingerprint, "batch_size": 2}
     calm = finished("difficulty", options)
     told, table = {**calm.result(), "seconds": 0}, (calm.artifacts / "mentions.parquet").read_bytes()
-    facade.remove_run(calm.id)
+    removals.remove_run(calm.id)
 
     run = begin("difficulty", options)
     until(lambda: list(run.chunks.glob("*.npz")))

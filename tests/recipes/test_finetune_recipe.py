@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from core import facade
 from core.cli.main import run_main
 from core.errors import Cancelled, ConfigError, CorpusError
+from core.facade import removals, runs
 from core.results import Evaluation
 from tests.conftest import sentence
 from tests.training.test_finetune import labelled
@@ -40,7 +40,7 @@ def notes(run):
 
 
 def test_two_seeds_leave_a_tagger_tables_and_a_card(corpora):
-    run = facade.execute("finetune", {**FAST, **corpora, "seeds": (1, 2)})
+    run = runs.execute("finetune", {**FAST, **corpora, "seeds": (1, 2)})
     result = run.result()
     assert len(result["dev"]["micro_f1"]) == len(result["test"]["micro_f1"]) == len(result["seconds"]) == 2
     assert result["tests"] == [result["test"]]
@@ -59,17 +59,17 @@ def test_two_seeds_leave_a_tagger_tables_and_a_card(corpora):
 
     kept = int(np.argmax(result["dev"]["micro_f1"]))
     model = {"model": run.id, "test": corpora["test"][0]}
-    again = facade.execute("evaluate", model).result()
+    again = runs.execute("evaluate", model).result()
     assert again["test"]["micro_f1"] == [pytest.approx(result["test"]["micro_f1"][kept], abs=0.5)]
-    assert facade.execute("finetune", {**FAST, **corpora, "seeds": (1, 2)}).id == run.id
+    assert runs.execute("finetune", {**FAST, **corpora, "seeds": (1, 2)}).id == run.id
 
 
 def test_a_seed_that_is_done_is_not_done_again(corpora, monkeypatch):
     from core.training import finetune as training
 
     options = {**FAST, **corpora, "seeds": (1, 2)}
-    whole = facade.execute("finetune", options).result()
-    facade.remove_run(facade.runs("finetune")[0].id)
+    whole = runs.execute("finetune", options).result()
+    removals.remove_run(runs.runs("finetune")[0].id)
 
     real, seeds = training.finetune, []
 
@@ -81,8 +81,8 @@ def test_a_seed_that_is_done_is_not_done_again(corpora, monkeypatch):
 
     monkeypatch.setattr(training, "finetune", killed_at_the_second)
     with pytest.raises((KeyboardInterrupt, Cancelled)):
-        facade.execute("finetune", options)
-    resumed = facade.execute("finetune", options).result()
+        runs.execute("finetune", options)
+    resumed = runs.execute("finetune", options).result()
     assert seeds == [1, 2, 2]
     assert resumed["test"] == whole["test"]
     assert resumed["best_epoch"] == whole["best_epoch"]
@@ -91,11 +91,11 @@ def test_a_seed_that_is_done_is_not_done_again(corpora, monkeypatch):
 def test_stop_keeps_the_best_so_far(corpora):
     def stop(event):
         if event.kind == "metric" and event.data["name"] == "dev_f1@1":
-            facade.cancel(facade.runs("finetune")[0].id)
+            runs.cancel(runs.runs("finetune")[0].id)
 
     with pytest.raises(Cancelled):
-        facade.execute("finetune", {**FAST, **corpora, "epochs": 500, "seeds": (1,)}, stop)
-    (run,) = facade.runs("finetune")
+        runs.execute("finetune", {**FAST, **corpora, "epochs": 500, "seeds": (1,)}, stop)
+    (run,) = runs.runs("finetune")
     assert run.state().state == "cancelled"
     assert any("is kept in" in note for note in notes(run))
     from core.models.taggers import load_tagger
@@ -105,7 +105,7 @@ def test_stop_keeps_the_best_so_far(corpora):
 
 def test_a_type_that_train_lacks_counts_as_missed_and_is_named(corpora, seal):
     odd = seal([sentence("Px Zy", [(0, 1, "PER"), (1, 2, "ODD")])] * 3, "odd", labelled=True).fingerprint
-    run = facade.execute("finetune", {**FAST, **corpora, "test": (odd, corpora["test"][0]), "seeds": (1,)})
+    run = runs.execute("finetune", {**FAST, **corpora, "test": (odd, corpora["test"][0]), "seeds": (1,)})
     assert any(note.startswith("ODD:") for note in notes(run))
     table = Evaluation.load(run.artifacts / "evaluation-test-1.npz")
     assert table.types == ("LOC", "ODD", "PER")
@@ -118,14 +118,14 @@ def test_wrong_input_is_one_sentence(corpora, seal):
     plain = seal(["a b", "c d"], "plain").fingerprint
     empty = seal([sentence("a b", [])], "empty", labelled=True).fingerprint
     with pytest.raises(CorpusError, match="not labelled"):
-        facade.execute("finetune", {**FAST, **corpora, "dev": plain})
+        runs.execute("finetune", {**FAST, **corpora, "dev": plain})
     with pytest.raises(CorpusError, match="nothing to learn"):
-        facade.execute("finetune", {**FAST, **corpora, "train": empty})
+        runs.execute("finetune", {**FAST, **corpora, "train": empty})
     for seeds in ((), (1, 1), (-1,)):
         with pytest.raises(ConfigError, match="seeds"):
-            facade.execute("finetune", {**FAST, **corpora, "seeds": seeds})
+            runs.execute("finetune", {**FAST, **corpora, "seeds": seeds})
     with pytest.raises(ConfigError, match="no finished model"):
-        facade.execute("finetune", {**FAST, **corpora, "init": facade.runs("finetune")[0].id})
+        runs.execute("finetune", {**FAST, **corpora, "init": runs.runs("finetune")[0].id})
 
 
 def test_from_the_command_line(typed, tmp_path, corpora):
@@ -156,4 +156,4 @@ def test_torchrun_is_told_that_only_pretraining_shares_its_work(typed, corpora, 
     code, out, err = typed("finetune", "--train", corpora["train"], "--dev", corpora["dev"], "--init", "tiny", "--json")
     assert (code, out) == (2, "")
     assert "without torchrun" in err
-    assert not facade.runs("finetune")
+    assert not runs.runs("finetune")

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from core import facade
 from core.artifacts.map import matches, stored
 from core.cli.main import run_main
 from core.corpora.corpus import Corpus
 from core.errors import Cancelled, ConfigError, CorpusError
+from core.facade import corpora, insights, maps, removals, runs, selections
 from core.recipes import map as recipe
 from core.runs.events import Event
 from tests.conftest import sentence
@@ -28,63 +28,63 @@ OPTIONS = {"task": "task", "domain": "domain", "encoder": "tiny", "budget": "40"
 def select(seal: Seal) -> str:
     seal(contracts(40, seed=1), "task")
     seal([*contracts(120, seed=2), *kitchen(120), "Stir .", "Slowly stir the ROUX , müde <img src=x> ."], "domain")
-    return facade.execute("select", {**OPTIONS, "strategy": "ngram-perplexity"}).id
+    return runs.execute("select", {**OPTIONS, "strategy": "ngram-perplexity"}).id
 
 
 @pytest.fixture
 def map_run(select: str) -> str:
-    return facade.execute("map", facade.map_options(select, sample=150, clusters=4)).id
+    return runs.execute("map", maps.map_options(select, sample=150, clusters=4)).id
 
 
 def test_the_map_holds_everything_and_its_file_says_the_same(select: str, map_run: str) -> None:
-    result, found = facade.run(map_run).result(), facade.mapped(map_run)
+    result, found = runs.run(map_run).result(), maps.mapped(map_run)
     assert (result["points"], result["of"], result["task_points"], result["fitted"]) == (282, 282, 40, 150)
     assert found.xy.shape == (2, 282)
     assert np.isfinite(found.xy).all()
     assert sum(cluster["size"] for cluster in found.clusters) == 282
-    table = pq.read_table(facade.run(map_run).artifacts / "map.parquet").to_pylist()
+    table = pq.read_table(runs.run(map_run).artifacts / "map.parquet").to_pylist()
     assert list(table[0]) == ["x", "y", "id", "text", "class", "score", "row", "corpus"]
-    kinds = facade.classes(map_run)
-    scores = facade.scored(select).scores.values
+    kinds = maps.classes(map_run)
+    scores = selections.scored(select).scores.values
     texts = {"task": stored(found.task, "text").to_pylist(), "domain": stored(found.domain, "text").to_pylist()}
     for point, row in enumerate(table):
         assert (row["x"], row["y"]) == (found.xy[0, point], found.xy[1, point])
-        assert row["class"] == facade.CLASSES[kinds[point]]
+        assert row["class"] == maps.CLASSES[kinds[point]]
         assert row["text"] == texts[row["corpus"]][row["row"]]
         assert row["score"] == (None if row["corpus"] == "task" else scores[row["row"]])
-    chosen = facade.chosen(select).rows
+    chosen = selections.chosen(select).rows
     assert sorted(row["row"] for row in table if row["class"] == "selected") == sorted(chosen)
-    inputs = facade.run(map_run).manifest.inputs
-    assert inputs == {name: facade.corpus(name).fingerprint for name in ("task", "domain")}
+    inputs = runs.run(map_run).manifest.inputs
+    assert inputs == {name: corpora.corpus(name).fingerprint for name in ("task", "domain")}
 
 
 def test_the_same_seed_gives_the_same_bytes(select: str) -> None:
     found = []
     for _ in range(2):
-        run = facade.execute("map", facade.map_options(select, sample=120, seed=3))
+        run = runs.execute("map", maps.map_options(select, sample=120, seed=3))
         found.append([(run.artifacts / name).read_bytes() for name in ("coordinates.npy", "cluster.npy", "fitted.npy")])
-        facade.remove_run(run.id)
+        removals.remove_run(run.id)
     assert found[0] == found[1]
 
 
 def test_another_selection_of_the_same_corpora_takes_the_layout_over(
     select: str, map_run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = facade.execute("select", {**OPTIONS, "budget": "60", "strategy": "random"}).id
-    options = facade.map_options(other, sample=300, clusters=4)  # 300: all are fitted, whatever is selected
-    first = facade.execute("map", facade.map_options(select, sample=300, clusters=4))
+    other = runs.execute("select", {**OPTIONS, "budget": "60", "strategy": "random"}).id
+    options = maps.map_options(other, sample=300, clusters=4)  # 300: all are fitted, whatever is selected
+    first = runs.execute("map", maps.map_options(select, sample=300, clusters=4))
     with monkeypatch.context() as patch:
         patch.setattr(recipe, "_fit", lambda *_: pytest.fail("laid out anew"))
-        second = facade.execute("map", options)
+        second = runs.execute("map", options)
     for name in ("coordinates.npy", "cluster.npy", "rows.npy", "fitted.npy"):
         assert (first.artifacts / name).read_bytes() == (second.artifacts / name).read_bytes()
-    assert facade.mapped(second.id).clusters == facade.mapped(first.id).clusters
+    assert maps.mapped(second.id).clusters == maps.mapped(first.id).clusters
     table = pq.read_table(second.artifacts / "map.parquet").to_pylist()
     selected = sorted(row["row"] for row in table if row["class"] == "selected")
-    assert selected == sorted(facade.chosen(other).rows)  # which are selected is the view's own
+    assert selected == sorted(selections.chosen(other).rows)  # which are selected is the view's own
     assert any(first.id in note for note in second.state().notes)
     changed = [
-        facade.execute("map", {**options, **change}).result()["layout"]
+        runs.execute("map", {**options, **change}).result()["layout"]
         for change in ({"seed": 1}, {"neighbours": 9}, {"clusters": 3}, {"sample": 150})
     ]
     assert len({first.result()["layout"], *changed}) == 5
@@ -93,33 +93,33 @@ def test_another_selection_of_the_same_corpora_takes_the_layout_over(
 def test_the_map_of_another_selection_of_the_same_corpora_is_drawn_with_this_one_on_it(
     select: str, map_run: str, seal: Seal
 ) -> None:
-    assert facade.map_of(select) == map_run
-    other = facade.execute("select", {**OPTIONS, "budget": "60", "strategy": "random"}).id
-    laid_over = facade.map_of(other)
+    assert maps.map_of(select) == map_run
+    other = runs.execute("select", {**OPTIONS, "budget": "60", "strategy": "random"}).id
+    laid_over = maps.map_of(other)
     assert laid_over is not None
-    assert len(facade.runs("map")) == 1  # none was made
-    theirs, found = facade.mapped(map_run), facade.mapped(laid_over)
+    assert len(runs.runs("map")) == 1  # none was made
+    theirs, found = maps.mapped(map_run), maps.mapped(laid_over)
     assert (found.xy.tobytes(), found.rows.tobytes()) == (theirs.xy.tobytes(), theirs.rows.tobytes())
-    kinds = facade.classes(laid_over)
-    assert facade.mapped(laid_over).domain_rows(np.flatnonzero(kinds == 1)).tolist() == sorted(
-        facade.chosen(other).rows
+    kinds = maps.classes(laid_over)
+    assert maps.mapped(laid_over).domain_rows(np.flatnonzero(kinds == 1)).tolist() == sorted(
+        selections.chosen(other).rows
     )
-    row = facade.page_of(laid_over, np.flatnonzero(kinds == 1), kinds, size=1)[0]
-    assert row["score"] == facade.scored(other).scores.values[row["row"]]
-    facade.keep_region(laid_over, {"kind": "topic", "value": 1})
-    assert facade.kept_region(laid_over) == {"kind": "topic", "value": 1}
-    assert facade.execute("map", facade.map_config(laid_over)).id == facade.map_of(other)  # its own, from now on
+    row = maps.page_of(laid_over, np.flatnonzero(kinds == 1), kinds, size=1)[0]
+    assert row["score"] == selections.scored(other).scores.values[row["row"]]
+    maps.keep_region(laid_over, {"kind": "topic", "value": 1})
+    assert maps.kept_region(laid_over) == {"kind": "topic", "value": 1}
+    assert runs.execute("map", maps.map_config(laid_over)).id == maps.map_of(other)  # its own, from now on
     seal([*contracts(60, seed=5)], "elsewhere")
-    assert facade.map_of(facade.execute("select", {**OPTIONS, "domain": "elsewhere", "strategy": "random"}).id) is None
-    assert facade.map_of(facade.execute("select", {**OPTIONS, "max_length": 64, "strategy": "random"}).id) is None
+    assert maps.map_of(runs.execute("select", {**OPTIONS, "domain": "elsewhere", "strategy": "random"}).id) is None
+    assert maps.map_of(runs.execute("select", {**OPTIONS, "max_length": 64, "strategy": "random"}).id) is None
 
 
 def test_three_dimensions_a_limit_and_fast(select: str) -> None:
-    options = facade.map_options(select, sample=60, limit=100, dimensions=3, fast=True, clusters=2)
-    run = facade.execute("map", options)
-    found = facade.mapped(run.id)
+    options = maps.map_options(select, sample=60, limit=100, dimensions=3, fast=True, clusters=2)
+    run = runs.execute("map", options)
+    found = maps.mapped(run.id)
     assert (found.xy.shape, found.of) == ((3, 100), 282)
-    counts = facade.class_counts(np.arange(100), facade.classes(run.id))
+    counts = maps.class_counts(np.arange(100), maps.classes(run.id))
     assert {name: n for name, (n, _) in counts.items()} == {"T_C": 33, "selected": 33, "filtered": 34} or min(
         n for n, _ in counts.values()
     ) >= 33
@@ -129,115 +129,115 @@ def test_three_dimensions_a_limit_and_fast(select: str) -> None:
 
 def test_a_cancelled_map_goes_on_with_the_layout_it_had(select: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recipe, "CHUNK", 64)
-    options = facade.map_options(select, sample=100, seed=5, fast=True)  # a second layout would be another
+    options = maps.map_options(select, sample=100, seed=5, fast=True)  # a second layout would be another
 
     def stop(event: Event) -> None:
         if event.data.get("name") == "placing the other sentences":
             raise Cancelled("stop")
 
     with pytest.raises(Cancelled):
-        facade.execute("map", options, stop)
-    run = facade.runs("map")[0]
+        runs.execute("map", options, stop)
+    run = runs.runs("map")[0]
     assert run.state().state == "cancelled"
-    assert facade.maps(select) == []
+    assert maps.maps(select) == []
     layout = np.load(run.chunks / "layout.npz")["coordinates"]
-    facade.go_on(run.id)
-    found = facade.mapped(run.id)
+    runs.go_on(run.id)
+    found = maps.mapped(run.id)
     np.testing.assert_array_equal(found.xy[:, found.fitted].T, layout)
-    assert [other.id for other in facade.maps(select)] == [run.id]
+    assert [other.id for other in maps.maps(select)] == [run.id]
 
 
 def test_the_command_line_makes_the_same_map(
     select: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = facade.map_options(select, sample=60, clusters=2)
-    words = shlex.split(facade.command("map", options))[3:]
+    options = maps.map_options(select, sample=60, clusters=2)
+    words = shlex.split(runs.command("map", options))[3:]
     monkeypatch.setattr(sys, "argv", ["core", *words, "--output", str(tmp_path / "map.parquet"), "--json"])
     assert run_main() == 0
     result = json.loads(capsys.readouterr().out)
-    assert result["run"] == facade.execute("map", options).id
+    assert result["run"] == runs.execute("map", options).id
     assert len(pq.read_table(tmp_path / "map.parquet")) == result["points"] == 282
 
 
 def test_only_a_finished_selection_is_mapped(map_run: str, select: str) -> None:
     with pytest.raises(ConfigError, match="select run"):
-        facade.execute("map", {"selection": map_run})
+        runs.execute("map", {"selection": map_run})
 
 
 def test_lasso_box_counts_and_table(select: str, map_run: str) -> None:
-    found, kinds = facade.mapped(map_run), facade.classes(map_run)
+    found, kinds = maps.mapped(map_run), maps.classes(map_run)
     x, y = found.xy
     left, right, low, high = x.min() - 1, float(np.median(x)), y.min() - 1, y.max() + 1
     square = [(left, low), (right, low), (right, high), (left, high)]
-    points = facade.lasso(map_run, square)
+    points = maps.lasso(map_run, square)
     assert points.tolist() == np.flatnonzero(x < right).tolist()
-    assert set(points) <= set(facade.box(map_run, left, right, low, high))
-    counts = facade.class_counts(points, kinds)
+    assert set(points) <= set(maps.box(map_run, left, right, low, high))
+    counts = maps.class_counts(points, kinds)
     assert counts["selected"] == ((kinds[points] == 1).sum(), 40)
     assert [total for _, total in counts.values()] == [40, 40, 202]
-    pages = [facade.page_of(map_run, points, kinds, page=i, size=30) for i in range(len(points) // 30 + 1)]
+    pages = [maps.page_of(map_run, points, kinds, page=i, size=30) for i in range(len(points) // 30 + 1)]
     table = [row for page in pages for row in page]
     assert sorted(row["point"] for row in table) == points.tolist()
     scored = [row["score"] for row in table if row["corpus"] == "D_C"]
     assert scored == sorted(scored)  # low perplexity is wanted
     assert all(row["corpus"] == "T_C" for row in table[len(scored) :])
-    domain = facade.scored(select)
+    domain = selections.scored(select)
     for row in table[:5]:
         (known,) = domain.table(np.array([row["row"]]))
         assert known == {key: row[key] for key in known}
-    longest = facade.page_of(map_run, points, kinds, sort="tokens", descending=True, size=5)
+    longest = maps.page_of(map_run, points, kinds, sort="tokens", descending=True, size=5)
     assert [row["tokens"] for row in longest] == sorted((row["tokens"] for row in table), reverse=True)[:5]
 
 
 def test_what_is_drawn(map_run: str) -> None:
-    kinds = facade.classes(map_run)
-    found = facade.mapped(map_run)
-    drawn = facade.draw(map_run, kinds, 90)
+    kinds = maps.classes(map_run)
+    found = maps.mapped(map_run)
+    drawn = maps.draw(map_run, kinds, 90)
     assert len(drawn) == 90
     assert found.fitted[drawn].all()
     assert set(kinds[drawn]) == {0, 1, 2}
-    assert len(facade.draw(map_run, kinds, 200)) == 200
-    assert len(facade.draw(map_run, kinds, 9999)) == 282
-    hover = facade.hover(map_run, np.array([281, 0]), width=12)
+    assert len(maps.draw(map_run, kinds, 200)) == 200
+    assert len(maps.draw(map_run, kinds, 9999)) == 282
+    hover = maps.hover(map_run, np.array([281, 0]), width=12)
     assert hover[0]["text"] == "Slowly stir…"
     assert np.isnan(hover[1]["score"])
     for by in ("score", "length", "cluster", "source", "class"):
-        assert len(facade.colour_values(map_run, drawn, by)) == 90  # type: ignore[arg-type]
+        assert len(maps.colour_values(map_run, drawn, by)) == 90  # type: ignore[arg-type]
 
 
 def test_search_finds_every_row_in_any_case(map_run: str) -> None:
-    texts = {role: stored(facade.corpus(role), "text").to_pylist() for role in ("task", "domain")}
+    texts = {role: stored(corpora.corpus(role), "text").to_pylist() for role in ("task", "domain")}
     for query in ("THE GOODS", "roux", "MÜDE", "<img src=x>", "", "nowhere", "."):
-        hits = facade.search(map_run, query)
+        hits = maps.search(map_run, query)
         wanted = {r: [i for i, t in enumerate(ts) if query and query.lower() in t.lower()] for r, ts in texts.items()}
         assert (hits.rows.tolist(), hits.task_rows.tolist()) == (wanted["domain"], wanted["task"])
         assert len(hits.points) == len(hits.rows) + len(hits.task_rows)  # all are on this map
-    words = facade.search(map_run, "GOODS the", "words")
+    words = maps.search(map_run, "GOODS the", "words")
     assert words.rows.tolist() == [
         i for i, t in enumerate(texts["domain"]) if {"the", "goods"} <= set(t.lower().split())
     ]
-    assert not len(facade.search(map_run, "good", "words").rows)  # whole words
-    assert len(matches(stored(facade.corpus("domain"), "text"), "roux müde", "words")) == 1
+    assert not len(maps.search(map_run, "good", "words").rows)  # whole words
+    assert len(matches(stored(corpora.corpus("domain"), "text"), "roux müde", "words")) == 1
 
 
 def test_the_words_of_a_corner(select: str, map_run: str) -> None:
-    found = facade.mapped(map_run)
+    found = maps.mapped(map_run)
     kitchen_points = found.points_of(np.arange(120, 240))
     assert found.domain_rows(kitchen_points).tolist() == list(range(120, 240))
-    words = {telling.word for telling in facade.telling_words(map_run, kitchen_points, 30)}
+    words = {telling.word for telling in maps.telling_words(map_run, kitchen_points, 30)}
     assert words & {"stir", "bake", "chop", "dough", "aunt"}
     assert not words & {"shall", "agreement", "supplier"}
-    assert facade.telling_words(map_run, np.empty(0, dtype=np.int64)) == []
+    assert maps.telling_words(map_run, np.empty(0, dtype=np.int64)) == []
 
 
 def test_pairs_and_export(map_run: str, tmp_path: Path) -> None:
-    kinds = facade.classes(map_run)
-    pairs = facade.pairs(map_run, kinds, 5)
+    kinds = maps.classes(map_run)
+    pairs = maps.pairs(map_run, kinds, 5)
     assert len(pairs) == 5
     assert {(ours["class"], theirs["class"]) for ours, theirs, _ in pairs} == {("selected", "filtered")}
     points = np.array([5, 100, 60, 200])
     for name in ("x.txt", "x.jsonl", "x.parquet"):
-        facade.export_points(map_run, points, tmp_path / name)
+        maps.export_points(map_run, points, tmp_path / name)
     rows = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 4
     assert rows[3]["score"] is None  # T_C comes last
@@ -246,47 +246,47 @@ def test_pairs_and_export(map_run: str, tmp_path: Path) -> None:
 
 
 def test_hand_edits_are_kept_counted_exported_and_sealed(select: str, map_run: str, tmp_path: Path) -> None:
-    chosen = facade.chosen(select).rows
+    chosen = selections.chosen(select).rows
     out = np.setdiff1d(np.arange(242), chosen)[:3]
-    facade.add_rows(select, out)
-    facade.remove_rows(select, chosen[:2])
-    facade.remove_rows(select, chosen[:20])
-    facade.undo(select)
-    kinds = facade.classes(map_run)
-    assert facade.class_counts(np.arange(5), kinds)["selected"][1] == 41
-    now = facade.chosen(select)
+    insights.add_rows(select, out)
+    insights.remove_rows(select, chosen[:2])
+    insights.remove_rows(select, chosen[:20])
+    insights.undo(select)
+    kinds = maps.classes(map_run)
+    assert maps.class_counts(np.arange(5), kinds)["selected"][1] == 41
+    now = selections.chosen(select)
     assert set(now.rows) == (set(chosen) | set(out)) - set(chosen[:2])
     assert now.dropped["removed_by_hand"] == 2
-    config = facade.run(select).manifest.config
-    facade.export(select, config["budget"], config["keep"], tmp_path / "s.jsonl")
+    config = runs.run(select).manifest.config
+    selections.export(select, config["budget"], config["keep"], tmp_path / "s.jsonl")
     assert len((tmp_path / "s.jsonl").read_text(encoding="utf-8").splitlines()) == 41
-    facade.export(select, config["budget"], config["keep"], tmp_path / "folder")
+    selections.export(select, config["budget"], config["keep"], tmp_path / "folder")
     assert "3 added and 2 removed by hand" in (tmp_path / "folder" / "README.md").read_text(encoding="utf-8")
-    sealed = facade.seal_edited(select)
+    sealed = insights.seal_edited(select)
     assert sealed.origin["hand_edits"] == {"added": 3, "removed": 2}
     assert sealed.origin["run"] == select
     assert len(sealed) == 41
     with pytest.raises(CorpusError, match="242"):
-        facade.add_rows(select, np.array([242]))
+        insights.add_rows(select, np.array([242]))
     for _ in range(5):
-        facade.undo(select)
-    assert facade.chosen(select).rows.tolist() == chosen.tolist()
+        insights.undo(select)
+    assert selections.chosen(select).rows.tolist() == chosen.tolist()
 
 
 def test_why_tells_each_fate(select: str, map_run: str) -> None:
-    chosen = facade.chosen(select).rows
-    scored = facade.scored(select)
-    best = facade.why(select, int(chosen[0]))
+    chosen = selections.chosen(select).rows
+    scored = selections.scored(select)
+    best = insights.why(select, int(chosen[0]))
     assert best.verdict.startswith("Selected: number 1 of 40")
     assert (best.of, best.unit, best.prefer) == (242, "perplexity", "low")
     assert 10**best.total == pytest.approx(best.score, rel=1e-5)
     assert len(best.neighbours) == 5  # the map has embedded what the strategy did not need
     cosines = [near["cosine"] for near in best.neighbours]
     assert cosines == sorted(cosines, reverse=True)
-    short = facade.why(select, 240)
+    short = insights.why(select, 240)
     assert "Withheld: flagged too short" in short.verdict
-    free = scored.free(facade.FLAGS)
-    below = facade.why(select, int(free[40]))
+    free = scored.free(corpora.FLAGS)
+    below = insights.why(select, int(free[40]))
     assert f"Below the cut: number 41 of {len(free)} that may be taken, and the budget took 40" in below.verdict
     assert below.rank is not None
     worse = (scored.scores.values > below.score).sum()
@@ -294,26 +294,26 @@ def test_why_tells_each_fate(select: str, map_run: str) -> None:
     clusters = scored.audit.cluster
     (copied,) = np.flatnonzero(np.bincount(clusters)[clusters] > 1)[:1]
     same = set(np.flatnonzero(clusters == clusters[copied])) - {copied}
-    assert {row["row"] for row in facade.why(select, int(copied)).duplicates} == same
-    facade.remove_rows(select, chosen[:1])
-    facade.add_rows(select, free[40:41])
-    assert facade.why(select, int(chosen[0])).verdict == "Taken out of S_C by hand."
-    assert facade.why(select, int(free[40])).verdict == "Put into S_C by hand."
+    assert {row["row"] for row in insights.why(select, int(copied)).duplicates} == same
+    insights.remove_rows(select, chosen[:1])
+    insights.add_rows(select, free[40:41])
+    assert insights.why(select, int(chosen[0])).verdict == "Taken out of S_C by hand."
+    assert insights.why(select, int(free[40])).verdict == "Put into S_C by hand."
     with pytest.raises(CorpusError):
-        facade.why(select, 242)
+        insights.why(select, 242)
 
 
 def test_two_selections_compared(select: str) -> None:
-    other = facade.execute("select", {**OPTIONS, "strategy": "random"}).id
-    ours, theirs = set(facade.chosen(select).rows), set(facade.chosen(other).rows)
-    found = facade.sides(select, other)
+    other = runs.execute("select", {**OPTIONS, "strategy": "random"}).id
+    ours, theirs = set(selections.chosen(select).rows), set(selections.chosen(other).rows)
+    found = insights.sides(select, other)
     for i, rows in enumerate([set(range(242)) - ours - theirs, ours - theirs, theirs - ours, ours & theirs]):
         assert set(np.flatnonzero(found == i)) == rows
-    for n, shared in facade.overlap_curve(select, other):
-        a, b = (facade.chosen(run, str(n)).rows for run in (select, other))
+    for n, shared in insights.overlap_curve(select, other):
+        a, b = (selections.chosen(run, str(n)).rows for run in (select, other))
         assert shared == len(set(a) & set(b))
-    for i, side in enumerate(facade.SIDES):
-        rows = [row["row"] for row in facade.side_examples(select, other, side, 4)]
+    for i, side in enumerate(insights.SIDES):
+        rows = [row["row"] for row in insights.side_examples(select, other, side, 4)]
         assert rows
         assert (found[rows] == i).all()
 
@@ -323,33 +323,33 @@ def test_diversity_reorders_and_nothing_else(seal: Seal, how: str) -> None:
     seal(contracts(40, seed=1), "task")
     seal([*contracts(120, seed=2), *kitchen(120)], "domain")
     options = {**OPTIONS, "strategy": "ngram-perplexity", "diversity": how, "trade": 0.3}
-    diverse = facade.execute("select", options).id
-    plain = facade.execute("select", {**OPTIONS, "strategy": "ngram-perplexity"}).id
-    assert facade.run(diverse).result()["score_run"] == facade.run(plain).result()["score_run"]
-    rows = facade.chosen(diverse).rows
+    diverse = runs.execute("select", options).id
+    plain = runs.execute("select", {**OPTIONS, "strategy": "ngram-perplexity"}).id
+    assert runs.run(diverse).result()["score_run"] == runs.run(plain).result()["score_run"]
+    rows = selections.chosen(diverse).rows
     assert len(rows) == 40
-    pool = facade.scored(plain).free(facade.FLAGS)[:200]
+    pool = selections.scored(plain).free(corpora.FLAGS)[:200]
     assert set(rows) <= set(pool)
-    assert set(rows) != set(facade.chosen(plain).rows)
-    assert facade.chosen(diverse, "15").rows.tolist() == rows[:15].tolist()
-    assert sorted(facade.scored(diverse).order) == sorted(facade.scored(plain).order)
-    before, after = facade.health_without_diversity(diverse), facade.health(diverse)
-    assert before == facade.health(plain)
+    assert set(rows) != set(selections.chosen(plain).rows)
+    assert selections.chosen(diverse, "15").rows.tolist() == rows[:15].tolist()
+    assert sorted(selections.scored(diverse).order) == sorted(selections.scored(plain).order)
+    before, after = insights.health_without_diversity(diverse), insights.health(diverse)
+    assert before == insights.health(plain)
     assert after.variety != before.variety
     with pytest.raises(ConfigError, match="threshold"):
-        facade.execute("select", {**options, "budget": "threshold:9"})
+        runs.execute("select", {**options, "budget": "threshold:9"})
 
 
 def test_health_of_a_selection(select: str, seal: Seal) -> None:
-    found = facade.health(select)
+    found = insights.health(select)
     assert found.sentences == 40
     assert (found.coverage, found.variety) == (None, None)  # nothing was embedded
-    lengths = facade.scored(select).lengths
-    rows = facade.chosen(select).rows
+    lengths = selections.scored(select).lengths
+    rows = selections.chosen(select).rows
     assert found.tokens == lengths[rows].sum()
     assert found.median_tokens["D_C"] == np.median(lengths)
-    facade.remove_rows(select, rows[:30])
-    assert facade.health(select).sentences == 10
+    insights.remove_rows(select, rows[:30])
+    assert insights.health(select).sentences == 10
     names = [sentence("the Harlow Ltd sued", [(1, 3, "ORG")])]
     seal(names, "names", labelled=True)
-    assert facade.health(select, labelled="names").new_entities_of >= 0
+    assert insights.health(select, labelled="names").new_entities_of >= 0

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import facade
 from core.artifacts import spans as spans_of
 from core.artifacts import vectors as vectors_of
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, CorpusError
+from core.facade import corpora, entities, insights, maps, runs, selections
 from core.facade.home import store
+from core.facade.runs import Event, Run
 from core.recipes import RECIPES, score
 from core.recipes.base import Job, Recipe, Result
 from core.recipes.finetune import FinetuneConfig
@@ -86,17 +87,17 @@ def piles(seal: Seal) -> None:
     seal([sentence("The buyer paid", [(1, 2, "PARTY")])], "dev", labelled=True)
 
 
-def select(strategy: str, **options: Any) -> facade.Run:
+def select(strategy: str, **options: Any) -> Run:
     given = LABELLED if strategy in ("ner-selected", "cos-mlm-ner") else GIVEN
-    return facade.execute("select", {**given, "strategy": strategy, **options})
+    return runs.execute("select", {**given, "strategy": strategy, **options})
 
 
-def scoring(run: facade.Run) -> facade.Run:
-    return facade.run(run.result()["score_run"])
+def scoring(run: Run) -> Run:
+    return runs.run(run.result()["score_run"])
 
 
-def contracts_chosen(run: facade.Run) -> float:
-    return float((facade.chosen(run.id).rows < 60).mean())
+def contracts_chosen(run: Run) -> float:
+    return float((selections.chosen(run.id).rows < 60).mean())
 
 
 @pytest.mark.parametrize("strategy", ["cos-mlm", "cos-mlm-ner", "ner-selected", "pseudo-perplexity"])
@@ -111,7 +112,7 @@ def test_each_selects_and_names_what_made_its_scores(trained: Trained, strategy:
         "pseudo-perplexity": ["pretrain"],
     }[strategy]
     assert list(made_by) == kinds
-    assert all(facade.state(name).state == "succeeded" for names in made_by.values() for name in names)
+    assert all(runs.state(name).state == "succeeded" for names in made_by.values() for name in names)
     if strategy in ("ner-selected", "pseudo-perplexity"):  # the others' stand-ins see no meaning
         assert contracts_chosen(run) == 1
 
@@ -122,7 +123,7 @@ def test_b1_and_b2_are_made_once_and_b2_begins_at_b1(trained: Trained) -> None:
     b1 = {scoring(run).result()["made_by"]["pretrain"][0] for run in runs}
     assert len(b1) == 1
     (_, pretrain), (_, finetune) = trained.calls
-    task, train, dev = (facade.corpus(name).fingerprint for name in ("task", "train", "dev"))
+    task, train, dev = (corpora.corpus(name).fingerprint for name in ("task", "train", "dev"))
     assert (pretrain.corpora, pretrain.init, pretrain.preset) == ((task,), "tiny", "quick")
     assert (finetune.init, finetune.train, finetune.dev, finetune.preset) == (b1.pop(), train, dev, "quick")
     select("cos-mlm", options={"preset": "paper"})
@@ -134,11 +135,11 @@ def test_vectors_are_those_of_b1_and_of_b1_and_b2_side_by_side(trained: Trained)
     made_by = run.result()["made_by"]
     halves = []
     for kind in ("pretrain", "finetune"):
-        folder = str(facade.run(made_by[kind][0]).artifacts / "model")
-        mine = [name for name in made_by["embed D_C"] if facade.run(name).manifest.config["encoder"] == folder]
-        vectors, norms = vectors_of.read(facade.run(mine[0]))
-        task_run = next(n for n in made_by["embed T_C"] if facade.run(n).manifest.config["encoder"] == folder)
-        task_vectors, task_norms = vectors_of.read(facade.run(task_run))
+        folder = str(runs.run(made_by[kind][0]).artifacts / "model")
+        mine = [name for name in made_by["embed D_C"] if runs.run(name).manifest.config["encoder"] == folder]
+        vectors, norms = vectors_of.read(runs.run(mine[0]))
+        task_run = next(n for n in made_by["embed T_C"] if runs.run(n).manifest.config["encoder"] == folder)
+        task_vectors, task_norms = vectors_of.read(runs.run(task_run))
         halves.append((vectors * norms[:, None], task_vectors * task_norms[:, None]))
     domain, task = (np.concatenate([half[i] for half in halves], axis=1).astype(float) for i in (0, 1))
     query = task.mean(axis=0)
@@ -153,19 +154,19 @@ def test_b1_never_reads_what_is_held_out(trained: Trained, seal: Seal, home: Pat
     (read,) = trained.calls[-1][1].corpora
     assert [s.text for batch in Library(home).find(read).batches() for s in batch] == TASK[7:]
     select("pseudo-perplexity", holdout=("test",), transductive=True)
-    assert trained.calls[-1][1].corpora == (facade.corpus("task").fingerprint,)
+    assert trained.calls[-1][1].corpora == (corpora.corpus("task").fingerprint,)
 
 
 def test_folds_train_on_the_rest_and_count_out_of_fold(trained: Trained, seal: Seal) -> None:
-    labelled = next(facade.corpus("train").batches())
+    labelled = next(corpora.corpus("train").batches())
     seal([*DOMAIN, labelled[0].text], "domain")  # D_C holds a copy of a labelled sentence
-    options = {"domain": facade.corpora()[0].fingerprint, "options": {"folds": 3}}
+    options = {"domain": corpora.corpora()[0].fingerprint, "options": {"folds": 3}}
     run = scoring(select("ner-selected", **options))
     parts = [config.train for kind, config in trained.calls if kind == "finetune"]
     assert len(set(parts)) == 3
-    left_out = [{s.id for s in labelled} - {s.id for s in next(facade.corpus(part).batches())} for part in parts]
+    left_out = [{s.id for s in labelled} - {s.id for s in next(corpora.corpus(part).batches())} for part in parts]
     assert set().union(*left_out) == {s.id for s in labelled}
-    ids = facade.corpus("train").ids()
+    ids = corpora.corpus("train").ids()
     assert [{f"{i:016x}" for i in ids[fold(ids, 3) == k].tolist()} for k in range(3)] == left_out
     scores = np.load(run.artifacts / "scores.npy")
     assert int(scores[-1]) == 1  # the two taggers that saw it found nothing in it and were not asked
@@ -196,10 +197,10 @@ def test_a_cancelled_scoring_goes_on_where_it_was(trained: Trained, monkeypatch:
     expected = np.load(undisturbed.artifacts / "scores.npy")
     monkeypatch.setattr(score, "SLOW_CHUNK", 32)
     store().remove(undisturbed.id)  # by itself: what it rests on stays
-    store().remove(facade.runs("select")[0].id)  # by itself: what it rests on stays
+    store().remove(runs.runs("select")[0].id)  # by itself: what it rests on stays
     done: list[int] = []
 
-    def stop(event: facade.Event) -> None:
+    def stop(event: Event) -> None:
         if event.kind == "progress" and event.data.get("unit") == "sentences":
             done.append(event.data["done"])
             if event.data["done"] >= 64 and event.data["total"] == len(DOMAIN):
@@ -207,23 +208,23 @@ def test_a_cancelled_scoring_goes_on_where_it_was(trained: Trained, monkeypatch:
 
     monkeypatch.setattr("core.runs.context.PROGRESS_EVERY", 0)
     with pytest.raises(Cancelled):
-        facade.execute("select", {**GIVEN, "strategy": "pseudo-perplexity"}, stop)
-    run = facade.runs("score")[0]
+        runs.execute("select", {**GIVEN, "strategy": "pseudo-perplexity"}, stop)
+    run = runs.runs("score")[0]
     kept = sorted(path.name for path in run.chunks.glob("*.npy"))
     assert kept
-    run_id = facade.runs("select")[0].id
-    facade.go_on(run_id)
+    run_id = runs.runs("select")[0].id
+    runs.go_on(run_id)
     np.testing.assert_allclose(np.load(run.artifacts / "scores.npy"), expected, rtol=1e-5)
     assert len(trained.calls) == 1
 
 
 def test_tagging_again_is_the_same_run_and_spans_are_kept(trained: Trained) -> None:
     run = scoring(select("ner-selected"))
-    tagged = facade.run(run.result()["made_by"]["tag"][0])
+    tagged = runs.run(run.result()["made_by"]["tag"][0])
     spans = spans_of.read(tagged)
     assert len(spans) == len(DOMAIN)
     assert tagged.result()["entities"] == len(spans.found)
-    sentences = next(facade.corpus("domain").batches())
+    sentences = next(corpora.corpus("domain").batches())
     expected = found_by_list(sentences, NAMES)
     assert [spans.entities(row) for row in range(len(DOMAIN))] == [p.entities for p in expected]
     scores = np.load(run.artifacts / "scores.npy")
@@ -231,31 +232,31 @@ def test_tagging_again_is_the_same_run_and_spans_are_kept(trained: Trained) -> N
 
 
 def test_explore_shows_the_entities_that_were_found(trained: Trained) -> None:
-    plain = facade.execute("select", {**GIVEN, "strategy": "random"})
-    assert facade.tag_runs(plain.id) == []
-    assert facade.with_entities(plain.id, 0) is None
+    plain = runs.execute("select", {**GIVEN, "strategy": "random"})
+    assert entities.tag_runs(plain.id) == []
+    assert entities.with_entities(plain.id, 0) is None
     run = select("ner-selected")
-    (tagged,) = facade.tag_runs(run.id)
+    (tagged,) = entities.tag_runs(run.id)
     assert [tagged.id] == scoring(run).result()["made_by"]["tag"]
-    assert [found.id for found in facade.tag_runs(plain.id)] == [tagged.id]  # the same D_C
-    assert facade.entity_types(run.id) == ["PARTY", "THING"]
-    map_run = facade.execute("map", facade.map_options(run.id, sample=100, clusters=2)).id
-    sentences = next(facade.corpus("domain").batches())
+    assert [found.id for found in entities.tag_runs(plain.id)] == [tagged.id]  # the same D_C
+    assert entities.entity_types(run.id) == ["PARTY", "THING"]
+    map_run = runs.execute("map", maps.map_options(run.id, sample=100, clusters=2)).id
+    sentences = next(corpora.corpus("domain").batches())
     expected = [prediction.entities for prediction in found_by_list(sentences, NAMES)]
-    found = facade.mapped(map_run)
-    counts = facade.entity_counts(map_run, np.arange(len(found)))
+    found = maps.mapped(map_run)
+    counts = entities.entity_counts(map_run, np.arange(len(found)))
     assert np.isnan(counts[: found.n_task]).all()
     assert counts[found.n_task :].tolist() == [len(expected[row]) for row in found.rows[found.n_task :].tolist()]
     for row in (0, 70):
-        assert facade.with_entities(run.id, row) == replace(sentences[row], entities=expected[row])
-        why = facade.why(run.id, row)
+        assert entities.with_entities(run.id, row) == replace(sentences[row], entities=expected[row])
+        why = insights.why(run.id, row)
         assert len(why.parts) == len(expected[row]) + 1
         assert why.total == pytest.approx(why.score, abs=1e-6)
 
 
 def test_a_cosine_by_b1_is_explained_by_b1s_vectors(trained: Trained) -> None:
     for name in ("cos-mlm", "cos-mlm-ner"):
-        why = facade.why(select(name).id, 3)
+        why = insights.why(select(name).id, 3)
         assert why.total == pytest.approx(why.score, abs=1e-3)
         assert len(why.neighbours) == 5
         assert len(why.parts) > 5

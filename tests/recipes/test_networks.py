@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from core import facade
 from core.artifacts import vectors
 from core.errors import ConfigError
+from core.facade import removals, runs
 from core.training import finetune as training
 from core.training.settings import Settings
 from tests.conftest import sentence
@@ -24,11 +24,11 @@ def base(seal):
 def test_vectors_and_states_and_a_model_that_is_read_again(base, seal):
     text = seal([sentence("Ada lives in Rome today .")] * 3 + [sentence(f"Jordan won {i} .") for i in range(9)], "text")
     options = {**base, "network": "bilstm", "vectors": text.fingerprint, "states": "tiny"}
-    run = facade.execute("finetune", options)
-    learnt = vectors.read_words(next(r for r in facade.runs("vectors")))
+    run = runs.execute("finetune", options)
+    learnt = vectors.read_words(next(r for r in runs.runs("vectors")))
     assert learnt.values.shape == (len(learnt.words), 100)
     assert "Jordan" in learnt.words
-    again = facade.execute("evaluate", {"model": run.result()["model"], "test": base["train"]})
+    again = runs.execute("evaluate", {"model": run.result()["model"], "test": base["train"]})
     assert again.result()["test"]["micro_f1"] == run.result()["test"]["micro_f1"]
     card = (run.artifacts / "model" / "README.md").read_text()
     assert "# Tagger" in card
@@ -38,10 +38,10 @@ def test_vectors_and_states_and_a_model_that_is_read_again(base, seal):
 
 
 def test_the_same_seed_is_the_same_tagger(base, home):
-    first = facade.execute("finetune", {**base, "network": "charcnn", "epochs": 3})
+    first = runs.execute("finetune", {**base, "network": "charcnn", "epochs": 3})
     told = {name: first.result()[name] for name in ("dev", "test", "best_epoch")}
-    facade.remove_run(first.id)
-    second = facade.execute("finetune", {**base, "network": "charcnn", "epochs": 3})
+    removals.remove_run(first.id)
+    second = runs.execute("finetune", {**base, "network": "charcnn", "epochs": 3})
     assert {name: second.result()[name] for name in told} == told
     assert second.result()["settings"]["learning_rate"] == 0.4
 
@@ -70,25 +70,23 @@ def test_charcnn_learns_by_sgd_at_the_falling_rate(base, monkeypatch):
 
     monkeypatch.setattr(training, "score", table)
     monkeypatch.setattr(training.Finetuning, "training_step", watched)
-    facade.execute("finetune", {**base, "network": "charcnn", "epochs": 4, "batch_size": 2})
+    runs.execute("finetune", {**base, "network": "charcnn", "epochs": 4, "batch_size": 2})
     assert {kind for kind, _, _ in taken} == {torch.optim.SGD}
     assert [rate for _, _, rate in taken][1::2] == pytest.approx([0.4, 0.4, 0.4 * 0.7, 0.4 * 0.7])
 
 
 def test_an_encoder_takes_no_vectors(base, seal):
     with pytest.raises(ConfigError, match="bilstm and charcnn"):
-        facade.execute("finetune", {**base, "hidden": None, "init": "tiny", "vectors": seal(["a b"]).fingerprint})
+        runs.execute("finetune", {**base, "hidden": None, "init": "tiny", "vectors": seal(["a b"]).fingerprint})
 
 
 def test_assisting_words_may_be_their_own(base, seal):
     theirs = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "theirs", labelled=True)
-    run = facade.execute(
-        "finetune", {**base, "network": "charcnn", "assisting": theirs.fingerprint, "share": "sub-word"}
-    )
+    run = runs.execute("finetune", {**base, "network": "charcnn", "assisting": theirs.fingerprint, "share": "sub-word"})
     from core.models.taggers import load_tagger
 
     assert "| assisting | theirs | 6 |" in (run.artifacts / "model" / "README.md").read_text()
-    tagger = load_tagger(facade.run(run.id).artifacts / "model", device="cpu")
+    tagger = load_tagger(runs.run(run.id).artifacts / "model", device="cpu")
     assert tagger.types == ("LOC", "ORG", "PER")
     assert tagger.assisting_types == ("GPE", "LOC", "PER")
     assert len(tagger.towers) == 2

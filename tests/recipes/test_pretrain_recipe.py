@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core import facade
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
+from core.facade import runs
+from core.facade.runs import Run
 from core.models.mlm import MaskedLM
 from core.recipes.pretrain import Draw, PretrainConfig
 
@@ -23,13 +24,13 @@ LEAKS = [text for text in TEXTS if len(text.split()) > 4][:5]  # long enough tha
 Seal = Callable[..., Corpus]
 
 
-def run(*corpora: Corpus, **options: Any) -> facade.Run:
+def run(*corpora: Corpus, **options: Any) -> Run:
     given = {"corpora": tuple(c.fingerprint for c in corpora), "init": "tiny", "batch_size": 16, "epochs": 2} | options
-    return facade.execute("pretrain", given)
+    return runs.execute("pretrain", given)
 
 
-def notes(made: facade.Run) -> str:
-    return " ".join(facade.state(made.id).notes)
+def notes(made: Run) -> str:
+    return " ".join(runs.state(made.id).notes)
 
 
 def test_a_folder_that_loads_elsewhere_with_a_card(seal: Seal) -> None:
@@ -52,7 +53,7 @@ def test_a_folder_that_loads_elsewhere_with_a_card(seal: Seal) -> None:
     card = (Path(result["model"]) / "README.md").read_text()
     for said in (*made.manifest.inputs.values(), "One was fitted first", "- seed: 1", "pseudo-perplexity"):
         assert said in card
-    metrics = facade.state(made.id).metrics
+    metrics = runs.state(made.id).metrics
     assert {"loss", "learning_rate", "dev_loss_task", "dev_loss_general", "tokens_per_second"} <= set(metrics)
 
 

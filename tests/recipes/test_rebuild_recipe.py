@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core import facade
 from core.artifacts.rebuilt import read_edits, read_slots
 from core.cli.main import run_main
 from core.corpora import readers
@@ -16,6 +15,8 @@ from core.corpora.corpus import Library
 from core.difficulty import mentions as difficulty
 from core.difficulty.mentions import Mention, bin_of
 from core.errors import ConfigError, CorpusError
+from core.facade import corpora, rebuilding, removals, taggers
+from core.facade import runs as facade_runs
 from core.reconstruction.training import ordered
 from core.runs.store import RunStore
 from tests.conftest import sentence
@@ -37,7 +38,7 @@ def measured(corpus, rows, types=TYPES, every=1):
                 bin=bin_of(float(found.entity[m] - found.context[m])), fold=0)
         for m, e in enumerate(e for row in rows for e in ordered(row))
     ]  # fmt: skip
-    run = facade.execute("difficulty", {"train": corpus.fingerprint, "encoder": "tiny", "folds": 2, "context_epochs": 1,
+    run = facade_runs.execute("difficulty", {"train": corpus.fingerprint, "encoder": "tiny", "folds": 2, "context_epochs": 1,
                                  "entity_epochs": 1, "batch_size": 64, "draws": 100})  # fmt: skip
     difficulty.write(mentions[::every], run.artifacts / "mentions.parquet")
     return run
@@ -59,7 +60,7 @@ def rebuilt(made, method="highc2low", **options):
         "difficulty": made["run"].id,
         **options,
     }
-    return facade.execute("rebuild", options)
+    return facade_runs.execute("rebuild", options)
 
 
 def notes(run):
@@ -78,31 +79,31 @@ def test_every_method_leaves_a_corpus_a_file_and_a_log(made, home):
         assert len(edits) == result["changed"] > 0
         assert corpus.labelled
         assert corpus.origin["run"] == run.id
-        diff = facade.edit_diffs(run.id, 1, 2)
+        diff = rebuilding.edit_diffs(run.id, 1, 2)
         assert len(diff) == 2
         for one in diff:
             assert one.before.tokens != one.after.tokens
             assert (one.gone is not None) == (method in ("random2high", "low2high"))
         if method != "dataaug":
-            told = facade.rebuild_preview(dict(run.manifest.config))
+            told = rebuilding.rebuild_preview(dict(run.manifest.config))
             assert told["pools"] == result["pools"]
             assert (told["wanted"], told["of"]) == (result["wanted"], result["of"])
             assert result["changed"] <= told["able"] <= told["of"] == told["measured"]
     assert rebuilt(made, "highc2low", holdout=(made["test"].fingerprint,), encoder="tiny").id in {
-        run.id for run in facade.runs("rebuild")
+        run.id for run in facade_runs.runs("rebuild")
     }
 
 
 def test_the_same_seed_makes_the_same_bytes_and_rate_zero_the_corpus_itself(made):
     first = rebuilt(made)
     bytes_ = [(first.artifacts / name).read_bytes() for name in ("rebuilt.conll", "edits.jsonl")]
-    facade.remove_run(first.id)
+    removals.remove_run(first.id)
     again = rebuilt(made)
     assert again.id != first.id
     assert [(again.artifacts / name).read_bytes() for name in ("rebuilt.conll", "edits.jsonl")] == bytes_
     nothing = rebuilt(made, rate="0%").result()
     assert nothing["corpus"] == made["train"].fingerprint
-    assert facade.corpus("train").name == "train"
+    assert corpora.corpus("train").name == "train"
 
 
 def test_shares_are_sampled(made):
@@ -119,7 +120,7 @@ def test_the_preview_counts_all_mentions_where_some_were_measured(seal):
     total = sum(train.types.values())
     for method in ("random2low", "low2high", "random2high"):
         run = rebuilt(made, method, rate=0.4)
-        told = facade.rebuild_preview(dict(run.manifest.config))
+        told = rebuilding.rebuild_preview(dict(run.manifest.config))
         assert (told["wanted"], told["of"]) == (run.result()["wanted"], total) == (round(0.4 * total), total)
         assert told["measured"] == -(-total // 2)
         assert run.result()["changed"] <= told["able"]
@@ -131,10 +132,10 @@ def test_the_preview_says_what_a_share_is_drawn_from_and_refuses_what_the_run_wo
     rows = list(next(made["train"].batches()))
     mentions = difficulty.read(made["run"].artifacts / "mentions.parquet")
     given = {"train": "train", "method": "low-share", "difficulty": made["run"].id, **options}
-    told = facade.rebuild_preview({**given, "size": 5})
+    told = rebuilding.rebuild_preview({**given, "size": 5})
     for name, n in told["bins"].items():
         assert n == sum(any(m.row == row and m.bin == name for m in mentions) for row in range(len(rows)))
-    empty = {size: facade.rebuild_preview({**given, "size": size})["empty"] for size in range(5, 60, 3)}
+    empty = {size: rebuilding.rebuild_preview({**given, "size": size})["empty"] for size in range(5, 60, 3)}
     assert {bool(said) for said in empty.values()} == {True, False}
     for size, said in empty.items():
         if said:
@@ -148,21 +149,21 @@ def test_the_preview_says_what_a_share_is_drawn_from_and_refuses_what_the_run_wo
 def test_a_robustness_set_and_a_test_split_of_any_run_are_refused(made, home):
     def refused(corpus, match):
         given = {"train": corpus, "method": "dataaug", "encoder": "tiny", "difficulty": made["run"].id}
-        assert match in facade.rebuild_preview(given)["empty"]
+        assert match in rebuilding.rebuild_preview(given)["empty"]
         with pytest.raises(ConfigError, match=match):
-            facade.execute("rebuild", {**given, "difficulty": ""})
+            facade_runs.execute("rebuild", {**given, "difficulty": ""})
 
     test, store = made["test"].fingerprint, RunStore(home)
-    hard = facade.execute("robustness", {"test": test, "train": "train", "kind": "typos"}).result()["corpus"]
+    hard = facade_runs.execute("robustness", {"test": test, "train": "train", "kind": "typos"}).result()["corpus"]
     refused(hard, "is a robustness set")
-    assert not facade.rebuild_preview({"train": test, "method": "dataaug", "difficulty": made["run"].id})["empty"]
+    assert not rebuilding.rebuild_preview({"train": test, "method": "dataaug", "difficulty": made["run"].id})["empty"]
     for kind, role in (("finetune", "test.1"), ("experiment", "also_test.0"), ("assist", "test"), ("evaluate", "test")):
         run = store.create(kind, {}, {"train": made["train"].fingerprint, role: test}, versions={}, key=kind)
         refused(test, f"is a test split of the run {run.id}")
-        facade.remove_run(run.id)
+        removals.remove_run(run.id)
     store.create("robustness", {}, {"test": test}, versions={}, key="r")
     store.create("finetune", {}, {"train": test, "dev": test}, versions={}, key="f")
-    assert not facade.rebuild_preview({"train": test, "method": "dataaug", "difficulty": made["run"].id})["empty"]
+    assert not rebuilding.rebuild_preview({"train": test, "method": "dataaug", "difficulty": made["run"].id})["empty"]
 
 
 def numbered(first, n):
@@ -174,7 +175,7 @@ def beside_a_split(seal, n, shared, of):
     """A rebuild of n sentences beside a held-out split of `of`, with so many sentences that are in both."""
     train = seal(numbered(0, n), "train", labelled=True).fingerprint
     held = seal(numbered(n - shared, of), "dev", labelled=True).fingerprint
-    return facade.execute("rebuild", {"train": train, "method": "dataaug", "encoder": "tiny", "holdout": (held,)})
+    return facade_runs.execute("rebuild", {"train": train, "method": "dataaug", "encoder": "tiny", "holdout": (held,)})
 
 
 @pytest.mark.parametrize(("n", "shared", "of"), [(10, 2, 24), (40, 5, 40), (300, 20, 30), (300, 29, 400)])
@@ -206,13 +207,13 @@ def test_what_makes_a_set_another_one_is_in_its_name(made, seal, home):
         ("cross-category", {"ambiguous": "textflint"}, "test, cross-category, textflint"),
     ):  # fmt: skip
         seal(sentences(9, 5), "more", labelled=True)
-        run = facade.execute("robustness", {**base, **options, "kind": kind})
+        run = facade_runs.execute("robustness", {**base, **options, "kind": kind})
         assert wanted in Library(home).find(run.result()["corpus"]).origin["names"]  # sets of the same words are one
 
 
 def test_a_test_split_that_cannot_be_renamed_keeps_its_name(made, seal, home):
     plain = seal([sentence("x met y", [(0, 1, "PER"), (2, 3, "PER")])], "mine", labelled=True)
-    run = facade.execute("robustness", {"test": plain.fingerprint, "train": "train", "kind": "typos"})
+    run = facade_runs.execute("robustness", {"test": plain.fingerprint, "train": "train", "kind": "typos"})
     assert (run.result()["corpus"], run.result()["changed"]) == (plain.fingerprint, 0)
     found = Library(home).find(plain.fingerprint)
     assert (found.name, found.origin.get("kind")) == ("mine", None)
@@ -228,7 +229,7 @@ def test_wrong_input_is_one_sentence(made, seal):
         rebuilt(made, train=made["test"].fingerprint)
     with pytest.raises(CorpusError, match="no mention is in the pool entity_low"):
         rebuilt(made, entity_low="-99")
-    assert "entity_low" in facade.rebuild_preview(
+    assert "entity_low" in rebuilding.rebuild_preview(
         {"train": "train", "method": "random2low", "difficulty": made["run"].id, "entity_low": "-99"}
     )["empty"]  # fmt: skip
     with pytest.raises(ConfigError, match="is not understood"):
@@ -242,7 +243,7 @@ def test_wrong_input_is_one_sentence(made, seal):
         rebuilt(made, "dataaug", train=seal(["it rained"], "plain").fingerprint, encoder="tiny")
     robust = {"test": made["test"].fingerprint, "train": bare, "kind": "oov"}
     with pytest.raises(CorpusError, match="bare: holds no entity"):
-        facade.execute("robustness", robust)
+        facade_runs.execute("robustness", robust)
 
 
 def test_one_type_only_is_said(seal):
@@ -263,7 +264,7 @@ def test_a_held_out_sentence_stays_and_no_holdout_is_told(made, seal):
 
 def test_robust_sets_stand_beside_the_plain_one(made, home):
     base = {"test": made["test"].fingerprint, "train": made["train"].fingerprint}
-    runs = [facade.execute("robustness", {**base, "kind": kind}) for kind in ("oov", "cross-category", "typos")]
+    runs = [facade_runs.execute("robustness", {**base, "kind": kind}) for kind in ("oov", "cross-category", "typos")]
     tests = [run.result()["corpus"] for run in runs]
     for run in runs:
         result = run.result()
@@ -273,23 +274,23 @@ def test_robust_sets_stand_beside_the_plain_one(made, home):
     assert runs[0].result()["sources"] == {"gazetteer": 0, "generated": runs[0].result()["changed"]}
 
     options = {**FAST, "train": base["train"], "dev": base["train"], "test": (base["test"], *tests)}
-    tagged = facade.execute("finetune", options)
-    rows = facade.frontier([tagged.id])
+    tagged = facade_runs.execute("finetune", options)
+    rows = rebuilding.frontier([tagged.id])
     assert [row["kind"] for row in rows] == ["test", "oov", "cross-category", "typos"]
     for row, told in zip(rows, tagged.result()["tests"], strict=True):
         assert row["micro_f1"] == pytest.approx(told["micro_f1"], abs=1e-3)  # a second way to the same figure
         assert len(row["certain_f1"]) == 2
     assert sum(row["ambiguous"] for row in rows[1:]) == sum(run.result()["ambiguous"] for run in runs)
-    assert facade.frontier_averages(rows) == {tagged.id: pytest.approx(sum(r["mean"] for r in rows) / 4, abs=1e-3)}
-    other = facade.execute("finetune", {**options, "seeds": (1,), "test": (base["test"],)})
+    assert rebuilding.frontier_averages(rows) == {tagged.id: pytest.approx(sum(r["mean"] for r in rows) / 4, abs=1e-3)}
+    other = facade_runs.execute("finetune", {**options, "seeds": (1,), "test": (base["test"],)})
     with pytest.raises(ConfigError, match="tested on different corpora"):
-        facade.frontier([tagged.id, other.id])
+        rebuilding.frontier([tagged.id, other.id])
     for run in (made["run"], runs[0]):
         with pytest.raises(ConfigError, match=rf"{run.id} is a {run.manifest.kind} run .*give finetune runs"):
-            facade.frontier([run.id])
+            rebuilding.frontier([run.id])
     begun = RunStore(home).create("finetune", {"test": []}, {}, versions={}, key="begun")
     with pytest.raises(ConfigError, match="give finetune runs that have succeeded"):
-        facade.frontier([begun.id])
+        rebuilding.frontier([begun.id])
 
 
 def test_what_is_ambiguous_does_not_hang_on_the_order_of_the_taggers(made, seal, home):
@@ -302,27 +303,29 @@ def test_what_is_ambiguous_does_not_hang_on_the_order_of_the_taggers(made, seal,
     )
     assert sum(more.types.values()) > sum(whole.types.values())
     runs = [
-        facade.execute("finetune", {**FAST, "seeds": (1,), "train": train.fingerprint, "dev": whole.fingerprint,
+        facade_runs.execute("finetune", {**FAST, "seeds": (1,), "train": train.fingerprint, "dev": whole.fingerprint,
                                     "test": (made["test"].fingerprint, imported.fingerprint)}).id
         for train in (part, more, larger)
     ]  # fmt: skip
-    rows = facade.frontier(runs[:2])
+    rows = rebuilding.frontier(runs[:2])
     assert {row["known"] for row in rows} == {whole.fingerprint}
-    assert facade.frontier([runs[1], runs[0]]) == [*rows[2:], *rows[:2]]
-    assert {row["known"] for row in facade.standings(runs[:1])} == {larger.fingerprint}  # of all that were tested alike
-    assert {row["known"] for row in facade.frontier(runs, part.fingerprint)} == {part.fingerprint}
+    assert rebuilding.frontier([runs[1], runs[0]]) == [*rows[2:], *rows[:2]]
+    assert {row["known"] for row in taggers.standings(runs[:1])} == {
+        larger.fingerprint
+    }  # of all that were tested alike
+    assert {row["known"] for row in rebuilding.frontier(runs, part.fingerprint)} == {part.fingerprint}
 
 
 def test_two_stages_are_an_option_that_leaves_other_keys_as_they_were(made):
     options = {**FAST, "train": made["train"].fingerprint, "dev": made["test"].fingerprint, "seeds": (1,)}
-    plain = facade.execute("finetune", options)
+    plain = facade_runs.execute("finetune", options)
     assert "stages" not in plain.manifest.config
-    assert facade.execute("finetune", {**options, "stages": "joint"}).id == plain.id
-    staged = facade.execute("finetune", {**options, "stages": "lpft"})
+    assert facade_runs.execute("finetune", {**options, "stages": "joint"}).id == plain.id
+    staged = facade_runs.execute("finetune", {**options, "stages": "lpft"})
     assert staged.id != plain.id
     assert {"head_loss@1", "loss@1"} <= {e.data["name"] for e in staged.events()[0] if e.kind == "metric"}
     with pytest.raises(ConfigError, match="lpft freezes an encoder"):
-        facade.execute("finetune", {**options, "stages": "lpft", "network": "bilstm"})
+        facade_runs.execute("finetune", {**options, "stages": "lpft", "network": "bilstm"})
 
 
 def test_the_commands_write_the_file_and_the_log_beside_it(made, tmp_path, monkeypatch, capsys):
@@ -362,7 +365,7 @@ def test_the_commands_write_the_file_and_the_log_beside_it(made, tmp_path, monke
 
 
 def test_a_run_of_another_kind_measures_nothing(made, home):
-    other = facade.execute("robustness", {"test": "test", "train": "train", "kind": "oov"})
+    other = facade_runs.execute("robustness", {"test": "test", "train": "train", "kind": "oov"})
     with pytest.raises(ConfigError, match="is no finished difficulty run"):
         rebuilt(made, difficulty=other.id)
     assert RunStore(home).get(other.id).result()["ambiguous"] >= 0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core import facade
+from core.facade import runs
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = [f"word{i}" for i in range(400)]
@@ -67,21 +67,21 @@ def test_a_kill_shows_as_interrupted_and_can_be_resumed(
 ) -> None:
     task, domain = write_piles(tmp_path)
     refs = {
-        role: facade.execute("add", {"path": str(path)}).result()["corpus"]
+        role: runs.execute("add", {"path": str(path)}).result()["corpus"]
         for role, path in (("task", task), ("domain", domain))
     }
-    run_id = facade.start("select", {**refs, "strategy": "knn", "encoder": "tiny", "budget": "5%"})
+    run_id = runs.start("select", {**refs, "strategy": "knn", "encoder": "tiny", "budget": "5%"})
     deadline = time.monotonic() + 60
-    while not facade.state(run_id).stage and time.monotonic() < deadline:
+    while not runs.state(run_id).stage and time.monotonic() < deadline:
         time.sleep(0.01)
-    worker = facade.run(run_id).worker()
+    worker = runs.run(run_id).worker()
     assert worker is not None
     worker.signal(signal.SIGKILL)
-    while (state := facade.state(run_id)).active and time.monotonic() < deadline:
+    while (state := runs.state(run_id)).active and time.monotonic() < deadline:
         time.sleep(0.01)
     assert state.state == "interrupted"
-    facade.resume(run_id)
+    runs.resume(run_id)
     deadline = time.monotonic() + 90
-    while facade.state(run_id).state != "succeeded" and time.monotonic() < deadline:
+    while runs.state(run_id).state != "succeeded" and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert facade.run(run_id).result()["selected"] == 1000
+    assert runs.run(run_id).result()["selected"] == 1000

@@ -6,19 +6,19 @@ import json
 import numpy as np
 import pytest
 
-from core import facade
+from core.facade import corpora, runs, selections
 
 pytestmark = pytest.mark.parametrize("name", ["legal", "medical"])
 
 
 def truth(name: str) -> list[dict]:
-    sample = next(sample for sample in facade.samples() if sample.name == name)
+    sample = next(sample for sample in corpora.samples() if sample.name == name)
     with gzip.open(sample.truth, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file]
 
 
 def options(**more: object) -> dict[str, object]:
-    given = facade.roles()
+    given = corpora.roles()
     return {"task": given["task"], "domain": given["domain"], "holdout": (given["test"],), "dev": given["dev"], **more}
 
 
@@ -31,22 +31,22 @@ def area(values: np.ndarray, wanted: np.ndarray) -> float:
 
 
 def test_strategies_tell_in_domain_from_off_domain(name: str) -> None:
-    facade.open_sample(name)
+    corpora.open_sample(name)
     wanted = np.array([row["domain"] == "in" for row in truth(name)])
     # T_C knows two of eight topics: a strategy that finds these alone is right, and weaker by this measure.
     for strategy, least in {"cos-pretrained": 0.9, "ngram-perplexity": 0.9, "classifier": 0.8, "knn": 0.8}.items():
-        run = facade.execute("select", options(strategy=strategy, budget="10%"))
-        scores = facade.scored(run.id).scores
+        run = runs.execute("select", options(strategy=strategy, budget="10%"))
+        scores = selections.scored(run.id).scores
         values = scores.values if scores.prefer == "high" else -scores.values
         assert area(values, wanted) > least, strategy
 
 
 def test_nothing_planted_is_selected(name: str) -> None:
     """Leaks and copies stay out of S_C, and what was withheld adds up."""
-    facade.open_sample(name)
+    corpora.open_sample(name)
     planted = truth(name)
-    run = facade.execute("select", options(strategy="ngram-perplexity", budget="30%"))
-    chosen = facade.choose(run.id, "100%")
+    run = runs.execute("select", options(strategy="ngram-perplexity", budget="30%"))
+    chosen = selections.choose(run.id, "100%")
     assert not [row for row in chosen.rows if planted[row]["leak_of"]]
     copies = {row["row"]: row["copy_of"] for row in planted if row["copy_of"] is not None}
     both = [row for row in chosen.rows if row in copies and copies[row] in set(chosen.rows.tolist())]
@@ -55,11 +55,11 @@ def test_nothing_planted_is_selected(name: str) -> None:
 
 
 def test_s_c_is_a_corpus_of_its_own(name: str) -> None:
-    facade.open_sample(name)
-    run = facade.execute("select", options(strategy="random", budget="200"))
-    sealed = facade.corpus(run.result()["corpus"])
+    corpora.open_sample(name)
+    run = runs.execute("select", options(strategy="random", budget="200"))
+    sealed = corpora.corpus(run.result()["corpus"])
     assert sealed.n_sentences == 200
     assert sealed.origin["run"] == run.id
-    chosen = facade.choose(run.id, "200")
-    domain = facade.corpus(facade.roles()["domain"])
+    chosen = selections.choose(run.id, "200")
+    domain = corpora.corpus(corpora.roles()["domain"])
     assert [s.id for batch in sealed.batches() for s in batch] == [s.id for s in domain.take(chosen.rows)]

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from core import facade
 from core.artifacts.similarity import closest_first, grid_of
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, CorpusError
+from core.facade import removals, runs, similarity
 from core.measures.worth import own_outcomes
 from core.recipes.parts.study import SimilarityConfig, grouped
 from core.runs.context import RunContext
@@ -50,7 +50,7 @@ def piles(seal: Seal) -> dict[str, str]:
 
 def compared(piles: dict[str, str], **options: Any) -> dict[str, Any]:
     config = {"target": (piles["fruit-task"],), "source": (piles["fruit"], piles["metal"]), **QUICK, **options}
-    return facade.execute("similarity", config).result()
+    return runs.execute("similarity", config).result()
 
 
 def rows(result: dict[str, Any], **wanted: str) -> list[dict[str, Any]]:
@@ -76,7 +76,7 @@ def test_every_number_says_how_it_was_made(piles: dict[str, str]) -> None:
         assert row["draws"][0] in row["draws"]
         assert row["low"] <= row["value"] <= row["high"]
         assert f"{row['sample_tokens']:,} tokens of the source, 600 of the target, seed 0, 1" in row["convention"]
-        assert row["prefer"] == facade.MEASURES[row["measure"]].prefer
+        assert row["prefer"] == similarity.MEASURES[row["measure"]].prefer
     json.dumps(found, allow_nan=False)
 
 
@@ -172,8 +172,8 @@ def test_a_source_that_is_the_target_is_pointed_out(piles: dict[str, str]) -> No
 
 def test_stopped_and_resumed_equals_undisturbed(piles: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     config = {"target": (piles["fruit-task"], piles["metal-task"]), "source": (piles["fruit"], piles["metal"]), **QUICK}
-    calm = facade.execute("similarity", config).result()
-    facade.remove_run(facade.runs("similarity")[0].id)
+    calm = runs.execute("similarity", config).result()
+    removals.remove_run(runs.runs("similarity")[0].id)
     looks, check = 0, RunContext.check
 
     def stop_later(context: RunContext) -> None:
@@ -186,29 +186,29 @@ def test_stopped_and_resumed_equals_undisturbed(piles: dict[str, str], monkeypat
     monkeypatch.setattr(RunContext, "check", stop_later)
     for _ in range(2):
         with pytest.raises(Cancelled):
-            facade.execute("similarity", config)
-    chunks = facade.runs("similarity")[0].chunks
+            runs.execute("similarity", config)
+    chunks = runs.runs("similarity")[0].chunks
     kept = {path: path.stat().st_mtime_ns for path in chunks.glob("*.json")}
     assert 0 < len(kept) < 2 * 2 * 2 * 4
-    assert facade.execute("similarity", config).result() == calm
+    assert runs.execute("similarity", config).result() == calm
     assert {path: path.stat().st_mtime_ns for path in kept} == kept  # what was there was not made again
 
 
 def test_a_killed_worker_goes_on_where_it_was(piles: dict[str, str]) -> None:
     config = {"target": (piles["fruit-task"],), "source": (piles["fruit"], piles["metal"]), **QUICK, "draws": 12}
-    run_id = facade.start("similarity", config)
+    run_id = runs.start("similarity", config)
     deadline = time.monotonic() + 120
-    chunks = facade.run(run_id).chunks
+    chunks = runs.run(run_id).chunks
     while not list(chunks.glob("wvv-*.json")) and time.monotonic() < deadline:
         time.sleep(0.005)
-    if worker := facade.run(run_id).worker():
+    if worker := runs.run(run_id).worker():
         worker.signal(signal.SIGKILL)
-        while facade.state(run_id).active and time.monotonic() < deadline:
+        while runs.state(run_id).active and time.monotonic() < deadline:
             time.sleep(0.01)
-    if facade.state(run_id).state != "succeeded":
-        assert facade.state(run_id).state == "interrupted"
-        facade.go_on(run_id)
-    assert len(rows(facade.run(run_id).result(), measure="wvv", source="fruit")[0]["draws"]) == 12
+    if runs.state(run_id).state != "succeeded":
+        assert runs.state(run_id).state == "interrupted"
+        runs.go_on(run_id)
+    assert len(rows(runs.run(run_id).result(), measure="wvv", source="fruit")[0]["draws"]) == 12
 
 
 def test_a_source_that_is_too_small_is_left_out_by_name_and_shrinks_nobody(piles: dict[str, str], seal: Seal) -> None:
@@ -247,13 +247,13 @@ def test_sources_are_sorted_by_closeness(piles: dict[str, str]) -> None:
     """By mean rank, whichever end is close; what could not be measured comes last, each target on its own."""
     sources = (piles["metal"], piles["fruit"])
     compared(piles, source=sources, target=(piles["fruit-task"], piles["metal-task"]), measure=("ppl", "tvc"))
-    run_id = facade.runs("similarity")[0].id
+    run_id = runs.runs("similarity")[0].id
     order = {
-        target: list(dict.fromkeys(row["source"] for row in facade.similarity_rows(run_id, target)))
+        target: list(dict.fromkeys(row["source"] for row in similarity.similarity_rows(run_id, target)))
         for target in ("fruit-task", "metal-task")
     }
     assert order == {"fruit-task": ["fruit", "metal"], "metal-task": ["metal", "fruit"]}
-    rows = [dict(row) for row in facade.similarity_rows(run_id, "fruit-task")]
+    rows = [dict(row) for row in similarity.similarity_rows(run_id, "fruit-task")]
     missing = [{**row, "value": None, "low": None, "high": None} if row["source"] == "fruit" else row for row in rows]
     assert closest_first(missing)[0]["source"] == "metal"
 
@@ -261,27 +261,27 @@ def test_sources_are_sorted_by_closeness(piles: dict[str, str]) -> None:
 def test_csv_has_no_formula(piles: dict[str, str], seal: Seal) -> None:
     evil = seal(texts(chained(FRUIT, 200, 9)), "=HYPERLINK(1)")
     config = {"target": (piles["fruit-task"],), "source": (evil.fingerprint, piles["metal"]), "measure": ("tvc",)}
-    run_id = facade.execute("similarity", {**QUICK, **config, "draws": 1}).id
-    table = list(csv.DictReader(StringIO(facade.similarity_csv(run_id))))
+    run_id = runs.execute("similarity", {**QUICK, **config, "draws": 1}).id
+    table = list(csv.DictReader(StringIO(similarity.similarity_csv(run_id))))
     assert [row["source"] for row in table] == ["'=HYPERLINK(1)", "metal"]
     assert float(table[0]["value"]) == 100
 
 
 def test_a_guess_is_kept_beside_the_run(piles: dict[str, str]) -> None:
     compared(piles, measure=("ppl", "tvc"))
-    run_id = facade.runs("similarity")[0].id
-    assert facade.guess(run_id, "fruit-task") is None
-    facade.save_guess(run_id, "fruit-task", ["metal", "fruit"])
-    assert facade.guess(run_id, "fruit-task") == ["metal", "fruit"]
-    assert facade.guess_held(run_id, "fruit-task") == {"ppl": (0, 1), "tvc": (0, 1)}
-    facade.save_guess(run_id, "fruit-task", [])
-    assert facade.guess_held(run_id, "fruit-task") == {}
+    run_id = runs.runs("similarity")[0].id
+    assert similarity.guess(run_id, "fruit-task") is None
+    similarity.save_guess(run_id, "fruit-task", ["metal", "fruit"])
+    assert similarity.guess(run_id, "fruit-task") == ["metal", "fruit"]
+    assert similarity.guess_held(run_id, "fruit-task") == {"ppl": (0, 1), "tvc": (0, 1)}
+    similarity.save_guess(run_id, "fruit-task", [])
+    assert similarity.guess_held(run_id, "fruit-task") == {}
 
 
 def test_own_experiments_become_outcomes(piles: dict[str, str]) -> None:
     compared(piles, measure=("ppl", "tvc"))
-    run_id = facade.runs("similarity")[0].id
-    grid = grid_of(facade.similarity_rows(run_id))
+    run_id = runs.runs("similarity")[0].id
+    grid = grid_of(similarity.similarity_rows(run_id))
     board = [
         {"arm": "none", "micro_f1": [50.0, 52.0]},
         {"arm": "vectors:fruit", "micro_f1": [55.0, 57.0]},
@@ -291,7 +291,7 @@ def test_own_experiments_become_outcomes(piles: dict[str, str]) -> None:
     ]
     (found,) = own_outcomes(grid, [("fruit-task", board)], {"fruit": "fruit", "metal": "metal"})
     assert (found.name, found.mean.tolist(), found.none.tolist()) == ("word vectors", [[56, 53]], [51])
-    assert facade.judge_own(run_id) is None  # no experiment was made here
+    assert similarity.judge_own(run_id) is None  # no experiment was made here
     renamed = [{"arm": "none", "micro_f1": [40.0]}, {"arm": "lm:old name", "source": "f00d", "micro_f1": [41.0]}]
     other = [{"arm": "none", "micro_f1": [0.0]}, {"arm": "tapt", "micro_f1": [0.0]}]  # another network's baseline
     boards = [("fruit-task", board), ("fruit-task", renamed), ("fruit-task", other)]
@@ -327,7 +327,7 @@ def test_the_command_prints_the_table(run: Run, tmp_path: Path) -> None:  # noqa
 
 def test_table_3_goes_in_and_table_4_comes_out(run: Run, tmp_path: Path) -> None:  # noqa: F811
     path = tmp_path / "table-3.csv"
-    path.write_text(facade.example_table(), encoding="utf-8")
+    path.write_text(similarity.example_table(), encoding="utf-8")
     code, out, _ = run("predictiveness", path, "--json")
     assert code == 0
     lm = next(effect for effect in json.loads(out)["effects"] if effect["name"] == "LM F1")
@@ -340,8 +340,8 @@ def test_table_3_goes_in_and_table_4_comes_out(run: Run, tmp_path: Path) -> None
 
 PROGRAM = """
 import json, sys
-from core import facade
-run = facade.execute("similarity", json.loads(sys.argv[1]))
+from core.facade import runs
+run = runs.execute("similarity", json.loads(sys.argv[1]))
 rows = run.result()["measurements"]
 print(json.dumps([[row["source"], row["measure"], *map(repr, row["draws"])] for row in rows]))
 """
@@ -351,6 +351,6 @@ def test_same_seed_same_digits_in_another_process(piles: dict[str, str], home: P
     config = {"target": [piles["fruit-task"]], "source": [piles["fruit"], piles["metal"]], **QUICK, "seed": 5}
     words = [sys.executable, "-c", PROGRAM, json.dumps(config)]
     there = json.loads(subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
-    facade.remove_run(facade.runs("similarity")[0].id)
-    here = facade.execute("similarity", config).result()["measurements"]
+    removals.remove_run(runs.runs("similarity")[0].id)
+    here = runs.execute("similarity", config).result()["measurements"]
     assert there == [[row["source"], row["measure"], *map(repr, row["draws"])] for row in here]

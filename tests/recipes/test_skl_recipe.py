@@ -10,10 +10,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from core import facade
 from core.cli.main import main
 from core.corpora import readers
 from core.errors import ConfigError, CorpusError, PathError
+from core.facade import assisting, runs
+from core.facade import corpora as facade_corpora
+from core.facade.assisting import Kept
 from core.measures import skl
 from core.recipes.assist import _table
 from tests.conftest import sentence
@@ -39,7 +41,7 @@ def corpora(seal):
 
 def found(corpora, **options):
     options = {"primary": corpora[0].fingerprint, "assisting": corpora[1].fingerprint, **options}
-    return facade.execute("skl", options)
+    return runs.execute("skl", options)
 
 
 def test_scores_are_those_of_the_measure(corpora):
@@ -57,10 +59,10 @@ def test_scores_are_those_of_the_measure(corpora):
 
 def test_a_threshold_keeps_and_says_what_shares_nothing(corpora):
     run = found(corpora)
-    assert facade.kept_below(run.id, 1.0) == facade.Kept(threshold=1.0, kept=3, of=5, sharing_nothing=2)
-    assert facade.kept_below(run.id, 9.5).kept == 5
+    assert assisting.kept_below(run.id, 1.0) == Kept(threshold=1.0, kept=3, of=5, sharing_nothing=2)
+    assert assisting.kept_below(run.id, 9.5).kept == 5
     assert run.result()["kept_below"]["1"] == 3
-    kept, dropped = facade.shown_sentences(run.id, 1.0)
+    kept, dropped = assisting.shown_sentences(run.id, 1.0)
     assert [one.text for _, one, _ in kept] == [AWAY[1].text]
     assert [one.text for _, one, _ in dropped] == [AWAY[3].text, AWAY[0].text]
     mark = next(mark for mark in dropped[0][2] if mark.start == 2)
@@ -69,15 +71,15 @@ def test_a_threshold_keeps_and_says_what_shares_nothing(corpora):
 
 def test_what_is_kept_leaves_as_conll_and_as_a_corpus(corpora, tmp_path):
     run = found(corpora, type_map=("PER=person",))
-    assert facade.export_kept(run.id, 1.0, tmp_path / "kept.conll") == 3
+    assert assisting.export_kept(run.id, 1.0, tmp_path / "kept.conll") == 3
     again = list(readers.read(tmp_path / "kept.conll", readers.ReadOptions(scheme="iob2")))
     assert [s.tokens for s in again] == [AWAY[row].tokens for row in (1, 2, 4)]
     assert [e.type for e in again[0].entities] == ["person", "LOC"]
-    sealed = facade.seal_kept(run.id, 1.0)
+    sealed = assisting.seal_kept(run.id, 1.0)
     assert (len(sealed), sealed.types) == (3, {"LOC": 2, "person": 1})
     assert sealed.origin["run"] == run.id
     with pytest.raises(ConfigError, match="no sentence has an SKL below 0"):
-        facade.export_kept(run.id, 0.0, tmp_path / "none.conll")
+        assisting.export_kept(run.id, 0.0, tmp_path / "none.conll")
     assert not (tmp_path / "none.conll").exists()
 
 
@@ -86,14 +88,14 @@ def test_the_drift_table_is_filtered_and_leaves_as_a_harmless_file(seal):
     spans = [(0, 1, "ORG"), (2, 3, "PER"), (4, 5, "ORG")]
     other = [replace(sentence("X and Ada , Ada", spans), tokens=("=SUM(A1)", "and", "Ada", ",", "Ada"))]
     run = found((seal(odd, "a", labelled=True), seal(other, "b", labelled=True)))
-    rows = facade.drift_table(run.id)
+    rows = assisting.drift_table(run.id)
     assert [row["entity"] for row in rows] == ["=sum(a1)", "ada"]
     assert rows[0]["skl"] > rows[1]["skl"] > 1
-    assert [row["entity"] for row in facade.drift_table(run.id, search="AD")] == ["ada"]
-    assert facade.drift_table(run.id, least_count=2) == []
-    ada = facade.drift_table(run.id, search="ada")[0]
+    assert [row["entity"] for row in assisting.drift_table(run.id, search="AD")] == ["ada"]
+    assert assisting.drift_table(run.id, least_count=2) == []
+    ada = assisting.drift_table(run.id, search="ada")[0]
     assert (ada["primary"], ada["assisting"]) == ("PER 1", "ORG 1, PER 1")
-    told = list(csv.DictReader(io.StringIO(facade.drift_csv(run.id, rows).decode("utf-8-sig"))))
+    told = list(csv.DictReader(io.StringIO(assisting.drift_csv(run.id, rows).decode("utf-8-sig"))))
     assert {row["entity"][0] for row in told} == {"'", "a"}
 
 
@@ -121,7 +123,7 @@ def test_types_of_one_corpus_are_told_unless_mapped(seal):
     mine = seal(HOME, "home", labelled=True)
     run = found((mine, theirs))
     assert run.result()["types_of_one_corpus"] == {"home": ["LOC", "ORG"], "theirs": ["GPE"]}
-    assert any("GPE: only theirs" in note for note in facade.state(run.id).notes)
+    assert any("GPE: only theirs" in note for note in runs.state(run.id).notes)
     mapped = found((mine, theirs), type_map=("GPE=LOC", "ORG="))
     assert mapped.result()["types_of_one_corpus"] == {}
 
@@ -129,9 +131,9 @@ def test_types_of_one_corpus_are_told_unless_mapped(seal):
 def test_a_map_file_may_be_given(tmp_path):
     path = tmp_path / "types"
     path.write_text("# theirs = ours\nPER = person\n\nMISC=\n")
-    assert skl.parse_map(facade.read_type_map(path)) == {"PER": "person", "MISC": ""}
+    assert skl.parse_map(assisting.read_type_map(path)) == {"PER": "person", "MISC": ""}
     with pytest.raises(PathError, match="type map cannot be read"):
-        facade.read_type_map(tmp_path / "gone")
+        assisting.read_type_map(tmp_path / "gone")
 
 
 def test_the_command_says_what_it_kept(corpora, tmp_path, capsys):
@@ -152,7 +154,7 @@ def test_a_threshold_that_is_none_is_told_before_the_run(corpora, threshold):
     words = ["skl", "--primary", "home", "--assisting", "away", "--threshold", threshold, "--json"]
     with pytest.raises(ConfigError, match="must be a number above 0"):
         main.main(words, standalone_mode=False)
-    assert not facade.runs()
+    assert not runs.runs()
 
 
 def test_the_drift_table_makes_its_folder_or_says_why_not(corpora, tmp_path):
@@ -187,7 +189,7 @@ def test_dev_chooses_and_test_does_not():
 @pytest.mark.parametrize("share", ["all", "sub-word"])
 def test_a_sweep_trains_every_arm_once(corpora, seal, share):
     theirs = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "further", labelled=True)
-    run = facade.execute("assist", {
+    run = runs.execute("assist", {
         "primary": corpora[0].fingerprint, "assisting": theirs.fingerprint, "dev": corpora[0].fingerprint,
         "test": corpora[0].fingerprint, "thresholds": (1, 9.5), "shares": (share,), "seeds": (1, 2), "hidden": 4,
         "epochs": 1, "assisting_weight": 0.3,
@@ -195,14 +197,14 @@ def test_a_sweep_trains_every_arm_once(corpora, seal, share):
     rows = run.result()["rows"]
     assert [(row["arm"], row["kept"]) for row in rows] == [("monolingual", 0), ("skl:1", 4), ("skl:9.5", 6), ("all", 6)]
     assert all(len(row["test"]) == 2 for row in rows)
-    tuned = [facade.run(row["run"]).manifest.config for row in rows]
+    tuned = [runs.run(row["run"]).manifest.config for row in rows]
     assert tuned[0]["assisting"] == ""
     assert {config["share"] for config in tuned[1:]} == {share}
     assert [config["assisting_weight"] for config in tuned] == [0.1, 0.3, 0.3, 0.3]
-    assert [point["threshold"] for point in facade.sweep_points(run.id, share)[::2]] == [0.0, 1.0, 9.5, 10.0]
+    assert [point["threshold"] for point in assisting.sweep_points(run.id, share)[::2]] == [0.0, 1.0, 9.5, 10.0]
     table = run.result()["tables"][0]
     assert table["verdicts"]["all"]["delta"] == pytest.approx(table["skl"] - table["all"], abs=0.01)
-    assert "dev chose the threshold" in facade.assist_in_words(table)
+    assert "dev chose the threshold" in assisting.assist_in_words(table)
 
 
 def test_the_primary_corpus_is_repeated_to_the_assisting_ones_size():
@@ -218,21 +220,21 @@ def test_the_primary_corpus_is_repeated_to_the_assisting_ones_size():
 
 def test_an_encoder_takes_assisting_sentences_of_its_own_types_alone(corpora, seal):
     base = {"train": corpora[0].fingerprint, "dev": corpora[0].fingerprint, "init": "tiny", "seeds": (1,), "epochs": 1}
-    run = facade.execute("finetune", {**base, "assisting": corpora[1].fingerprint})
+    run = runs.execute("finetune", {**base, "assisting": corpora[1].fingerprint})
     assert run.result()["epochs"] == [1]
     odd = seal([sentence("Oslo", [(0, 1, "GPE")])], "odd", labelled=True)
     with pytest.raises(ConfigError, match="GPE is no type"):
-        facade.execute("finetune", {**base, "assisting": odd.fingerprint})
+        runs.execute("finetune", {**base, "assisting": odd.fingerprint})
 
 
 @pytest.mark.real
 def test_music_and_news_disagree_where_a_reader_would(real_data: Path, home: Path):
     for name, path in (("music", "crossner-music/train.conll"), ("news", "conll2003/train.conll")):
-        facade.execute("add", {"path": str(real_data / path), "name": name, "scheme": "iob2"})
+        runs.execute("add", {"path": str(real_data / path), "name": name, "scheme": "iob2"})
     pairs = ("PER=person", "ORG=organisation", "LOC=location", "MISC=misc")
-    run = facade.execute("skl", {"primary": facade.corpus("music").fingerprint,
-                                 "assisting": facade.corpus("news").fingerprint, "type_map": pairs})  # fmt: skip
-    rows = {row["entity"]: row for row in facade.drift_table(run.id)}
+    run = runs.execute("skl", {"primary": facade_corpora.corpus("music").fingerprint,
+                                 "assisting": facade_corpora.corpus("news").fingerprint, "type_map": pairs})  # fmt: skip
+    rows = {row["entity"]: row for row in assisting.drift_table(run.id)}
     for entity, here, there in (
         ("celtic", "musicgenre", "organisation"),
         ("cannes", "award", "organisation"),

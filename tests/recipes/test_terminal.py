@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from core import facade
 from core.cli.main import run_main
 from core.corpora.corpus import Corpus
+from core.facade import corpora, runs
+from core.facade.errors import InputError
 from core.facade.home import store
 from core.runs import worker
 from core.runs.context import RunContext
 from tests.conftest import sentence
 
-CORE = Path(facade.__file__).parents[1]
+CORE = Path(worker.__file__).parents[1]
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 FORGED = "FORGED LINE"
 EVIL = (
@@ -45,7 +46,7 @@ def hostile(seal: Callable[..., Corpus]) -> Corpus:
         about = json.loads((corpus.path / "about.json").read_text(encoding="utf-8"))
         name = f"{corpus.name}{EVIL}"
         (corpus.path / "about.json").write_text(json.dumps({**about, "names": [name]}), encoding="utf-8")
-    return facade.corpus(labelled.fingerprint)
+    return corpora.corpus(labelled.fingerprint)
 
 
 def a_run(state: str) -> str:
@@ -56,12 +57,12 @@ def a_run(state: str) -> str:
         context.stage(f"reading {EVIL}")
         context.note(f"a note of {EVIL}")
         if state == "failed":
-            raise facade.InputError(f"{EVIL}: is wrong.")
+            raise InputError(f"{EVIL}: is wrong.")
         return {"types": {EVIL: 3}, "name": EVIL, "notes": [EVIL]}
 
     try:
         worker.execute(made, work)
-    except facade.InputError:
+    except InputError:
         assert state == "failed"
     return made.id
 
@@ -92,7 +93,7 @@ def test_no_command_hands_a_name_to_the_terminal(
         (("corpus", "show", EVIL), 2),
         (("corpus", f"--{EVIL}"), 2),
         (("corpus", "audit", "--task", hostile.fingerprint, "--domain", hostile.fingerprint), 0),
-        (("similarity", "--target", hostile.fingerprint, "--source", facade.corpora()[0].fingerprint,
+        (("similarity", "--target", hostile.fingerprint, "--source", corpora.corpora()[0].fingerprint,
           "--measure", "tvc", "--min-source-tokens", "1"), 0),
         (("doctor",), 0),
         (("corpus", "remove", hostile.fingerprint), 0),
@@ -112,9 +113,9 @@ def test_a_name_is_sealed_without_what_a_terminal_obeys(seal: Callable[..., Corp
     assert not OBEYED.search(seal(["A sentence ."], f"another {EVIL}").name)
     file = tmp_path / f"{EVIL.replace('/', '')}.txt"
     file.write_text("Another sentence .\n")
-    named = facade.execute("add", {"path": str(file)}).result()["name"]
+    named = runs.execute("add", {"path": str(file)}).result()["name"]
     assert not OBEYED.search(named)
-    assert named.startswith(facade.proposed_name(file))  # numbered where the name is taken
+    assert named.startswith(corpora.proposed_name(file))  # numbered where the name is taken
 
 
 def named(tree: ast.AST) -> Iterator[tuple[str, int]]:

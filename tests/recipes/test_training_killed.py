@@ -10,9 +10,9 @@ import psutil
 import pytest
 import torch
 
-from core import facade
 from core.corpora.corpus import Corpus
 from core.errors import ResourceError
+from core.facade import removals, runs, training
 from core.facade.home import store
 from core.models.taggers import load_tagger
 from core.recipes import RECIPES
@@ -69,7 +69,7 @@ def finished(kind: str, options: Options) -> Run:
 def undisturbed(kind: str, options: Options) -> tuple[Options, str]:
     """What the training says in the end, and its weights' hash; the run is gone."""
     found = told(finished(kind, options))
-    facade.remove_run(facade.runs(kind)[0].id)
+    removals.remove_run(runs.runs(kind)[0].id)
     return found
 
 
@@ -157,13 +157,13 @@ def test_no_memory_is_a_sentence_and_a_smaller_training(
     with monkeypatch.context() as patch:
         patch.setattr(place[kind], full)
         with pytest.raises(ResourceError, match=r"^batch_size 8: memory ran out; set accumulation to 2, which keeps"):
-            facade.execute(kind, options)
-    (run,) = facade.runs(kind)
+            runs.execute(kind, options)
+    (run,) = runs.runs(kind)
     assert run.state().out_of_memory
-    smaller = facade.halved(run.id)
+    smaller = training.halved(run.id)
     assert smaller is not None
     assert smaller[1]["batch_size"] == 8
-    assert facade.execute(*smaller).manifest.config["accumulation"] == 2
+    assert runs.execute(*smaller).manifest.config["accumulation"] == 2
 
 
 def test_what_is_no_lack_of_memory_is_not_called_so(finetune: Options, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,6 +172,6 @@ def test_what_is_no_lack_of_memory_is_not_called_so(finetune: Options, monkeypat
 
     monkeypatch.setattr("core.models.taggers.EncoderTagger.emissions", broken)
     with pytest.raises(NotImplementedError):
-        facade.execute("finetune", finetune)
-    (run,) = facade.runs("finetune")
+        runs.execute("finetune", finetune)
+    (run,) = runs.runs("finetune")
     assert not run.state().out_of_memory

@@ -5,24 +5,24 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from core import facade
 from core.corpora.corpus import Corpus
+from core.facade import corpora
 
 ROOT = Path(__file__).resolve().parents[2]
 GIVE = """
 import sys
-from core import facade
+from core.facade import corpora
 for i in range(100):
     mark = sys.argv[2 + i % 2]
-    facade.set_role(sys.argv[1], mark)
-    assert facade.roles()[sys.argv[1]] == mark, "the other's part was written over this one"
+    corpora.set_role(sys.argv[1], mark)
+    assert corpora.roles()[sys.argv[1]] == mark, "the other's part was written over this one"
 """
 
 
 def test_two_processes_that_give_one_part_each_lose_neither(seal: Callable[..., Corpus], home: Path) -> None:
     marks = [seal([f"sentence {i} ."], f"c{i}").fingerprint for i in range(4)]
     work = [subprocess.Popen([sys.executable, "-c", GIVE, role, *marks[:2]], cwd=ROOT) for role in ("task", "domain")]
-    facade.set_role("train", marks[2])
-    facade.set_role("dev", marks[3])
+    corpora.set_role("train", marks[2])
+    corpora.set_role("dev", marks[3])
     assert [process.wait(120) for process in work] == [0, 0]
-    assert facade.roles() == {"task": marks[1], "domain": marks[1], "train": marks[2], "dev": marks[3]}
+    assert corpora.roles() == {"task": marks[1], "domain": marks[1], "train": marks[2], "dev": marks[3]}

@@ -5,7 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import assisting, runs
+from core.facade.assisting import Assisted
 from pages.ui.frame import guard
 from pages.ui.grid import grid
 from pages.ui.widgets import plain
@@ -17,21 +18,21 @@ SHOWN = 2000  # rows drawn; the file has all
 def drift(run_id: str) -> None:
     """The shared entities, those that disagree most first."""
     with guard():
-        found = facade.assisted(run_id)
-        told = facade.run(run_id).result()
+        found = assisting.assisted(run_id)
+        told = runs.run(run_id).result()
         st.markdown(
             f"**{told['overlapping']:,}** entities are in both corpora (of {told['entities']['primary']:,} in"
             f" {plain(found.primary.name)}, {told['entities']['assisting']:,} in {plain(found.assisting.name)});"
-            f" **{told['entities']['drifting']:,}** of them drift: their SKL is above {facade.DRIFTS:g}."
+            f" **{told['entities']['drifting']:,}** of them drift: their SKL is above {assisting.DRIFTS:g}."
         )
-        rows = facade.drift_table(run_id, **_filters())
+        rows = assisting.drift_table(run_id, **_filters())
         if not rows:
             st.info("No shared entity is like that; loosen the filters.")
             return
         _table(rows, found)
         st.download_button(
             f"These {len(rows):,} as CSV",
-            partial(facade.drift_csv, run_id, rows),
+            partial(assisting.drift_csv, run_id, rows),
             f"drift-{run_id[-4:]}.csv",
             on_click="ignore",
             key="assisting.drift.csv",
@@ -47,7 +48,7 @@ def _filters() -> dict[str, Any]:
     return {"search": search, "least_skl": least, "least_count": count}
 
 
-def _table(rows: list[dict[str, Any]], found: facade.Assisted) -> None:
+def _table(rows: list[dict[str, Any]], found: Assisted) -> None:
     columns = {name: [row[name] for row in rows[:SHOWN]] for name in rows[0]}
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
     grid(

@@ -6,7 +6,9 @@ from tempfile import TemporaryDirectory
 
 import streamlit as st
 
-from core import facade
+from core.facade import assisting, figures, runs
+from core.facade.assisting import Kept, Mark
+from core.facade.corpora import Sentence
 from pages.ui.frame import guard, looked
 from pages.ui.presses import pressed
 from pages.ui.remains import text_gone
@@ -25,16 +27,16 @@ SIDES = {"line": "At the line", "ends": "Farthest from it"}
 def kept(run_id: str) -> None:
     """All that follows from the threshold: a pure function of the scores, so a slider may drive it."""
     with guard(buttons="assisting.seal"):
-        found = facade.assisted(run_id)
+        found = assisting.assisted(run_id)
         top = max(float(found.scores.max()), 9.0) + 0.5
         line = (0.1, round(top, 1), 1.0, 0.1)
         threshold = st.slider("Keep sentences with a score below", *line, key="assisting.line", help=SCORE)
-        told = facade.kept_below(run_id, threshold)
+        told = assisting.kept_below(run_id, threshold)
         _numbers(told)
         sharing = found.scores[found.overlaps > 0]
-        log = facade.run(run_id).manifest.config["log"]
+        log = runs.run(run_id).manifest.config["log"]
         name = f"Histogram of sentence scores: {told.kept:,} of {told.of:,} kept below {threshold:g}"
-        chart(facade.figures.skl_histogram(sharing, threshold, log), "assisting.scores", name)
+        chart(figures.skl_histogram(sharing, threshold, log), "assisting.scores", name)
         st.caption(
             f"Not drawn: {told.of - len(sharing):,} sentences that share no entity with"
             f" {plain(found.primary.name)}. Their score is 0, so they are always kept, however unlike they are."
@@ -42,11 +44,11 @@ def kept(run_id: str) -> None:
         if not text_gone(run_id):
             _take_away(run_id, told)
             _sentences(run_id, threshold)
-        command = facade.command("skl", facade.run(run_id).manifest.config)
+        command = runs.command("skl", runs.run(run_id).manifest.config)
         same_command(f"{command} --threshold {threshold:g} --output kept.conll")
 
 
-def _numbers(told: facade.Kept) -> None:
+def _numbers(told: Kept) -> None:
     with st.container(horizontal=True):
         st.metric("Kept", f"{told.kept:,}", width="content", help=f"of {told.of:,} sentences")
         st.metric("Dropped", f"{told.of - told.kept:,}", width="content")
@@ -60,7 +62,7 @@ def _numbers(told: facade.Kept) -> None:
         )
 
 
-def _take_away(run_id: str, told: facade.Kept) -> None:
+def _take_away(run_id: str, told: Kept) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
             "Kept sentences as CoNLL",
@@ -73,14 +75,14 @@ def _take_away(run_id: str, told: facade.Kept) -> None:
             disabled=not told.kept,
         )
         if pressed("Keep them as a corpus", "assisting.seal", icon=":material/library_add:"):
-            sealed = facade.seal_kept(run_id, told.threshold)
+            sealed = assisting.seal_kept(run_id, told.threshold)
             st.success(f"{plain(sealed.name)}: {len(sealed):,} sentences, ready to train on.")
 
 
 def _conll(run_id: str, threshold: float) -> bytes:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "kept.conll"
-        facade.export_kept(run_id, threshold, path)
+        assisting.export_kept(run_id, threshold, path)
         return path.read_bytes()
 
 
@@ -88,8 +90,8 @@ def _sentences(run_id: str, threshold: float) -> None:
     which = st.segmented_control(
         "Sentences", list(SIDES), format_func=SIDES.__getitem__, default="line", required=True, key="assisting.which"
     )
-    looked(facade.run(run_id).manifest.inputs["assisting"])
-    sides = facade.shown_sentences(run_id, threshold, at_line=which == "line")
+    looked(runs.run(run_id).manifest.inputs["assisting"])
+    sides = assisting.shown_sentences(run_id, threshold, at_line=which == "line")
     st.html(
         f'<p>Entities that both corpora have: <mark class="w-entity" style="--c:{AGREE}">agree</mark> or'
         f' <mark class="w-entity" style="--c:{DRIFT}">drift <small>type · its usual one there · SKL</small></mark></p>'
@@ -105,10 +107,10 @@ def _sentences(run_id: str, threshold: float) -> None:
             st.html(f'<ul class="w-sentences" aria-label="{heading} sentences">{items}</ul>')
 
 
-def _marked(sentence: facade.Sentence, marks: list[facade.Mark]) -> str:
+def _marked(sentence: Sentence, marks: list[Mark]) -> str:
     words = [escape(token) for token in sentence.tokens]
     for mark in marks:
-        drifts = mark.skl > facade.DRIFTS
+        drifts = mark.skl > assisting.DRIFTS
         usual = "" if mark.usual == mark.type else f" · {escape(mark.usual)}"
         told = f" <small>{escape(mark.type)}{usual} · {mark.skl:.1f}</small>" if drifts else ""
         words[mark.start] = f'<mark class="w-entity" style="--c:{DRIFT if drifts else AGREE}">{words[mark.start]}'

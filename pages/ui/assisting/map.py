@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import assisting, runs
+from core.facade.corpora import Corpus
 from pages.ui.widgets import config_form, plain
 
 OPTIONS = ("unit", "min_count", "shrinkage", "floor", "add_k", "log")
@@ -23,9 +24,9 @@ LARGEST_FILE = 1_000_000  # bytes
 STAYS, OUT = "stays as it is", "is left out"
 
 
-def type_map(primary: facade.Corpus, assisting: facade.Corpus) -> list[str]:
+def type_map(primary: Corpus, other: Corpus) -> list[str]:
     """OLD=NEW pairs, picked type by type or read from a file."""
-    apart = facade.types_apart(primary, assisting)
+    apart = assisting.types_apart(primary, other)
     if not apart:
         st.caption("Both corpora have the same types.")
         return []
@@ -37,8 +38,8 @@ def type_map(primary: facade.Corpus, assisting: facade.Corpus) -> list[str]:
         pairs = list(_from_file(file.getvalue()))
         st.caption(f"From the file: {plain(', '.join(pairs))}.")
         return pairs
-    key = f"assisting.type.{primary.fingerprint[:8]}.{assisting.fingerprint[:8]}"
-    pairs = _picked([name for name in apart if name in assisting.types], assisting, sorted(primary.types), key)
+    key = f"assisting.type.{primary.fingerprint[:8]}.{other.fingerprint[:8]}"
+    pairs = _picked([name for name in apart if name in other.types], other, sorted(primary.types), key)
     return pairs + _picked([name for name in apart if name in primary.types], primary, (), key)
 
 
@@ -46,10 +47,10 @@ def _from_file(data: bytes) -> tuple[str, ...]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "types"
         path.write_bytes(data)
-        return facade.read_type_map(path)
+        return assisting.read_type_map(path)
 
 
-def _picked(names: Sequence[str], mine: facade.Corpus, may_be: Sequence[str], key: str) -> list[str]:
+def _picked(names: Sequence[str], mine: Corpus, may_be: Sequence[str], key: str) -> list[str]:
     """may_be: what the types may be called; none for the primary corpus, which is trained on as it is."""
     pairs = []
     columns = st.columns(min(4, len(names))) if names else []
@@ -69,4 +70,4 @@ def _picked(names: Sequence[str], mine: facade.Corpus, may_be: Sequence[str], ke
 def options_form() -> dict[str, Any]:
     """What counts as an entity, and how counts become a divergence."""
     with st.expander("More options", icon=":material/settings:"):
-        return config_form(facade.RECIPES["skl"].config, OPTIONS, "assisting", LABELS)
+        return config_form(runs.RECIPES["skl"].config, OPTIONS, "assisting", LABELS)

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import assisting, corpora, figures, runs
 from pages.ui.presses import submitted
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import chart, config_form, corpus_picker, plain, same_command, table
@@ -32,16 +32,16 @@ COLUMNS = {
 
 def sweep(run_id: str) -> None:
     """Trainings alone, with all, and at every threshold; what they say."""
-    runs = {run.id: run for run in facade.sweeps(run_id)}
-    with st.expander("Train and compare", expanded=not runs, icon=":material/model_training:"):
+    sweeps = {run.id: run for run in assisting.sweeps(run_id)}
+    with st.expander("Train and compare", expanded=not sweeps, icon=":material/model_training:"):
         _setup(run_id)
-    if not runs:
+    if not sweeps:
         return
     named = st.session_state.get(RUN)
-    shown = named if named in runs else next(iter(runs))
+    shown = named if named in sweeps else next(iter(sweeps))
     if run_panel(shown, RUN).state == "succeeded":
         _found(shown)
-    same_command(facade.command("assist", runs[shown].manifest.config))
+    same_command(runs.command("assist", sweeps[shown].manifest.config))
 
 
 def _setup(run_id: str) -> None:
@@ -49,31 +49,31 @@ def _setup(run_id: str) -> None:
         "One tagger a seed for each arm: yours alone, with all of the assisting corpus, and with what each threshold"
         " keeps. The dev split chooses the threshold. On two cores this takes hours; cancel and resume as you like."
     )
-    roles = facade.roles()
+    roles = corpora.roles()
     with st.form("assisting.sweep.form", border=False):
         left, right = st.columns(2)
         with left:
             dev = corpus_picker("Dev split of the primary corpus", "assisting.dev", roles.get("dev"))
         with right:
             test = corpus_picker("Its test split", "assisting.test", roles.get("test"))
-        thresholds = st.multiselect("Thresholds", facade.SWEEP, facade.SWEEP, key="assisting.thresholds")
+        thresholds = st.multiselect("Thresholds", assisting.SWEEP, assisting.SWEEP, key="assisting.thresholds")
         seeds = st.number_input("Seeds", 1, 20, 3, key="assisting.seeds", help="3 for a look, 5 for a claim")
         with st.expander("More options", icon=":material/settings:"):
-            more = config_form(facade.RECIPES["assist"].config, tuple(LABELS), "assisting.sweep", LABELS)
+            more = config_form(runs.RECIPES["assist"].config, tuple(LABELS), "assisting.sweep", LABELS)
         sent = submitted("Train", "assisting.sweep.start", type="primary", icon=":material/play_arrow:")
     if sent:
         given = {key: value for key, value in more.items() if value not in (None, "")}
-        own = facade.run(run_id).manifest.config
+        own = runs.run(run_id).manifest.config
         lists = {"thresholds": thresholds, "seeds": list(range(1, seeds + 1))}
-        st.session_state[RUN] = facade.start("assist", {**own, "dev": dev or "", "test": test or "", **lists, **given})
+        st.session_state[RUN] = runs.start("assist", {**own, "dev": dev or "", "test": test or "", **lists, **given})
         st.rerun()
 
 
 def _found(run_id: str) -> None:
-    result = facade.run(run_id).result()
+    result = runs.run(run_id).result()
     for told in result["tables"]:
-        st.markdown(f"**{plain(facade.assist_in_words(told))}**")
-        figure = facade.figures.f1_by_threshold(facade.sweep_points(run_id, told["share"]), told["threshold"])
+        st.markdown(f"**{plain(assisting.assist_in_words(told))}**")
+        figure = figures.f1_by_threshold(assisting.sweep_points(run_id, told["share"]), told["threshold"])
         chart(figure, f"assisting.f1.{told['share']}", f"F1 by threshold, sharing {told['share']}")
     table([_line(told) for told in result["tables"]], COLUMNS, "Test F1 alone, with all, with what was chosen")
     st.caption("† better than all of it, p below 0.05, Welch's two-sided t-test over the seeds.")

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, figures, runs, training
+from core.facade.runs import Run
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.runs.links import attach, attached
@@ -59,12 +60,12 @@ def measure() -> str | None:
 
 def finished(run_id: str) -> bool:
     """Whether there is something to look at."""
-    return facade.state(run_id).state == "succeeded"
+    return runs.state(run_id).state == "succeeded"
 
 
 def _setup() -> None:
-    labelled = {corpus.fingerprint: corpus for corpus in facade.corpora() if corpus.types}
-    train = facade.roles().get("train")
+    labelled = {corpus.fingerprint: corpus for corpus in corpora.corpora() if corpus.types}
+    train = corpora.roles().get("train")
     names = list(labelled)
     left, right = st.columns(2)
     picked = left.selectbox(
@@ -82,16 +83,16 @@ def _setup() -> None:
     options = {"train": picked, "encoder": encoder, **settings}
     _time(options)
     if pressed("Measure", "bias.start", type="primary", icon=":material/straighten:"):
-        attach(facade.start("difficulty", options), RUN)
+        attach(runs.start("difficulty", options), RUN)
         st.rerun()
-    st.code(facade.command("difficulty", options), language="bash", wrap_lines=True)
+    st.code(runs.command("difficulty", options), language="bash", wrap_lines=True)
 
 
 def _time(options: dict[str, Any]) -> None:
     """How long it will take, as far as this machine was timed; else the way to know."""
-    seconds = facade.difficulty_estimate(options)
-    running = next((run.id for run in facade.at_work() if run.manifest.kind == "calibrate"), None)
-    mentions = sum(facade.corpus(options["train"]).types.values())
+    seconds = training.difficulty_estimate(options)
+    running = next((run.id for run in runs.at_work() if run.manifest.kind == "calibrate"), None)
+    mentions = sum(corpora.corpus(options["train"]).types.values())
     mentions = min(mentions, options["mentions"] or mentions)
     if seconds is not None:
         st.caption(
@@ -105,12 +106,12 @@ def _time(options: dict[str, Any]) -> None:
         said = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
         if pressed("Time this machine (under a minute)", "bias.time", icon=":material/timer:", help=said):
             asked = {name: options[name] for name in ("train", "encoder", "allow_download") if name in options}
-            facade.start("calibrate", {**asked, "task": options["train"]})
+            runs.start("calibrate", {**asked, "task": options["train"]})
             st.rerun()
 
 
 def _settings() -> dict[str, Any]:
-    config = facade.RECIPES["difficulty"].config
+    config = runs.RECIPES["difficulty"].config
     left, right = st.columns(2)
     with left:
         preset = st.segmented_control(
@@ -131,24 +132,24 @@ def _settings() -> dict[str, Any]:
     return {"preset": preset, **found}
 
 
-def _label(run: facade.Run) -> str:
+def _label(run: Run) -> str:
     return f"{title(run)} ({run.manifest.config['encoder']}, {run.id[-4:]})"
 
 
 def _losses(run_id: str) -> None:
     """Outside of the panel, so that a chart's node survives the panel's ticks."""
     with guard():
-        found = {metric.type: metric for metric in facade.curves(run_id) if metric.name == "loss"}
+        found = {metric.type: metric for metric in training.curves(run_id) if metric.name == "loss"}
         if not found:
             return
         none = np.empty(0)
         lines = [
-            facade.figures.Line(name=name, part="", steps=found[side].steps, values=found[side].values)
+            figures.Line(name=name, part="", steps=found[side].steps, values=found[side].values)
             if side in found
-            else facade.figures.Line(name=name, part="", steps=none, values=none)  # so that no colour changes hands
+            else figures.Line(name=name, part="", steps=none, values=none)  # so that no colour changes hands
             for side, name in LINES.items()
         ]
         st.markdown("**Training loss of the two classifiers**")
-        figure = facade.figures.curves(lines, y="loss", height=220, dark=is_dark())
+        figure = figures.curves(lines, y="loss", height=220, dark=is_dark())
         st.altair_chart(figure, key="bias.loss", alt="Training loss of both classifiers over all folds")
         st.caption("It jumps up wherever the next fold's classifier begins, which knows nothing yet.")

@@ -5,7 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import bias, figures, rebuilding, runs, taggers
+from core.facade.corpora import Entity
+from core.facade.rebuilding import Diff
 from pages.ui.frame import guard, looked, where_text_is_here
 from pages.ui.grid import grid
 from pages.ui.remains import text_gone
@@ -14,7 +16,7 @@ from pages.ui.widgets import escape, plain
 PAGE = 8  # sentences
 ROWS = 300  # of a table
 OLD, NEW = "#8F8F8F", "#009E73"
-COLOURS = {kind: facade.figures.css_colour(look[1]) for kind, look in facade.figures.BIN_LOOKS.items()}
+COLOURS = {kind: figures.css_colour(look[1]) for kind, look in figures.BIN_LOOKS.items()}
 
 
 def bits(value: float) -> str:
@@ -24,13 +26,13 @@ def bits(value: float) -> str:
 
 def notes(run_id: str) -> None:
     """What a reader of a finished `difficulty` run should know first, such as what could not be judged."""
-    if told := facade.run(run_id).result()["notes"]:
+    if told := runs.run(run_id).result()["notes"]:
         st.info("\n\n".join(map(plain, told)), icon=":material/info:")
 
 
 def marked(row: dict[str, Any]) -> str:
     """A mention's sentence as HTML, the mention highlighted."""
-    mention = facade.Entity(start=row["start"], end=row["end"], type=row["type"])
+    mention = Entity(start=row["start"], end=row["end"], type=row["type"])
     return _painted(row["tokens"], [mention], COLOURS[row["bin"]])
 
 
@@ -44,8 +46,8 @@ def mention_list(run_id: str, numbers: Any, key: str) -> None:
         if pages > 1:
             st.caption(f"of {pages:,}", width="content")
         download(run_id, numbers, key)
-    looked(facade.measured(run_id).corpus.fingerprint)
-    rows = facade.mention_rows(run_id, numbers[(page - 1) * PAGE : page * PAGE])
+    looked(bias.measured(run_id).corpus.fingerprint)
+    rows = bias.mention_rows(run_id, numbers[(page - 1) * PAGE : page * PAGE])
     items = "".join(f"<li>{marked(row)}<br><small>{_told(row)}</small></li>" for row in rows)
     st.html(f'<ul class="w-sentences" aria-label="Sentences with the mention highlighted">{items}</ul>')
 
@@ -57,7 +59,7 @@ def _told(row: dict[str, Any]) -> str:
 def download(run_id: str, numbers: Any, key: str) -> None:
     """Mentions as CSV, written once somebody asks for it."""
     st.download_button(
-        f"These {len(numbers):,} as CSV", lambda: facade.mentions_csv(run_id, numbers), f"mentions-{run_id[-4:]}.csv",
+        f"These {len(numbers):,} as CSV", lambda: bias.mentions_csv(run_id, numbers), f"mentions-{run_id[-4:]}.csv",
         on_click="ignore", key=f"{key}.csv", icon=":material/download:",
     )  # fmt: skip
 
@@ -90,16 +92,16 @@ def _unsigned(value: Any) -> Any:
 def changes(run_id: str, key: str) -> None:
     """Sentences of a `rebuild` or `robustness` run before and after, a page at a time."""
     with guard(), where_text_is_here():
-        looked(facade.run(run_id).result()["corpus"])
-        n = facade.changed_sentences(run_id)
+        looked(runs.run(run_id).result()["corpus"])
+        n = taggers.changed_sentences(run_id)
         pages = max(-(-n // PAGE), 1)
         st.markdown(f"**{n:,} changed sentences**, before and after")
         page = st.number_input("Page", 1, pages, 1, key=f"{key}.page.{run_id}", width=120) if pages > 1 else 1
-        items = "".join(f"<li>{_diff(diff)}</li>" for diff in facade.edit_diffs(run_id, (page - 1) * PAGE, PAGE))
+        items = "".join(f"<li>{_diff(diff)}</li>" for diff in rebuilding.edit_diffs(run_id, (page - 1) * PAGE, PAGE))
         st.html(f'<ol class="w-sentences" start="{(page - 1) * PAGE + 1}" aria-label="Changes">{items}</ol>')
 
 
-def _diff(diff: facade.Diff) -> str:
+def _diff(diff: Diff) -> str:
     """A name's place among the entities of its sentence is the same before and after."""
     old, new = (sorted(sentence.entities or ()) for sentence in (diff.before, diff.after))
     starts = {edit.start for edit in diff.edits}
@@ -111,9 +113,7 @@ def _diff(diff: facade.Diff) -> str:
     return "".join(f"<div><strong>{name}</strong> {text}</div>" for name, text in lines)
 
 
-def _painted(
-    tokens: Sequence[str], entities: Sequence[facade.Entity], colour: str, unsure: Collection[int] = ()
-) -> str:
+def _painted(tokens: Sequence[str], entities: Sequence[Entity], colour: str, unsure: Collection[int] = ()) -> str:
     """Words as HTML, entities highlighted. unsure: where ambiguous ones start."""
     words = [escape(token) for token in tokens]
     for entity in entities:

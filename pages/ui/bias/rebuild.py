@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, deliver, figures, rebuilding, results, runs
+from core.facade.runs import Run
 from pages.ui.bias.parts import changes
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
@@ -35,14 +36,14 @@ POOLS = {"type": "Type", "entity_low": "Name tells little", "entity_high": "Name
 
 def rebuild(run_id: str) -> None:
     """For the corpus that a finished `difficulty` run measured."""
-    own = facade.run(run_id).manifest.inputs["train"]
-    runs = [run.id for run in facade.runs("rebuild") if run.manifest.inputs["train"] == own]
-    with st.expander("How to rebuild", expanded=not runs, icon=":material/construction:"):
+    own = runs.run(run_id).manifest.inputs["train"]
+    rebuilt = [run.id for run in runs.runs("rebuild") if run.manifest.inputs["train"] == own]
+    with st.expander("How to rebuild", expanded=not rebuilt, icon=":material/construction:"):
         _setup(run_id, own)
-    if not runs:
+    if not rebuilt:
         return
     named = st.session_state.get(RUN)
-    shown = _pick(runs, named if named in runs else runs[0])
+    shown = _pick(rebuilt, named if named in rebuilt else rebuilt[0])
     if run_panel(shown, RUN).state == "succeeded":
         _made(shown)
 
@@ -55,14 +56,14 @@ def _setup(run_id: str, own: str) -> None:
             " Test splits are never touched."
         )
         options = {"train": own, "difficulty": run_id, **_options(own)}
-        told = facade.rebuild_preview(options)
+        told = rebuilding.rebuild_preview(options)
         _pools(options, told)
         unknown = not options["holdout"] and not _none_held_out(own)
         if pressed("Rebuild", "bias.rebuild.start", type="primary", icon=":material/construction:",
                    disabled=bool(told["empty"]) or unknown):  # fmt: skip
-            st.session_state[RUN] = facade.start("rebuild", options)
+            st.session_state[RUN] = runs.start("rebuild", options)
             st.rerun()
-        st.code(facade.command("rebuild", options), language="bash", wrap_lines=True)
+        st.code(runs.command("rebuild", options), language="bash", wrap_lines=True)
 
 
 def _options(own: str) -> dict[str, Any]:
@@ -78,7 +79,7 @@ def _options(own: str) -> dict[str, Any]:
     with st.expander("What counts as much and little", icon=":material/settings:"):
         for i, column in enumerate(st.columns(2)):
             with column:
-                found |= config_form(facade.RECIPES["rebuild"].config, names[i::2], f"bias.rebuild.{method}")
+                found |= config_form(runs.RECIPES["rebuild"].config, names[i::2], f"bias.rebuild.{method}")
     if method != "dataaug" and not found.get("add_bin"):
         of = "told by their context" if method == "low-share" else "of all mentions"
         found["rate"] = right.slider(f"Share {of}, percent", 0, 90, 20, 5, key=f"bias.rate.{method}") / 100
@@ -90,21 +91,21 @@ def _holdout(place: Any, own: str) -> list[str]:
 
     A corpus that is one of them is refused by the recipe, in its words.
     """
-    known = {corpus.fingerprint: corpus for corpus in facade.corpora() if corpus.types}
-    beside, source = facade.splits_of(own)
+    known = {corpus.fingerprint: corpus for corpus in corpora.corpora() if corpus.types}
+    beside, source = rebuilding.splits_of(own)
     usual = [name for name in beside if name in known]
     picked: list[str] = place.multiselect(
         "Held out: no sentence of these comes in", list(known), usual, lambda name: corpus_label(known[name]),
         key=f"bias.holdout.{own}.{'.'.join(usual)}", placeholder="pick its dev and test splits",
     )  # fmt: skip
     if picked and picked == usual:
-        place.caption(f"The dev and test splits of {plain(facade.corpus_name(own))}: {source}.")
+        place.caption(f"The dev and test splits of {plain(results.corpus_name(own))}: {source}.")
     return picked
 
 
 def _none_held_out(own: str) -> bool:
     """Asked where nothing is held out: without its test split a training set may come to hold test sentences."""
-    name = plain(facade.corpus_name(own))
+    name = plain(results.corpus_name(own))
     st.warning(
         f"Which dev and test splits go with {name}? Nothing here says so. Pick them above, so that none of their"
         " sentences is made.", icon=":material/help:",
@@ -133,7 +134,7 @@ def _pools(options: Mapping[str, Any], told: Mapping[str, Any]) -> None:
 
 def _sentences(options: Mapping[str, Any], told: Mapping[str, Any]) -> None:
     """What a set of one size is drawn from."""
-    size, looks = options["size"], facade.figures.BIN_LOOKS
+    size, looks = options["size"], figures.BIN_LOOKS
     if options["add_bin"]:
         st.markdown(f"**{size:,} sentences** are drawn for any mention, and {size:,} where the"
                     f" {looks[options['add_bin']][0]}.")  # fmt: skip
@@ -145,22 +146,22 @@ def _sentences(options: Mapping[str, Any], told: Mapping[str, Any]) -> None:
     st.caption("A sentence with several mentions counts with each of them; held-out ones count too but are not drawn.")
 
 
-def _pick(runs: list[str], shown: str) -> str:
-    if len(runs) < 2:
+def _pick(run_ids: list[str], shown: str) -> str:
+    if len(run_ids) < 2:
         return shown
-    names = {run_id: _name(facade.run(run_id)) for run_id in runs}
-    return str(st.selectbox("Rebuilt", runs, runs.index(shown), names.__getitem__, key=f"bias.rebuilt.{shown}"))
+    names = {run_id: _name(runs.run(run_id)) for run_id in run_ids}
+    return str(st.selectbox("Rebuilt", run_ids, run_ids.index(shown), names.__getitem__, key=f"bias.rebuilt.{shown}"))
 
 
-def _name(run: facade.Run) -> str:
+def _name(run: Run) -> str:
     config = run.manifest.config
     rate = "" if config["method"] == "dataaug" or config["add_bin"] else f" {config['rate']:.0%}"
     return f"{METHODS[config['method']][0]}{rate}, seed {config['seed']} ({run.id[-4:]})"
 
 
 def _made(run_id: str) -> None:
-    told = facade.run(run_id).result()
-    made = facade.corpus_name(told["corpus"])
+    told = runs.run(run_id).result()
+    made = results.corpus_name(told["corpus"])
     st.success(
         f"**{plain(made)}**: {told['sentences']:,} sentences, {told['mentions']:,} mentions, {told['changed']:,} of"
         " them changed. It is among your corpora, and can be chosen as training labels in any training or experiment.",
@@ -174,13 +175,13 @@ def _made(run_id: str) -> None:
         changes(run_id, "bias.rebuilt.diff")
     else:
         st.caption("No sentence was changed; which were drawn is all that differs.")
-    same_command(facade.command("rebuild", facade.run(run_id).manifest.config))
+    same_command(runs.command("rebuild", runs.run(run_id).manifest.config))
 
 
 def _file(run_id: str, label: str, path: Path, name: str, kind: str) -> None:
     st.download_button(
         label,
-        partial(facade.take_bytes, run_id, path),
+        partial(deliver.take_bytes, run_id, path),
         name,
         on_click="ignore",
         key=f"bias.rebuilt.{kind}",

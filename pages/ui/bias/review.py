@@ -8,7 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import bias, reviews
+from core.facade.reviews import Reviews
 from pages.ui.bias.parts import bits, marked, notes
 from pages.ui.frame import guard, looked
 from pages.ui.presses import pressed
@@ -24,11 +25,11 @@ ROUNDING = 1e-6  # bits
 def review(run_id: str) -> None:
     """Whatever is said goes to the log beside the run, so a reload or another day changes nothing."""
     with guard(buttons="bias.seal"):
-        numbers, told = facade.suspicious(run_id), facade.reviews(run_id)
+        numbers, told = reviews.suspicious(run_id), reviews.reviews(run_id)
         if not len(numbers) and not told.history:
             _none(run_id)
             return
-        looked(facade.measured(run_id).corpus.fingerprint)
+        looked(bias.measured(run_id).corpus.fingerprint)
         st.markdown(
             "Labels that **neither the name nor the context speaks for**, worst first. Some are wrong, others only"
             " rare or hard: read the sentence and say which."
@@ -48,7 +49,7 @@ def review(run_id: str) -> None:
 
 def _none(run_id: str) -> None:
     """Nothing to review; a clean bill only where something was measured."""
-    found = facade.measured(run_id)
+    found = bias.measured(run_id)
     if max(abs(found.entity).max(), abs(found.context).max()) > ROUNDING:
         st.success("Every label is spoken for by its name or by its context; none looks wrong.")
     else:
@@ -56,7 +57,7 @@ def _none(run_id: str) -> None:
         notes(run_id)
 
 
-def _left(numbers: Sequence[int], told: facade.Reviews) -> tuple[list[int], list[int]]:
+def _left(numbers: Sequence[int], told: Reviews) -> tuple[list[int], list[int]]:
     """What nobody looked at yet, and what was skipped, the one that waited longest first."""
     todo = [number for number in numbers if number not in told.latest]
     turn = {one.mention: at for at, one in enumerate(told.history) if one.action == "skip"}
@@ -64,14 +65,14 @@ def _left(numbers: Sequence[int], told: facade.Reviews) -> tuple[list[int], list
     return todo, sorted(skipped, key=turn.__getitem__)
 
 
-def _counts(of: int, todo: int, skipped: int, told: facade.Reviews) -> None:
+def _counts(of: int, todo: int, skipped: int, told: Reviews) -> None:
     done, later = of - todo - skipped, f", {skipped:,} skipped" if skipped else ""
     st.progress(done / max(of, 1), text=f"{done:,} of {of:,} reviewed, {len(told.changes):,} changed{later}")
 
 
 def _one(run_id: str, number: int) -> None:
     """The mention at hand, and what can be said of it."""
-    row, found = facade.mention_rows(run_id, [number])[0], facade.measured(run_id)
+    row, found = bias.mention_rows(run_id, [number])[0], bias.measured(run_id)
     with st.container(border=True, key="bias-review"):
         st.html(f'<p aria-label="The label in question">{marked(row)}</p>')
         few = f" Only {found.counts()[row['type']]:,} labels are of this type: **too few to judge**."
@@ -97,20 +98,20 @@ def _one(run_id: str, number: int) -> None:
 
 
 def _say(run_id: str, number: int, action: str, type: str = "") -> None:
-    facade.review(run_id, number, action, type)
+    reviews.review(run_id, number, action, type)
 
 
-def _undo(run_id: str, told: facade.Reviews) -> None:
+def _undo(run_id: str, told: Reviews) -> None:
     if told.history:
         last = told.history[-1]
-        mention = facade.measured(run_id).mentions[last.mention].surface
+        mention = bias.measured(run_id).mentions[last.mention].surface
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button("Undo", key="bias.undo", icon=":material/undo:", shortcut="Alt+U",
-                      on_click=facade.undo_review, args=(run_id,))  # fmt: skip
+                      on_click=reviews.undo_review, args=(run_id,))  # fmt: skip
             st.caption(f"You said of {plain(mention)}: {SAID[last.action]} {plain(last.type)}", width="content")
 
 
-def _take_away(run_id: str, told: facade.Reviews) -> None:
+def _take_away(run_id: str, told: Reviews) -> None:
     if not told.history:
         return
     name = f"corrected-{run_id[-4:]}"
@@ -120,28 +121,28 @@ def _take_away(run_id: str, told: facade.Reviews) -> None:
             key="bias.corrected", icon=":material/download:",
         )  # fmt: skip
         st.download_button(
-            "Log of the reviews as CSV", partial(facade.review_log, run_id), f"{name}-log.csv", on_click="ignore",
+            "Log of the reviews as CSV", partial(reviews.review_log, run_id), f"{name}-log.csv", on_click="ignore",
             key="bias.log", icon=":material/download:",
         )  # fmt: skip
         if pressed("Keep as a corpus", "bias.seal", icon=":material/library_add:", disabled=not told.changes):
-            sealed = facade.seal_corrected(run_id)
+            sealed = reviews.seal_corrected(run_id)
             st.success(f"{plain(sealed.name)}: {len(sealed):,} sentences, ready to train on.")
 
 
 def _conll(run_id: str) -> bytes:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "corrected.conll"
-        facade.export_corrected(run_id, path)
+        reviews.export_corrected(run_id, path)
         return path.read_bytes()
 
 
-def _history(run_id: str, told: facade.Reviews) -> None:
+def _history(run_id: str, told: Reviews) -> None:
     recent = told.history[-LAST:][::-1]
     if not recent:
         return
     rows: list[dict[str, Any]] = [
         {"mention": row["mention"], "type": row["type"], "said": f"{SAID[one.action]} {one.type}", "text": row["text"]}
-        for one, row in zip(recent, facade.mention_rows(run_id, [one.mention for one in recent]), strict=True)
+        for one, row in zip(recent, bias.mention_rows(run_id, [one.mention for one in recent]), strict=True)
     ]
     heads = {"mention": "Mention", "type": "Was labelled", "said": "You said", "text": "Sentence"}
     table(rows, heads, "The latest reviews, newest first", wrapped=("text",))

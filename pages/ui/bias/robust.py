@@ -6,7 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, deliver, figures, rebuilding, results, runs, taggers
+from core.facade.runs import Run
+from core.facade.taggers import TestedAlike
 from pages.ui.bias.parts import changes
 from pages.ui.frame import guard, where_text_is_here
 from pages.ui.presses import pressed
@@ -26,18 +28,18 @@ SETS = {"name": "Test set", "promise": "What holds for renamed names", "mentions
 
 def robust() -> None:
     """Needs no measurement."""
-    runs = [run for run in facade.runs("robustness") if run.manifest.parent is None]
+    harder = [run for run in runs.runs("robustness") if run.manifest.parent is None]
     st.markdown(
         "The same test sentences under **other names**: a tagger that reads contexts still finds them, one that knows"
         " names by heart does not. Such sets are made by rule, so their F1 stands **beside** that of the plain test"
         " set, never in its place."
     )
-    with st.expander("Make harder test sets", expanded=not runs, icon=":material/construction:"):
+    with st.expander("Make harder test sets", expanded=not harder, icon=":material/construction:"):
         _setup()
-    for run in runs[:6]:
-        if facade.state(run.id).state != "succeeded":
+    for run in harder[:6]:
+        if runs.state(run.id).state != "succeeded":
             run_panel(run.id, f"bias.robust.{run.id}")
-    done = [run for run in runs if facade.state(run.id).state == "succeeded"]
+    done = [run for run in harder if runs.state(run.id).state == "succeeded"]
     if done:
         _made(done)
     _frontier()
@@ -46,7 +48,7 @@ def robust() -> None:
 @st.fragment
 def _setup() -> None:
     with guard(buttons="bias.robust.start"):
-        roles = facade.roles()
+        roles = corpora.roles()
         left, right = st.columns(2)
         with left:
             test = corpus_picker("Test split", f"bias.test.{roles.get('test')}", roles.get("test"))
@@ -61,15 +63,15 @@ def _setup() -> None:
         wanted = [{"test": test, "train": train, "kind": kind, **own.get(kind, {})} for kind in kinds]
         if pressed("Make them", "bias.robust.start", type="primary", icon=":material/construction:"):
             for options in wanted:
-                facade.start("robustness", options)
+                runs.start("robustness", options)
             st.rerun()
-        lines = [facade.command("robustness", options) for options in wanted]
+        lines = [runs.command("robustness", options) for options in wanted]
         st.code("\n".join(lines), language="bash", wrap_lines=True)
 
 
 def _names() -> dict[str, dict[str, Any]]:
     """{kind: where its names come from}."""
-    labelled = {corpus.fingerprint: corpus for corpus in facade.corpora() if corpus.types}
+    labelled = {corpus.fingerprint: corpus for corpus in corpora.corpora() if corpus.types}
     with st.expander("Where new names come from", icon=":material/settings:"):
         gazetteer = st.multiselect(
             "Names of these corpora, where the training split lacks them; else they are generated",
@@ -83,11 +85,11 @@ def _names() -> dict[str, dict[str, Any]]:
     return {"oov": {"gazetteer": gazetteer}, "cross-category": {"ambiguous": "strict" if strict else "textflint"}}
 
 
-def _made(runs: Sequence[facade.Run]) -> None:
+def _made(runs: Sequence[Run]) -> None:
     rows = []
     for run in runs:
         told, kind = run.result(), run.manifest.config["kind"]
-        rows.append({**told, "name": facade.corpus_name(told["corpus"]), "promise": PROMISES[kind]})
+        rows.append({**told, "name": results.corpus_name(told["corpus"]), "promise": PROMISES[kind]})
     table(rows, SETS, "Harder test sets", wrapped=("promise",))
     st.caption(
         "Ambiguous: the name has several types in the training split, or no word beside it tells anything. To test"
@@ -102,12 +104,12 @@ def _made(runs: Sequence[facade.Run]) -> None:
 
 def _files(run_id: str, name: str) -> None:
     """The set, what was changed, and every slot with whether it is ambiguous."""
-    found = facade.run(run_id).artifacts
+    found = runs.run(run_id).artifacts
     files = {"conll": ("CoNLL", "robustness.conll", "conll"), "log": ("Log of the edits", "edits.jsonl", "edits.jsonl"),
              "slots": ("All names, the ambiguous marked", "slots.jsonl", "slots.jsonl")}  # fmt: skip
     with st.container(horizontal=True):
         for key, (label, file, ending) in files.items():
-            data = partial(facade.take_bytes, run_id, found / file)
+            data = partial(deliver.take_bytes, run_id, found / file)
             st.download_button(label, data, f"{name}.{ending}", on_click="ignore", key=f"bias.robust.{key}",
                                icon=":material/download:")  # fmt: skip
 
@@ -117,19 +119,19 @@ def _frontier() -> None:
     """Of finished taggers that were tested alike."""
     with guard(), where_text_is_here():
         st.subheader("How well taggers cope", anchor=False)
-        groups = facade.tested_alike()
+        groups = taggers.tested_alike()
         if not groups:
             st.info("No finished tagger was tested on several test sets yet.")
             return
         group = st.selectbox("Tested on", groups, 0, _group, key="bias.group") if len(groups) > 1 else groups[0]
-        names = facade.tagger_names(group.runs)
+        names = taggers.tagger_names(group.runs)
         picked = st.multiselect("Taggers", list(names), list(names)[:MOST], lambda run: names.get(run, run),
                                 key=f"bias.taggers.{group.runs[0]}.{len(names)}")  # fmt: skip
         if not picked:
             return
         certain = st.toggle("Leave ambiguous names out of the figures", False, key="bias.certain")
-        rows = facade.standings(picked)
-        plain_name = facade.corpus_name(group.tests[0])
+        rows = taggers.standings(picked)
+        plain_name = results.corpus_name(group.tests[0])
         for i, test in enumerate(group.tests[1:]):
             if i % 2 == 0:
                 columns = st.columns(2)
@@ -138,16 +140,16 @@ def _frontier() -> None:
         _numbers(rows, group.tests, names)
 
 
-def _group(group: facade.TestedAlike) -> str:
-    first, *others = map(facade.corpus_name, group.tests)
+def _group(group: TestedAlike) -> str:
+    first, *others = map(results.corpus_name, group.tests)
     return f"{first}, {', '.join(others)} ({len(group.runs):,} taggers)"
 
 
 def _set(rows: Sequence[dict[str, Any]], test: str, plain_name: str, names: dict[str, str], certain: bool) -> None:
-    points = facade.frontier_points(rows, test, names, certain=certain)
-    hard = facade.corpus_name(test)
+    points = taggers.frontier_points(rows, test, names, certain=certain)
+    hard = results.corpus_name(test)
     st.markdown(f"**{plain(hard)}**")
-    figure = facade.figures.frontier(points, x=f"F1 on {plain_name}, percent", y="F1 on this set, percent")
+    figure = figures.frontier(points, x=f"F1 on {plain_name}, percent", y="F1 on this set, percent")
     told = "; ".join(f"{one['name']}" for one in points if one["best"])
     chart(figure, f"bias.frontier.{test}", f"F1 on {plain_name} against {hard}; no other is better on both: {told}")
 
@@ -155,7 +157,7 @@ def _set(rows: Sequence[dict[str, Any]], test: str, plain_name: str, names: dict
 def _numbers(rows: Sequence[dict[str, Any]], tests: Sequence[str], names: dict[str, str]) -> None:
     """All sets beside each other, with and without ambiguous names; the mean last, as Ma et al. 2023 print it."""
     heads, lines = {"name": "Tagger"}, {}
-    averages = facade.frontier_averages(rows)
+    averages = rebuilding.frontier_averages(rows)
     for row in rows:
         line = lines.setdefault(row["run"], {"name": names[row["run"]]})
         for prefix, said in (("", ""), ("certain_", ", certain names")):
@@ -170,5 +172,5 @@ def _numbers(rows: Sequence[dict[str, Any]], tests: Sequence[str], names: dict[s
     st.caption(
         f"F1 in percent, mean and spread over seeds. Ambiguous names left out under “certain names”:"
         f" {'; '.join(unsure[test] for test in tests)}. What is ambiguous goes by the names of"
-        f" {plain(facade.corpus_name(rows[0]['known']))}, the same for all taggers."
+        f" {plain(results.corpus_name(rows[0]['known']))}, the same for all taggers."
     )

@@ -5,7 +5,7 @@ from functools import partial
 
 import streamlit as st
 
-from core import facade
+from core.facade import bias, figures
 from pages.ui.bias.parts import ROWS, download, marked, mention_table
 from pages.ui.frame import guard, looked
 from pages.ui.remains import text_gone
@@ -19,11 +19,11 @@ def scatter(run_id: str) -> None:
     """The sliders hold the box, so that it can be drawn with the mouse and set without one."""
     with guard():
         st.subheader("Name against context", anchor=False)
-        found, numbers = facade.measured(run_id), facade.drawn_mentions(run_id)
+        found, numbers = bias.measured(run_id), bias.drawn_mentions(run_id)
         turn = int(st.session_state.get("bias.turn", 0))
         key, sliders = f"bias.pvi.{run_id}.{turn}", (f"bias.x.{run_id}", f"bias.y.{run_id}")
         spans = _span(found.context), _span(found.entity)
-        figure = facade.figures.pvi_scatter(
+        figure = figures.pvi_scatter(
             found.context[numbers], found.entity[numbers], found.bins[numbers].tolist(), numbers
         )
         chart(
@@ -59,7 +59,7 @@ def _boxed(key: str, sliders: tuple[str, str], spans: tuple[tuple[float, float],
 
 
 def _listed(run_id: str, box) -> None:
-    numbers = facade.in_box(run_id, *box)
+    numbers = bias.in_box(run_id, *box)
     if not len(numbers):
         st.info("No mention is in there; draw a larger box.")
         return
@@ -68,8 +68,8 @@ def _listed(run_id: str, box) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{len(numbers):,} mentions**, those with the largest CEIM either way first", width="content")
         download(run_id, numbers, "bias.box")
-    looked(facade.measured(run_id).corpus.fingerprint)
-    row = mention_table(facade.mention_rows(run_id, numbers[:ROWS]), f"bias.table.{run_id[-4:]}.{box}")
+    looked(bias.measured(run_id).corpus.fingerprint)
+    row = mention_table(bias.mention_rows(run_id, numbers[:ROWS]), f"bias.table.{run_id[-4:]}.{box}")
     if len(numbers) > ROWS:
         st.caption(f"The first {ROWS:,} of {len(numbers):,}; the file has all.")
     if row is None:

@@ -5,7 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import bias, figures, results
+from core.facade.runs import Run
 from pages.ui.bias.parts import bits, mention_list
 from pages.ui.frame import guard
 from pages.ui.widgets import chart, plain, table
@@ -19,7 +20,7 @@ TYPE_HEADS = {"type": "Type", "mentions": "Mentions", "entity": "Name (bits)", "
 
 def views(run_id: str) -> None:
     """Everything but the scatter."""
-    told = facade.v_information([run_id])[0]
+    told = bias.v_information([run_id])[0]
     st.subheader(_answer(told), anchor=False)
     st.markdown(
         f"A mention's type is told with {_span(told, 'entity')} by its **name** alone and with"
@@ -28,8 +29,8 @@ def views(run_id: str) -> None:
     )
     _data_sets(run_id)
     _histogram(run_id)
-    table([_bin_line(row) for row in facade.bin_rows(run_id)], BIN_HEADS, "Mentions and mean PVI by bin of CEIM")
-    table([_type_line(row) for row in facade.type_rows(run_id)], TYPE_HEADS, "What tells each type", wrapped=("note",))
+    table([_bin_line(row) for row in bias.bin_rows(run_id)], BIN_HEADS, "Mentions and mean PVI by bin of CEIM")
+    table([_type_line(row) for row in bias.type_rows(run_id)], TYPE_HEADS, "What tells each type", wrapped=("note",))
 
 
 def _answer(told: Mapping[str, Any]) -> str:
@@ -55,7 +56,7 @@ def _span(told: Mapping[str, Any], side: str) -> str:
 def _data_sets(run_id: str) -> None:
     """Several finished runs beside each other."""
     with guard():
-        runs = {run.id: run for run in facade.measured_runs()}
+        runs = {run.id: run for run in bias.measured_runs()}
         names = {name: f"{_corpus(run)}, {run.manifest.config['encoder']}" for name, run in runs.items()}
         shown = [run_id]
         if len(runs) > 1:
@@ -67,15 +68,15 @@ def _data_sets(run_id: str) -> None:
         here = [names[name] for name in shown]
         rows = [
             {**row, "name": name if here.count(name) < 2 else f"{name} ({row['run'][-4:]})"}
-            for name, row in zip(here, facade.v_information(shown), strict=True)
+            for name, row in zip(here, bias.v_information(shown), strict=True)
         ]
         if rows:
             told = "; ".join(f"{row['name']}: {row['entity']:z.2f}, {row['context']:z.2f}" for row in rows)
-            chart(facade.figures.v_information_bars(rows), "bias.v", f"V-information by name, by context, bits: {told}")
+            chart(figures.v_information_bars(rows), "bias.v", f"V-information by name, by context, bits: {told}")
 
 
-def _corpus(run: facade.Run) -> str:
-    return facade.corpus_name(run.manifest.inputs["train"])
+def _corpus(run: Run) -> str:
+    return results.corpus_name(run.manifest.inputs["train"])
 
 
 @st.fragment
@@ -87,8 +88,8 @@ def _histogram(run_id: str) -> None:
             "Show", [False, True], format_func={False: "All mentions", True: "By type"}.get, default=False,
             required=True, key="bias.by_type", label_visibility="collapsed",
         )  # fmt: skip
-        panels = facade.ceim_panels(run_id, by_type)
-        kinds = [row["type"] for row in facade.type_rows(run_id)][: len(panels)] if by_type else [""]
+        panels = bias.ceim_panels(run_id, by_type)
+        kinds = [row["type"] for row in bias.type_rows(run_id)][: len(panels)] if by_type else [""]
         picker, key = f"bias.bar.{run_id}.{by_type}", f"bias.ceim.{run_id}.{by_type}"
 
         def clicked() -> None:
@@ -96,10 +97,10 @@ def _histogram(run_id: str) -> None:
             panel, bar = points[0]["customdata"] if points else (0, None)
             st.session_state[picker] = None if bar is None else (kinds[panel], bar)
 
-        told = ", ".join(f"{row['name']} {row['mentions']:,}" for row in facade.bin_rows(run_id))
+        told = ", ".join(f"{row['name']} {row['mentions']:,}" for row in bias.bin_rows(run_id))
         alt = f"Histogram of CEIM: {told}. The sentences of a bar can be listed below."
         chart(
-            facade.figures.ceim_histogram(panels), key, alt, on_select=clicked, selection_mode="points"
+            figures.ceim_histogram(panels), key, alt, on_select=clicked, selection_mode="points"
         )  # fmt: skip
         _bar(run_id, panels, kinds, picker)
 
@@ -113,15 +114,15 @@ def _bar(run_id: str, panels: Sequence[Any], kinds: Sequence[str], picker: str) 
     }
     picked = st.selectbox(
         "Sentences of a bar", list(sizes), None,
-        lambda at: f"{f'{at[0]}, ' if at[0] else ''}{facade.figures.bar_words(at[1])} ({sizes[at]:,})",
+        lambda at: f"{f'{at[0]}, ' if at[0] else ''}{figures.bar_words(at[1])} ({sizes[at]:,})",
         key=picker, placeholder="click a bar, or pick it here",
     )  # fmt: skip
     if picked is None:
         return
-    numbers = facade.in_bar(run_id, picked[1], picked[0])
+    numbers = bias.in_bar(run_id, picked[1], picked[0])
     of = f" of type {plain(picked[0])}" if picked[0] else ""
     s = "s" if len(numbers) != 1 else ""
-    st.markdown(f"**{len(numbers):,} mention{s}**{of} with a CEIM of {facade.figures.bar_words(picked[1])}")
+    st.markdown(f"**{len(numbers):,} mention{s}**{of} with a CEIM of {figures.bar_words(picked[1])}")
     mention_list(run_id, numbers, f"bias.list.{run_id[-4:]}.{picked[0]}.{picked[1]}")
 
 

@@ -8,7 +8,8 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.typing import UploadedFile
 
-from core import facade
+from core.facade import corpora, runs, uploads
+from core.facade.errors import EncodingError, WinnowError
 from pages.ui.corpora.uploads import OPEN, taken, waiting
 from pages.ui.frame import guard
 from pages.ui.presses import submitted
@@ -26,7 +27,7 @@ REFUSED = "corpora.refused"  # why the last upload was not taken
 def importer() -> None:
     """Pick a file, look at it, import it."""
     st.session_state.setdefault("corpora.turn", 0)
-    facade.preview_soon()
+    corpora.preview_soon()
     with guard():  # a file that cannot be read must not hide the corpora below
         source = st.segmented_control(
             "Where is it?", (UPLOADED, BY_PATH), default=UPLOADED, required=True, key="corpora.source"
@@ -44,8 +45,8 @@ def _look(path: Path, *, uploaded: bool) -> None:
         part = right.selectbox("Part (of a folder with several)", ("", "train", "dev", "test"), key="corpora.part")
     try:
         with st.spinner("Looking at the file"):
-            preview = facade.preview(path, encoding=encoding, part=part or None)
-    except facade.EncodingError as error:
+            preview = corpora.preview(path, encoding=encoding, part=part or None)
+    except EncodingError as error:
         st.error(f"{plain(str(error))} {CHOOSE_ENCODING}", title="Another encoding?", icon=":material/error:")
         return
     _looks(preview)
@@ -78,8 +79,8 @@ def _take(key: str) -> None:
     st.session_state["corpora.turn"] += 1  # a fresh widget for the next file
     st.session_state[REFUSED] = token = None
     try:
-        token = facade.spool(file.name, file)
-    except facade.WinnowError as error:
+        token = uploads.spool(file.name, file)
+    except WinnowError as error:
         st.session_state[REFUSED] = str(error)
     _let_go(file.file_id)
     if token:
@@ -100,21 +101,21 @@ def _named() -> Path | None:
         left, right = st.columns((4, 1), vertical_alignment="bottom")
         text = left.text_input("File or folder", key=key, placeholder="/home/me/contracts.txt").strip()
         right.form_submit_button("Look at it", width="stretch", key="corpora.look")
-    folder, entries = facade.import_listing(text)
+    folder, entries = corpora.import_listing(text)
     step = f"{key}.in.{folder}"
     label = f"Or choose in {plain(folder)}" if folder else "Or choose from a folder"
     st.selectbox(label, entries, index=None, key=step, on_change=_step, args=(key, step), placeholder="choose")
-    roots = ", ".join(f"**{plain(str(root))}**" for root in facade.import_roots())
+    roots = ", ".join(f"**{plain(str(root))}**" for root in corpora.import_roots())
     st.caption(
         f"Winnow reads what lies in {roots}. Other folders are named when it is started:"
         " `WINNOW_DATA_DIRS=/data/texts make app`."
     )
-    return facade.import_path(text) if text else None
+    return corpora.import_path(text) if text else None
 
 
 def _step(key: str, step: str) -> None:
     """Go into the folder, or to the file, that was chosen."""
-    chosen = facade.import_listing(st.session_state[key].strip())[1].get(st.session_state.pop(step) or "")
+    chosen = corpora.import_listing(st.session_state[key].strip())[1].get(st.session_state.pop(step) or "")
     if chosen is not None:
         st.session_state[key] = str(chosen)
 
@@ -139,7 +140,7 @@ def _looks(preview: Any) -> None:
 def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
     with st.form("corpora.import"):
         name = st.text_input(
-            "Name", facade.proposed_name(path), key=f"corpora.name.{path}", max_chars=facade.LONGEST_NAME
+            "Name", corpora.proposed_name(path), key=f"corpora.name.{path}", max_chars=corpora.LONGEST_NAME
         )
         options |= {"path": str(path), "name": name.strip()}
         if preview.columns and preview.text_column is not None:
@@ -173,7 +174,7 @@ def _start(options: dict[str, Any]) -> None:
     if options.get("scheme", "auto") is None:
         st.error("Choose the label scheme first: the same tags mean different entities in each.")
         return
-    run_id = facade.start("add", {key: value for key, value in options.items() if value not in ("", None)})
+    run_id = runs.start("add", {key: value for key, value in options.items() if value not in ("", None)})
     if "upload" in st.query_params:
         del st.query_params["upload"]
     st.session_state["corpora.turn"] += 1  # fresh widgets for the next file

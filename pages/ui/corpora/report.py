@@ -5,14 +5,14 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, deliver, results, runs
 from pages.ui.presses import pressed
 from pages.ui.widgets import plain, short, table
 
 
 def report(run_id: str) -> None:
     """What became of every row of a finished import, and the rows that were rejected, to take away."""
-    result = facade.run(run_id).result()
+    result = runs.run(run_id).result()
     with st.container(border=True):
         _report(run_id, result)
 
@@ -28,11 +28,11 @@ def _report(run_id: str, result: Mapping[str, Any]) -> None:
         rows = [{**problem, "line": str(problem["line"] or "")} for problem in result["problems"][:20]]
         names = {"line": "Line", "file": "File", "kind": "What", "reason": "Why"}
         table(rows, names, "Rows that were not taken as they came")
-    rejects = facade.run(run_id).artifacts / "rejects.jsonl"
+    rejects = runs.run(run_id).artifacts / "rejects.jsonl"
     if rejects.exists():
         st.download_button(
             "Download the rejected rows",
-            lambda: facade.take_bytes(run_id, rejects),
+            lambda: deliver.take_bytes(run_id, rejects),
             file_name="rejects.jsonl",
             mime="application/jsonl",
             on_click="ignore",
@@ -44,12 +44,12 @@ def _report(run_id: str, result: Mapping[str, Any]) -> None:
 
 def _named(result: Mapping[str, Any]) -> None:
     """What the corpus is called, where that is not what was asked for; its text may have been here."""
-    name, asked = facade.corpus_name(result["corpus"]), result.get("asked_name", "")
+    name, asked = results.corpus_name(result["corpus"]), result.get("asked_name", "")
     if result.get("was_here"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.info(f"This text is here already as **{plain(name)}**; opened that one.", icon=":material/inventory_2:")
             if asked != name and pressed(f"Call it {plain(short(asked))}", "corpora.rename"):
-                facade.rename_corpus(result["corpus"], asked)
+                corpora.rename_corpus(result["corpus"], asked)
                 st.rerun()
     elif asked and asked != name:
         st.info(f"Another corpus is called **{plain(asked)}**, so this one is called **{plain(name)}**.")
@@ -64,8 +64,8 @@ def _counted_letters(n: int) -> None:
 
 
 def _give_role(fingerprint: str) -> None:
-    short = {role: words.split(":")[0] for role, words in facade.ROLES.items()}
-    held = [role for role, other in facade.roles().items() if other == fingerprint]
+    short = {role: words.split(":")[0] for role, words in corpora.ROLES.items()}
+    held = [role for role, other in corpora.roles().items() if other == fingerprint]
     choice = st.segmented_control(
         "Use it as",
         list(short),
@@ -74,5 +74,5 @@ def _give_role(fingerprint: str) -> None:
         key=f"corpora.role.{fingerprint}",  # another corpus must not inherit the choice
     )
     if choice and choice not in held:
-        facade.set_role(choice, fingerprint)
+        corpora.set_role(choice, fingerprint)
         st.rerun()

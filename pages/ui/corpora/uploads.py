@@ -4,7 +4,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from core import facade
+from core.facade import uploads
+from core.facade.errors import InputError
 from pages.ui.presses import pressed
 from pages.ui.widgets import plain
 
@@ -15,15 +16,15 @@ OPEN = "corpora.importing"  # set while a person looks for another file: the for
 def taken(token: str) -> Path | None:
     """The upload that the address names; None where it is gone."""
     try:
-        path = facade.spooled(token)
-    except facade.InputError as error:
+        path = uploads.spooled(token)
+    except InputError as error:
         del st.query_params["upload"]
         st.warning(plain(str(error)))
         return None
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{plain(path.name)}**", width="content")
         if pressed("Take another file", "corpora.discard", icon=":material/close:"):
-            facade.discard(token)
+            uploads.discard(token)
             del st.query_params["upload"]
             st.session_state[OPEN] = True
             st.rerun()
@@ -32,16 +33,16 @@ def taken(token: str) -> Path | None:
 
 def waiting() -> None:
     """The uploads of this home that no import reads: to go on with or to delete."""
-    uploads = facade.waiting()
-    if uploads:
-        n = len(uploads)
+    files = uploads.waiting()
+    if files:
+        n = len(files)
         st.caption(f"{n} upload{'s' * (n > 1)} waiting: kept on this machine for a day, then deleted.")
-    for token, name in list(uploads.items())[:SHOWN]:
+    for token, name in list(files.items())[:SHOWN]:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown(f"**{plain(name)}**", width="content")
             if pressed("Go on", f"corpora.waiting.{token}", icon=":material/arrow_forward:"):
                 st.query_params["upload"] = token
                 st.rerun()
             if pressed("Delete", f"corpora.forget.{token}", icon=":material/delete:"):
-                facade.discard(token)
+                uploads.discard(token)
                 st.rerun()

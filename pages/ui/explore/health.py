@@ -5,7 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, insights, runs
+from core.facade.home import home
+from core.facade.insights import Health
 from pages.ui.explore import state
 from pages.ui.presses import pressed
 from pages.ui.runs.links import attach
@@ -18,16 +20,16 @@ DIVERSE = "explore.diverse"
 
 def health(run_id: str) -> None:
     """S_C in numbers, hand edits counted; beside it, what score alone would have chosen."""
-    found = _health(str(facade.home()), run_id, state.stamp(run_id), facade.roles().get("train"))
+    found = _health(str(home()), run_id, state.stamp(run_id), corpora.roles().get("train"))
     for warning in found.warnings:
         st.warning(plain(warning), icon=":material/health_and_safety:")
     if not found.warnings:
         st.success("Nothing about this selection calls for a warning.", icon=":material/health_and_safety:")
     columns = {"what": "Measure", "value": "S_C", "means": "What it says"}
     rows = _rows(found)
-    diverse = facade.run(run_id).manifest.config.get("diversity", "none") != "none"
+    diverse = runs.run(run_id).manifest.config.get("diversity", "none") != "none"
     if diverse:
-        before = {row["what"]: row["value"] for row in _rows(_without(str(facade.home()), run_id))}
+        before = {row["what"]: row["value"] for row in _rows(_without(str(home()), run_id))}
         rows = [{**row, "before": before.get(row["what"], "")} for row in rows]
         columns = {"what": "Measure", "before": "By score alone", "value": "S_C", "means": "What it says"}
     table(rows, columns, "Health of S_C")
@@ -53,23 +55,23 @@ def _again(run_id: str) -> None:
             key="explore.spread",
         )  # fmt: skip
         if pressed("Choose with diversity", "explore.choose", icon=":material/diversity_2:"):
-            config: Mapping[str, Any] = facade.run(run_id).manifest.config
-            new = facade.start("select", {**config, "diversity": kind})
+            config: Mapping[str, Any] = runs.run(run_id).manifest.config
+            new = runs.start("select", {**config, "diversity": kind})
             st.session_state[DIVERSE] = {"from": run_id, "run": new}
             st.rerun()
 
 
 @st.cache_resource(max_entries=4, show_spinner="Measuring what score alone would choose")
-def _without(home: str, run_id: str) -> facade.Health:
-    return facade.health_without_diversity(run_id)
+def _without(home: str, run_id: str) -> Health:
+    return insights.health_without_diversity(run_id)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Measuring S_C")
-def _health(home: str, run_id: str, stamp: str, labelled: str | None) -> facade.Health:
-    return facade.health(run_id, labelled=labelled)
+def _health(home: str, run_id: str, stamp: str, labelled: str | None) -> Health:
+    return insights.health(run_id, labelled=labelled)
 
 
-def _rows(found: facade.Health) -> list[dict[str, str]]:
+def _rows(found: Health) -> list[dict[str, str]]:
     medians, ratio = found.median_tokens, found.type_token
     beside = lambda values, form: ", ".join(
         f"{role} {format(value, form)}" for role, value in values.items() if role != "S_C"

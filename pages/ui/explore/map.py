@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core import facade
+from core.facade import entities, figures, maps, selections
+from core.facade.home import home
 from pages.ui.explore import state
 from pages.ui.frame import ASSETS, guard
 from pages.ui.widgets import is_dark, plain
@@ -27,7 +28,7 @@ Controls = tuple[str, int, str, str, bool]  # colour by, points to draw, what to
 
 def controls(map_run: str) -> Controls:
     """What the map shows, as the person set it."""
-    choices = [by for by in COLOURINGS if by != "entities" or facade.tag_runs(facade.mapped(map_run).selection)]
+    choices = [by for by in COLOURINGS if by != "entities" or entities.tag_runs(maps.mapped(map_run).selection)]
     if st.session_state.get("explore.by") not in choices:  # of another selection's map
         st.session_state.pop("explore.by", None)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -41,7 +42,7 @@ def controls(map_run: str) -> Controls:
                 "Search for", list(MODES), format_func=MODES.__getitem__, default="substring", required=True,
                 key="explore.mode",
             )  # fmt: skip
-            n = _to_draw(len(facade.mapped(map_run)), f"explore.n.{map_run}")
+            n = _to_draw(len(maps.mapped(map_run)), f"explore.n.{map_run}")
             named = st.toggle("Topic words on the map", True, key="explore.named")
     state.searched(map_run, query, mode)
     if query:
@@ -88,9 +89,9 @@ def draw(run_id: str, map_run: str, kinds: Any, asked: Controls) -> None:
     """The figure, and what it shows in words. asked: what `controls` returned."""
     by, n, query, mode, named = asked
     key = f"{KEY}-{map_run[-4:]}-{state.turn()}"
-    tagged = "".join(run.id for run in facade.tag_runs(run_id)) if by == "entities" else ""
+    tagged = "".join(run.id for run in entities.tag_runs(run_id)) if by == "entities" else ""
     data = (
-        str(facade.home()),
+        str(home()),
         map_run,
         state.stamp(run_id) + tagged,
         by,
@@ -111,14 +112,14 @@ def draw(run_id: str, map_run: str, kinds: Any, asked: Controls) -> None:
     _told(map_run, len(drawn), n)
 
 
-def _view(data: tuple[Any, ...], map_run: str) -> facade.figures.View:
+def _view(data: tuple[Any, ...], map_run: str) -> figures.View:
     """Baked in when the figure is drawn anew: a zoom or a lasso in the browser must not redraw it."""
     baked = st.session_state.get(state.BAKED)
     fresh = (data, state.turn())
     if baked is None or baked[0] != fresh or "explore.bridge" not in st.session_state:
         zoom = st.session_state.get(state.ZOOM) or {}
         region = state.picked(map_run)
-        view = facade.figures.View(zoom=zoom.get(map_run), outlines=state.outlines(region))
+        view = figures.View(zoom=zoom.get(map_run), outlines=state.outlines(region))
         baked = st.session_state[state.BAKED] = (fresh, view)
     return baked[1]
 
@@ -126,13 +127,13 @@ def _view(data: tuple[Any, ...], map_run: str) -> facade.figures.View:
 @st.cache_resource(max_entries=6, show_spinner="Drawing the map")
 def _figure(data: tuple[Any, ...], view: Any, _kinds: Any) -> tuple[Any, Any]:
     """The figure and the points in it. data: everything it depends on."""
-    figures, (_, map_run, _, by, n, query, mode, named, dark) = facade.figures, data
-    found = facade.mapped(map_run)
-    points = facade.draw(map_run, _kinds, n)
+    _, map_run, _, by, n, query, mode, named, dark = data
+    found = maps.mapped(map_run)
+    points = maps.draw(map_run, _kinds, n)
     hovered = np.ones(len(points), dtype=bool) if n <= MOST_HOVERED else _kinds[points] != 2
     hover = np.full(len(points), None, dtype=object)
-    names = [facade.CLASSES[kind] for kind in _kinds[points[hovered]].tolist()]
-    hover[hovered] = figures.hover_lines(names, facade.hover(map_run, points[hovered]))
+    names = [maps.CLASSES[kind] for kind in _kinds[points[hovered]].tolist()]
+    hover[hovered] = figures.hover_lines(names, maps.hover(map_run, points[hovered]))
     drawn = figures.Drawn(
         x=found.xy[0][points], y=found.xy[1][points], points=points, kinds=_kinds[points], hover=hover.tolist()
     )
@@ -152,15 +153,15 @@ def _figure(data: tuple[Any, ...], view: Any, _kinds: Any) -> tuple[Any, Any]:
 
 def _coloured(by: str, map_run: str, drawn: Any, view: Any) -> Any:
     """Coloured by something other than class."""
-    figures, points = facade.figures, drawn.points
+    points = drawn.points
     if by == "score":
-        unit = facade.scored(facade.mapped(map_run).selection).scores.unit
-        return figures.by_value(drawn, facade.colour_values(map_run, points, "score"), unit, view)
+        unit = selections.scored(maps.mapped(map_run).selection).scores.unit
+        return figures.by_value(drawn, maps.colour_values(map_run, points, "score"), unit, view)
     if by == "length":
-        return figures.by_value(drawn, facade.colour_values(map_run, points, "length"), "tokens", view)
+        return figures.by_value(drawn, maps.colour_values(map_run, points, "length"), "tokens", view)
     if by == "entities":
-        return figures.by_value(drawn, facade.entity_counts(map_run, points), "predicted entities", view)
-    return figures.by_name(drawn, facade.colour_values(map_run, points, by), view)
+        return figures.by_value(drawn, entities.entity_counts(map_run, points), "predicted entities", view)
+    return figures.by_name(drawn, maps.colour_values(map_run, points, by), view)
 
 
 @st.fragment
@@ -180,7 +181,7 @@ def _bridged(map_run: str) -> None:
 
 
 def _alt(map_run: str, kinds: Any, drawn: Any) -> str:
-    counts = ", ".join(f"{of:,} {name}" for name, (_, of) in facade.class_counts(drawn, kinds).items())
+    counts = ", ".join(f"{of:,} {name}" for name, (_, of) in maps.class_counts(drawn, kinds).items())
     return (
         f"Map of {len(drawn):,} sentences, similar ones close together. On the map: {counts}. "
         "The table below lists the same sentences."
@@ -188,7 +189,7 @@ def _alt(map_run: str, kinds: Any, drawn: Any) -> str:
 
 
 def _told(map_run: str, drawn: int, asked: int) -> None:
-    found = facade.mapped(map_run)
+    found = maps.mapped(map_run)
     parts = [f"{drawn:,} shown of {len(found):,}"]
     if drawn < len(found):
         parts[0] += f", stratified by class, seed {found.seed}; a lasso takes all, drawn or not"

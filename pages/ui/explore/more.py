@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core import facade
+from core.facade import figures, insights, looks, maps, runs, selections
+from core.facade.home import home
 from pages.ui.explore import state
 from pages.ui.widgets import budget_words, chart, plain, table
 
@@ -19,7 +20,7 @@ SAID = {"both": "Both", "only A": "Only this selection (A)", "only B": "Only the
 
 def compare(run_id: str, map_run: str | None) -> None:
     """Another selection from the same D_C, on this one's map where it has one."""
-    runs = [run.id for run in facade.comparable(run_id)]
+    runs = [run.id for run in looks.comparable(run_id)]
     if not runs:
         st.info("Select from the same D_C by another strategy, and the two show here on one map.")
         st.page_link("pages/3_Selection.py", label="Make another selection", icon=":material/filter_alt:")
@@ -35,17 +36,17 @@ def compare(run_id: str, map_run: str | None) -> None:
     side = st.segmented_control(
         "Sentences of", list(SAID), format_func=SAID.__getitem__, default="both", required=True, key="explore.side"
     )
-    table(facade.side_examples(run_id, other, side), {"score": "Score", "text": "Sentence"}, SAID[side])
+    table(insights.side_examples(run_id, other, side), {"score": "Score", "text": "Sentence"}, SAID[side])
 
 
 def _words(run_id: str) -> str:
-    return f"{facade.run(run_id).manifest.config['strategy']}, {budget_words(facade.kept_budget(run_id))}"
+    return f"{runs.run(run_id).manifest.config['strategy']}, {budget_words(selections.kept_budget(run_id))}"
 
 
 def _both(run_id: str, map_run: str | None, other: str) -> None:
     """Who selected what: on the map, in numbers, by budget."""
-    sides = facade.sides(run_id, other)
-    counts = dict(zip(facade.SIDES, np.bincount(sides, minlength=len(facade.SIDES)).tolist(), strict=True))
+    sides = insights.sides(run_id, other)
+    counts = dict(zip(insights.SIDES, np.bincount(sides, minlength=len(insights.SIDES)).tolist(), strict=True))
     left, right = st.columns((8, 5))
     with left:
         if map_run is None:
@@ -59,20 +60,20 @@ def _both(run_id: str, map_run: str | None, other: str) -> None:
 
 
 def _sides_map(run_id: str, map_run: str, other: str, sides: Any) -> None:
-    fig, told = _sides(str(facade.home()), map_run, state.stamp(run_id), other, state.stamp(other), sides)
+    fig, told = _sides(str(home()), map_run, state.stamp(run_id), other, state.stamp(other), sides)
     chart(fig, "explore.sides", f"The same map by who selected: {told}. The table beside it holds the numbers.")
 
 
 @st.cache_resource(max_entries=4, show_spinner="Drawing the map")
 def _sides(home: str, map_run: str, stamp: str, other: str, other_stamp: str, _sides: Any) -> tuple[Any, str]:
-    figures, found = facade.figures, facade.mapped(map_run)
-    kinds = np.full(len(found), len(facade.SIDES), dtype=np.uint8)  # T_C comes after the sides
+    found = maps.mapped(map_run)
+    kinds = np.full(len(found), len(insights.SIDES), dtype=np.uint8)  # T_C comes after the sides
     kinds[found.n_task :] = _sides[found.rows[found.n_task :]]
-    points = facade.draw(map_run, kinds, DRAWN)
+    points = maps.draw(map_run, kinds, DRAWN)
     drawn = figures.Drawn(
         x=found.xy[0][points], y=found.xy[1][points], points=points, kinds=kinds[points],
         hover=figures.hover_lines(
-            [figures.SIDE_LOOKS[kind].name for kind in kinds[points].tolist()], facade.hover(map_run, points)
+            [figures.SIDE_LOOKS[kind].name for kind in kinds[points].tolist()], maps.hover(map_run, points)
         ),
     )  # fmt: skip
     totals = np.bincount(kinds, minlength=len(figures.SIDE_LOOKS)).tolist()
@@ -81,10 +82,10 @@ def _sides(home: str, map_run: str, stamp: str, other: str, other_stamp: str, _s
 
 
 def _curve(run_id: str, other: str) -> None:
-    points = facade.overlap_curve(run_id, other)
+    points = insights.overlap_curve(run_id, other)
     st.markdown("**Overlap by budget**")
     chart(
-        facade.figures.overlap_lines(points, len(facade.scored(run_id).domain)), "explore.overlap",
+        figures.overlap_lines(points, len(selections.scored(run_id).domain)), "explore.overlap",
         "Share of the best sentences that both selections hold, by how many are selected",
     )  # fmt: skip
     with st.expander("In numbers", icon=":material/table:"):
@@ -96,7 +97,7 @@ def side_by_side(map_run: str) -> None:
     """Selected sentences, each beside the filtered one that is most like it (Mahapatra et al. 2022, Fig. 3a)."""
     st.markdown("Selected sentences, each beside the filtered sentence that is most like it: where the line was drawn.")
     n = st.slider("Pairs", 5, 50, 15, 5, key="explore.pairs")
-    pairs = facade.pairs(map_run, facade.classes(map_run), n)
+    pairs = maps.pairs(map_run, maps.classes(map_run), n)
     if not pairs:
         st.info("There is no pair to show: S_C or what was filtered is empty.")
         return

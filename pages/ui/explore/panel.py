@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core import facade
+from core.facade import insights, maps, selections
+from core.facade.home import home
 from pages.ui.explore import state
 from pages.ui.explore.why import why_card
 from pages.ui.frame import guard
@@ -47,7 +48,7 @@ def panel(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
             "Draw around sentences with the mouse, click one, or pick a topic here to act on it. "
             "The tools at the map's corner switch to box, pan and zoom."
         )
-    _counts(facade.class_counts(points, kinds))
+    _counts(maps.class_counts(points, kinds))
     if region is not None:
         _actions(run_id, map_run, kinds, points)
         _take_away(map_run, points)
@@ -56,8 +57,8 @@ def panel(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
 
 def _groups(map_run: str) -> None:
     """The way to pick without a mouse."""
-    clusters = facade.mapped(map_run).clusters
-    options = [*((("topic", i)) for i in range(len(clusters))), *(("class", name) for name in facade.CLASSES)]
+    clusters = maps.mapped(map_run).clusters
+    options = [*((("topic", i)) for i in range(len(clusters))), *(("class", name) for name in maps.CLASSES)]
     names = {
         option: state.words(map_run, {"kind": option[0], "value": option[1]})
         + (f" ({clusters[option[1]]['size']:,})" if option[0] == "topic" else "")
@@ -84,16 +85,16 @@ def _counts(counts: dict[str, tuple[int, int]]) -> None:
 
 def _actions(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
     """Add and remove act on all picked rows of D_C, drawn or not; flagged ones are added by a button of their own."""
-    view = facade.mapped(map_run)
+    view = maps.mapped(map_run)
     outside, selected = (view.domain_rows(points[kinds[points] == kind]) for kind in (2, 1))
-    flagged = np.any([*facade.flags_of(run_id, outside).values(), np.zeros(len(outside), dtype=bool)], axis=0)
+    flagged = np.any([*insights.flags_of(run_id, outside).values(), np.zeros(len(outside), dtype=bool)], axis=0)
     clean, flagged = outside[~flagged], outside[flagged]
     with st.container(horizontal=True):
         if len(clean):
             _add(run_id, clean)
         look: dict[str, Any] = {"icon": ":material/remove:", "shortcut": "Alt+D"}
         if len(selected) and pressed(f"Remove {len(selected):,} from S_C", "explore.remove", **look):
-            facade.remove_rows(run_id, selected)
+            insights.remove_rows(run_id, selected)
             st.rerun()
     if len(flagged):
         _also_flagged(run_id, flagged)
@@ -105,7 +106,7 @@ def _add(run_id: str, rows: Any) -> None:
     sentences = "clean sentence" if len(rows) == 1 else "clean sentences"
     look: dict[str, Any] = {"type": "primary", "icon": ":material/add:", "shortcut": "Alt+A"}
     if pressed(f"Add {len(rows):,} {sentences}", "explore.add", **look):
-        facade.add_rows(run_id, rows)
+        insights.add_rows(run_id, rows)
         st.rerun()
 
 
@@ -113,7 +114,7 @@ def _also_flagged(run_id: str, rows: Any) -> None:
     """Filtered sentences that a flag keeps out: a hand may overrule it, by a second button."""
     st.caption(f"Flagged and left out: {state.flagged(run_id, rows)}.")
     if pressed(f"Add also the {len(rows):,} flagged", "explore.add-flagged", icon=":material/flag:"):
-        facade.add_rows(run_id, rows)
+        insights.add_rows(run_id, rows)
         st.rerun()
 
 
@@ -123,13 +124,13 @@ def _take_away(map_run: str, points: Any) -> None:
         small = 300 * len(points) < LARGEST_DOWNLOAD
         for kind, label in FORMATS.items():
             name = f"picked-{map_run[-4:]}-{len(points)}.{kind}"
-            write = partial(facade.export_points, map_run, points)
+            write = partial(maps.export_points, map_run, points)
             look = ":material/download:"
             if small:
                 data = partial(_bytes, write, name)
                 st.download_button(label, data, name, on_click="ignore", key=f"explore.export.{kind}", icon=look)
             elif pressed(label, f"explore.export.{kind}", icon=look):
-                st.code(str(write(facade.exports() / name)), language=None, wrap_lines=True)
+                st.code(str(write(selections.exports() / name)), language=None, wrap_lines=True)
 
 
 def _bytes(write: Any, name: str) -> bytes:
@@ -138,7 +139,7 @@ def _bytes(write: Any, name: str) -> bytes:
 
 
 def _telling(map_run: str, points: Any) -> None:
-    words: Sequence[Any] = _words(str(facade.home()), map_run, len(points), hash(points.tobytes()), points)[:12]
+    words: Sequence[Any] = _words(str(home()), map_run, len(points), hash(points.tobytes()), points)[:12]
     if not words:
         return
     st.markdown("**Words that tell these from the rest**")
@@ -151,7 +152,7 @@ def _telling(map_run: str, points: Any) -> None:
 
 @st.cache_resource(max_entries=8, show_spinner=False)
 def _words(home: str, map_run: str, n: int, digest: int, _points: Any) -> Sequence[Any]:
-    return facade.telling_words(map_run, _points)
+    return maps.telling_words(map_run, _points)
 
 
 @st.fragment
@@ -168,7 +169,7 @@ def rows(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
         sort, down = _sorting(len(points))
         last = max(-(-len(points) // ROWS) - 1, 0)
         page = min(int(st.session_state.get("explore.page", 0)), last)
-        shown = facade.page_of(map_run, points, kinds, sort=sort, descending=down, page=page, size=ROWS)
+        shown = maps.page_of(map_run, points, kinds, sort=sort, descending=down, page=page, size=ROWS)
         chosen = _table(shown, f"{map_run[-4:]}.{state.turn()}.{len(points)}.{sort}.{down}.{page}")
         _turn(page, last, len(points))
         if chosen is not None:
@@ -190,7 +191,7 @@ def _sorting(n: int) -> tuple[Any, bool]:
             key="explore.sort",
             label_visibility="collapsed",
         )
-        closest_high = facade.scored(st.session_state["explore.shown"]).scores.prefer == "high"
+        closest_high = selections.scored(st.session_state["explore.shown"]).scores.prefer == "high"
         falls = st.segmented_control(
             "Order",
             [False, True],

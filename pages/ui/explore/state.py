@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core import facade
+from core.facade import insights, maps, selections
+from core.facade.home import home
+from core.facade.maps import Hits
 from pages.ui.selection.chosen import REASONS
 from pages.ui.widgets import plain
 
@@ -19,7 +21,7 @@ def picked(map_run: str) -> Region | None:
     """What is picked on this map, also after a reload."""
     region: Region | None = st.session_state.get(PICKED)
     if region is None or region["map"] != map_run:
-        kept = facade.kept_region(map_run)
+        kept = maps.kept_region(map_run)
         region = st.session_state[PICKED] = {"map": map_run, **kept} if kept else None
     return region
 
@@ -27,7 +29,7 @@ def picked(map_run: str) -> Region | None:
 def pick(map_run: str, kind: str, value: Any) -> None:
     """Pick something else. kind: lasso, box, point, topic, class or hits."""
     st.session_state[PICKED] = {"map": map_run, "kind": kind, "value": value}
-    facade.keep_region(map_run, st.session_state[PICKED])
+    maps.keep_region(map_run, st.session_state[PICKED])
     st.session_state[NTH] = nth() + 1
     st.session_state["explore.page"] = 0
 
@@ -55,7 +57,7 @@ def clear() -> None:
 
 def _forget() -> None:
     if region := st.session_state.pop(PICKED, None):
-        facade.keep_region(region["map"], None)
+        maps.keep_region(region["map"], None)
 
 
 def turn() -> int:
@@ -88,13 +90,13 @@ def points_of(map_run: str, region: Region | None, kinds: Any) -> Any:
     value = region["value"]
     match region["kind"]:
         case "lasso":
-            parts = [facade.lasso(map_run, corners) for corners in value]
+            parts = [maps.lasso(map_run, corners) for corners in value]
         case "box":
-            parts = [facade.box(map_run, *sides) for sides in value]
+            parts = [maps.box(map_run, *sides) for sides in value]
         case "topic":
-            parts = [np.flatnonzero(facade.mapped(map_run).cluster == value)]
+            parts = [np.flatnonzero(maps.mapped(map_run).cluster == value)]
         case "class":
-            parts = [np.flatnonzero(kinds == facade.CLASSES.index(value))]
+            parts = [np.flatnonzero(kinds == maps.CLASSES.index(value))]
         case "hits":
             parts = [found(map_run, *value).points]
         case _:
@@ -118,7 +120,7 @@ def words(map_run: str, region: Region | None) -> str:
     value = region["value"]
     match region["kind"]:
         case "topic":
-            return f"Topic {plain(facade.mapped(map_run).clusters[value]['name'])}"
+            return f"Topic {plain(maps.mapped(map_run).clusters[value]['name'])}"
         case "class":
             return f"All of {value}" if value == "T_C" else f"All {value} sentences"
         case "hits":
@@ -130,22 +132,22 @@ def words(map_run: str, region: Region | None) -> str:
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _found(home: str, map_run: str, query: str, mode: str) -> facade.Hits:
-    return facade.search(map_run, query, mode)
+def _found(home: str, map_run: str, query: str, mode: str) -> Hits:
+    return maps.search(map_run, query, mode)
 
 
-def found(map_run: str, query: str, mode: str) -> facade.Hits:
+def found(map_run: str, query: str, mode: str) -> Hits:
     """The hits of a search, kept while it is on the page."""
-    return _found(str(facade.home()), map_run, query, mode)
+    return _found(str(home()), map_run, query, mode)
 
 
 def flagged(run_id: str, rows: Any) -> str:
     """How many of `rows` of D_C each flag holds for, in words; "" where none does."""
-    counts = {flag: int(holds.sum()) for flag, holds in facade.flags_of(run_id, rows).items()}
+    counts = {flag: int(holds.sum()) for flag, holds in insights.flags_of(run_id, rows).items()}
     return ", ".join(f"{n:,} {REASONS[flag]}" for flag, n in counts.items() if n)
 
 
 def stamp(run_id: str) -> str:
     """Changes whenever a selection's budget or hand edits do."""
-    history: Sequence[Any] = facade.edits(run_id).history
-    return f"{facade.kept_budget(run_id)}.{len(history)}.{history[-1].time if history else 0}"
+    history: Sequence[Any] = selections.edits(run_id).history
+    return f"{selections.kept_budget(run_id)}.{len(history)}.{history[-1].time if history else 0}"

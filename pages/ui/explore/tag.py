@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, deliver, entities, runs, taggers
 from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
 
@@ -11,25 +11,25 @@ RUN = "explore.tag.run"
 
 def offer(run_id: str) -> None:
     """Where no tagger has read the selection's D_C yet: which one shall; the run at work on it."""
-    if facade.tag_runs(run_id):
+    if entities.tag_runs(run_id):
         return
     with st.expander("Find entities in D_C, to colour by and to read", icon=":material/label:"):
         options = _options(run_id)
         if options and pressed("Find entities", "explore.tag.start", icon=":material/search:"):
-            st.session_state[RUN] = facade.start("tag", options)
+            st.session_state[RUN] = runs.start("tag", options)
             st.rerun()
         started = st.session_state.get(RUN)
-        if options and started and facade.run(started).manifest.inputs["corpus"] == options["corpus"]:
+        if options and started and runs.run(started).manifest.inputs["corpus"] == options["corpus"]:
             run_panel(started, "explore.tag")
 
 
 def _options(run_id: str) -> dict[str, str] | None:
-    names = facade.taggers()
+    names = taggers.here()
     if not names:
         st.page_link("pages/5_Training.py", label="Fine-tune a tagger first", icon=":material/model_training:")
         return None
     tagger = st.selectbox("Tagger", list(names), format_func=names.__getitem__, key="explore.tag.model")
-    domain = facade.run(run_id).manifest.inputs["domain"]
-    n = len(facade.corpus(domain))
+    domain = runs.run(run_id).manifest.inputs["domain"]
+    n = len(corpora.corpus(domain))
     st.caption(f"It reads all {n:,} sentences of D_C once; a small encoder reads a few hundred a second without a GPU.")
-    return {"corpus": domain, "model": str(facade.model_folder(tagger))}
+    return {"corpus": domain, "model": str(deliver.model_folder(tagger))}

@@ -6,16 +6,17 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core import facade
+from core.facade import entities, insights, maps
+from core.facade.insights import Why
 from pages.ui.presses import pressed
 from pages.ui.widgets import entity_html, plain, table
 
 
 def why_card(run_id: str, map_run: str, point: int, kinds: Any) -> None:
     """The card of one point of the map."""
-    found = facade.mapped(map_run)
+    found = maps.mapped(map_run)
     with st.container(border=True, key="explore-why"):
-        row = facade.page_of(map_run, np.array([point]), kinds)[0]
+        row = maps.page_of(map_run, np.array([point]), kinds)[0]
         st.subheader("Why this sentence", anchor=False)
         if point < found.n_task:
             st.html(f'<blockquote class="w-sentences">{escape(row["text"])}</blockquote>')
@@ -24,7 +25,7 @@ def why_card(run_id: str, map_run: str, point: int, kinds: Any) -> None:
             )
             return
         _sentence(run_id, row)
-        why = facade.why(run_id, row["row"])
+        why = insights.why(run_id, row["row"])
         st.markdown(f"**{plain(why.verdict)}**")
         _place(why, row["class"])
         _one(run_id, why.row, row["class"] == "selected")
@@ -37,15 +38,15 @@ def why_card(run_id: str, map_run: str, point: int, kinds: Any) -> None:
 
 def _sentence(run_id: str, row: dict[str, Any]) -> None:
     """Its text, with the entities predicted in it where a tagger has read D_C."""
-    tagged = facade.with_entities(run_id, row["row"])
-    shown = escape(row["text"]) if tagged is None else entity_html(tagged, facade.entity_types(run_id))
+    tagged = entities.with_entities(run_id, row["row"])
+    shown = escape(row["text"]) if tagged is None else entity_html(tagged, entities.entity_types(run_id))
     st.html(f'<blockquote class="w-sentences">{shown}</blockquote>')
     if tagged is not None:
         n = len(tagged.entities or ())
         st.caption(f"Predicted by a tagger, not labelled by hand: {n} {'entity' if n == 1 else 'entities'}.")
 
 
-def _place(why: facade.Why, kind: str) -> None:
+def _place(why: Why, kind: str) -> None:
     better = "higher" if why.prefer == "high" else "lower"
     with st.container(horizontal=True):
         st.metric("Class", kind, width="content")
@@ -58,13 +59,13 @@ def _place(why: facade.Why, kind: str) -> None:
 
 
 def _one(run_id: str, row: int, selected: bool) -> None:
-    act, label = (facade.remove_rows, "Remove from S_C") if selected else (facade.add_rows, "Add to S_C")
+    act, label = (insights.remove_rows, "Remove from S_C") if selected else (insights.add_rows, "Add to S_C")
     if pressed(label, "explore.one", icon=f":material/{'remove' if selected else 'add'}:"):
         act(run_id, np.array([row]))
         st.rerun(scope="app")
 
 
-def _parts(why: facade.Why) -> None:
+def _parts(why: Why) -> None:
     st.markdown("**What the score is made of**")
     if not why.parts:
         st.caption("This strategy's score has no parts.")
@@ -77,7 +78,7 @@ def _parts(why: facade.Why) -> None:
         st.caption(plain(why.formula))
 
 
-def _neighbours(why: facade.Why) -> None:
+def _neighbours(why: Why) -> None:
     st.markdown("**Nearest sentences of T_C**")
     if not why.neighbours:
         st.caption("None to show: this selection has no embeddings.")
@@ -86,7 +87,7 @@ def _neighbours(why: facade.Why) -> None:
     table(rows, {"cosine": "Cosine", "text": "Sentence"}, "Nearest sentences of T_C")
 
 
-def _duplicates(why: facade.Why) -> None:
+def _duplicates(why: Why) -> None:
     if why.duplicates:
         st.markdown("**Copies and near copies in D_C**")
         table(why.duplicates, {"row": "Row", "score": "Score", "text": "Sentence"}, "Copies and near copies in D_C")

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import streamlit as st
 
-from core import facade
+from core.facade import figures, results
 from pages.ui.widgets import chart, plain, table
 
 LOOKED_AT = 10  # newest trainings among which two alike are looked for
@@ -32,7 +32,7 @@ def _alike(arms: Mapping[str, str]) -> tuple[int, int]:
         base = list(arms.values()).index("none")
         return (0 if base else min(1, len(names) - 1)), base
     pairs = combinations(range(min(len(names), LOOKED_AT)), 2)
-    alike = (places for places in pairs if not facade.settings_apart(*(names[place] for place in places)))
+    alike = (places for places in pairs if not results.settings_apart(*(names[place] for place in places)))
     return next(alike, (0, len(names) - 1))
 
 
@@ -40,7 +40,7 @@ def apart(arms: Mapping[str, str], runs: Sequence[str]) -> None:
     """Says in which settings trainings differ that no experiment set side by side; in one, that is its arms' matter."""
     if "none" in arms.values() or not runs or any(run not in arms for run in runs):
         return
-    rows = [row for run in runs[1:] for row in facade.settings_apart(runs[0], run)]
+    rows = [row for run in runs[1:] for row in results.settings_apart(runs[0], run)]
     if not rows:
         return
     names = dict.fromkeys(plain(row["option"]) for row in rows)
@@ -55,9 +55,9 @@ def apart(arms: Mapping[str, str], runs: Sequence[str]) -> None:
 def types(arms: Mapping[str, str]) -> None:
     """Mahapatra et al. 2022, Table 4, and F1 on names that the training sentences hold and on those they do not."""
     a, b = pair(arms, "results.types")
-    rows = facade.type_scores(a, b)
+    rows = results.type_scores(a, b)
     name = f"Test F1 of every entity type under A, {arms[a]}, and B, {arms[b]}; the table below has the numbers"
-    chart(facade.figures.type_differences(rows, f"A: {arms[a]}", f"B: {arms[b]}"), "results.types.chart", name)
+    chart(figures.type_differences(rows, f"A: {arms[a]}", f"B: {arms[b]}"), "results.types.chart", name)
     said = [
         {**row, "a": f"{row['a']:.2f}", "b": f"{row['b']:.2f}", "difference": f"{row['difference']:+z.2f}"}
         for row in rows
@@ -68,7 +68,7 @@ def types(arms: Mapping[str, str]) -> None:
     novel = [
         {"surfaces": SEEN[ours["surfaces"]], "mentions": ours["mentions"], "a": f"{ours['f1']:.2f}",
          "b": f"{theirs['f1']:.2f}"}
-        for ours, theirs in zip(facade.novelty_scores(a), facade.novelty_scores(b), strict=True)
+        for ours, theirs in zip(results.novelty_scores(a), results.novelty_scores(b), strict=True)
     ]  # fmt: skip
     columns = {"surfaces": "Entities", "mentions": "In the test set", "a": "F1 of A", "b": "F1 of B"}
     table(novel, columns, "F1 on entities seen and not seen in the training sentences", wrapped=("surfaces",))

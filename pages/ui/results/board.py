@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import figures, results, runs
 from pages.ui.widgets import chart, duration, plain, table
 
 Row = Mapping[str, Any]
@@ -28,19 +28,19 @@ HOW = (
 
 def leaderboard(run_id: str) -> None:
     """Mahapatra et al. 2022, Tables 3 and 5; the verdicts in words, every seed's F1."""
-    rows = facade.board(run_id)["leaderboard"]
-    st.subheader(plain(facade.figures.answer(rows)), anchor=False)
-    if unfound := facade.figures.unfound_words(facade.unfound_types(run_id)):
+    rows = results.board(run_id)["leaderboard"]
+    st.subheader(plain(figures.answer(rows)), anchor=False)
+    if unfound := figures.unfound_words(results.unfound_types(run_id)):
         st.warning(plain(unfound), icon=":material/search_off:")
     st.caption(ONCE)
     _failed(rows)
     left, right = st.columns(2)
     with left:
         told = "; ".join(f"{_name(row)} {row['mean']:.2f}" for row in rows)
-        chart(facade.figures.seed_dots(rows), "results.dots", f"Test F1 of every seed and arm; means: {told}")
+        chart(figures.seed_dots(rows), "results.dots", f"Test F1 of every seed and arm; means: {told}")
     with right:
-        told = "; ".join(f"{_name(row)} {facade.figures.interval_words(row)}" for row in rows[:30])
-        chart(facade.figures.differences(rows), "results.gaps", f"F1 less that of none: {told}")
+        told = "; ".join(f"{_name(row)} {figures.interval_words(row)}" for row in rows[:30])
+        chart(figures.differences(rows), "results.gaps", f"F1 less that of none: {told}")
     table([_line(row) for row in rows], COLUMNS, "Leaderboard: every arm's scores and verdict", wrapped=())
     _further(rows)
     with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
@@ -63,7 +63,7 @@ def _line(row: Row) -> dict[str, Any]:
         "sentences": row["sentences"],
         "f1": spread(row["mean"], row["sd"]),
         "dev": f"{row['dev_mean']:.2f}",
-        "none": facade.figures.interval_words(row),
+        "none": figures.interval_words(row),
         "random": "" if row["delta_random"] is None else f"{row['delta_random']:+z.2f} [{low:+z.2f}, {high:+z.2f}]",
         "verdict": SIGNS[row["verdict"]],
         "seeds": "" if row["verdict"] == "baseline" else f"{row['wins']}, {row['ties']}, {row['losses']}",
@@ -89,7 +89,7 @@ def _further(rows: Sequence[Row]) -> None:
 
 def _beside_none(row: Row, test: Row) -> str:
     said = spread(test["mean"], test["sd"])
-    return said if row["verdict"] == "baseline" else f"{said} ({facade.figures.interval_words({**row, **test})})"
+    return said if row["verdict"] == "baseline" else f"{said} ({figures.interval_words({**row, **test})})"
 
 
 def spread(mean: float | None, sd: float | None) -> str:
@@ -98,13 +98,13 @@ def spread(mean: float | None, sd: float | None) -> str:
 
 
 def _name(row: Row) -> str:
-    return str(facade.figures.line_name(row))
+    return str(figures.line_name(row))
 
 
 def _failed(rows: Sequence[Row]) -> None:
     """Seeds that did not learn are said, never left out."""
-    here = {run.id for run in facade.runs("finetune")}
-    found = {_name(row): facade.failed_seeds(row["finetune_run"]) for row in rows if row["finetune_run"] in here}
+    here = {run.id for run in runs.runs("finetune")}
+    found = {_name(row): results.failed_seeds(row["finetune_run"]) for row in rows if row["finetune_run"] in here}
     if told := "; ".join(f"{name}: seed {', '.join(map(str, seeds))}" for name, seeds in found.items() if seeds):
         st.warning(
             f"Some seeds failed to learn (under half the F1 of their arm's best), and count all the same: {told}."
@@ -113,7 +113,7 @@ def _failed(rows: Sequence[Row]) -> None:
 
 def _cost(run_id: str, rows: Sequence[Row]) -> None:
     st.subheader("What it cost", anchor=False)
-    hours = facade.board(run_id)["hours"]
+    hours = results.board(run_id)["hours"]
     told = ", ".join(f"{plain(kind)} {duration(3600 * value)}" for kind, value in hours.items())
     every = duration(3600 * sum(hours.values()))
     st.markdown(f"**{every} of computing** in all ({told}). What arms share counts with each of them below.")
@@ -135,21 +135,21 @@ def _bill(row: Row, price: float) -> dict[str, Any]:
     return {
         "arm": _name(row),
         "hours": duration(3600 * row["gpu_hours"]),
-        "rate": facade.figures.rate_words(row),
+        "rate": figures.rate_words(row),
         "price": f"{row['gpu_hours'] * price:,.2f}",
     }
 
 
 def curves(run_id: str) -> None:
     """Mahapatra et al. 2022, Fig. 2 and 4, with their tables, and advice on the next step."""
-    found = facade.board(run_id)
+    found = results.board(run_id)
     _budgets(run_id, found["leaderboard"])
     st.subheader("F1 by labelled sentences", anchor=False)
     if not found.get("curve"):
         st.caption("Give the experiment several train sizes to see how the gain shrinks as labels grow.")
         return
     told = "F1 by number of labelled training sentences, a line an arm; the table below has the numbers"
-    chart(facade.figures.label_curve(found["curve"]), "results.labels", told)
+    chart(figures.label_curve(found["curve"]), "results.labels", told)
     rows = [
         {**row, "arm": _name(row), "f1": ", ".join(f"{f1:.2f}" for f1 in row["micro_f1"])} for row in found["curve"]
     ]
@@ -162,14 +162,14 @@ def curves(run_id: str) -> None:
 def _budgets(run_id: str, rows: Sequence[Row]) -> None:
     st.subheader("F1 by sentences pre-trained on", anchor=False)
     told = "Test F1 by sentences pre-trained on, a line a strategy; the table on Leaderboard has the numbers"
-    chart(facade.figures.budget_curve(rows), "results.budgets", told)
+    chart(figures.budget_curve(rows), "results.budgets", told)
     worth = st.number_input("Worth going on for, in F1 points an hour", 0.0, value=0.1, step=0.1, key="results.worth")
-    advice = facade.budget_advice(run_id, worth)
+    advice = results.budget_advice(run_id, worth)
     if not advice:
         st.caption("With three budgets or more of one strategy you get advice here on whether to go on.")
         return
     said = [
-        {"arm": facade.figures.arm_words(row["arm"]), "next": row["sentences"],
+        {"arm": figures.arm_words(row["arm"]), "next": row["sentences"],
          "gain": f"{row['gain']:+z.2f}, hardly over {row['upper']:+z.2f}",
          "hours": duration(3600 * row["hours"]), "advice": "not worth it" if row["stop"] else "may be worth it"}
         for row in advice
@@ -187,7 +187,7 @@ def _budgets(run_id: str, rows: Sequence[Row]) -> None:
 
 def _labels(run_id: str) -> None:
     """Pre-train or annotate."""
-    advice = facade.label_advice(run_id)
+    advice = results.label_advice(run_id)
     if not advice:
         return
     st.subheader("Pre-train or annotate?", anchor=False)

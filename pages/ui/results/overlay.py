@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core import facade
+from core.facade import figures, training
 from pages.ui.results.beside import apart
 from pages.ui.widgets import is_dark
 
@@ -25,14 +25,14 @@ def overlay(arms: Mapping[str, str]) -> None:
     if not lines:
         st.caption("These trainings have left no such curve.")
         return
-    figure = facade.figures.curves(lines, y=WHAT[what], height=380, dots=what == "dev_f1", dark=is_dark())
+    figure = figures.curves(lines, y=WHAT[what], height=380, dots=what == "dev_f1", dark=is_dark())
     st.altair_chart(figure, key="results.overlay", alt=f"{WHAT[what]} over optimizer steps, a line a training and seed")
     st.caption("Each seed is a line of its arm's colour; steps are those of the optimizer.")
 
 
-def _lines(run: str, name: str, what: str) -> list[facade.figures.Line]:
+def _lines(run: str, name: str, what: str) -> list[figures.Line]:
     return [
-        facade.figures.Line(name=name, part=f"seed {found.seed}", steps=found.steps, values=found.values)
-        for found in facade.curves(run)
+        figures.Line(name=name, part=f"seed {found.seed}", steps=found.steps, values=found.values)
+        for found in training.curves(run)
         if found.name == what and not found.type
     ]

@@ -6,7 +6,10 @@ from html import escape
 
 import streamlit as st
 
-from core import facade
+from core.facade import figures, results, reviews, runs
+from core.facade.corpora import Entity, Sentence
+from core.facade.results import Beside
+from core.facade.reviews import Kind, Mistake
 from pages.ui.frame import looked
 from pages.ui.results.beside import pair
 from pages.ui.widgets import plain, table
@@ -18,7 +21,7 @@ SHOWN = {
     "b": "B right, A wrong",
     "all": "all",
 }
-MEANING: Mapping[facade.Kind, str] = {
+MEANING: Mapping[Kind, str] = {
     "missed": "labelled, and nothing was read there",
     "invented": "read where nothing is labelled",
     "wrong type": "an entity is there, but of another type",
@@ -32,8 +35,8 @@ def sentences(arms: Mapping[str, str]) -> None:
     left, right = st.columns(2)
     seed_a = left.selectbox("Seed of A", _seeds(a), key=f"results.beside.seed.a.{a}")
     seed_b = right.selectbox("Seed of B", _seeds(b), key=f"results.beside.seed.b.{b}")
-    every = facade.beside(a, seed_a, b, seed_b)
-    looked(facade.run(a).manifest.config["test"][0])
+    every = results.beside(a, seed_a, b, seed_b)
+    looked(runs.run(a).manifest.config["test"][0])
     which, kinds, types = _filters(every)
     st.caption(f"A: {plain(arms[a])}. B: {plain(arms[b])}.")
     _counts(every, types)
@@ -46,20 +49,22 @@ def sentences(arms: Mapping[str, str]) -> None:
 
 
 def _seeds(run_id: str) -> list[int]:
-    return list(facade.run(run_id).manifest.config["seeds"])
+    return list(runs.run(run_id).manifest.config["seeds"])
 
 
-def _filters(every: Sequence[facade.Beside]) -> tuple[str, list[facade.Kind], list[str]]:
+def _filters(every: Sequence[Beside]) -> tuple[str, list[Kind], list[str]]:
     """Which sentences; the kinds of mistake and the types that are looked for, where there are any."""
     known = sorted({e.type for row in every for e in (*(row.sentence.entities or ()), *row.a, *row.b)})
     left, middle, right = st.columns(3)
     which = left.selectbox("Show", list(SHOWN), format_func=SHOWN.__getitem__, key="results.beside.show")
-    kinds = middle.multiselect("With a mistake of", facade.KINDS, key="results.beside.kinds", placeholder="any or none")
+    kinds = middle.multiselect(
+        "With a mistake of", reviews.KINDS, key="results.beside.kinds", placeholder="any or none"
+    )
     types = right.multiselect("Of the type", known, key="results.beside.types", placeholder="any")
     return which, kinds, types
 
 
-def _wanted(row: facade.Beside, which: str) -> bool:
+def _wanted(row: Beside, which: str) -> bool:
     right_a, right_b = not row.wrong_a, not row.wrong_b
     kept: bool = {
         "differ": row.differs, "a": right_a and not right_b, "b": right_b and not right_a, "all": True,
@@ -67,7 +72,7 @@ def _wanted(row: facade.Beside, which: str) -> bool:
     return kept
 
 
-def _has(row: facade.Beside, kinds: Collection[str], types: Collection[str]) -> bool:
+def _has(row: Beside, kinds: Collection[str], types: Collection[str]) -> bool:
     """Whether A or B made one of the mistakes that are looked for; where none is, every sentence will do."""
     if not kinds and not types:
         return True
@@ -75,29 +80,29 @@ def _has(row: facade.Beside, kinds: Collection[str], types: Collection[str]) -> 
     return any((not kinds or one.kind in kinds) and (not types or one.types & set(types)) for one in wrong)
 
 
-def _counts(every: Sequence[facade.Beside], types: Collection[str]) -> None:
+def _counts(every: Sequence[Beside], types: Collection[str]) -> None:
     """How often each kind of mistake was made in the whole test set, of `types` where they are looked for."""
 
-    def counted(wrong: Sequence[facade.Mistake]) -> Counter[str]:
+    def counted(wrong: Sequence[Mistake]) -> Counter[str]:
         return Counter(one.kind for one in wrong if not types or one.types & set(types))
 
     a = sum((counted(row.wrong_a) for row in every), Counter[str]())
     b = sum((counted(row.wrong_b) for row in every), Counter[str]())
-    rows = [{"kind": kind, "means": MEANING[kind], "a": a[kind], "b": b[kind]} for kind in facade.KINDS]
+    rows = [{"kind": kind, "means": MEANING[kind], "a": a[kind], "b": b[kind]} for kind in reviews.KINDS]
     columns = {"kind": "Mistake", "means": "What it is", "a": "A", "b": "B"}
     name = f"Mistakes of A and B in {len(every):,} test sentences" + (f", {', '.join(types)}" if types else "")
     table(rows, columns, name, wrapped=("means",))
-    shapes = " ".join(f'<mark class="{_shape(kind)}" style="--c:#8F8F8F">{kind}</mark>' for kind in facade.KINDS)
+    shapes = " ".join(f'<mark class="{_shape(kind)}" style="--c:#8F8F8F">{kind}</mark>' for kind in reviews.KINDS)
     st.html(f'<p>How they are marked: <mark class="w-entity" style="--c:#8F8F8F">right</mark> {shapes}</p>')
 
 
-def beside_list(rows: Sequence[facade.Beside]) -> None:
+def beside_list(rows: Sequence[Beside]) -> None:
     """Each sentence three times: as labelled, as A reads it, as B does."""
     items = []
     for row in rows:
-        gold = _marked(row.sentence.tokens, [(e, e.type, "") for e in row.sentence.entities or ()], facade.figures.GOLD)
-        a = _read(row.sentence, row.a, row.wrong_a, facade.figures.css_colour(facade.figures.ARM_A))
-        b = _read(row.sentence, row.b, row.wrong_b, facade.figures.css_colour(facade.figures.ARM_B))
+        gold = _marked(row.sentence.tokens, [(e, e.type, "") for e in row.sentence.entities or ()], figures.GOLD)
+        a = _read(row.sentence, row.a, row.wrong_a, figures.css_colour(figures.ARM_A))
+        b = _read(row.sentence, row.b, row.wrong_b, figures.css_colour(figures.ARM_B))
         lines = (("labelled", gold), ("A", a), ("B", b))
         items.append("".join(f"<div><strong>{name}</strong> {line}</div>" for name, line in lines))
     if items:
@@ -106,12 +111,10 @@ def beside_list(rows: Sequence[facade.Beside]) -> None:
         st.html(f'<ol class="w-sentences" aria-label="{name}">{listed}</ol>')
 
 
-Mark = tuple[facade.Entity, str, str]  # where, what is written behind it, the kind of mistake or nothing
+Mark = tuple[Entity, str, str]  # where, what is written behind it, the kind of mistake or nothing
 
 
-def _read(
-    sentence: facade.Sentence, read: Sequence[facade.Entity], wrong: Sequence[facade.Mistake], colour: str
-) -> str:
+def _read(sentence: Sentence, read: Sequence[Entity], wrong: Sequence[Mistake], colour: str) -> str:
     """One tagger's line. What it missed is marked too or, where it read something else there, named at the end."""
     of = {one.guess: one for one in wrong if one.guess}
     taken = {at for entity in read for at in range(entity.start, entity.end)}
@@ -127,7 +130,7 @@ def _read(
     return _marked(sentence.tokens, marks, colour) + "".join(behind)
 
 
-def _mark(entity: facade.Entity, mistake: facade.Mistake | None) -> Mark:
+def _mark(entity: Entity, mistake: Mistake | None) -> Mark:
     if mistake is None:
         return entity, entity.type, ""
     if mistake.kind == "wrong type" and mistake.gold:

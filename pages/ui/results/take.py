@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import deliver, results, runs
 from pages.ui.presses import pressed
 from pages.ui.results.board import spread
 from pages.ui.runs.words import encoder, title
@@ -25,7 +25,7 @@ def origin(row: Mapping[str, Any]) -> str:
 
 def trainings() -> None:
     """Every fine-tuning, within experiments and without; then any two of them, option by option."""
-    rows = facade.tagger_rows()
+    rows = results.tagger_rows()
     if not rows:
         st.info("No tagger has been trained yet.")
         return
@@ -53,7 +53,7 @@ def _apart(names: list[str]) -> None:
     left, right = st.columns(2)
     a = left.selectbox("First", names, 0, _label, key=f"results.apart.a.{names[0]}")
     b = right.selectbox("Second", names, 1, _label, key=f"results.apart.b.{names[0]}")
-    rows = facade.option_differences(a, b)
+    rows = results.option_differences(a, b)
     if rows:
         table(rows, {"option": "Option", "a": "First", "b": "Second"}, "Options in which the two differ")
     else:
@@ -61,7 +61,7 @@ def _apart(names: list[str]) -> None:
 
 
 def _label(run_id: str) -> str:
-    return f"{title(facade.run(run_id))} ({run_id[-4:]})"
+    return f"{title(runs.run(run_id))} ({run_id[-4:]})"
 
 
 def take_away(run_id: str | None, arms: Mapping[str, str]) -> None:
@@ -78,11 +78,11 @@ def _report(run_id: str) -> None:
         "One page for a reader who trains no models: what was compared, on what, what came out, how sure, the cost."
     )
     with st.container(horizontal=True):
-        _file("Report (.html)", lambda: facade.report(run_id).encode(), f"{run_id}.html", "text/html", "primary")
-        _file("Table (.csv)", lambda: facade.board_csv(run_id), f"{run_id}.csv", "text/csv")
-        _file("Table (.md)", lambda: facade.board_markdown(run_id).encode(), f"{run_id}.md", "text/markdown")
-    config = facade.run(run_id).manifest.config
-    st.code(facade.command("experiment", config), language="bash", wrap_lines=True)
+        _file("Report (.html)", lambda: deliver.report(run_id).encode(), f"{run_id}.html", "text/html", "primary")
+        _file("Table (.csv)", lambda: deliver.board_csv(run_id), f"{run_id}.csv", "text/csv")
+        _file("Table (.md)", lambda: deliver.board_markdown(run_id).encode(), f"{run_id}.md", "text/markdown")
+    config = runs.run(run_id).manifest.config
+    st.code(runs.command("experiment", config), language="bash", wrap_lines=True)
 
 
 def _file(label: str, data: Any, name: str, mime: str, kind: Any = "secondary") -> None:
@@ -96,21 +96,21 @@ def _model(arms: Mapping[str, str]) -> None:
     st.subheader("A tagger", anchor=False)
     st.caption("An ordinary Hugging Face folder with its card; loads anywhere, without code of ours.")
     run_id = st.selectbox("Tagger", list(arms), format_func=arms.__getitem__, key="results.take.model")
-    folder = facade.model_folder(run_id)
+    folder = deliver.model_folder(run_id)
     big = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
     rare = _rare_words(run_id)
     with st.container(horizontal=True):
         if pressed(f"Copy the folder ({size(big)})", "results.take.copy", icon=":material/folder_copy:"):
-            st.session_state["results.take.copied"] = str(facade.export_model(run_id, rare=rare))
+            st.session_state["results.take.copied"] = str(deliver.export_model(run_id, rare=rare))
         if big <= ZIP_LIMIT:
-            _file("Model (.zip)", lambda: facade.zip_model(run_id, rare=rare), f"{run_id}.zip", "application/zip")
+            _file("Model (.zip)", lambda: deliver.zip_model(run_id, rare=rare), f"{run_id}.zip", "application/zip")
     if copied := st.session_state.get("results.take.copied"):
         st.code(copied, language=None, wrap_lines=True)
 
 
 def _rare_words(run_id: str) -> bool:
     """Whether the words seen once go along; said where a tagger lists its words."""
-    words, once = facade.words_held(run_id)
+    words, once = deliver.words_held(run_id)
     if not words:
         return True
     st.warning(

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from core import facade
+from core.facade import deliver, runs
+from core.facade.corpora import Sentence
 from pages.ui.presses import submitted
 from pages.ui.results.beside import apart
 from pages.ui.runs.panel import run_panel
@@ -28,7 +29,7 @@ def try_it(arms: Mapping[str, str]) -> None:
     if sent:
         _forget()
         models = dict.fromkeys(one for one in (model, other) if one)
-        st.session_state[TRIES] = {one: facade.try_sentences(one, text) for one in models}
+        st.session_state[TRIES] = {one: deliver.try_sentences(one, text) for one in models}
     if tries := st.session_state.get(TRIES, {}):
         _outcome(tries, arms)
 
@@ -36,25 +37,25 @@ def try_it(arms: Mapping[str, str]) -> None:
 def _forget() -> None:
     """What was typed before is shown no longer, so no file need hold it."""
     for run_id in st.session_state.get(TRIES, {}).values():
-        facade.forget_try(run_id)
+        deliver.forget_try(run_id)
     st.session_state[READ] = {}
 
 
 def _outcome(tries: Mapping[str, str], arms: Mapping[str, str]) -> None:
     """The panel of each run at work; of those that are finished what they read, and then no more of them on disk."""
-    read: dict[str, list[facade.Sentence]] = st.session_state.setdefault(READ, {})
+    read: dict[str, list[Sentence]] = st.session_state.setdefault(READ, {})
     for number, (column, (model, run_id)) in enumerate(zip(st.columns(len(tries)), tries.items(), strict=True)):
         with column:
-            if model not in read and facade.state(run_id).state == "succeeded":
-                read[model] = facade.tried(run_id)
+            if model not in read and runs.state(run_id).state == "succeeded":
+                read[model] = deliver.tried(run_id)
             if model not in read and run_panel(run_id, f"results.try.{number}").state == "succeeded":
                 st.rerun()
-    _shown({model: read[model] for model in tries if model in read}, arms, facade.known_types(list(tries)))
+    _shown({model: read[model] for model in tries if model in read}, arms, deliver.known_types(list(tries)))
     for model in read:
-        facade.forget_try(tries[model])
+        deliver.forget_try(tries[model])
 
 
-def _shown(read: Mapping[str, Sequence[facade.Sentence]], arms: Mapping[str, str], types: Sequence[str]) -> None:
+def _shown(read: Mapping[str, Sequence[Sentence]], arms: Mapping[str, str], types: Sequence[str]) -> None:
     if len(read) == 2:
         apart(arms, list(read))
         _beside([arms.get(model, model) for model in read], list(read.values()), types)
@@ -65,7 +66,7 @@ def _shown(read: Mapping[str, Sequence[facade.Sentence]], arms: Mapping[str, str
             st.caption("The tagger found no entity.")
 
 
-def _beside(names: Sequence[str], read: Sequence[Sequence[facade.Sentence]], types: Sequence[str]) -> None:
+def _beside(names: Sequence[str], read: Sequence[Sequence[Sentence]], types: Sequence[str]) -> None:
     """What two taggers read in the same sentences, a sentence a row."""
     pairs = list(zip(*read, strict=True))
     same = sum(a == b for a, b in pairs)

@@ -5,7 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, runs, training
+from core.facade.errors import WinnowError
+from core.facade.runs import Run
 from pages.ui.runs.words import title
 from pages.ui.widgets import plain
 
@@ -14,7 +16,7 @@ EXPLORE, TRAINING, RESULTS = "pages/4_Explore.py", "pages/5_Training.py", "pages
 BIAS, ASSISTING = "pages/7_Bias.py", "pages/8_Assisting.py"
 OPENS: Mapping[str, str] = {  # what shows a run of each kind
     "add": CORPORA, "similarity": SIMILARITY, "select": SELECTION, "map": EXPLORE, "difficulty": BIAS,
-    "skl": ASSISTING, **dict.fromkeys(facade.TRAININGS, TRAINING),
+    "skl": ASSISTING, **dict.fromkeys(training.TRAININGS, TRAINING),
 }  # fmt: skip
 BELONGS: Mapping[str, str] = {  # what shows runs of these kinds too, though not by their id
     "audit": CORPORA, "rebuild": BIAS, "robustness": BIAS, "assist": ASSISTING, "tag": EXPLORE, "predict": RESULTS,
@@ -22,7 +24,7 @@ BELONGS: Mapping[str, str] = {  # what shows runs of these kinds too, though not
 }  # fmt: skip
 
 
-def link(run: facade.Run, label: str, width: Any = "content") -> None:
+def link(run: Run, label: str, width: Any = "content") -> None:
     """A link to the page that shows a run; nothing where none does."""
     kind = run.manifest.kind
     if kind in OPENS:
@@ -32,12 +34,12 @@ def link(run: facade.Run, label: str, width: Any = "content") -> None:
         st.page_link(BELONGS[kind], label=label, icon=":material/arrow_forward:", width=width)
 
 
-def _at_work(run: facade.Run) -> bool:
-    return facade.state(run.id).active
+def _at_work(run: Run) -> bool:
+    return runs.state(run.id).active
 
 
 def attached(
-    kind: str | Collection[str], key: str, *, finished: bool = False, first: Callable[[facade.Run], bool] = _at_work
+    kind: str | Collection[str], key: str, *, finished: bool = False, first: Callable[[Run], bool] = _at_work
 ) -> str | None:
     """The run of `kind` (or of several) that a page is about: the one that the address names, else the one that this
     visit was about, else the latest of the corpora in use, one that is `first` before all. Truth is on disk.
@@ -46,8 +48,8 @@ def attached(
     latest offered, for no run stands in for another in silence. A part of another run is only what is named: what was
     asked for may have been made there before. finished: only what has succeeded can be shown.
     """
-    runs = _of_kinds({kind} if isinstance(kind, str) else kind, finished)
-    ids, asked_for = [run.id for run in runs], [run for run in runs if run.manifest.parent is None]
+    fitting = _of_kinds({kind} if isinstance(kind, str) else kind, finished)
+    ids, asked_for = [run.id for run in fitting], [run for run in fitting if run.manifest.parent is None]
     if named := st.query_params.get("run"):
         if named in ids:
             return str(named)
@@ -55,24 +57,24 @@ def attached(
         _offer(asked_for, key, "The latest here")
         return None
     seen, parts = st.session_state.get(key, ("", None))
-    if parts == facade.roles() and seen in ids:
+    if parts == corpora.roles() and seen in ids:
         return str(seen)
-    own = facade.of_corpora_in_use(asked_for)
+    own = runs.of_corpora_in_use(asked_for)
     if not own:
         _offer(asked_for, key, "Nothing here is of the corpora in use. The latest of others")
     return next((run.id for run in own if first(run)), own[0].id if own else None)
 
 
-def _of_kinds(kinds: Collection[str], finished: bool) -> list[facade.Run]:
-    runs = [run for run in facade.runs() if run.manifest.kind in kinds]
-    return [run for run in runs if facade.state(run.id).state == "succeeded"] if finished else runs
+def _of_kinds(kinds: Collection[str], finished: bool) -> list[Run]:
+    fitting = [run for run in runs.runs() if run.manifest.kind in kinds]
+    return [run for run in fitting if runs.state(run.id).state == "succeeded"] if finished else fitting
 
 
 def _not_here(named: str) -> None:
     """Why the run of the address is not shown, and where it is."""
     try:
-        run = facade.run(named)
-    except facade.WinnowError:
+        run = runs.run(named)
+    except WinnowError:
         problem = f"There is no run {plain(named)} on this machine: it was removed, or the address is wrong."
         st.warning(problem, icon=":material/link_off:")
         return
@@ -81,7 +83,7 @@ def _not_here(named: str) -> None:
     link(run, "Open it")
 
 
-def _offer(runs: Sequence[facade.Run], key: str, words: str) -> None:
+def _offer(runs: Sequence[Run], key: str, words: str) -> None:
     """The run at work, else the latest, in one click, where none is shown by itself."""
     if runs:
         latest = next(filter(_at_work, runs), runs[0])
@@ -98,4 +100,4 @@ def attach(run_id: str, key: str) -> None:
 
 def remember(run_id: str, key: str) -> None:
     """Make the page about this run for the rest of the visit, as long as the same corpora are in use."""
-    st.session_state[key] = (run_id, facade.roles())
+    st.session_state[key] = (run_id, corpora.roles())

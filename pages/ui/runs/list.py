@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core import facade
+from core.facade import runs
+from core.facade.runs import Run, RunState
 from pages.ui.frame import guard
 from pages.ui.runs.links import link
 from pages.ui.runs.outcome import outcome
@@ -15,30 +16,30 @@ SHOWN = 8
 SMALL = ("add", "audit", "calibrate", "predict", "tag")  # many, soon over: they stand by themselves once they are
 
 
-def run_list(runs: Sequence[facade.Run]) -> None:
+def run_list(listed: Sequence[Run]) -> None:
     """Those at work live. What is chosen here stands outside of what is redrawn."""
-    active = {run.id for run in runs if run.state().active}
-    small = [run for run in runs if run.manifest.kind in SMALL and run.id not in active]
-    large = [run for run in runs if run not in small]
+    active = {run.id for run in listed if run.state().active}
+    small = [run for run in listed if run.manifest.kind in SMALL and run.id not in active]
+    large = [run for run in listed if run not in small]
     more = len(large) > SHOWN and st.toggle(f"Show all {len(large)}", key="home.all")
     shown = [run for i, run in enumerate(large) if more or i < SHOWN or run.id in active]
     st.fragment(run_every=POLL if active else None)(_rows)([run.id for run in shown], bool(active))
     if small:
         with st.expander(f"Imports, checks and other small runs: {len(small)}", icon=":material/inventory_2:"):
             for run in small[: 10 * SHOWN]:
-                _row(run, facade.state(run.id))
+                _row(run, runs.state(run.id))
 
 
 def _rows(run_ids: Sequence[str], was_live: bool) -> None:
     with guard():
-        found = [(facade.run(run_id), facade.state(run_id)) for run_id in run_ids]
+        found = [(runs.run(run_id), runs.state(run_id)) for run_id in run_ids]
         if any(state.active for _, state in found) != was_live:
             st.rerun(scope="app")
         for run, state in found:
             _row(run, state)
 
 
-def _row(run: facade.Run, state: facade.RunState) -> None:
+def _row(run: Run, state: RunState) -> None:
     with st.container(border=True, key=f"home.run.{run.id}"):
         with st.container(horizontal=True, horizontal_alignment="distribute"):
             with st.container(width="content"):

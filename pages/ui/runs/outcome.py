@@ -3,18 +3,20 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from core import facade
+from core.facade import assisting, figures
+from core.facade.errors import WinnowError
+from core.facade.runs import Run
 from pages.ui.runs.words import corpus_name
 
 Values = Mapping[str, Any]
 
 
-def outcome(run: facade.Run) -> str:
+def outcome(run: Run) -> str:
     """Of a finished run; "" where its kind has nothing to say in a line, or an earlier version wrote less."""
     say = _SAYS.get(run.manifest.kind)
     try:
         return say(run.result(), run.manifest.config) if say else ""
-    except (KeyError, IndexError, TypeError, facade.WinnowError):
+    except (KeyError, IndexError, TypeError, WinnowError):
         return ""
 
 
@@ -64,10 +66,10 @@ _SAYS: Mapping[str, Callable[[Values, Values], str]] = {
     "rebuild": lambda found, config: f"{found['changed']:,} mentions changed",
     "robustness": lambda found, config: f"{found['changed']:,} of {found['mentions']:,} mentions renamed",
     "skl": _drifting,
-    "assist": lambda found, config: facade.assist_in_words(found["tables"][0]),
+    "assist": lambda found, config: assisting.assist_in_words(found["tables"][0]),
     "pretrain": _pretrained,
     "finetune": _finetuned,
-    "experiment": lambda found, config: facade.figures.answer(found["leaderboard"]),
+    "experiment": lambda found, config: figures.answer(found["leaderboard"]),
     "tag": lambda found, config: f"{found['entities']:,} entities in {found['sentences']:,} sentences",
     "predict": lambda found, config: f"{found['entities']:,} entities in {found['sentences']:,} sentences",
 }

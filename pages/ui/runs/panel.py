@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core import facade
+from core.facade import runs
+from core.facade.runs import RunState
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.runs.words import ending, pace, removed, share, stage, title, waited_for, whole
@@ -26,12 +27,12 @@ AGAIN = "Resuming would end the same way, so it is not offered: change what is s
 STOPPED = "Stopped at your request. What was finished is kept; Resume goes on from there."
 
 
-def run_panel(run_id: str, key: str, stop: str = "Cancel", stopped: str = STOPPED) -> facade.RunState:
+def run_panel(run_id: str, key: str, stop: str = "Cancel", stopped: str = STOPPED) -> RunState:
     """Draw a run; returns the state it was drawn in. The page is rerun when the run begins or ends.
 
     stop: what its button says. stopped: what is said once it was pressed and heard.
     """
-    state = facade.state(run_id)
+    state = runs.state(run_id)
     with st.container(border=True, key=f"{key}.panel"):
         with st.container():  # whose places are its own: what the fragment adds must not slip under the controls
             st.fragment(run_every=POLL if state.active else None)(_live)(run_id, state.active, stopped)
@@ -45,7 +46,7 @@ def run_panel(run_id: str, key: str, stop: str = "Cancel", stopped: str = STOPPE
 
 def _live(run_id: str, was_active: bool, stopped: str) -> None:
     with guard():
-        state = facade.state(run_id)
+        state = runs.state(run_id)
         if state.active != was_active:
             st.rerun(scope="app")
         headline(run_id, state)
@@ -56,26 +57,26 @@ def _live(run_id: str, was_active: bool, stopped: str) -> None:
         _details(run_id, state)
 
 
-def headline(run_id: str, state: facade.RunState) -> None:
+def headline(run_id: str, state: RunState) -> None:
     """State as colour, word and sign; what the run does."""
     word, colour, icon = _WAITING if state.active and state.waiting_for else _LOOKS[state.state]
     with st.container(horizontal=True, vertical_alignment="center"):
         if not state.active:
-            word = ending(facade.run(run_id), state)
+            word = ending(runs.run(run_id), state)
         st.badge("Stopping" if state.cancelling else word, color=colour, icon=icon)
-        st.markdown(f"**{plain(title(facade.run(run_id)))}**", width="content")
+        st.markdown(f"**{plain(title(runs.run(run_id)))}**", width="content")
         if state.started:
             st.caption(_when(state), width="content")
 
 
-def _when(state: facade.RunState) -> str:
+def _when(state: RunState) -> str:
     started = state.started or 0.0
     if state.ended:
         return f"{time.strftime('%-d %B, %H:%M', time.localtime(started))}, took {duration(state.seconds)}"
     return f"since {time.strftime('%H:%M', time.localtime(started))}"
 
 
-def progress(state: facade.RunState) -> None:
+def progress(state: RunState) -> None:
     """The whole as far as it is known; the stage, its share done, rate and time left; whom it waits for."""
     with st.container():
         if state.part:
@@ -87,7 +88,7 @@ def progress(state: facade.RunState) -> None:
             st.caption(f"Waiting for **{waited_for(state.waiting_for)}**, then it goes on by itself.")
 
 
-def _ending(state: facade.RunState, stopped: str) -> None:
+def _ending(state: RunState, stopped: str) -> None:
     match state.state:
         case "failed":
             why = plain(state.error or "The run failed without a word.")
@@ -100,8 +101,8 @@ def _ending(state: facade.RunState, stopped: str) -> None:
             st.empty()
 
 
-def _details(run_id: str, state: facade.RunState) -> None:
-    log: Sequence[str] = facade.run(run_id).log_tail(30)
+def _details(run_id: str, state: RunState) -> None:
+    log: Sequence[str] = runs.run(run_id).log_tail(30)
     if not state.notes and not log:
         return
     with st.expander("Notes and log", expanded=state.state in ("failed", "interrupted"), icon=":material/article:"):
@@ -111,7 +112,7 @@ def _details(run_id: str, state: facade.RunState) -> None:
             st.code("\n".join(log), language=None, height=200, wrap_lines=True)
 
 
-def _controls(run_id: str, state: facade.RunState, key: str, stop: str) -> None:
+def _controls(run_id: str, state: RunState, key: str, stop: str) -> None:
     """Outside the fragment, so that a click never waits for a poll."""
     if state.active:
         st.button(
@@ -119,11 +120,11 @@ def _controls(run_id: str, state: facade.RunState, key: str, stop: str) -> None:
             key=f"{key}.cancel",
             icon=":material/stop_circle:",
             disabled=state.cancelling,
-            on_click=facade.cancel,
+            on_click=runs.cancel,
             args=(run_id,),
         )
     elif not state.resumable:
         st.empty()  # takes Cancel away at once, not only when all of the page below has been drawn
     elif pressed("Resume", f"{key}.resume", icon=":material/resume:", type="primary"):
-        facade.resume(run_id)
+        runs.resume(run_id)
         st.rerun()

@@ -5,23 +5,22 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import runs
+from core.facade.runs import Run
 from pages.ui.runs.links import attach
 
 
-def own_runs(*kinds: str) -> list[facade.Run]:
+def own_runs(*kinds: str) -> list[Run]:
     """Runs of these kinds that were asked for, newest first; none that another run began."""
-    return [run for run in facade.runs() if run.manifest.kind in kinds and run.manifest.parent is None]
+    return [run for run in runs.runs() if run.manifest.kind in kinds and run.manifest.parent is None]
 
 
-def begun(run: facade.Run) -> str:
+def begun(run: Run) -> str:
     """What tells a run from its like: when it was begun, and the end of its id."""
     return f"{run.began:%H:%M} UTC, {run.id[-4:]}"
 
 
-def pick_run(
-    run_id: str, key: str, runs: Sequence[facade.Run], what: str, label: Callable[[facade.Run], str], **look: Any
-) -> str:
+def pick_run(run_id: str, key: str, runs: Sequence[Run], what: str, label: Callable[[Run], str], **look: Any) -> str:
     """The run that is picked; `run_id` itself where there is no other. key: under which the page remembers its run.
 
     what: the label of the choice. label: a run in words. look: further keywords of the selectbox.

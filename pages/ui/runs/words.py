@@ -8,7 +8,9 @@ from contextlib import suppress
 from math import floor, log10
 from typing import Any
 
-from core import facade
+from core.facade import results, runs, selections, training
+from core.facade.errors import WinnowError
+from core.facade.runs import Run, RunState
 from pages.ui.widgets import budget_words, duration, plain, short
 
 _CHILD = re.compile(r"^(?:\[\d+ of \d+\] )?(?:[a-z][a-z0-9-]*: )*")  # "score: embed: ": which run in the run
@@ -45,15 +47,15 @@ PARTS = {
 _ENDED = {"succeeded": "Finished", "failed": "Failed", "cancelled": "Cancelled", "interrupted": "Interrupted"}
 
 
-def ending(run: facade.Run, state: facade.RunState) -> str:
+def ending(run: Run, state: RunState) -> str:
     """How a run ended, in a word; a training is stopped and keeps what it learnt, anything else is cancelled."""
-    stopped = state.state == "cancelled" and run.manifest.kind in facade.TRAININGS
+    stopped = state.state == "cancelled" and run.manifest.kind in training.TRAININGS
     return "Stopped" if stopped else _ENDED[state.state]
 
 
 def removed(run_id: str) -> str:
     """Which corpora of a run are gone, and what that means for it; "" where all are here."""
-    gone = [PARTS.get(name, name) for name in facade.removed_inputs(run_id)]
+    gone = [PARTS.get(name, name) for name in results.removed_inputs(run_id)]
     if not gone:
         return ""
     return (
@@ -62,12 +64,12 @@ def removed(run_id: str) -> str:
     )
 
 
-def title(run: facade.Run) -> str:
+def title(run: Run) -> str:
     """A run in words: what it does to which corpus."""
     kind, config = run.manifest.kind, run.manifest.config
     with suppress(KeyError, TypeError, AttributeError):  # a manifest that lost an option still has a row
         if kind == "select":
-            config = {**config, "budget": facade.kept_budget(run.id)}
+            config = {**config, "budget": selections.kept_budget(run.id)}
         if kind in _TITLES:
             return _TITLES[kind](config)
     return f"{kind} {corpus_name(config.get('corpus') or config.get('domain') or '')}"
@@ -75,13 +77,13 @@ def title(run: facade.Run) -> str:
 
 def corpus_name(reference: str) -> str:
     """A corpus as it is called, a long name cut, or that it is gone."""
-    return short(facade.corpus_name(reference))
+    return short(results.corpus_name(reference))
 
 
 def _of_selection(run_id: str) -> str:
     try:
-        return f"{corpus_name(facade.run(run_id).manifest.config['domain'])} for selection {run_id[-4:]}"
-    except facade.WinnowError:
+        return f"{corpus_name(runs.run(run_id).manifest.config['domain'])} for selection {run_id[-4:]}"
+    except WinnowError:
         return f"a removed selection ({run_id[-4:]})"
 
 
@@ -92,8 +94,8 @@ def _trained(config: Mapping[str, Any]) -> str:
 
 def _tagger(model: str) -> str:
     """A finished fine-tuning by its start and corpus, a folder by its name."""
-    with suppress(facade.WinnowError):
-        config = facade.run(model).manifest.config
+    with suppress(WinnowError):
+        config = runs.run(model).manifest.config
         network = config.get("network", "encoder")
         return f"{encoder(config['init']) if network == 'encoder' else network} on {corpus_name(config['train'])}"
     return model.rstrip("/").rsplit("/", 1)[-1]
@@ -106,26 +108,26 @@ def _names(references: Sequence[str]) -> str:
 def encoder(init: str) -> str:
     """What a training starts from, in few words: a finished pre-training by its corpora, a folder by its name."""
     run_id = init.removesuffix("/artifacts/model").rsplit("/", 1)[-1]
-    with suppress(facade.WinnowError):
-        return f"the encoder of {run_id[-4:]} ({_names(facade.run(run_id).manifest.config['corpora'])})"
+    with suppress(WinnowError):
+        return f"the encoder of {run_id[-4:]} ({_names(runs.run(run_id).manifest.config['corpora'])})"
     return init.rstrip("/").rsplit("/", 1)[-1]
 
 
 def waited_for(run_id: str) -> str:
     """The run that another waits for, for a place that reads Markdown."""
     try:
-        return f"{plain(title(facade.run(run_id)))} ({run_id[-4:]})"
-    except facade.WinnowError:
+        return f"{plain(title(runs.run(run_id)))} ({run_id[-4:]})"
+    except WinnowError:
         return plain(run_id)
 
 
-def stage(state: facade.RunState) -> str:
+def stage(state: RunState) -> str:
     """What the run does right now."""
     name = _CHILD.sub("", state.stage or "starting")
     return name[:1].upper() + name[1:]
 
 
-def whole(state: facade.RunState, *, named: bool = False) -> list[str]:
+def whole(state: RunState, *, named: bool = False) -> list[str]:
     """Where in its whole a run is, as far as that is known: which part, and how long all of it takes."""
     part, now = state.part, time.time()
     found = [f"Part {part.number} of {part.of}" + (f", {part.name}" if named else "")] if part else []
@@ -133,7 +135,7 @@ def whole(state: facade.RunState, *, named: bool = False) -> list[str]:
     return found if left is None else [*found, out_of(state.elapsed(now), state.elapsed(now) + left)]
 
 
-def share(state: facade.RunState) -> float:
+def share(state: RunState) -> float:
     """How much is done, 0 to 1: of all where its time is known, else of the stage."""
     now = time.time()
     left = state.left(now)
@@ -142,7 +144,7 @@ def share(state: facade.RunState) -> float:
     return min(state.done / state.total, 1.0) if state.total else 0.0
 
 
-def brief(state: facade.RunState) -> str:
+def brief(state: RunState) -> str:
     """How far a run is, in a line, for a place that reads Markdown."""
     if state.waiting_for:
         return f"Waits for {waited_for(state.waiting_for)}"
@@ -162,7 +164,7 @@ def out_of(spent: float, all_of_it: float) -> str:
     raise ValueError(all_of_it)
 
 
-def pace(state: facade.RunState) -> list[str]:
+def pace(state: RunState) -> list[str]:
     """How far the stage is, how fast, and how long it will still take, as far as each is known."""
     found = []
     if state.done:

@@ -4,7 +4,9 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from core import facade
+from core.facade import looks, runs, selections
+from core.facade.errors import WinnowError
+from core.facade.selections import Budget
 from pages.ui.runs.links import attach
 from pages.ui.widgets import plain
 
@@ -17,8 +19,8 @@ def follow_address(run_id: str, key: str) -> None:
     named = st.query_params.get("budget")
     if named not in (None, st.session_state.get(ADDRESS)) and st.query_params.get("run") == run_id:
         _keep(run_id, lambda: str(named))
-    kept = facade.kept_budget(run_id)
-    moved = kept != facade.run(run_id).manifest.config["budget"]
+    kept = selections.kept_budget(run_id)
+    moved = kept != runs.run(run_id).manifest.config["budget"]
     st.session_state[ADDRESS] = kept if moved else None
     if moved and (named != kept or st.query_params.get("run") != run_id):
         attach(run_id, key)
@@ -29,19 +31,19 @@ def follow_address(run_id: str, key: str) -> None:
 
 def controls(run_id: str) -> None:
     """The kept budget, in its unit; a budget that chooses nothing is refused in words."""
-    kept, key = facade.Budget.parse(facade.kept_budget(run_id)), f"selection.unit.{run_id}"
+    kept, key = Budget.parse(selections.kept_budget(run_id)), f"selection.unit.{run_id}"
     _show(key, kept.unit)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         st.segmented_control(
             "Budget by", list(UNITS), format_func=UNITS.__getitem__, required=True, key=key,
-            on_change=lambda: _keep(run_id, lambda: facade.budget_in(run_id, st.session_state[key])),
+            on_change=lambda: _keep(run_id, lambda: looks.budget_in(run_id, st.session_state[key])),
         )  # fmt: skip
         {"fraction": _share, "threshold": _threshold}.get(kept.unit, _count)(run_id, kept)
     if refused := st.session_state.pop(REFUSED, None):
         st.error(plain(refused), icon=":material/error:")
 
 
-def _share(run_id: str, kept: facade.Budget) -> None:
+def _share(run_id: str, kept: Budget) -> None:
     share = float(f"{100 * kept.value:.12g}")
     key = _amount(run_id, kept, share)
     st.slider(
@@ -50,11 +52,11 @@ def _share(run_id: str, kept: facade.Budget) -> None:
     )  # fmt: skip
 
 
-def _threshold(run_id: str, kept: facade.Budget) -> None:
+def _threshold(run_id: str, kept: Budget) -> None:
     """A slider in steps that can be written down exactly: what is shown is what the command says."""
-    low, high, decimals = facade.score_range(run_id)
+    low, high, decimals = looks.score_range(run_id)
     key = _amount(run_id, kept, kept.value)
-    way = "at least" if facade.scored(run_id).scores.prefer == "high" else "at most"
+    way = "at least" if selections.scored(run_id).scores.prefer == "high" else "at most"
     st.slider(
         f"Take sentences that score {way}", min(low, kept.value), max(high, kept.value), step=10.0**-decimals,
         format="%.6g", key=key, width=420,
@@ -62,8 +64,8 @@ def _threshold(run_id: str, kept: facade.Budget) -> None:
     )  # fmt: skip
 
 
-def _count(run_id: str, kept: facade.Budget) -> None:
-    domain = facade.scored(run_id).domain
+def _count(run_id: str, kept: Budget) -> None:
+    domain = selections.scored(run_id).domain
     most = len(domain) if kept.unit == "sentences" else domain.n_tokens
     key = _amount(run_id, kept, int(kept.value))
     st.number_input(
@@ -72,7 +74,7 @@ def _count(run_id: str, kept: facade.Budget) -> None:
     )  # fmt: skip
 
 
-def _amount(run_id: str, kept: facade.Budget, value: float) -> str:
+def _amount(run_id: str, kept: Budget, value: float) -> str:
     """The key of the unit's widget, which shows `value`."""
     key = f"selection.amount.{run_id}.{kept.unit}"
     _show(key, value)
@@ -87,6 +89,6 @@ def _show(key: str, value: object) -> None:
 
 def _keep(run_id: str, budget: Callable[[], str]) -> None:
     try:
-        facade.keep_budget(run_id, budget())
-    except facade.WinnowError as error:
+        selections.keep_budget(run_id, budget())
+    except WinnowError as error:
         st.session_state[REFUSED] = str(error)

@@ -8,7 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, figures, looks, maps, results, runs, selections
+from core.facade.selections import Selection
 from pages.ui.frame import guard, looked
 from pages.ui.presses import pressed
 from pages.ui.remains import remains, span_words
@@ -35,15 +36,15 @@ KINDS = {
 COLUMNS = {"score": "Score", "tokens": "Tokens", "text": "Sentence"}
 
 
-def results(run_id: str) -> None:
+def selected(run_id: str) -> None:
     """Everything below the run panel; a pure function of the scores and the budget, so a slider may drive it."""
-    if "domain" in facade.removed_inputs(run_id):
+    if "domain" in results.removed_inputs(run_id):
         remains(run_id)
-        same_command(facade.command("select", facade.run(run_id).manifest.config))
+        same_command(runs.command("select", runs.run(run_id).manifest.config))
         return
     controls(run_id)
-    keep = facade.run(run_id).manifest.config["keep"]
-    chosen = facade.choose(run_id, facade.kept_budget(run_id), keep)
+    keep = runs.run(run_id).manifest.config["keep"]
+    chosen = selections.choose(run_id, selections.kept_budget(run_id), keep)
     _numbers(run_id, chosen)
     command = _export(run_id, str(chosen.budget), keep, chosen)
     _to_map(run_id)
@@ -59,24 +60,24 @@ def _to_map(run_id: str) -> None:
     """The way to Explore; the same press begins the map where there is none to draw."""
     label = "See selected and filtered sentences on a map"
     if pressed(label, "selection.map", icon=":material/bubble_chart:"):
-        if facade.map_of(run_id) is None and "task" not in facade.removed_inputs(run_id):
-            facade.start("map", facade.map_options(run_id))
+        if maps.map_of(run_id) is None and "task" not in results.removed_inputs(run_id):
+            runs.start("map", maps.map_options(run_id))
         st.switch_page(EXPLORE, query_params={"run": run_id})
 
 
-def _numbers(run_id: str, chosen: facade.Selection) -> None:
-    found = facade.scored(run_id)
+def _numbers(run_id: str, chosen: Selection) -> None:
+    found = selections.scored(run_id)
     tokens = int(found.lengths[chosen.rows].sum())
     with st.container(horizontal=True):
         st.metric("Selected", f"{len(chosen.rows):,}", width="content", help=f"of {len(found.domain):,} sentences")
         st.metric("of D_C", f"{len(chosen.rows) / len(found.domain):.1%}", width="content")
         st.metric("Tokens", f"{tokens:,}", width="content")
         st.metric("Withheld", f"{sum(chosen.dropped.values()):,}", width="content")
-    if edits := facade.edits(run_id):
+    if edits := selections.edits(run_id):
         st.caption(f"What you take away also has your hand edits from Explore: {edits}.")
 
 
-def _export(run_id: str, budget: str, keep: Sequence[str], chosen: facade.Selection) -> str:
+def _export(run_id: str, budget: str, keep: Sequence[str], chosen: Selection) -> str:
     """A download, built when it is asked for; a folder, and what is too large to send, goes to the exports.
 
     Returns the command line that writes the same.
@@ -92,15 +93,15 @@ def _export(run_id: str, budget: str, keep: Sequence[str], chosen: facade.Select
         )
         name = f"S_C-{run_id[-4:]}-{budget.replace('%', 'pct').replace(':', '-')}"
         name += "" if kind == "folder" else f".{kind}"
-        write = partial(facade.export, run_id, budget, keep, format=kind)
-        large = 8 * int(facade.scored(run_id).lengths[chosen.rows].sum()) >= LARGEST_DOWNLOAD
+        write = partial(selections.export, run_id, budget, keep, format=kind)
+        large = 8 * int(selections.scored(run_id).lengths[chosen.rows].sum()) >= LARGEST_DOWNLOAD
         if large or kind == "folder":
             asked = pressed("Export", "selection.export", type="primary", icon=":material/folder:")
         else:
             _download(partial(_bytes, write, name), name)
     if large or kind == "folder":
-        _written(write, facade.exports() / name, asked)
-    return facade.selection_command(run_id, name, kind)
+        _written(write, selections.exports() / name, asked)
+    return looks.selection_command(run_id, name, kind)
 
 
 def _written(write: Callable[[Path], Path], target: Path, asked: bool) -> None:
@@ -121,27 +122,27 @@ def _bytes(write: Callable[[Path], Path], name: str) -> bytes:
         return write(Path(folder) / name).read_bytes()
 
 
-def _distribution(run_id: str, chosen: facade.Selection) -> None:
-    scores = facade.scored(run_id).scores
-    figure = facade.figures.score_histogram(facade.score_bins(run_id), chosen.scores, scores.unit, scores.prefer)
+def _distribution(run_id: str, chosen: Selection) -> None:
+    scores = selections.scored(run_id).scores
+    figure = figures.score_histogram(looks.score_bins(run_id), chosen.scores, scores.unit, scores.prefer)
     name = f"Histogram of the scores of D_C: {len(chosen.rows):,} selected, cut at {chosen.scores[-1]:.4g}"
     chart(figure, "selection.scores", name)
     st.caption(span_words(chosen.scores, scores.unit, scores.prefer))
 
 
-def _withheld(chosen: facade.Selection) -> None:
+def _withheld(chosen: Selection) -> None:
     if chosen.dropped:
         parts = [f"{n:,} {REASONS[reason]}" for reason, n in chosen.dropped.items()]
         st.markdown(f"**Withheld from the selection:** {', '.join(parts)}.")
 
 
-def _examples(run_id: str, chosen: facade.Selection, keep: Sequence[str]) -> None:
+def _examples(run_id: str, chosen: Selection, keep: Sequence[str]) -> None:
     kinds = [kind for kind in KINDS if kind != "withheld" or chosen.dropped]
     which = st.segmented_control(
         "Sentences", kinds, format_func=KINDS.__getitem__, default="top", required=True, key="selection.examples"
     )
-    looked(facade.run(run_id).manifest.inputs["domain"])
-    rows: list[dict[str, Any]] = facade.examples(run_id, chosen, keep, which)
+    looked(runs.run(run_id).manifest.inputs["domain"])
+    rows: list[dict[str, Any]] = looks.examples(run_id, chosen, keep, which)
     columns = {**COLUMNS, "selected": "In S_C"} if which == "borderline" else COLUMNS
     if which == "withheld":
         rows = [{**row, "why": ", ".join(flag.replace("_", " ") for flag in row["flags"])} for row in rows]
@@ -149,22 +150,22 @@ def _examples(run_id: str, chosen: facade.Selection, keep: Sequence[str]) -> Non
     table(rows, columns, KINDS[which])
 
 
-def _lengths(run_id: str, chosen: facade.Selection) -> None:
-    found = facade.scored(run_id)
-    task = facade.run(run_id).manifest.inputs["task"]
+def _lengths(run_id: str, chosen: Selection) -> None:
+    found = selections.scored(run_id)
+    task = runs.run(run_id).manifest.inputs["task"]
     lengths = {"S_C": found.lengths[chosen.rows], "D_C": found.lengths}
-    if "task" not in facade.removed_inputs(run_id):
-        lengths["T_C"] = facade.token_lengths(task)
+    if "task" not in results.removed_inputs(run_id):
+        lengths["T_C"] = corpora.token_lengths(task)
     st.subheader("Sentence lengths", anchor=False)
-    for warning in facade.length_warnings(lengths):
+    for warning in looks.length_warnings(lengths):
         st.warning(warning, icon=":material/straighten:")
-    figure = facade.figures.lengths_compared(lengths)
+    figure = figures.lengths_compared(lengths)
     chart(figure, "selection.lengths", "Sentence lengths of S_C, D_C and T_C compared")
 
 
 def _comparison(run_id: str, budget: str, keep: Sequence[str]) -> None:
     """Where another strategy chooses otherwise, at the same budget."""
-    names = {run.id: f"{run.manifest.config['strategy']} ({run.id[-4:]})" for run in facade.comparable(run_id)}
+    names = {run.id: f"{run.manifest.config['strategy']} ({run.id[-4:]})" for run in looks.comparable(run_id)}
     st.subheader("Compared with another selection", anchor=False)
     if not names:
         st.caption("Select from the same D_C by another strategy, and its overlap with this one shows here.")
@@ -174,7 +175,7 @@ def _comparison(run_id: str, budget: str, keep: Sequence[str]) -> None:
     )
     if other is None:
         return
-    found = facade.overlap(run_id, other, budget, keep)
+    found = looks.overlap(run_id, other, budget, keep)
     share = found.shared / found.ours
     st.markdown(
         f"**{share:.0%}** of what this selection holds, the other holds too ({found.shared:,} of {found.ours:,})."

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core import facade
+from core.facade import runs, similarity
 from pages.ui.presses import submitted
 from pages.ui.widgets import plain
 
@@ -11,13 +11,13 @@ def guessing(run_id: str, target: str) -> bool:
     """True while the user ranks the sources, the numbers out of sight."""
     if not st.session_state.get(_key(run_id, target)):
         return False
-    _ask(run_id, target, list(facade.run(run_id).result()["sources"]))
+    _ask(run_id, target, list(runs.run(run_id).result()["sources"]))
     return True
 
 
 def guess_button(run_id: str, target: str) -> None:
     """The offer, beside the result, until a guess was made; there is nothing to rank in one source."""
-    if len(facade.run(run_id).result()["sources"]) > 1 and not facade.guess(run_id, target):
+    if len(runs.run(run_id).result()["sources"]) > 1 and not similarity.guess(run_id, target):
         st.button(
             "Guess first", key="similarity.guess", icon=":material/visibility_off:", on_click=_turn,
             args=(run_id, target, True),
@@ -37,7 +37,7 @@ def _ask(run_id: str, target: str, sources: list[str]) -> None:
         )
         shown = submitted("Show the numbers", "similarity.guess.show", type="primary", icon=":material/visibility:")
     if shown:
-        facade.save_guess(run_id, target, order)
+        similarity.save_guess(run_id, target, order)
         _turn(run_id, target, False)
         st.rerun()
 
@@ -52,18 +52,18 @@ def _key(run_id: str, target: str) -> str:
 
 def guess_outcome(run_id: str, target: str) -> None:
     """What became of the guess."""
-    order = facade.guess(run_id, target)
+    order = similarity.guess(run_id, target)
     if not order:
         return
-    rows = facade.similarity_rows(run_id, target)
+    rows = similarity.similarity_rows(run_id, target)
     measures = list(dict.fromkeys(row["measure"] for row in rows))
-    best = {m: facade.best_value([row for row in rows if row["measure"] == m]) for m in measures}
+    best = {m: similarity.best_value([row for row in rows if row["measure"] == m]) for m in measures}
     first = sum(
         row["value"] is not None and row["value"] == best[row["measure"]] for row in rows if row["source"] == order[0]
     )
     text = f"You put **{plain(order[0])}** first; so do {first} of {len(measures)} measures."
     if len(order) > 1:
-        held = facade.guess_held(run_id, target)
-        pairs = [f"{facade.measure_title(m)} {agree} of {n}" for m, (agree, n) in held.items() if n]
+        held = similarity.guess_held(run_id, target)
+        pairs = [f"{similarity.measure_title(m)} {agree} of {n}" for m, (agree, n) in held.items() if n]
         text += f" Pairs of sources ordered as you did: {', '.join(pairs)}." if pairs else ""
     st.markdown(f":material/lightbulb: {text}")

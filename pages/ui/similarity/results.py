@@ -6,7 +6,8 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import deliver, figures, runs, similarity
+from core.facade.similarity import SimilarityRows
 from pages.ui.similarity.guess import guess_button, guess_outcome
 from pages.ui.widgets import chart, plain, same_command, table
 
@@ -16,9 +17,9 @@ ENDS = {"high": "higher is closer", "low": "lower is closer"}
 
 def results(run_id: str, target: str) -> None:
     """Everything that a finished comparison says about one target."""
-    found = facade.run(run_id).result()
-    rows = facade.similarity_rows(run_id, target)
-    sentence = plain(facade.recommendation(run_id, target))
+    found = runs.run(run_id).result()
+    rows = similarity.similarity_rows(run_id, target)
+    sentence = plain(similarity.recommendation(run_id, target))
     if len(found["sources"]) > 1:
         st.success(sentence, icon=":material/recommend:")
     else:
@@ -35,15 +36,15 @@ def results(run_id: str, target: str) -> None:
     _export(run_id, rows, target)
 
 
-def matrix(rows: facade.SimilarityRows, name: str, too_small: Mapping[str, int]) -> None:
+def matrix(rows: SimilarityRows, name: str, too_small: Mapping[str, int]) -> None:
     """Sources down, the closest first, measures across, the closest of each marked in words and colour.
 
     The range of the draws stands below a number. too_small: {source that was left out: its tokens}.
     """
     measures = {row["measure"]: row["prefer"] for row in rows}
-    best = {m: facade.best_value([row for row in rows if row["measure"] == m]) for m in measures}
+    best = {m: similarity.best_value([row for row in rows if row["measure"] == m]) for m in measures}
     head = "".join(
-        f'<th scope="col" class="w-number">{escape(facade.measure_title(m))}<br><small>{ENDS[end]}</small></th>'
+        f'<th scope="col" class="w-number">{escape(similarity.measure_title(m))}<br><small>{ENDS[end]}</small></th>'
         for m, end in measures.items()
     )
     body = ""
@@ -81,17 +82,17 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
-def _bars(rows: facade.SimilarityRows, target: str) -> None:
+def _bars(rows: SimilarityRows, target: str) -> None:
     name = (
         f"Bars of each measure by source for {target}, with the range of the draws; the table above holds the numbers"
     )
     chart(_figure(rows), "similarity.bars", name)
 
 
-def _figure(rows: facade.SimilarityRows) -> Any:
+def _figure(rows: SimilarityRows) -> Any:
     measures = list(dict.fromkeys(row["measure"] for row in rows))
-    best = {m: facade.best_value([row for row in rows if row["measure"] == m]) for m in measures}
-    return facade.figures.similarity_bars(rows, {m: facade.measure_title(m) for m in measures}, best)
+    best = {m: similarity.best_value([row for row in rows if row["measure"] == m]) for m in measures}
+    return figures.similarity_bars(rows, {m: similarity.measure_title(m) for m in measures}, best)
 
 
 def _agreement(found: Mapping[str, Any], target: str) -> None:
@@ -136,35 +137,35 @@ def split_table(splits: list[Mapping[str, Any]], name: str, *, target: bool = Tr
 
 
 def _titles(measures: list[str]) -> str:
-    return ", ".join(map(facade.measure_title, measures))
+    return ", ".join(map(similarity.measure_title, measures))
 
 
-def _curve(curve: facade.SimilarityRows, target: str) -> None:
+def _curve(curve: SimilarityRows, target: str) -> None:
     points = [point for point in curve if point["target"] == target]
     if not points:
         return
     st.subheader("Does the size of the sample matter?", anchor=False)
     measures = list(dict.fromkeys(point["measure"] for point in points))
     picked = st.segmented_control(
-        "Measure", measures, format_func=facade.measure_title, default=measures[0], required=True,
+        "Measure", measures, format_func=similarity.measure_title, default=measures[0], required=True,
         key="similarity.curve.measure",
     )  # fmt: skip
     mine = [point for point in points if point["measure"] == picked]
-    title = facade.measure_title(picked)
-    chart(facade.figures.size_curve(mine, title), "similarity.curve", f"{title} by tokens of the source, first draw")
+    title = similarity.measure_title(picked)
+    chart(figures.size_curve(mine, title), "similarity.curve", f"{title} by tokens of the source, first draw")
     with st.expander("In numbers", icon=":material/table:"):
         shown = [{**point, "value": "not measured" if point["value"] is None else point["value"]} for point in mine]
         table(shown, {"source": "Source", "tokens": "Tokens", "value": title}, f"{title} by tokens of the source")
 
 
-def _made(rows: facade.SimilarityRows, found: Mapping[str, Any]) -> None:
+def _made(rows: SimilarityRows, found: Mapping[str, Any]) -> None:
     for note in found["notes"]:
         st.caption(f":material/info: {plain(note)}")
     with st.expander("How each number was made, and its other readings", icon=":material/science:"):
         for measure in dict.fromkeys(row["measure"] for row in rows):
             mine = [row for row in rows if row["measure"] == measure]
-            st.markdown(f"**{facade.measure_title(measure)}.** {plain(facade.MEASURES[measure].summary)}")
-            meaning = facade.MEASURES[measure].columns
+            st.markdown(f"**{similarity.measure_title(measure)}.** {plain(similarity.MEASURES[measure].summary)}")
+            meaning = similarity.MEASURES[measure].columns
             shown = [
                 {"source": row["source"], "how": row["convention"] or row["problem"],
                  **{key: _told(row["columns"].get(key)) for key in meaning}}
@@ -179,15 +180,19 @@ def _told(value: float | None) -> str:
     return "–" if value is None else _number(value)
 
 
-def _export(run_id: str, rows: facade.SimilarityRows, target: str) -> None:
+def _export(run_id: str, rows: SimilarityRows, target: str) -> None:
     st.subheader("Take it away", anchor=False)
     with st.container(horizontal=True):
         st.download_button(
-            "Table (.csv)", lambda: facade.similarity_csv(run_id).encode("utf-8-sig"), f"similarity-{run_id[-4:]}.csv",
-            on_click="ignore", key="similarity.csv", icon=":material/download:",
-        )  # fmt: skip
+            "Table (.csv)",
+            lambda: similarity.similarity_csv(run_id).encode("utf-8-sig"),
+            f"similarity-{run_id[-4:]}.csv",
+            on_click="ignore",
+            key="similarity.csv",
+            icon=":material/download:",
+        )
         st.download_button(
-            "Figure (.html)", lambda: facade.figure_page(run_id, _figure(rows)),
+            "Figure (.html)", lambda: deliver.figure_page(run_id, _figure(rows)),
             f"similarity-{run_id[-4:]}.html", on_click="ignore", key="similarity.html", icon=":material/download:",
         )  # fmt: skip
-    same_command(facade.command("similarity", facade.run(run_id).manifest.config))
+    same_command(runs.command("similarity", runs.run(run_id).manifest.config))

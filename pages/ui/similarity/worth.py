@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import runs, similarity
 from pages.ui.presses import submitted
 from pages.ui.similarity.results import agreement_text, split_table
 from pages.ui.widgets import plain, table
@@ -16,7 +16,7 @@ ASKED = "similarity.judged"
 
 def worth(run_id: str | None) -> None:
     """Own experiments first, where there are some; then the place to paste."""
-    own = facade.judge_own(run_id) if run_id and facade.state(run_id).state == "succeeded" else None
+    own = similarity.judge_own(run_id) if run_id and runs.state(run_id).state == "succeeded" else None
     if own:
         st.subheader("Your own experiments", anchor=False)
         _judged(own, "own")
@@ -37,11 +37,11 @@ def worth(run_id: str | None) -> None:
         if submitted("Correlate", "similarity.judge", type="primary", icon=":material/query_stats:"):
             st.session_state[ASKED] = text
     if asked := st.session_state.get(ASKED):
-        _judged(facade.judge_f1_table(asked), "pasted")
+        _judged(similarity.judge_f1_table(asked), "pasted")
 
 
 def _example() -> None:
-    st.session_state[TEXT] = st.session_state[ASKED] = facade.example_table()
+    st.session_state[TEXT] = st.session_state[ASKED] = similarity.example_table()
 
 
 def _judged(found: Mapping[str, Any], key: str) -> None:
@@ -61,7 +61,7 @@ def _judged(found: Mapping[str, Any], key: str) -> None:
 
 def _correlations(effect: Mapping[str, Any], conventions: Mapping[str, str]) -> None:
     rows = [
-        {"measure": facade.measure_title(measure), **{name: _r(row[name]) for name in conventions}}
+        {"measure": similarity.measure_title(measure), **{name: _r(row[name]) for name in conventions}}
         for measure, row in effect["correlations"].items()
     ]
     columns = {"measure": "Measure", **{name: name.capitalize() for name in conventions}}
@@ -80,7 +80,7 @@ def _r(found: Mapping[str, Any]) -> str:
 def _regrets(effect: Mapping[str, Any]) -> None:
     rows = [
         {
-            "measure": facade.measure_title(regret["measure"]),
+            "measure": similarity.measure_title(regret["measure"]),
             "hits": f"{regret['hits']} of {regret['targets']}",
             "mean": "–" if regret["mean"] is None else f"{regret['mean']:.3f}",
             "random": "–" if regret["random"] is None else f"{regret['random']:.3f}",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from core import facade
+from core.facade import corpora, experiments, selections
 from pages.ui.bias.rebuild import METHODS
 
 PLAIN = {
@@ -31,7 +31,7 @@ def arm_label(name: str) -> str:
     head, _, value = name.partition(":")
     if name in PLAIN:
         words = PLAIN[name]
-    elif name in facade.STRATEGIES:
+    elif name in selections.STRATEGIES:
         words = "T_C and sentences chosen from D_C"
     elif value and head in VALUED:
         words = VALUED[head].format(value)
@@ -48,9 +48,9 @@ def arm_names(further: Mapping[str, Any]) -> list[str]:
     further: the `sources` and the `assisting` corpus of the experiment.
     """
     values = {
-        "SOURCE": [facade.corpus(source).name for source in further["sources"]],
+        "SOURCE": [corpora.corpus(source).name for source in further["sources"]],
         "THRESHOLD": ["1", "2", "4"] if further["assisting"] else [],
         "RATE": ["20%"],
     }
-    shapes = (shape.split(":") for shape in facade.ARM_SHAPES)
-    return [*facade.ARM_NAMES, *(f"{head}:{value}" for head, kind in shapes for value in values[kind])]
+    shapes = (shape.split(":") for shape in experiments.ARM_SHAPES)
+    return [*experiments.ARM_NAMES, *(f"{head}:{value}" for head, kind in shapes for value in values[kind])]

@@ -5,7 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import experiments, runs, selections
+from core.facade.errors import ConfigError
 from pages.ui.training.arms import arm_label, arm_names
 from pages.ui.training.parts import seed_list, settings, several, splits, start_from
 from pages.ui.widgets import config_form, corpus_picker, listed, plain
@@ -14,7 +15,7 @@ NETWORKS = {
     "": "the one that the arms need", "encoder": "encoder with a CRF", "bilstm": "BiLSTM with a CRF",
     "charcnn": "BiLSTM with a CRF, letters read too",
 }  # fmt: skip
-ARMS = ("none", "random", facade.DEFAULT_STRATEGY)
+ARMS = ("none", "random", selections.DEFAULT_STRATEGY)
 FIXED = {
     "none": "its own text, so many times over: more text is more training",
     "steps": "as many training steps as the arm with the most text",
@@ -46,10 +47,10 @@ def options() -> dict[str, Any] | None:
     rare = _rare(further)
     arms, typed = _advanced()
     try:
-        found = {**picked, **further, **lines, **encoder, **rare, **facade.stage_options(typed, stages)}
+        found = {**picked, **further, **lines, **encoder, **rare, **experiments.stage_options(typed, stages)}
         found["arms"] = (*lines["arms"], *arms)
-        facade.calibration(found)
-    except facade.ConfigError as error:
+        experiments.calibration(found)
+    except ConfigError as error:
         st.info(plain(str(error)))
         return None
     return found
@@ -115,7 +116,7 @@ def _numbers(further: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
     """What is seldom changed."""
-    config, key = facade.RECIPES["experiment"].config, "training.experiment"
+    config, key = runs.RECIPES["experiment"].config, "training.experiment"
     found: dict[str, Any] = {}
     with st.expander("Further options", icon=":material/tune:"):
         left, right = st.columns(2)
@@ -167,11 +168,11 @@ def _advanced() -> tuple[tuple[str, ...], list[str]]:
     with st.expander("Advanced: type arms and options", icon=":material/terminal:"):
         arms = st.text_input(
             "Further arms", key="training.experiment.typed.arms", placeholder="highc2low:30%, skl:3",
-            help=f"A name with a value: {', '.join(facade.ARM_SHAPES)}.",
+            help=f"A name with a value: {', '.join(experiments.ARM_SHAPES)}.",
         )  # fmt: skip
         typed = st.text_area(
             "Options of single stages, a line each", key="training.experiment.typed",
             placeholder="pretrain.learning_rate=5e-5\nstrategies.knn.neighbours=10",
-            help=f"STAGE.NAME=VALUE, where a stage is one of {', '.join(facade.STAGES)}.",
+            help=f"STAGE.NAME=VALUE, where a stage is one of {', '.join(experiments.STAGES)}.",
         )  # fmt: skip
     return tuple(part.strip() for part in arms.split(",") if part.strip()), typed.splitlines()

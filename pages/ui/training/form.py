@@ -1,11 +1,12 @@
 """What to train: the options of a pre-training, a fine-tuning, an experiment, as widgets; what they give goes to
-`facade.start`. Nothing here stands in a form, since the pre-flight below follows every change."""
+`runs.start`. Nothing here stands in a form, since the pre-flight below follows every change."""
 
 from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, selections, training
+from core.facade.runs import Run
 from pages.ui.training import experiment
 from pages.ui.training.parts import seed_list, settings, several, splits, start_from
 from pages.ui.widgets import budget_words, corpus_label
@@ -30,14 +31,14 @@ def _pretrain() -> dict[str, Any] | None:
 
 def _text() -> tuple[str, ...]:
     """What the encoder reads: an S_C, hand edits counted, and whole corpora."""
-    roles, here = facade.roles(), {corpus.fingerprint: corpus for corpus in facade.corpora()}
+    roles, here = corpora.roles(), {corpus.fingerprint: corpus for corpus in corpora.corpora()}
     whole = st.multiselect(
         "Text to pre-train on", list(here), [roles["task"]] if "task" in roles else [],
         lambda fingerprint: corpus_label(here[fingerprint]), key=f"training.corpora.{roles.get('task')}",
         placeholder="pick corpora",
         help="T_C alone, or T_C and what was chosen for being like it; an experiment shows which of them helps.",
     )  # fmt: skip
-    names = {run.id: _selection(run) for run in facade.selections()}
+    names = {run.id: _selection(run) for run in training.selections()}
     if not names:
         st.page_link("pages/3_Selection.py", label="Select an S_C to go with it", icon=":material/filter_alt:")
         return tuple(whole)
@@ -46,12 +47,12 @@ def _text() -> tuple[str, ...]:
     )
     if picked is None:
         return tuple(whole)
-    return tuple(dict.fromkeys((*whole, facade.selected_corpus(picked).fingerprint)))
+    return tuple(dict.fromkeys((*whole, training.selected_corpus(picked).fingerprint)))
 
 
-def _selection(run: facade.Run) -> str:
-    config, edits = run.manifest.config, facade.edits(run.id)
-    said = f"{budget_words(facade.kept_budget(run.id))} by {config['strategy']}{f', {edits}' if edits else ''}"
+def _selection(run: Run) -> str:
+    config, edits = run.manifest.config, selections.edits(run.id)
+    said = f"{budget_words(selections.kept_budget(run.id))} by {config['strategy']}{f', {edits}' if edits else ''}"
     return f"{said} ({run.id[-4:]})"
 
 

@@ -4,7 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, figures, runs, training
+from core.facade.errors import CorpusError
+from core.facade.runs import Run, RunState
+from core.facade.training import Metric
 from pages.ui.frame import guard
 from pages.ui.runs.words import title
 from pages.ui.widgets import duration, is_dark, table
@@ -15,19 +18,19 @@ HELD_OUT = {"dev_loss_task": "held-out T_C", "dev_loss_general": "held-out gener
 SMALL = {"learning_rate": "Learning rate", "tokens_per_second": "Pieces a second", "gpu_memory_gb": "GPU memory (GB)"}
 
 
-def live(run_id: str, state: facade.RunState) -> None:
+def live(run_id: str, state: RunState) -> None:
     """Everything that moves below a training's panel. What is chosen here stands outside of what is redrawn."""
-    runs = facade.trainings(run_id)
-    config = facade.run(run_id).manifest.config
+    trainings = training.trainings(run_id)
+    config = runs.run(run_id).manifest.config
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        shown = _which(run_id, runs, state.active) if config.get("arms") else None
+        shown = _which(run_id, trainings, state.active) if config.get("arms") else None
         types = _types(run_id, config.get("train"))
     st.fragment(run_every=EVERY if state.active else None)(_curves)(run_id, shown, types)
 
 
-def _which(run_id: str, runs: Sequence[facade.Run], active: bool) -> str | None:
+def _which(run_id: str, trainings: Sequence[Run], active: bool) -> str | None:
     """One of an experiment's trainings; None: whichever is at work, once it is over the last."""
-    names = {run.id: f"{title(run)} ({run.id[-4:]})" for run in runs}
+    names = {run.id: f"{title(run)} ({run.id[-4:]})" for run in trainings}
     latest = "the one at work" if active else "the last one"
     return st.selectbox(
         "Training", [None, *names], format_func=lambda name: names.get(name, latest), key=f"training.part.{run_id}"
@@ -39,8 +42,8 @@ def _types(run_id: str, train: str | None) -> list[str]:
     if not train:
         return []
     try:
-        counted = facade.corpus(train).types
-    except facade.CorpusError:
+        counted = corpora.corpus(train).types
+    except CorpusError:
         return []
     types = sorted(counted, key=lambda name: -counted[name])
     return st.multiselect("F1 of", types, types[:2], key=f"training.types.{run_id}", placeholder="all types together")
@@ -48,23 +51,23 @@ def _types(run_id: str, train: str | None) -> list[str]:
 
 def _curves(run_id: str, shown: str | None, types: Sequence[str]) -> None:
     with guard():
-        runs = facade.trainings(run_id)
-        if not runs:
+        trainings = training.trainings(run_id)
+        if not trainings:
             st.caption("Curves show here as soon as a model is trained.")
             return
-        run = facade.run(shown) if shown else runs[-1]
-        found = facade.curves(run.id)
+        run = runs.run(shown) if shown else trainings[-1]
+        found = training.curves(run.id)
         if not found:
             st.caption("The first points come with the first steps.")
             return
         if run.id != run_id:
             st.text(f"{title(run)} ({run.id[-4:]})")
-        _numbers(found, facade.state(run_id))
+        _numbers(found, runs.state(run_id))
         _charts(found, types)
         _table(found)
 
 
-def _numbers(found: Sequence[facade.Metric], state: facade.RunState) -> None:
+def _numbers(found: Sequence[Metric], state: RunState) -> None:
     last = {metric.name: metric.values[-1] for metric in found if not metric.type}
     with st.container(horizontal=True, key="training-numbers"):
         if "loss" in last:
@@ -82,7 +85,7 @@ def _numbers(found: Sequence[facade.Metric], state: facade.RunState) -> None:
             st.metric("Left in this stage", duration(state.eta), width="content")
 
 
-def _charts(found: Sequence[facade.Metric], types: Sequence[str]) -> None:
+def _charts(found: Sequence[Metric], types: Sequence[str]) -> None:
     left, right = st.columns(2)
     with left:
         _chart(found, {"loss": "training"}, "Training loss")
@@ -98,7 +101,7 @@ def _charts(found: Sequence[facade.Metric], types: Sequence[str]) -> None:
 
 
 def _chart(
-    found: Sequence[facade.Metric], names: Mapping[str, str], heading: str, types: Mapping[str, str] | None = None,
+    found: Sequence[Metric], names: Mapping[str, str], heading: str, types: Mapping[str, str] | None = None,
     height: int = 260,
 ) -> None:  # fmt: skip
     """One chart. names: {metric: its line}. types: {type: its line} where the metric has one for each."""
@@ -110,23 +113,21 @@ def _chart(
     if not lines:
         st.caption("No point yet: it is measured at the end of an epoch.")
         return
-    figure = facade.figures.curves(
-        lines, y=heading, height=height, dots=height > 200 and "loss" not in names, dark=is_dark()
-    )
+    figure = figures.curves(lines, y=heading, height=height, dots=height > 200 and "loss" not in names, dark=is_dark())
     st.altair_chart(figure, key=f"training.chart.{heading}", alt=f"{heading} over optimizer steps; a table is below")
 
 
-def _line(metric: facade.Metric, name: str, seed: int | None) -> facade.figures.Line:
+def _line(metric: Metric, name: str, seed: int | None) -> figures.Line:
     """seed: the one that goes on; the lines of the others are pale."""
     part = "" if metric.seed is None else f"seed {metric.seed}"
-    return facade.figures.Line(name=name, part=part, steps=metric.steps, values=metric.values, pale=metric.seed != seed)
+    return figures.Line(name=name, part=part, steps=metric.steps, values=metric.values, pale=metric.seed != seed)
 
 
-def _table(found: Sequence[facade.Metric]) -> None:
+def _table(found: Sequence[Metric]) -> None:
     """What the charts draw, in numbers, and how much of it there is."""
     n = sum(len(metric.steps) for metric in found)
     step = max(int(metric.steps[-1]) for metric in found if metric.seed == found[-1].seed)
-    said = [f"Step {step:,}", f"{n:,} points; a chart draws at most {facade.figures.MOST:,}, and no peak is lost"]
+    said = [f"Step {step:,}", f"{n:,} points; a chart draws at most {figures.MOST:,}, and no peak is lost"]
     if found[0].seed != found[-1].seed:
         said.append(f"seed {found[-1].seed} in full colour, those before it pale")
     st.caption(" · ".join(said))

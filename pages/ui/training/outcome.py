@@ -5,7 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import figures, runs, training
+from core.facade.runs import RunState
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.runs.links import attach
@@ -26,8 +27,8 @@ def queue(run_id: str, key: str) -> None:
 
 def _others(run_id: str) -> list[str]:
     """Oldest first, which is the order in which most of them come to their turn."""
-    runs = [run for run in facade.runs() if run.manifest.kind in facade.TRAININGS and run.manifest.parent is None]
-    return [run.id for run in reversed(runs) if run.id != run_id and facade.state(run.id).active]
+    trainings = [run for run in runs.runs() if run.manifest.kind in training.TRAININGS and run.manifest.parent is None]
+    return [run.id for run in reversed(trainings) if run.id != run_id and runs.state(run.id).active]
 
 
 def _queue(run_id: str, others: Sequence[str]) -> None:
@@ -35,7 +36,7 @@ def _queue(run_id: str, others: Sequence[str]) -> None:
         if _others(run_id) != others:
             st.rerun(scope="app")
         for other in others:
-            state = facade.state(other)
+            state = runs.state(other)
             with st.container(horizontal=True, horizontal_alignment="distribute"):
                 headline(other, state)
                 st.page_link("pages/5_Training.py", label="Show", query_params={"run": other})
@@ -44,7 +45,7 @@ def _queue(run_id: str, others: Sequence[str]) -> None:
 
 def stopped(run_id: str) -> str:
     """What is said of a training that was stopped: what there is to go on from, and what there is to use."""
-    step, model = facade.left_behind(run_id)
+    step, model = training.left_behind(run_id)
     if step is None:
         on = "No checkpoint was written yet: Resume begins this training anew, and what was finished before it stays."
     else:
@@ -53,11 +54,11 @@ def stopped(run_id: str) -> str:
     return f"Stopped at your request. {on}{best}"
 
 
-def smaller(run_id: str, state: facade.RunState, key: str) -> None:
+def smaller(run_id: str, state: RunState, key: str) -> None:
     """One click away from the same training in less memory, where that is what it died of, or may have."""
     if not (state.out_of_memory or state.state == "interrupted"):
         return
-    found = facade.halved(run_id)
+    found = training.halved(run_id)
     if found is None:
         if state.out_of_memory:
             st.warning("One sentence at a time was too much; choose a smaller encoder, or a smaller max length.")
@@ -66,13 +67,13 @@ def smaller(run_id: str, state: facade.RunState, key: str) -> None:
     look = "primary" if state.out_of_memory else "secondary"
     label = "Start again with half the batch and accumulation"
     if pressed(label, f"{key}.smaller", type=look, icon=":material/splitscreen:", help=said):
-        attach(facade.start(*found), key)
+        attach(runs.start(*found), key)
         st.rerun()
 
 
 def result(run_id: str) -> None:
     """What came out, in the order in which it is asked for: how good, where it lies, how to use it."""
-    run = facade.run(run_id)
+    run = runs.run(run_id)
     found = run.result()
     {"pretrain": _pretrained, "finetune": _finetuned, "experiment": _experiment}[run.manifest.kind](found)
     if run.manifest.kind != "pretrain":
@@ -115,7 +116,7 @@ def _finetuned(found: Mapping[str, Any]) -> None:
 def _experiment(found: Mapping[str, Any]) -> None:
     rows = [
         {
-            "arm": facade.figures.line_name(row),
+            "arm": figures.line_name(row),
             "mean": f"{row['mean']:.1f}" + (f" ± {row['sd']:.1f}" if row["sd"] is not None else ""),
             "delta": f"{row['delta']:+z.1f}" if row["verdict"] != "baseline" else "",
             "verdict": row["verdict"],
@@ -131,9 +132,9 @@ def _model(run_id: str, folder: str) -> None:
     st.markdown("**The model** is an ordinary Hugging Face folder:")
     st.code(folder, language=None, wrap_lines=True)
     with st.expander("How to load it", icon=":material/code:"):
-        for what, code in facade.loading(run_id).items():
+        for what, code in training.loading(run_id).items():
             st.markdown(f"**{what}**")
             st.code(code, language="bash" if code.startswith("python") else "python", wrap_lines=True)
-    if card := facade.card(run_id):
+    if card := training.card(run_id):
         with st.expander("Model card", icon=":material/badge:"):
             st.code(card, language="markdown", wrap_lines=True)

@@ -5,7 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, deliver, runs
+from core.facade.runs import Config
 from pages.ui.runs.words import encoder
 from pages.ui.widgets import config_form, corpus_label, corpus_picker, listed, plain
 
@@ -24,7 +25,7 @@ def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
         "task": "T_C, your task's text", "domain": "D_C, to select from", "train": "L_C train",
         "dev": "L_C dev: every choice is made on it", "test": "L_C test: read once, at the end",
     }  # fmt: skip
-    roles, picked = facade.roles(), {}
+    roles, picked = corpora.roles(), {}
     for column, name in zip(st.columns(len(names)), names, strict=True):
         with column:
             key = f"training.{kind}.{name}.{roles.get(name)}"
@@ -34,14 +35,14 @@ def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
 
 def start_from(kind: str) -> str:
     """What training starts from: the bundled encoder, a finished pre-training, or whatever is typed."""
-    done = [run for run in facade.runs("pretrain") if facade.state(run.id).state == "succeeded"]
+    done = [run for run in runs.runs("pretrain") if runs.state(run.id).state == "succeeded"]
     names = {BUNDLED: "MiniLM, bundled: works offline"} | {run.id: encoder(run.id) for run in done}
     picked = st.selectbox(
         "Start from", list(names), 0, lambda name: names.get(name, name), key=f"training.{kind}.init",
         accept_new_options=True,
         help="Or type a folder, or a Hugging Face name that is on this machine, such as bert-base-cased.",
     )  # fmt: skip
-    return picked if kind == "finetune" or picked not in {run.id for run in done} else str(facade.model_folder(picked))
+    return picked if kind == "finetune" or picked not in {run.id for run in done} else str(deliver.model_folder(picked))
 
 
 def seed_list(kind: str, default: str) -> tuple[str, ...]:
@@ -53,7 +54,7 @@ def seed_list(kind: str, default: str) -> tuple[str, ...]:
 
 def several(label: str, key: str, told: str, *, labelled: bool = False) -> tuple[str, ...]:
     """Fingerprints of corpora, which need not be any; labelled: of those that are."""
-    here = {corpus.fingerprint: corpus for corpus in facade.corpora() if corpus.labelled or not labelled}
+    here = {corpus.fingerprint: corpus for corpus in corpora.corpora() if corpus.labelled or not labelled}
     return tuple(
         st.multiselect(label, list(here), format_func=lambda fingerprint: corpus_label(here[fingerprint]),
                        key=key, placeholder="none", help=told)
@@ -69,7 +70,7 @@ def settings(kind: str, own: Sequence[str], presets: Sequence[str] = tuple(PRESE
     st.caption(MEANING[preset])
     if preset != "custom":
         return {"preset": preset}
-    config = facade.RECIPES[kind].config
+    config = runs.RECIPES[kind].config
     names = [name for name in config.model_fields if name not in (*own, "preset") and not _elsewhere(config, name)]
     columns, found = st.columns(3), {}
     for i, name in enumerate(names):
@@ -78,7 +79,7 @@ def settings(kind: str, own: Sequence[str], presets: Sequence[str] = tuple(PRESE
     return {"preset": preset, **found}
 
 
-def _option(config: type[facade.Config], name: str, prefix: str) -> dict[str, Any]:
+def _option(config: type[Config], name: str, prefix: str) -> dict[str, Any]:
     """A field of the form: a picker for a further corpus, which may stay empty."""
     field = config.model_fields[name]
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
@@ -88,7 +89,7 @@ def _option(config: type[facade.Config], name: str, prefix: str) -> dict[str, An
     return {name: corpus_picker(label, f"{prefix}.{name}", None, help=plain(field.description or "")) or ""}
 
 
-def _elsewhere(config: type[facade.Config], name: str) -> bool:
+def _elsewhere(config: type[Config], name: str) -> bool:
     """What is hidden fills itself in; options of options have no field."""
     field = config.model_fields[name]
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core import facade
+from core.facade import corpora, experiments, looks, machine, runs, training
 from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import duration, size
@@ -20,7 +20,7 @@ def show(kind: str, options: Mapping[str, Any]) -> None:
     with st.container(border=True, key="training-preflight"):
         st.markdown("**Before you start**")
         seconds = _experiment(options) if kind == "experiment" else _single(kind, options)
-        if facade.device() == "cpu":
+        if machine.device() == "cpu":
             _processor(seconds, str(options.get("preset")))
         if seconds is None:
             _time_it(kind, options)
@@ -30,7 +30,7 @@ def show(kind: str, options: Mapping[str, Any]) -> None:
 
 def _foresight(options: Mapping[str, Any]) -> None:
     """What it could show at best; aloud where so few seeds make it a gamble."""
-    foresight = facade.foresight(options)
+    foresight = experiments.foresight(options)
     if foresight.seeds < FEW:
         st.warning(foresight.in_words(), icon=":material/casino:")
     else:
@@ -38,7 +38,7 @@ def _foresight(options: Mapping[str, Any]) -> None:
 
 
 def _single(kind: str, options: Mapping[str, Any]) -> float | None:
-    told = facade.preflight(kind, options)
+    told = training.preflight(kind, options)
     with st.container(horizontal=True):
         st.metric("Steps, at most", f"{told.steps:,}", width="content")
         _numbers(told.seconds, told.memory_gb, told.disk_gb, "" if told.measured else "at least ")
@@ -49,9 +49,9 @@ def _single(kind: str, options: Mapping[str, Any]) -> float | None:
 
 
 def _experiment(options: Mapping[str, Any]) -> float | None:
-    if facade.finished("calibrate", facade.calibration(options)) is None:
+    if looks.finished("calibrate", experiments.calibration(options)) is None:
         return None
-    cost = facade.experiment_cost(options)
+    cost = experiments.experiment_cost(options)
     done = sum(step.finished for step in cost.steps)
     with st.container(horizontal=True):
         st.metric("Runs to make", f"{len(cost.steps) - done:,}", width="content", help=f"{done} are finished already.")
@@ -70,25 +70,25 @@ def _seconds(step: Any) -> str:
 def _numbers(seconds: float | None, memory: float | None, disk: float | None, least: str) -> None:
     """Beside the steps: time, memory and disk, each against what there is."""
     st.metric("Time, about", "not known yet" if seconds is None else duration(seconds), width="content")
-    free, _ = facade.memory()
-    of = "GPU memory" if facade.device() == "gpu" else "memory"
+    free, _ = machine.memory()
+    of = "GPU memory" if machine.device() == "gpu" else "memory"
     if memory is not None:
         st.metric(f"{of.capitalize()}, {least or 'about '}".rstrip(", "), size(memory * GB), width="content",
                   help=f"{size(free)} are free now.")  # fmt: skip
     if disk is not None:
-        st.metric("Disk, at most", size(disk * GB), width="content", help=f"{size(facade.disk()[0])} are free now.")
+        st.metric("Disk, at most", size(disk * GB), width="content", help=f"{size(looks.disk()[0])} are free now.")
     if memory is not None and memory * GB > free:
         st.warning(
             f"Only {size(free)} of {of} are free. Close other programs, or raise accumulation under Custom.",
             icon=":material/memory:",
         )
-    if disk is not None and disk * GB > facade.disk()[0]:
-        st.warning(f"Only {size(facade.disk()[0])} of disk are free; free some first.", icon=":material/hard_drive:")
+    if disk is not None and disk * GB > looks.disk()[0]:
+        st.warning(f"Only {size(looks.disk()[0])} of disk are free; free some first.", icon=":material/hard_drive:")
 
 
 def _processor(seconds: float | None, preset: str) -> None:
     """What to expect without a GPU."""
-    said = f"No GPU here: this trains on {facade.cores()} processor cores"
+    said = f"No GPU here: this trains on {looks.cores()} processor cores"
     said += "." if seconds is None else f", in about {duration(seconds)}."
     if preset == "paper" and (seconds is None or seconds > LONG):
         said += " The published settings are made for a GPU; Quick compares selections just as well in far less time."
@@ -101,20 +101,20 @@ def _time_it(kind: str, options: Mapping[str, Any]) -> None:
     if asked is None:
         st.caption("How long it takes shows with its first steps; afterwards it is known beforehand.")
         return
-    running = next((run.id for run in facade.runs("calibrate") if facade.state(run.id).active), None)
+    running = next((run.id for run in runs.runs("calibrate") if runs.state(run.id).active), None)
     if running:
         run_panel(running, "training.timing")
         return
     said = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
     if pressed("Time this machine (under a minute)", "training.time", icon=":material/timer:", help=said):
-        facade.start("calibrate", asked)
+        runs.start("calibrate", asked)
         st.rerun()
 
 
 def _calibration(kind: str, options: Mapping[str, Any]) -> dict[str, Any] | None:
     if kind == "experiment":
-        return facade.calibration(options)
-    roles, encoder = facade.roles(), facade.root_encoder(options["init"])
+        return experiments.calibration(options)
+    roles, encoder = corpora.roles(), training.root_encoder(options["init"])
     if not {"task", "train"} <= roles.keys():
         return None
     return {"encoder": encoder, "task": roles["task"], "train": roles["train"], "domain": roles.get("domain", "")}

@@ -41,6 +41,12 @@ def tested_alike() -> list[TestedAlike]:
     return [TestedAlike(tests=tests, runs=tuple(runs)) for tests, runs in found.items()]
 
 
+def here() -> dict[str, str]:
+    """Finished `finetune` runs whose model is still here, newest first: {run id: what it is called}."""
+    done = [run for run in store().list() if run.manifest.kind == "finetune" and run.state().state == "succeeded"]
+    return tagger_names([run.id for run in done if (run.artifacts / "model" / "config.json").exists()])
+
+
 def tagger_names(run_ids: Sequence[str]) -> dict[str, str]:
     """What to call `finetune` runs: the arm of the experiment that they belong to, else start, corpus and id."""
     arms: dict[str, str] = {}
