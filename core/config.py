@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -112,3 +112,13 @@ class Budget:
         if self.unit == "threshold":
             return f"threshold:{self.value!r}"
         return f"{int(self.value)}{'tokens' if self.unit == 'tokens' else ''}"
+
+
+def unusual(config: Config, names: Iterable[str]) -> list[str]:
+    """Those of the options `names` that are not at their default, in words: `entity low 0.5`, `seed 2`."""
+    usual = {name: field.default for name, field in type(config).model_fields.items()}
+    values = {name: getattr(config, name) for name in names}
+    return [
+        f"{name.replace('_', ' ')} {str(value).rstrip('/').rsplit('/', 1)[-1]}"
+        for name, value in values.items() if value != usual[name]
+    ]  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from core.artifacts import evaluations
 from core.corpora.corpus import Corpus, Library
 from core.facade import corpora as facade_corpora
 from core.recipes import RECIPES
@@ -16,7 +17,6 @@ from core.recipes.base import register
 from core.recipes.experiment import leaderboard
 from core.recipes.experiment.arms import Cell, find
 from core.recipes.experiment.stages import Made
-from core.recipes.parts.tested import write_predictions
 from core.reporter import Silent
 from core.runs import worker
 from core.runs.context import RunContext
@@ -120,8 +120,7 @@ def tuned(
                 table = evaluate(sentences, read, sorted(TYPES))
                 for step in (1, 2) if name == "dev" else ():
                     context.metric(f"dev_f1@{seed}", table.f1() * step / 2, 10 * step)
-                table.save(context.run.artifacts / f"evaluation-{name}-{seed}.npz")
-                write_predictions(read, context.run.artifacts / f"predictions-{name}-{seed}.jsonl")
+                evaluations.write(context.run, evaluations.part(name, seed), table, read)
                 told[name].append(table.f1())
         model = context.run.artifacts / "model"
         model.mkdir()

@@ -7,8 +7,8 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
-from core.artifacts.map import stored
 from core.artifacts.scores import Scored
+from core.corpora.columns import stored
 from core.corpora.corpus import Corpus
 from core.results import FloatArray, IntArray
 from core.selection import health

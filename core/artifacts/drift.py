@@ -1,4 +1,8 @@
-"""A finished `skl` run, looked at: what a threshold keeps, which entities drift. Nothing is scored again."""
+"""What an `skl` run leaves, looked at: what a threshold keeps, which entities drift. Nothing is scored again.
+
+artifacts/  scores.parquet  sentence (a row of the assisting corpus), id, score, overlapping
+            drift.parquet   entity, skl, and how often it has each type: `primary TYPE`, `assisting TYPE`
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -6,17 +10,33 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.corpora.corpus import Corpus, Library
 from core.corpora.writers import write_conll
 from core.errors import ConfigError, CorpusError
 from core.measures import skl
-from core.measures.skl import TypeMap
+from core.measures.skl import Drift, TypeMap
 from core.results import FloatArray, IntArray
 from core.runs.store import Run
 from core.text.schemes import Scheme
 from core.text.sentence import Sentence
+
+_SCORES, _DRIFT = "scores.parquet", "drift.parquet"
+
+
+def write(run: Run, ids: IntArray, scores: FloatArray, overlaps: IntArray, drift: Drift) -> None:
+    """ids, scores, overlaps: `(n,)` of the assisting corpus's sentences."""
+    columns = {
+        "sentence": np.arange(len(scores)), "id": [f"{number:016x}" for number in ids.tolist()], "score": scores,
+        "overlapping": overlaps,
+    }  # fmt: skip
+    pq.write_table(pa.table(columns), run.artifacts / _SCORES)
+    entities: dict[str, Any] = {"entity": list(drift.names), "skl": drift.skl}
+    for side, table in (("primary", drift.primary), ("assisting", drift.assisting)):
+        entities |= {f"{side} {name}": table[:, index] for index, name in enumerate(drift.types)}
+    pq.write_table(pa.table(entities), run.artifacts / _DRIFT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +73,7 @@ class Assisted:
     @classmethod
     def read(cls, run: Run, library: Library) -> Self:
         """What a finished run says. Of a removed corpus the numbers stay, and its sentences raise CorpusError."""
-        scores, drift = (pq.read_table(run.artifacts / f"{name}.parquet") for name in ("scores", "drift"))
+        scores, drift = (pq.read_table(run.artifacts / name) for name in (_SCORES, _DRIFT))
         types = [name.removeprefix("primary ") for name in drift.column_names if name.startswith("primary ")]
         return cls(
             run=run.id,

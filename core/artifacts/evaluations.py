@@ -1,54 +1,58 @@
-"""What finished taggers did on their test sentences, read from a `finetune` run's files into small tables.
+"""What a `finetune` run's taggers did on labelled splits, a file a split and seed; `evaluate` leaves the same of one.
 
-"Run" here is always a finished `finetune` run; the test set is the first of its `test` corpora.
+artifacts/  evaluation-<split>-<seed>.npz     spans right, predicted and labelled, by sentence and type
+            predictions-<split>-<seed>.jsonl  {"entities": [[start, end, type], ...]}, a sentence a line
+            outcome-<seed>.json               what came of a seed: its last file
+
+Splits are `dev`, `test`, `test1`, `test2`, ...
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import chain
-from statistics import mean
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from core.corpora.corpus import Corpus, Library
 from core.errors import CorpusError
+from core.files import replacing, write_atomic
 from core.results import Evaluation
-from core.runs.store import Run
-from core.stats.mistakes import Mistake, mistakes
-from core.stats.scoring import count
-from core.text.sentence import Entity, Sentence
-
-Row = dict[str, Any]
-FAILED = 0.5  # of the best seed's F1; a tagger below it did not learn (Dodge et al. 2020)
+from core.runs.run import Run
+from core.text.sentence import Entity, Prediction
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
-    """A test sentence as it is labelled and as two taggers read it, with what each has wrong."""
-
-    sentence: Sentence
-    a: tuple[Entity, ...]
-    b: tuple[Entity, ...]
-    wrong_a: tuple[Mistake, ...]
-    wrong_b: tuple[Mistake, ...]
-
-    @property
-    def differs(self) -> bool:
-        """Whether A and B disagree."""
-        return set(self.a) != set(self.b)
+def split_name(number: int) -> str:
+    """The name of the test set of that number, the first 0."""
+    return f"test{number or ''}"
 
 
-def evaluations(run: Run) -> list[Evaluation]:
-    """One a seed. Errors: CorpusError where the run tested nothing or its files are gone."""
-    paths = [run.artifacts / f"evaluation-test-{seed}.npz" for seed in run.manifest.config["seeds"]]
+def part(split: str, seed: int) -> str:
+    """The name of a split under a seed."""
+    return f"{split}-{seed}"
+
+
+def write(run: Run, part: str, table: Evaluation, predictions: Sequence[Prediction]) -> None:
+    """What a tagger did on one split. part: see `part`; the split alone where there are no seeds."""
+    table.save(_table(run, part))
+    write_predictions(run, part, predictions)
+
+
+def write_predictions(run: Run, part: str, predictions: Sequence[Prediction]) -> None:
+    """What a tagger found, sentence by sentence."""
+    with replacing(_predictions(run, part)) as file:
+        for one in predictions:
+            file.write(json.dumps({"entities": [[e.start, e.end, e.type] for e in one.entities]}).encode() + b"\n")
+
+
+def read(run: Run, number: int = 0) -> list[Evaluation]:
+    """One a seed, of the test set of that number. Errors: CorpusError where it was not tested or its files are gone."""
+    paths = [_table(run, part(split_name(number), seed)) for seed in run.manifest.config["seeds"]]
     if not all(path.exists() for path in paths):
         raise CorpusError(f"run {run.id}: has no scores of a test set; fine-tune again with a test corpus.")
     return [Evaluation.load(path) for path in paths]
 
 
-def predictions(run: Run, seed: int, index: int = 0) -> list[tuple[Entity, ...]]:
-    """What the tagger of `seed` found, sentence by sentence of test `index`. Errors: CorpusError as `evaluations`."""
-    path = run.artifacts / f"predictions-test{index or ''}-{seed}.jsonl"
+def read_predictions(run: Run, seed: int, number: int = 0) -> list[tuple[Entity, ...]]:
+    """What the tagger of `seed` found, sentence by sentence of a test set. Errors: CorpusError as `read`."""
+    path = _predictions(run, part(split_name(number), seed))
     if not path.exists():
         raise CorpusError(f"run {run.id}: has no predictions under seed {seed}; fine-tune again with a test corpus.")
     with path.open(encoding="utf-8") as file:
@@ -58,136 +62,24 @@ def predictions(run: Run, seed: int, index: int = 0) -> list[tuple[Entity, ...]]
         ]
 
 
-def by_type(a: Run, b: Run) -> list[Row]:
-    """`type, mentions, a, b, difference`, F1 in percent averaged over seeds, frequent types first.
-
-    Mahapatra et al. 2022, Table 4.
-    """
-    ours, theirs = evaluations(a), evaluations(b)
-    gold = dict(zip(ours[0].types, ours[0].gold.sum(axis=0).tolist(), strict=True))
-    types = sorted(
-        {name for one in (*ours, *theirs) for name in one.types}, key=lambda name: (-gold.get(name, 0), name)
-    )
-
-    def f1(arm: Sequence[Evaluation], name: str) -> float:
-        return mean(one.by_type().get(name, 0.0) for one in arm)
-
-    return [
-        {"type": name, "mentions": gold.get(name, 0), "a": (x := f1(ours, name)), "b": (y := f1(theirs, name)),
-         "difference": x - y}
-        for name in types
-    ]  # fmt: skip
+def write_outcome(run: Run, seed: int, outcome: Mapping[str, Any]) -> None:
+    """What came of a seed, when all else of it is there: a resumed run does not train it again."""
+    write_atomic(_outcome(run, seed), json.dumps(outcome).encode())
 
 
-def unfound(runs: Sequence[Run], train: Corpus) -> list[Row]:
-    """Types of the test set of which no seed of any run got one mention right: `type, mentions, labelled`, the mentions
-    in the test set and in `train`. Errors: CorpusError as `evaluations`."""
-    tables = [one for run in runs for one in evaluations(run)]
-    gold = dict(zip(tables[0].types, tables[0].gold.sum(axis=0).tolist(), strict=True)) if tables else {}
-    right = {name for one in tables for name, n in zip(one.types, one.tp.sum(axis=0), strict=True) if n}
-    return [
-        {"type": name, "mentions": n, "labelled": train.types.get(name, 0)}
-        for name, n in gold.items()
-        if n and name not in right
-    ]
+def read_outcome(run: Run, seed: int) -> dict[str, Any] | None:
+    """What `write_outcome` wrote; None where the seed was not finished."""
+    path = _outcome(run, seed)
+    return json.loads(path.read_bytes()) if path.exists() else None
 
 
-def by_novelty(run: Run, library: Library) -> list[Row]:
-    """`surfaces` (seen, unseen), `mentions`, `f1` averaged over seeds: spans by whether train has the same words, in
-    any case, as an entity of any type (SOURCES.md, Leaks). Errors: CorpusError where a corpus or a file is gone."""
-    known = {_surface(s, e) for s in _all(library, run.manifest.config["train"]) for e in s.entities or ()}
-    gold = _tested_on(run, library)
-    found = [predictions(run, seed) for seed in run.manifest.config["seeds"]]
-
-    def row(name: str, wanted: Callable[[Sentence, Entity], bool]) -> Row:
-        truth = [{e for e in s.entities or () if wanted(s, e)} for s in gold]
-        guesses = ([{e for e in es if wanted(s, e)} for s, es in zip(gold, arm, strict=True)] for arm in found)
-        scores = [count(truth, guess).f1() for guess in guesses]
-        return {"surfaces": name, "mentions": sum(map(len, truth)), "f1": mean(scores)}
-
-    return [
-        row("seen", lambda sentence, entity: _surface(sentence, entity) in known),
-        row("unseen", lambda sentence, entity: _surface(sentence, entity) not in known),
-    ]
+def _table(run: Run, part: str) -> Path:
+    return run.artifacts / f"evaluation-{part}.npz"
 
 
-def side_by_side(a: Run, seed_a: int, b: Run, seed_b: int, library: Library) -> list[Beside]:
-    """Every test sentence, in the corpus's order. Errors: CorpusError where the two were tested on different ones."""
-    if _tests(a) != _tests(b):
-        raise CorpusError(f"{a.id} and {b.id}: were tested on different corpora; compare runs of one test set.")
-    read = zip(_tested_on(a, library), predictions(a, seed_a), predictions(b, seed_b), strict=True)
-    return [
-        Beside(
-            sentence=sentence,
-            a=ours,
-            b=theirs,
-            wrong_a=mistakes(sentence.entities or (), ours),
-            wrong_b=mistakes(sentence.entities or (), theirs),
-        )
-        for sentence, ours, theirs in read
-    ]
+def _predictions(run: Run, part: str) -> Path:
+    return run.artifacts / f"predictions-{part}.jsonl"
 
 
-def _tests(run: Run) -> str:
-    tests = run.manifest.config["test"]
-    return str(tests[0]) if tests else ""
-
-
-def _tested_on(run: Run, library: Library) -> list[Sentence]:
-    return list(_all(library, _tests(run)))
-
-
-def _all(library: Library, reference: str) -> Iterable[Sentence]:
-    return chain.from_iterable(library.find(reference).batches())
-
-
-def _surface(sentence: Sentence, entity: Entity) -> str:
-    return " ".join(sentence.tokens[max(entity.start, 0) : entity.end]).lower()
-
-
-def failed_seeds(run: Run) -> list[int]:
-    """Seeds whose tagger did not learn: under half the best test F1. No mean leaves them out (SOURCES.md, Seeds)."""
-    scores = run.result()["test"].get("micro_f1", [])
-    return [seed for seed, f1 in zip(run.manifest.config["seeds"], scores, strict=False) if f1 < FAILED * max(scores)]
-
-
-def config_differences(a: Run, b: Run) -> list[Row]:
-    """`option, a, b` for every option in which two runs differ; corpora by fingerprint."""
-    ours, theirs = a.manifest.config, b.manifest.config
-    return [
-        {"option": name, "a": ours.get(name), "b": theirs.get(name)}
-        for name in dict.fromkeys((*ours, *theirs))
-        if name != "weights" and ours.get(name) != theirs.get(name)
-    ]
-
-
-def settings_apart(a: Run, b: Run) -> list[Row]:
-    """`option, a, b`: what sets two finished runs apart beside what they start from; None where nothing says."""
-    ours, theirs = _settings(a), _settings(b)
-    return [
-        {"option": name, "a": ours.get(name), "b": theirs.get(name)}
-        for name in dict.fromkeys((*ours, *theirs))
-        if name not in _SAME_ANYWAY and ours.get(name) != theirs.get(name)
-    ]
-
-
-_SAME_ANYWAY = ("init", "weights", "allow_download")  # what is compared, and what changes no number
-
-
-def _settings(run: Run) -> Mapping[str, Any]:
-    """The config; what it left to the preset, as the run had it (older runs say none)."""
-    own = {name: value for name, value in run.manifest.config.items() if value is not None}
-    return {**run.result().get("settings", {}), **own}
-
-
-def missing(run: Run, library: Library) -> list[str]:
-    """What a run was made from or has made that is no longer here, in words; it cannot be made again as it was."""
-    gone = []
-    for role, fingerprint in run.manifest.inputs.items():
-        try:
-            library.find(fingerprint)
-        except CorpusError:
-            gone.append(f"the corpus of {role.partition('.')[0]} ({fingerprint[:8]})")
-    if run.manifest.kind == "finetune" and not (run.artifacts / "model" / "config.json").exists():
-        gone.append("its model")
-    return gone
+def _outcome(run: Run, seed: int) -> Path:
+    return run.artifacts / f"outcome-{seed}.json"

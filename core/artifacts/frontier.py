@@ -9,7 +9,7 @@ from itertools import chain
 from statistics import mean, stdev
 from typing import Any
 
-from core.artifacts.evaluations import predictions
+from core.artifacts.evaluations import read_predictions
 from core.corpora.corpus import Corpus, Library
 from core.errors import ConfigError, CorpusError
 from core.reconstruction.names import Known
@@ -111,7 +111,7 @@ class _Split:
 
 
 def _row(run: Run, index: int, split: _Split) -> Row:
-    found = [predictions(run, seed, index) for seed in run.manifest.config["seeds"]]
+    found = [read_predictions(run, seed, index) for seed in run.manifest.config["seeds"]]
     scores = {name: [split.f1(one, certain=certain) for one in found]
               for name, certain in (("micro_f1", False), ("certain_f1", True))}  # fmt: skip
     spread = {

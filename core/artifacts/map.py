@@ -5,29 +5,95 @@ artifacts/  map.parquet       x, y, (z,) id, text, class, score, row, corpus: fo
             fitted.npy        (n,) whether UMAP saw it  cluster.npy  (n,) int16
 """
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from core.artifacts.scores import Scored
+from core.corpora.columns import matches, stored
 from core.corpora.corpus import Corpus, Library
 from core.corpora.hygiene import FLAGS
+from core.files import replacing, save_array_atomic
 from core.maps.region import inside, within
 from core.maps.words import Telling, count_words, telling_words
 from core.results import BoolArray, FloatArray, IntArray
-from core.runs.store import Run
+from core.runs.context import RunContext
+from core.runs.run import Run
 from core.stats.draws import stratified
-from core.text.words import clean
 
+_TABLE = "map.parquet"
 CLASSES = ("T_C", "selected", "filtered")
 SPOKEN_FOR = 20_000  # sentences that stand for each side where words are counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Layout:
+    """Where `n` points lie. coordinates: `(2 or 3, n)` float32. rows: `(n,)` of their corpus. fitted: `(n,)` whether
+    UMAP was fitted on it; the others were placed between their neighbours. cluster: `(n,)` its topic."""
+
+    coordinates: FloatArray
+    rows: IntArray
+    fitted: BoolArray
+    cluster: IntArray
+
+    def write(self, run: Run) -> None:
+        """A file an array."""
+        for name in self.__slots__:
+            save_array_atomic(run.artifacts / f"{name}.npy", getattr(self, name))
+
+    @classmethod
+    def read(cls, run: Run) -> Self:
+        """Memory-mapped."""
+        return cls(**{name: np.load(run.artifacts / f"{name}.npy", mmap_mode="r") for name in cls.__slots__})
+
+
+def table_file(run: Run) -> Path:
+    """Where the table lies."""
+    return run.artifacts / _TABLE
+
+
+def write_table(
+    context: RunContext,
+    coordinates: FloatArray,
+    kinds: IntArray,
+    blocks: Iterable[tuple[Corpus, IntArray, FloatArray | None]],
+) -> None:
+    """x, y, (z,) id, text, class, score, row, corpus: what Embedding Atlas and notebooks open.
+
+    kinds: `(n,)` indices into `CLASSES`. blocks: all points in order, rows of one corpus and their scores.
+    """
+    axes = ["x", "y", "z"][: len(coordinates)]
+    schema = pa.schema(
+        [*((axis, pa.float32()) for axis in axes), ("id", pa.string()), ("text", pa.string()), ("class", pa.string()),
+         ("score", pa.float64()), ("row", pa.int64()), ("corpus", pa.string())]
+    )  # fmt: skip
+    path, done = table_file(context.run), 0
+    with replacing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
+        for corpus, rows, scores in blocks:
+            context.check()
+            context.progress(done, len(kinds), "sentences")
+            here = slice(done, done + len(rows))
+            sentences = corpus.take(rows)
+            known = np.full(len(rows), np.nan) if scores is None else scores
+            columns: dict[str, Any] = {axis: values[here] for axis, values in zip(axes, coordinates, strict=True)}
+            columns |= {"id": [s.id for s in sentences], "text": [s.text for s in sentences]}
+            columns |= {"class": [CLASSES[kind] for kind in kinds[here].tolist()]}
+            columns |= {"score": pa.array(known, from_pandas=True), "row": rows, "corpus": [corpus.name] * len(rows)}
+            writer.write_table(pa.table(columns, schema=schema))
+            done += len(rows)
+    context.artifact("map", path)
+
+
+def read_points(run: Run) -> tuple[FloatArray, FloatArray, IntArray]:
+    """x, y and class (an index into `CLASSES`) of all points, which no corpus is needed for."""
+    table = pq.read_table(table_file(run), columns=["x", "y", "class"])
+    kinds = np.array([CLASSES.index(name) for name in table["class"].to_pylist()], dtype=np.uint8)
+    return table["x"].to_numpy(), table["y"].to_numpy(), kinds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,18 +131,17 @@ class Mapped:
     def read(cls, run: Run, library: Library) -> Self:
         """A finished `map` run. Errors: RunError, CorpusError."""
         result = run.result()
-        names = ("coordinates", "rows", "fitted", "cluster")
-        xy, rows, fitted, cluster = (np.load(run.artifacts / f"{name}.npy", mmap_mode="r") for name in names)
+        layout = Layout.read(run)
         return cls(
             run_id=run.id,
             selection=run.manifest.config["selection"],
             task=library.find(result["task"]),
             domain=library.find(result["domain"]),
-            xy=xy,
-            rows=rows,
+            xy=layout.coordinates,
+            rows=layout.rows,
             n_task=result["task_points"],
-            fitted=fitted,
-            cluster=cluster,
+            fitted=layout.fitted,
+            cluster=layout.cluster,
             clusters=result["clusters"],
             seed=run.manifest.config["seed"],
             embedded=result["embedded"],
@@ -185,29 +250,3 @@ class Mapped:
     def _found(self, rows: IntArray, start: int, stop: int) -> IntArray:
         """Points between `start` and `stop`, whose rows ascend, that have one of `rows`."""
         return start + np.flatnonzero(np.isin(self.rows[start:stop], rows))
-
-
-def stored(corpus: Corpus, name: str) -> pa.ChunkedArray:
-    """A corpus's column whole (`text`, `doc`, `id`, `n_tokens`), the last few kept: 130 MB a million texts."""
-    return _column(corpus.path.parents[1], corpus.fingerprint, name)
-
-
-@lru_cache(maxsize=12)
-def _column(home: Path, fingerprint: str, name: str) -> pa.ChunkedArray:
-    return Library(home).find(fingerprint).column(name)
-
-
-def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "words"]) -> IntArray:
-    """Rows whose text holds `query` (substring), or all of its words whole and in any order (words); any case."""
-    query = clean(query)
-    needles = query.split() if mode == "words" else [query]
-    rows = np.arange(len(texts))
-    for needle in filter(None, needles):
-        hit = pc.match_substring(texts, needle, ignore_case=True)
-        kept = np.flatnonzero(hit.to_numpy())
-        rows, texts = rows[kept], texts.take(pa.array(kept))
-        if mode == "words":
-            whole = rf"(?i)(^|[^\pL\pN_]){re.escape(needle)}($|[^\pL\pN_])"
-            kept = np.flatnonzero(pc.match_substring_regex(texts, whole).to_numpy())
-            rows, texts = rows[kept], texts.take(pa.array(kept))
-    return rows if query else rows[:0]

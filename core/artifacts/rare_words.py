@@ -8,7 +8,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-WORDS, CARD = "vocabulary.json", "README.md"
+from core.artifacts import models
+from core.models.hub import VOCABULARY, WEIGHTS
+
 HELD = (
     "`vocabulary.json` holds every word of the training text, also those seen once (names among them), and those of "
     "the word vectors that it began with: whoever is given this folder can read them. Results offers a copy without "
@@ -23,7 +25,7 @@ LEFT_OUT = (
 
 def held(folder: Path) -> tuple[int, int]:
     """Words of the training text that a tagger's folder holds, and how many of them were seen once; (0, 0): none."""
-    if not (folder / WORDS).exists():
+    if not (folder / VOCABULARY).exists():
         return 0, 0
     told = _read(folder)
     return sum(len(each["words"]) for each in told), sum(map(_once, told))
@@ -32,27 +34,26 @@ def held(folder: Path) -> tuple[int, int]:
 def copy_without(folder: Path, target: Path) -> None:
     """Copy a tagger's folder to `target` without the words seen once; one without a word list as it is."""
     shutil.copytree(folder, target, dirs_exist_ok=True)
-    if (folder / WORDS).exists():
+    if (folder / VOCABULARY).exists():
         _shorten(folder, target)
-        card = (folder / CARD).read_text(encoding="utf-8") if (folder / CARD).exists() else ""
-        (target / CARD).write_text(card.replace(HELD, LEFT_OUT), encoding="utf-8")
+        models.write_card(target, models.read_card(folder).replace(HELD, LEFT_OUT))
 
 
 def _shorten(folder: Path, target: Path) -> None:
     from safetensors.numpy import load_file, save_file  # the app's process loads no torch
 
-    told, weights = _read(folder), load_file(folder / "model.safetensors")
+    told, weights = _read(folder), load_file(folder / WEIGHTS)
     for index, vocabulary in enumerate(told):
         n = len(vocabulary["words"]) - _once(vocabulary)
         name = f"towers.{index}.words.trained.weight"
         weights[name] = weights[name][: 1 + n].copy()  # the unknown word is the first
         vocabulary |= {"words": vocabulary["words"][:n], "rare": 0, "once": 0}
-    (target / WORDS).write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
-    save_file(weights, target / "model.safetensors")
+    (target / VOCABULARY).write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
+    save_file(weights, target / WEIGHTS)
 
 
 def _read(folder: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((folder / WORDS).read_text(encoding="utf-8"))
+    found: list[dict[str, Any]] = json.loads((folder / VOCABULARY).read_text(encoding="utf-8"))
     return found
 
 

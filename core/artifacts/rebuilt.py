@@ -1,40 +1,83 @@
-"""What `rebuild` and `robustness` write beside their sentences, one JSON object a line, and what else they share."""
+"""What `rebuild` and `robustness` runs leave.
+
+artifacts/  rebuilt.conll, robustness.conll  the new set, IOB2
+            edits.jsonl                      what was changed, a `reconstruction.training.Edit` a line
+            slots.jsonl                      of a robustness set: a `reconstruction.robustness.Slot` a mention
+"""
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from core.config import Config
 from core.corpora.corpus import Corpus
+from core.corpora.writers import write_conll
 from core.files import replacing
 from core.reconstruction.robustness import Slot
 from core.reconstruction.training import Edit
 from core.runs.context import RunContext
+from core.runs.run import Run
 from core.text.sentence import Sentence
 
+EDITS, SLOTS = "edits", "slots"  # the logs, by the name that the run tells them by
 
-def write_log(context: RunContext, rows: Iterable[Edit] | Iterable[Slot], name: str = "edits") -> Path:
-    """`<name>.jsonl`, an artifact of the run."""
-    path = context.run.artifacts / f"{name}.jsonl"
-    with replacing(path) as file:
-        for row in rows:
-            file.write(json.dumps(asdict(row), ensure_ascii=False).encode() + b"\n")
-    context.artifact(name, path)
+
+def write_edits(context: RunContext, rows: Iterable[Edit]) -> Path:
+    """What was changed, one a line."""
+    return _write(context, EDITS, rows)
+
+
+def write_slots(context: RunContext, rows: Iterable[Slot]) -> Path:
+    """Every mention's place and whether it is ambiguous, one a line."""
+    return _write(context, SLOTS, rows)
+
+
+def write_sentences(context: RunContext, sentences: Iterable[Sentence]) -> Path:
+    """The new set as CoNLL."""
+    path = sentences_file(context.run)
+    write_conll(sentences, path)
+    context.artifact(path.stem, path)
     return path
 
 
-def read_edits(path: Path) -> list[Edit]:
-    """What `write_log` wrote of edits."""
-    with path.open(encoding="utf-8") as file:
-        return [Edit(**json.loads(line)) for line in file]
+def sentences_file(run: Run) -> Path:
+    """Where the new set lies."""
+    return run.artifacts / ("rebuilt.conll" if run.manifest.kind == "rebuild" else "robustness.conll")
 
 
-def read_slots(path: Path) -> list[Slot]:
-    """What `write_log` wrote of slots."""
-    with path.open(encoding="utf-8") as file:
-        return [Slot(**json.loads(line)) for line in file]
+def read_edits(run: Run) -> list[Edit]:
+    """What `write_edits` wrote."""
+    return [Edit(**record) for record in _read(run, EDITS)]
+
+
+def read_slots(run: Run) -> list[Slot]:
+    """What `write_slots` wrote; nothing of a `rebuild` run, which has none."""
+    return [Slot(**record) for record in _read(run, SLOTS)] if run.manifest.kind == "robustness" else []
+
+
+def logs(run: Run) -> dict[str, Path]:
+    """{log: its file}, those that the run has."""
+    return {log: path for log in (EDITS, SLOTS) if (path := _file(run, log)).exists()}
+
+
+def _write(context: RunContext, log: str, rows: Iterable[Edit] | Iterable[Slot]) -> Path:
+    path = _file(context.run, log)
+    with replacing(path) as file:
+        for row in rows:
+            file.write(json.dumps(asdict(row), ensure_ascii=False).encode() + b"\n")
+    context.artifact(log, path)
+    return path
+
+
+def _read(run: Run, log: str) -> Iterator[dict[str, Any]]:
+    with _file(run, log).open(encoding="utf-8") as file:
+        yield from map(json.loads, file)
+
+
+def _file(run: Run, log: str) -> Path:
+    return run.artifacts / f"{log}.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +110,3 @@ def diffs(
         Diff(before=old, after=new, gone=gone.get(row), edits=tuple(by_row[row]), unsure=frozenset(unsure[row]))
         for row, old, new in zip(rows, before.take(bases), after.take(rows), strict=True)
     ]
-
-
-def unusual(config: Config, names: Iterable[str]) -> list[str]:
-    """Those of the options `names` that are not at their default, in words: `entity low 0.5`, `seed 2`."""
-    usual = {name: field.default for name, field in type(config).model_fields.items()}
-    values = {name: getattr(config, name) for name in names}
-    return [
-        f"{name.replace('_', ' ')} {str(value).rstrip('/').rsplit('/', 1)[-1]}"
-        for name, value in values.items() if value != usual[name]
-    ]  # fmt: skip

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.artifacts.usage import asked_for, counted, usage
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import ABOUT, Corpus, Library
 from core.runs.store import Run, RunStore
 
 _MARK = re.compile(r"\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4}|[0-9a-f]{24}")  # a run's id, a corpus's fingerprint
@@ -48,7 +48,7 @@ def everything(mark: str, library: Library, store: RunStore) -> Removal:
     other run needs. An export is known by the run in its name.
     """
     corpora, runs = {found.fingerprint: found for found in library.list()}, {run.id: run for run in store.list()}
-    named = {mark: _named(found.path / "about.json") for mark, found in corpora.items()}
+    named = {mark: _named(found.path / ABOUT) for mark, found in corpora.items()}
     named |= {name: _needed(run) for name, run in runs.items()}
     going = {mark: None}  # in the order in which they were come upon
     size = 0

@@ -1,21 +1,31 @@
-"""A finished scoring, looked at: chosen from, shown, compared, written out. No model is needed any more."""
+"""What `score` and `select` runs leave: looked at, chosen from, written out. No model is needed any more.
 
-from collections.abc import Iterator, Sequence
+artifacts/ of score   scores.npy  (n,) float64, NaN where a sentence could not be scored
+                      order.npy   (m,) int64, rows, best first, the unscored left out
+                      model.npz   what explaining a score needs of the strategy (see `selection.explain`)
+artifacts/ of select  rows.npy    (k,) int64, rows of D_C in rank order
+                      order.npy   as that of score, where diversity changed it
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
+from core.artifacts.audit import read as read_audit
 from core.artifacts.edits import Edits
 from core.config import Budget
 from core.corpora.corpus import BLOCK, Corpus, Library
 from core.corpora.hygiene import FLAGS, Audit
 from core.corpora.writers import Format, format_of, write_card, write_selection
 from core.errors import ConfigError
-from core.results import IntArray, Scores, Selection
+from core.results import FloatArray, IntArray, Scores, Selection
 from core.runs.store import Run
 from core.selection.choose import choose
+
+_SCORES, _ORDER, _LEARNT, _ROWS = "scores.npy", "order.npy", "model.npz", "rows.npy"
 
 
 def withheld(keep: Sequence[str]) -> tuple[str, ...]:
@@ -23,6 +33,43 @@ def withheld(keep: Sequence[str]) -> tuple[str, ...]:
     if unknown := sorted(set(keep) - set(FLAGS)):
         raise ConfigError(f"keep: {unknown[0]!r} is no flag; known flags are {', '.join(FLAGS)}.")
     return tuple(flag for flag in FLAGS if flag not in keep)
+
+
+def write(run: Run, values: FloatArray, order: IntArray, learnt: Mapping[str, Any]) -> None:
+    """What a `score` run found. learnt: arrays by name."""
+    np.save(run.artifacts / _SCORES, values)
+    write_order(run, order)
+    np.savez(run.artifacts / _LEARNT, allow_pickle=False, **learnt)
+
+
+def write_order(run: Run, order: IntArray) -> None:
+    """The rows that could be scored, best first; of a `select` run, as diversity changed it."""
+    np.save(run.artifacts / _ORDER, order)
+
+
+def write_rows(run: Run, rows: IntArray) -> None:
+    """What a `select` run selected, in rank order."""
+    np.save(run.artifacts / _ROWS, rows)
+
+
+def read_values(score_run: Run) -> FloatArray:
+    """`(n,)` the scores."""
+    values: FloatArray = np.load(score_run.artifacts / _SCORES)
+    return values
+
+
+def read_learnt(score_run: Run) -> dict[str, Any]:
+    """What the strategy learnt, arrays by name; nothing where an older version kept nothing."""
+    if not (path := score_run.artifacts / _LEARNT).exists():
+        return {}
+    with np.load(path, allow_pickle=False) as kept:
+        return dict(kept)
+
+
+def read_rows(select_run: Run) -> IntArray:
+    """`(k,)` what was selected, without hand edits."""
+    rows: IntArray = np.load(select_run.artifacts / _ROWS)
+    return rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,22 +85,22 @@ class Scored:
     @classmethod
     def read(cls, score_run: Run, audit_run: Run, library: Library, select_run: Run | None = None) -> Self:
         """What two finished runs say of D_C. select_run: the selection whose diversity re-ordered it, if it did."""
-        own = select_run.artifacts / "order.npy" if select_run else None
+        own = select_run.artifacts / _ORDER if select_run else None
         result = score_run.result()
         domain = library.find(score_run.manifest.inputs["domain"])
         scores = Scores(
             name=result["strategy"],
             unit=result["unit"],
             prefer=result["prefer"],
-            values=np.load(score_run.artifacts / "scores.npy"),
+            values=read_values(score_run),
             corpus=domain.fingerprint,
             params=score_run.manifest.config,
         )
         return cls(
             domain=domain,
             scores=scores,
-            order=np.load(own if own and own.exists() else score_run.artifacts / "order.npy"),
-            audit=Audit.load(audit_run.artifacts / "audit"),
+            order=np.load(own if own and own.exists() else score_run.artifacts / _ORDER),
+            audit=read_audit(audit_run),
             lengths=domain.lengths(),
         )
 

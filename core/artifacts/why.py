@@ -8,7 +8,7 @@ import numpy as np
 
 from core.artifacts import spans, vectors
 from core.artifacts.edits import Edits
-from core.artifacts.scores import Scored
+from core.artifacts.scores import Scored, read_learnt
 from core.corpora.corpus import Corpus, Library
 from core.corpora.hygiene import FLAGS, near_duplicates_of
 from core.errors import CorpusError, RunError
@@ -102,10 +102,6 @@ def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Libr
     store = RunStore(select.home)
     score_run = store.get(select.result()["score_run"])
     config = score_run.manifest.config
-    model: dict[str, Any] = {}
-    if (path := score_run.artifacts / "model.npz").exists():
-        with np.load(path, allow_pickle=False) as kept:
-            model = dict(kept)
     domain_vectors = _vectors(store, score_run, scored.domain, Role.DOMAIN)
     task_vectors = _vectors(store, score_run, task, Role.TASK)
     known = domain_vectors is not None and task_vectors is not None
@@ -115,7 +111,7 @@ def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Libr
         unit=scored.scores.unit,
         options=config["options"],
         seed=config["seed"],
-        model=model,
+        model=read_learnt(score_run),
         vector=np.asarray(domain_vectors[0][row]) if known and domain_vectors else None,
         task=task_vectors[0] if known and task_vectors else None,
         task_norms=task_vectors[1] if known and task_vectors else None,

@@ -7,7 +7,7 @@ import click
 
 from core.cli.options import config_options, given
 from core.cli.terminal import artifact, finish, json_option, progress
-from core.facade import runs
+from core.facade import bias, runs
 from core.facade.errors import ConfigError
 
 DIFFICULTY = runs.RECIPES["difficulty"].config
@@ -22,7 +22,7 @@ def difficulty(output: str | None, as_json: bool, **values: Any) -> None:
     if output:
         check_parquet(Path(output))
     run = runs.execute("difficulty", given(values, DIFFICULTY), progress)
-    finish(run, as_json, output, artifact("mentions.parquet"))
+    finish(run, as_json, output, artifact(bias.mentions_file))
 
 
 def check_parquet(path: Path) -> None:

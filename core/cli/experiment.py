@@ -10,7 +10,7 @@ import click
 
 from core.cli.options import CORPUS, config_options
 from core.cli.terminal import echo, finish, json_option, progress, report
-from core.facade import experiments, removals, runs
+from core.facade import deliver, experiments, removals, runs
 from core.facade.experiments import Cost
 from core.facade.runs import Event
 
@@ -70,8 +70,7 @@ def run_experiment(options: Mapping[str, Any], *, plan_only: bool = False, as_js
         return {}
     echo(*cost, err=True)
     run = runs.execute("experiment", options, Told())
-    board = run.artifacts / "leaderboard.md"
-    return finish(run, as_json, plain=lambda _: board.read_text(encoding="utf-8").split("\n"))
+    return finish(run, as_json, plain=lambda _: deliver.board_lines(run.id))
 
 
 def typed_options(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -52,9 +52,9 @@ def _run(kind: str, options: dict[str, Any], output: str | None, as_json: bool) 
 
 
 def _write(run: Run, output: str) -> Mapping[str, str]:
-    logs = {log: run.artifacts / f"{log}.jsonl" for log in ("edits", "slots")}
-    beside = {log: f"{output.removesuffix('.conll')}.{log}.jsonl" for log, path in logs.items() if path.exists()}
-    deliver.take(run.id, {Path(run.result()["output"]): output, **{logs[log]: beside[log] for log in beside}})
+    logs = rebuilding.log_files(run.id)
+    beside = {log: f"{output.removesuffix('.conll')}.{log}.jsonl" for log in logs}
+    deliver.take(run.id, {Path(run.result()["output"]): output, **{file: beside[log] for log, file in logs.items()}})
     return {"output": output, **beside}
 
 

@@ -48,7 +48,7 @@ def map_selection(output: str | None, as_json: bool, **values: Any) -> None:
     """Lay out T_C, selected and filtered sentences of a `select` run, for 4_Explore, Embedding Atlas or a notebook."""
     options = given(values, runs.RECIPES["map"].config)
     run = runs.execute("map", maps.map_options(**options), progress)
-    finish(run, as_json, output, artifact("map.parquet"))
+    finish(run, as_json, output, artifact(maps.table_file))
 
 
 @click.command()

@@ -4,6 +4,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -84,11 +85,11 @@ def finish(
     return result
 
 
-def artifact(name: str) -> Write:
-    """A `Write` that copies one of the run's artifacts, a file or a folder."""
+def artifact(find: Callable[[str], Path]) -> Write:
+    """A `Write` that copies one of the run's artifacts. find: where it lies, a file or a folder, by the run's id."""
 
     def write(run: Run, output: str) -> Mapping[str, str]:
-        deliver.take(run.id, {run.artifacts / name: output})
+        deliver.take(run.id, {find(run.id): output})
         return {"output": output}
 
     return write

@@ -28,7 +28,7 @@ def pretrain(output: str | None, as_json: bool, **values: Any) -> None:
         return
     run = _done("pretrain", values)
     runs.announce("")
-    finish(run, as_json, output, artifact("model"))
+    finish(run, as_json, output, artifact(deliver.model_folder))
 
 
 @click.command()
@@ -68,7 +68,8 @@ def predict(input: str, output: str, as_json: bool, **values: Any) -> None:
     suffix = Path(output).suffix
     if suffix not in (".jsonl", ".conll"):
         raise ConfigError(f"output: {Path(output).name!r} ends in neither .jsonl nor .conll; choose one of them.")
-    finish(_done("predict", {**values, "corpus": input}), as_json, output, artifact(f"predictions{suffix}"))
+    write = artifact(lambda run_id: deliver.predictions_file(run_id, suffix))
+    finish(_done("predict", {**values, "corpus": input}), as_json, output, write)
 
 
 def _done(kind: str, values: dict[str, Any]) -> Run:

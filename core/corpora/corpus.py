@@ -28,6 +28,7 @@ from core.text.sentence import Entity, Sentence
 from core.text.words import tokenize
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{24}")  # a name may be of any length, a path's part may not
+SENTENCES, ABOUT = "sentences.parquet", "about.json"  # what a corpus's folder holds
 BLOCK = 8192  # rows a group: about 1 MB of text, the unit of every read and write
 
 _PLAIN = pa.schema([("id", pa.uint64()), ("text", pa.string()), ("n_tokens", pa.int32()), ("doc", pa.string())])
@@ -96,7 +97,7 @@ class Corpus:
     @property
     def _file(self) -> Path:
         """Errors: CorpusError for a corpus that was removed, perhaps since this handle was made."""
-        file = self.path / "sentences.parquet"
+        file = self.path / SENTENCES
         if not file.exists():
             raise CorpusError(f"{self.name}: is no longer here, so its sentences cannot be read; add it again.")
         return file
@@ -128,16 +129,16 @@ class Library:
         self.folder.mkdir(parents=True, exist_ok=True)
         draft = Path(mkdtemp(prefix=".draft-", dir=self.folder))
         try:
-            about = _write(draft / "sentences.parquet", iter(sentences), labelled)
+            about = _write(draft / SENTENCES, iter(sentences), labelled)
             if not about["n_sentences"]:
                 raise CorpusError(
                     f"{name}: no sentence was left to keep; choose a file with at least one line of text."
                 )
             about |= {"names": [self._free(name)], "origin": {**origin, **describe()}}
-            _write_json(draft / "about.json", about)
+            _write_json(draft / ABOUT, about)
             target = self.folder / about["fingerprint"]
             if not target.exists():
-                sync(draft / "sentences.parquet")
+                sync(draft / SENTENCES)
                 draft.rename(target)
                 sync(self.folder)
         finally:
@@ -155,10 +156,10 @@ class Library:
 
     def unreadable(self) -> Sequence[Path]:
         """Descriptions of corpora that cannot be read; `list` passes these corpora over."""
-        return [path / "about.json" for path in self._folders() if _readable(path) is None]
+        return [path / ABOUT for path in self._folders() if _readable(path) is None]
 
     def _folders(self) -> Sequence[Path]:
-        folders = (path.parent for path in self.folder.glob("[!.]*/about.json"))
+        folders = (path.parent for path in self.folder.glob(f"[!.]*/{ABOUT}"))
         return sorted(folders, key=lambda path: (-path.stat().st_mtime, path.name))
 
     def find(self, reference: str) -> Corpus:
@@ -166,7 +167,7 @@ class Library:
 
         Errors: CorpusError if nothing or more than one corpus answers to `reference`.
         """
-        exact = self.folder / reference / "about.json"
+        exact = self.folder / reference / ABOUT
         if _FINGERPRINT.fullmatch(reference) and (corpus := _readable(exact.parent)):
             return corpus
         found = [
@@ -223,10 +224,10 @@ class Library:
 
 
 def _names(path: Path, change: Callable[[list[str]], list[str]]) -> Corpus:
-    about = json.loads((path / "about.json").read_text(encoding="utf-8"))
+    about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
     names = change(about["names"])
     if names != about["names"]:
-        _write_json(path / "about.json", {**about, "names": names})
+        _write_json(path / ABOUT, {**about, "names": names})
     return _open(path)
 
 
@@ -237,7 +238,7 @@ def removed_name(fingerprint: str) -> str:
 
 def _open(path: Path) -> Corpus:
     """A sealed corpus; keys of a newer version are passed over."""
-    about = json.loads((path / "about.json").read_text(encoding="utf-8"))
+    about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
     names = about["names"]
     return Corpus(
         fingerprint=str(about["fingerprint"]),

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from core.corpora.corpus import BLOCK, Corpus
+from core.corpora.corpus import BLOCK, SENTENCES, Corpus
 from core.corpora.edits import LONGEST, near_texts
 from core.corpora.grams import Lookup, Ragged, UIntArray, WordHasher, Words, text_keys
 from core.corpora.near import HASH_BITS, near_sets
@@ -124,7 +124,7 @@ def near_duplicates_of(row: int, audit: Audit, limit: int = 20) -> IntArray:
 
 
 def _blocks(corpus: Corpus) -> Iterator[list[str]]:
-    with pq.ParquetFile(corpus.path / "sentences.parquet") as file:
+    with pq.ParquetFile(corpus.path / SENTENCES) as file:
         for batch in file.iter_batches(BLOCK, columns=["text"]):
             yield batch.column(0).to_pylist()
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from core.artifacts import mentions
 from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless
-from core.difficulty import mentions as difficulty
 from core.difficulty.mentions import BAND, BINS, Mention
 from core.facade.audit import exporting
 from core.facade.home import home, library, store
@@ -61,7 +61,7 @@ class Measured:
 @lru_cache(maxsize=4)
 def _measured(folder: Path, run_id: str) -> Measured:
     run = store().get(run_id)
-    found = difficulty.read(run.artifacts / "mentions.parquet")
+    found = mentions.read(run)
     ceim = np.array([mention.ceim for mention in found])
     enough = max(FEW, 1 + max(mention.fold for mention in found))
     counts = Counter(mention.type for mention in found)
@@ -204,3 +204,8 @@ def mentions_csv(run_id: str, numbers: IntArray) -> bytes:
     for row in mention_rows(run_id, numbers):
         rows.writerow([harmless(row[name]) for name in _COLUMNS])
     return out.getvalue().encode("utf-8-sig")
+
+
+def mentions_file(run_id: str) -> Path:
+    """All mentions of a finished `difficulty` run: Parquet."""
+    return mentions.file(store().get(run_id))

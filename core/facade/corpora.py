@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from core.artifacts import rejects
 from core.artifacts.usage import Usage as Usage
 from core.artifacts.usage import usage
 from core.corpora import preview as previews
@@ -195,3 +196,9 @@ def describe(found: Corpus) -> dict[str, Any]:
         "derived": found.derived,
         **{key: found.origin[key] for key in ("repaired", "rejected") if key in found.origin},
     }
+
+
+def rejects_file(run_id: str) -> Path | None:
+    """The rows that an `add` run could not use, as JSON lines; None where it used all."""
+    file = rejects.path(store().get(run_id))
+    return file if file.exists() else None

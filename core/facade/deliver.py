@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -12,7 +11,8 @@ from typing import Any
 
 from core import __version__
 from core import plots as figures
-from core.artifacts import rare_words
+from core.artifacts import leaderboard as leaderboard_files
+from core.artifacts import models, predictions, rare_words
 from core.corpora.writers import harmless as harmless
 from core.errors import ConfigError, CorpusError, RunError
 from core.facade.audit import exporting
@@ -22,7 +22,7 @@ from core.facade.results import board, corpus_name, missing, unfound_types
 from core.facade.runs import command, start
 from core.facade.selections import exports
 from core.recipes.experiment import leaderboard
-from core.text.sentence import Entity, Sentence, sentence_id
+from core.text.sentence import Sentence, sentence_id
 from core.text.words import clean, tokenize
 
 Row = dict[str, Any]
@@ -87,10 +87,10 @@ def _corpus_row(role: str, fingerprint: str) -> Row:
 
 def model_folder(run_id: str) -> Path:
     """Where a `finetune` run's model lies. Errors: ConfigError if it is gone."""
-    folder = store().get(run_id).artifacts / "model"
-    if not (folder / "config.json").exists():
+    run = store().get(run_id)
+    if not models.is_here(run):
         raise ConfigError(f"{run_id}: its model is no longer here; run it again.")
-    return folder
+    return models.folder(run)
 
 
 def words_held(run_id: str) -> tuple[int, int]:
@@ -168,8 +168,7 @@ def try_sentences(model_run: str, text: str) -> str:
 
 def tried(run_id: str) -> list[Sentence]:
     """What a finished `predict` run found."""
-    with (store().get(run_id).artifacts / "predictions.jsonl").open(encoding="utf-8") as file:
-        return [_predicted(json.loads(line)) for line in file]
+    return predictions.read(store().get(run_id))
 
 
 def forget_try(run_id: str) -> None:
@@ -192,11 +191,11 @@ def known_types(model_runs: Sequence[str]) -> list[str]:
     return sorted({name for run_id in model_runs for name in store().get(run_id).result()["test"]["by_type"]})
 
 
-def _predicted(told: Mapping[str, Any]) -> Sentence:
-    entities: Sequence[Mapping[str, Any]] = told["entities"]
-    return Sentence(
-        id=told["id"],
-        tokens=tuple(told["tokens"]),
-        text=" ".join(told["tokens"]),
-        entities=tuple(Entity(start=e["start"], end=e["end"], type=e["type"]) for e in entities),
-    )
+def predictions_file(run_id: str, suffix: str) -> Path:
+    """What a finished `predict` run tagged. suffix: `.jsonl` or `.conll`."""
+    return predictions.file(store().get(run_id), suffix)
+
+
+def board_lines(run_id: str) -> list[str]:
+    """The leaderboard as the experiment left it for people, by line."""
+    return leaderboard_files.file(store().get(run_id), "md").read_text(encoding="utf-8").split("\n")

@@ -13,11 +13,12 @@ from typing import Any, Literal
 import numpy as np
 
 from core.artifacts import choice
+from core.artifacts import map as map_files
 from core.artifacts import vectors as vectors_of
 from core.artifacts.map import CLASSES as CLASSES
 from core.artifacts.map import Hits as Hits
 from core.artifacts.map import Mapped as Mapped
-from core.artifacts.map import stored
+from core.corpora.columns import stored
 from core.corpora.corpus import BLOCK
 from core.corpora.writers import write_selection
 from core.errors import RunError
@@ -229,3 +230,8 @@ def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[dict[str, An
     scores = scored(found.selection)
     rows = [found.table(points, kinds, scores) for points in (ours, filtered[which])]
     return list(zip(*rows, cosines.tolist(), strict=True))
+
+
+def table_file(map_run: str) -> Path:
+    """The map as Embedding Atlas and notebooks open it: Parquet."""
+    return map_files.table_file(_run(map_run))

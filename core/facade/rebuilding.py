@@ -5,11 +5,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from core.artifacts import mentions
 from core.artifacts.frontier import averages
 from core.artifacts.frontier import frontier as _frontier
-from core.artifacts.rebuilt import Diff, diffs, read_edits, read_slots
+from core.artifacts.rebuilt import Diff, diffs, logs, read_edits, read_slots, sentences_file
 from core.corpora.name_list import read_names
-from core.difficulty import mentions as difficulty
 from core.difficulty.mentions import Mention
 from core.facade.corpora import roles
 from core.facade.home import home, library, store
@@ -35,7 +35,7 @@ def splits_of(train: str) -> tuple[list[str], str]:
 
 @lru_cache(maxsize=4)
 def _mentions(folder: Path, run_id: str) -> Sequence[Mention]:
-    return difficulty.read(store().get(run_id).artifacts / "mentions.parquet")
+    return mentions.read(store().get(run_id))
 
 
 def edit_diffs(run_id: str, start: int = 0, n: int = 20) -> list[Diff]:
@@ -43,9 +43,8 @@ def edit_diffs(run_id: str, start: int = 0, n: int = 20) -> list[Diff]:
     run = store().get(run_id)
     inputs = run.manifest.inputs
     before = library().find(inputs["train" if run.manifest.kind == "rebuild" else "test"])
-    edits = read_edits(run.artifacts / "edits.jsonl")
-    slots = read_slots(run.artifacts / "slots.jsonl") if run.manifest.kind == "robustness" else []
-    return diffs(edits, before, library().find(run.result()["corpus"]), start, n, slots=slots)
+    after = library().find(run.result()["corpus"])
+    return diffs(read_edits(run), before, after, start, n, slots=read_slots(run))
 
 
 def add_names(path: Path) -> str:
@@ -68,3 +67,13 @@ def frontier(runs: Sequence[str], train: str = "") -> list[dict[str, Any]]:
 def frontier_averages(rows: Iterable[dict[str, Any]]) -> dict[str, float]:
     """{run: plain mean over its sets}, beside `frontier`'s rows and never for them."""
     return averages(rows)
+
+
+def set_file(run_id: str) -> Path:
+    """The sentences that a finished `rebuild` or `robustness` run made, as CoNLL."""
+    return sentences_file(store().get(run_id))
+
+
+def log_files(run_id: str) -> dict[str, Path]:
+    """{`edits`, `slots`: JSON lines} of a finished `rebuild` or `robustness` run, those that it has."""
+    return logs(store().get(run_id))

@@ -7,6 +7,7 @@ from contextlib import suppress
 from core.artifacts.removal import Removal as Removal
 from core.artifacts.removal import alone, everything
 from core.corpora import uploads
+from core.corpora.corpus import ABOUT
 from core.errors import MissingCorpus, RunError
 from core.facade.audit import noted
 from core.facade.corpora import corpus, forget_roles
@@ -75,6 +76,6 @@ def sweep() -> None:
     uploads.sweep(home())
     for found in library().list():
         typed = "typed" in found.origin and len(found.origin["names"]) == 1
-        if typed and time.time() - (found.path / "about.json").stat().st_mtime > uploads.STALE:
+        if typed and time.time() - (found.path / ABOUT).stat().st_mtime > uploads.STALE:
             with suppress(RunError):  # one that is at work after all
                 remove_everything(found.fingerprint)

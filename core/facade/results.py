@@ -9,8 +9,8 @@ from statistics import mean, stdev
 from typing import Any
 
 from core import plots as figures
-from core.artifacts import evaluations as outcome
-from core.artifacts.evaluations import Beside as Beside
+from core.artifacts import taggers as tagger_tables
+from core.artifacts.taggers import Beside as Beside
 from core.config import fields_with
 from core.errors import CorpusError, RunError, WinnowError
 from core.facade.home import home, library, store
@@ -77,21 +77,21 @@ def corpus_name(reference: str) -> str:
 
 def type_scores(a: str, b: str) -> list[Row]:
     """F1 of every entity type under two `finetune` runs: `type, mentions, a, b, difference`. Errors: CorpusError."""
-    return outcome.by_type(store().get(a), store().get(b))
+    return tagger_tables.by_type(store().get(a), store().get(b))
 
 
 def unfound_types(run_id: str) -> list[Row]:
-    """Types with an F1 of 0 in every arm of a finished experiment; see `outcome.unfound`. None if files are gone."""
+    """Types with an F1 of 0 in every arm of a finished experiment; see `taggers.unfound`. None if files are gone."""
     with suppress(RunError, CorpusError):
         runs = [store().get(row["finetune_run"]) for row in board(run_id)["leaderboard"]]
-        return outcome.unfound(runs, library().find(store().get(run_id).manifest.config["train"]))
+        return tagger_tables.unfound(runs, library().find(store().get(run_id).manifest.config["train"]))
     return []
 
 
 def settings_apart(a: str, b: str) -> list[Row]:
     """What sets two `finetune` runs apart beside what they start from: `option, a, b`, in words."""
     first, second = store().get(a), store().get(b)
-    return _in_words(outcome.settings_apart(first, second), first)
+    return _in_words(tagger_tables.settings_apart(first, second), first)
 
 
 def novelty_scores(run_id: str) -> list[Row]:
@@ -101,7 +101,7 @@ def novelty_scores(run_id: str) -> list[Row]:
 
 @lru_cache(maxsize=32)
 def _novelty(folder: Path, run_id: str) -> list[Row]:
-    return outcome.by_novelty(store().get(run_id), library())
+    return tagger_tables.by_novelty(store().get(run_id), library())
 
 
 def beside(a: str, seed_a: int, b: str, seed_b: int) -> list[Beside]:
@@ -111,18 +111,18 @@ def beside(a: str, seed_a: int, b: str, seed_b: int) -> list[Beside]:
 
 @lru_cache(maxsize=4)
 def _beside(folder: Path, a: str, seed_a: int, b: str, seed_b: int) -> list[Beside]:
-    return outcome.side_by_side(store().get(a), seed_a, store().get(b), seed_b, library())
+    return tagger_tables.side_by_side(store().get(a), seed_a, store().get(b), seed_b, library())
 
 
 def failed_seeds(run_id: str) -> list[int]:
     """Seeds of a finished `finetune` run whose tagger did not learn."""
-    return outcome.failed_seeds(store().get(run_id))
+    return tagger_tables.failed_seeds(store().get(run_id))
 
 
 def option_differences(a: str, b: str) -> list[Row]:
     """`option, a, b` for every option in which two runs differ, as people read them."""
     first, second = store().get(a), store().get(b)
-    return _in_words(outcome.config_differences(first, second), first)
+    return _in_words(tagger_tables.config_differences(first, second), first)
 
 
 def _in_words(rows: Sequence[Row], run: Run) -> list[Row]:
@@ -154,13 +154,13 @@ def removed_inputs(run_id: str) -> list[str]:
 def missing(run_id: str) -> list[str]:
     """What a run rests on that is gone, in words: it cannot be made again as it was."""
     run = store().get(run_id)
-    gone = outcome.missing(run, library())
+    gone = tagger_tables.missing(run, library())
     if run.manifest.kind != "experiment":
         return gone
     for row in board(run_id)["leaderboard"]:
         try:
             child = store().get(row["finetune_run"])
-            own = [what for what in outcome.missing(child, library()) if what not in gone]
+            own = [what for what in tagger_tables.missing(child, library()) if what not in gone]
             gone += [f"{what} of {figures.line_name(row)}" for what in own]
         except WinnowError:
             gone.append(f"the taggers of {figures.line_name(row)}")

@@ -7,16 +7,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
-import numpy as np
-import pyarrow.parquet as pq
-
 from core import plots as figures
 from core.artifacts import choice
 from core.artifacts.edits import Edits as Edits
 from core.artifacts.edits import read as read_edits
-from core.artifacts.map import CLASSES
+from core.artifacts.map import read_points
 from core.artifacts.scores import Scored as Scored
-from core.artifacts.scores import withheld
+from core.artifacts.scores import read_rows, read_values, withheld
 from core.config import Budget as Budget
 from core.corpora.corpus import Corpus
 from core.corpora.writers import Format, format_of
@@ -85,7 +82,7 @@ class Remains:
     """What a finished `select` run holds without D_C and T_C.
 
     bins: all scores as a histogram. chosen: `(k,)` scores of what it selected, best first. drawn: `(m,)` x, y and
-    class (see `mapped.CLASSES`) of its latest map's points, where it has one. corpus: S_C, where that is still here.
+    class (see `artifacts.map.CLASSES`) of its latest map's points, where it has one. corpus: S_C, where that is here.
     """
 
     bins: figures.ScoreBins
@@ -100,11 +97,11 @@ def remains(run_id: str) -> Remains:
     """A finished selection whose corpora were removed."""
     select = store().get(run_id)
     score = store().get(select.result()["score_run"])
-    values = np.load(score.artifacts / "scores.npy")
+    values = read_values(score)
     sealed = library().recall(select.result()["corpus"])
     return Remains(
         bins=figures.score_bins(values),
-        chosen=values[np.load(select.artifacts / "rows.npy")],
+        chosen=values[read_rows(select)],
         unit=score.result()["unit"],
         prefer=score.result()["prefer"],
         corpus=sealed if len(sealed) else None,
@@ -115,9 +112,7 @@ def remains(run_id: str) -> Remains:
 def _drawn(run_id: str) -> tuple[FloatArray, FloatArray, IntArray] | None:
     for run in store().list():
         if run.manifest.kind == "map" and run.manifest.config["selection"] == run_id and run.result_file.exists():
-            table = pq.read_table(run.artifacts / "map.parquet", columns=["x", "y", "class"])
-            kinds = np.array([CLASSES.index(name) for name in table["class"].to_pylist()], dtype=np.uint8)
-            return table["x"].to_numpy(), table["y"].to_numpy(), kinds
+            return read_points(run)
     return None
 
 

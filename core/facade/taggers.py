@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from core.artifacts import models
 from core.artifacts.frontier import known_train
 from core.artifacts.rebuilt import read_edits
 from core.facade.home import home, library, store
@@ -44,7 +45,7 @@ def tested_alike() -> list[TestedAlike]:
 def here() -> dict[str, str]:
     """Finished `finetune` runs whose model is still here, newest first: {run id: what it is called}."""
     done = [run for run in store().list() if run.manifest.kind == "finetune" and run.state().state == "succeeded"]
-    return tagger_names([run.id for run in done if (run.artifacts / "model" / "config.json").exists()])
+    return tagger_names([run.id for run in done if models.is_here(run)])
 
 
 def tagger_names(run_ids: Sequence[str]) -> dict[str, str]:
@@ -92,4 +93,4 @@ def frontier_points(rows: Sequence[Row], test: str, names: Mapping[str, str], *,
 
 def changed_sentences(run_id: str) -> int:
     """How many sentences a finished `rebuild` or `robustness` run changed or made."""
-    return len({edit.row for edit in read_edits(store().get(run_id).artifacts / "edits.jsonl")})
+    return len({edit.row for edit in read_edits(store().get(run_id))})

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from core.artifacts import models
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError, RunError
 from core.facade.corpora import corpus
@@ -159,15 +160,13 @@ def left_behind(run_id: str) -> tuple[int | None, Path | None]:
         return None, None
     written = begun[-1].checkpoints.rglob("checkpoint-*/trainer_state.json")
     latest = max(written, key=lambda path: path.stat().st_mtime, default=None)
-    model = begun[-1].artifacts / "model"
     step = int(latest.parent.name.rpartition("-")[2]) if latest else None
-    return step, model if (model / "config.json").exists() else None
+    return step, models.folder(begun[-1]) if models.is_here(begun[-1]) else None
 
 
 def card(run_id: str) -> str:
     """The model card of a finished training: Markdown, as it lies beside the weights."""
-    file = Path(str(store().get(run_id).result()["model"])) / "README.md"
-    return file.read_text(encoding="utf-8") if file.exists() else ""
+    return models.read_card(Path(store().get(run_id).result()["model"]))
 
 
 def loading(run_id: str) -> Mapping[str, str]:

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from core.errors import ModelError
 from core.models.crf import Head, LinearChain, bioes_tags
 from core.models.devices import pick_device
+from core.models.hub import VOCABULARY, WEIGHTS
 from core.models.recurrent import Tower
 from core.models.states import FrozenStates
 from core.models.tagger import IGNORED, Features, Tagger
@@ -201,10 +202,10 @@ class BiLstmTagger(Tagger):
         told = {"model_type": "winnow", "architectures": [type(self).__name__], "winnow": about}
         (folder / "config.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
         vocabularies = [vocabulary.as_dict() for vocabulary in self.vocabularies]
-        (folder / "vocabulary.json").write_text(json.dumps(vocabularies, ensure_ascii=False), encoding="utf-8")
+        (folder / VOCABULARY).write_text(json.dumps(vocabularies, ensure_ascii=False), encoding="utf-8")
         save_file(
             {name: tensor.cpu().contiguous() for name, tensor in self.state_dict().items()},
-            folder / "model.safetensors",
+            folder / WEIGHTS,
         )
 
 
@@ -229,12 +230,12 @@ def load(folder: Path, device: str = "auto") -> BiLstmTagger:
     about = _about(folder)
     layout = about["layout"] | {"widths": tuple(about["layout"]["widths"])}
     try:
-        told = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
+        told = json.loads((folder / VOCABULARY).read_text(encoding="utf-8"))
         tagger = BiLstmTagger(
             about["types"], about["head"], Layout(**layout), [Vocabulary.from_dict(each) for each in told],
             assisting_types=about["assisting_types"], constrained=about["constrained"],
         )  # fmt: skip
-        tagger.load_state_dict(load_file(folder / "model.safetensors"))
+        tagger.load_state_dict(load_file(folder / WEIGHTS))
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
         raise ModelError(
             f"{folder}: is no whole tagger ({type(error).__name__}); copy the folder of the run again."

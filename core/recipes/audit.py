@@ -1,7 +1,8 @@
 """`audit`: flags of one corpus's rows: duplicates, leaks of held-out data, too short, too long."""
 
+from core.artifacts.audit import write
 from core.config import Config, option
-from core.corpora.hygiene import Audit, audit
+from core.corpora import hygiene
 from core.recipes.base import Job, Result
 
 
@@ -23,6 +24,6 @@ def run(config: AuditConfig, job: Job) -> Result:
     """Artifacts: `audit/` (one byte of flags and one cluster number a row)."""
     corpus = job.corpus(config.corpus)
     held_out = [job.corpus(reference) for reference in config.held_out]
-    found: Audit = audit(corpus, held_out, job.context, min_tokens=config.min_tokens, max_tokens=config.max_tokens)
-    found.save(job.context.run.artifacts / "audit")
+    found = hygiene.audit(corpus, held_out, job.context, min_tokens=config.min_tokens, max_tokens=config.max_tokens)
+    write(job.context.run, found)
     return {"flags": found.counts, "leak_rules": found.leak_rules, "sentences": len(corpus)}

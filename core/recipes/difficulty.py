@@ -11,9 +11,9 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from core.artifacts.mentions import write
 from core.config import Config, option
 from core.corpora.corpus import Corpus
-from core.difficulty import mentions as table
 from core.difficulty.folds import folds
 from core.difficulty.instances import VIEWS, View, groups, instances, sampled
 from core.difficulty.mentions import BINS, Mention, bin_of
@@ -81,9 +81,7 @@ def run(config: DifficultyConfig, job: Job) -> Result:
         job.context.note(note)
     repeats = np.stack([told.pvi[view] for view in VIEWS], axis=-1)  # (repeats, n, 2)
     mentions = _mentions(asked, repeats.mean(0))
-    path = job.context.run.artifacts / "mentions.parquet"
-    table.write(mentions, path)
-    job.context.artifact("mentions", path)
+    write(job.context, mentions)
     return {
         **summary(mentions, config.draws, config.seed),
         "repeats": [dict(zip(VIEWS, row, strict=True)) for row in np.round(repeats.mean(1), 4).tolist()],

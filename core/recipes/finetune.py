@@ -1,6 +1,5 @@
 """`finetune`: taggers trained on L_C, one a seed; the best epoch is chosen on dev and tested once."""
 
-import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,9 +8,9 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import field_validator
 
+from core.artifacts import evaluations, models
 from core.config import option
 from core.errors import ConfigError, CorpusError, Unfinished
-from core.files import write_atomic
 from core.models.fingerprint import fingerprint
 from core.recipes.base import Job, Result
 from core.recipes.parts.network import (
@@ -115,8 +114,7 @@ class Splits:
 
 
 def run(config: FinetuneConfig, job: Job) -> Result:
-    """Artifacts: `model` (of the seed that is best on dev); for every seed and split (`dev`, `test`, `test1`, ...)
-    `evaluation-<split>-<seed>.npz`, `predictions-<split>-<seed>.jsonl`; `outcome-<seed>.json`, a seed's last file."""
+    """Artifacts: a model (of the seed that is best on dev), and what `artifacts.evaluations` lists."""
     from core.models.devices import pick_device
 
     check_stages(config.stages, config.network)
@@ -127,12 +125,14 @@ def run(config: FinetuneConfig, job: Job) -> Result:
     with device_lock(job.home, name, job.context):
         parts = Parts(job.context, [1.0] * len(config.seeds))
         for i, seed in enumerate(config.seeds):
-            if not _outcome_file(job, seed).exists():
+            outcome = evaluations.read_outcome(job.context.run, seed)
+            if outcome is None:
                 parts.next(i, f"seed {seed}")
-            outcomes.append(_outcome(config, job, splits, seed, outcomes))
-    model = job.context.run.artifacts / "model"
-    write_atomic(model / "README.md", card(config, job, outcomes).encode())
-    job.context.artifact("model", model)
+                outcome = _outcome(config, job, splits, seed, outcomes)
+            outcomes.append(outcome)
+    model = models.folder(job.context.run)
+    models.write_card(model, card(config, job, outcomes))
+    job.context.artifact(models.NAME, model)
     return {"model": str(model), **all_seeds(outcomes)}
 
 
@@ -157,11 +157,7 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
 
 
 def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before: Sequence[Result]) -> Result:
-    """What came of one seed: read where it was finished before, else worked for."""
-    path = _outcome_file(job, seed)
-    if path.exists():
-        found: Result = json.loads(path.read_bytes())
-        return found
+    """What comes of one seed. before: what came of those before it."""
     from core.training.finetune import finetune
     from core.training.lpft import lpft
 
@@ -174,7 +170,7 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
             "the dev F1 that is reported is of all of them."
         )
     tagger = _network(config, job, splits, seed)
-    model, checkpoints = job.context.run.artifacts / "model", job.context.run.checkpoints / f"seed-{seed}"
+    model, checkpoints = models.folder(job.context.run), job.context.run.checkpoints / f"seed-{seed}"
 
     def stopped(epochs: "Epochs") -> None:
         """Stop, and keep the best so far."""
@@ -189,8 +185,8 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
         types=splits.every, weights=training.weights, sources=training.sources, saved=job.context.checkpoint,
         stopped=stopped,
     )  # fmt: skip
-    names = ["dev", *(f"test{i or ''}" for i in range(len(splits.tests)))]
-    told = [tested(job, tagger, gold, splits.every, f"{name}-{seed}")
+    names = ["dev", *map(evaluations.split_name, range(len(splits.tests)))]
+    told = [tested(job, tagger, gold, splits.every, evaluations.part(name, seed))
             for name, gold in zip(names, (splits.dev, *splits.tests), strict=True)]  # fmt: skip
     if told[0]["micro_f1"] > max((outcome["dev"]["micro_f1"] for outcome in before), default=-1.0):
         _keep(tagger, model)
@@ -199,13 +195,9 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
         "dev": told[0], "tests": told[1:],
         "settings": {name: getattr(settings.planned(len(training.sentences)), name) for name in _SETTINGS},
     }  # fmt: skip
-    write_atomic(path, json.dumps(outcome).encode())
+    evaluations.write_outcome(job.context.run, seed, outcome)
     shutil.rmtree(checkpoints, ignore_errors=True)
     return outcome
-
-
-def _outcome_file(job: Job, seed: int) -> Path:
-    return job.context.run.artifacts / f"outcome-{seed}.json"
 
 
 def settings_of(config: FinetuneConfig, n: int) -> Settings:
@@ -235,7 +227,7 @@ def model_folder(reference: str, job: Job) -> str:
     if not is_run_id(reference):
         return reference
     run = RunStore(job.home).get(reference)
-    folder = run.artifacts / "model"
+    folder = models.folder(run)
     if run.state().state != "succeeded" or not folder.is_dir():
         raise Unfinished(f"{reference}: has no finished model; wait for its end, or resume it.")
     return str(folder)

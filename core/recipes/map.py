@@ -9,14 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from core import __version__
-from core.artifacts import vectors
+from core.artifacts import scores, vectors
+from core.artifacts.map import Layout, write_table
 from core.config import Config, option
 from core.corpora.corpus import BLOCK
 from core.errors import ConfigError
-from core.files import replacing, save_array_atomic
+from core.files import replacing
 from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Job, Result
-from core.recipes.parts.pile import Pile, name_topics, write_map
+from core.recipes.parts.pile import Pile, name_topics
 from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, IntArray
 from core.runs.chunks import chunked
@@ -50,7 +51,8 @@ def run(config: MapConfig, job: Job) -> Result:
     fitted[chosen_points] = True
     layout_key = _layout_key(config, job, pile, fitted, embedded)
     if twin := _laid_out(job, layout_key):
-        coordinates, cluster = (np.load(twin.artifacts / f"{name}.npy") for name in ("coordinates", "cluster"))
+        found = Layout.read(twin)
+        coordinates, cluster = np.array(found.coordinates), np.array(found.cluster)
         clusters = twin.result()["clusters"]
         job.context.note(f"The same sentences are laid out in {twin.id} already: its layout is taken over.")
     else:
@@ -58,12 +60,9 @@ def run(config: MapConfig, job: Job) -> Result:
         coordinates, cluster = _everywhere(config, job, pile, fitted, layout)
         job.context.stage("naming topics")
         clusters = name_topics(pile, np.flatnonzero(fitted), cluster, job.context)
-    folder = job.context.run.artifacts
-    for name, array in (("coordinates", coordinates), ("rows", pile.rows), ("fitted", fitted), ("cluster", cluster)):
-        save_array_atomic(folder / f"{name}.npy", array)
+    Layout(coordinates=coordinates, rows=pile.rows, fitted=fitted, cluster=cluster).write(job.context.run)
     job.context.stage("writing map.parquet")
-    write_map(folder / "map.parquet", pile, coordinates, job.context)
-    job.context.artifact("map", folder / "map.parquet")
+    write_table(job.context, coordinates, pile.kinds(), pile.blocks())
     return {
         "points": len(pile.rows),
         "task_points": pile.n_task,
@@ -107,7 +106,7 @@ def _pile(config: MapConfig, job: Job) -> tuple[Pile, dict[str, str]]:
         for role, corpus in (("task", task), ("domain", domain))
     }
     chosen = np.zeros(len(domain), dtype=bool)
-    chosen[np.load(select.artifacts / "rows.npy")] = True
+    chosen[scores.read_rows(select)] = True
     kinds = np.concatenate([np.zeros(len(task), dtype=np.int64), 2 - chosen])
     everything = np.concatenate([np.arange(len(task)), np.arange(len(domain))])
     taken = stratified(kinds, config.limit, config.seed)
@@ -118,7 +117,7 @@ def _pile(config: MapConfig, job: Job) -> tuple[Pile, dict[str, str]]:
         domain=domain,
         vectors=(vectors.read(runs["task"])[0], vectors.read(runs["domain"])[0]),
         chosen=chosen,
-        scores=np.load(RunStore(job.home).get(result["score_run"]).artifacts / "scores.npy"),
+        scores=scores.read_values(RunStore(job.home).get(result["score_run"])),
         rows=everything[taken],
         n_task=int(np.searchsorted(taken, len(task))),
     )

@@ -1,24 +1,20 @@
 """`predict` and `evaluate`: a saved tagger on other sentences."""
 
-import json
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, Self
+from typing import Self
 
 import numpy as np
 
-from core.artifacts import spans
+from core.artifacts import predictions, spans
+from core.artifacts.evaluations import split_name
 from core.config import Config, option
-from core.corpora.writers import write_conll
-from core.files import replacing
 from core.models.fingerprint import fingerprint
 from core.recipes.base import Job, Result
 from core.recipes.finetune import model_folder
 from core.recipes.parts.tested import labelled, over_seeds, tested, types_of
 from core.runs.store import is_run_id
-from core.text.sentence import Sentence
 
 
 class ModelConfig(Config):
@@ -45,43 +41,30 @@ class EvaluateConfig(ModelConfig):
 
 
 def predict(config: PredictConfig, job: Job) -> Result:
-    """A `tag` run, written out: `predictions.jsonl` (id, tokens, entities with their confidence) and
-    `predictions.conll` (IOB2)."""
+    """A `tag` run, written out; see `artifacts.predictions`."""
     corpus = job.corpus(config.corpus)
     found = spans.read(job.child("tag", corpus=corpus.fingerprint, model=model_folder(config.model, job)))
     job.context.stage(f"writing what was found in {corpus.name}")
-    folder = job.context.run.artifacts
-
-    def tagged(out: BinaryIO) -> Iterator[Sentence]:
-        """Sentence by sentence, so that a large corpus is never in memory."""
-        for row, sentence in enumerate(chain.from_iterable(corpus.batches())):
-            read = replace(sentence, entities=found.entities(row))
-            out.write(_line(read, found.part(row, row + 1).found["confidence"].tolist()))
-            yield read
-
-    with replacing(folder / "predictions.jsonl") as file:
-        write_conll(tagged(file), folder / "predictions.conll")
+    sentences = chain.from_iterable(corpus.batches())
+    predictions.write(
+        job.context.run,
+        (
+            (replace(sentence, entities=found.entities(row)), found.part(row, row + 1).found["confidence"].tolist())
+            for row, sentence in enumerate(sentences)
+        ),
+    )
     totals = zip(found.types, np.bincount(found.found["type"], minlength=len(found.types)).tolist(), strict=True)
     types = dict(sorted(((name, n) for name, n in totals if n), key=lambda pair: -pair[1]))
     return {"sentences": len(corpus), "entities": sum(types.values()), "types": types}
 
 
-def _line(sentence: Sentence, confidence: Sequence[float]) -> bytes:
-    entities = [
-        {"start": e.start, "end": e.end, "type": e.type, "confidence": round(sure, 4)}
-        for e, sure in zip(sentence.entities or (), confidence, strict=True)
-    ]
-    told = {"id": sentence.id, "tokens": sentence.tokens, "entities": entities}
-    return json.dumps(told, ensure_ascii=False).encode() + b"\n"
-
-
 def evaluate(config: EvaluateConfig, job: Job) -> Result:
-    """Artifacts: `evaluation-test.npz`, `predictions-test.jsonl`."""
+    """Artifacts: see `artifacts.evaluations`."""
     from core.models.taggers import load_tagger
 
     gold = labelled(job.corpus(config.test))
     job.context.stage("loading the tagger")
     tagger = load_tagger(Path(model_folder(config.model, job)))
     every = sorted({*tagger.types, *types_of(gold)})
-    told = tested(job, tagger, gold, every, "test")
+    told = tested(job, tagger, gold, every, split_name(0))
     return {"model": config.model, "test": over_seeds([told])}

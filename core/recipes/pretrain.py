@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
+from core.artifacts import models
 from core.config import Config, option
 from core.corpora.corpus import BLOCK, Corpus
 from core.errors import CorpusError
@@ -109,15 +110,15 @@ def run(config: PretrainConfig, job: Job) -> Result:
         )
     sentences = len(piles.draw(0))
     result = {
-        "model": str(context.run.artifacts / "model"),
+        "model": str(models.folder(context.run)),
         "sentences": sentences,
         "epochs": round(outcome.steps / -(-sentences // config.batch_size), 2),
         **asdict(outcome),
     }
     if not rank():
         context.stage("saving")
-        lm.save(context.run.artifacts / "model", card(config, corpora, result))
-        context.artifact("model", context.run.artifacts / "model")
+        lm.save(models.folder(context.run), card(config, corpora, result))
+        context.artifact(models.NAME, models.folder(context.run))
         for part in context.run.checkpoints.iterdir():  # three times the model's size
             shutil.rmtree(part) if part.is_dir() else part.unlink()
     return result

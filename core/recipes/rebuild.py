@@ -11,12 +11,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from pydantic import field_validator
 
-from core.artifacts.rebuilt import unusual, write_log
-from core.config import Config, option
+from core.artifacts import rebuilt
+from core.artifacts.mentions import read
+from core.config import Config, option, unusual
 from core.corpora.corpus import Corpus
-from core.corpora.writers import write_conll
-from core.difficulty import mentions as difficulty
-from core.difficulty.mentions import Mention
+from core.difficulty.mentions import BINS, Mention
 from core.errors import ConfigError, CorpusError, Unfinished
 from core.models.fingerprint import fingerprint
 from core.models.hub import load_tokenizer
@@ -100,7 +99,7 @@ class RebuildConfig(Config):
 
 
 def run(config: RebuildConfig, job: Job) -> Result:
-    """Artifacts: `rebuilt.conll` (IOB2) and `edits.jsonl` (one `reconstruction.Edit` a line)."""
+    """Artifacts: see `artifacts.rebuilt`."""
     train = job.corpus(config.train)
     refuse_tests(train, RunStore(job.home))
     job.context.stage("reading the training sentences")
@@ -120,10 +119,8 @@ def run(config: RebuildConfig, job: Job) -> Result:
             " would make a sentence that is there already."
         )
     corpus = _sealed(config, job, train, sentences, made)
-    log = write_log(job.context, made.edits)
-    conll = job.context.run.artifacts / "rebuilt.conll"
-    write_conll(made.sentences, conll)
-    job.context.artifact("rebuilt", conll)
+    log = rebuilt.write_edits(job.context, made.edits)
+    conll = rebuilt.write_sentences(job.context, made.sentences)
     return {
         "corpus": corpus.fingerprint, "sentences": len(corpus), "mentions": sum(corpus.types.values()),
         "changed": len(made.edits), "wanted": made.wanted, "of": len(training), "pools": sizes,
@@ -148,7 +145,7 @@ def preview(config: RebuildConfig, train: Corpus, mentions: Sequence[Mention], s
         able = sum(sizes[READS.get(config.method, ("entity_high",))[0]].values())
     told = {
         "pools": sizes, "of": total, "measured": len(mentions), "wanted": round(config.rate * total), "able": able,
-        "bins": {name: len({mention.row for mention in mentions if mention.bin == name}) for name in difficulty.BINS},
+        "bins": {name: len({mention.row for mention in mentions if mention.bin == name}) for name in BINS},
     }  # fmt: skip
     try:
         refuse_tests(train, store)
@@ -211,7 +208,7 @@ def _measures(
             f"difficulty: {run.id} measured {job.corpus(run.manifest.inputs['train']).name}, not"
             f" {job.corpus(config.train).name}; run `difficulty` on the corpus that is to be rebuilt."
         )
-    mentions = difficulty.read(run.artifacts / "mentions.parquet")
+    mentions = read(run)
     assert all(sentences[mention.row].id == mention.sentence for mention in mentions)
     total = sum(len(sentence.entities or ()) for sentence in sentences)
     if len(mentions) < total:

@@ -5,10 +5,9 @@ from collections import defaultdict
 from itertools import chain
 from typing import Literal
 
-from core.artifacts.rebuilt import unusual, write_log
-from core.config import Config, option
+from core.artifacts import rebuilt
+from core.config import Config, option, unusual
 from core.corpora.corpus import Corpus
-from core.corpora.writers import write_conll
 from core.errors import CorpusError
 from core.recipes.base import Job, Result
 from core.recipes.parts.tested import labelled
@@ -41,7 +40,7 @@ class RobustnessConfig(Config):
 
 
 def run(config: RobustnessConfig, job: Job) -> Result:
-    """Artifacts: `robustness.conll` (IOB2), `edits.jsonl`, `slots.jsonl` (one `reconstruction.Slot` a mention)."""
+    """Artifacts: see `artifacts.rebuilt`."""
     test, train = job.corpus(config.test), job.corpus(config.train)
     job.context.stage("reading the sentences")
     gold = labelled(test)
@@ -56,11 +55,9 @@ def run(config: RobustnessConfig, job: Job) -> Result:
     job.context.stage(f"renaming the mentions of {test.name}")
     made = _made(config, job, known, gold)
     corpus = _sealed(config, job, test, gold, made)
-    conll = job.context.run.artifacts / "robustness.conll"
-    write_conll(made.sentences, conll)
-    job.context.artifact("robustness", conll)
-    log = write_log(job.context, made.edits)
-    slots = write_log(job.context, made.slots, "slots")
+    conll = rebuilt.write_sentences(job.context, made.sentences)
+    log = rebuilt.write_edits(job.context, made.edits)
+    slots = rebuilt.write_slots(job.context, made.slots)
     sources = made.sources()
     return {
         "corpus": corpus.fingerprint, "sentences": len(corpus), "mentions": len(made.slots),

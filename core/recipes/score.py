@@ -7,6 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import ValidationInfo, field_validator, model_validator
 
+from core.artifacts.models import folder
+from core.artifacts.scores import write
 from core.config import option
 from core.corpora.corpus import BLOCK, Corpus
 from core.errors import ConfigError, CorpusError
@@ -68,8 +70,7 @@ class ScoreConfig(EncoderOptions):
 
 
 def run(config: ScoreConfig, job: Job) -> Result:
-    """Artifacts: `scores.npy` `(n,)` float64, `order.npy` `(m,)` int64 (best first, unscored left out),
-    `model.npz`, what explaining a score needs of the strategy (see `selection.explain`).
+    """Artifacts: see `artifacts.scores`.
 
     The result's `made_by` names the runs of B1, B2, embeddings and predicted entities that the scores rest on.
     """
@@ -92,10 +93,8 @@ def run(config: ScoreConfig, job: Job) -> Result:
     slow = strategy.models and strategy.reads == "text"
     chunks = chunked(job.context, len(domain.corpus), SLOW_CHUNK if slow else CHUNK, compute, "score")
     scores = np.concatenate([np.load(path) for path in chunks])
-    np.save(job.context.run.artifacts / "scores.npy", scores)
-    np.save(job.context.run.artifacts / "order.npy", ranking(scores, strategy.prefer))
     learnt = learned(strategy, sources[Role.TASK].learnable_rows() if sources[Role.TASK].vectors is not None else None)
-    np.savez(job.context.run.artifacts / "model.npz", allow_pickle=False, **learnt)
+    write(job.context.run, scores, ranking(scores, strategy.prefer), learnt)
     for path in chunks:
         path.unlink()
     told = {"strategy": strategy.name, "unit": strategy.unit, "prefer": strategy.prefer, "scored": len(scores)}
@@ -117,7 +116,7 @@ def _sources(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[dict[Ro
             made_by |= {f"embed {role}": runs} if models else {}
     if models and strategy.reads == "spans":
         seen[Role.DOMAIN]["spans"], made_by["tag"] = strategy_models.tagged(job, domain.fingerprint, models)
-    model = models.mlm.artifacts / "model" if models else None
+    model = folder(models.mlm) if models else None
     sources = {
         Role.TASK: Source(corpus=task, keep=keep, model=model, **seen[Role.TASK]),
         Role.DOMAIN: Source(corpus=domain, **seen[Role.DOMAIN]),

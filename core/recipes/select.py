@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from pydantic import field_validator
 
-from core.artifacts import vectors
+from core.artifacts import scores, vectors
 from core.artifacts.scores import Scored, withheld
 from core.config import Budget, option
 from core.corpora.hygiene import FLAGS
@@ -50,7 +50,7 @@ class SelectConfig(ScoreConfig, Lengths):
 
 
 def run(config: SelectConfig, job: Job) -> Result:
-    """Artifacts: `rows.npy` `(k,)` int64 in rank order; `order.npy` where diversity changed it.
+    """Artifacts: see `artifacts.scores`.
 
     S_C itself is sealed as a corpus.
     """
@@ -70,9 +70,9 @@ def run(config: SelectConfig, job: Job) -> Result:
     chosen = scored.choose(budget, drop)
     if config.diversity != "none":
         scored = replace(scored, order=_diverse(config, job, scored, chosen, drop))
-        np.save(job.context.run.artifacts / "order.npy", scored.order)
+        scores.write_order(job.context.run, scored.order)
         chosen = scored.choose(budget, drop)
-    np.save(job.context.run.artifacts / "rows.npy", chosen.rows)
+    scores.write_rows(job.context.run, chosen.rows)
     job.context.stage("sealing S_C")
     domain = scored.domain
     sealed = job.library.subset(

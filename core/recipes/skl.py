@@ -5,14 +5,11 @@ Knows no threshold, so a new one never rescores: what is kept is a pure function
 
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import field_validator
 
+from core.artifacts.drift import write
 from core.config import option
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError
@@ -20,7 +17,6 @@ from core.measures import skl
 from core.measures.skl import Drift, SklOptions, TypeMap
 from core.recipes.base import Job, Result
 from core.reporter import Reporter
-from core.results import FloatArray, IntArray
 from core.text.sentence import Sentence
 
 SWEEP = tuple(range(1, 10))  # the thresholds of Murthy et al. 2018, Fig. 2
@@ -44,7 +40,7 @@ class SklConfig(SklOptions):
 
 
 def run(config: SklConfig, job: Job) -> Result:
-    """Artifacts: `scores.parquet` (`sentence` its row, `id, score, overlapping`) and `drift.parquet`."""
+    """Artifacts: see `artifacts.drift`."""
     primary, assisting = job.corpus(config.primary), job.corpus(config.assisting)
     types = skl.parse_map(config.type_map)
     alone = _check(primary, assisting, types)
@@ -54,8 +50,7 @@ def run(config: SklConfig, job: Job) -> Result:
     job.context.stage(f"scoring {assisting.name}")
     parts = [skl.score(block, drift, config.unit) for block in _blocks(assisting, types, job.context)]
     scores, overlaps = (np.concatenate(part) for part in zip(*parts, strict=True))
-    _write_scores(job.context.run.artifacts / "scores.parquet", assisting, scores, overlaps)
-    _write_drift(job.context.run.artifacts / "drift.parquet", drift)
+    write(job.context.run, assisting.ids(), scores, overlaps, drift)
     return {
         "of": len(assisting),
         "overlapping": len(drift.names),
@@ -130,16 +125,3 @@ def _blocks(corpus: Corpus, types: TypeMap, report: Reporter) -> Iterator[list[S
         done += len(block)
         report.progress(done, len(corpus), "sentences")
         report.check()
-
-
-def _write_scores(path: Path, corpus: Corpus, scores: FloatArray, overlaps: IntArray) -> None:
-    ids = [f"{number:016x}" for number in corpus.ids().tolist()]
-    columns = {"sentence": np.arange(len(scores)), "id": ids, "score": scores, "overlapping": overlaps}
-    pq.write_table(pa.table(columns), path)
-
-
-def _write_drift(path: Path, drift: Drift) -> None:
-    columns: dict[str, Any] = {"entity": list(drift.names), "skl": drift.skl}
-    for side, table in (("primary", drift.primary), ("assisting", drift.assisting)):
-        columns |= {f"{side} {name}": table[:, index] for index, name in enumerate(drift.types)}
-    pq.write_table(pa.table(columns), path)

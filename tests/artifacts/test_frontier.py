@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from core.artifacts import evaluations
 from core.artifacts.frontier import frontier
 from core.corpora.corpus import Corpus, Library
-from core.recipes.parts.tested import write_predictions
 from core.runs.context import RunContext
 from core.text.sentence import Entity, Prediction
 from tests.conftest import sentence
@@ -33,7 +33,7 @@ def test_without_ambiguous_slots_neither_they_nor_what_is_said_over_them_counts(
         for seed, said in SAID.items():
             entities = [tuple(Entity(start=a, end=b, type=kind) for a, b, kind in row) for row in said]
             found = [Prediction(entities=row, confidence=(1.0,) * len(row)) for row in entities]
-            write_predictions(found, context.run.artifacts / f"predictions-test-{seed}.jsonl")
+            evaluations.write_predictions(context.run, evaluations.part("test", seed), found)
         return {}
 
     options = {"init": "tiny", "seeds": tuple(SAID), "train": train.fingerprint, "dev": train.fingerprint}

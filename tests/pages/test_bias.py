@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.artifacts import evaluations
 from core.corpora.corpus import Corpus, Library
 from core.facade import bias, corpora, reviews, taggers, training
 from core.facade import runs as facade_runs
@@ -14,7 +15,6 @@ from core.facade.errors import ConfigError, CorpusError
 from core.facade.home import home
 from core.recipes import RECIPES
 from core.recipes.base import register
-from core.recipes.parts.tested import write_predictions
 from core.runs.context import RunContext
 from core.runs.events import EventLog
 from core.runs.store import RunStore
@@ -347,7 +347,8 @@ def tuned_on_both(home: Path, made: Mapping[str, Corpus], hard: Corpus, init: st
         for index, (sentences, lost) in enumerate(zip(tests, (0, 0.2), strict=True)):
             for seed in SEEDS:
                 read = read_by_lot(sentences, skill - lost, seed)
-                write_predictions(read, context.run.artifacts / f"predictions-test{index or ''}-{seed}.jsonl")
+                part = evaluations.part(evaluations.split_name(index), seed)
+                evaluations.write_predictions(context.run, part, read)
         return {"test": {"micro_f1": [50.0]}}
 
     options = {"init": init, "seeds": SEEDS, "train": made["train"].fingerprint, "dev": made["dev"].fingerprint}

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.artifacts import evaluations as outcome
+from core.artifacts.taggers import by_novelty
 from core.corpora.corpus import Library
 from core.errors import ConfigError, CorpusError
 from core.facade import corpora, deliver, figures, results, reviews, runs
@@ -406,7 +406,7 @@ def test_novelty_is_by_words_in_any_case(home: Path) -> None:
     }
     test = made["test"].take(range(150))
     seen = sum(" ".join(s.tokens[e.start : e.end]).lower() in known for s in test for e in s.entities or ())
-    told = {row["surfaces"]: row for row in outcome.by_novelty(run, Library(home))}
+    told = {row["surfaces"]: row for row in by_novelty(run, Library(home))}
     assert told["seen"]["mentions"] == seen > 0
     assert told["unseen"]["mentions"] == 300 - seen
     assert 0 < told["unseen"]["f1"] < 100

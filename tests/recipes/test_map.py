@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from core.artifacts.map import matches, stored
 from core.cli.main import run_main
+from core.corpora.columns import matches, stored
 from core.corpora.corpus import Corpus
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.facade import corpora, insights, maps, removals, runs, selections

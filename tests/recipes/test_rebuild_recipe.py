@@ -17,6 +17,7 @@ from core.difficulty.mentions import Mention, bin_of
 from core.errors import ConfigError, CorpusError
 from core.facade import corpora, rebuilding, removals, taggers
 from core.facade import runs as facade_runs
+from core.reconstruction.robustness import Slot
 from core.reconstruction.training import ordered
 from core.runs.store import RunStore
 from tests.conftest import sentence
@@ -75,7 +76,7 @@ def test_every_method_leaves_a_corpus_a_file_and_a_log(made, home):
         again = list(readers.read(Path(result["output"]), readers.ReadOptions(scheme="iob2")))
         rows = [row for batch in corpus.batches() for row in batch]
         assert [(s.tokens, s.entities) for s in again] == [(s.tokens, s.entities) for s in rows]
-        edits = read_edits(Path(result["edits"]))
+        edits = read_edits(run)
         assert len(edits) == result["changed"] > 0
         assert corpus.labelled
         assert corpus.origin["run"] == run.id
@@ -182,7 +183,7 @@ def beside_a_split(seal, n, shared, of):
 def test_stock_sentences_make_no_split_of_a_corpus(seal, n, shared, of):
     run = beside_a_split(seal, n, shared, of)
     assert f"{shared:,} sentences are in dev too" in " ".join(notes(run))
-    assert not set(range(n - shared, n)) & {edit.copy_of for edit in read_edits(run.artifacts / "edits.jsonl")}
+    assert not set(range(n - shared, n)) & {edit.copy_of for edit in read_edits(run)}
 
 
 @pytest.mark.parametrize(("n", "shared", "of"), [(5, 5, 5), (10, 9, 10), (300, 10, 10), (8, 8, 200), (200, 21, 200)])
@@ -258,7 +259,7 @@ def test_a_held_out_sentence_stays_and_no_holdout_is_told(made, seal):
     held = seal(shared, "held", labelled=True)
     run = rebuilt(made, "random2low", rate=1.0, holdout=(held.fingerprint,))
     assert any("sentences are in held too" in note for note in notes(run))
-    assert not {0, 1, 2} & {edit.copy_of for edit in read_edits(run.artifacts / "edits.jsonl")}
+    assert not {0, 1, 2} & {edit.copy_of for edit in read_edits(run)}
     assert any("No held-out split was named" in note for note in notes(rebuilt(made)))
 
 
@@ -268,7 +269,7 @@ def test_robust_sets_stand_beside_the_plain_one(made, home):
     tests = [run.result()["corpus"] for run in runs]
     for run in runs:
         result = run.result()
-        slots = read_slots(run.artifacts / "slots.jsonl")
+        slots = read_slots(run)
         assert (len(slots), sum(bool(slot.ambiguous) for slot in slots)) == (result["mentions"], result["ambiguous"])
         assert result["sentences"] == 24
     assert runs[0].result()["sources"] == {"gazetteer": 0, "generated": runs[0].result()["changed"]}
@@ -353,7 +354,7 @@ def test_the_commands_write_the_file_and_the_log_beside_it(made, tmp_path, monke
     assert code == 0
     assert result["changed"] == result["mentions"]
     assert "CITY: in the gazetteer but not in the test" in said
-    slots = read_slots(tmp_path / "o.slots.jsonl")
+    slots = [Slot(**json.loads(line)) for line in (tmp_path / "o.slots.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(slots) == result["mentions"]
     assert sum(bool(slot.ambiguous) for slot in slots) == result["ambiguous"]
     assert {slot.after for slot in slots if slot.type == "LOC"} == {"Wagga Wagga", "Ulm"}

@@ -4,19 +4,13 @@ from collections.abc import Mapping, Sequence
 from statistics import mean, stdev
 from typing import Any
 
+from core.artifacts import evaluations
 from core.corpora.corpus import Library
-from core.results import Evaluation
 from core.runs.store import Run
 from core.stats.bootstrap import compare
 from core.stats.welch import welch
 
 Row = dict[str, Any]
-
-
-def evaluations(finetune: Run, number: int = 0) -> list[Evaluation]:
-    """One a seed, of the test set of that number."""
-    seeds = finetune.manifest.config["seeds"]
-    return [Evaluation.load(finetune.artifacts / f"evaluation-test{number or ''}-{seed}.npz") for seed in seeds]
 
 
 def also(finetune: Run, none: Run, library: Library, seed: int) -> list[Row]:
@@ -26,9 +20,9 @@ def also(finetune: Run, none: Run, library: Library, seed: int) -> list[Row]:
     """
     rows = []
     for number, reference in enumerate(finetune.manifest.config["test"][1:], 1):
-        table = evaluations(finetune, number)
+        table = evaluations.read(finetune, number)
         f1s = [one.f1() for one in table]
-        found = compare(table, evaluations(none, number), seed=seed)
+        found = compare(table, evaluations.read(none, number), seed=seed)
         rows.append(
             {
                 "test": library.find(reference).name, "micro_f1": f1s, "mean": mean(f1s),

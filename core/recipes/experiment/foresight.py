@@ -6,9 +6,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from core.artifacts import evaluations
 from core.corpora.corpus import Library
 from core.errors import CorpusError
-from core.recipes.experiment import arms, beside
+from core.recipes.experiment import arms
 from core.recipes.experiment.config import ExperimentConfig
 from core.results import Evaluation
 from core.runs.store import Run, RunStore
@@ -91,7 +92,7 @@ def _before(train: str, test: str, home: Path) -> list[list[Evaluation]]:
     found = []
     for run in islice(finished, NEWEST):
         try:
-            found.append(beside.evaluations(run))
+            found.append(evaluations.read(run))
         except (OSError, CorpusError):  # its files are gone
             continue
     return found

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from statistics import mean, stdev
 from typing import Any
 
+from core.artifacts import evaluations
 from core.corpora.corpus import Library
 from core.recipes.experiment import arms, beside
 from core.recipes.experiment.arms import Cell
@@ -56,7 +57,7 @@ def gain_per_hour(points: float, seconds: float) -> float | None:
 
 def _rows(made: Sequence[Made], seed: int, report: Reporter) -> list[Row]:
     cells = [line.cell for line in made]
-    found = {str(line.cell): beside.evaluations(line.finetune) for line in made}
+    found = {str(line.cell): evaluations.read(line.finetune) for line in made}
     none = found[arms.NONE]
     judged = [cell for cell in cells if cell.arm.name not in (arms.NONE, *arms.CONTROLS)]
     controls = {cell: control for cell in judged if (control := arms.control(cell, cells))}

@@ -7,7 +7,7 @@ otherwise, the encoder and L_C. The best epoch is chosen on dev; the test set is
 
 from collections.abc import Iterator, Sequence
 
-from core.files import write_atomic
+from core.artifacts.leaderboard import write
 from core.recipes.base import Job, Result
 from core.recipes.experiment import leaderboard
 from core.recipes.experiment.arms import Cell
@@ -29,10 +29,7 @@ def run(config: ExperimentConfig, job: Job) -> Result:
     made = list(_made(stages, cells, measured["pieces"]["task"]))
     job.context.stage("comparing the arms")
     result = leaderboard.result(made, seed=config.draw_seed, store=RunStore(job.home), report=job.context)
-    for suffix, text in (("csv", leaderboard.as_csv(result)), ("md", leaderboard.as_markdown(result))):
-        path = job.context.run.artifacts / f"leaderboard.{suffix}"
-        write_atomic(path, text.encode())
-        job.context.artifact(path.name, path)
+    write(job.context, {"csv": leaderboard.as_csv(result), "md": leaderboard.as_markdown(result)})
     return result
 
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from core.artifacts.audit import read
 from core.corpora.corpus import Corpus
-from core.corpora.hygiene import Audit
 from core.errors import CorpusError
 from core.recipes.audit import Lengths
 from core.recipes.base import Job
@@ -17,7 +17,7 @@ def learnable_rows(reference: str, held_out: Sequence[str], job: Job) -> BoolArr
     if not held_out:
         return None
     run = job.child("audit", corpus=reference, held_out=tuple(held_out), **Lengths().model_dump())
-    keep: BoolArray = ~Audit.load(run.artifacts / "audit").has("leak")
+    keep: BoolArray = ~read(run).has("leak")
     return keep
 
 

@@ -1,18 +1,13 @@
-"""What a map is made of: sentences of T_C and D_C with their vectors, classes and scores; and the file it leaves."""
+"""What a map is made of: sentences of T_C and D_C with their vectors, classes and scores."""
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from core.artifacts.map import CLASSES
 from core.corpora.corpus import BLOCK, Corpus
-from core.files import replacing
 from core.maps.words import count_words, topic_words
 from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, IntArray
@@ -45,11 +40,12 @@ class Pile:
         task, domain = self.rows[points[:split]], self.rows[points[split:]]
         return np.concatenate([self.vectors[0][task], self.vectors[1][domain]])
 
-    def blocks(self) -> Iterator[tuple[Corpus, IntArray]]:
-        """All points in order, in pieces of one corpus."""
+    def blocks(self) -> Iterator[tuple[Corpus, IntArray, FloatArray | None]]:
+        """All points in order, in pieces of one corpus: its rows, and their scores, which T_C has none of."""
         for corpus, rows in ((self.task, self.rows[: self.n_task]), (self.domain, self.rows[self.n_task :])):
             for start in range(0, len(rows), BLOCK):
-                yield corpus, rows[start : start + BLOCK]
+                here = rows[start : start + BLOCK]
+                yield corpus, here, self.scores[here] if corpus is self.domain else None
 
 
 def name_topics(pile: Pile, points: IntArray, cluster: IntArray, report: Reporter) -> list[dict[str, Any]]:
@@ -69,26 +65,3 @@ def name_topics(pile: Pile, points: IntArray, cluster: IntArray, report: Reporte
     counted, sizes = (np.bincount(part, minlength=len(holding)).tolist() for part in (kinds, cluster))
     words = topic_words(holding, counted)
     return [{"name": ", ".join(name) or "mixed", "size": size} for name, size in zip(words, sizes, strict=True)]
-
-
-def write_map(path: Path, pile: Pile, coordinates: FloatArray, report: Reporter) -> None:
-    """x, y, (z,) id, text, class, score, row, corpus: what Embedding Atlas and notebooks open."""
-    axes = ["x", "y", "z"][: len(coordinates)]
-    schema = pa.schema(
-        [*((axis, pa.float32()) for axis in axes), ("id", pa.string()), ("text", pa.string()), ("class", pa.string()),
-         ("score", pa.float64()), ("row", pa.int64()), ("corpus", pa.string())]
-    )  # fmt: skip
-    done, kinds = 0, pile.kinds()
-    with replacing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for corpus, rows in pile.blocks():
-            report.check()
-            report.progress(done, len(kinds), "sentences")
-            here = slice(done, done + len(rows))
-            sentences = corpus.take(rows)
-            scores = pile.scores[rows] if corpus is pile.domain else np.full(len(rows), np.nan)
-            columns: dict[str, Any] = {axis: values[here] for axis, values in zip(axes, coordinates, strict=True)}
-            columns |= {"id": [s.id for s in sentences], "text": [s.text for s in sentences]}
-            columns |= {"class": [CLASSES[kind] for kind in kinds[here].tolist()]}
-            columns |= {"score": pa.array(scores, from_pandas=True), "row": rows, "corpus": [corpus.name] * len(rows)}
-            writer.write_table(pa.table(columns, schema=schema))
-            done += len(rows)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from core.artifacts import spans
+from core.artifacts.models import folder
 from core.artifacts.vectors import read_joined
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
@@ -74,7 +75,7 @@ def embedded(
     job: Job, corpus: str, config: EncoderOptions, models: Adapted | None, options: Mapping[str, Any]
 ) -> tuple[Rows, FloatArray, list[str]]:
     """Vectors and norms by the encoder, or by B1, or by B1 and B2 side by side; and the runs that made them."""
-    encoders = [str(run.artifacts / "model") for run in (models.mlm, *models.ner)] if models else [config.encoder]
+    encoders = [str(folder(run)) for run in (models.mlm, *models.ner)] if models else [config.encoder]
     runs = [
         job.child("embed", corpus=corpus, **encoder_options(config) | {"encoder": name, "weights": ""})
         for name in encoders
@@ -84,5 +85,5 @@ def embedded(
 
 def tagged(job: Job, corpus: str, models: Adapted) -> tuple[tuple[Spans, ...], list[str]]:
     """What each tagger finds in a corpus; and the runs that found it."""
-    runs = [job.child("tag", corpus=corpus, model=str(run.artifacts / "model")) for run in models.ner]
+    runs = [job.child("tag", corpus=corpus, model=str(folder(run))) for run in models.ner]
     return tuple(spans.read(run) for run in runs), [run.id for run in runs]

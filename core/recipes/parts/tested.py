@@ -1,18 +1,16 @@
 """What taggers score on labelled splits: one table a split and seed, and what all seeds together say."""
 
-import json
 from collections.abc import Sequence
 from itertools import chain
-from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING
 
+from core.artifacts import evaluations
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
-from core.files import replacing
 from core.recipes.base import Job, Result
 from core.stats.scoring import cited_spans, evaluate
-from core.text.sentence import Prediction, Sentence
+from core.text.sentence import Sentence
 
 if TYPE_CHECKING:
     from core.models.tagger import Tagger
@@ -38,8 +36,7 @@ def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], every: Sequence
     tags = tagger.tag(gold, job.context)
     best = [found(sentence.viterbi) for sentence in tags]
     table = evaluate(gold, best, every)
-    table.save(job.context.run.artifacts / f"evaluation-{name}.npz")
-    write_predictions(best, job.context.run.artifacts / f"predictions-{name}.jsonl")
+    evaluations.write(job.context.run, name, table, best)
     others = {
         "argmax": evaluate(gold, [found(sentence.argmax) for sentence in tags], every).f1(),
         "cited_scorer": evaluate(gold, [cited_spans(sentence.viterbi) for sentence in tags], every).f1(),
@@ -49,13 +46,6 @@ def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], every: Sequence
         "micro_f1": table.f1(), "precision": table.precision(), "recall": table.recall(),
         "by_type": table.by_type(), "decodings": decodings,
     }  # fmt: skip
-
-
-def write_predictions(predictions: Sequence[Prediction], path: Path) -> None:
-    """`{"entities": [[start, end, type], ...]}` a line."""
-    with replacing(path) as file:
-        for one in predictions:
-            file.write(json.dumps({"entities": [[e.start, e.end, e.type] for e in one.entities]}).encode() + b"\n")
 
 
 def over_seeds(told: Sequence[Result]) -> Result:

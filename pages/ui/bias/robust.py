@@ -104,12 +104,13 @@ def _made(runs: Sequence[Run]) -> None:
 
 def _files(run_id: str, name: str) -> None:
     """The set, what was changed, and every slot with whether it is ambiguous."""
-    found = runs.run(run_id).artifacts
-    files = {"conll": ("CoNLL", "robustness.conll", "conll"), "log": ("Log of the edits", "edits.jsonl", "edits.jsonl"),
-             "slots": ("All names, the ambiguous marked", "slots.jsonl", "slots.jsonl")}  # fmt: skip
+    logs = rebuilding.log_files(run_id)
+    files = {"conll": ("CoNLL", rebuilding.set_file(run_id), "conll"),
+             "log": ("Log of the edits", logs["edits"], "edits.jsonl"),
+             "slots": ("All names, the ambiguous marked", logs["slots"], "slots.jsonl")}  # fmt: skip
     with st.container(horizontal=True):
         for key, (label, file, ending) in files.items():
-            data = partial(deliver.take_bytes, run_id, found / file)
+            data = partial(deliver.take_bytes, run_id, file)
             st.download_button(label, data, f"{name}.{ending}", on_click="ignore", key=f"bias.robust.{key}",
                                icon=":material/download:")  # fmt: skip
 

@@ -28,8 +28,7 @@ def _report(run_id: str, result: Mapping[str, Any]) -> None:
         rows = [{**problem, "line": str(problem["line"] or "")} for problem in result["problems"][:20]]
         names = {"line": "Line", "file": "File", "kind": "What", "reason": "Why"}
         table(rows, names, "Rows that were not taken as they came")
-    rejects = runs.run(run_id).artifacts / "rejects.jsonl"
-    if rejects.exists():
+    if rejects := corpora.rejects_file(run_id):
         st.download_button(
             "Download the rejected rows",
             lambda: deliver.take_bytes(run_id, rejects),
