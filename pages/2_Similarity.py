@@ -56,7 +56,7 @@ def _setup() -> None:
             "target": _pick("Targets: text like that of the task (T_C)", known, [roles.get("task")], "target"),
             "source": _pick("Sources: what you might pre-train on", known, own[:8], "source"),
             "measure": st.multiselect(
-                "Measures", ["ppl", "wvv", "tvc", "tvcc"], ["ppl", "wvv", "tvc", "tvcc"],
+                "Measures", list(similarity.MEASURES), list(similarity.MEASURES),
                 format_func=similarity.measure_title, key="similarity.measure",
             ),
         }  # fmt: skip

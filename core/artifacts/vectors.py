@@ -14,11 +14,10 @@ import numpy as np
 from core.corpora.corpus import Corpus
 from core.files import save_array_atomic, write_atomic
 from core.models.encoder_options import EncoderOptions
-from core.results import FloatArray
+from core.results import FloatArray, Rows
 from core.runs.run import Run
 from core.runs.store import RunStore
-from core.selection.adapted import Joined
-from core.selection.base import Rows
+from core.selection.strategies.adapted import Joined
 
 if TYPE_CHECKING:
     from core.models.word_features import Vectors

@@ -12,9 +12,8 @@ from core.artifacts.scores import Scored, read_learnt
 from core.corpora.corpus import Corpus, Library
 from core.corpora.hygiene import FLAGS, near_duplicates_of
 from core.errors import CorpusError, RunError
-from core.results import FloatArray, Prefer, Role, Selection
+from core.results import FloatArray, Prefer, Role, Rows, Selection
 from core.runs.store import Run, RunStore
-from core.selection.base import Rows
 from core.selection.explain import explain, neighbours
 from core.selection.parts import Evidence, Part
 from core.selection.spans import Spans

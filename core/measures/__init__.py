@@ -1,7 +1,7 @@
 """Measures of similarity between a source and a target, by name. Which end means "closer" is said here alone."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from core.measures.base import Measure, Sample
 from core.measures.ppl import Ppl
@@ -9,6 +9,7 @@ from core.measures.tvc import Tvc
 from core.measures.tvcc import Tvcc
 from core.measures.wvv import Wvv
 
+MeasureName = Literal["ppl", "wvv", "tvc", "tvcc"]  # the choices of command line and page, in their order
 MEASURES: Mapping[str, type[Any]] = {measure.name: measure for measure in (Ppl, Wvv, Tvc, Tvcc)}
 
 
@@ -25,4 +26,4 @@ def title(name: str) -> str:
     return str(MEASURES[name].title) if name in MEASURES else name
 
 
-__all__ = ["MEASURES", "Measure", "Sample", "make_measure", "title"]
+__all__ = ["MEASURES", "Measure", "MeasureName", "Sample", "make_measure", "title"]

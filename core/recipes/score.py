@@ -21,8 +21,7 @@ from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, Role
 from core.runs.chunks import Part, chunked
 from core.selection import DEFAULT_STRATEGY, STRATEGIES, make_strategy, strategy_options
-from core.selection.adapted import AdaptedOptions
-from core.selection.base import Source, Strategy
+from core.selection.base import AdaptedOptions, Source, Strategy
 from core.selection.choose import ranking
 from core.selection.explain import learned
 

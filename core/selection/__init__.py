@@ -1,19 +1,19 @@
-"""Strategies by name. An entry here is all that the page, the command line and the contract test need."""
+"""Strategies by name. A file of `strategies/` and its line here are all that page, command line and tests need."""
 
 from collections.abc import Mapping
 
 from core.config import Config
 from core.errors import ConfigError
-from core.selection.adapted import CosineMlm, CosineMlmNer
-from core.selection.base import Strategy, StrategyFactory
-from core.selection.baselines import LengthMatchedRandom, Random
-from core.selection.classifier import DomainClassifier
-from core.selection.cosine import CosinePretrained
-from core.selection.gazetteer import Gazetteer
-from core.selection.neighbours import Neighbours
-from core.selection.perplexity import NgramPerplexity
-from core.selection.predictions import NerSelected
-from core.selection.pseudo import PseudoPerplexity
+from core.selection.base import Strategy
+from core.selection.strategies.adapted import CosineMlm, CosineMlmNer
+from core.selection.strategies.baselines import LengthMatchedRandom, Random
+from core.selection.strategies.classifier import DomainClassifier
+from core.selection.strategies.cosine import CosinePretrained
+from core.selection.strategies.gazetteer import Gazetteer
+from core.selection.strategies.neighbours import Neighbours
+from core.selection.strategies.perplexity import NgramPerplexity
+from core.selection.strategies.predictions import NerSelected
+from core.selection.strategies.pseudo import PseudoPerplexity
 
 STRATEGIES: Mapping[str, type[Strategy]] = {
     strategy.name: strategy
@@ -37,8 +37,7 @@ DEFAULT_STRATEGY = DomainClassifier.name
 def make_strategy(name: str, options: Mapping[str, object], seed: int) -> Strategy:
     """A strategy by name with its options checked. Errors: ConfigError for an unknown name or option."""
     checked = strategy_options(name, options)
-    factory: StrategyFactory = STRATEGIES[name]  # every entry takes (options, seed)
-    return factory(checked, seed)
+    return STRATEGIES[name](checked, seed)
 
 
 def strategy_options(name: str, options: Mapping[str, object]) -> Config:

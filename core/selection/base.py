@@ -3,32 +3,26 @@
 Choosing (budgets, ties, hygiene, export) is shared by all strategies and lives in `choose`.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from core.config import Config
+from core.config import Config, option
 from core.corpora.corpus import BLOCK, Corpus
 from core.errors import CorpusError
 from core.reporter import Reporter, Silent
-from core.results import BoolArray, FloatArray, IntArray, Prefer, Role
+from core.results import BoolArray, FloatArray, IntArray, Prefer, Role, Rows
+from core.selection.parts import Arrays, Evidence, Parts
 from core.selection.spans import Spans
 from core.text.sentence import Sentence
 
 Reads = Literal["text", "vectors", "both", "spans"]
 Model = Literal["mlm", "ner"]  # B1, a language model of T_C; B2, a tagger (SOURCES.md, B1 and B2)
-
-
-class Rows(Protocol):
-    """`(n, d)` vectors, stored or made as they are asked for."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, rows: Any, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,30 +101,55 @@ class Source:
         return np.asarray(self.vectors[rows], dtype=np.float32), np.asarray(self.norms[rows], dtype=np.float32)
 
 
-class Strategy(Protocol):
-    """A way to score the sentences of D_C.
+class Strategy(ABC):
+    """A way to score the sentences of D_C, and to explain a score: one file of `strategies/` holds all of it.
 
+    name, unit: of its scores. prefer: which end of them is wanted.
+    needs: roles beside T_C and D_C.
     reads: whether `score` looks at sentences, at embeddings, at both, or at sentences and predicted entities.
     models: what is trained for it first; embeddings, if it reads them, are then these models', side by side.
-    needs: roles beside T_C and D_C.
     summary, trust: one sentence on what it does, one on when to trust it (shown on the page).
+    Options: what it can be asked for; `options` holds them.
     """
 
     name: ClassVar[str]
     unit: ClassVar[str]
-    prefer: ClassVar[Prefer]
-    needs: ClassVar[frozenset[Role]]
-    reads: ClassVar[Reads]
-    models: ClassVar[frozenset[Model]]
+    prefer: ClassVar[Prefer] = "high"
+    needs: ClassVar[frozenset[Role]] = frozenset()
+    reads: ClassVar[Reads] = "text"
+    models: ClassVar[frozenset[Model]] = frozenset()
     summary: ClassVar[str]
     trust: ClassVar[str]
-    Options: ClassVar[type[Config]]
+    Options: ClassVar[type[Config]] = Config
 
+    def __init__(self, options: Config, seed: int) -> None:
+        self.options, self.seed = options, seed
+
+    @abstractmethod
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         """Learn what scoring needs. Called once, before `score`."""
 
+    @abstractmethod
     def score(self, batch: Batch) -> FloatArray:
         """`(len(batch),)`: each sentence's score depends on that sentence alone; NaN = could not be scored."""
 
+    def learned(self) -> Arrays:
+        """Arrays that `explain` needs of a prepared strategy: they are kept beside the scores."""
+        return {}
 
-StrategyFactory = Callable[[Config, int], Strategy]  # (its Options, seed)
+    @staticmethod
+    def explain(evidence: Evidence) -> Parts:
+        """The terms that a score is made of, from what was kept: in milliseconds, without torch or a model.
+
+        Errors: KeyError or CorpusError where what it was made from is gone.
+        """
+        return Parts(parts=[evidence.whole], notes=("This strategy's score has no parts.",))
+
+
+class AdaptedOptions(Config):
+    """What every strategy that needs trained models is asked."""
+
+    preset: Literal["quick", "paper"] = option(
+        "quick", "How the models it needs are trained: quick with few epochs, paper as Mahapatra et al. 2022."
+    )
+    accumulation: int = option(1, "Parts of a batch when they are trained: more take less memory.", ge=1, le=4096)

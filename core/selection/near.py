@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from core.results import FloatArray, IntArray
-from core.selection.base import Rows
+from core.results import FloatArray, IntArray, Rows
 
 BLOCK = 1024  # rows widened to float32 at a time: they stay in the core's cache
 

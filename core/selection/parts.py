@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from core.corpora.corpus import Corpus
-from core.results import FloatArray
-from core.selection.base import Rows
+from core.errors import CorpusError
+from core.results import FloatArray, IntArray, Rows
 from core.selection.spans import Spans
 from core.text.sentence import Sentence
 
@@ -58,9 +59,31 @@ class Evidence:
     labelled: Corpus | None = None
     spans: Sequence[Spans] = ()
 
+    @property
+    def whole(self) -> Part:
+        """The score as one part."""
+        return Part(name=f"score ({self.unit})", value=self.score)
+
+    def learnt_from(self) -> tuple[FloatArray, FloatArray, IntArray]:
+        """T_C's vectors `(m, d)` and norms `(m,)` that were learnt from, float64, and their rows.
+
+        Errors: CorpusError where the vectors are gone.
+        """
+        if self.task is None or self.task_norms is None or self.vector is None:
+            raise CorpusError("T_C's vectors are gone.")
+        rows = self.model["task_rows"]
+        return np.asarray(self.task[rows], dtype=np.float64), self.task_norms[rows].astype(np.float64), rows
+
 
 def top(parts: Sequence[Part], rest: str) -> list[Part]:
     """The `SHOWN` largest parts, largest first, and the others added up."""
     ordered = sorted(parts, key=lambda part: -abs(part.value))
     others = ordered[SHOWN:]
     return [*ordered[:SHOWN], *([Part(name=rest, value=sum(part.value for part in others))] if others else [])]
+
+
+def unit(vectors: FloatArray) -> FloatArray:
+    """Rows of length 1; one of zeros stays."""
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    rows: FloatArray = vectors / np.maximum(lengths, 1e-12)
+    return rows

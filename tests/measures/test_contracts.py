@@ -8,11 +8,12 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from core.errors import Cancelled, CorpusError
-from core.measures import MEASURES, Measure, Sample, make_measure
+from core.measures import MEASURES, Measure, MeasureName, Sample, make_measure
 from core.reporter import Silent
 from tests.measures.conftest import sample
 
@@ -123,3 +124,7 @@ print(json.dumps({name: repr(value(name, NEAR, seed=7)) for name in MEASURES}))
 def test_same_seed_same_digits_in_two_processes() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], cwd=ROOT, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == {name: repr(value(name, NEAR, seed=7)) for name in MEASURES}
+
+
+def test_every_measure_can_be_asked_for_by_its_name() -> None:
+    assert get_args(MeasureName) == tuple(MEASURES)

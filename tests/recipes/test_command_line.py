@@ -281,7 +281,7 @@ def test_cancelling_exits_130(run: Run, piles: tuple[Path, Path], monkeypatch: p
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("core.selection.perplexity.NgramPerplexity.prepare", interrupted)
+    monkeypatch.setattr("core.selection.strategies.perplexity.NgramPerplexity.prepare", interrupted)
     words = ("select", "--task", piles[0], "--domain", piles[1], "--strategy", "ngram-perplexity", "--json")
     assert run(*words)[0] == 130
     monkeypatch.undo()

@@ -21,7 +21,7 @@ from core.recipes import RECIPES, score
 from core.recipes.base import Job, Recipe, Result
 from core.recipes.finetune import FinetuneConfig
 from core.recipes.pretrain import PretrainConfig
-from core.selection.predictions import fold
+from core.selection.strategies.predictions import fold
 from core.text.sentence import Prediction, Sentence
 from tests.conftest import sentence
 from tests.planted import contracts, kitchen

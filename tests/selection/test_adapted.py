@@ -6,8 +6,8 @@ import pytest
 from core.reporter import Silent
 from core.results import FloatArray, Role
 from core.selection import make_strategy
-from core.selection.adapted import Joined
 from core.selection.base import Batch, Source
+from core.selection.strategies.adapted import Joined
 
 RNG = np.random.default_rng(0)
 

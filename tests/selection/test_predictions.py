@@ -14,8 +14,8 @@ from core.reporter import Silent
 from core.results import FloatArray, Role
 from core.selection import make_strategy
 from core.selection.base import Batch, Source
-from core.selection.predictions import NerSelected, fold
 from core.selection.spans import SPAN, Spans, flat
+from core.selection.strategies.predictions import NerSelected, fold
 from core.text.sentence import Entity, Prediction, Sentence
 from tests.conftest import sentence
 from tests.stand_ins import found_by_list, spans

@@ -13,7 +13,7 @@ from core.reporter import Reporter, Silent
 from core.results import FloatArray, Role
 from core.selection import make_strategy
 from core.selection.base import Batch, Source, Strategy
-from core.selection.pseudo import PseudoPerplexity
+from core.selection.strategies.pseudo import PseudoPerplexity
 from tests.conftest import sentence
 from tests.stand_ins import tiny_mlm, unigram_mlm
 
@@ -141,7 +141,7 @@ def test_one_pass_says_that_it_is_no_probability(folder: Path, seal: Callable[..
 def test_progress_ends_at_all_sentences_and_a_cancel_is_heard_between_passes(
     folder: Path, seal: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("core.selection.pseudo.BUDGET", {"cpu": 64})
+    monkeypatch.setattr("core.selection.strategies.pseudo.BUDGET", {"cpu": 64})
     told: list[tuple[int, int | None]] = []
 
     class Stops(Silent):

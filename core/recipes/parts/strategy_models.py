@@ -14,11 +14,10 @@ from core.errors import CorpusError
 from core.models.encoder_options import EncoderOptions, encoder_options
 from core.recipes.base import Job
 from core.recipes.parts.learnable import learnable
-from core.results import FloatArray
+from core.results import FloatArray, Rows
 from core.runs.run import Run
-from core.selection.base import Rows
-from core.selection.predictions import fold
 from core.selection.spans import Spans
+from core.selection.strategies.predictions import fold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

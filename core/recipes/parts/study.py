@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self, get_args
 
 from pydantic import field_validator
 
 from core.config import option
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError
+from core.measures import MeasureName
 from core.measures.base import Sample
 from core.measures.ppl import PplOptions
 from core.measures.sample import Tokens, draw
@@ -23,8 +24,6 @@ from core.recipes.base import Job
 MOST = 1_000_000  # tokens that `equal` takes of every source at most: five sources by five targets in ten minutes
 SHRINK = 4  # each cap of the size curve is this many times smaller than the one before
 
-MeasureName = Literal["ppl", "wvv", "tvc", "tvcc"]
-
 
 class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
     """Which sources, against which targets, on how much text."""
@@ -32,7 +31,7 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
     target: tuple[str, ...] = option(..., "T_C, text like that of the task; repeat for several.", corpus=True)
     source: tuple[str, ...] = option(..., "A candidate to pre-train on; repeat for several.", corpus=True)
     together: tuple[str, ...] = option((), "Sources that count as one, by their places: 1+2 are the first two.")
-    measure: tuple[MeasureName, ...] = option(("ppl", "wvv", "tvc", "tvcc"), "Which measures; repeat for several.")
+    measure: tuple[MeasureName, ...] = option(get_args(MeasureName), "Which measures; repeat for several.")
     cap_tokens: str = option(
         "equal",
         f"Tokens drawn from every source: a number, equal (as many as the smallest has, at most {MOST:,}) or none.",

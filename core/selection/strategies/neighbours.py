@@ -8,8 +8,9 @@ import numpy as np
 from core.config import Config, option
 from core.models.vectors import top_k_mean
 from core.reporter import Reporter
-from core.results import FloatArray, Prefer, Role
-from core.selection.base import Batch, Model, Reads, Source
+from core.results import FloatArray, Role
+from core.selection.base import Batch, Reads, Source, Strategy
+from core.selection.parts import Evidence, Part, Parts, unit
 
 
 class NeighbourOptions(Config):
@@ -18,28 +19,38 @@ class NeighbourOptions(Config):
     neighbours: int = option(5, "How many nearest sentences of T_C are averaged.", unit="sentences", ge=1, le=1000)
 
 
-class Neighbours:
+class Neighbours(Strategy):
     """Mean cosine to the k nearest sentences of T_C: keeps the small topics that a mean loses."""
 
     name: ClassVar[str] = "knn"
     unit: ClassVar[str] = "cosine"
-    prefer: ClassVar[Prefer] = "high"
-    needs: ClassVar[frozenset[Role]] = frozenset()
     reads: ClassVar[Reads] = "vectors"
-    models: ClassVar[frozenset[Model]] = frozenset()
     summary: ClassVar[str] = "Prefers sentences that are close to a few sentences of T_C, whichever they are."
     trust: ClassVar[str] = "Trust it when T_C covers several topics; odd sentences of T_C draw odd neighbours."
     Options: ClassVar[type[Config]] = NeighbourOptions
 
-    def __init__(self, options: NeighbourOptions, seed: int) -> None:
-        self.neighbours = options.neighbours
-        self._task: FloatArray
+    options: NeighbourOptions
+    _task: FloatArray  # (m, d) of length 1
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         self._task, _ = sources[Role.TASK].learnable()
 
     def score(self, batch: Batch) -> FloatArray:
         assert batch.vectors is not None
-        result = top_k_mean(batch.vectors, self._task, min(self.neighbours, len(self._task))).astype(np.float64)
+        result = top_k_mean(batch.vectors, self._task, min(self.options.neighbours, len(self._task))).astype(np.float64)
         result[~np.asarray(batch.vectors).any(axis=1)] = np.nan  # an empty sentence has no neighbour
         return result
+
+    @staticmethod
+    def explain(evidence: Evidence) -> Parts:
+        """A k-th of the cosine to each of the k nearest sentences of T_C."""
+        task, _, rows = evidence.learnt_from()
+        near = unit(task) @ np.asarray(evidence.vector, dtype=np.float64)
+        best = np.argsort(-near, kind="stable")[: evidence.options["neighbours"]]
+        return Parts(
+            parts=[
+                Part(name=f"sentence {row} of T_C", value=value / len(best), task_row=int(row))
+                for row, value in zip(rows[best].tolist(), near[best].tolist(), strict=True)
+            ],
+            formula=f"each part is a cosine divided by {len(best)}; they add up to the score",
+        )

@@ -7,9 +7,10 @@ import numpy as np
 
 from core.config import Config, option
 from core.errors import CorpusError
-from core.reporter import Reporter
-from core.results import FloatArray, Prefer, Role
-from core.selection.base import Batch, Model, Reads, Source
+from core.reporter import Reporter, Silent
+from core.results import FloatArray, Role
+from core.selection.base import Batch, Source, Strategy
+from core.selection.parts import Evidence, Part, Parts
 
 _END = ""  # no token is empty, so the key is free to mark the end of a name
 Trie = dict[str, Any]
@@ -21,7 +22,7 @@ class GazetteerOptions(Config):
     case_sensitive: bool = option(False, "Whether 'apple' in a sentence matches 'Apple' in the list.")
 
 
-class Gazetteer:
+class Gazetteer(Strategy):
     """Longest matches from left to right, counted; of equal counts the denser sentence first (SOURCES.md, Gazetteer).
 
     The list is L_C: the entity surfaces of a labelled corpus, or the lines of an unlabelled one.
@@ -30,15 +31,13 @@ class Gazetteer:
 
     name: ClassVar[str] = "gazetteer"
     unit: ClassVar[str] = "names (+ density)"
-    prefer: ClassVar[Prefer] = "high"
     needs: ClassVar[frozenset[Role]] = frozenset({Role.LABELLED})
-    reads: ClassVar[Reads] = "text"
-    models: ClassVar[frozenset[Model]] = frozenset()
     summary: ClassVar[str] = "Counts the names of a list (your labelled entities, or a file of names) in each sentence."
     trust: ClassVar[str] = "Trust it when the list is long and unambiguous; it finds known names, not new contexts."
     Options: ClassVar[type[Config]] = GazetteerOptions
 
     def __init__(self, options: GazetteerOptions, seed: int) -> None:
+        super().__init__(options, seed)
         self._fold = (lambda word: word) if options.case_sensitive else str.casefold
         self._trie: Trie = {}
 
@@ -55,6 +54,18 @@ class Gazetteer:
 
     def score(self, batch: Batch) -> FloatArray:
         return np.array([self._score(sentence.tokens) for sentence in batch.sentences], dtype=np.float64)
+
+    @staticmethod
+    def explain(evidence: Evidence) -> Parts:
+        """One for each name of the list, and the density below 1 that breaks ties."""
+        if evidence.labelled is None:
+            raise CorpusError("The list of names is gone.")
+        strategy = Gazetteer(GazetteerOptions.parse(dict(evidence.options)), evidence.seed)
+        strategy.prepare({Role.LABELLED: Source(corpus=evidence.labelled)}, Silent())
+        tokens = evidence.sentence.tokens
+        names = [Part(name=" ".join(tokens[start:end]), value=1.0) for start, end in strategy.matches(tokens)]
+        density = len(names) / (len(tokens) + 1)
+        return Parts(parts=[*names, Part(name="names per token, a tie-break", value=density)])
 
     def _add(self, name: Sequence[str]) -> None:
         node = self._trie

@@ -8,8 +8,9 @@ import numpy as np
 from core.config import Config, option
 from core.models.vectors import cosine
 from core.reporter import Reporter
-from core.results import FloatArray, Prefer, Role
-from core.selection.base import Batch, Model, Reads, Source
+from core.results import FloatArray, Role
+from core.selection.base import Batch, Reads, Source, Strategy
+from core.selection.parts import SHOWN, Arrays, Evidence, Part, Parts, top, unit
 
 Query = Literal["raw-mean", "unit-mean", "k-means", "contrastive"]
 _SAMPLE = 20_000  # rows of D_C that its mean and the covariance are estimated from
@@ -28,7 +29,7 @@ class CosineOptions(Config):
     whiten: bool = option(False, "Give every direction of the embedding space equal variance first.")
 
 
-class CosinePretrained:
+class CosinePretrained(Strategy):
     """Cosine of e(x) to a query made of T_C's embeddings.
 
     raw-mean: cos(e(x), mean e). unit-mean: the same over vectors of length 1. k-means: the largest cosine
@@ -37,22 +38,18 @@ class CosinePretrained:
 
     name: ClassVar[str] = "cos-pretrained"
     unit: ClassVar[str] = "cosine"
-    prefer: ClassVar[Prefer] = "high"
-    needs: ClassVar[frozenset[Role]] = frozenset()
     reads: ClassVar[Reads] = "vectors"
-    models: ClassVar[frozenset[Model]] = frozenset()
     summary: ClassVar[str] = "Prefers sentences whose embedding points the way T_C's average embedding does."
     trust: ClassVar[str] = (
         "The first strategy of Mahapatra et al. (2022); a mean favours generic sentences when T_C has several topics."
     )
     Options: ClassVar[type[Config]] = CosineOptions
 
-    def __init__(self, options: CosineOptions, seed: int) -> None:
-        self.options, self.seed = options, seed
-        self._shift: FloatArray | None = None
-        self._rotation: FloatArray
-        self._queries: FloatArray
-        self._against: FloatArray | None = None
+    options: CosineOptions
+    _queries: FloatArray  # (q, d) directions that stand for T_C
+    _shift: FloatArray | None = None  # (d,) whitening, with the rotation (d, d); None without
+    _rotation: FloatArray
+    _against: FloatArray | None = None  # (1, d) the mean of D_C, where the query is contrastive
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         task, norms = sources[Role.TASK].learnable()
@@ -74,6 +71,41 @@ class CosinePretrained:
             result -= self.options.contrast * cosine(vectors, self._against)[:, 0]
         result[~np.asarray(batch.vectors).any(axis=1)] = np.nan  # an empty sentence points nowhere
         return result
+
+    def learned(self) -> Arrays:
+        """The queries, the whitening and the mean of D_C."""
+        arrays = {"queries": self._queries}
+        if self._shift is not None:
+            arrays |= {"shift": self._shift, "rotation": self._rotation}
+        return arrays | ({} if self._against is None else {"against": self._against})
+
+    @staticmethod
+    def explain(evidence: Evidence) -> Parts:
+        """cos(x, q) is linear in q: each sentence of T_C has its share of it (SOURCES.md, Cosine to T_C)."""
+        task, norms, rows = evidence.learnt_from()
+        model = evidence.model
+        vector: FloatArray = np.asarray(evidence.vector, dtype=np.float64)
+        if "rotation" in model:
+            task, vector = (unit((part - model["shift"]) @ model["rotation"]) for part in (task, vector))
+            norms = np.ones(len(task))
+        query = evidence.options["query"]
+        if query == "k-means":
+            near = model["queries"].astype(np.float64) @ vector
+            best = int(near.argmax())
+            name = f"nearest of {len(near)} topics of T_C (number {best + 1})"
+            return Parts(parts=[Part(name=name, value=float(near[best]))])
+        weights = norms if query == "raw-mean" else np.ones(len(task))
+        mean = (task * weights[:, None]).mean(axis=0)
+        shares = (task @ vector) * weights / (len(task) * np.linalg.norm(mean))
+        parts = [
+            Part(name=f"sentence {row} of T_C", value=share, task_row=int(row))
+            for row, share in zip(rows.tolist(), shares.tolist(), strict=True)
+        ]
+        shown = top(parts, f"the other {len(parts) - SHOWN:,} sentences of T_C")
+        if "against" in model:
+            against = -evidence.options["contrast"] * float(model["against"][0].astype(np.float64) @ vector)
+            shown.append(Part(name="likeness to D_C's average, which counts against it", value=against))
+        return Parts(parts=shown)
 
     def _make_queries(self, task: FloatArray, norms: FloatArray) -> FloatArray:
         """`(q, d)` directions that stand for T_C."""

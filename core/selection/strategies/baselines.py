@@ -5,28 +5,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from core.config import Config
 from core.reporter import Reporter
-from core.results import FloatArray, IntArray, Prefer, Role
-from core.selection.base import Batch, Model, Reads, Source
+from core.results import FloatArray, IntArray, Role
+from core.selection.base import Batch, Source, Strategy
+from core.selection.parts import Arrays, Evidence, Part, Parts
 from core.stats.draws import uniform
 
 
-class Random:
+class Random(Strategy):
     """Equal chances for every sentence: no paper has this control, and it is the one that matters most."""
 
     name: ClassVar[str] = "random"
     unit: ClassVar[str] = "chance"
-    prefer: ClassVar[Prefer] = "high"
-    needs: ClassVar[frozenset[Role]] = frozenset()
-    reads: ClassVar[Reads] = "text"
-    models: ClassVar[frozenset[Model]] = frozenset()
     summary: ClassVar[str] = "Picks sentences by lot, the same ones for the same seed."
     trust: ClassVar[str] = "Always run it beside another strategy: what random text does is not the strategy's merit."
-    Options: ClassVar[type[Config]] = Config
-
-    def __init__(self, options: Config, seed: int) -> None:
-        self.seed = seed
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         """Nothing to learn."""
@@ -34,11 +26,16 @@ class Random:
     def score(self, batch: Batch) -> FloatArray:
         return uniform(batch.ids, self.seed)
 
+    @staticmethod
+    def explain(evidence: Evidence) -> Parts:
+        """By lot, and nothing else."""
+        return Parts(parts=[Part(name=f"its lot under seed {evidence.seed}", value=evidence.score)])
+
 
 EDGES = np.array([5, 8, 11, 14, 17, 20, 24, 28, 33, 40, 50, 64, 90, 128])  # tokens; about equal shares of prose
 
 
-class LengthMatchedRandom:
+class LengthMatchedRandom(Strategy):
     """Random sentences with T_C's distribution of lengths: tells "closer" from "merely as long".
 
     Importance weights of 15 length bins, drawn without replacement by Gumbel top-k (as DSIR, Xie et al. 2023).
@@ -46,17 +43,10 @@ class LengthMatchedRandom:
 
     name: ClassVar[str] = "length-matched-random"
     unit: ClassVar[str] = "log weight"
-    prefer: ClassVar[Prefer] = "high"
-    needs: ClassVar[frozenset[Role]] = frozenset()
-    reads: ClassVar[Reads] = "text"
-    models: ClassVar[frozenset[Model]] = frozenset()
     summary: ClassVar[str] = "Picks by lot, but long and short sentences in the shares that T_C has them."
     trust: ClassVar[str] = "The control for strategies that favour long or short sentences."
-    Options: ClassVar[type[Config]] = Config
 
-    def __init__(self, options: Config, seed: int) -> None:
-        self.seed = seed
-        self._log_weight: FloatArray
+    _log_weight: FloatArray  # (15,) of each bin of lengths
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         task, domain = sources[Role.TASK], sources[Role.DOMAIN]
@@ -69,6 +59,24 @@ class LengthMatchedRandom:
         gumbel = -np.log(-np.log(uniform(batch.ids, self.seed)))
         result: FloatArray = self._log_weight[np.digitize(lengths, EDGES)] + gumbel
         return result
+
+    def learned(self) -> Arrays:
+        return {"log_weight": self._log_weight}
+
+    @staticmethod
+    def explain(evidence: Evidence) -> Parts:
+        """The log weight of its length, and noise (Gumbel top-k)."""
+        lot = uniform(np.array([int(evidence.sentence.id, 16)], dtype=np.uint64), evidence.seed)
+        n = len(evidence.sentence.tokens)
+        weight = evidence.model["log_weight"][np.digitize(n, EDGES)]
+        likelier = f"how much likelier {n} tokens are in T_C than in D_C (natural logarithm)"
+        noise = f"its lot under seed {evidence.seed}"
+        return Parts(
+            parts=[
+                Part(name=likelier, value=float(weight)),
+                Part(name=noise, value=float(-np.log(-np.log(lot[0])))),
+            ]
+        )
 
 
 def _shares(lengths: IntArray) -> FloatArray:

@@ -1,6 +1,6 @@
 """`ner-selected`: how many entities a tagger trained on L_C finds in a sentence (Mahapatra et al. 2022, 3.1)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -8,9 +8,10 @@ import numpy as np
 from core.config import Config, option
 from core.errors import CorpusError
 from core.reporter import Reporter
-from core.results import FloatArray, IntArray, Prefer, Role
-from core.selection.adapted import AdaptedOptions
-from core.selection.base import Batch, Model, Reads, Source
+from core.results import FloatArray, IntArray, Role
+from core.selection.base import AdaptedOptions, Batch, Model, Reads, Source, Strategy
+from core.selection.parts import Arrays, Evidence, Part, Parts
+from core.selection.spans import Spans
 
 Rank = Literal["count", "density", "type-balanced", "rarity"]
 
@@ -35,7 +36,7 @@ class PredictionOptions(AdaptedOptions):
     )
 
 
-class NerSelected:
+class NerSelected(Strategy):
     """The number of entities that B2 finds, plus a tie-break below 1, so that 3.97 says three entities.
 
     The tie-break: mean posterior of the entities (to 2^-20), then entities a token; then the row, as everywhere.
@@ -49,7 +50,6 @@ class NerSelected:
 
     name: ClassVar[str] = "ner-selected"
     unit: ClassVar[str] = "entities (+ tie-break)"
-    prefer: ClassVar[Prefer] = "high"
     needs: ClassVar[frozenset[Role]] = frozenset({Role.LABELLED})
     reads: ClassVar[Reads] = "spans"
     models: ClassVar[frozenset[Model]] = frozenset({"ner"})
@@ -60,12 +60,11 @@ class NerSelected:
     )
     Options: ClassVar[type[Config]] = PredictionOptions
 
-    def __init__(self, options: PredictionOptions, seed: int) -> None:
-        self.options = options
-        self._labelled: IntArray
-        self._types: tuple[str, ...]
-        self._worth: FloatArray  # (t,) what an entity of each type adds under `rarity`
-        self._rivals: list[FloatArray]  # (t,) arrays, ascending: every sentence's key under `type-balanced`
+    options: PredictionOptions
+    _labelled: IntArray  # ids of L_C, ascending
+    _types: tuple[str, ...]
+    _worth: FloatArray  # (t,) what an entity of each type adds under `rarity`
+    _rivals: list[FloatArray]  # (t,) arrays, ascending: every sentence's key under `type-balanced`
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         domain = sources[Role.DOMAIN]
@@ -98,6 +97,37 @@ class NerSelected:
             case "type-balanced":
                 scores = fraction - self._rounds(of_type, fraction)
         return scores
+
+    def learned(self) -> Arrays:
+        """What an entity of each type is worth, where that is not the same for all."""
+        return {"types": np.array(self._types), "worth": self._worth} if self.options.rank == "rarity" else {}
+
+    @staticmethod
+    def explain(evidence: Evidence) -> Parts:
+        """One part an entity, and the tie-break (SOURCES.md, Predicted entities)."""
+        if not evidence.spans:
+            raise CorpusError("The predicted entities are gone.")
+        counting, tokens = _may_count(evidence), evidence.sentence.tokens
+        found = [
+            (entity.type, " ".join(tokens[entity.start : entity.end]))
+            for spans in counting
+            for entity in spans.entities(0)
+        ]
+        mean = sum(float(spans.confidence()[0]) for spans in counting) / max(len(found), 1)
+        density = len(found) / len(counting) / (len(tokens) + 1)
+        fraction = float(tie_break(np.array([mean]), np.array([density]))[0]) / len(evidence.spans)
+        tie = "how sure the tagger is, then entities a token: a tie-break"
+        rank = evidence.options["rank"]
+        if rank == "type-balanced":
+            rounds = round(fraction - evidence.score)
+            taken = Part(name=f"taken in round {rounds:,}, a minus for each", value=-float(rounds))
+            return Parts(parts=[taken, Part(name=tie, value=fraction)])
+        same = {"count": 1.0, "density": 1 / max(len(tokens), 1)}.get(rank, 0.0)  # what an entity of any type adds
+        worth = {}
+        if rank == "rarity":
+            worth = dict(zip(evidence.model["types"].tolist(), evidence.model["worth"].tolist(), strict=True))
+        parts = [Part(name=f"{words} ({kind})", value=worth.get(kind, same) / len(counting)) for kind, words in found]
+        return Parts(parts=[*parts, Part(name=tie, value=fraction * (1.0 if rank == "count" else HAIR))])
 
     def _counted(self, batch: Batch) -> tuple[FloatArray, FloatArray]:
         """`(n, t)` entities of each type, a mean over the taggers that may count, and the tie-break `(n,)`."""
@@ -138,6 +168,22 @@ def tie_break(confidence: FloatArray, density: FloatArray) -> FloatArray:
 def fold(ids: IntArray, folds: int) -> IntArray:
     """`(n,)` the fold a sentence of L_C belongs to, by its id, so that copies of one sentence share a fold."""
     return (ids.astype(np.uint64) % np.uint64(folds)).astype(np.int64)
+
+
+def _may_count(evidence: Evidence) -> Sequence[Spans]:
+    """The taggers that may count: where the sentence is in L_C, the one that never saw it.
+
+    Errors: CorpusError where L_C is gone.
+    """
+    k = len(evidence.spans)
+    if k == 1:
+        return evidence.spans
+    if evidence.labelled is None:
+        raise CorpusError("L_C is gone.")
+    id = np.array([int(evidence.sentence.id, 16)], dtype=np.uint64)
+    if not np.isin(id, evidence.labelled.ids())[0]:
+        return evidence.spans
+    return [evidence.spans[int(fold(id, k)[0])]]
 
 
 def _lengths(batch: Batch) -> IntArray:

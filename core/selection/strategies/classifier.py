@@ -6,13 +6,15 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from core.config import Config, option
+from core.errors import CorpusError
 from core.reporter import Reporter
-from core.results import FloatArray, IntArray, Prefer, Role
-from core.selection.base import Batch, Model, Reads, Source
+from core.results import FloatArray, IntArray, Role
+from core.selection.base import Batch, Reads, Source, Strategy
+from core.selection.parts import Arrays, Evidence, Part, Parts, top
 from core.stats.draws import uniform
 
 _BUCKETS = 2**18  # of hashed words and word pairs
-WORD = r"\w+|[^\w\s]"  # as in core.text.words
+_WORD = r"\w+|[^\w\s]"  # as in core.text.words
 
 
 class ClassifierOptions(Config):
@@ -23,7 +25,7 @@ class ClassifierOptions(Config):
     folds: int = option(5, "Folds; a sentence is never scored by a model that saw it as D_C's.", ge=2, le=20)
 
 
-class DomainClassifier:
+class DomainClassifier(Strategy):
     """The sum of two log-odds of "from T_C" against "from D_C", each in standard deviations over D_C's sample.
 
     Two logistic regressions, one on the embedding (length 1), one on hashed words and word pairs (binary tf-idf,
@@ -35,24 +37,20 @@ class DomainClassifier:
 
     name: ClassVar[str] = "classifier"
     unit: ClassVar[str] = "standard deviations"
-    prefer: ClassVar[Prefer] = "high"
-    needs: ClassVar[frozenset[Role]] = frozenset()
     reads: ClassVar[Reads] = "both"
-    models: ClassVar[frozenset[Model]] = frozenset()
     summary: ClassVar[str] = "Learns what tells T_C from the rest of D_C, by meaning and by wording, and prefers it."
     trust: ClassVar[str] = "The default: it found the most hidden in-domain sentences in our tests (see the README)."
     Options: ClassVar[type[Config]] = ClassifierOptions
 
-    def __init__(self, options: ClassifierOptions, seed: int) -> None:
-        self.options, self.seed = options, seed
-        self.idf: FloatArray  # (buckets,)
-        self.weights: list[FloatArray]  # a view: (folds, features + 1), intercept last, in standard deviations
+    options: ClassifierOptions
+    idf: FloatArray  # (buckets,)
+    weights: list[FloatArray]  # a view: (folds, features + 1), intercept last, in standard deviations
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         from sklearn.feature_extraction.text import HashingVectorizer
 
         self._hash = HashingVectorizer(
-            n_features=_BUCKETS, ngram_range=(1, 2), token_pattern=WORD, binary=True, norm=None, alternate_sign=False
+            n_features=_BUCKETS, ngram_range=(1, 2), token_pattern=_WORD, binary=True, norm=None, alternate_sign=False
         )
         domain = sources[Role.DOMAIN]
         ids = domain.corpus.ids()
@@ -81,6 +79,33 @@ class DomainClassifier:
         result: FloatArray = np.asarray(scores, dtype=np.float64)
         result[~vectors.any(axis=1)] = np.nan  # an empty sentence looks like nothing
         return result
+
+    def learned(self) -> Arrays:
+        """Weights of meaning and wording, and the words' idf."""
+        meaning, wording = self.weights
+        return {"meaning": meaning, "wording": wording.astype(np.float32), "idf": self.idf.astype(np.float32)}
+
+    @staticmethod
+    def explain(evidence: Evidence) -> Parts:
+        """w x + b of two linear models: the embedding's product, one term a word or word pair, both intercepts."""
+        model = evidence.model
+        fold = int(evidence.sentence.id, 16) % len(model["meaning"])
+        if evidence.vector is None:
+            raise CorpusError("D_C's vectors are gone.")
+        meaning, wording = model["meaning"][fold], model["wording"][fold]
+        grams = _grams_of_buckets(evidence.sentence.text, len(wording) - 1)
+        length = sum(float(model["idf"][bucket]) ** 2 for bucket in grams) ** 0.5 or 1.0
+        words = [
+            Part(name=f"“{gram}”", value=float(model["idf"][bucket]) * float(wording[bucket]) / length)
+            for bucket, gram in grams.items()
+        ]
+        return Parts(
+            parts=[
+                Part(name="meaning (embedding)", value=float(np.asarray(evidence.vector, np.float64) @ meaning[:-1])),
+                *top(words, "other words and word pairs"),
+                Part(name="where an average sentence of D_C stands", value=float(meaning[-1]) + float(wording[-1])),
+            ]
+        )
 
     def _fit(self, task: Any, rest: Any, folds: IntArray, report: Reporter) -> FloatArray:
         """`(folds, features + 1)`; out of fold, the sample's scores have mean 0 and deviation 1."""
@@ -117,3 +142,16 @@ def _decide(features: Any, weights: FloatArray, folds: IntArray) -> FloatArray:
     every: FloatArray = np.asarray(features @ weights[:, :-1].T) + weights[:, -1]
     result: FloatArray = every[np.arange(len(folds)), folds]
     return result
+
+
+def _grams_of_buckets(text: str, n: int) -> dict[int, str]:
+    """{bucket: the words or word pairs that fall into it} as the classifier hashes them into `n`."""
+    from sklearn.feature_extraction import FeatureHasher
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    grams = list(dict.fromkeys(HashingVectorizer(ngram_range=(1, 2), token_pattern=_WORD).build_analyzer()(text)))
+    hasher = FeatureHasher(n_features=n, input_type="string", alternate_sign=False)
+    names: dict[int, str] = {}
+    for gram, bucket in zip(grams, hasher.transform([[gram] for gram in grams]).indices.tolist(), strict=True):
+        names[bucket] = f"{names[bucket]} / {gram}" if bucket in names else gram
+    return names

@@ -11,8 +11,7 @@ from core.errors import ModelError
 from core.models.encoder import BUDGET, length_groups, longest
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Prefer, Role
-from core.selection.adapted import AdaptedOptions
-from core.selection.base import Batch, Model, Reads, Source
+from core.selection.base import AdaptedOptions, Batch, Model, Source, Strategy
 
 if TYPE_CHECKING:
     from core.models.mlm import MaskedLM
@@ -42,7 +41,7 @@ class _Pass:
     asked: Sequence[int]
 
 
-class PseudoPerplexity:
+class PseudoPerplexity(Strategy):
     """exp(-(1/N) sum log p(piece | the others)) under B1, N the pieces of the sentence (Salazar et al. 2020).
 
     exact: the piece itself is hidden, and those after it in the same word, so that a long word is not given away by
@@ -55,8 +54,6 @@ class PseudoPerplexity:
     name: ClassVar[str] = "pseudo-perplexity"
     unit: ClassVar[str] = "pseudo-perplexity"
     prefer: ClassVar[Prefer] = "low"
-    needs: ClassVar[frozenset[Role]] = frozenset()
-    reads: ClassVar[Reads] = "text"
     models: ClassVar[frozenset[Model]] = frozenset({"mlm"})
     summary: ClassVar[str] = "Trains a masked language model on T_C and prefers sentences that it can fill in well."
     trust: ClassVar[str] = (
@@ -64,10 +61,9 @@ class PseudoPerplexity:
     )
     Options: ClassVar[type[Config]] = PseudoOptions
 
-    def __init__(self, options: PseudoOptions, seed: int) -> None:
-        self.options, self.seed = options, seed
-        self._lm: MaskedLM
-        self._longest: int
+    options: PseudoOptions
+    _lm: "MaskedLM"
+    _longest: int  # pieces
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         from core.models.devices import pick_dtype

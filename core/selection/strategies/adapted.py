@@ -6,18 +6,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from core.config import Config, option
-from core.results import FloatArray, Role
-from core.selection.base import Model, Rows
-from core.selection.cosine import CosineOptions, CosinePretrained
-
-
-class AdaptedOptions(Config):
-    """What every strategy that needs trained models is asked."""
-
-    preset: Literal["quick", "paper"] = option(
-        "quick", "How the models it needs are trained: quick with few epochs, paper as Mahapatra et al. 2022."
-    )
-    accumulation: int = option(1, "Parts of a batch when they are trained: more take less memory.", ge=1, le=4096)
+from core.results import FloatArray, Role, Rows
+from core.selection.base import AdaptedOptions, Model
+from core.selection.strategies.cosine import CosineOptions, CosinePretrained
 
 
 class CosineMlmOptions(CosineOptions, AdaptedOptions):

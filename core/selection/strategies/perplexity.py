@@ -1,0 +1,79 @@
+"""`ngram-perplexity`: how much a sentence surprises a Kneser-Ney 5-gram model of T_C."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from core.config import Config, option
+from core.models.kneser_ney import NgramTable
+from core.models.ngram import KneserNey
+from core.reporter import Reporter
+from core.results import FloatArray, Prefer, Role
+from core.selection.base import Batch, Source, Strategy
+from core.selection.parts import Arrays, Evidence, Part, Parts
+
+
+class NgramOptions(Config):
+    """Options of `ngram-perplexity`."""
+
+    order: int = option(5, "Longest n-gram the model counts.", unit="tokens", ge=1, le=7)
+
+
+class NgramPerplexity(Strategy):
+    """Per-sentence perplexity, `P(x)^(-1/(N+1))` with `</s>` counted, model trained on T_C.
+
+    The uniform term spreads over the words of T_C and D_C together, so an unseen word costs the same
+    whatever T_C's size. Corpora are compared the other way round (SOURCES.md, Direction of perplexity).
+    """
+
+    name: ClassVar[str] = "ngram-perplexity"
+    unit: ClassVar[str] = "perplexity"
+    prefer: ClassVar[Prefer] = "low"
+    summary: ClassVar[str] = "Prefers sentences whose word sequences a 5-gram model of T_C finds least surprising."
+    trust: ClassVar[str] = (
+        "Trust it where T_C is formulaic (contracts, notes); it favours stock phrases and rejects rare names."
+    )
+    Options: ClassVar[type[Config]] = NgramOptions
+
+    options: NgramOptions
+    _model: KneserNey
+
+    def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
+        report.stage("counting words of T_C and D_C")
+        words = {word for sentence in sources[Role.TASK].sentences() for word in sentence.tokens}
+        for batch in sources[Role.DOMAIN].corpus.batches():
+            words.update(word for sentence in batch for word in sentence.tokens)
+            report.check()
+        report.stage("training the n-gram model on T_C")
+        task = [sentence.tokens for sentence in sources[Role.TASK].sentences()]
+        size = len(words - {"<s>", "</s>", "<unk>"}) + 2  # <unk> and </s> are words too
+        self._model = KneserNey.fit(task, order=self.options.order, vocabulary_size=size, report=report)
+
+    def score(self, batch: Batch) -> FloatArray:
+        return self._model.perplexities([sentence.tokens for sentence in batch.sentences])
+
+    def learned(self) -> Arrays:
+        """The n-gram model: its words as bytes, and of every order the keys, log10 probabilities and back-offs."""
+        spelled = "\n".join(self._model.vocabulary).encode("utf-8", "surrogatepass")
+        arrays: dict[str, Any] = {"words": np.frombuffer(spelled, dtype=np.uint8)}
+        for n, table in enumerate(self._model.tables):
+            arrays |= {f"keys{n}": table.keys, f"log_probs{n}": table.log_probs, f"backoffs{n}": table.backoffs}
+        return arrays
+
+    @staticmethod
+    def explain(evidence: Evidence) -> Parts:
+        """-log10 P of every token after those before it, over N + 1: they add up to the perplexity's logarithm."""
+        model, fields = evidence.model, ("keys", "log_probs", "backoffs")
+        orders = sum(name.startswith("keys") for name in model)
+        tables = [NgramTable(**{field: model[f"{field}{n}"] for field in fields}) for n in range(orders)]
+        words = bytes(model["words"]).decode("utf-8", "surrogatepass").split("\n")
+        scorer = KneserNey(vocabulary={word: i for i, word in enumerate(words)}, tables=tuple(tables))
+        marks = ("<s>", "</s>", "<unk>")  # in a text they are unknown words
+        tokens = [token if token not in marks else "<unk>" for token in evidence.sentence.tokens]
+        n = len(tokens) + 1
+        parts = [
+            Part(name=f"{i}. {token}", value=float(-np.log10(scorer.prob(token, ["<s>", *tokens[: i - 1]]))) / n)
+            for i, token in enumerate([*tokens, "</s>"], 1)
+        ]
+        return Parts(parts=parts, formula=f"-log10 of each token's probability over {n}; the score is 10 to their sum")
