@@ -1,4 +1,4 @@
-"""`python -m core`: the command line, and how a worker process begins (`work`)."""
+"""`python -m core`: the command line."""
 
 import sys
 

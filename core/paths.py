@@ -1,4 +1,5 @@
-"""Which files a process may read: any on the command line; below the allowed folders where a page is served or asked.
+"""Where everything lives, and which files a process may read: any on the command line, those below the allowed folders
+where a page is served or asked.
 
 A file is looked at after its last link and then opened folder by folder, no link followed: what was allowed is what is
 read, whatever is put in its place meanwhile.
@@ -7,6 +8,7 @@ read, whatever is put in its place meanwhile.
 import os
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,6 +21,36 @@ _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 def home() -> Path:
     """`WINNOW_HOME`, else `~/.winnow`."""
     return Path(os.environ.get("WINNOW_HOME") or Path.home() / ".winnow").absolute()
+
+
+def private() -> None:
+    """From now on this process makes files that its owner alone can read; a home that was wider is tightened.
+
+    For the doors of the program (the app, the command line, a worker): a library does not change its user's mask.
+    Errors: PathError for a home that this account cannot read.
+    """
+    os.umask(0o077)
+    _refuse_foreign(home())
+    if home().is_dir() and home().stat().st_mode & 0o077:
+        for path in (home(), *home().rglob("*")):
+            if not path.is_symlink():
+                with suppress(PermissionError):  # another account's: `doctor --privacy` names it
+                    path.chmod(path.stat().st_mode & 0o700)
+
+
+def _refuse_foreign(folder: Path) -> None:
+    """A folder that cannot be read looks empty. Errors: PathError where that is so, for the folder or what is in it."""
+    try:
+        if not folder.exists():
+            return
+        inside = [folder, *(folder / name for name in ("corpora", "runs") if (folder / name).exists())]
+        barred = [path for path in inside if not os.access(path, os.R_OK | os.X_OK)]
+    except PermissionError:
+        barred = [folder]
+    if barred:
+        raise PathError(
+            f"{barred[0]}: cannot be read from this account; ask its owner, or set WINNOW_HOME to a folder of your own."
+        )
 
 
 def confine() -> None:

@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from core.recipes import RECIPES
+from core.recipes.base import register
+from core.runs.store import RunStore
+
 ROOT = Path(__file__).resolve().parents[1]
 CORE = ROOT / "core"
 
@@ -89,3 +93,18 @@ def test_the_facade_loads_nothing_slow() -> None:
     code = f"import sys, {modules}; print(sorted({{'torch', 'streamlit', 'transformers', 'sklearn', 'scipy'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_worker_loads_neither_the_facade_nor_plotting(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("One sentence .\n", encoding="utf-8")
+    recipe = RECIPES["add"]
+    run = register(recipe, recipe.config.parse({"path": str(tmp_path / "text.txt")}), RunStore(home))
+    code = (
+        "import sys; from core.recipes import __main__ as process; status = process.main();"
+        "rooms = {'.'.join(name.split('.')[:2]) for name in sys.modules};"
+        "print(status, sorted(rooms & {'plotly', 'altair', 'streamlit', 'core.facade', 'core.cli', 'core.plots'}))"
+    )
+    command = [sys.executable, "-c", code, "work", run.id, "--home", str(home)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0 []"
+    assert run.state().state == "succeeded"

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from core.cli.main import run_main
 from core.errors import for_the_log
 from core.facade import corpora, runs
 from core.recipes import RECIPES
+from core.recipes import __main__ as worker_process
 from core.recipes.base import register
 from core.runs.context import RunContext
 from core.runs.store import RunStore
@@ -89,11 +89,12 @@ def test_neither_log_of_the_home_holds_it(
 
 
 def test_the_command_line_of_a_worker_is_as_silent(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(runs, "work", lambda run_id: invalid())
-    monkeypatch.setattr(sys, "argv", ["core", "work", "x", "--home", "y"])
-    assert run_main() == 1
+    monkeypatch.setattr(worker_process, "work", lambda run_id: invalid())
+    monkeypatch.setattr(sys, "argv", ["core.recipes", "work", "x", "--home", str(tmp_path)])
+    monkeypatch.setenv("WINNOW_HOME", str(tmp_path))
+    assert worker_process.main() == 1
     said = capsys.readouterr().err
     assert "in invalid" in said
     assert "Zyxname" not in said

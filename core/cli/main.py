@@ -17,7 +17,7 @@ from core.cli.corpus import corpus, samples
 from core.cli.experiment import demo, experiment
 from core.cli.machine import audit_list, doctor, key
 from core.cli.rebuild import frontier, rebuild, robustness
-from core.cli.runs import run_group, work
+from core.cli.runs import run_group
 from core.cli.selection import export, map_selection, select
 from core.cli.similarity import measure, predictiveness
 from core.cli.terminal import echo
@@ -51,7 +51,6 @@ COMMANDS = (
     audit_list,
     doctor,
     key,
-    work,
 )
 
 
@@ -68,8 +67,7 @@ def main(context: click.Context, home: str | None) -> None:
     if home:
         os.environ["WINNOW_HOME"] = home
     private()
-    if context.invoked_subcommand != "work":  # which does what a page asked for
-        context.with_resource(asked_by("command line"))
+    context.with_resource(asked_by("command line"))
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and context.invoked_subcommand != "pretrain":
         raise ConfigError(
             f"{context.invoked_subcommand}: is one process's work, and torchrun started several; start it without "

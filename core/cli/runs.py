@@ -1,7 +1,4 @@
-"""The commands `runs list`, `show`, `cancel`, `resume`, `remove`; and `work`, by which a worker process begins."""
-
-import os
-import sys
+"""The commands `runs list`, `show`, `cancel`, `resume`, `remove`."""
 
 import click
 
@@ -64,12 +61,3 @@ def runs_remove(run_id: str, with_runs: bool, as_json: bool) -> None:
         return
     removals.remove_run(run_id)
     report({"removed": run_id}, as_json, "")
-
-
-@click.command(hidden=True)
-@click.argument("run_id")
-@click.option("--home", required=True)
-def work(run_id: str, home: str) -> None:
-    """What a worker process runs."""
-    os.environ["WINNOW_HOME"] = home
-    sys.exit(runs.work(run_id))

@@ -12,6 +12,7 @@ from core.errors import MissingCorpus, RunError
 from core.facade.audit import noted
 from core.facade.corpora import corpus, forget_roles
 from core.facade.home import home, library, store
+from core.runs import launch
 from core.runs.store import is_run_id
 
 
@@ -72,8 +73,14 @@ def remove_run(run_id: str) -> None:
 
 
 def sweep() -> None:
-    """Delete what nobody came back for in a day: uploads, tries that were never shown, what killed processes left."""
+    """Delete what nobody came back for in a day: uploads, tries that were never shown, what killed processes left.
+
+    A run whose canceller was killed before it has stopped is seen to its end.
+    """
     uploads.sweep(home())
+    for run in store().list():
+        if run.cancel_file.exists() and run.state().active:
+            launch.see_to_end(run)
     for found in library().list():
         typed = "typed" in found.origin and len(found.origin["names"]) == 1
         if typed and time.time() - (found.path / ABOUT).stat().st_mtime > uploads.STALE:

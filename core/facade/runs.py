@@ -14,12 +14,11 @@ from core.facade.audit import note, noted, ready
 from core.facade.corpora import corpus, roles
 from core.facade.home import home, library, store
 from core.recipes import RECIPES as RECIPES
-from core.recipes.base import Job, register, resolve
+from core.recipes.base import register, resolve, work_of
 from core.recipes.parts import ranks
 from core.recipes.parts.ranks import announce as announce
 from core.recipes.parts.ranks import rank as rank
 from core.runs import launch, worker
-from core.runs.context import RunContext
 from core.runs.events import Event as Event
 from core.runs.events import RunState as RunState
 from core.runs.store import Run as Run
@@ -47,8 +46,7 @@ def run(run_id: str) -> Run:
 
 
 def state(run_id: str) -> RunState:
-    """A run's state now; helps a cancelled run that does not end along."""
-    launch.escalate_if_due(run(run_id))
+    """A run's state now. Errors: RunError."""
     return run(run_id).state()
 
 
@@ -74,7 +72,7 @@ def execute(kind: str, options: Mapping[str, Any], listener: Callable[[Event], N
     found = register(recipe, recipe.config.parse(dict(options)), store())
     if found.state().state != "succeeded":
         _note_start(found)
-    worker.execute(found, _function(found), listener=listener)
+    worker.execute(found, work_of(found, RECIPES), listener=listener)
     return found
 
 
@@ -84,22 +82,10 @@ def _note_start(found: Run) -> None:
         note("start", runs=[found.id], corpora=dict.fromkeys(found.manifest.inputs.values()))
 
 
-def work(run_id: str) -> int:
-    """What a worker process does with the run it was started for. Returns its exit status."""
-    found = run(run_id)
-    return worker.work(found, _function(found))
-
-
-def _function(found: Run) -> Callable[[RunContext], dict[str, Any]]:
-    recipe = RECIPES[found.manifest.kind]
-    config = recipe.config.parse(dict(found.manifest.config))
-    return lambda context: recipe.run(config, Job(home(), context, RECIPES))
-
-
 def cancel(run_id: str) -> None:
-    """Ask a run to stop; returns at once."""
+    """Ask a run to stop; returns at once. One that does not heed it is killed within 15 seconds, by this process."""
     ready()
-    if run(run_id).cancel():
+    if launch.cancel(run(run_id)):
         note("cancel", runs=[run_id])
 
 
@@ -177,7 +163,7 @@ def go_on(run_id: str, listener: Callable[[Event], None] | None = None) -> dict[
     found = run(run_id)
     if found.state().state != "succeeded":
         note("resume", runs=[run_id])
-    return worker.execute(found, _function(found), listener=listener)
+    return worker.execute(found, work_of(found, RECIPES), listener=listener)
 
 
 def with_corpora(

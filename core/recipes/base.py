@@ -58,6 +58,13 @@ class Job:
         return run_or_reuse(self.context, function=function, **wanted.manifest())
 
 
+def work_of(run: Run, recipes: Mapping[str, Recipe]) -> Callable[[RunContext], Result]:
+    """What a run does, from its manifest: a function of the context of an attempt."""
+    recipe = recipes[run.manifest.kind]
+    config = recipe.config.parse(dict(run.manifest.config))
+    return lambda context: recipe.run(config, Job(run.home, context, recipes))
+
+
 def resolve(config: Config, library: Library) -> tuple[Config, dict[str, str]]:
     """`config` with every corpus named by fingerprint, and those fingerprints by option.
 

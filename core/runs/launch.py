@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
 
@@ -14,11 +15,12 @@ from core.runs.lock import Worker
 from core.runs.run import Run
 
 GRACE = 12.0  # seconds from the wish to cancel to SIGKILL: a device is free within 15
+POLL = 0.25  # seconds between two looks at a run that was asked to end
 POLITE = 0.4  # share of the grace that belongs to `check()` alone; SIGTERM follows
 _ROOT = Path(__file__).resolve().parents[2]
 
 
-def start(run: Run, *, module: str = "core") -> None:
+def start(run: Run, *, module: str = "core.recipes") -> None:
     """Spawn `python -m <module> work <run> --home <home>`, which outlives this process; also resumes.
 
     Errors: RunBusy if somebody works on the run, RunError if it has succeeded or no process can be spawned.
@@ -64,10 +66,31 @@ def _spawn(run: Run, module: str) -> None:
         temporary.replace(run.launched_file)
 
 
+def cancel(run: Run, grace: float = GRACE) -> bool:
+    """Ask for an end and return at once; False if nobody works on the run. A thread sees to it that it comes."""
+    asked = run.cancel()
+    if asked:
+        see_to_end(run, grace)
+    return asked
+
+
+def see_to_end(run: Run, grace: float = GRACE) -> None:
+    """Follow a run that was asked to end until it has, in a thread of this process, and help it along."""
+    threading.Thread(target=_follow, args=(run, grace), name=f"end {run.id}", daemon=True).start()
+
+
+def _follow(run: Run, grace: float) -> None:
+    deadline = time.monotonic() + grace + 5
+    with suppress(OSError):  # the run was removed meanwhile
+        while run.cancel_file.exists() and run.state().active and time.monotonic() < deadline:
+            escalate_if_due(run, grace)
+            time.sleep(POLL)
+
+
 def escalate_if_due(run: Run, grace: float = GRACE) -> None:
     """Help an asked-for end along: SIGTERM after 40% of `grace` seconds, SIGKILL after all of it.
 
-    For whoever polls a cancelled run anyway. Signals only the worker's own process, told by pid
+    Signals only the worker's own process, told by pid
     and create time, and what it spawned.
     """
     try:

@@ -109,7 +109,7 @@ class Run:
         return result
 
     def cancel(self) -> bool:
-        """Ask for an end and return at once; False if nobody works on the run. See `launch.escalate_if_due`."""
+        """Ask for an end and return at once; False if nobody works on the run. See `launch.cancel`."""
         if not self.state().active:
             return False
         with suppress(FileExistsError):  # asking twice must not restart the grace

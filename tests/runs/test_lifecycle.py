@@ -380,6 +380,17 @@ def test_a_worker_that_does_not_listen_is_killed_after_the_grace(store):
     assert kinds(run)[-1] != "cancelled"  # it had no time for a last word
 
 
+def test_whoever_cancels_need_not_wait_for_it_to_be_killed(store):
+    run = start(create(store, kind="deaf"))
+    until(lambda: run.state().stage == "deaf")
+    worker, began = run.worker(), time.monotonic()
+    assert launch.cancel(run, grace=1)
+    assert time.monotonic() - began < 0.5
+    until(lambda: gone(worker.pid), 5)  # nobody asks for its state meanwhile
+    assert run.state().state == "cancelled"
+    assert not launch.cancel(run, grace=1)
+
+
 @pytest.mark.parametrize("guilty", [False, True])
 def test_only_the_process_that_was_meant_is_killed(store, guilty):
     """guilty: the check of the check; a holder whose create time is right is killed."""

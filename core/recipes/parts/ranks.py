@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from core.recipes.base import Job, Recipe
+from core.recipes.base import Recipe, work_of
 from core.reporter import Silent
 from core.runs.run import Run
 from core.runs.store import RunStore
@@ -43,8 +43,7 @@ def train_along(home: Path, recipes: Mapping[str, Recipe]) -> None:
     if not (run_id := _store().get(_KEY).decode()):
         return
     run = RunStore(home).get(run_id)
-    recipe = recipes[run.manifest.kind]
-    recipe.run(recipe.config.parse(dict(run.manifest.config)), Job(home, _Along(run), recipes))  # type: ignore[arg-type]
+    work_of(run, recipes)(_Along(run))  # type: ignore[arg-type]
 
 
 class _Along(Silent):

@@ -1,0 +1,47 @@
+"""`python -m core.recipes work RUN --home HOME`: how a worker process begins; no page, no command, no figure is loaded.
+
+Exit 0 done, 2 the input was wrong, 1 a bug, 130 cancelled; what it has to say goes to stderr, which is worker.log.
+"""
+
+import argparse
+import os
+import sys
+
+from core.errors import WinnowError, for_the_log
+from core.files import on_disk
+from core.paths import home, private
+from core.recipes import RECIPES
+from core.recipes.base import work_of
+from core.runs import worker
+from core.runs.store import RunStore
+from core.shown import shown
+
+
+def work(run_id: str) -> int:
+    """Do the work of a run of this home; the exit status."""
+    run = RunStore(home()).get(run_id)
+    return worker.work(run, work_of(run, RECIPES))
+
+
+def main() -> int:
+    """The whole of a worker process; the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m core.recipes")
+    parser.add_argument("command", choices=["work"])
+    parser.add_argument("run")
+    parser.add_argument("--home", required=True)
+    options = parser.parse_args()
+    os.environ["WINNOW_HOME"] = options.home
+    try:
+        private()
+        with on_disk(home()):
+            return work(options.run)
+    except WinnowError as error:
+        print(shown(str(error)), file=sys.stderr)
+        return 2
+    except Exception as error:  # noqa: BLE001  the last door: a bug, told apart from wrong input by its exit status
+        print(*map(shown, for_the_log(error).splitlines()), sep="\n", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""Who helps a cancelled run to its end: whoever cancelled it, and the app that starts after; never whoever looks."""
+
+import os
+import time
+from pathlib import Path
+from signal import SIGKILL, Signals
+
+import pytest
+
+from core.facade import runs
+from core.facade.home import store
+from core.facade.removals import sweep
+from core.runs.lock import Worker
+
+
+def test_a_look_signals_nobody_and_the_app_that_starts_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Signals] = []
+    monkeypatch.setattr(Worker, "signal", lambda self, number: sent.append(number))
+    run = store().create("add", {}, {}, versions={}, key="k")
+    assert run.lock.acquire(run.id)
+    try:
+        assert run.cancel()
+        os.utime(run.cancel_file, (0, 0))  # its grace is long over
+        assert runs.state(run.id).cancelling
+        assert sent == []
+        sweep()
+        deadline = time.monotonic() + 5
+        while not sent and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert sent[0] == SIGKILL
+    finally:
+        run.cancel_file.unlink()
+        run.lock.release()
