@@ -1,5 +1,6 @@
 # make app     everything set up, the app opened at http://localhost:8501 with the sample corpora in place
-# make test    everything set up, every test
+# make test    everything set up, a browser too where none is there, every test
+# make quick   the tests that take less than a second each
 # make bench   the numbers of tests/benchmarks/RESULTS.md
 # make lint    ruff and mypy
 # make lock    requirements.lock anew; `make app LOCKED=1` installs by it and refuses a file with another hash
@@ -10,14 +11,19 @@ BIN    := $(VENV)/bin
 export HF_HUB_DISABLE_TELEMETRY = 1
 export DO_NOT_TRACK = 1
 
-.PHONY: app test bench lint lock clean
+.PHONY: app test quick bench lint lock clean
 
 app: $(VENV)/.app
 	$(BIN)/python -m core samples
 	$(BIN)/python app.py
 
 test: $(VENV)/.dev lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m tests.browser.chromium
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not alone"; both=$$?; \
+	$(BIN)/python -m pytest -m "browser or alone" && exit $$both
+
+quick: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not alone and not slow"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

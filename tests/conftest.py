@@ -1,8 +1,10 @@
 """What several tests share: a home of its own for each, real data where it is, corpora from words."""
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two cores, several test processes
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -26,6 +28,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("real"):
                 item.add_marker(pytest.mark.skip(reason=f"needs the corpora of {REAL_DATA}"))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """How many tests were left out, and why: nobody takes them for passed."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    for reason, count in Counter(report.longrepr[2].removeprefix("Skipped: ") for report in skipped).items():
+        terminalreporter.write_line(f"{count} test{'s' * (count > 1)} left out: {reason}", yellow=True)
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,7 @@ def expressions() -> dict[str, re.Pattern[str]]:
         for name, value in vars(importlib.import_module(module)).items():
             if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
                 found[f"{module}.{name}"] = value
-    for file in (file for folder in ("core", "pages") for file in (ROOT / folder).rglob("*.py")):
+    for file in sorted(file for folder in ("core", "pages") for file in (ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             match node:
                 case ast.Call(

@@ -1,7 +1,7 @@
 """A real server and a real chromium. Every page that a test opens is held to: no other host, no console error."""
 
+import os
 import random
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlparse
@@ -9,9 +9,9 @@ from urllib.parse import urlparse
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, WebSocket, expect, sync_playwright
 
+from tests.browser import chromium
 from tests.browser.driver import Server
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 PATIENCE = 60_000  # milliseconds; two busy cores
 # Seen once, on a crowded machine, as Selection was left for Explore: Streamlit's browser side got a part of a page that
 # it no longer had. The page was whole afterwards. Whether our fragments or Streamlit's order of messages is at fault is
@@ -24,8 +24,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent == Path(__file__).parent:
             item.add_marker(pytest.mark.browser)
-            if CHROMIUM is None:
-                item.add_marker(pytest.mark.skip(reason="needs chromium"))
 
 
 @pytest.fixture
@@ -40,8 +38,12 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
+    """One for all tests; where none can be had they are left out, and told of at the end, or fail where CI is set."""
+    path = chromium.find()
+    if wrong := chromium.why_not(path):
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"needs a browser: {wrong}")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=path, args=chromium.OPTIONS)
         yield browser
         browser.close()
 

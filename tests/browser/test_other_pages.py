@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Page, Response, expect
 
 from pages.ui.door import PROTECTION
-from tests.browser.conftest import CHROMIUM, PATIENCE
+from tests.browser import chromium
+from tests.browser.conftest import PATIENCE
 from tests.browser.driver import Server, settled
 
 OPENS = """address => new Promise(resolve => {
@@ -33,7 +34,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def stranger(browser: Browser) -> Iterator[Page]:
     """A tab of a browser in which evil.example is a name of this machine, as its owner can make it (DNS rebinding)."""
     rules = "--host-resolver-rules=MAP evil.example 127.0.0.1"
-    with browser.browser_type.launch(executable_path=CHROMIUM, args=["--no-sandbox", rules]) as other:
+    with browser.browser_type.launch(executable_path=chromium.find(), args=[*chromium.OPTIONS, rules]) as other:
         page = other.new_page()
         page.set_default_timeout(PATIENCE)
         yield page

@@ -1,0 +1,69 @@
+"""`make test`: it fails where any part of it does, sees to a browser, and says which tests were left out."""
+
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.browser import chromium
+from tests.conftest import ROOT, pytest_terminal_summary
+
+# In place of python, ruff and mypy: it writes down how it was called, and fails where the words name what is to fail.
+PROGRAM = '#!/bin/sh\necho "$*" >> "{calls}"\ncase "$*" in {fails}) exit 1;; esac\n'
+
+
+@pytest.mark.parametrize(
+    ("fails", "fine"), [("nothing", True), ("*'-m not browser'*", False), ("*'-m browser'*", False), ("check*", False)]
+)
+def test_it_fails_where_any_part_does_and_runs_all_parts(tmp_path: Path, fails: str, fine: bool) -> None:
+    for name in ("python", "ruff", "mypy"):
+        (tmp_path / name).write_text(PROGRAM.format(calls=tmp_path / "calls", fails=fails), encoding="utf-8")
+        (tmp_path / name).chmod(0o700)
+    words = ["make", "test", f"VENV={tmp_path}", f"BIN={tmp_path}", "-o", f"{tmp_path}/.dev"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode == 0) == fine, done.stderr
+    calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
+    if "check" not in fails:
+        assert calls[-3] == "-m tests.browser.chromium"
+        assert [call.split(" -m ")[-1] for call in calls[-2:]] == ["not browser and not alone", "browser or alone"]
+
+
+@pytest.fixture
+def bare(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A machine without a browser; what is called to get one."""
+    called: list[str] = []
+
+    def run(words: list[str], **_: object) -> SimpleNamespace:
+        called.append(" ".join(words[-4:]))
+        return SimpleNamespace(returncode=1 if "playwright" in words else 0)
+
+    monkeypatch.setattr(chromium, "find", lambda: None)
+    monkeypatch.setattr(chromium.subprocess, "run", run)
+    monkeypatch.setattr(chromium.shutil, "which", lambda name: name)
+    return called
+
+
+def test_a_browser_is_downloaded_else_the_systems_is_installed(
+    bare: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chromium.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(chromium, "why_not", lambda path: "" if "install -y -qq chromium" in bare[-1:] else "none")
+    assert chromium.provide() == ""
+    assert bare == ["-m playwright install chromium", "apt-get update -qq", "install -y -qq chromium"]
+
+
+def test_where_the_system_may_not_be_touched_it_says_what_is_wrong(
+    bare: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chromium.os, "geteuid", lambda: 1000)
+    assert chromium.provide() == "there is no chromium"
+    assert bare == ["-m playwright install chromium"]
+
+
+def test_what_was_left_out_is_counted_by_its_reason() -> None:
+    reports = [SimpleNamespace(longrepr=("file", 1, f"Skipped: {why}")) for why in ("no data", "no browser", "no data")]
+    lines: list[str] = []
+    reporter = SimpleNamespace(stats={"skipped": reports}, write_line=lambda line, **_: lines.append(line))
+    pytest_terminal_summary(reporter)
+    assert lines == ["2 tests left out: no data", "1 test left out: no browser"]
