@@ -370,6 +370,7 @@ def test_sigterm_is_a_wish_to_cancel(store):
     assert ended(run, 5) == "cancelled"
 
 
+@pytest.mark.alone  # it takes the time of that grace
 def test_a_worker_that_does_not_listen_is_killed_after_the_grace(store):
     run = start(create(store, kind="deaf"))
     until(lambda: run.state().stage == "deaf")
