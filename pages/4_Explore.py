@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.facade import corpora, insights, maps, results, runs, selections
+from core.facade import corpora, insights, maps, regions, results, runs, selections
 from core.facade.runs import Run
 from pages.ui.empty import corpora_needed
 from pages.ui.explore import health, more, panel, state, tag
@@ -14,6 +14,7 @@ from pages.ui.runs.links import attached, remember
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, own_runs, pick_run
 from pages.ui.runs.words import removed
+from pages.ui.selection.budget import follow_address, say_refused
 from pages.ui.widgets import budget_words, config_form
 
 RUN = "explore.run"
@@ -59,9 +60,11 @@ def _pick(run_id: str) -> None:
         domain = results.corpus_name(run.manifest.config["domain"])
         return f"{budget} of {domain} by {run.manifest.config['strategy']} ({begun(run)})"
 
+    remember(run_id, RUN)
+    follow_address(run_id, RUN)
+    say_refused()
     pick_run(run_id, RUN, _finished(), "Selection", label, label_visibility="collapsed")
     st.session_state["explore.shown"] = run_id
-    remember(run_id, RUN)
 
 
 def _edited(run_id: str) -> None:
@@ -134,7 +137,9 @@ def _map(run_id: str) -> None:
     if map_run is None:
         return
     kinds = maps.classes(map_run)
+    state.follow_address(map_run)
     asked = map_view.controls(map_run)
+    state.name_in_address(run_id, RUN, map_run)
     points = state.points_of(map_run, state.picked(map_run), kinds)
     with st.container(key="explore-panes"):
         left, right = st.columns((8, 5))
@@ -147,8 +152,17 @@ def _map(run_id: str) -> None:
     title, look = "The same on the command line, and another map", {"icon": ":material/terminal:"}
     with st.expander(title, key="explore.command", on_change="rerun", **look) as more:
         if more.open:  # what colours a command is 1.5 MB of script, which the first paint need not wait for
-            st.code(runs.command("map", maps.map_config(map_run)), language="bash", wrap_lines=True)
+            _commands(run_id, map_run)
             _make(run_id)
+
+
+def _commands(run_id: str, map_run: str) -> None:
+    """The map's, and that of what is picked: the same bytes as the page's."""
+    st.code(runs.command("map", maps.map_config(map_run)), language="bash", wrap_lines=True)
+    if token := regions.region_token(state.picked(map_run)):
+        st.caption("What is picked, as text; end its name in .jsonl or .parquet for those.")
+        name = f"{panel.taken_as(run_id, map_run)}.txt"
+        st.code(regions.region_command(run_id, token, name), language="bash", wrap_lines=True)
 
 
 main()

@@ -2,6 +2,7 @@
 
 home/runs/<run_id>/budget.json    "20.2%": of a `select` run, where it is not the budget that the run was started with
 home/runs/<run_id>/region.json    {"kind": "lasso", "value": [[[x, y], ...]]}: of a `map` run, what is picked on the map
+home/runs/<run_id>/region-lasso-5e0c91ab.json    the same, of a lasso or a box that was drawn some time, by its token
 """
 
 import json

@@ -8,7 +8,7 @@ import click
 
 from core.cli.options import config_options, given
 from core.cli.terminal import artifact, finish, json_option, progress, report
-from core.facade import maps, runs, selections
+from core.facade import maps, regions, runs, selections
 from core.facade.runs import Run
 
 _format = click.option(
@@ -56,9 +56,14 @@ def map_selection(output: str | None, as_json: bool, **values: Any) -> None:
 @click.option("--output", type=click.Path(), required=True, help="A file (.txt .jsonl .parquet .csv) or a folder.")
 @_format
 @click.option("--budget", help="Another budget than the one kept on the page or the run's own; nothing is scored.")
+@click.option("--region", help="Instead what was picked on its map, by its name in the page's address: lasso:5e0c91ab.")
 @json_option
-def export(run_id: str, output: str, format: Any, budget: str | None, as_json: bool) -> None:
+def export(run_id: str, output: str, region: str | None, as_json: bool, **values: Any) -> None:
     """Write a selection, its hand edits counted."""
-    keep = runs.run(run_id).manifest.config["keep"]
-    written = str(selections.export(run_id, budget or selections.kept_budget(run_id), keep, Path(output), format))
+    keep, path, format = runs.run(run_id).manifest.config["keep"], Path(output), values["format"]
+    budget = values["budget"] or selections.kept_budget(run_id)
+    if region:
+        written = str(regions.export_region(run_id, region, path, format, budget))
+    else:
+        written = str(selections.export(run_id, budget, keep, path, format))
     report({"run": run_id, "output": written}, as_json, written)

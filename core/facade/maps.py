@@ -4,7 +4,7 @@ A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else. A
 `map_of` gives it, `<map run>@<select run>`: the map that was made for one selection with another laid over it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-from core.artifacts import choice
 from core.artifacts import map as map_files
 from core.artifacts import vectors as vectors_of
 from core.artifacts.map import CLASSES as CLASSES
@@ -20,7 +19,7 @@ from core.artifacts.map import Hits as Hits
 from core.artifacts.map import Mapped as Mapped
 from core.corpora.columns import stored
 from core.corpora.corpus import BLOCK
-from core.corpora.writers import write_selection
+from core.corpora.writers import Format, write_selection
 from core.errors import RunError
 from core.facade.audit import exporting
 from core.facade.home import home, library, store
@@ -56,11 +55,17 @@ def maps(selection: str | None = None) -> list[Run]:
 def map_of(selection: str) -> str | None:
     """A `select` run's newest map; else the newest that was made for another selection of the same corpora by the same
     encoder, with this one laid over it; None where there is neither."""
-    if own := maps(selection):
-        return own[0].id
+    return next(alike(selection), None)
+
+
+def alike(selection: str) -> Iterator[str]:
+    """All maps that `map_of` may take: a selection's own, then the others, the newest first."""
+    own = [run.id for run in maps(selection)]
+    yield from own
     wanted = _sentences_of(selection)
-    other = next((run.id for run in maps() if _sentences_of(run.manifest.config["selection"]) == wanted), None)
-    return other and f"{other}@{selection}"
+    for run in maps():
+        if run.id not in own and _sentences_of(run.manifest.config["selection"]) == wanted:
+            yield f"{run.id}@{selection}"
 
 
 def _sentences_of(selection: str) -> tuple[Any, ...] | None:
@@ -144,18 +149,6 @@ def box(map_run: str, x0: float, x1: float, y0: float, y1: float) -> IntArray:
     return mapped(map_run).box(x0, x1, y0, y1)
 
 
-def kept_region(map_run: str) -> dict[str, Any] | None:
-    """What is picked on a map, `kind` and `value`, as `keep_region` kept it last; None: nothing."""
-    region = choice.read(_run(map_run).path, choice.REGION)
-    return region if isinstance(region, dict) and {"kind", "value"} <= set(region) else None
-
-
-def keep_region(map_run: str, region: Mapping[str, Any] | None) -> None:
-    """Keep what is picked on a map, or that nothing is."""
-    kept = None if region is None else {"kind": region["kind"], "value": region["value"]}
-    choice.write(_run(map_run).path, choice.REGION, kept)
-
-
 def class_counts(points: IntArray, kinds: IntArray) -> dict[str, tuple[int, int]]:
     """{class: (how many of `points`, how many on the map)}: "47 of 412 selected"."""
     inside, all_ = (np.bincount(part, minlength=len(CLASSES)).tolist() for part in (kinds[points], kinds))
@@ -200,8 +193,11 @@ def telling_words(map_run: str, points: IntArray, n: int = 30) -> list[Telling]:
 
 
 @exporting
-def export_points(map_run: str, points: IntArray, path: Path) -> Path:
-    """Write sentences as .txt, .jsonl, .parquet or .csv, by the same writer as selections: best first, T_C last."""
+def export_points(map_run: str, points: IntArray, path: Path, format: Format | None = None) -> Path:
+    """Write sentences as .txt, .jsonl, .parquet or .csv, by the same writer as selections: best first, T_C last.
+
+    format: that of the path's name unless given.
+    """
     found = mapped(map_run)
     scores = scored(found.selection)
     points = np.asarray(points, dtype=np.int64)
@@ -210,7 +206,7 @@ def export_points(map_run: str, points: IntArray, path: Path) -> Path:
     kinds = np.zeros(len(found), dtype=np.uint8)
     blocks = (found.table(points[i : i + BLOCK], kinds, scores) for i in range(0, len(points), BLOCK))
     rows = (row for block in blocks for row in block)
-    write_selection(({**row, "rank": rank} for rank, row in enumerate(rows, 1)), path)
+    write_selection(({**row, "rank": rank} for rank, row in enumerate(rows, 1)), path, format)
     return path
 
 

@@ -1,24 +1,28 @@
 """The page Explore in its states, without a browser."""
 
 import json
+import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.corpora.corpus import Library
-from core.facade import corpora, insights, maps, removals, runs, selections
+from core.facade import corpora, insights, maps, regions, removals, runs, selections
 from core.plots.theme import plain as plots_plain
 from core.results import IntArray
 from pages.ui.explore import map as map_view
 from pages.ui.explore import state
 from pages.ui.widgets import plain
 from tests.conftest import sentence
-from tests.pages.test_pages import opened, opened_on, texts
+from tests.pages.test_choice import typed
+from tests.pages.test_pages import ROOT, opened, opened_on, texts
 from tests.planted import contracts, kitchen
 
 PAGE = "pages/4_Explore.py"
@@ -191,7 +195,7 @@ def test_what_is_picked_is_kept_until_it_is_cleared(made: tuple[str, str, str]) 
     region = {"map": map_run, "kind": "lasso", "value": [corners]}
     app = opened(PAGE)
     whole = counted(app)
-    maps.keep_region(map_run, region)  # what a lasso does, which only a browser can draw
+    regions.keep_region(map_run, region)  # what a lasso does, which only a browser can draw
     app = opened(PAGE)
     inside = maps.class_counts(maps.lasso(map_run, corners), kinds_of(select, map_run))
     assert counted(app) == inside != whole
@@ -202,9 +206,83 @@ def test_what_is_picked_is_kept_until_it_is_cleared(made: tuple[str, str, str]) 
     app.button(key="explore.clear").click().run()
     assert counted(app) == whole
     assert counted(opened(PAGE)) == whole
-    assert maps.kept_region(map_run) is None
+    assert regions.kept_region(map_run) is None
     (runs.run(map_run).path / "region.json").write_text("[1]")
     assert counted(opened(PAGE)) == whole
+
+
+def middle(map_run: str, low: float = 0.203, high: float = 0.707) -> dict[str, object]:
+    """A lasso around the middle of a map, between points."""
+    (x0, x1), (y0, y1) = (np.quantile(axis, [low, high]).tolist() for axis in maps.mapped(map_run).xy[:2])
+    return {"kind": "lasso", "value": [[(x0, y0), (x1, y0), (x1, y1), (x0, y1)]]}
+
+
+def arrived(select: str, **query: str) -> AppTest:
+    """The page by an address."""
+    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run().switch_page(PAGE)
+    for name, value in {"run": select, **query}.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+@pytest.mark.parametrize("kind", ["txt", "jsonl", "parquet"])
+@pytest.mark.parametrize("picked", ["lasso", "topic", "class"])
+def test_what_is_picked_stands_in_heading_address_and_name_and_its_command_writes_the_same(
+    picked: str, kind: str, made: tuple[str, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    select, _, map_run = made
+    region = {"lasso": middle(map_run), "topic": {"kind": "topic", "value": 1}}.get(
+        picked, {"kind": "class", "value": "selected"}
+    )
+    selections.keep_budget(select, "30.2%")
+    regions.keep_region(map_run, region)
+    sent: dict[str, bytes] = {}
+
+    def button(label: str, data: Callable[[], bytes], name: str, **_: object) -> None:
+        sent[name] = data()
+
+    monkeypatch.setattr(st, "download_button", button)
+    app = opened(PAGE)
+    app.session_state["explore.command"] = True
+    app.run()
+    assert not app.exception
+    token = regions.region_token(region)
+    assert (app.query_params["region"], app.query_params["budget"]) == (token, "30.2%")
+    assert any(option.startswith("30.2% of domain by knn") for box in app.selectbox for option in box.options)
+    assert picked != "lasso" or f"Your lasso {token.partition(':')[2]}" in texts(app)
+    name = f"picked-{select[-4:]}-30.2pct-{token.replace(':', '-')}"
+    words = shlex.split(next(code.value for code in app.code if "--region" in code.value))
+    assert (words[5:7], words[-1]) == (["--region", token], f"{name}.txt")
+    assert typed([*words[:-1], f"{name}.{kind}"], tmp_path, monkeypatch).read_bytes() == sent[f"{name}.{kind}"] != b""
+
+
+def test_an_address_brings_back_an_earlier_lasso(made: tuple[str, str, str]) -> None:
+    select, other, map_run = made
+    first = middle(map_run)
+    for region in (first, middle(map_run, 0.4, 0.9)):
+        regions.keep_region(map_run, region)
+    inside = maps.class_counts(
+        regions.region_points(map_run, first, kinds_of(select, map_run)), kinds_of(select, map_run)
+    )
+    app = arrived(select, region=regions.region_token(first))
+    assert counted(app) == inside
+    assert counted(opened(PAGE)) == inside  # kept from now on
+    app.button(key="explore.clear").click().run()
+    assert "region" not in app.query_params
+    assert counted(arrived(other, region=regions.region_token(first))) != inside  # the same borders, another choice
+    for token in ("lasso:00000000", "lasso:../../x", "point:999999", "topic:-1", "nonsense"):
+        app = arrived(select, region=token)
+        assert not app.exception
+        assert [warning.value for warning in app.warning if "is not on this map" in warning.value]
+        assert app.query_params.get("region") != [token]
+
+
+def test_what_is_searched_for_stays_out_of_the_address(made: tuple[str, str, str]) -> None:
+    app = opened(PAGE)
+    app.text_input(key="explore.query").set_value("clause").run()
+    assert "Sentences with clause" in texts(app)
+    assert "clause" not in str(app.query_params)
+    assert "region" not in app.query_params
 
 
 def test_what_is_added_removed_and_undone_is_kept(made: tuple[str, str, str]) -> None:

@@ -106,8 +106,8 @@ def test_the_map_of_another_selection_of_the_same_corpora_is_drawn_with_this_one
     )
     row = maps.page_of(laid_over, np.flatnonzero(kinds == 1), kinds, size=1)[0]
     assert row["score"] == selections.scored(other).scores.values[row["row"]]
-    maps.keep_region(laid_over, {"kind": "topic", "value": 1})
-    assert maps.kept_region(laid_over) == {"kind": "topic", "value": 1}
+    regions.keep_region(laid_over, {"kind": "topic", "value": 1})
+    assert regions.kept_region(laid_over) == {"kind": "topic", "value": 1}
     assert runs.execute("map", maps.map_config(laid_over)).id == maps.map_of(other)  # its own, from now on
     seal([*contracts(60, seed=5)], "elsewhere")
     assert maps.map_of(runs.execute("select", {**OPTIONS, "domain": "elsewhere", "strategy": "random"}).id) is None

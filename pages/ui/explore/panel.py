@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.facade import insights, maps, selections
+from core.facade import insights, maps, regions, selections
 from core.facade.home import home
 from pages.ui.explore import state
 from pages.ui.explore.why import why_card
@@ -41,7 +41,7 @@ def panel(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
     _groups(map_run)
     if region is not None and region["kind"] == "point":
         st.caption("The card below tells why it was or was not selected.")
-        _take_away(map_run, points)
+        _take_away(run_id, map_run, points)
         return
     if region is None:
         st.caption(
@@ -51,7 +51,7 @@ def panel(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
     _counts(maps.class_counts(points, kinds))
     if region is not None:
         _actions(run_id, map_run, kinds, points)
-        _take_away(map_run, points)
+        _take_away(run_id, map_run, points)
         _telling(map_run, points)
 
 
@@ -118,12 +118,21 @@ def _also_flagged(run_id: str, rows: Any) -> None:
         st.rerun()
 
 
-def _take_away(map_run: str, points: Any) -> None:
+def taken_as(run_id: str, map_run: str) -> str:
+    """The name of what is taken away, without its ending: the selection's, the budget, what is picked."""
+    region = state.picked(map_run)
+    token = regions.region_token(region) if region else "map"
+    budget = selections.kept_budget(run_id).replace("%", "pct")
+    return "-".join((f"picked-{run_id[-4:]}", budget, token or "search")).replace(":", "-")
+
+
+def _take_away(run_id: str, map_run: str, points: Any) -> None:
+    stem = taken_as(run_id, map_run)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Take it away" if len(points) == 1 else f"Take these {len(points):,} away", width="content")
         small = 300 * len(points) < LARGEST_DOWNLOAD
         for kind, label in FORMATS.items():
-            name = f"picked-{map_run[-4:]}-{len(points)}.{kind}"
+            name = f"{stem}.{kind}"
             write = partial(maps.export_points, map_run, points)
             look = ":material/download:"
             if small:

@@ -3,17 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
-from core.facade import insights, maps, selections
+from core.facade import insights, maps, regions, selections
+from core.facade.errors import WinnowError
 from core.facade.home import home
 from core.facade.maps import Hits
+from pages.ui.runs.links import attach
 from pages.ui.selection.chosen import REASONS
 from pages.ui.widgets import plain
 
 PICKED, NTH, TURN = "explore.picked", "explore.nth", "explore.turn"
-ZOOM, BAKED, SEARCHED = "explore.zoom", "explore.baked", "explore.searched"
+ZOOM, BAKED, SEARCHED, ADDRESS = "explore.zoom", "explore.baked", "explore.searched", "explore.address"
 Region = dict[str, Any]
 
 
@@ -21,7 +22,7 @@ def picked(map_run: str) -> Region | None:
     """What is picked on this map, also after a reload."""
     region: Region | None = st.session_state.get(PICKED)
     if region is None or region["map"] != map_run:
-        kept = maps.kept_region(map_run)
+        kept = regions.kept_region(map_run)
         region = st.session_state[PICKED] = {"map": map_run, **kept} if kept else None
     return region
 
@@ -29,7 +30,7 @@ def picked(map_run: str) -> Region | None:
 def pick(map_run: str, kind: str, value: Any) -> None:
     """Pick something else. kind: lasso, box, point, topic, class or hits."""
     st.session_state[PICKED] = {"map": map_run, "kind": kind, "value": value}
-    maps.keep_region(map_run, st.session_state[PICKED])
+    regions.keep_region(map_run, st.session_state[PICKED])
     st.session_state[NTH] = nth() + 1
     st.session_state["explore.page"] = 0
 
@@ -57,7 +58,35 @@ def clear() -> None:
 
 def _forget() -> None:
     if region := st.session_state.pop(PICKED, None):
-        maps.keep_region(region["map"], None)
+        regions.keep_region(region["map"], None)
+
+
+def follow_address(map_run: str) -> None:
+    """Pick what the address came with; what is not there is said."""
+    token = st.query_params.get("region", "")
+    if not token or token == st.session_state.get(ADDRESS):
+        return
+    st.session_state[ADDRESS] = token
+    try:
+        pick(map_run, **regions.region_of(map_run, token))
+    except WinnowError as error:
+        st.warning(plain(str(error)), icon=":material/link_off:")
+
+
+def name_in_address(run_id: str, key: str, map_run: str) -> None:
+    """Let the address name what is picked. key: see `attach`."""
+    token, named = regions.region_token(picked(map_run)), st.query_params.get("region", "")
+    st.session_state[ADDRESS] = token
+    if token and (token, run_id) != (named, st.query_params.get("run")):
+        attach(run_id, key)
+        st.query_params["region"] = token
+    elif named and not token:
+        del st.query_params["region"]
+
+
+def name(region: Region) -> str:
+    """The region's name in the address, without its kind."""
+    return regions.region_token(region).rpartition(":")[2]
 
 
 def turn() -> int:
@@ -85,23 +114,9 @@ def take(map_run: str, key: str) -> None:
 
 def points_of(map_run: str, region: Region | None, kinds: Any) -> Any:
     """`(m,)` the points of a region, drawn or not; all points of the map for None."""
-    if region is None:
-        return np.arange(len(kinds))
-    value = region["value"]
-    match region["kind"]:
-        case "lasso":
-            parts = [maps.lasso(map_run, corners) for corners in value]
-        case "box":
-            parts = [maps.box(map_run, *sides) for sides in value]
-        case "topic":
-            parts = [np.flatnonzero(maps.mapped(map_run).cluster == value)]
-        case "class":
-            parts = [np.flatnonzero(kinds == maps.CLASSES.index(value))]
-        case "hits":
-            parts = [found(map_run, *value).points]
-        case _:
-            parts = [np.array([value])]
-    return np.unique(np.concatenate(parts))
+    if region is not None and region["kind"] == "hits":
+        return found(map_run, *region["value"]).points  # kept while it is on the page
+    return regions.region_points(map_run, region, kinds)
 
 
 def outlines(region: Region | None) -> tuple[tuple[tuple[float, float], ...], ...]:
@@ -128,7 +143,7 @@ def words(map_run: str, region: Region | None) -> str:
         case "point":
             return "One sentence"
         case kind:
-            return f"Your {kind}" if len(value) == 1 else f"Your {len(value)} {kind}s"
+            return f"Your {kind if len(value) == 1 else f'{len(value)} {kind}s'} {name(region)}"
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

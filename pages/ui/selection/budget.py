@@ -39,6 +39,11 @@ def controls(run_id: str) -> None:
             on_change=lambda: _keep(run_id, lambda: looks.budget_in(run_id, st.session_state[key])),
         )  # fmt: skip
         {"fraction": _share, "threshold": _threshold}.get(kept.unit, _count)(run_id, kept)
+    say_refused()
+
+
+def say_refused() -> None:
+    """Why a budget was not taken."""
     if refused := st.session_state.pop(REFUSED, None):
         st.error(plain(refused), icon=":material/error:")
 

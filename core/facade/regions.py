@@ -1,0 +1,125 @@
+"""What is picked on a map, kept beside it: a lasso, a box, a topic, a class, a sentence, the hits of a search.
+
+A region is `{"kind": ..., "value": ...}`. Its token names it in an address, in a file's name and on the command line:
+`topic:3`, `class:filtered`, `point:17` say all of it, `lasso:5e0c91ab` and `box:...` name the file that holds the
+borders. A search has none: what is searched for stays out of a browser's history.
+"""
+
+import hashlib
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.artifacts import choice
+from core.artifacts.map import CLASSES
+from core.corpora.writers import Format
+from core.errors import ConfigError
+from core.facade.home import store
+from core.facade.maps import alike, box, classes, export_points, lasso, mapped, search
+from core.results import IntArray
+
+DRAWN = ("lasso", "box")
+
+
+def kept_region(map_run: str) -> dict[str, Any] | None:
+    """What is picked on a map, as `keep_region` kept it last; None: nothing."""
+    return _region(choice.read(_folder(map_run), choice.REGION))
+
+
+def keep_region(map_run: str, region: Mapping[str, Any] | None) -> None:
+    """Keep what is picked on a map, or that nothing is; borders once drawn stay, under their token."""
+    kept = None if region is None else {"kind": region["kind"], "value": region["value"]}
+    if kept and kept["kind"] in DRAWN:
+        choice.write(_folder(map_run), _file(region_token(kept)), kept)
+    choice.write(_folder(map_run), choice.REGION, kept)
+
+
+def region_token(region: Mapping[str, Any] | None) -> str:
+    """A region's short name; "" where none is picked, and for a search."""
+    if region is None or region["kind"] == "hits":
+        return ""
+    value = region["value"]
+    if region["kind"] in DRAWN:
+        value = hashlib.sha256(json.dumps(value).encode()).hexdigest()[:8]
+    return f"{region['kind']}:{value}"
+
+
+def region_of(map_run: str, token: str) -> dict[str, Any]:
+    """The region of a token on this map. Errors: ConfigError where there is none."""
+    kind, _, value = token.partition(":")
+    found, number = mapped(map_run), int(value) if value.isdecimal() else -1
+    if kind in DRAWN:
+        for kept in (_region(choice.read(_folder(map_run), _file(token))), kept_region(map_run)):
+            if kept and region_token(kept) == token:
+                return kept
+    if kind == "class" and value in CLASSES:
+        return {"kind": kind, "value": value}
+    if 0 <= number < {"topic": len(found.clusters), "point": len(found)}.get(kind, 0):
+        return {"kind": kind, "value": number}
+    raise ConfigError(f"region: {token!r} is not on this map; pick it there again, or copy it from the page's address.")
+
+
+def region_points(map_run: str, region: Mapping[str, Any] | None, kinds: IntArray) -> IntArray:
+    """`(m,)` the points of a region, drawn or not, ascending; all points of the map for None. kinds: see `classes`."""
+    if region is None:
+        return np.arange(len(kinds))
+    value = region["value"]
+    match region["kind"]:
+        case "lasso":
+            parts = [lasso(map_run, corners) for corners in value]
+        case "box":
+            parts = [box(map_run, *sides) for sides in value]
+        case "topic":
+            parts = [np.flatnonzero(mapped(map_run).cluster == value)]
+        case "class":
+            parts = [np.flatnonzero(kinds == CLASSES.index(value))]
+        case "hits":
+            parts = [search(map_run, *value).points]
+        case _:
+            parts = [np.array([value])]
+    return np.unique(np.concatenate(parts))
+
+
+def export_region(
+    selection: str, token: str, path: Path, format: Format | None = None, budget: str | None = None
+) -> Path:
+    """Write what a token names, as the page does: on the map of a selection, the newest that knows the token.
+
+    budget: the kept one unless given; what is selected at it counts for a class. Errors: ConfigError, PathError.
+    """
+    maps = list(alike(selection))
+    if not maps:
+        raise ConfigError(f"region: {selection} has no map; make one with `map --selection {selection}`.")
+    map_run = next((each for each in maps if _known(each, token)), maps[0])
+    kinds = classes(map_run, budget)
+    return export_points(map_run, region_points(map_run, region_of(map_run, token), kinds), path, format)
+
+
+def region_command(selection: str, token: str, output: str) -> str:
+    """The command line that writes a region to `output`, byte for byte what the page gives."""
+    return f"python -m core export {selection} {shlex.join(['--region', token, '--output', output])}"
+
+
+def _known(map_run: str, token: str) -> bool:
+    try:
+        return bool(region_of(map_run, token))
+    except ConfigError:
+        return False
+
+
+def _region(kept: Any) -> dict[str, Any] | None:
+    return kept if isinstance(kept, dict) and {"kind", "value"} <= set(kept) else None
+
+
+def _folder(map_run: str) -> Path:
+    return store().get(map_run.partition("@")[0]).path
+
+
+def _file(token: str) -> str:
+    """The name of the file that holds borders; what is no token of ours names none."""
+    kind, _, digest = token.partition(":")
+    return f"region-{kind}-{digest if digest.isalnum() else ''}.json"
