@@ -144,9 +144,12 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
     expect(page.get_by_text(f"0 added, {len(fresh | old):,} removed.")).to_be_visible()
     press(page, re.compile("Undo remove"))
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
+    picked = re.compile(rf"run={select}&region=lasso(:|%3A)[0-9a-f]{{8}}$")
+    expect(page).to_have_url(picked)
     page.reload()
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
     settled(page)
+    expect(page).to_have_url(picked)
     lasso = {"T_C": classes.count("T_C"), "selected": len(fresh | old), "filtered": left}
     assert counted(page) == lasso
     page.get_by_role("link", name="Selection").first.click()

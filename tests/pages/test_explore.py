@@ -249,6 +249,7 @@ def test_what_is_picked_stands_in_heading_address_and_name_and_its_command_write
     token = regions.region_token(region)
     assert (app.query_params["region"], app.query_params["budget"]) == (token, "30.2%")
     assert any(option.startswith("30.2% of domain by knn") for box in app.selectbox for option in box.options)
+    assert "Selected: 30.2%." in texts(app)
     assert picked != "lasso" or f"Your lasso {token.partition(':')[2]}" in texts(app)
     name = f"picked-{select[-4:]}-30.2pct-{token.replace(':', '-')}"
     words = shlex.split(next(code.value for code in app.code if "--region" in code.value))

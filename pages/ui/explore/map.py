@@ -9,7 +9,7 @@ from core.facade import entities, figures, maps, selections
 from core.facade.home import home
 from pages.ui.explore import state
 from pages.ui.frame import ASSETS, guard
-from pages.ui.widgets import is_dark, plain
+from pages.ui.widgets import budget_words, is_dark, plain
 
 KEY = "explore-map"
 MOST_DRAWN, MOST_HOVERED = 50_000, 20_000  # a lasso sends every drawn point back: 130 bytes each, and their hover
@@ -199,4 +199,5 @@ def _told(map_run: str, drawn: int, asked: int) -> None:
         parts.append(f"{asked:,} were asked for, {MOST_DRAWN:,} is the most a browser draws lassos over at ease")
     if drawn > MOST_HOVERED:
         parts.append("filtered ones have no tooltip at this size")
+    parts.append(f"selected: {budget_words(facade.kept_budget(found.selection))}")
     st.caption(". ".join(part[:1].upper() + part[1:] for part in parts) + ".")
