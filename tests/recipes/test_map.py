@@ -14,7 +14,7 @@ from core.cli.main import run_main
 from core.corpora.columns import matches, stored
 from core.corpora.corpus import Corpus
 from core.errors import Cancelled, ConfigError, CorpusError
-from core.facade import corpora, insights, maps, removals, runs, selections
+from core.facade import corpora, insights, maps, regions, removals, runs, selections
 from core.recipes import map as recipe
 from core.runs.events import Event
 from tests.conftest import sentence

@@ -199,5 +199,5 @@ def _told(map_run: str, drawn: int, asked: int) -> None:
         parts.append(f"{asked:,} were asked for, {MOST_DRAWN:,} is the most a browser draws lassos over at ease")
     if drawn > MOST_HOVERED:
         parts.append("filtered ones have no tooltip at this size")
-    parts.append(f"selected: {budget_words(facade.kept_budget(found.selection))}")
+    parts.append(f"selected: {budget_words(selections.kept_budget(found.selection))}")
     st.caption(". ".join(part[:1].upper() + part[1:] for part in parts) + ".")
