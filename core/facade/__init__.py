@@ -2,7 +2,7 @@
 
 Of corpora and runs: `corpora` (sealed corpora, their roles, samples), `uploads`, `runs` (begin, follow, stop),
 `removals`, `audit`. Of selections: `selections` (choose, keep, take away), `insights` (why, health, side by side),
-`looks`, `maps`, `regions` (what is picked on one), `entities`. Of labels: `bias`, `reviews`, `rebuilding`, `assisting`. Of trainings: `training`,
-`experiments`, `results`, `taggers`, `deliver`. Of texts: `similarity`. Of this machine: `home`, `machine`, `door`,
-`privacy`. And `figures` (all of `core.plots`), `errors`.
+`looks`, `maps`, `regions` (what is picked on a map), `entities`. Of labels: `bias`, `reviews`, `rebuilding`,
+`assisting`. Of trainings: `training`, `experiments`, `results`, `taggers`, `deliver`. Of texts: `similarity`. Of this
+machine: `home`, `machine`, `door`, `privacy`. And `figures` (all of `core.plots`), `errors`.
 """
