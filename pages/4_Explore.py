@@ -159,9 +159,10 @@ def _map(run_id: str) -> None:
 def _commands(run_id: str, map_run: str) -> None:
     """The map's, and that of what is picked: the same bytes as the page's."""
     st.code(runs.command("map", maps.map_config(map_run)), language="bash", wrap_lines=True)
-    if token := regions.region_token(state.picked(map_run)):
+    region = state.picked(map_run)
+    if token := regions.region_token(region):
         st.caption("What is picked, as text; end its name in .jsonl or .parquet for those.")
-        name = f"{panel.taken_as(run_id, map_run)}.txt"
+        name = f"{regions.region_file(run_id, region)}.txt"
         st.code(regions.region_command(run_id, token, name), language="bash", wrap_lines=True)
 
 

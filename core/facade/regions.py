@@ -20,6 +20,7 @@ from core.corpora.writers import Format
 from core.errors import ConfigError
 from core.facade.home import store
 from core.facade.maps import alike, box, classes, export_points, lasso, mapped, search
+from core.facade.selections import kept_budget
 from core.results import IntArray
 
 DRAWN = ("lasso", "box")
@@ -97,6 +98,12 @@ def export_region(
     map_run = next((each for each in maps if _known(each, token)), maps[0])
     kinds = classes(map_run, budget)
     return export_points(map_run, region_points(map_run, region_of(map_run, token), kinds), path, format)
+
+
+def region_file(selection: str, region: Mapping[str, Any] | None) -> str:
+    """The name of the file that holds a region, without its ending: the selection's, the budget, what is picked."""
+    budget = kept_budget(selection).replace("%", "pct")
+    return "-".join((f"picked-{selection[-4:]}", budget, region_token(region) or "search")).replace(":", "-")
 
 
 def region_command(selection: str, token: str, output: str) -> str:

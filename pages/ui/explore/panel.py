@@ -118,16 +118,8 @@ def _also_flagged(run_id: str, rows: Any) -> None:
         st.rerun()
 
 
-def taken_as(run_id: str, map_run: str) -> str:
-    """The name of what is taken away, without its ending: the selection's, the budget, what is picked."""
-    region = state.picked(map_run)
-    token = regions.region_token(region) if region else "map"
-    budget = selections.kept_budget(run_id).replace("%", "pct")
-    return "-".join((f"picked-{run_id[-4:]}", budget, token or "search")).replace(":", "-")
-
-
 def _take_away(run_id: str, map_run: str, points: Any) -> None:
-    stem = taken_as(run_id, map_run)
+    stem = regions.region_file(run_id, state.picked(map_run))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Take it away" if len(points) == 1 else f"Take these {len(points):,} away", width="content")
         small = 300 * len(points) < LARGEST_DOWNLOAD
