@@ -1,4 +1,4 @@
-"""Training sets rebuilt so that names tell less and contexts more, and test sets in which names no longer help.
+"""Training sets rebuilt with less informative names or more informative contexts, and test sets with hostile names.
 
 Ma et al. 2023, 4.
 """

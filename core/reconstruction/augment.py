@@ -30,8 +30,8 @@ Split = Callable[[str], Sequence[tuple[str, str]]]  # a word's pieces: as the vo
 
 GUARDED = 0.3  # of a type's pieces, those of the highest PMI with it, take no typo
 NEAREST = 10
-LONGEST = 40  # characters by which names are compared
-TRIES = 5
+LONGEST = 40  # characters by which names are compared: a bound on memory, longer names differ before it
+TRIES = 5  # draws of a mention and a way before a sentence goes without a copy
 _OUTSIDE = "O"
 
 
@@ -40,7 +40,7 @@ def dataaug(training: Training, split: Split, seed: int, *, typo_share: float = 
 
     Where the one cannot be done the other is; a sentence for which neither makes a new one has no copy.
     """
-    lots = Random(seed)
+    rng = Random(seed)
     guarded = guard(training, split)
     spelling = _Spelling(training)
     sentences, edits = list(training.sentences), list[Edit]()
@@ -49,16 +49,16 @@ def dataaug(training: Training, split: Split, seed: int, *, typo_share: float = 
     for row in rows:
         sentence = training.sentences[row]
         for _ in range(TRIES):
-            place = lots.randrange(len(sentence.entities or ()))
+            place = rng.randrange(len(sentence.entities or ()))
             entity = ordered(sentence)[place]
             name = name_of(sentence, entity)
             ways: dict[str, Callable[[], Name | None]] = {
-                "typo": lambda: with_typos(name, guarded[entity.type], split, lots),  # noqa: B023  called at once
-                "mention": lambda: spelling.near(name, entity.type, lots),  # noqa: B023
+                "typo": lambda: with_typos(name, guarded[entity.type], split, rng),  # noqa: B023  called at once
+                "mention": lambda: spelling.near(name, entity.type, rng),  # noqa: B023
             }
-            first = "typo" if lots.random() < typo_share else "mention"
-            kind, made = _first_done(ways, first)
-            if made and taken.admit((copy := renamed(sentence, {place: made})).text):
+            first = "typo" if rng.random() < typo_share else "mention"
+            kind, new_name = _first_done(ways, first)
+            if new_name and taken.admit((copy := renamed(sentence, {place: new_name})).text):
                 edits += edits_of(sentence, copy, [place], row=len(sentences), copy_of=row, kind=kind)
                 sentences.append(copy)
                 break
@@ -66,15 +66,15 @@ def dataaug(training: Training, split: Split, seed: int, *, typo_share: float = 
 
 
 def _first_done(ways: Mapping[str, Callable[[], Name | None]], first: str) -> tuple[str, Name | None]:
-    """What `first` makes, or where it makes nothing another way."""
+    """The way taken and the name it gives: `first`, or another one where that gives none; ("", None) if none does."""
     for way in (first, *(way for way in ways if way != first)):
-        if made := ways[way]():
-            return way, made
+        if name := ways[way]():
+            return way, name
     return "", None
 
 
 def guard(training: Training, split: Split) -> dict[str, set[str]]:
-    """{type: pieces that say so much of it that they take no typo}; words outside entities are a type too.
+    """{type: pieces typical of it, which take no typo}; words outside entities are a type too.
 
     Of pieces with the same PMI the more frequent count first.
     """
@@ -86,11 +86,12 @@ def guard(training: Training, split: Split) -> dict[str, set[str]]:
     total: Counter[str] = sum(counts.values(), Counter())
     n = total.total()
 
-    def best(found: Counter[str]) -> list[str]:
-        pmi = {piece: log(times * n / (total[piece] * found.total())) for piece, times in found.items()}
-        return sorted(found, key=lambda piece: (-round(pmi[piece], 9), -found[piece], piece))
+    # Rounded before sorting: equal PMIs leave log with different last bits, and the order would hang on them.
+    def best(pieces: Counter[str]) -> list[str]:
+        pmi = {piece: log(times * n / (total[piece] * pieces.total())) for piece, times in pieces.items()}
+        return sorted(pieces, key=lambda piece: (-round(pmi[piece], 9), -pieces[piece], piece))
 
-    return {kind: set(best(found)[: int(GUARDED * len(found))]) for kind, found in counts.items()}
+    return {kind: set(best(pieces)[: int(GUARDED * len(pieces))]) for kind, pieces in counts.items()}
 
 
 def _named(training: Training) -> Iterable[tuple[str, Mapping[str, int]]]:
@@ -114,18 +115,18 @@ def by_tokenizer(tokenizer: Any) -> Split:
 
     @cache
     def split(word: str) -> Sequence[tuple[str, str]]:
-        read = tokenizer(word, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
-        names = tokenizer.convert_ids_to_tokens(read["input_ids"])
-        pieces = [(name, word[a:b]) for name, (a, b) in zip(names, read["offset_mapping"], strict=True)]
+        encoding = tokenizer(word, add_special_tokens=False, return_offsets_mapping=True, verbose=False)
+        names = tokenizer.convert_ids_to_tokens(encoding["input_ids"])
+        pieces = [(name, word[a:b]) for name, (a, b) in zip(names, encoding["offset_mapping"], strict=True)]
         return pieces if "".join(letters for _, letters in pieces) == word else [(word, word)]
 
     return split
 
 
-def with_typos(name: Name, guarded: set[str], split: Split, lots: Random) -> Name | None:
+def with_typos(name: Name, guarded: set[str], split: Split, rng: Random) -> Name | None:
     """`name` with one edit in every piece that is not guarded; None where that changes nothing."""
     words = tuple(
-        "".join(letters if piece in guarded else slip(letters, lots) or letters for piece, letters in split(word))
+        "".join(letters if piece in guarded else slip(letters, rng) or letters for piece, letters in split(word))
         for word in name
     )
     return words if words != name else None
@@ -137,30 +138,30 @@ class _Spelling:
     def __init__(self, training: Training) -> None:
         self.names: dict[str, list[Name]] = {}
         for kind in sorted(set(training.kinds)):
-            found = {
+            own_names = {
                 name
-                for name, own, free in zip(training.names, training.kinds, training.free, strict=True)
-                if own == kind and free
+                for name, name_kind, free in zip(training.names, training.kinds, training.free, strict=True)
+                if name_kind == kind and free
             }
-            self.names[kind] = sorted(found)
+            self.names[kind] = sorted(own_names)
         self.letters = {kind: _letters([surface(name) for name in names]) for kind, names in self.names.items()}
         self._nearest = cache(self._find)
 
-    def near(self, name: Name, kind: str, lots: Random) -> Name | None:
+    def near(self, name: Name, kind: str, rng: Random) -> Name | None:
         """One of the ten names of `kind` that are nearest to `name`, another in any case; None if there is none."""
-        found = self._nearest(name, kind)
-        return lots.choice(found) if found else None
+        nearest = self._nearest(name, kind)
+        return rng.choice(nearest) if nearest else None
 
     def _find(self, name: Name, kind: str) -> list[Name]:
         distances = levenshtein(surface(name), self.letters[kind])
-        found: list[Name] = []
+        nearest: list[Name] = []
         for i in np.argsort(distances, kind="stable").tolist():
             other = self.names[kind][i]
             if surface(other).casefold() != surface(name).casefold():
-                found.append(other)
-            if len(found) == NEAREST:
+                nearest.append(other)
+            if len(nearest) == NEAREST:
                 break
-        return found
+        return nearest
 
 
 def _letters(texts: Sequence[str]) -> tuple[IntArray, IntArray]:
@@ -181,5 +182,5 @@ def levenshtein(text: str, others: tuple[IntArray, IntArray]) -> IntArray:
         best = np.minimum(line[1:] + 1, line[:-1] + (codes != ord(letter)))
         line = np.concatenate([np.full((1, len(lengths)), done, np.int16), best])
         line = np.minimum.accumulate(line - steps, axis=0) + steps  # an insertion costs one a step
-    found: IntArray = line[lengths, np.arange(len(lengths))]
-    return found
+    distances: IntArray = line[lengths, np.arange(len(lengths))]
+    return distances

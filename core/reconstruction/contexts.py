@@ -1,8 +1,8 @@
-"""Contexts that tell more: I Random2High and II Low2High (Ma et al. 2023, 4.4; SOURCES.md, Rebuilding).
+"""More informative contexts: I Random2High and II Low2High (Ma et al. 2023, 4.4; SOURCES.md, Rebuilding).
 
 A context goes with its sentence, and with it those of the sentence's other mentions. So that the set's size and types
 stay what they were, a deleted sentence gives way to a copy of a retained one with mentions of the same types, whose
-contexts all tell much, and its own names are put there. A sentence that no retained one fits stays.
+contexts are all informative, and its own names are put there. A sentence that no retained one fits stays.
 """
 
 from collections import Counter, defaultdict
@@ -33,18 +33,19 @@ TRIES = 50  # retained sentences that are tried, where a copy would come twice o
 
 def random2high(training: Training, pools: Pools, rate: float, seed: int) -> Rebuilt:
     """I: contexts are deleted at random."""
-    lots = Random(seed)
+    rng = Random(seed)
     rows = list(training.by_row(range(len(training))))
-    return _moved(training, pools, lots.sample(rows, len(rows)), rate=rate, lots=lots, kind="random2high")
+    return _moved(training, pools, rng.sample(rows, len(rows)), rate=rate, rng=rng, kind="random2high")
 
 
 def low2high(training: Training, pools: Pools, rate: float, seed: int) -> Rebuilt:
-    """II: those that tell least are deleted: by the rank of PVI_C within the type, a sentence by its mentions' mean."""
+    """II: the least informative ones are deleted: by the rank of PVI_C within the type, a sentence by the mean."""
+    # Ranks, not bits: types differ in how many bits there are to have, and rare types would all go first or last.
     ranks = _ranks(training)
     order = {row: float(ranks[mentions].mean()) for row, mentions in training.by_row(range(len(training))).items()}
-    known = [row for row, rank in order.items() if not np.isnan(rank)]
-    known.sort(key=lambda row: (order[row], row))
-    return _moved(training, pools, known, rate=rate, lots=Random(seed), kind="low2high")
+    measured = [row for row, rank in order.items() if not np.isnan(rank)]
+    measured.sort(key=lambda row: (order[row], row))
+    return _moved(training, pools, measured, rate=rate, rng=Random(seed), kind="low2high")
 
 
 def _ranks(training: Training) -> FloatArray:
@@ -59,9 +60,7 @@ def _ranks(training: Training) -> FloatArray:
     return ranks
 
 
-def _moved(
-    training: Training, pools: Pools, order: Iterable[int], *, rate: float, lots: Random, kind: str
-) -> Rebuilt:  # fmt: skip
+def _moved(training: Training, pools: Pools, order: Iterable[int], *, rate: float, rng: Random, kind: str) -> Rebuilt:
     wanted = training.wanted(rate)
     gone, hosts = _deleted(training, pools, order, wanted)
     sentences, edits = list(training.sentences), list[Edit]()
@@ -69,7 +68,7 @@ def _moved(
     for row in gone:
         orphaned = training.sentences[row]
         fitting = hosts[_types(orphaned)]
-        for host in lots.sample(fitting, min(TRIES, len(fitting))):
+        for host in rng.sample(fitting, min(TRIES, len(fitting))):
             names = _seats(training.sentences[host], orphaned)
             if names and taken.admit((copy := renamed(training.sentences[host], names)).text):
                 edits += edits_of(training.sentences[host], copy, names, row=row, copy_of=host, kind=kind)
@@ -84,6 +83,7 @@ def _deleted(
     """Rows to delete, of `wanted` mentions at most, and the retained rows whose contexts are high, by their types."""
     free = training.by_row(np.flatnonzero(training.free).tolist())
     high = {row for row, mentions in free.items() if pools.context_high[mentions].all()}
+    # A retained sentence of the same types must be left as host, the row itself not counted (`> (row in high)`).
     left = Counter(_types(training.sentences[row]) for row in high)
     gone: list[int] = []
     for row in order:

@@ -1,4 +1,4 @@
-"""Which mentions have a name or a context that tells much or little: by thresholds of ours.
+"""Mentions whose name or context has high or low PVI, by thresholds of ours.
 
 Ma et al. 2023 print none (SOURCES.md, Rebuilding).
 """
@@ -32,8 +32,8 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pools:
-    """`(m,)` each: entity_low, a name that tells little; entity_high, a name, and context_high, a context that tells
-    much. A mention that was not measured is in none."""
+    """`(m,)` each: entity_low, a name of low PVI; entity_high, a name, and context_high, a context of high
+    PVI. A mention that was not measured is in none."""
 
     kinds: tuple[str, ...]
     entity_low: BoolArray
@@ -51,24 +51,25 @@ class Pools:
         return {name: self._by_type(mask) for name, mask in masks.items()}
 
     def _by_type(self, mask: BoolArray) -> dict[str, int]:
-        found = Counter(kind for kind, inside in zip(self.kinds, mask.tolist(), strict=True) if inside)
-        return {kind: found[kind] for kind in sorted(set(self.kinds))}
+        counts = Counter(kind for kind, inside in zip(self.kinds, mask.tolist(), strict=True) if inside)
+        return {kind: counts[kind] for kind in sorted(set(self.kinds))}
 
 
 def check(threshold: str) -> str:
-    """`threshold` as it is. Errors: ConfigError if it is none."""
+    """`threshold`, unchanged. Errors: ConfigError if it is none."""
     if threshold != AUTO:
         _parse(threshold)
     return threshold
 
 
 def find_pools(kinds: Sequence[str], entity: FloatArray, context: FloatArray, thresholds: Thresholds) -> Pools:
-    """Type by type, among the mentions that were measured. kinds: m types. entity, context: `(m,)` bits, or NaN.
+    """Sort the measured mentions into pools, type by type. kinds: m types. entity, context: `(m,)` bits, or NaN.
 
     Cheap: neither sentences nor models are read.
     """
     types = np.array(kinds, dtype=np.str_)
     low, high, good = (np.zeros(len(types), np.bool_) for _ in range(3))
+    # By type: bits of a frequent type are lower throughout, since its prior already tells so much.
     for kind in np.unique(types):
         rows = np.flatnonzero((types == kind) & ~np.isnan(entity) & ~np.isnan(context))
         if len(rows):
@@ -82,6 +83,7 @@ def _low(values: FloatArray, threshold: str) -> BoolArray:
     if threshold != AUTO:
         return values <= _bits(values, threshold)
     below: BoolArray = values < 0
+    # Below 0 bits the name misleads, which is low by definition; a type with few of those would have no pool.
     return below if below.mean() >= FEW else values <= np.quantile(values, BOTTOM)
 
 

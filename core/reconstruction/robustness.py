@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from random import Random
 
 from core.errors import CorpusError
-from core.reconstruction.names import Known, NameMaker, folded, tells
+from core.reconstruction.names import Known, NameMaker, folded, is_content_word
 from core.reconstruction.training import Edit, Name, edits_of, name_of, ordered, renamed, surface
 from core.reconstruction.typos import slip
-from core.text.sentence import Sentence
+from core.text.sentence import Entity, Sentence
 
-Choice = tuple[Name, str]  # a new name, and where it is from
-Choose = Callable[[Name, str], Choice | None]  # given a name and its type; None leaves it as it is
-TRIES = 50
+NewName = tuple[Name, str]  # a new name, and where it is from
+ChooseName = Callable[[Name, str], NewName | None]  # given a name and its type; None leaves it as it is
+TRIES = 50  # random draws before names are gone through in order, or the name is left as it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """A mention of the new test set. source: where its name is from, "" if it is as it was. ambiguous: why it cannot
-    be told for sure (`Known.ambiguity`), "" if it can."""
+    """A mention of the new test set. source: where its name is from, "" if it is as it was. ambiguous: why its
+    type is not certain (`Known.ambiguity`), "" if it is."""
 
     row: int
     start: int
@@ -49,30 +49,29 @@ class Robust:
         return dict(Counter(slot.source for slot in self.slots if slot.source))
 
 
-def unseen(
-    test: Sequence[Sentence], known: Known, gazetteer: Mapping[str, Sequence[Name]], seed: int
-) -> Robust:  # fmt: skip
+def unseen(test: Sequence[Sentence], known: Known, gazetteer: Mapping[str, Sequence[Name]], seed: int) -> Robust:
     """OOV: names that training sentences do not hold, nor any of their words but function words.
 
     gazetteer: {type: names}, of which the new ones are taken; for a type without any they are generated.
     """
-    lots = Random(seed)
+    rng = Random(seed)
     lists = {kind: [n for n in dict.fromkeys(names) if known.is_new(n)] for kind, names in gazetteer.items()}
-    every = [name for names in known.names.values() for name in names]
+    all_names = [name for names in known.names.values() for name in names]
     makers: dict[str, NameMaker] = {}
 
-    def choose(name: Name, kind: str) -> Choice:
-        other = _other(lists.get(kind, ()), name, lots)
+    def choose_name(name: Name, kind: str) -> NewName:
+        other = _other(lists.get(kind, ()), name, rng)
         if other:
             chosen = other, "gazetteer"
         else:
+            # Made on demand and kept: training a chain a type takes far longer than a name from it.
             if kind not in makers:
-                makers[kind] = NameMaker(known.names.get(kind) or every)
-            chosen = makers[kind].make(known, lots), "generated"
+                makers[kind] = NameMaker(known.names.get(kind) or all_names)
+            chosen = makers[kind].make(known, rng), "generated"
         assert known.is_new(chosen[0])
         return chosen
 
-    return _renamed(test, known, choose, "oov")
+    return _renamed(test, known, choose_name, "oov")
 
 
 def cross_category(test: Sequence[Sentence], known: Known, *, strict: bool, seed: int) -> Robust:
@@ -81,7 +80,7 @@ def cross_category(test: Sequence[Sentence], known: Known, *, strict: bool, seed
 
     Errors: CorpusError where training sentences have no such name.
     """
-    lots = Random(seed)
+    rng = Random(seed)
     if len(known.names) < 2:
         raise CorpusError(
             f"cross-category: the training sentences name {' '.join(known.names) or 'nothing'}, and names of another"
@@ -89,18 +88,19 @@ def cross_category(test: Sequence[Sentence], known: Known, *, strict: bool, seed
         )
     pools = {kind: _of_others(known, kind, strict) for kind in sorted({e.type for s in test for e in ordered(s)})}
 
-    def choose(name: Name, kind: str) -> Choice:
-        chosen = _other(pools[kind], name, lots)
+    def choose_name(name: Name, kind: str) -> NewName:
+        chosen = _other(pools[kind], name, rng)
         if chosen is None:
             raise CorpusError(
                 f"cross-category: every name of the training sentences is a {kind} somewhere; choose textflint for"
                 " ambiguous, or give a training corpus with names of more types."
             )
+        # strict asks that no training sentence has the name under this type; textflint, that one has it under another.
         types = known.kinds[folded(chosen)]
         assert kind not in types if strict else types - {kind}
         return chosen, "train"
 
-    return _renamed(test, known, choose, "cross-category")
+    return _renamed(test, known, choose_name, "cross-category")
 
 
 def _of_others(known: Known, kind: str, strict: bool) -> list[Name]:
@@ -108,47 +108,58 @@ def _of_others(known: Known, kind: str, strict: bool) -> list[Name]:
     return [n for n in names if (kind not in known.kinds[folded(n)] if strict else known.kinds[folded(n)] - {kind})]
 
 
-def _other(names: Sequence[Name], name: Name, lots: Random) -> Name | None:
+def _other(names: Sequence[Name], name: Name, rng: Random) -> Name | None:
     """One of `names` that is not `name` in any case."""
+    # Draws first, so that names are uniform; a pool of little but `name` itself ends in the first other one.
     for _ in range(TRIES if names else 0):
-        if folded(found := lots.choice(names)) != folded(name):
-            return found
+        if folded(other := rng.choice(names)) != folded(name):
+            return other
     return next((other for other in names if folded(other) != folded(name)), None)
 
 
 def misspelt(test: Sequence[Sentence], known: Known, seed: int) -> Robust:
     """Typos: one edit in a word of each name, so that no entity of the training sentences is called so."""
-    lots = Random(seed)
+    rng = Random(seed)
 
-    def choose(name: Name, kind: str) -> Choice | None:
-        places = [place for place, word in enumerate(name) if tells(word) and len(word) > 1]
+    def choose_name(name: Name, kind: str) -> NewName | None:
+        places = [place for place, word in enumerate(name) if is_content_word(word) and len(word) > 1]
         for _ in range(TRIES if places else 0):
-            place = lots.choice(places)
-            made = (*name[:place], slip(name[place], lots) or name[place], *name[place + 1 :])
-            if folded(made) != folded(name) and folded(made) not in known.kinds:
-                return made, "typo"
+            place = rng.choice(places)
+            typo = (*name[:place], slip(name[place], rng) or name[place], *name[place + 1 :])
+            if folded(typo) != folded(name) and folded(typo) not in known.kinds:
+                return typo, "typo"
         return None
 
-    return _renamed(test, known, choose, "typos")
+    return _renamed(test, known, choose_name, "typos")
 
 
-def _renamed(test: Sequence[Sentence], known: Known, choose: Choose, kind: str) -> Robust:
+def _slot(row: int, before: tuple[Sentence, Entity], after: tuple[Sentence, Entity], source: str, doubt: str) -> Slot:
+    return Slot(
+        row=row,
+        start=after[1].start,
+        end=after[1].end,
+        type=after[1].type,
+        before=surface(name_of(*before)),
+        after=surface(name_of(*after)),
+        source=source,
+        ambiguous=doubt,
+    )
+
+
+def _renamed(test: Sequence[Sentence], known: Known, choose_name: ChooseName, kind: str) -> Robust:
     sentences, edits, slots = list[Sentence](), list[Edit](), list[Slot]()
     for row, sentence in enumerate(test):
         chosen = {
             place: choice
             for place, entity in enumerate(ordered(sentence))
-            if (choice := choose(name_of(sentence, entity), entity.type))
+            if (choice := choose_name(name_of(sentence, entity), entity.type))
         }
-        made = renamed(sentence, {place: name for place, (name, _) in chosen.items()})
-        edits += edits_of(sentence, made, chosen, row=row, copy_of=None, kind=kind)
-        for place, (old, new) in enumerate(zip(ordered(sentence), ordered(made), strict=True)):
-            slots.append(Slot(
-                row=row, start=new.start, end=new.end, type=new.type, before=surface(name_of(sentence, old)),
-                after=surface(name_of(made, new)), source=chosen[place][1] if place in chosen else "",
-                ambiguous=known.ambiguity(made, new),
-            ))  # fmt: skip
-        assert [entity.type for entity in ordered(made)] == [entity.type for entity in ordered(sentence)]
-        sentences.append(made)
+        new_sentence = renamed(sentence, {place: name for place, (name, _) in chosen.items()})
+        edits += edits_of(sentence, new_sentence, chosen, row=row, copy_of=None, kind=kind)
+        for place, (old, new) in enumerate(zip(ordered(sentence), ordered(new_sentence), strict=True)):
+            source = chosen[place][1] if place in chosen else ""
+            slots.append(_slot(row, (sentence, old), (new_sentence, new), source, known.ambiguity(new_sentence, new)))
+        assert [entity.type for entity in ordered(new_sentence)] == [entity.type for entity in ordered(sentence)]
+        sentences.append(new_sentence)
     assert len(sentences) == len(test)
     return Robust(sentences=sentences, edits=edits, slots=slots)

@@ -35,30 +35,32 @@ def base_and(training: Training, bin: str, size: int, seed: int) -> Rebuilt:
 
 
 def low_share_rows(marks: Sequence[Mark], share: float, size: int, seed: int) -> list[int]:
-    """The rows that `low_share` takes. marks: of measured mentions, in their order. Errors: as `low_share`."""
+    """Choose the rows of `low_share`. marks: of measured mentions, in their order. Errors: as `low_share`."""
+    # The second draw excludes the sentences of the first: one with mentions of both bins would come twice.
     n_low = round(share * size)
-    low = _drawn(marks, lambda bin: bin == LOW, n_low, seed=seed, taken=set(), name="low-CEIM")
+    low = _draw(marks, lambda bin: bin == LOW, n_low, seed=seed, excluded=set(), name="low-CEIM")
     name = "near-zero- or high-CEIM"
-    return low + _drawn(marks, lambda bin: bin != LOW, size - n_low, seed=seed, taken=set(low), name=name)
+    return low + _draw(marks, lambda bin: bin != LOW, size - n_low, seed=seed, excluded=set(low), name=name)
 
 
 def base_and_rows(marks: Sequence[Mark], bin: str, size: int, seed: int) -> list[int]:
-    """The same of `base_and`."""
-    base = _drawn(marks, bool, size, seed=seed, taken=set(), name="measured")
-    return base + _drawn(marks, lambda found: found == bin, size, seed=seed, taken=set(base), name=f"{bin}-CEIM")
+    """Choose the rows of `base_and`. marks, errors: as `low_share_rows`."""
+    base = _draw(marks, bool, size, seed=seed, excluded=set(), name="measured")
+    return base + _draw(marks, lambda other: other == bin, size, seed=seed, excluded=set(base), name=f"{bin}-CEIM")
 
 
 def _marks(training: Training) -> list[Mark]:
-    found = zip(training.rows.tolist(), training.bins, training.free.tolist(), strict=True)
-    return [Mark(row, bin) for row, bin, free in found if free and bin]
+    measured = zip(training.rows.tolist(), training.bins, training.free.tolist(), strict=True)
+    return [Mark(row, bin) for row, bin, free in measured if free and bin]
 
 
-def _drawn(
-    marks: Sequence[Mark], inside: Callable[[str], bool], n: int, *, seed: int, taken: set[int], name: str
+def _draw(
+    marks: Sequence[Mark], in_pool: Callable[[str], bool], n: int, *, seed: int, excluded: set[int], name: str
 ) -> list[int]:
-    """`n` rows, none of `taken`, in the order of mentions drawn at random from those whose bin is `inside`."""
-    pool = [mark.row for mark in marks if inside(mark.bin)]
-    rows = [row for row in dict.fromkeys(Random(seed).sample(pool, len(pool))) if row not in taken]
+    """`n` rows, none of `excluded`, in the order of mentions drawn at random from those whose bin is `in_pool`."""
+    # A whole shuffle cut at `n`, not a sample of `n`: a smaller share is then a prefix of a larger one (same seed).
+    pool = [mark.row for mark in marks if in_pool(mark.bin)]
+    rows = [row for row in dict.fromkeys(Random(seed).sample(pool, len(pool))) if row not in excluded]
     if len(rows) < n:
         raise ConfigError(
             f"size: {n:,} sentences with a {name} mention are wanted and {len(rows):,} are there; give a smaller size"

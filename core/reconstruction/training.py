@@ -1,4 +1,4 @@
-"""What is rebuilt: training sentences, their mentions with what each tells, and the sentences that must not come in."""
+"""Training sentences to rebuild: their mentions, the PVI of each, and the held-out sentences to keep out."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ Name = tuple[str, ...]  # the words of a mention
 
 
 class Measured(NamedTuple):
-    """What a `difficulty` run says of a mention. entity, context: PVI, bits. bin: of its CEIM."""
+    """A mention's result in a `difficulty` run. entity, context: PVI, bits. bin: of its CEIM."""
 
     entity: float
     context: float
@@ -44,7 +44,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """A new training set. wanted: mentions that were to be changed; `edits` are those that were."""
+    """A new training set. wanted: mentions to change; `edits` holds those that could be."""
 
     sentences: list[Sentence]
     edits: list[Edit]
@@ -57,7 +57,7 @@ class Training:
 
     rows, places `(m,)`: a mention's row, and which of its sentence's entities it is, from the left. kinds, names,
     bins: m types, names and CEIM bins ("" unmeasured). entity, context `(m,)`: PVI in bits, NaN unmeasured.
-    closed: keys of held-out sentences, none of which may be made. free `(m,)`: whose sentence is none of those.
+    closed: keys of held-out sentences, none of which may come in. free `(m,)`: whose sentence is none of those.
     """
 
     sentences: Sequence[Sentence]
@@ -75,45 +75,45 @@ class Training:
     def of(
         cls, sentences: Sequence[Sentence], measures: Measures | None = None, held_out: Iterable[str] = ()
     ) -> "Training":
-        """measures: nothing is known of a mention that is not in it. held_out: texts."""
-        found = [
+        """Collect the mentions of `sentences`. measures: a mention outside them is unmeasured. held_out: texts."""
+        mentions = [
             (row, place, entity, (measures or {}).get((row, entity.start, entity.end), UNMEASURED))
             for row, sentence in enumerate(sentences)
             for place, entity in enumerate(ordered(sentence))
         ]
         closed = frozenset(map(key_of, held_out))
-        kept = [key_of(sentence.text) not in closed for sentence in sentences]
+        free = [key_of(sentence.text) not in closed for sentence in sentences]
         return cls(
             sentences=sentences,
-            rows=np.array([row for row, *_ in found], dtype=np.int64),
-            places=np.array([place for _, place, *_ in found], dtype=np.int64),
-            kinds=tuple(entity.type for _, _, entity, _ in found),
-            names=tuple(name_of(sentences[row], entity) for row, _, entity, _ in found),
-            entity=np.array([told.entity for *_, told in found], dtype=np.float64),
-            context=np.array([told.context for *_, told in found], dtype=np.float64),
-            bins=tuple(told.bin for *_, told in found),
+            rows=np.array([row for row, *_ in mentions], dtype=np.int64),
+            places=np.array([place for _, place, *_ in mentions], dtype=np.int64),
+            kinds=tuple(entity.type for _, _, entity, _ in mentions),
+            names=tuple(name_of(sentences[row], entity) for row, _, entity, _ in mentions),
+            entity=np.array([measured.entity for *_, measured in mentions], dtype=np.float64),
+            context=np.array([measured.context for *_, measured in mentions], dtype=np.float64),
+            bins=tuple(measured.bin for *_, measured in mentions),
             closed=closed,
-            free=np.array([kept[row] for row, *_ in found], dtype=np.bool_),
+            free=np.array([free[row] for row, *_ in mentions], dtype=np.bool_),
         )
 
     def __len__(self) -> int:
-        """Mentions."""
+        """Number of mentions."""
         return len(self.kinds)
 
     def wanted(self, rate: float) -> int:
-        """Mentions that `rate` of them all are, measured or not (SOURCES.md, Rebuilding)."""
+        """Number of mentions to change at `rate`, a share of all, measured or not (SOURCES.md, Rebuilding)."""
         return round(rate * len(self))
 
     def by_row(self, mentions: Iterable[int]) -> dict[int, list[int]]:
         """`mentions` (numbers below m) by their sentence's row, ascending."""
-        found: dict[int, list[int]] = defaultdict(list)
+        mentions_by_row: dict[int, list[int]] = defaultdict(list)
         for mention in sorted(mentions):
-            found[int(self.rows[mention])].append(mention)
-        return found
+            mentions_by_row[int(self.rows[mention])].append(mention)
+        return mentions_by_row
 
 
 class Taken:
-    """Sentences that may not be made: held-out ones, and every one that is there already."""
+    """Keys of sentences that may not be added: held-out ones and all that the set has already."""
 
     def __init__(self, texts: Iterable[str], closed: Collection[str]) -> None:
         self._keys = {*map(key_of, texts), *closed}
@@ -127,22 +127,22 @@ class Taken:
 
 
 def key_of(text: str) -> str:
-    """Two texts of one key are the same sentence; one without a word is like itself alone."""
+    """A text's key: equal for the same sentence; a text without a word equals itself alone."""
     return fold(text) or text
 
 
 def same_name(a: Name, b: Name) -> bool:
-    """In any case."""
+    """Whether two names are equal but for case."""
     return surface(a).casefold() == surface(b).casefold()
 
 
 def surface(name: Name) -> str:
-    """As it is read."""
+    """The name as one string, a blank between words."""
     return " ".join(name)
 
 
 def ordered(sentence: Sentence) -> list[Entity]:
-    """Its entities from the left."""
+    """The entities of `sentence` from the left."""
     return sorted(sentence.entities or ())
 
 
@@ -155,6 +155,7 @@ def renamed(sentence: Sentence, names: Mapping[int, Name]) -> Sentence:
     """`sentence` with other names at these places, every type as it was; entities come from the left."""
     tokens: list[str] = []
     entities: list[Entity] = []
+    # Left to right into new tokens: a name of another length shifts every later offset, so none is patched in place.
     at = 0
     for place, entity in enumerate(ordered(sentence)):
         tokens += sentence.tokens[at : entity.start]
@@ -170,12 +171,18 @@ def renamed(sentence: Sentence, names: Mapping[int, Name]) -> Sentence:
 def edits_of(
     before: Sentence, after: Sentence, places: Iterable[int], *, row: int, copy_of: int | None, kind: str
 ) -> list[Edit]:
-    """What was changed at `places`, for the log."""
+    """The log of changes at `places`, an `Edit` each."""
     old, new = ordered(before), ordered(after)
     return [
         Edit(
-            row=row, copy_of=copy_of, start=new[place].start, end=new[place].end, type=new[place].type, kind=kind,
-            before=surface(name_of(before, old[place])), after=surface(name_of(after, new[place])),
+            row=row,
+            copy_of=copy_of,
+            start=new[place].start,
+            end=new[place].end,
+            type=new[place].type,
+            kind=kind,
+            before=surface(name_of(before, old[place])),
+            after=surface(name_of(after, new[place])),
         )
         for place in places
-    ]  # fmt: skip
+    ]
