@@ -26,6 +26,7 @@ from core.facade.errors import WinnowError
 from core.facade.home import private, serving
 from core.facade.removals import sweep
 from pages.ui.door import Door
+from pages.ui.doorstep import Doorstep
 
 try:
     private()
@@ -53,11 +54,18 @@ def main() -> None:
     if door.mode() == "open":
         print("  WINNOW_DOOR=open: every account of this machine may use it and read what it holds.\n", flush=True)
     if not options.no_browser and _has_screen():
-        threading.Timer(0.5, webbrowser.open, (address,)).start()
+        opened = door.unseen(address) if "?key=" in address else address
+        threading.Timer(0.5, webbrowser.open, (opened,)).start()
     megabytes = config.get_option("server.maxMessageSize")
     uvicorn.Server(
         uvicorn.Config(
-            app, ws="websockets-sansio", ws_max_size=megabytes * 1_000_000, access_log=False, log_level="warning"
+            app,
+            http=Doorstep,
+            ws="websockets-sansio",
+            ws_max_size=megabytes * 1_000_000,
+            access_log=False,
+            log_level="warning",
+            proxy_headers=False,  # whoever connects would say himself who he is
         )
     ).run(sockets=sockets)
 

@@ -3,6 +3,7 @@
 import os
 import secrets
 import socket
+import stat
 import struct
 import sys
 from collections.abc import Iterator
@@ -71,10 +72,16 @@ def account_listening(server: Address) -> int | None:
 
 
 def key_of(home: Path) -> str:
-    """The home's key, made when it is first asked for; readable by its owner alone."""
+    """The home's key, made when it is first asked for; readable by its owner alone.
+
+    One that another account wrote, or could read, is no secret: it is made anew.
+    """
     path = home / "key"
     with suppress(OSError):
-        if key := path.read_text(encoding="ascii").strip():
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(descriptor, encoding="ascii") as file:
+            at, key = os.fstat(descriptor), file.read().strip()
+        if key and at.st_uid == os.getuid() and not stat.S_IMODE(at.st_mode) & 0o077:
             return key
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     key = secrets.token_urlsafe(32)

@@ -19,13 +19,13 @@ def refuse(name):
     def call(*args, **kwargs):
         if real and args[0].family not in (socket.AF_INET, socket.AF_INET6):
             return real(*args, **kwargs)
-        if name == "connect" and args[1][0] in ("127.0.0.1", "::1"):
+        if name in ("connect", "bind") and args[1][0] in ("127.0.0.1", "::1"):
             return real(*args, **kwargs)
         with open(os.environ["TALKED"], "a") as file:
             file.write(f"{name} {args!r}\\n")
         raise OSError(f"{name} is refused")
     return call
-for name in ("connect", "connect_ex", "sendto"):
+for name in ("bind", "connect", "connect_ex", "sendto"):
     setattr(socket.socket, name, refuse(name))
 for name in ("getaddrinfo", "gethostbyname", "gethostbyname_ex", "gethostbyaddr"):
     setattr(socket, name, refuse(name))

@@ -4,11 +4,12 @@ import os
 import re
 from collections.abc import Mapping
 from hmac import compare_digest
+from html import escape
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.facade import door
@@ -20,6 +21,8 @@ PROTECTION = {
     "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
 }
 FOREIGN_NAME = "Winnow answers to localhost alone; open it as http://localhost with its port."
 FOREIGN_PAGE = "Another page tried to reach Winnow and was refused; open Winnow in a tab of its own."
@@ -60,7 +63,8 @@ class Door:
             return None
         why = KEY_WANTED
         if self._mode == "user":
-            account = door.account_behind(tuple(scope["client"]), tuple(scope["server"]))
+            relayed = "x-forwarded-for" in headers  # the server then believes what it says of the client, port and all
+            account = None if relayed else door.account_behind(tuple(scope["client"]), tuple(scope["server"]))
             if account == os.getuid():
                 return None
             why = UNKNOWN_ACCOUNT if account is None else OTHER_ACCOUNT
@@ -70,10 +74,19 @@ class Door:
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         if scope["type"] == "http" and _is_key(dict(query).get("key")):
             rest = urlencode([(name, value) for name, value in query if name != "key"])
-            answer = RedirectResponse(scope["path"] + (f"?{rest}" if rest else ""), status_code=303)
+            answer = _onward("/" + scope["path"].lstrip("/") + (f"?{rest}" if rest else ""), headers)
             answer.set_cookie(cookie, door.key(), httponly=True, samesite="strict")
             return answer
         return PlainTextResponse(NO_KEY.format(why=why), status_code=403)
+
+
+def _onward(path: str, headers: Headers) -> Response:
+    """To the address without the key. A browser that another page sent here (the file that a start opens) shows its
+    cookie to a page of ours alone, not to a redirection."""
+    redirection = RedirectResponse(path, status_code=303)
+    if headers.get("sec-fetch-site") in (None, "none", "same-origin"):
+        return redirection
+    return HTMLResponse(f'<meta http-equiv="refresh" content="0; url={escape(redirection.headers["location"])}">')
 
 
 def _foreign(scope: Scope, headers: Headers) -> Response | None:

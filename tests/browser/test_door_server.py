@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -85,15 +86,16 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server.stop()
 
 
-def asked(program: str, *words: object, user: int | None = None) -> dict[str, Any]:
-    """What a client in a process of its own was answered. user: the account that it becomes."""
+def program_of(program: str, *words: object, user: int | None = None) -> list[str]:
+    """The command of a client in a process of its own. user: the account that it becomes."""
     become = f"import os; os.setgid({user}); os.setuid({user})\n" if user else ""
-    command = [
-        sys.executable,
-        "-c",
-        f"import encodings.idna, http.client, json, socket, sys, urllib.request\n{become}{program}",
-        *map(str, words),
-    ]
+    imports = "import encodings.idna, http.client, json, resource, socket, sys, time, urllib.request\n"
+    return [sys.executable, "-c", f"{imports}{become}{program}", *map(str, words)]
+
+
+def asked(program: str, *words: object, user: int | None = None) -> dict[str, Any]:
+    """What such a client was answered."""
+    command = program_of(program, *words, user=user)
     return dict(json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout))
 
 
@@ -116,6 +118,67 @@ def test_another_account_is_answered_one_sentence_everywhere(watched: Server) ->
     assert asked(ASK, f"{watched.url}/_stcore/health", user=STRANGER) == {f"{watched.url}/_stcore/health": [200, "ok"]}
     assert handshakes(watched, watched.url, user=STRANGER) == [403]
     assert handshakes(watched, watched.url) == [101]  # the owner's own
+
+
+HOLD = """
+resource.setrlimit(resource.RLIMIT_NOFILE, (2000, 2000))
+held = []
+for _ in range(1200):
+    line = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=20)
+    try:
+        line.sendall(b"GET / HTTP/1.1\\r\\nHost: localhost\\r\\n")
+    except OSError:
+        pass  # hung up on
+    held.append(line)
+print(len(held), flush=True)
+sys.stdin.read()
+"""
+FORGE = """
+port = int(sys.argv[1])
+with open("/proc/net/tcp") as table:
+    ends = [line.split() for line in table][1:]
+owners = [int(end[1].split(":")[1], 16) for end in ends if end[2].endswith(f":{port:04X}") and int(end[3], 16) == 1]
+found = {"owners": owners}
+for forged in owners:
+    for header in ("X-Forwarded-For", "Forwarded", "X-Real-IP"):
+        line = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        line.request("GET", "/_stcore/host-config", headers={header: f"127.0.0.1:{forged}"})
+        found[f"{header} {forged}"] = line.getresponse().status
+print(json.dumps(found))
+"""
+
+
+@as_another_account
+def test_another_account_cannot_keep_the_owner_out_by_holding_connections(tmp_path: Path) -> None:
+    """As many as a process usually may have, on none of which a request is ever ended."""
+    server = Server(home=tmp_path / "home", data=tmp_path)
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, before[1]))
+    server.start()
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    with subprocess.Popen(
+        program_of(HOLD, server.port, user=STRANGER), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as holder:
+        assert holder.stdout
+        assert int(holder.stdout.readline()) == 1200
+        status, _ = asked(ASK, f"{server.url}/_stcore/host-config").popitem()[1]
+        holder.kill()
+    server.stop()
+    assert status == 200
+
+
+@as_another_account
+@pytest.mark.parametrize("by_habit", [False, True], ids=["app.py", "streamlit run"])
+def test_another_account_cannot_pass_itself_off_as_a_connection_of_the_owners(tmp_path: Path, by_habit: bool) -> None:
+    """Whose connections there are everybody can see; a header that names one of them opens nothing."""
+    server = Server(home=tmp_path / "home", data=tmp_path)
+    words = ("-m", "streamlit", "run", "app.py", "--server.port", str(server.port))
+    server.start(words if by_habit else ())
+    with socket.create_connection(("127.0.0.1", server.port)):
+        answers = asked(FORGE, server.port, user=STRANGER)
+    server.stop()
+    assert answers.pop("owners")
+    assert set(answers.values()) == {403}
 
 
 def test_no_page_of_another_port_or_name_opens_the_websocket(watched: Server) -> None:

@@ -75,6 +75,18 @@ def test_a_page_elsewhere_frames_nothing_and_opens_no_websocket(shared: Server, 
     assert stranger.evaluate(OPENS, socket) == "open"  # its own page does
 
 
+def test_a_page_elsewhere_keeps_no_hold_of_a_window_that_it_opened(
+    shared: Server, elsewhere: str, stranger: Page
+) -> None:
+    """Else it could send it messages, count its frames and lead it away later."""
+    stranger.goto(elsewhere)
+    with stranger.expect_popup() as caught:
+        stranger.evaluate("address => { window.opened = window.open(address) }", shared.url)
+    expect(caught.value.get_by_role("heading", name="Winnow", exact=True)).to_be_visible()
+    assert stranger.evaluate("() => window.opened.closed")
+    assert caught.value.evaluate("() => window.opener === null")
+
+
 def test_under_a_foreign_name_nothing_is_shown_and_no_websocket_opens(shared: Server, stranger: Page) -> None:
     answer = stranger.goto(f"http://evil.example:{shared.port}/Corpora")
     assert answer
@@ -88,7 +100,7 @@ def test_no_other_page_may_give_orders(shared: Server, page: Page) -> None:
     assert page.request.get(f"{shared.url}/_stcore/host-config").json()["allowedOrigins"] == []
 
 
-def test_every_kind_of_answer_has_the_four_headers(shared: Server, page: Page, tmp_path: Path) -> None:
+def test_every_kind_of_answer_has_the_headers(shared: Server, page: Page, tmp_path: Path) -> None:
     """Page, script, upload and download as the browser is answered; then a file that is not there, a refusal."""
     found: dict[str, dict[str, str]] = {}
 

@@ -112,7 +112,7 @@ def test_a_foreign_page_may_link_here_and_nothing_else(site: str) -> None:
 
 
 @pytest.mark.usefixtures("account")
-def test_every_answer_has_the_four_headers_once() -> None:
+def test_every_answer_has_the_headers_once() -> None:
     for asked in ({}, {"host": "evil.example"}):
         headers = ask(**asked)[1]
         assert {name: headers[name] for name in PROTECTION} == PROTECTION
@@ -132,6 +132,15 @@ def test_another_account_sees_one_sentence(account: int | None, path: str) -> No
     assert ("another account" in text) == (account == OTHER)
     assert ask(kind="websocket", origin=f"http://localhost:{PORT}", inside=inside)[0] == 403
     assert not inside.scopes
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_who_says_himself_whose_connection_it_is_needs_the_key(kind: str) -> None:
+    """Servers put what this header says in the client's place: with a port of the owner's it would be the owner."""
+    said = {"kind": kind, "origin": f"http://localhost:{PORT}", "x_forwarded_for": "127.0.0.1:40000"}
+    assert ask(**said)[0] == 403
+    assert ask(**said, cookie=f"winnow-{PORT}={door.key()}")[2] == "inside"
 
 
 @pytest.mark.usefixtures("account")
@@ -157,6 +166,35 @@ def test_the_key_in_the_address_becomes_a_cookie_that_opens() -> None:
     for wrong in (pair + "x", pair[:-1], f"winnow-{PORT}=", f"winnow-{PORT + 1}={door.key()}", '="; \x01'):
         assert ask(cookie=wrong)[0] == 403
     assert ask(query="key=")[0] == 403
+
+
+@pytest.mark.usefixtures("account")
+@pytest.mark.parametrize("account", [None], indirect=True)
+def test_the_key_leads_nowhere_else(home: Path) -> None:
+    for path in ("//evil.example/x", "/\\evil.example", "///evil.example"):
+        location = ask(path=path, query=f"key={door.key()}")[1]["location"]
+        assert location.startswith("/")
+        assert location[1:2] not in ("/", "\\")
+    sent = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
+    status, headers, text = ask(path='//e/"><script>', query=f"run=a&key={door.key()}", **sent)
+    assert status == 200
+    assert "url=/e/%22%3E%3Cscript%3E?run=a" in text
+    assert "<script" not in text
+    assert door.key() not in text
+    assert "set-cookie" in headers
+
+
+def test_what_a_browser_is_started_with_has_no_key_in_it(home: Path) -> None:
+    before = os.umask(0)
+    try:
+        address = door.unseen(f"http://localhost:{PORT}/?key={door.key()}")
+    finally:
+        os.umask(before)
+    file = Path(address.removeprefix("file://"))
+    assert door.key() not in address
+    assert f"url=http://localhost:{PORT}/?key={door.key()}" in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.usefixtures("account")
@@ -244,6 +282,23 @@ def test_the_key_is_the_owners_alone_and_stays(tmp_path: Path) -> None:
     assert key_of(tmp_path / "home") == key
     assert len(key) > 40
     assert (tmp_path / "home" / "key").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("how", ["readable", "a link", "another account's"])
+def test_a_key_that_another_account_knows_is_made_anew(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have been there before the home was, in a folder that another account made."""
+    planted = tmp_path / "key"
+    planted.write_text("planted")
+    planted.chmod(0o644 if how == "readable" else 0o600)
+    if how == "a link":
+        planted.rename(tmp_path / "elsewhere")
+        planted.symlink_to(tmp_path / "elsewhere")
+    if how == "another account's":
+        monkeypatch.setattr(os, "getuid", lambda: OTHER)
+    assert key_of(tmp_path) != "planted"
+    assert not planted.is_symlink()
 
 
 def test_an_unknown_mode_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

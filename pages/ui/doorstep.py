@@ -1,0 +1,30 @@
+"""Connections before they ask for anything: other accounts may hold some, not all that a process can have."""
+
+import asyncio
+import os
+from typing import ClassVar
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from core.facade import door
+
+MOST = 64  # connections that other accounts may hold; a process may have a thousand files open in all
+
+
+class Doorstep(H11Protocol):
+    """HTTP as uvicorn speaks it, for as many strangers at once."""
+
+    strangers: ClassVar[list[asyncio.Transport]] = []
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Hang up on one stranger too many, who would keep the owner out by holding them and saying nothing."""
+        super().connection_made(transport)
+        ends = [transport.get_extra_info(end) for end in ("peername", "sockname")]
+        if door.mode() == "open" or None in ends:
+            return
+        client, server = (tuple(end[:2]) for end in ends)
+        if door.account_behind(client, server) not in (os.getuid(), None):
+            Doorstep.strangers = [each for each in Doorstep.strangers if not each.is_closing()]
+            Doorstep.strangers.append(transport)
+            if len(Doorstep.strangers) > MOST:
+                transport.abort()
