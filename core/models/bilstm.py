@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from core.errors import ModelError
+from core.errors import ModelError, memory_ran_out
 from core.models.crf import Head, LinearChain, bioes_tags
 from core.models.devices import pick_device
 from core.models.hub import VOCABULARY, WEIGHTS
@@ -224,19 +224,20 @@ def is_ours(folder: Path) -> bool:
 
 def load(folder: Path, device: str = "auto") -> BiLstmTagger:
     """What `write` wrote. Errors: ModelError where a file is missing or torn."""
-    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     about = _about(folder)
-    layout = about["layout"] | {"widths": tuple(about["layout"]["widths"])}
     try:
+        layout = about["layout"] | {"widths": tuple(about["layout"]["widths"])}
         told = json.loads((folder / VOCABULARY).read_text(encoding="utf-8"))
         tagger = BiLstmTagger(
             about["types"], about["head"], Layout(**layout), [Vocabulary.from_dict(each) for each in told],
             assisting_types=about["assisting_types"], constrained=about["constrained"],
         )  # fmt: skip
         tagger.load_state_dict(load_file(folder / WEIGHTS))
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+    except Exception as error:
+        if memory_ran_out(error):
+            raise
         raise ModelError(
             f"{folder}: is no whole tagger ({type(error).__name__}); copy the folder of the run again."
         ) from error

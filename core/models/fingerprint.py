@@ -5,7 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from core.apart import Apart, is_serving
-from core.models.hub import BUNDLED, TINY, file_digest, files, folder_of, locate
+from core.models.hub import BUNDLED, TINY, file_digest, files, folder_of, located
 
 _apart = Apart(__name__, "start this by the command line if you trust the model")
 
@@ -26,8 +26,9 @@ def fingerprint(name: str, *, allow_download: bool = False) -> str:
 def answer(name: str, *, allow_download: bool = False) -> str:
     """The fingerprint, read by this very process. Errors: ModelError."""
     parts = sha256()
-    for file in files(locate(name, allow_download=allow_download)):
-        parts.update(f"{file.name} {file_digest(file)}\n".encode())
+    with located(name, allow_download=allow_download) as folder:
+        for file in files(folder):
+            parts.update(f"{file.name} {file_digest(file)}\n".encode())
     return parts.hexdigest()[:24]
 
 

@@ -6,6 +6,7 @@ Nothing is downloaded without being asked for, only safetensors are read, remote
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
@@ -13,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.config import offline
-from core.errors import ModelError, PathError, memory_ran_out
+from core.errors import ModelError, PathError, WinnowError, memory_ran_out
+from core.models.tiny import tiny_model, tiny_tokenizer
 from core.paths import user_path
 
 if TYPE_CHECKING:
@@ -46,6 +48,36 @@ def locate(name: str, *, allow_download: bool = False) -> Path:
     if name != BUNDLED:
         _refuse_unsafe(name, folder)
     return folder
+
+
+@contextmanager
+def located(name: str, *, allow_download: bool = False) -> Iterator[Path]:
+    """`locate`'s folder for a block that reads it; what was looked at is what was read.
+
+    Errors: as of `locate`; ModelError too where a file of the folder was put in, taken out or changed meanwhile: by
+    transformers it is opened by name, so that a swap cannot be kept away, but nothing goes on with what it led to.
+    """
+    folder = folder_of(name, allow_download=allow_download)
+    before = _state(folder)
+    if name != BUNDLED:
+        _refuse_unsafe(name, folder)
+    try:
+        yield folder
+    finally:
+        if _state(folder) != before:
+            raise ModelError(f"{name}: its files were changed while they were read; start again when nobody does.")
+
+
+def _state(folder: Path) -> list[tuple[object, ...]]:
+    """Changes when a folder or one of its files does, or another takes its name, also if that is undone afterwards:
+    no account can set back the time at which the system saw a change."""
+    found: list[tuple[object, ...]] = []
+    for path in (folder, *files(folder)):
+        for look in (os.lstat, os.stat):
+            with suppress(OSError):
+                at = look(path)
+                found.append((path.name, at.st_dev, at.st_ino, at.st_size, at.st_ctime_ns))
+    return found
 
 
 def folder_of(name: str, *, allow_download: bool = False) -> Path:
@@ -124,15 +156,17 @@ def load_tokenizer(name: str, *, allow_download: bool = False) -> "PreTrainedTok
     """The fast tokenizer of encoder `name`. Errors: ModelError."""
     _quiet()
     if name == TINY:
-        return _tiny_tokenizer()
+        return tiny_tokenizer()
     from transformers import AutoTokenizer
 
-    folder = locate(name, allow_download=allow_download)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        with located(name, allow_download=allow_download) as folder:
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except WinnowError:
+        raise
     except Exception as error:
         raise ModelError(
-            f"{name}: its tokenizer cannot be read ({_first(error)}); save it with the model's folder."
+            f"{name}: its tokenizer cannot be read ({first_line(error)}); save it with the model's folder."
         ) from error
     if not tokenizer.is_fast:
         raise ModelError(f"{name}: only a slow tokenizer is there; save a tokenizer.json beside the model.")
@@ -160,16 +194,21 @@ def load_model(
     if name == TINY:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            return _tiny_model(auto_class, kw)
-    folder = locate(name, allow_download=allow_download)
+            return tiny_model(auto_class, kw)
     try:
-        model, info = auto_class.from_pretrained(
-            folder, local_files_only=True, use_safetensors=True, trust_remote_code=False, output_loading_info=True, **kw
-        )
+        with located(name, allow_download=allow_download) as folder:
+            model, info = auto_class.from_pretrained(
+                folder, local_files_only=True, use_safetensors=True, trust_remote_code=False, output_loading_info=True,
+                **kw,
+            )  # fmt: skip
+    except WinnowError:
+        raise
     except Exception as error:
         if memory_ran_out(error):
             raise
-        raise ModelError(f"{name}: the model cannot be loaded ({_first(error)}); choose another encoder.") from error
+        raise ModelError(
+            f"{name}: the model cannot be loaded ({first_line(error)}); choose another encoder."
+        ) from error
     _refuse_missing(name, info, new_layers)
     return model
 
@@ -215,7 +254,7 @@ def _cached(name: str, allow_download: bool) -> Path:
     except (OSError, HfHubHTTPError, ValueError) as error:
         if allow_download:
             raise ModelError(
-                f"{name}: the download failed ({_first(error)}); use {BUNDLED}, which is bundled."
+                f"{name}: the download failed ({first_line(error)}); use {BUNDLED}, which is bundled."
             ) from error
         why = (
             f"and {kept};"
@@ -255,34 +294,6 @@ def _quiet() -> None:
     logging.disable_progress_bar()
 
 
-def _first(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What a library's error says, short enough for a sentence of ours."""
     return str(error).strip().split("\n", 1)[0][:200].rstrip(".") or type(error).__name__
-
-
-def _tiny_tokenizer() -> "PreTrainedTokenizerBase":
-    """WordPiece over single printable ASCII characters."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
-
-    characters = [chr(code) for code in range(33, 127)]
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    vocabulary = [*special, *characters, *(f"##{character}" for character in characters)]
-    tokenizer = Tokenizer(models.WordPiece({piece: i for i, piece in enumerate(vocabulary)}, unk_token=special[1]))
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=False)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), special, strict=True))
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=512, **names)
-
-
-def _tiny_model(auto_class: Any, kw: dict[str, Any]) -> "PreTrainedModel":
-    from transformers import BertConfig
-
-    loading = {key: kw.pop(key) for key in ("dtype", "attn_implementation") if key in kw}
-    config = BertConfig(
-        vocab_size=193, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128,
-        max_position_embeddings=512, initializer_range=0.1, **kw,
-    )  # fmt: skip
-    return auto_class.from_config(config, **loading).eval()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from core.errors import ModelError
+from core.errors import ModelError, WinnowError
 from core.models import hub
 from core.models.devices import pick_device
 from core.reporter import Reporter
@@ -125,18 +125,24 @@ def _head_in_file(name: str, allow_download: bool) -> tuple[str, ...] | None:
     from safetensors import safe_open
     from transformers import AutoConfig, AutoModelForMaskedLM
 
-    folder = hub.locate(name, allow_download=allow_download)
     try:
-        with torch.device("meta"):
-            skeleton = AutoModelForMaskedLM.from_config(AutoConfig.from_pretrained(folder, local_files_only=True))
-    except (OSError, ValueError, KeyError) as error:
-        raise ModelError(f"{name}: is no masked language model ({error}); choose BERT, or {hub.BUNDLED}.") from error
+        with hub.located(name, allow_download=allow_download) as folder:
+            with torch.device("meta"):
+                skeleton = AutoModelForMaskedLM.from_config(AutoConfig.from_pretrained(folder, local_files_only=True))
+            keys = set[str]()
+            for file in folder.glob("*.safetensors"):
+                with safe_open(file, "pt") as weights:
+                    keys.update(weights.keys())
+    except WinnowError:
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"{name}: is no masked language model ({hub.first_line(error)}); choose BERT, or {hub.BUNDLED}."
+        ) from error
     encoder = f"{skeleton.base_model_prefix}."
     head = {".".join(key.split(".")[:2]) for key in skeleton.state_dict() if not key.startswith(encoder)}
-    for file in folder.glob("*.safetensors"):
-        with safe_open(file, "pt") as weights:
-            if any(key.startswith(tuple(head)) for key in weights.keys()):  # noqa: SIM118  no mapping
-                return None
+    if any(key.startswith(tuple(head)) for key in keys):
+        return None
     return tuple(sorted(head))
 
 

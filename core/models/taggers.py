@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from core.errors import ModelError
+from core.errors import ModelError, memory_ran_out
 from core.models import bilstm, hub
 from core.models.crf import Head, bioes_tags
 from core.models.devices import Precision, pick_device, pick_dtype
@@ -147,10 +147,15 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
         raise ModelError(
             f"{folder}: is no tagger made by Winnow (its config.json has no `winnow`); run finetune first."
         )
-    options = {name: about[name] for name in ("head", "constrained", "max_length")}
     tokenizer = hub.load_tokenizer(str(folder))
-    tagger = EncoderTagger(model, tokenizer, about["types"], dtype=pick_dtype(precision, where), **options)
-    tagger.crf.load_state_dict(_chain(folder))
+    try:
+        options = {name: about[name] for name in ("head", "constrained", "max_length")}
+        tagger = EncoderTagger(model, tokenizer, about["types"], dtype=pick_dtype(precision, where), **options)
+        tagger.crf.load_state_dict(_chain(folder))
+    except Exception as error:
+        if memory_ran_out(error):
+            raise
+        raise ModelError(f"{folder}: is no whole tagger ({type(error).__name__}); copy the folder again.") from error
     return tagger.to(where).eval()
 
 

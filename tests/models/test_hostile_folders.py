@@ -14,6 +14,8 @@ import torch
 from core.errors import ModelError
 from core.models import hub
 from core.models.fingerprint import fingerprint
+from core.models.mlm import _head_in_file
+from core.models.taggers import load_tagger
 
 
 @pytest.fixture(scope="module")
@@ -125,3 +127,87 @@ def test_transformers_fetches_no_native_code_whoever_asks() -> None:
     from transformers.integrations import hub_kernels
 
     assert hub_kernels._TRANSFORMERS_USE_HUB_KERNELS == "0"
+
+
+def test_a_masked_language_model_or_tagger_of_such_a_folder_is_a_sentence_too(folder: Path) -> None:
+    for spoil in (attention(hidden_size="many"), replaced("config.json", b'{"a":' * 50_000)):
+        spoil(folder)
+        with pytest.raises(ModelError):
+            _head_in_file(str(folder), False)
+    replaced("config.json", b'{"model_type": "bert"}')(folder)
+    replaced("model.safetensors", b"\xff" * 64)(folder)
+    with pytest.raises(ModelError):
+        _head_in_file(str(folder), False)
+    for about in ({}, {"layout": {"widths": 3}}, {"layout": {}, "types": 5}):
+        changed(folder, "config.json", winnow={"network": "bilstm", **about})
+        with pytest.raises(ModelError):
+            load_tagger(folder)
+
+
+@pytest.mark.parametrize(
+    "about", [{}, {"head": "none"}, {"head": "crf", "constrained": False, "max_length": 9, "types": 3}]
+)
+def test_a_tagger_whose_description_is_forged_is_a_sentence(folder: Path, about: dict[str, object]) -> None:
+    from transformers import AutoModelForTokenClassification
+
+    hub.load_model("tiny", AutoModelForTokenClassification, num_labels=5).save_pretrained(folder)
+    changed(folder, "config.json", winnow=about)
+    with pytest.raises(ModelError):
+        load_tagger(folder)
+
+
+def replaced_and_put_back(folder: Path, other: Path) -> Callable[[], object]:
+    (folder / "model.safetensors").rename(folder / "kept")
+    shutil.copy(other / "model.safetensors", folder)
+    return lambda: (folder / "kept").replace(folder / "model.safetensors")
+
+
+def linked(folder: Path, other: Path) -> Callable[[], object]:
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors").symlink_to(other / "model.safetensors")
+    return lambda: None
+
+
+def written_over_in_its_own_time(folder: Path, other: Path) -> Callable[[], object]:
+    file, before = folder / "config.json", (folder / "config.json").stat()
+    file.write_bytes(file.read_bytes().replace(b"gelu", b"relu"))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    return lambda: None
+
+
+def joined(folder: Path, other: Path) -> Callable[[], object]:
+    (folder / "adapter_config.json").write_text("{}")
+    return (folder / "adapter_config.json").unlink
+
+
+def swapped_whole(folder: Path, other: Path) -> Callable[[], object]:
+    folder.rename(folder.with_name("kept"))
+    folder.symlink_to(other)
+
+    def back() -> None:
+        folder.unlink()
+        folder.with_name("kept").rename(folder)
+
+    return back
+
+
+@pytest.mark.parametrize("swap", [replaced_and_put_back, linked, written_over_in_its_own_time, joined, swapped_whole])
+def test_what_is_swapped_between_the_look_and_the_loading_is_not_used(
+    swap: Callable[[Path, Path], Callable[[], object]], folder: Path, sound: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers import AutoModel, AutoTokenizer
+
+    for kind, load in ((AutoModel, hub.load_model), (AutoTokenizer, hub.load_tokenizer)):
+        load(str(folder))
+        usual = kind.from_pretrained
+
+        def late(*args: object, usual: Callable[..., object] = usual, **kwargs: object) -> object:
+            back = swap(folder, sound)
+            loaded = usual(*args, **kwargs)
+            back()
+            return loaded
+
+        monkeypatch.setattr(kind, "from_pretrained", late)
+        with pytest.raises(ModelError, match="changed while they were read"):
+            load(str(folder))
+        monkeypatch.undo()
