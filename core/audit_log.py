@@ -86,19 +86,33 @@ def note(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Col
 
 
 def lines(home: Path, since: datetime | None = None) -> Iterator[dict[str, Any]]:
-    """What the log holds, oldest first, from `since` (UTC) on; lines that a killed writer tore are passed over."""
+    """What the log holds, oldest first, from `since` (UTC) on; see `spoilt` for lines that cannot be read."""
+    earliest = "" if since is None else since.isoformat()
+    yield from (line for line in _read(home) if line and line["time"] >= earliest)
+
+
+def spoilt(home: Path) -> int:
+    """How many lines of the log cannot be read: torn by a killed writer, or changed since."""
+    return sum(line is None for line in _read(home))
+
+
+def _read(home: Path) -> Iterator[dict[str, Any] | None]:
+    """None for each line that is none of ours."""
     path = place(home)
     if path is None or not path.exists():
         return
-    earliest = "" if since is None else since.isoformat()
     with path.open("rb") as file:
         for raw in file:
             try:
                 line = json.loads(raw)
             except (ValueError, RecursionError):
-                continue
-            if isinstance(line, dict) and str(line.get("time", "")) >= earliest:
-                yield line
+                line = None
+            yield line if _whole(line) else None
+
+
+def _whole(line: Any) -> bool:
+    lists = [line.get(name, []) for name in ("runs", "corpora")] if isinstance(line, dict) else [None]
+    return all(isinstance(each, list) for each in lists) and isinstance(line.get("time"), str)
 
 
 def _usual(home: Path) -> Path:

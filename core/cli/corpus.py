@@ -6,13 +6,14 @@ from typing import Any
 import click
 
 from core.cli.options import CORPUS, config_options, several
-from core.cli.terminal import echo, echo_json, finish, json_option, progress, remove_everything, report
+from core.cli.terminal import echo, echo_json, finish, json_option, note_spoilt, progress, remove_everything, report
 from core.facade import corpora, runs
 
 
 @click.group()
 def corpus() -> None:
     """Add, list, show, audit, rename and remove corpora."""
+    note_spoilt()
 
 
 @corpus.command("add")

@@ -26,6 +26,8 @@ def audit_list(since: datetime | None, as_json: bool) -> None:
     The log is audit.jsonl in the home; WINNOW_AUDIT=/a/path puts it elsewhere, WINNOW_AUDIT=off writes none.
     """
     path, lines = audit.audit_lines(since)
+    if spoilt := audit.audit_spoilt():
+        echo(f"note: {path}: {spoilt} of its lines cannot be read and are left out", err=True)
     if as_json:
         echo_json({"log": None if path is None else str(path), "lines": lines})
         return

@@ -2,13 +2,14 @@
 
 import click
 
-from core.cli.terminal import echo, echo_json, json_option, progress, remove_everything, report
+from core.cli.terminal import echo, echo_json, json_option, note_spoilt, progress, remove_everything, report
 from core.facade import removals, runs
 
 
 @click.group("runs")
 def run_group() -> None:
     """List, show, cancel, resume and remove runs."""
+    note_spoilt()
 
 
 @run_group.command("list")

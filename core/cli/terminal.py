@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from core.facade import deliver, errors, removals
+from core.facade.home import home, unreadable
 from core.facade.runs import Event, Run
 
 Result = dict[str, Any]
@@ -43,6 +44,12 @@ def progress(event: Event) -> None:
     elif event.kind == "progress" and sys.stderr.isatty():
         of = f" of {data['total']:,}" if data["total"] else ""
         echo(f"  {data['done']:,}{of} {data['unit']}   ", err=True, begin="\r", end="")
+
+
+def note_spoilt() -> None:
+    """Name on stderr what cannot be read in the home, so that a list without it is not taken for whole."""
+    for file in unreadable():
+        echo(f"note: cannot be read, so what it tells is left out: {file.relative_to(home())}", err=True)
 
 
 def report(result: Mapping[str, Any], as_json: bool, plain: str | Sequence[str] | None = None) -> None:

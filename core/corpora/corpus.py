@@ -141,6 +141,11 @@ class Library:
                 sync(draft / SENTENCES)
                 draft.rename(target)
                 sync(self.folder)
+            elif _readable(target) is None:  # a failing disk spoilt it, and here is all of it again
+                for part in (SENTENCES, ABOUT):
+                    sync(draft / part)
+                    (draft / part).replace(target / part)
+                sync(target)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
         return self._also_named(target, name)
@@ -155,8 +160,9 @@ class Library:
         return [corpus for path in self._folders() if (corpus := _readable(path))]
 
     def unreadable(self) -> Sequence[Path]:
-        """Descriptions of corpora that cannot be read; `list` passes these corpora over."""
-        return [path / ABOUT for path in self._folders() if _readable(path) is None]
+        """Descriptions of corpora that cannot be read or are gone; `list` passes these corpora over."""
+        folders = sorted(path for path in self.folder.glob("*") if _FINGERPRINT.fullmatch(path.name))
+        return [path / ABOUT for path in folders if path.is_dir() and _readable(path) is None]
 
     def _folders(self) -> Sequence[Path]:
         folders = (path.parent for path in self.folder.glob(f"[!.]*/{ABOUT}"))
@@ -177,6 +183,11 @@ class Library:
             or (len(reference) >= 6 and corpus.fingerprint.startswith(reference))
         ]
         if not found:
+            spoilt = next((file for file in self.unreadable() if file.parent.name.startswith(reference)), None)
+            if spoilt and len(reference) >= 6:
+                raise MissingCorpus(
+                    f"{reference!r}: {spoilt} cannot be read; add the corpus again, or delete the file's folder."
+                )
             known = ", ".join(sorted(corpus.name for corpus in self.list())[:8]) or "none yet"
             raise MissingCorpus(f"{reference!r}: no corpus of this name or fingerprint (known: {known}); add it first.")
         if len(found) > 1:
@@ -240,8 +251,11 @@ def _open(path: Path) -> Corpus:
     """A sealed corpus; keys of a newer version are passed over."""
     about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
     names = about["names"]
+    texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if about["fingerprint"] != path.name or not texts or set(map(type, about["types"].values())) - {int}:
+        raise ValueError("describes another corpus, or none")
     return Corpus(
-        fingerprint=str(about["fingerprint"]),
+        fingerprint=about["fingerprint"],
         name=str(names[0]),
         n_sentences=int(about["n_sentences"]),
         n_tokens=int(about["n_tokens"]),

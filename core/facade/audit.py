@@ -53,4 +53,9 @@ def audit_lines(since: datetime | None = None) -> tuple[Path | None, list[Mappin
     return audit_log.place(home()), list(audit_log.lines(home(), since))
 
 
-__all__ = ["Action", "asked_by", "audit_lines", "exporting", "note", "note_look", "noted", "ready"]
+def audit_spoilt() -> int:
+    """How many lines of the log cannot be read."""
+    return audit_log.spoilt(home())
+
+
+__all__ = ["Action", "asked_by", "audit_lines", "audit_spoilt", "exporting", "note", "note_look", "noted", "ready"]

@@ -9,6 +9,7 @@ from core.config import offline
 from core.corpora.corpus import Library
 from core.files import on_disk, read_object
 from core.paths import confine, home, private
+from core.recipes import RECIPES
 from core.runs.store import RunStore
 
 ROLES_FILE = "roles.json"
@@ -33,7 +34,7 @@ def store() -> RunStore:
 
 @lru_cache
 def _store(folder: Path) -> RunStore:
-    return RunStore(folder)
+    return RunStore(folder, optioned=RECIPES)
 
 
 __all__ = ["confine", "home", "library", "offline", "on_disk", "private", "serving", "store", "unreadable"]

@@ -29,6 +29,18 @@ _NEW_STAGE: Mapping[str, Any] = {
 _OVER: Mapping[str, Any] = {"eta": None, "waiting_for": None}
 JUDGED_AFTER, JUDGED_REPORTS = 10.0, 3  # seconds and reports; a first batch, which warms up, says too much by far
 OUT_OF_MEMORY = "memory ran out"
+_WHOLE, _NUMBER, _TEXT, _NONE = (int,), (int, float), (str,), (type(None),)
+_SHAPES: Mapping[str, Mapping[str, tuple[type, ...]]] = {  # of an event's data, as far as anybody reads it
+    "started": {"pid": _WHOLE, "created": _NUMBER},
+    "part": {"number": _WHOLE, "of": _WHOLE, "name": _TEXT, "left": _NUMBER + _NONE, "after": _NUMBER + _NONE},
+    "stage": {"name": _TEXT},
+    "progress": {"done": _WHOLE, "total": _WHOLE + _NONE, "unit": _TEXT},
+    "metric": {"name": _TEXT, "value": _NUMBER, "step": _WHOLE + _NONE},
+    "note": {"text": _TEXT, "waiting_for": _TEXT + _NONE},
+    "child": {"run": _TEXT},
+    "failed": {"error": _TEXT + _NONE},
+}
+_LARGEST = 1e15  # beyond it no time, count or step of ours lies, and arithmetic begins to fail
 INTERRUPTED = "The worker ended without a word (killed, or out of memory); what it left is in worker.log; resume it."
 
 
@@ -137,17 +149,7 @@ def fold(events: Iterable[Event], *, locked: bool, cancel_requested: bool = Fals
 
 
 def step(state: RunState, event: Event) -> RunState:
-    """The state that the log alone tells after one more event: an attempt without an end is `running`.
-
-    An event that a failing disk spoilt, or that a newer version wrote otherwise, changes nothing.
-    """
-    try:
-        return _step(state, event)
-    except (KeyError, TypeError, ValueError, AttributeError):
-        return state
-
-
-def _step(state: RunState, event: Event) -> RunState:
+    """The state that the log alone tells after one more event: an attempt without an end is `running`."""
     data = event.data
     changes: dict[str, Any] = {}
     match event.kind:
@@ -159,7 +161,8 @@ def _step(state: RunState, event: Event) -> RunState:
             )  # fmt: skip
             changes = {"state": "running", "started": event.time}
         case "part":
-            changes = {"part": Part(**data, since=event.time)}
+            told: dict[str, Any] = {name: data.get(name) for name in _SHAPES["part"]}  # a newer version may write more
+            changes = {"part": Part(**told, since=event.time)}
         case "stage":
             changes = {**_NEW_STAGE, "stage": data["name"]}
         case "progress":
@@ -205,25 +208,40 @@ def _progress(state: RunState, event: Event) -> dict[str, Any]:
 
 def read_events(path: Path, after: int = 0) -> tuple[list[Event], int]:
     """Events from byte `after` on, and the byte to go on from. A torn last line is left for next time."""
+    lines, whole = read_lines(path, after)
+    return [event for event in lines if event], whole
+
+
+def read_lines(path: Path, after: int = 0) -> tuple[list[Event | None], int]:
+    """As `read_events`, with None for each line that a failing disk spoilt; the rest of the log still counts."""
     try:
         with path.open("rb") as file:
             file.seek(after)
             block = file.read()
     except FileNotFoundError:
         return [], after
+    except OSError:  # a sector that cannot be read, a folder in its place
+        return [None], after
     whole = block.rfind(b"\n") + 1
-    events = (_parse(line) for line in block[:whole].splitlines())
-    return [event for event in events if event], after + whole
+    lines = [_parse(line) for line in block[:whole].splitlines()]
+    torn = block[whole : whole + 1] in (b"", b"{")  # every line begins so
+    return lines if torn else [*lines, None], after + whole
 
 
 def _parse(line: bytes) -> Event | None:
-    """None: a line that a failing disk spoilt; the rest of the log still counts."""
+    """An event whose data have the shape that its kind's have; kinds and keys of a newer version count."""
     try:
         found = json.loads(line)
         event = Event(seq=int(found["seq"]), time=float(found["time"]), kind=str(found["kind"]), data=found["data"])
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
-    return event if isinstance(event.data, dict) else None
+    shape = _SHAPES.get(event.kind, {})
+    whole = isinstance(event.data, dict) and all(_fits(event.data.get(name), kinds) for name, kinds in shape.items())
+    return event if whole and 0 <= event.time < _LARGEST else None
+
+
+def _fits(value: Any, kinds: tuple[type, ...]) -> bool:
+    return isinstance(value, kinds) and (not isinstance(value, int) or abs(value) < _LARGEST)
 
 
 class EventLog:

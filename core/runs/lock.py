@@ -84,9 +84,11 @@ class Worker:
     def read(cls, path: Path) -> "Worker | None":
         """Who is written in `path`; None if nobody (legibly) is."""
         try:
-            return cls(**json.loads(path.read_bytes()))
-        except (OSError, ValueError, TypeError):
+            found = cls(**json.loads(path.read_bytes()))
+        except (OSError, ValueError, TypeError, RecursionError):
             return None
+        whole = isinstance(found.pid, int) and found.pid > 0 and isinstance(found.created, int | float)
+        return found if whole else None
 
 
 class Lock:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from core.errors import RunError
-from core.runs.events import Event, RunState, read_events, settle, step
+from core.runs.events import Event, RunState, read_events, read_lines, settle, step
 from core.runs.lock import Lock, Worker
 
 LAUNCH_PATIENCE = 10.0  # seconds from manifest to worker; later nobody is coming any more
@@ -52,6 +52,11 @@ class Manifest:
             raise TypeError("is no manifest")
         if not all(isinstance(mark, str) for mark in found["inputs"].values()):
             raise TypeError("names an input by something else than a fingerprint")
+        if not all(isinstance(found.get(name), str) for name in ("run_id", "kind", "created", "key")):
+            raise TypeError("says not what it was asked to do")
+        if not isinstance(found.get("parent"), str | None):
+            raise TypeError("names no run as the one that needed it")
+        datetime.fromisoformat(found["created"])
         return cls(**{each.name: found[each.name] for each in fields(cls) if each.name in found})
 
 
@@ -77,6 +82,7 @@ class Run:
         self.cancel_file = path / "cancel"
         self.lock = Lock(path / "lock")
         self._told, self._offset, self._guard = RunState(), 0, threading.Lock()
+        self._spoilt = False
 
     def state(self) -> RunState:
         """The state now; only what was appended since the last call is read.
@@ -92,6 +98,11 @@ class Run:
         if told.state == "running" and not held:
             held = self.lock.held()  # an attempt that began between probe and read
         return settle(told, locked=held, cancel_requested=self.cancel_file.exists(), launching=launching)
+
+    def spoilt(self) -> bool:
+        """Whether a line of its log cannot be read; the state is what the others tell."""
+        self._read_on()
+        return self._spoilt
 
     def events(self, after: int = 0) -> tuple[list[Event], int]:
         """Events from byte `after` on, and the byte to ask for next time."""
@@ -143,9 +154,11 @@ class Run:
 
     def _read_on(self) -> RunState:
         with self._guard:
-            events, self._offset = read_events(self.events_file, self._offset)
-            for event in events:
-                self._told = step(self._told, event)
+            lines, self._offset = read_lines(self.events_file, self._offset)
+            for event in lines:
+                if event:
+                    self._told = step(self._told, event)
+            self._spoilt = self._spoilt or None in lines
             return self._told
 
     def _age(self) -> float:

@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -34,10 +34,13 @@ def is_run_id(text: str) -> bool:
 
 
 class RunStore:
-    """All runs of a home folder. Keep one a process: its handles remember what they have read."""
+    """All runs of a home folder. Keep one a process: its handles remember what they have read.
 
-    def __init__(self, home: Path) -> None:
-        self.home = home.absolute()
+    optioned: kinds that cannot do without options, so that a manifest of theirs which has none is spoilt.
+    """
+
+    def __init__(self, home: Path, optioned: Collection[str] = ()) -> None:
+        self.home, self._optioned = home.absolute(), frozenset(optioned)
         self.folder = self.home / "runs"
         self.folder.mkdir(parents=True, exist_ok=True)
         self._runs: dict[str, Run] = {}
@@ -78,6 +81,11 @@ class RunStore:
     def get(self, run_id: str) -> Run:
         """Errors: RunError if there is no such run here."""
         run = self._find(run_id) if _RUN_ID.fullmatch(run_id) else None
+        if run is None and is_run_id(run_id) and (file := self.folder / run_id / "manifest.json").exists():
+            raise RunError(
+                f"run {run_id}: is not in the list, since {file} cannot be read; bring it back from a copy, or delete"
+                " the run's folder."
+            )
         if run is None:
             raise RunError(f"run {run_id[:80]!r}: is not in {self.folder}; `runs list` shows the ones that are.")
         return run
@@ -89,10 +97,11 @@ class RunStore:
         return sorted(runs, key=lambda run: (run.manifest.created, run.id), reverse=True)
 
     def unreadable(self) -> Sequence[Path]:
-        """Manifests that are there and cannot be read; `list` passes their runs over."""
+        """Manifests that cannot be read, whose runs `list` passes over, and logs of which a line cannot be."""
         files = (self.folder / entry.name / "manifest.json" for entry in os.scandir(self.folder))
         named = (file for file in files if _RUN_ID.fullmatch(file.parent.name) and file.exists())
-        return [file for file in named if self._find(file.parent.name) is None]
+        manifests = [file for file in named if self._find(file.parent.name) is None]
+        return [*manifests, *(run.events_file for run in self.list() if run.spoilt())]
 
     def finished(self, key: str) -> Run | None:
         """The newest run with `key` whose result can be read."""
@@ -133,7 +142,8 @@ class RunStore:
             run = Run(path.parent, Manifest.read(path))
         except (OSError, ValueError, TypeError):
             return None
-        return self._runs.setdefault(run_id, run) if run.id == run_id else None
+        whole = run.id == run_id and (run.manifest.config or run.manifest.kind not in self._optioned)
+        return self._runs.setdefault(run_id, run) if whole else None
 
     @contextmanager
     def _begun(self, kind: str) -> Iterator[tuple[Path, datetime]]:

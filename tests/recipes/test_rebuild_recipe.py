@@ -159,7 +159,7 @@ def test_a_robustness_set_and_a_test_split_of_any_run_are_refused(made, home):
     refused(hard, "is a robustness set")
     assert not rebuilding.rebuild_preview({"train": test, "method": "dataaug", "difficulty": made["run"].id})["empty"]
     for kind, role in (("finetune", "test.1"), ("experiment", "also_test.0"), ("assist", "test"), ("evaluate", "test")):
-        run = store.create(kind, {}, {"train": made["train"].fingerprint, role: test}, versions={}, key=kind)
+        run = store.create(kind, {"seed": 1}, {"train": made["train"].fingerprint, role: test}, versions={}, key=kind)
         refused(test, f"is a test split of the run {run.id}")
         removals.remove_run(run.id)
     store.create("robustness", {}, {"test": test}, versions={}, key="r")

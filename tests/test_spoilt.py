@@ -1,0 +1,240 @@
+"""One spoilt file of a home takes no page and no list: the rest is shown, and the file is named."""
+
+import json
+import sys
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from core.cli.main import run_main
+from core.corpora.corpus import Corpus
+from core.facade import corpora, runs
+from core.facade.home import _store, unreadable
+from core.runs.store import Run
+from tests.finished import finish
+from tests.pages.test_pages import opened, texts
+from tests.planted import contracts, kitchen
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = (
+    "home.py",
+    *(f"pages/{path.name}" for path in sorted((ROOT / "pages").glob("*.py"))),
+)
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """`run("corpus", "list")` -> (exit code, stdout, stderr), in this process."""
+
+    def call(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["core", *map(str, words)])
+        return (run_main(), *capsys.readouterr())
+
+    return call
+
+
+@pytest.fixture
+def sound(seal: Callable[..., Corpus], home: Path) -> tuple[Corpus, Corpus, Run, Run]:
+    """Two corpora with their parts, two finished runs."""
+    task, domain = seal(["a sound sentence ."], "sound"), seal(["another sentence ."], "other")
+    corpora.set_role("task", task.fingerprint)
+    corpora.set_role("domain", domain.fingerprint)
+
+    def select(seed: int) -> Run:
+        options = {"task": task.fingerprint, "domain": domain.fingerprint, "seed": seed}
+        return finish(home, "select", options, lambda context: {"selected": 1, "of": 1, "tokens": 5})
+
+    return task, domain, select(1), select(2)
+
+
+@pytest.fixture
+def real(seal: Callable[..., Corpus]) -> tuple[Corpus, Corpus, Run, Run]:
+    """As `sound`, the runs real ones that every page has something to show of."""
+    task, domain = seal(contracts(20, seed=1), "sound"), seal([*contracts(40, seed=2), *kitchen(20)], "other")
+    corpora.set_role("task", task.fingerprint)
+    corpora.set_role("domain", domain.fingerprint)
+    options = {"task": task.fingerprint, "domain": domain.fingerprint, "strategy": "random", "budget": "5"}
+    first, second = (runs.execute("select", {**options, "seed": seed}) for seed in (1, 2))
+    return task, domain, first, second
+
+
+RUBBISH = {
+    "empty": b"",
+    "null": b"null",
+    "a list": b"[]",
+    "a number": b"3",
+    "nothing in it": b"{}",
+    "deep": b'{"a":' * 50_000,
+    "zeros": bytes(4096),
+    "no text": b"\xff\xfe{}",
+    "half": b'{"run_id": "2026',
+}
+ABOUT = {
+    "another's": {"fingerprint": "0" * 24},
+    "a path": {"fingerprint": "../../elsewhere"},
+    "no name": {"names": []},
+    "numbers for names": {"names": [3]},
+    "text for a name": {"names": "sound"},
+    "text for a count": {"n_sentences": "many"},
+    "types": {"types": {"PER": "few"}},
+    "no origin": {"origin": None},
+}
+MANIFEST = {
+    "null for options": {"config": None},
+    "no options": {"config": {}},
+    "a number for an input": {"inputs": {"task": 3}},
+    "no kind": {"kind": None},
+    "a number for a time": {"created": 3},
+    "text for a time": {"created": "soon"},
+    "another's": {"run_id": "20260101-000000-select-0000"},
+    "a list for a parent": {"parent": []},
+    "no key": {"key": None},
+}
+EVENT = {
+    "a torn word": b'{"seq": 3, "time": 2.0, "kind": "sta\n',
+    "zeros": bytes(40) + b"\n",
+    "zeros to the end": bytes(4096),
+    "a list": b"[]\n",
+    "deep": b'{"seq": ' * 50_000 + b"\n",
+    **{
+        name: json.dumps({"seq": 3, "time": 2.0, **event}).encode() + b"\n"
+        for name, event in {
+            "no pid": {"kind": "started", "data": {}},
+            "null for a pid": {"kind": "started", "data": {"pid": None, "created": None}},
+            "text for a time": {"kind": "started", "time": "soon", "data": {"pid": 1, "created": 1.0}},
+            "no time": {"kind": "stage", "time": float("nan"), "data": {"name": "x"}},
+            "the end of time": {"kind": "succeeded", "time": 1e300, "data": {}},
+            "no data": {"kind": "stage", "data": None},
+            "a list for data": {"kind": "stage", "data": []},
+            "a number for a stage": {"kind": "stage", "data": {"name": 3}},
+            "text for numbers": {"kind": "progress", "data": {"done": "few", "total": "many", "unit": "rows"}},
+            "numbers without end": {"kind": "progress", "data": {"done": 10**400, "total": 10**401, "unit": "rows"}},
+            "a number for a note": {"kind": "note", "data": {"text": 3}},
+            "a list for a note": {"kind": "note", "data": {"text": ["x"]}},
+            "text for a metric": {"kind": "metric", "data": {"name": "loss", "value": "low", "step": 1}},
+            "a number for an error": {"kind": "failed", "data": {"error": 3}},
+            "a number for a run": {"kind": "child", "data": {"run": 3}},
+            "a part of nothing": {"kind": "part", "data": {"number": 1, "of": None, "name": "x"}},
+        }.items()
+    },
+}
+KINDS = [
+    *(("about.json", name) for name in (*RUBBISH, *ABOUT)),
+    *(("manifest.json", name) for name in (*RUBBISH, *MANIFEST)),
+    *(("events.jsonl", name) for name in EVENT),
+    *(("roles.json", name) for name in RUBBISH if name != "nothing in it"),
+    *((name, "a folder") for name in ("about.json", "manifest.json", "events.jsonl", "roles.json")),
+    ("about.json", "gone"),
+]
+
+
+def spoil(file: Path, how: str) -> None:
+    """Change one file as a failing disk, another program or a newer version may."""
+    match file.name, how:
+        case _, "a folder":
+            file.unlink()
+            file.mkdir()
+        case _, "gone":
+            file.unlink()
+        case "events.jsonl", _:
+            first, *others = file.read_bytes().splitlines(keepends=True)
+            at_the_end = not EVENT[how].endswith(b"\n")
+            file.write_bytes(b"".join([first, *others, EVENT[how]] if at_the_end else [first, EVENT[how], *others]))
+        case _ if how in RUBBISH:
+            file.write_bytes(RUBBISH[how])
+        case name, _:
+            change = (ABOUT if name == "about.json" else MANIFEST)[how]
+            file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
+
+
+@pytest.mark.parametrize(("name", "how"), KINDS, ids=[f"{name} {how}" for name, how in KINDS])
+def test_a_spoilt_file_is_named_and_the_rest_is_listed(
+    name: str, how: str, sound: tuple[Corpus, Corpus, Run, Run], home: Path, run: Command
+) -> None:
+    corpus, other, spoilt, whole = sound
+    file = {"about.json": corpus.path, "roles.json": home}.get(name, spoilt.path) / name
+    spoil(file, how)
+    assert unreadable() == [file]
+    shown = str(file.relative_to(home))
+    for page in ("home.py", "pages/1_Corpora.py"):
+        app = opened(page)
+        assert not app.exception
+        assert not app.error
+        assert shown in unescape(texts(app))
+    for words, listed in ((("corpus", "list"), other.fingerprint), (("runs", "list"), whole.id)):
+        code, out, said = run(*words)
+        assert (code, listed in out, shown in said) == (0, True, True)
+        assert (corpus.fingerprint in out) == (name != "about.json") or words[0] == "runs"
+        code, out, said = run(*words, "--json")
+        assert code == 0
+        assert listed in json.dumps(json.loads(out))
+
+
+@pytest.mark.parametrize("name", ["about.json", "manifest.json", "events.jsonl", "roles.json"])
+def test_every_page_is_drawn_and_every_command_says_which_file(
+    name: str, real: tuple[Corpus, Corpus, Run, Run], home: Path, run: Command
+) -> None:
+    corpus, other, spoilt, whole = real
+    file = {"about.json": corpus.path, "roles.json": home}.get(name, spoilt.path) / name
+    spoil(file, "zeros")
+    _store.cache_clear()  # as after a restart: handles remember what they have read
+    for page in PAGES:
+        app = opened(page)
+        assert not app.exception
+        assert not app.error, page
+    asked = {
+        "about.json": (("corpus", "show", corpus.fingerprint), ("corpus", "remove", corpus.fingerprint[:8])),
+        "manifest.json": (("runs", "show", spoilt.id), ("runs", "remove", spoilt.id)),
+    }
+    for words in asked.get(name, ()):
+        code, _, said = run(*words)
+        assert code == 2
+        assert f"{file} cannot be read" in said
+    lasting = [
+        ("corpus", "show", other.fingerprint),
+        ("corpus", "rename", "other", "renamed"),
+        ("runs", "show", whole.id),
+        ("runs", "remove", whole.id),
+        ("samples",),
+        ("audit",),
+        ("corpus", "remove", other.fingerprint, "--with-runs"),
+    ]
+    for words in lasting:
+        code, _, said = run(*words)
+        assert code == 0, said
+        assert (str(file.relative_to(home)) in said) == (words[0] in ("corpus", "runs"))
+    # What can be read of a run says what it was made from, so that it went too; roles were written anew.
+    assert unreadable() == ([file] if name in ("about.json", "manifest.json") else [])
+
+
+def test_a_spoilt_corpus_that_is_added_again_is_whole_again(seal: Callable[..., Corpus]) -> None:
+    before = seal(["a sound sentence ."], "mine")
+    for data in (b"", b"{}"):
+        (before.path / "about.json").write_bytes(data)
+        (before.path / "sentences.parquet").write_bytes(data)
+        again = seal(["a sound sentence ."], "again")
+        assert again.fingerprint == before.fingerprint
+        assert [each.text for each in again.take([0])] == ["a sound sentence ."]
+        assert unreadable() == []
+
+
+def test_a_spoilt_line_of_the_audit_log_is_counted_and_the_rest_listed(
+    sound: tuple[Corpus, Corpus, Run, Run], home: Path, run: Command
+) -> None:
+    run("corpus", "remove", "other")
+    log = home / "audit.jsonl"
+    lines = [
+        b"\x00\x00",
+        b"[]",
+        b'{"time": 3}',
+        b'{"time": "2026-01-01", "runs": 3}',
+        b'{"time": "2026", "corpora": nu',
+    ]
+    log.write_bytes(b"\n".join([*lines, log.read_bytes()]))
+    code, out, said = run("audit")
+    assert code == 0
+    assert sound[1].fingerprint in out
+    assert f"{log}: 5 of its lines cannot be read" in said
