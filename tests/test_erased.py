@@ -11,10 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from core.corpora.corpus import Library
 from core.facade import corpora, deliver, insights, maps, removals, results, runs, selections, uploads
 from core.facade.home import home
-from tests import finished_bias
-from tests.planted import contracts
+from core.recipes import RECIPES, calibrate
+from core.text.sentence import Sentence
+from tests import every_kind, finished_bias
+from tests.conftest import sentence
+from tests.planted import contracts, kitchen
 from tests.searched import holding
 
 NAMES = [f"Zyxnåme{i}" for i in range(40)]
@@ -113,3 +117,44 @@ def test_no_file_holds_a_name_once_its_corpora_are_removed_with_everything(home:
     assert corpora.roles() == {}
     assert [corpus.name for corpus in corpora.corpora()] == ["contracts"]
     assert {run.manifest.kind for run in runs.runs()} == {"add", "audit"}
+
+
+def patients(texts: list[str], labelled: bool) -> list[Sentence]:
+    """A name before each text, an entity where they are labelled."""
+    named = [f"{NAMES[i % 40]} {text}" for i, text in enumerate(texts)]
+    return [sentence(text, [(0, 1, "PATIENT")] if labelled else None) for text in named]
+
+
+@pytest.fixture
+def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """A finished run of every kind, all of text with names in it; the corpora, the last one from a file."""
+    monkeypatch.setattr(calibrate, "SECONDS", 0.0)
+    texts, library = contracts(110, seed=1), Library(home)
+    piles = {"task": texts[:36], "domain": [*texts[56:], *kitchen(60)], "train": texts[:24], "dev": texts[24:36],
+             "test": texts[36:56], "again": contracts(20, seed=9)}  # fmt: skip
+    made = dict[str, str]()
+    for name, lines in piles.items():
+        rows = patients(lines, name not in ("task", "domain"))
+        made[name] = library.seal(rows, name=name, origin={}, labelled=rows[0].entities is not None).fingerprint
+    file = tmp_path / "more.txt"
+    file.write_text("\n".join(each.text for each in patients(contracts(20, seed=5), False)), encoding="utf-8")
+    again = made.pop("again")
+    for kind, options in every_kind.first(made, again, file).items():
+        runs.execute(kind, options)
+    for kind, options in every_kind.second(made).items():
+        runs.execute(kind, options)
+    added = str(runs.runs("add")[0].result()["corpus"])
+    return [*made.values(), again, added]
+
+
+def test_no_file_of_a_run_of_any_kind_holds_a_name_after_it(home: Path, every_run: list[str]) -> None:
+    """Whatever keeps text is found by what it was made from: a new kind of run too."""
+    kinds = {run.manifest.kind for run in runs.runs() if runs.state(run.id).state == "succeeded"}
+    assert kinds == set(RECIPES), "a kind of run that nobody removes here"
+    keeping = {line.split("/")[1].split("-")[2] for line in holding(home, NAMES) if line.startswith("runs/")}
+    assert {"map", "predict", "finetune", "rebuild", "difficulty", "robustness"} <= keeping
+    for mark in every_run:
+        removals.remove_everything(mark)
+    assert holding(home, NAMES) == []
+    assert corpora.corpora() == []
+    assert {run.manifest.kind for run in runs.runs()} == set()

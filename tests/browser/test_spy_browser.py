@@ -13,12 +13,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.corpora.corpus import Library
-from core.facade import maps, runs
+from core.facade import runs
 from core.recipes import RECIPES
+from tests import every_kind
 from tests.browser.driver import ROOT, Server, settled
 from tests.browser.test_door_server import ASK, asked, handshakes
 from tests.planted import contracts
-from tests.recipes.test_experiment import OPTIONS, fill, labelled
+from tests.recipes.test_experiment import fill, labelled
 from tests.test_privacy import GUARD
 
 PAGES = ("", "Corpora", "Similarity", "Selection", "Explore", "Bias", "Assisting", "Training", "Results")
@@ -53,38 +54,22 @@ def finished(wave: Mapping[str, str]) -> None:
     assert {state for state, _ in ended.values()} == {"succeeded"}, ended
 
 
-def every_kind(guard: Path) -> None:
+def run_every_kind(guard: Path) -> None:
     """Two waves of workers, as the pages start them."""
     home = guard / "home"
     made = {name: corpus.fingerprint for name, corpus in fill(home).items()}
     again = Library(home).seal(labelled(contracts(20, seed=9)), name="again", origin={}, labelled=True).fingerprint
     (guard / "more.txt").write_text("\n".join(contracts(20, seed=5)), encoding="utf-8")
-    first = {
-        "add": {"path": str(guard / "more.txt")},
-        "experiment": {**OPTIONS, **made, "seeds": (1,), "finetune": {"epochs": 1}},
-        "similarity": {"target": (made["task"],), "source": (made["domain"],), "draws": 2, "sizes": 1,
-                       "skipgram_epochs": 1, "min_source_tokens": 100},
-        "difficulty": {"train": made["train"], "encoder": "tiny", "folds": 2, "context_epochs": 1, "entity_epochs": 1},
-        "assist": {"primary": made["train"], "assisting": again, "dev": made["dev"], "test": made["test"],
-                   "thresholds": (1000.0,), "hidden": 4, "seeds": (1,), "epochs": 1, "vectors": made["task"]},
-        "robustness": {"test": made["test"], "train": made["train"], "kind": "typos"},
-        "rebuild": {"train": made["train"], "method": "dataaug", "encoder": "tiny"},
-    }  # fmt: skip
+    first = every_kind.first(made, again, guard / "more.txt")
     finished({kind: runs.start(kind, options) for kind, options in first.items()})
-    select, tagger = runs.runs("select")[0].id, runs.runs("finetune")[0].id
-    second = {
-        "map": maps.map_options(select, sample=60, clusters=2),
-        "predict": {"model": tagger, "corpus": made["task"]},
-        "evaluate": {"model": tagger, "test": made["test"]},
-    }
-    finished({kind: runs.start(kind, options) for kind, options in second.items()})
+    finished({kind: runs.start(kind, options) for kind, options in every_kind.second(made).items()})
 
 
 def test_a_run_of_every_kind_and_every_page_talk_to_nobody(
     guard: Path, page: Page, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(guard / "home"))  # the server's and the workers' too
-    every_kind(guard)
+    run_every_kind(guard)
     ran = {run.manifest.kind for run in runs.runs() if runs.state(run.id).state == "succeeded"}
     assert ran == set(RECIPES), "a kind of run that nobody watched"
     assert talked(guard) == ""

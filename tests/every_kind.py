@@ -1,0 +1,35 @@
+"""Options of a run of every kind, the smallest that is a real one: in two waves, and what these ask for themselves."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from core.facade import maps, runs
+from tests.recipes.test_experiment import OPTIONS
+
+Wave = Mapping[str, Mapping[str, Any]]
+
+
+def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
+    """{kind: options}. made: fingerprints of a task's five corpora; again: of a labelled one more; file: to be added."""
+    return {
+        "add": {"path": str(file)},
+        "experiment": {**OPTIONS, **made, "seeds": (1,), "finetune": {"epochs": 1}},
+        "similarity": {"target": (made["task"],), "source": (made["domain"],), "draws": 2, "sizes": 1,
+                       "skipgram_epochs": 1, "min_source_tokens": 100},
+        "difficulty": {"train": made["train"], "encoder": "tiny", "folds": 2, "context_epochs": 1, "entity_epochs": 1},
+        "assist": {"primary": made["train"], "assisting": again, "dev": made["dev"], "test": made["test"],
+                   "thresholds": (1000.0,), "hidden": 4, "seeds": (1,), "epochs": 1, "vectors": made["task"]},
+        "robustness": {"test": made["test"], "train": made["train"], "kind": "typos"},
+        "rebuild": {"train": made["train"], "method": "dataaug", "encoder": "tiny"},
+    }  # fmt: skip
+
+
+def second(made: Mapping[str, str]) -> Wave:
+    """Those that read what the first wave has made."""
+    select, tagger = runs.runs("select")[0].id, runs.runs("finetune")[0].id
+    return {
+        "map": maps.map_options(select, sample=60, clusters=2),
+        "predict": {"model": tagger, "corpus": made["task"]},
+        "evaluate": {"model": tagger, "test": made["test"]},
+    }
