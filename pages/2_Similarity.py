@@ -11,10 +11,11 @@ from pages.ui.frame import page
 from pages.ui.presses import submitted
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
+from pages.ui.runs.words import took
 from pages.ui.similarity.guess import guessing
 from pages.ui.similarity.results import results
 from pages.ui.similarity.worth import worth
-from pages.ui.widgets import config_form, corpus_label
+from pages.ui.widgets import config_form, corpus_label, plain
 
 RUN = "similarity.run"
 SAMPLING = ("cap_tokens", "min_source_tokens", "target_tokens", "draws", "sizes", "tokens", "lowercase", "seed")
@@ -65,6 +66,7 @@ def _setup() -> None:
             joined = _pick("Sources that count as one", known, [], "together")
             options |= config_form(config, SAMPLING, "similarity")
             options |= config_form(config, FINE, "similarity")
+        st.caption(plain(took("similarity")))
         sent = submitted("Compare", "similarity.start", type="primary", icon=":material/balance:")
     if sent:
         attach(runs.start("similarity", {**options, "together": _together(options["source"], joined)}), RUN)

@@ -15,6 +15,7 @@ from pages.ui.frame import page
 from pages.ui.presses import submitted
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
+from pages.ui.runs.words import took
 from pages.ui.widgets import corpus_label, plain
 
 RUN = "assisting.run"
@@ -52,6 +53,7 @@ def _setup(labelled: Mapping[str, Corpus]) -> None:
     pairs = type_map(labelled[primary], labelled[assisting])
     with st.form("assisting.form", border=False):
         options = options_form()
+        st.caption(plain(took("skl")))
         sent = submitted("Score its sentences", "assisting.start", type="primary", icon=":material/balance:")
     if sent:
         wanted = {"primary": primary, "assisting": assisting, "type_map": pairs, **options}

@@ -25,6 +25,7 @@ from core.runs.store import Run, RunStore, run_key
 from core.stats.draws import stratified
 
 CHUNK = 8 * BLOCK  # points placed at a time
+PARTS = 4
 
 
 class MapConfig(Config):
@@ -56,7 +57,9 @@ def run(config: MapConfig, job: Job) -> Result:
         clusters = twin.result()["clusters"]
         job.context.note(f"The same sentences are laid out in {twin.id} already: its layout is taken over.")
     else:
+        job.context.part(3, PARTS, "the layout")
         layout = _Layout.make(config, job, pile.vectors_at(chosen_points))
+        job.context.part(4, PARTS, "the other sentences and the topics")
         coordinates, cluster = _everywhere(config, job, pile, fitted, layout)
         job.context.stage("naming topics")
         clusters = name_topics(pile, np.flatnonzero(fitted), cluster, job.context)
@@ -101,10 +104,10 @@ def _pile(config: MapConfig, job: Job) -> tuple[Pile, dict[str, str]]:
     result, inputs = select.result(), select.manifest.inputs
     task, domain = job.corpus(inputs["task"]), job.corpus(inputs["domain"])
     options = {name: select.manifest.config[name] for name in EncoderOptions.model_fields}
-    runs = {
-        role: job.child("embed", corpus=corpus.fingerprint, **options)
-        for role, corpus in (("task", task), ("domain", domain))
-    }
+    runs = {}
+    for number, (role, corpus) in enumerate((("task", task), ("domain", domain)), 1):
+        job.context.part(number, PARTS, f"the vectors of {corpus.name}")
+        runs[role] = job.child("embed", corpus=corpus.fingerprint, **options)
     chosen = np.zeros(len(domain), dtype=bool)
     chosen[scores.read_rows(select)] = True
     kinds = np.concatenate([np.zeros(len(task), dtype=np.int64), 2 - chosen])

@@ -46,7 +46,9 @@ def run(config: SklConfig, job: Job) -> Result:
     alone = _check(primary, assisting, types)
     for corpus, names in alone.items():
         job.context.note(_unmapped_note(corpus, names))
+    job.context.part(1, 2, "what both corpora call their entities")
     drift = _drift(config, primary, assisting, types, job.context)
+    job.context.part(2, 2, f"the sentences of {assisting.name}")
     job.context.stage(f"scoring {assisting.name}")
     parts = [skl.score(block, drift, config.unit) for block in _blocks(assisting, types, job.context)]
     scores, overlaps = (np.concatenate(part) for part in zip(*parts, strict=True))

@@ -8,9 +8,11 @@ from core.facade import corpora, runs
 from tests.browser.driver import Server, settled
 from tests.planted import contracts, kitchen
 
+LONG = "what was cooked and eaten in the kitchen of the house by the sea every summer"  # 76 characters
+
 
 def test_from_sources_to_a_matrix(server: Server, page: Page, home: Path) -> None:
-    for name, lines in {"law": contracts(300, 2) * 4, "food": kitchen(300) * 4, "my-task": contracts(60, 1)}.items():
+    for name, lines in {"law": contracts(300, 2) * 4, LONG: kitchen(300) * 4, "my-task": contracts(60, 1)}.items():
         path = server.data / f"{name}.txt"
         path.write_text("\n".join(lines), encoding="utf-8")
         runs.execute("add", {"path": str(path)})
@@ -21,6 +23,11 @@ def test_from_sources_to_a_matrix(server: Server, page: Page, home: Path) -> Non
     page.get_by_role("button", name="Compare", exact=True).click()
     matrix = page.get_by_role("table", name="Similarity of each source to my-task")
     expect(matrix).to_contain_text("closest", timeout=240_000)  # no quiz stands before the answer
+    name = matrix.get_by_role("rowheader", name=LONG)
+    assert name.evaluate("e => e.scrollWidth > e.clientWidth && getComputedStyle(e).textOverflow") == "ellipsis"
+    numbers = matrix.get_by_role("row", name=LONG).get_by_role("cell").last.bounding_box()
+    assert numbers is not None
+    assert numbers["x"] + numbers["width"] < 1280  # no name pushes them out of sight
     page.get_by_role("button", name="Guess first").click()
     expect(page.get_by_role("heading", name="Guess first")).to_be_visible()
     expect(page.get_by_role("table")).to_have_count(0)

@@ -78,7 +78,7 @@ def test_watch_reload_stop_queue_resume_result(server: Server, page: Page, parts
     settled(page)
     ask(page, "1", 40)
     panel = page.locator(PANEL)
-    expect(panel.get_by_text("Running")).to_be_visible()
+    expect(panel.get_by_text("Running")).to_be_in_viewport()  # the form has made room
     expect(page.locator(CHART).first).to_be_visible(timeout=FIRST)
     first = next(run.id for run in runs.runs("finetune"))
 

@@ -8,9 +8,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora.corpus import Corpus
-from core.facade import corpora, runs
+from core.facade import assisting, corpora, runs
 from core.facade.errors import CorpusError
 from core.text.sentence import Entity
+from pages.ui.runs.outcome import outcome
 from pages.ui.runs.words import title
 from tests.conftest import sentence
 from tests.pages.test_pages import opened, texts
@@ -61,6 +62,7 @@ def test_a_file_of_types_is_taken_or_refused_in_words(pair: tuple[Corpus, Corpus
     assert not app.exception
     assert ["larger than 1 MB" in error.value for error in app.error] == [True]
     assert "Score its sentences" in [button.label for button in app.button]
+    assert "nothing like it was finished on this machine yet" in texts(app)
     app.file_uploader(key="assisting.map").upload("types.docx", b"GPE=LOC\n").run()
     assert not app.error
     assert "From the file: GPE=LOC." in plainly(texts(app))
@@ -193,10 +195,13 @@ def test_scores_that_another_run_made_are_shown(pair: tuple[Corpus, Corpus], sea
     runs.execute("assist", {**given, "dev": dev, "test": dev, "thresholds": (1,), "seeds": (1,), "hidden": 4,
                               "epochs": 1})  # fmt: skip
     runs.execute("skl", {**given, "unit": "surface"})
+    swept = runs.runs("assist")[0]
+    assert outcome(swept) == assisting.assist_in_words(swept.result()["tables"][0])
     app = opened(PAGE)
     assert "--unit surface" in commands(app)
     app.selectbox(key="assisting.primary").select(given["primary"]).run()
     app.selectbox(key=f"assisting.assisting.{given['primary']}").select(given["assisting"]).run()
+    assert "The latest one here" in plainly(texts(app))
     next(button for button in app.button if button.label == "Score its sentences").click().run()
     assert not app.exception
     assert "skl --primary home" in commands(app)

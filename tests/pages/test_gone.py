@@ -141,6 +141,23 @@ def test_the_map_and_s_c_are_shown_when_only_d_c_is_gone(home: Path) -> None:
     assert "S_C itself is still here" in said
 
 
+def test_a_selection_whose_d_c_is_gone_leaves_explore_to_the_others(home: Path) -> None:
+    made = corpora(home)
+    lines = [f"Line {i} of it ." for i in range(90)]
+    other = Library(home).seal(map(sentence, lines), name="other pile", origin={})
+    options = {"task": made["task"].fingerprint, "strategy": "random", "budget": "20%"}
+    kept, gone = (
+        facade_runs.execute("select", {**options, "domain": domain.fingerprint}).id
+        for domain in (made["domain"], other)
+    )
+    facade_corpora.remove_corpus("other pile")
+    app = opened_on("pages/4_Explore.py", kept)
+    assert GONE not in everything(app)
+    [picker] = [box for box in app.selectbox if box.label == "Selection"]
+    assert len(picker.options) == 2
+    assert "No longer on this machine: D_C." in everything(opened_on("pages/4_Explore.py", gone))
+
+
 def test_a_selection_without_its_t_c_still_moves_its_budget(home: Path) -> None:
     run_id = runs_of(home)["3_Selection"]
     facade_corpora.remove_corpus("my task")

@@ -157,6 +157,9 @@ def test_a_mean_is_rounded_once_and_the_same_on_every_tab(run_id: str) -> None:
                 row |= {"micro_f1": [64.274, 64.275, 64.2755], "sd": 0.001}
                 row["mean"] = 64.275 if run == name else sum(row["micro_f1"]) / 3
         file.write_text(json.dumps(told))
+    page = deliver.report(run_id)
+    assert "64.27 ± 0.00" in page
+    assert "64.28" not in page
     assert "64.27 ± 0.00" in texts(opened(PAGE))
     said = texts(tab(opened(PAGE), "All trainings"))
     assert "64.27 ± 0.00" in said

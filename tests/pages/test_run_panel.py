@@ -1,5 +1,6 @@
 """A run on its page, in the strip of every page and in the list of Home: how far it is, and what came out."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -204,3 +205,12 @@ def test_what_came_out_is_said_in_a_line(made: dict[str, Corpus], home: Path) ->
     chosen = runs.execute("select", {**names, "strategy": "random", "budget": "20%"})
     assert outcome(chosen) == f"S_C: {chosen.result()['selected']} of 90 sentences, {chosen.result()['tokens']} tokens"
     assert outcome(finish(home, "pretrain", {"corpora": (made["task"].fingerprint,)}, lambda context: {})) == ""
+
+
+def test_a_mean_of_an_older_run_is_rounded_once_too(made: dict[str, Corpus], home: Path) -> None:
+    """It was kept to three digits."""
+    tagger = finished.tuned(home, made, "tiny", 0.6)
+    told = json.loads(tagger.result_file.read_bytes())
+    told["test"] |= {"micro_f1": [64.4494, 64.4498], "mean": 64.45, "sd": 0.0}
+    tagger.result_file.write_text(json.dumps(told))
+    assert outcome(tagger).startswith("F1 64.4 ")

@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.corpora.corpus import Corpus, Library
 from core.facade import corpora, runs, similarity
-from pages.ui.widgets import plain
+from pages.ui.widgets import duration, plain
 from tests.measures.test_contracts import FRUIT, METAL, chained
 from tests.pages.test_pages import NASTY, opened, texts
 
@@ -63,6 +63,17 @@ def test_the_form_starts_from_the_roles_and_starts_a_run(seal: Seal, monkeypatch
     assert asked["target"] == [task.fingerprint]
     assert set(asked["source"]) == {near.fingerprint, far.fingerprint}
     assert runs.RECIPES["similarity"].config.parse(asked).cap_tokens == "equal"
+
+
+def test_how_long_the_last_one_took_is_said(compared: str) -> None:
+    said = texts(well(opened(PAGE)))
+    assert plain("The latest one here, Compare") in said
+    assert plain(f"took {duration(runs.state(compared).seconds)}.") in said
+
+
+def test_before_the_first_one_it_is_said_why_no_time_is_known(seal: Seal) -> None:
+    seal(lines(FRUIT, 40, 1), "my-task")
+    assert plain("nothing like it was finished on this machine yet") in texts(well(opened(PAGE)))
 
 
 def test_a_single_source_is_said_to_be_one_and_how_to_add_another(compared: str) -> None:

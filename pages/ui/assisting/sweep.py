@@ -7,6 +7,7 @@ import streamlit as st
 from core.facade import assisting, corpora, figures, runs
 from pages.ui.presses import submitted
 from pages.ui.runs.panel import run_panel
+from pages.ui.runs.words import took
 from pages.ui.widgets import chart, config_form, corpus_picker, plain, same_command, table
 
 RUN = "assisting.sweep"
@@ -48,6 +49,7 @@ def _setup(run_id: str) -> None:
     st.caption(
         "One tagger a seed for each arm: yours alone, with all of the assisting corpus, and with what each threshold"
         " keeps. The dev split chooses the threshold. On two cores this takes hours; cancel and resume as you like."
+        f" {plain(took('assist'))}"
     )
     roles = corpora.roles()
     with st.form("assisting.sweep.form", border=False):

@@ -1,6 +1,7 @@
 """What came out of a finished run, in a line."""
 
 from collections.abc import Callable, Mapping
+from statistics import mean
 from typing import Any
 
 from core.facade import assisting, figures
@@ -13,7 +14,7 @@ Values = Mapping[str, Any]
 
 def outcome(run: Run) -> str:
     """Of a finished run; "" where its kind has nothing to say in a line, or an earlier version wrote less."""
-    say = _SAYS.get(run.manifest.kind)
+    say = SAYS.get(run.manifest.kind)
     try:
         return say(run.result(), run.manifest.config) if say else ""
     except (KeyError, IndexError, TypeError, WinnowError):
@@ -29,7 +30,7 @@ def _finetuned(found: Values, config: Values) -> str:
     if not test:
         return f"F1 {max(dev):.1f} on dev, the best of {len(dev)} {'seed' if len(dev) == 1 else 'seeds'}"
     spread = f" ± {test['sd']:.1f} over {len(test['micro_f1'])} seeds" if len(test["micro_f1"]) > 1 else ""
-    return f"F1 {test['mean']:.1f}{spread} on {corpus_name(config['test'][0])}"
+    return f"F1 {mean(test['micro_f1']):.1f}{spread} on {corpus_name(config['test'][0])}"
 
 
 def _pretrained(found: Values, config: Values) -> str:
@@ -56,7 +57,13 @@ def _imported(found: Values, config: Values) -> str:
     return f"{found['sentences']:,} sentences, {found['tokens']:,} tokens"
 
 
-_SAYS: Mapping[str, Callable[[Values, Values], str]] = {
+def _timed(found: Values, config: Values) -> str:
+    pace = 1 / max(found["mlm"][1], 1e-9)
+    busy = ", while it was busy with other work" if found["busy"] else ""
+    return f"{found['machine']}: pre-training reads about {pace:,.0f} pieces a second{busy}"
+
+
+SAYS: Mapping[str, Callable[[Values, Values], str]] = {
     "add": _imported,
     "audit": _checked,
     "select": _selected,
@@ -72,4 +79,5 @@ _SAYS: Mapping[str, Callable[[Values, Values], str]] = {
     "experiment": lambda found, config: figures.answer(found["leaderboard"]),
     "tag": lambda found, config: f"{found['entities']:,} entities in {found['sentences']:,} sentences",
     "predict": lambda found, config: f"{found['entities']:,} entities in {found['sentences']:,} sentences",
+    "calibrate": _timed,
 }

@@ -75,6 +75,18 @@ def title(run: Run) -> str:
     return f"{kind} {corpus_name(config.get('corpus') or config.get('domain') or '')}"
 
 
+def took(kind: str) -> str:
+    """How long the latest of a kind took here, for who is about to begin one; why nothing is known before the first."""
+    of_kind = (run for run in runs.runs(kind) if run.manifest.parent is None)
+    done = next((run for run in of_kind if runs.state(run.id).state == "succeeded"), None)
+    if done is None:
+        return (
+            "How long it takes is not known: nothing like it was finished on this machine yet. It says so itself as"
+            " soon as its first part is over."
+        )
+    return f"The latest one here, {title(done)}, took {duration(runs.state(done.id).seconds)}."
+
+
 def corpus_name(reference: str) -> str:
     """A corpus as it is called, a long name cut, or that it is gone."""
     return short(results.corpus_name(reference))

@@ -1,0 +1,82 @@
+"""What came out of a run, in a line, and the parts it has: of every kind of run by its name."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from core.facade import runs as facade_runs
+from core.facade.runs import RECIPES, Run
+from pages.ui.runs.links import BELONGS, OPENS
+from pages.ui.runs.outcome import SAYS, outcome
+from tests.browser.laid import lay
+
+WITHIN = {"embed", "evaluate", "score", "vectors"}  # what other kinds of run ask for; no list shows them
+IN_PARTS = {"assist", "difficulty", "experiment", "finetune", "map", "select", "similarity", "skl"}
+IN_ONE = {  # one work of one pace, whose stage says how far it is
+    "add", "audit", "calibrate", "embed", "evaluate", "predict", "pretrain", "rebuild", "robustness", "score", "tag",
+    "vectors",
+}  # fmt: skip
+LAID = {  # of the real thing
+    "audit": r"Of 205 sentences: \d+ exact duplicate",
+    "select": r"S_C: 40 of 205 sentences, \d+ tokens",
+    "map": r"150 sentences laid out|245 sentences laid out",
+    "similarity": r"orchard is closest to fruit",
+    "difficulty": r"Names tell \d\.\d\d bits, contexts -?\d\.\d\d, over \d+ mentions",
+    "rebuild": r"\d+ mentions changed",
+    "robustness": r"\d+ of \d+ mentions renamed",
+    "skl": r"\d+ of the \d+ entities in both corpora drift",
+    "finetune": r"F1 \d+\.\d ± \d+\.\d over 3 seeds on my test",
+    "experiment": r"^This experiment gives|^Yes|^With|^It did harm|no evidence|improve",
+    "add": r"3 sentences, \d+ tokens",
+}
+PERPLEXITY = {"before": 1234.56, "after": 78.9}
+MADE: Mapping[str, tuple[Mapping[str, Any], str]] = {  # of what takes a model to make
+    "pretrain": ({"pseudo_perplexity": PERPLEXITY}, "Pseudo-perplexity of held-out text: 1,234.6 before, 78.9 after"),
+    "tag": ({"entities": 1200, "sentences": 3400}, "1,200 entities in 3,400 sentences"),
+    "predict": ({"entities": 1, "sentences": 2}, "1 entities in 2 sentences"),
+    "calibrate": (
+        {"mlm": [0.1, 0.0005], "machine": "A processor", "busy": False},
+        "A processor: pre-training reads about 2,000 pieces a second",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
+    """{kind: a finished run}."""
+    home = tmp_path_factory.mktemp("came-out")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WINNOW_HOME", str(home))
+        lay(home)
+        file = home / "deeds.txt"
+        file.write_text("The first deed is signed .\nThe second deed is not .\nA third follows .\n")
+        facade_runs.execute("add", {"path": str(file), "name": "deeds"})
+        return {run.manifest.kind: run for run in facade_runs.runs()}
+
+
+def test_every_kind_that_a_list_shows_says_what_came_out() -> None:
+    assert set(SAYS) == {*OPENS, *BELONGS}
+    assert set(SAYS) | WITHIN == set(RECIPES), "a new kind of run needs its line in pages/ui/runs/outcome.py"
+    assert {*LAID, *MADE, "assist"} == set(SAYS)  # assist: tests/pages/test_assisting.py, on real trainings
+
+
+@pytest.mark.parametrize("kind", sorted(LAID))
+def test_what_came_out(kind: str, runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINNOW_HOME", str(runs[kind].path.parents[1]))
+    assert re.search(LAID[kind], outcome(runs[kind])), outcome(runs[kind])
+
+
+@pytest.mark.parametrize("kind", sorted(MADE))
+def test_what_came_out_of_a_model(kind: str) -> None:
+    found, line = MADE[kind]
+    assert SAYS[kind](found, {}) == line
+
+
+def test_every_kind_is_one_work_or_tells_its_parts(runs: dict[str, Run]) -> None:
+    assert sorted([*IN_PARTS, *IN_ONE]) == sorted(RECIPES), "does the new kind of run tell its parts?"
+    real = {kind: run for kind, run in runs.items() if kind not in ("difficulty", "experiment", "finetune")}
+    assert {kind for kind, run in real.items() if b'"kind": "part"' in run.events_file.read_bytes()} == IN_PARTS & set(
+        real
+    )
