@@ -1,4 +1,4 @@
-"""Measures of similarity between a source and a target, by name. Which end means "closer" is said here alone."""
+"""Measures of similarity between a source and a target, by name."""
 
 from collections.abc import Mapping
 from typing import Any, Literal

@@ -9,7 +9,7 @@ from core.measures.predictive import Regret
 
 
 def advise(grid: Grid, target: int, titles: Sequence[str], past: Sequence[Regret] = ()) -> str:
-    """titles: how people write the measures' names. past: what following each measure cost before."""
+    """The recommendation in a sentence. titles: how people write the measures' names. past: what each cost."""
     chosen = {titles[grid.measures.index(name)]: source for name, source in grid.closest(target).items()}
     name = grid.targets[target]
     if len(grid.sources) == 1:
@@ -18,6 +18,7 @@ def advise(grid: Grid, target: int, titles: Sequence[str], past: Sequence[Regret
         return f"No measure puts one source first for {name}: all are equally far, or could not be measured."
     votes = by_choice(chosen)
     (first, supporters), *others = votes.items()
+    # `by_choice` puts the most votes first, so the next one alone can tie with it.
     if others and len(others[0][1]) == len(supporters):
         camps = [f"{source} by {listed(measures)}" for source, measures in votes.items()]
         head = f"The measures are split over {name}: {listed(camps)}"
@@ -28,7 +29,7 @@ def advise(grid: Grid, target: int, titles: Sequence[str], past: Sequence[Regret
 
 
 def _doubt(grid: Grid, target: int, titles: Sequence[str]) -> str:
-    """Does the first stay ahead of the second by more than the draws differ?"""
+    """A clause: whether the first stays ahead of the second by more than the draws differ."""
     if grid.spread is None:
         return "how much of that is chance, one draw does not say"
     close = [
@@ -41,17 +42,17 @@ def _doubt(grid: Grid, target: int, titles: Sequence[str]) -> str:
 
 def _within_noise(column: np.ndarray, grid: Grid, target: int, m: int) -> bool:
     assert grid.spread is not None
-    there = np.flatnonzero(np.isfinite(column))
-    if len(there) < 2:
+    finite = np.flatnonzero(np.isfinite(column))
+    if len(finite) < 2:
         return False
-    second, first = there[np.argsort(column[there], kind="stable")][-2:]
+    second, first = finite[np.argsort(column[finite], kind="stable")][-2:]
     return bool(column[first] - column[second] <= grid.spread[target, [first, second], m].mean())
 
 
 def _past(past: Sequence[Regret]) -> str:
-    told = [(regret.mean, regret.targets) for regret in past if regret.mean is not None]
-    if not told:
+    losses = [(regret.mean, regret.targets) for regret in past if regret.mean is not None]
+    if not losses:
         return ""
-    mean, targets = float(np.mean([points for points, _ in told])), max(n for _, n in told)
+    mean, targets = float(np.mean([points for points, _ in losses])), max(n for _, n in losses)
     runs = f"on your past runs ({targets} target{'s' if targets > 1 else ''})"
     return f"; {runs} the closest source lost {mean:.1f} F1 on average against the best"

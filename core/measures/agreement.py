@@ -62,21 +62,22 @@ class Agreement:
 def agreement(grid: Grid) -> Agreement:
     """Over the measures of `grid`; fewer than two measures or no item leave the kappas None."""
     closeness = grid.closeness()
-    where = list(grid.pairs())
-    sides = np.array([np.sign(closeness[t, a] - closeness[t, b]) for t, a, b in where])
-    sides = np.nan_to_num(sides.reshape(len(where), len(grid.measures))).astype(np.int64)
+    items = list(grid.pairs())
+    sides = np.array([np.sign(closeness[t, a] - closeness[t, b]) for t, a, b in items])
+    # A tie and a missing value both become 0, an item without an answer of that measure: kappa needs every rater.
+    sides = np.nan_to_num(sides.reshape(len(items), len(grid.measures))).astype(np.int64)
     answered = (sides != 0).all(axis=1)
     answers = (sides[answered] > 0).astype(np.int64)
     observed, expected = _fleiss(answers)
     splits = [
         _split(grid, item, row)
-        for item, row, all_answer in zip(where, sides, answered, strict=True)
+        for item, row, all_answer in zip(items, sides, answered, strict=True)
         if all_answer and abs(row.sum()) < len(row)
     ]
     return Agreement(
         measures=grid.measures,
         items=len(answers),
-        left_out=len(where) - len(answers),
+        left_out=len(items) - len(answers),
         unanimous=len(answers) - len(splits),
         first=dict(zip(grid.measures, answers.sum(axis=0).tolist(), strict=True)),
         observed=observed,
@@ -94,12 +95,12 @@ def agreement(grid: Grid) -> Agreement:
 def as_guessed(grid: Grid, target: int, order: Sequence[str]) -> dict[str, tuple[int, int]]:
     """{measure: (pairs of sources it orders as a person did, pairs it orders)}. order: sources, closest first."""
     at = [grid.sources.index(source) for source in order]
-    found = {}
+    counts = {}
     for m, measure in enumerate(grid.measures):
         column = grid.closeness()[target, at, m]
         steps = np.array([np.sign(column[a] - column[b]) for a, b in combinations(range(len(at)), 2)])
-        found[measure] = (int((steps > 0).sum()), int((steps != 0).sum() - np.isnan(steps).sum()))
-    return found
+        counts[measure] = (int((steps > 0).sum()), int((steps != 0).sum() - np.isnan(steps).sum()))
+    return counts
 
 
 def _fleiss(answers: IntArray) -> tuple[float | None, float | None]:
@@ -108,22 +109,24 @@ def _fleiss(answers: IntArray) -> tuple[float | None, float | None]:
     if not items or raters < 2:
         return None, None
     ones = answers.sum(axis=1)
+    # Ordered pairs of raters with one answer, of all ordered pairs (Fleiss 1971).
     agreeing = ones * (ones - 1) + (raters - ones) * (raters - ones - 1)
     share = ones.sum() / (items * raters)
     return float((agreeing / (raters * (raters - 1))).mean()), float(share**2 + (1 - share) ** 2)
 
 
 def _kappa(observed: float | None, expected: float | None) -> float | None:
+    # Expected 1: every answer was the same side, and no agreement beyond chance can show.
     if observed is None or expected is None or expected == 1:
         return None
     return (observed - expected) / (1 - expected)
 
 
-def _two(a: str, b: str, ours: IntArray, theirs: IntArray) -> TwoMeasures:
-    agree, n = int((ours == theirs).sum()), len(ours)
+def _two(a: str, b: str, first: IntArray, second: IntArray) -> TwoMeasures:
+    agree, n = int((first == second).sum()), len(first)
     if not n:
         return TwoMeasures(measures=(a, b), agree=0, cohen_kappa=None)
-    p, q = ours.mean(), theirs.mean()
+    p, q = first.mean(), second.mean()
     kappa = _kappa(agree / n, float(p * q + (1 - p) * (1 - q)))
     return TwoMeasures(measures=(a, b), agree=agree, cohen_kappa=kappa)
 
@@ -142,16 +145,17 @@ def _split(grid: Grid, item: tuple[int, int, int], sides: IntArray) -> Split:
 
 
 def _why(grid: Grid, item: tuple[int, int, int], sides: Sequence[Sequence[str]]) -> str:
-    """Is one side nearly a tie, or do the measures truly see different things?"""
+    """The reason in a sentence: one side is nearly a tie, or the measures truly see different things."""
     target, a, b = item
-    said, weak = [], []
+    readings, weak = [], []
     for measure in (name for side in sides for name in side):
         m = grid.measures.index(measure)
         x, y = (float(grid.values[target, source, m]) for source in (a, b))
-        said.append(f"{title(measure)} {number(x)} against {number(y)}")
+        readings.append(f"{title(measure)} {number(x)} against {number(y)}")
         noise = 0.0 if grid.spread is None else float(grid.spread[target, [a, b], m].mean())
         if abs(x - y) <= max(noise, NEAR * max(abs(x), abs(y))):
             weak.append(measure)
+    # One weak side is enough: turn its near ties round and the measures agree.
     if any(set(side) <= set(weak) for side in sides):
-        return f"{'; '.join(said)}: nearly a tie by {listed([title(name) for name in weak])}."
-    return f"{'; '.join(said)}: the gaps are clear, so the measures see different things."
+        return f"{'; '.join(readings)}: nearly a tie by {listed([title(name) for name in weak])}."
+    return f"{'; '.join(readings)}: the gaps are clear, so the measures see different things."

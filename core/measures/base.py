@@ -1,4 +1,4 @@
-"""What a similarity measure is: one number about a source and a target, which end of it means "closer", and how
+"""The contract of a similarity measure: one number about a source and a target, which end of it means "closer", and how
 it came about (Dai et al. 2019, 4).
 
 Learning a source is apart from comparing it with a target, because the first is what takes its time and serves
@@ -46,7 +46,7 @@ class Measure(Protocol):
     Options: ClassVar[type[Config]]
 
     def fit(self, source: Sample, report: Reporter) -> Any:
-        """What `compare` needs to know of a source. Errors: CorpusError where the source is too small."""
+        """A model of the source for `compare`. Errors: CorpusError where the source is too small."""
 
     def compare(self, learnt: Any, target: Sample, report: Reporter) -> Measurement:
         """One number. `detail` holds `convention`, a sentence, and `columns`.

@@ -1,4 +1,4 @@
-"""The table all conclusions are drawn from: how close each source is to each target by each measure."""
+"""The table that all conclusions are drawn from: how close each source is to each target by each measure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,12 +30,13 @@ class Grid:
 
     def closest(self, target: int) -> dict[str, str]:
         """{measure: the source it puts first}; a measure that ties for first place, or has no value, is left out."""
-        found = {}
+        closest = {}
         for name, column in zip(self.measures, self.closeness()[target].T, strict=True):
+            # fmax passes NaN over, so a pair that could not be measured does not hide the others.
             best = np.flatnonzero(column == np.fmax.reduce(column))
             if len(best) == 1:
-                found[name] = self.sources[best[0]]
-        return found
+                closest[name] = self.sources[best[0]]
+        return closest
 
     def pairs(self) -> Iterator[tuple[int, int, int]]:
         """(target, a, b): every two sources of every target, a before b in the listed order."""
@@ -68,7 +69,7 @@ def listed(names: Sequence[str]) -> str:
 
 def by_choice(closest: Mapping[str, str]) -> dict[str, list[str]]:
     """{source: the measures that put it first}, the most first."""
-    found: dict[str, list[str]] = {}
+    measures_by_source: dict[str, list[str]] = {}
     for measure, source in closest.items():
-        found.setdefault(source, []).append(measure)
-    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+        measures_by_source.setdefault(source, []).append(measure)
+    return dict(sorted(measures_by_source.items(), key=lambda item: -len(item[1])))

@@ -45,6 +45,7 @@ def read_table(text: str, name: str = "the table") -> Pasted:
     lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) < 2:
         raise ReadError(name, None, "holds no rows; paste a header line and one line a target and source.")
+    # Of equal counts the first: a tab never stands in a number, a comma may.
     sign = max("\t;,", key=lines[0].count)
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=sign, skipinitialspace=True)]
     header = [cell.strip("\ufeff ") for cell in rows[0]]
@@ -77,12 +78,12 @@ def _columns(header: Sequence[str], name: str) -> dict[str, int]:
 def _cell(text: str, name: str, line: int, column: str) -> Cell:
     if text.lower() in _NOTHING:
         return None
-    found = _CELL.fullmatch(text.replace("−", "-"))
-    if found is None:
+    match = _CELL.fullmatch(text.replace("−", "-"))
+    if match is None:
         raise ReadError(
             name, line, f"{column} is {text[:30]!r}, which is no number; write for example 70.08 or 70.08 ± 0.43."
         )
-    first, second = (None if part is None else float(part.replace(",", "")) for part in found.groups())
+    first, second = (None if part is None else float(part.replace(",", "")) for part in match.groups())
     assert first is not None
     if not math.isfinite(first) or not math.isfinite(second or 0):
         raise ReadError(name, line, f"{column} is {text[:30]!r}, which is too large; give a smaller number.")
@@ -92,7 +93,7 @@ def _cell(text: str, name: str, line: int, column: str) -> Cell:
 def _assemble(header: Sequence[str], cells: Mapping[tuple[str, str], Mapping[str, Cell]], name: str) -> Pasted:
     targets = tuple(dict.fromkeys(target for target, _ in cells))
     sources = tuple(dict.fromkeys(source for _, source in cells if source != "None"))
-    measures = {column: found for column in header if (found := _direction(column))}
+    measures = {column: measure for column in header if (measure := _direction(column))}
     if not measures:
         known = ", ".join(MEASURES)
         raise ReadError(name, 1, f"has no column of a measure ({known}, or another one as NAME:low or NAME:high).")
@@ -106,8 +107,8 @@ def _assemble(header: Sequence[str], cells: Mapping[tuple[str, str], Mapping[str
     grid = Grid(
         targets=targets,
         sources=sources,
-        measures=tuple(found[0] for found in measures.values()),
-        prefer=tuple(found[1] for found in measures.values()),
+        measures=tuple(name for name, _ in measures.values()),
+        prefer=tuple(prefer for _, prefer in measures.values()),
         values=np.array(values, dtype=np.float64),
     )
     rest = [
@@ -118,35 +119,36 @@ def _assemble(header: Sequence[str], cells: Mapping[tuple[str, str], Mapping[str
 
 
 def _direction(column: str) -> tuple[str, Prefer] | None:
-    """A measure's name and direction, where a column is one."""
-    plain, _, said = column.lower().partition(":")
+    """The name and direction of a measure's column; None for any other."""
+    plain, _, end = column.lower().partition(":")
     name = re.sub(r"[^a-z0-9_]+|↑|↓", " ", plain).split() or [""]
     if name[0] in MEASURES and len(name) == 1:
         return name[0], MEASURES[name[0]].prefer
-    if said in ("low", "high"):
-        return column.partition(":")[0].strip(), "low" if said == "low" else "high"
+    if end in ("low", "high"):
+        return column.partition(":")[0].strip(), "low" if end == "low" else "high"
     return None
 
 
 def _kinds(columns: Sequence[str]) -> dict[str, dict[str, list[str]]]:
     """{what was trained: {"mean" | "sd" | "runs": its columns}}."""
-    found: dict[str, dict[str, list[str]]] = {}
+    kinds: dict[str, dict[str, list[str]]] = {}
     for column in columns:
         if match := re.fullmatch(r"(.+?)[ _](sd|std|\d+)", column, re.IGNORECASE):
-            kind, part = match[1], "runs" if match[2].isdigit() else "sd"
+            name, part = match[1], "runs" if match[2].isdigit() else "sd"
         else:
-            kind, part = column, "mean"
-        found.setdefault(kind, {"mean": [], "sd": [], "runs": []})[part].append(column)
-    return {kind: parts for kind, parts in found.items() if parts["mean"] or parts["runs"]}
+            name, part = column, "mean"
+        kinds.setdefault(name, {"mean": [], "sd": [], "runs": []})[part].append(column)
+    return {name: parts for name, parts in kinds.items() if parts["mean"] or parts["runs"]}
 
 
 def _outcomes(
     kind: str, columns: Mapping[str, Sequence[str]], grid: Grid, cells: Mapping[tuple[str, str], Mapping[str, Cell]]
 ) -> Outcomes:
-    def told(target: str, source: str) -> tuple[float, float, float]:
+    def summary(target: str, source: str) -> tuple[float, float, float]:
         """Mean, sd and number of runs of a pair."""
         row = cells.get((target, source), {})
         runs = [cell[0] for column in columns["runs"] if (cell := row.get(column))]
+        # Single runs win over a printed mean: they say how many there were and how far apart.
         if runs:
             return float(np.mean(runs)), float(np.std(runs)), float(len(runs))
         mean = next((cell for column in columns["mean"] if (cell := row.get(column))), None)
@@ -156,6 +158,6 @@ def _outcomes(
         count = next((cell[0] for column, cell in row.items() if column.lower() == "runs" and cell), 1.0)
         return mean[0], sd, count
 
-    table = np.array([[told(t, s) for s in grid.sources] for t in grid.targets])
-    none = np.array([told(target, "None")[0] for target in grid.targets])
+    table = np.array([[summary(t, s) for s in grid.sources] for t in grid.targets])
+    none = np.array([summary(target, "None")[0] for target in grid.targets])
     return Outcomes(name=kind, mean=table[..., 0], sd=table[..., 1], runs=table[..., 2], none=none)

@@ -57,27 +57,28 @@ class Ppl:
 
     def compare(self, learnt: KneserNey, target: Sample, report: Reporter) -> Measurement:
         scores = learnt.score(target.sentences, report=report)
-        each = scores.perplexities(count_end=self._end)
+        perplexities = scores.perplexities(count_end=self._end)
         oov = 100 * float(scores.oov.sum() / scores.tokens.sum())
-        if not np.isfinite(each).all():
+        if not np.isfinite(perplexities).all():
             raise CorpusError(
                 f"{target.name}: has sentences that the model of the source deems impossible, so they have no "
                 "perplexity; give a larger source."
             )
         if oov == 100:
             report.note(f"PPL: the source knows no word of {target.name}; its perplexity says nothing but that.")
+        # A sentence of unknown words alone has no perplexity here; it would make the mean NaN.
         known = scores.perplexities(count_end=self._end, exclude_oov=True)
         columns = {
-            "sum": float(each.sum()),
-            "median": float(np.median(each)),
+            "sum": float(perplexities.sum()),
+            "median": float(np.median(perplexities)),
             "corpus": scores.corpus_perplexity(count_end=self._end),
             "known": float(known[np.isfinite(known)].mean()) if np.isfinite(known).any() else None,
             "oov": oov,
         }
         convention = (
-            f"mean over {len(each):,} sentences, Kneser-Ney of order {self._order}, shared vocabulary of "
+            f"mean over {len(perplexities):,} sentences, Kneser-Ney of order {self._order}, shared vocabulary of "
             f"{self._size:,}, length {'with' if self._end else 'without'} the sentence's end"
         )
         if learnt.fallback_orders:
             convention += f", fallback discounts of order {', '.join(map(str, learnt.fallback_orders))}"
-        return measurement(self, float(each.mean()), convention=convention, columns=columns)
+        return measurement(self, float(perplexities.mean()), convention=convention, columns=columns)

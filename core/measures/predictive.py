@@ -1,4 +1,4 @@
-"""Do the measures predict what a source is worth? Correlation with F1, regret, and how sure that is.
+"""Prediction of F1 by the measures: correlation, regret, and how sure that is.
 
 Dai et al. 2019, 7.2. Their Table 4, language models: Pearson's r per target over all single runs, then the plain mean
 over targets (SOURCES.md, Prediction of F1). With few targets every number here is wide: the interval says how wide.
@@ -30,7 +30,7 @@ _Float64 = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcomes:
-    """What training with each source came to, in F1 percent.
+    """F1 in percent after training with each source.
 
     mean, sd, runs: `(t, s)`, NaN or 0 where nobody trained; sd divides by the number of runs, not by one less.
     none: `(t,)` F1 without a source, NaN where it is not known.
@@ -59,7 +59,7 @@ class Correlation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What taking a measure's first source costs for one target.
+    """The cost of taking a measure's first source for one target.
 
     lost: F1 points against the best source. p: Welch's, of that difference; None where the source is the best or
     was trained once only.
@@ -102,14 +102,14 @@ def outcomes_of(name: str, runs: Mapping[tuple[int, int], Sequence[float]], none
 def correlations(grid: Grid, outcomes: Outcomes, *, seed: int = 0) -> list[Correlation]:
     """Every measure by every convention, against the change of F1. seed: of the bootstrap."""
     change = outcomes.mean - np.nan_to_num(outcomes.none)[:, None]
-    found = []
+    results = []
     for m, measure in enumerate(grid.measures):
         x = grid.values[..., m]
         there = np.isfinite(x) & np.isfinite(change)
         sums = {name: _sums(name, x, change, outcomes, there) for name in CONVENTIONS}
         for convention, table in sums.items():
-            found.append(_correlation(measure, convention, table, seed))
-    return found
+            results.append(_correlation(measure, convention, table, seed))
+    return results
 
 
 def _sums(convention: str, x: FloatArray, y: FloatArray, outcomes: Outcomes, there: npt.NDArray[np.bool_]) -> _Float64:
@@ -139,14 +139,15 @@ def _sums(convention: str, x: FloatArray, y: FloatArray, outcomes: Outcomes, the
 
 def _correlation(measure: str, convention: str, table: _Float64, seed: int) -> Correlation:
     k = len(table)
+    # Targets are resampled, not sources: sources of one target share its test set and are not independent.
     draws = np.random.default_rng(seed).integers(0, k, (RESAMPLES, k)) if k > 1 else np.empty((0, k), np.int64)
     if convention in ("pooled", "centred"):
-        value, drawn = float(_r(table.sum(axis=0))), _r(table[draws].sum(axis=1))
+        value, resampled = float(_r(table.sum(axis=0))), _r(table[draws].sum(axis=1))
     else:
-        each = _r(table)
-        value, drawn = float(each.sum() / k) if k else np.nan, each[draws].sum(axis=1) / max(k, 1)
-    drawn = drawn[np.isfinite(drawn)]
-    low, high = np.percentile(drawn, [2.5, 97.5]) if len(drawn) else (np.nan, np.nan)
+        rs = _r(table)
+        value, resampled = float(rs.sum() / k) if k else np.nan, rs[draws].sum(axis=1) / max(k, 1)
+    resampled = resampled[np.isfinite(resampled)]
+    low, high = np.percentile(resampled, [2.5, 97.5]) if len(resampled) else (np.nan, np.nan)
     return Correlation(
         measure=measure,
         convention=convention,
@@ -188,6 +189,7 @@ def _regret(grid: Grid, outcomes: Outcomes, m: int) -> Regret:
             _choice(grid, outcomes, target, int(both[np.argmax(close[both])]), int(both[np.argmax(f1[both])]))
         )
         random.append(f1[both].max() - f1[both].mean())
+        # Each pair stands twice in the table, once either way round, hence the half below; ties count for nothing.
         steps = np.sign(close[both, None] - close[both]) * np.sign(f1[both, None] - f1[both])
         concordant += int((steps > 0).sum()) // 2
         pairs += len(both) * (len(both) - 1) // 2
@@ -207,6 +209,7 @@ def _choice(grid: Grid, outcomes: Outcomes, target: int, taken: int, best: int) 
     mean, sd, runs = (table[target, [best, taken]] for table in (outcomes.mean, outcomes.sd, outcomes.runs))
     lost, p = float(mean[0] - mean[1]), None
     if lost > 0 and runs.min() >= 2 and sd.max() > 0:
+        # Outcomes carry deviations over n, Welch wants them over n - 1.
         sample_sd = sd * np.sqrt(runs / (runs - 1))
         a, b = ((float(mean[i]), float(sample_sd[i] ** 2), int(runs[i])) for i in (0, 1))
         p = from_moments(a, b)[1]

@@ -33,15 +33,16 @@ def draw(
     """
     cut: Callable[[str], Sequence[str]] = tokenize if tokens == "words" else str.split
     lengths = [corpus.lengths() for corpus in corpora]
+    # Drawn over all corpora at once, so that each has its share by size.
     rows = capped(np.concatenate(lengths), cap, seed)
     sentences: list[Sequence[str]] = []
     start = 0
     for corpus in corpora:
-        mine = rows[(rows >= start) & (rows < start + len(corpus))] - start
+        own_rows = rows[(rows >= start) & (rows < start + len(corpus))] - start
         start += len(corpus)
-        for first in range(0, len(mine), BLOCK):
+        for first in range(0, len(own_rows), BLOCK):
             report.check()
-            texts = (sentence.text for sentence in corpus.take(mine[first : first + BLOCK]))
+            texts = (sentence.text for sentence in corpus.take(own_rows[first : first + BLOCK]))
             sentences += [words for text in texts if (words := cut(text.lower() if lowercase else text))]
     n_tokens = sum(map(len, sentences))
     if not n_tokens:
@@ -54,6 +55,7 @@ def capped(lengths: IntArray, cap: int | None, seed: int) -> IntArray:
     """`(k,)` rows, ascending, of the first sentences of a shuffle that hold at most `cap` tokens; at least one."""
     if cap is None or int(lengths.sum(dtype=np.int64)) <= cap:
         return np.arange(len(lengths))
+    # A shuffle cut short, not a draw of n: a smaller cap then gives a part of the larger sample.
     order = np.random.default_rng(seed).permutation(len(lengths))
     n = int(np.searchsorted(np.cumsum(lengths[order], dtype=np.int64), cap, side="right"))
     return np.sort(order[: max(n, 1)])

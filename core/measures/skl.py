@@ -24,7 +24,7 @@ TypeMap = Mapping[str, str]  # {type: its name in both corpora, "" to leave it o
 
 
 class SklOptions(Config):
-    """What counts as an entity, and how counts become a divergence."""
+    """Options of SKL: the unit that counts as an entity, and how counts become a divergence."""
 
     unit: Literal["token", "surface"] = option(
         "token", "What is looked up in both corpora, lower-cased: every token inside an entity, or whole entities."
@@ -68,7 +68,7 @@ def units(sentence: Sentence, unit: str) -> Iterator[tuple[str, Entity]]:
 def count_types(
     sentences: Iterable[Sentence], unit: str, into: dict[str, Counter[str]] | None = None
 ) -> dict[str, Counter[str]]:
-    """How often each entity was labelled as each type, added to what `into` already counts."""
+    """{entity: times labelled as each type}, added to the counts of `into`."""
     counts = {} if into is None else into
     for sentence in sentences:
         for name, entity in units(sentence, unit):
@@ -80,8 +80,8 @@ def renamed(sentence: Sentence, types: TypeMap) -> Sentence:
     """The sentence with its types' other names; entities of a type that maps to "" are no entities any more."""
     if not types or not sentence.entities:
         return sentence
-    named = (replace(entity, type=types.get(entity.type, entity.type)) for entity in sentence.entities)
-    return replace(sentence, entities=tuple(entity for entity in named if entity.type))
+    entities = (replace(entity, type=types.get(entity.type, entity.type)) for entity in sentence.entities)
+    return replace(sentence, entities=tuple(entity for entity in entities if entity.type))
 
 
 def parse_map(pairs: Sequence[str]) -> dict[str, str]:
@@ -100,20 +100,21 @@ def parse_map(pairs: Sequence[str]) -> dict[str, str]:
 
 def compare(primary: Counts, assisting: Counts, options: SklOptions) -> Drift:
     """The drift between two tables of counts; symmetric but for which is called what."""
-    types = sorted({kind for counts in (primary, assisting) for each in counts.values() for kind in each})
+    types = sorted({kind for counts in (primary, assisting) for counter in counts.values() for kind in counter})
+    # Sorted, so that rows of the table do not depend on the order of sentences.
     shared = sorted(
         name
         for name in primary.keys() & assisting.keys()
         if min(primary[name].total(), assisting[name].total()) >= options.min_count
     )
-    ours, theirs = _table(primary, shared, types), _table(assisting, shared, types)
-    average = (ours + theirs).sum(axis=0)
-    p, q = distributions(ours, options, average), distributions(theirs, options, average)
+    primary_table, assisting_table = _table(primary, shared, types), _table(assisting, shared, types)
+    average = (primary_table + assisting_table).sum(axis=0)
+    p, q = distributions(primary_table, options, average), distributions(assisting_table, options, average)
     return Drift(
         names=tuple(shared),
         types=tuple(types),
-        primary=ours,
-        assisting=theirs,
+        primary=primary_table,
+        assisting=assisting_table,
         skl=symmetric_kl(p, q, options.log),
         seen=(len(primary), len(assisting)),
     )
@@ -135,6 +136,7 @@ def distributions(counts: IntArray, options: SklOptions, average: IntArray | Non
         raised = raised + options.shrinkage * average / max(average.sum(), 1)
     shares: FloatArray = raised / raised.sum(axis=1, keepdims=True)
     if not options.add_k:
+        # Floored after the division: an unseen type gets the same probability however often the entity was seen.
         shares = np.maximum(shares, options.floor)
         shares /= shares.sum(axis=1, keepdims=True)
     return shares
@@ -143,6 +145,7 @@ def distributions(counts: IntArray, options: SklOptions, average: IntArray | Non
 def symmetric_kl(p: FloatArray, q: FloatArray, log: str = "natural") -> FloatArray:
     """`(m,)` (KL(p||q) + KL(q||p)) / 2 of `(m, t)` distributions above 0 (Murthy et al. 2018, eq. 1)."""
     logs = np.log2 if log == "base2" else np.log
+    # Both directions in one product: p log(p/q) + q log(q/p) = (p - q)(log p - log q).
     skl: FloatArray = ((p - q) * (logs(p) - logs(q))).sum(axis=1) / 2
     return skl
 
@@ -151,12 +154,12 @@ def score(sentences: Iterable[Sentence], drift: Drift, unit: str) -> tuple[Float
     """`(n,)` each sentence's mean SKL over the occurrences of shared entities in it (0 where there are none),
     and `(n,)` how many those are."""
     values = dict(zip(drift.names, drift.skl.tolist(), strict=True))
-    found = [[values[name] for name, _ in units(sentence, unit) if name in values] for sentence in sentences]
-    overlaps = np.array([len(each) for each in found], dtype=np.int64)
-    return np.array([sum(each) for each in found]) / np.maximum(overlaps, 1), overlaps
+    skls = [[values[name] for name, _ in units(sentence, unit) if name in values] for sentence in sentences]
+    overlaps = np.array([len(sentence_skls) for sentence_skls in skls], dtype=np.int64)
+    return np.array([sum(sentence_skls) for sentence_skls in skls]) / np.maximum(overlaps, 1), overlaps
 
 
 def kept(scores: FloatArray, threshold: float) -> BoolArray:
-    """`(n,)` which sentences are below the threshold. A threshold of 0 keeps none (Murthy et al. 2018, Fig. 2)."""
+    """`(n,)` True for sentences below the threshold. A threshold of 0 keeps none (Murthy et al. 2018, Fig. 2)."""
     mask: BoolArray = scores < threshold
     return mask

@@ -1,4 +1,4 @@
-"""Which words are nouns, verbs and adjectives: spaCy where a model is installed, else NLTK where its data is, else a
+"""Nouns, verbs and adjectives of a text: by spaCy where a model is installed, else NLTK where its data is, else a
 closed list (SOURCES.md, Content words). Nothing is ever downloaded.
 """
 
@@ -15,7 +15,7 @@ from core.text.content import content_words
 Choice = Literal["auto", "spacy", "nltk", "built-in"]
 Sentences = Sequence[Sequence[str]]
 
-_BLOCK = 500  # sentences between two looks at the clock
+_BLOCK = 500  # sentences between two reports
 _NLTK_DATA = ("averaged_perceptron_tagger_eng", "averaged_perceptron_tagger")
 _OPEN = frozenset({"NOUN", "PROPN", "VERB", "ADJ"})
 _PENN = ("NN", "VB", "JJ")
@@ -30,20 +30,20 @@ class WordTagger:
 
 
 def settle(choice: Choice) -> Choice:
-    """The first of the chain that is here where the choice is auto, else the choice.
+    """The tagger that `choice` comes to: for auto the first of the chain that is installed, else itself.
 
-    Errors: ConfigError if what was chosen is not here.
+    Errors: ConfigError if it is not installed.
     """
-    here: dict[Choice, bool] = {"spacy": bool(_spacy_model()), "nltk": _nltk_is_here(), "built-in": True}
+    installed: dict[Choice, bool] = {"spacy": bool(_spacy_model()), "nltk": _nltk_is_here(), "built-in": True}
     if choice == "auto":
-        return next(name for name, found in here.items() if found)
-    if not here[choice]:
+        return next(name for name, is_here in installed.items() if is_here)
+    if not installed[choice]:
         raise ConfigError(f"tagger: {choice} or its English data is not installed here; install it or choose built-in.")
     return choice
 
 
 def load_word_tagger(choice: Choice = "auto") -> WordTagger:
-    """Errors: ConfigError if what was chosen is not here."""
+    """The tagger of `choice`. Errors: ConfigError if it is not installed."""
     return {"spacy": _spacy, "nltk": _nltk, "built-in": _built_in}[settle(choice)]()
 
 
@@ -66,15 +66,17 @@ def _spacy_model() -> str | None:
 
 def _spacy() -> WordTagger:
     model = _spacy_model()
+    # Parser, entities and lemmas are most of the time, and only tags are read.
     pipeline = import_module("spacy").load(model, disable=["parser", "ner", "lemmatizer"])
     document = import_module("spacy.tokens").Doc
 
     def content(sentences: Sentences, report: Reporter) -> frozenset[str]:
-        found: set[str] = set()
+        tagged_words: set[str] = set()
         for block in _blocks(sentences, report):
+            # The sample's own tokens: spaCy's tokenizer would make words that the other corpus cannot have.
             texts = (document(pipeline.vocab, words=list(words)) for words in block)
-            found.update(token.text for each in pipeline.pipe(texts) for token in each if token.pos_ in _OPEN)
-        return frozenset(found)
+            tagged_words.update(token.text for each in pipeline.pipe(texts) for token in each if token.pos_ in _OPEN)
+        return frozenset(tagged_words)
 
     return WordTagger(name=f"spaCy {model}", content=content)
 
@@ -91,11 +93,11 @@ def _nltk() -> WordTagger:
     nltk = import_module("nltk")
 
     def content(sentences: Sentences, report: Reporter) -> frozenset[str]:
-        found: set[str] = set()
+        tagged_words: set[str] = set()
         for block in _blocks(sentences, report):
             tagged = nltk.pos_tag_sents([list(words) for words in block])
-            found.update(word for words in tagged for word, tag in words if tag.startswith(_PENN))
-        return frozenset(found)
+            tagged_words.update(word for words in tagged for word, tag in words if tag.startswith(_PENN))
+        return frozenset(tagged_words)
 
     return WordTagger(name="NLTK perceptron tagger", content=content)
 

@@ -12,7 +12,7 @@ from core.reporter import Reporter
 from core.results import Measurement, Prefer
 from core.text.content import FUNCTION_WORDS
 
-FREQUENT = 3  # sentences that a word of the `overlap` column stands in at least
+FREQUENT = 3  # sentences that a word of the `overlap` column stands in at least: rarer ones are names and slips
 
 
 class Tvc:
@@ -39,19 +39,19 @@ class Tvc:
         """Nothing to set: the sample decides about case and tokens."""
 
     def fit(self, source: Sample, report: Reporter) -> Counter[str]:
-        """In how many sentences each word stands."""
+        """The number of sentences each word of the source stands in."""
         report.check()
-        return _spread(source)
+        return _sentence_counts(source)
 
     def compare(self, learnt: Counter[str], target: Sample, report: Reporter) -> Measurement:
         report.check()
-        words = _spread(target)
-        ours, theirs = _frequent(learnt), _frequent(words)
+        words = _sentence_counts(target)
+        of_source, of_target = _frequent(learnt), _frequent(words)
         return measurement(
             self,
             covered(learnt.keys(), words.keys()),
             convention=f"unique tokens as written, {len(learnt):,} in the source, {len(words):,} in the target",
-            columns={"overlap": 100 * len(ours & theirs) / max(len(ours | theirs), 1)},
+            columns={"overlap": 100 * len(of_source & of_target) / max(len(of_source | of_target), 1)},
         )
 
 
@@ -60,14 +60,14 @@ def covered(source: Collection[str], target: Collection[str]) -> float:
     return 100 * sum(word in source for word in target) / len(target)
 
 
-def _spread(sample: Sample) -> Counter[str]:
+def _sentence_counts(sample: Sample) -> Counter[str]:
     return Counter(chain.from_iterable(map(set, sample.sentences)))
 
 
-def _frequent(spread: Counter[str]) -> set[str]:
+def _frequent(sentence_counts: Counter[str]) -> set[str]:
     """Lower-cased, without function words and bare marks."""
     return {
         word.lower()
-        for word, n in spread.items()
+        for word, n in sentence_counts.items()
         if n >= FREQUENT and word.isalnum() and word.lower() not in FUNCTION_WORDS
     }

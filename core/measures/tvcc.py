@@ -44,7 +44,7 @@ class Tvcc:
         self._content: dict[str, frozenset[str]] = {}  # a target is tagged once, however many sources there are
 
     def fit(self, source: Sample, report: Reporter) -> frozenset[str]:
-        """The source's content words."""
+        """Content words of the source."""
         return self._tagger.content(source.sentences, report)
 
     def compare(self, learnt: frozenset[str], target: Sample, report: Reporter) -> Measurement:

@@ -1,4 +1,4 @@
-"""What the measures predicted and what training came to: for a pasted table, and for the user's own experiments."""
+"""The measures' predictions against F1 after training: for a pasted table, and for the user's own experiments."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,14 +30,19 @@ def judge(grid: Grid, outcomes: Sequence[Outcomes]) -> dict[str, Any]:
     correlations: {measure: {convention: {value, interval, targets}}}, against the change of F1.
     """
     effects = []
-    for each in outcomes:
+    for outcome in outcomes:
         table: dict[str, dict[str, Any]] = {measure: {} for measure in grid.measures}
-        for found in correlations(grid, each):
-            table[found.measure][found.convention] = {
-                "value": found.value, "interval": found.interval, "targets": found.targets,
-            }  # fmt: skip
-        lost = [asdict(regret) for regret in regrets(grid, each)]
-        effects.append({"name": each.name, "correlations": table, "regrets": lost, "sentence": _sentence(table, lost)})
+        for r in correlations(grid, outcome):
+            table[r.measure][r.convention] = {"value": r.value, "interval": r.interval, "targets": r.targets}
+        regret_rows = [asdict(regret) for regret in regrets(grid, outcome)]
+        effects.append(
+            {
+                "name": outcome.name,
+                "correlations": table,
+                "regrets": regret_rows,
+                "sentence": _sentence(table, regret_rows),
+            }
+        )
     return {
         "targets": list(grid.targets),
         "sources": list(grid.sources),
@@ -48,20 +53,21 @@ def judge(grid: Grid, outcomes: Sequence[Outcomes]) -> dict[str, Any]:
     }
 
 
-def _sentence(table: Mapping[str, Mapping[str, Any]], lost: Sequence[Mapping[str, Any]]) -> str:
-    """Which measure went with F1 most, how sure that is, and what following it cost."""
+def _sentence(table: Mapping[str, Mapping[str, Any]], regrets: Sequence[Mapping[str, Any]]) -> str:
+    """The sentence on the measure that went with F1 most, how sure that is, and the cost of following it."""
     by_size = {m: abs(row["runs"]["value"]) for m, row in table.items() if row["runs"]["value"] is not None}
     if not by_size:
         return "There are too few sources with an F1 to say what predicts it: give at least two for a target."
+    # Size, not sign: a measure that is reliably wrong predicts too, and its r says which way.
     best = max(by_size, key=by_size.__getitem__)
     r = table[best]["runs"]
-    many = f"{r['targets']} target{'s' if r['targets'] > 1 else ''}"
+    over = f"{r['over']} target{'s' if r['over'] > 1 else ''}"
     sure = (
         f"95% interval {r['interval'][0]:.2f} to {r['interval'][1]:.2f}" if r["interval"] else "one target, no interval"
     )
-    regret = next(each for each in lost if each["measure"] == best)
+    regret = next(row for row in regrets if row["measure"] == best)
     return (
-        f"{title(best)} goes with F1 most closely, r = {r['value']:.3f} over {many} ({sure}); taking the source it "
+        f"{title(best)} goes with F1 most closely, r = {r['value']:.3f} over {over} ({sure}); taking the source it "
         f"puts first lost {regret['mean']:.2f} F1 on average, a source drawn by lot {regret['random']:.2f}."
     )
 
@@ -82,15 +88,16 @@ def own_outcomes(
         kinds = set()
         for row in board:
             arm = ARM.fullmatch(row["arm"])
+            # The fingerprint first: an arm's own name for its source may have been reused.
             source = names.get(row.get("source") or arm[2]) if arm else None
             if arm and source in grid.sources:
                 kinds.add(kind := KINDS[arm[1]])
-                own = runs.setdefault(kind, {}).setdefault((at, grid.sources.index(source)), [])
-                own += row["micro_f1"]
-        bare = [f1 for row in board if row["arm"] == "none" for f1 in row["micro_f1"]]
+                f1s = runs.setdefault(kind, {}).setdefault((at, grid.sources.index(source)), [])
+                f1s += row["micro_f1"]
+        baseline = [f1 for row in board if row["arm"] == "none" for f1 in row["micro_f1"]]
         for kind in kinds:
-            none.setdefault(kind, {}).setdefault(at, []).extend(bare)
-    return [outcomes_of(kind, made, _means(none[kind], grid), len(grid.sources)) for kind, made in runs.items()]
+            none.setdefault(kind, {}).setdefault(at, []).extend(baseline)
+    return [outcomes_of(kind, by_pair, _means(none[kind], grid), len(grid.sources)) for kind, by_pair in runs.items()]
 
 
 def _means(runs: Mapping[int, Sequence[float]], grid: Grid) -> FloatArray:

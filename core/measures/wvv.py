@@ -25,7 +25,7 @@ FEW = 100  # words in both; below that the mean is not to be trusted
 # reads as "close": Latin digits and marks make an Arabic text the closest of all to English. Between corpora of one
 # language the share is .20 and more from 10,000 tokens on, between English and Portuguese or Spanish at most .10.
 COVERED = 0.15
-_LOOK = 200  # sentences between two looks at the clock
+_REPORT_EVERY = 200  # sentences; a report costs a read of the clock
 
 
 class WvvOptions(Config):
@@ -106,6 +106,7 @@ class Wvv:
                 f"WVV: only {len(shared)} words are in both the vectors of the source and {target.name}; a mean over "
                 "so few says little, and vectors that hardly move look near: give more text."
             )
+        # A copy: the source's model serves every target, each from the same start.
         moved = copy.deepcopy(learnt)
         self._train(moved, target, report)
         columns = distances(learnt.wv.vectors, moved.wv.vectors, shared) | {"covered": covered}
@@ -133,7 +134,8 @@ class Wvv:
 
 
 def distances(before: FloatArray, after: FloatArray, shared: IntArray) -> dict[str, float]:
-    """The readings of how far vectors moved. before, after: `(v, d)`; shared: rows of the words in both, not empty."""
+    """{column: how far vectors moved}. before, after: `(v, d)`; shared: rows of the words in both, not empty."""
+    # float64: thousands of small float32 differences squared and added lose digits that tell sources apart.
     squares = ((after.astype(np.float64) - before) ** 2).sum(axis=1)
     return {
         "wvv": float(squares[shared].mean()),
@@ -145,6 +147,7 @@ def distances(before: FloatArray, after: FloatArray, shared: IntArray) -> dict[s
 
 def coverage(vocabulary: Container[str], counts: Mapping[str, int]) -> float:
     """Share of the running words of `counts` (token: occurrences) in `vocabulary`; a word has a letter."""
+    # Digits and marks are shared by all languages, so they say nothing of whether two texts are in one.
     words = {word: n for word, n in counts.items() if any(map(str.isalpha, word))}
     return sum(n for word, n in words.items() if word in vocabulary) / max(sum(words.values()), 1)
 
@@ -162,12 +165,12 @@ class _Feed:
 
     def __iter__(self) -> Iterator[Sequence[str]]:
         for number, sentence in enumerate(self._sample.sentences):
-            if number % _LOOK == 0 and not self._go_on():
+            if number % _REPORT_EVERY == 0 and not self._continues():
                 return
             self._done += len(sentence)
             yield sentence
 
-    def _go_on(self) -> bool:
+    def _continues(self) -> bool:
         if self.stopped:
             return False  # the passes that were still to come
         try:
