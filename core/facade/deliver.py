@@ -58,7 +58,7 @@ def report(run_id: str) -> str:
     """A finished experiment on one page of HTML."""
     run, found = store().get(run_id), board(run_id)
     config = run.manifest.config
-    told = figures.Told(
+    report = figures.Report(
         rows=found["leaderboard"],
         corpora=[_corpus_row(role, fingerprint) for role, fingerprint in run.manifest.inputs.items()],
         encoder=config["encoder"],
@@ -66,12 +66,12 @@ def report(run_id: str) -> str:
         seeds=config["seeds"],
         hours=sum(found["hours"].values()),
         command=command("experiment", config),
-        made=f"Experiment {run_id}, begun {run.manifest.created[:16].replace('T', ' ')} UTC.",
+        begun=f"Experiment {run_id}, begun {run.manifest.created[:16].replace('T', ' ')} UTC.",
         version=run.manifest.versions.get("winnow", __version__),
         missing=missing(run_id),
         unfound=unfound_types(run_id),
     )
-    return figures.one_page(told)
+    return figures.one_page(report)
 
 
 def _corpus_row(role: str, fingerprint: str) -> Row:

@@ -16,7 +16,7 @@ from core.plots.corpora import length_histogram, type_bars
 from core.plots.explore import (
     CLASS_LOOKS,
     SIDE_LOOKS,
-    Drawn,
+    Dots,
     Look,
     View,
     by_class,
@@ -27,7 +27,7 @@ from core.plots.explore import (
     overlap_lines,
 )
 from core.plots.map_labels import label_topics
-from core.plots.report import Told, answer, one_page
+from core.plots.report import Report, answer, one_page
 from core.plots.results import (
     ARM_A,
     ARM_B,
@@ -64,11 +64,11 @@ __all__ = [
     "SIDE_LOOKS",
     "VERDICT_MARKS",
     "CeimPanel",
-    "Drawn",
+    "Dots",
     "Line",
     "Look",
+    "Report",
     "ScoreBins",
-    "Told",
     "View",
     "answer",
     "arm_words",

@@ -17,6 +17,7 @@ def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") ->
 
     scores: `(n,)` of the sentences that share an entity; the others, all 0, would hide the rest.
     """
+    # At least to 9: without the usual range, two corpora that agree would look as far apart as two that do not.
     edges = np.arange(0, max(float(scores.max(initial=0)), threshold, 9) + WIDTH, WIDTH)
     fig = figure(300, x=f"sentence score (mean SKL in {'bits' if log == 'base2' else 'nats'})", y="sentences")
     for name, values, colour in (
@@ -33,6 +34,7 @@ def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") ->
         )
     fig.update_layout(barmode="stack", bargap=0)
     fig.add_vline(x=threshold, line={"dash": "dash", "width": 2, "color": COLOURS["cut"]})
+    # The words stand on the side that has room, so that none is cut off at the border.
     left = threshold < edges[-1] / 2
     fig.add_annotation(
         x=threshold,
@@ -55,15 +57,15 @@ def f1_by_threshold(rows: Sequence[dict[str, Any]], chosen: float | None) -> go.
     fig = figure(320, x="threshold (0: the primary corpus alone, 10: all of the assisting one)", y="micro F1, percent")
     looks = {"dev": (COLOURS["S_C"], "solid"), "test": (COLOURS["T_C"], "dash")}
     for split, (colour, dash) in looks.items():
-        mine = sorted((row for row in rows if row["split"] == split), key=lambda row: row["threshold"])
-        if not mine:
+        points = sorted((row for row in rows if row["split"] == split), key=lambda row: row["threshold"])
+        if not points:
             continue
-        means = np.array([np.mean(row["f1"]) for row in mine])
+        means = np.array([np.mean(row["f1"]) for row in points])
         fig.add_scatter(
-            x=[row["threshold"] for row in mine],
+            x=[row["threshold"] for row in points],
             y=means,
-            error_y={"array": [np.std(row["f1"], ddof=1) if len(row["f1"]) > 1 else 0 for row in mine], "width": 3},
-            name=f"{split}, mean and spread of {len(mine[0]['f1'])} seeds",
+            error_y={"array": [np.std(row["f1"], ddof=1) if len(row["f1"]) > 1 else 0 for row in points], "width": 3},
+            name=f"{split}, mean and spread of {len(points[0]['f1'])} seeds",
             mode="lines+markers",
             line={"color": colour, "dash": dash, "width": 2.5},
             hovertemplate="threshold %{x:g}: %{y:.2f} F1 on " + split + "<extra></extra>",

@@ -51,20 +51,30 @@ class CeimPanel:
 
 
 def ceim_histogram(panels: Sequence[CeimPanel], band: float = 0.5) -> go.Figure:
-    """A panel above the other, one axis of bits. `customdata` of a bar: (panel, bar), which a click sends back."""
+    """Panels one above the other, one axis of bits. `customdata` of a bar: (panel, bar), which a click sends back."""
     fig = _stacked(panels)
     for number, panel in enumerate(panels):
         kinds = np.asarray(panel.bins, dtype=object)
         for kind, (name, colour, _) in BIN_LOOKS.items():
             bars, counts = np.unique(panel.bars[kinds == kind], return_counts=True)
             fig.add_bar(
-                x=(bars + 0.5) * BAR, y=counts, width=BAR * 0.94, row=number + 1, col=1, name=name, legendgroup=kind,
-                showlegend=number == 0, marker_color=colour, opacity=_PALE if panel.weak else 1,
-                customdata=[[number, bar] for bar in bars.tolist()], unselected={"marker": {"opacity": _PALE}},
+                x=(bars + 0.5) * BAR,
+                y=counts,
+                width=BAR * 0.94,
+                row=number + 1,
+                col=1,
+                name=name,
+                legendgroup=kind,
+                showlegend=number == 0,
+                marker_color=colour,
+                opacity=_PALE if panel.weak else 1,
+                customdata=[[number, bar] for bar in bars.tolist()],
+                unselected={"marker": {"opacity": _PALE}},
                 hovertext=[f"{bar_words(bar)}: {n:,}" for bar, n in zip(bars.tolist(), counts.tolist(), strict=True)],
                 hovertemplate="%{hovertext} mentions<extra></extra>",
-            )  # fmt: skip
+            )
     widest = max((int(max(-panel.bars.min(), panel.bars.max() + 1)) for panel in panels if len(panel.bars)), default=8)
+    # The same reach on both sides, at least two bits: a lopsided axis would hide which way CEIM leans.
     end = max(widest, 8) * BAR + BAR / 2
     fig.update_xaxes(range=[-end, end], showgrid=False, zeroline=False, fixedrange=True)
     fig.update_xaxes(title="CEIM, bits", row=len(panels))
@@ -78,9 +88,12 @@ def _stacked(panels: Sequence[CeimPanel]) -> go.Figure:
     look = figure(330 if len(panels) == 1 else 96 * len(panels) + 90, x="", y="").layout
     titles = [plain(panel.name) + (f" <i>({plain(panel.weak)})</i>" if panel.weak else "") for panel in panels]
     fig = make_subplots(
-        rows=len(panels), cols=1, shared_xaxes=True, vertical_spacing=0.28 / max(len(panels), 1),
+        rows=len(panels),
+        cols=1,
+        shared_xaxes=True,
+        vertical_spacing=0.28 / max(len(panels), 1),
         subplot_titles=titles if len(panels) > 1 else None,
-    )  # fmt: skip
+    )
     base = {"height", "margin", "paper_bgcolor", "plot_bgcolor", "dragmode", "hoverlabel", "legend"}
     fig.update_layout({name: look[name] for name in base}, bargap=0.04, barmode="overlay")
     fig.update_annotations(x=0, xanchor="left", font_size=13)
@@ -92,22 +105,26 @@ def _stacked(panels: Sequence[CeimPanel]) -> go.Figure:
 
 
 def v_information_bars(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
-    """What names and what contexts tell, data set by data set, with 95% intervals (Ma et al. 2023, Fig. 3).
+    """V-information of names and of contexts, data set by data set, with 95% intervals (Ma et al. 2023, Fig. 3).
 
     rows: `name`, `entity`, `context`, `intervals` {entity: (lo, hi), context: (lo, hi)}, bits.
     """
     fig = figure(110 + 74 * len(rows), x="V-information, bits a mention", y="")
     names = [plain(row["name"]) for row in rows]
-    for side, told, colour, shape in (("context", "by the context alone", CONTEXT, "/"),
-                                      ("entity", "by the name alone", NAME, "")):  # fmt: skip
+    sides = (("context", "by the context alone", CONTEXT, "/"), ("entity", "by the name alone", NAME, ""))
+    for side, label, colour, shape in sides:
         values = np.array([row[side] for row in rows], dtype=np.float64)
         spans = np.array([row["intervals"].get(side) or (row[side], row[side]) for row in rows], dtype=np.float64)
         fig.add_bar(
-            y=names, x=values, orientation="h", name=told, marker={"color": colour, "pattern_shape": shape},
+            y=names,
+            x=values,
+            orientation="h",
+            name=label,
+            marker={"color": colour, "pattern_shape": shape},
             error_x={"array": spans[:, 1] - values, "arrayminus": values - spans[:, 0], "width": 4, "color": INK},
-            customdata=spans, hovertemplate="%{x:.2f} bits [%{customdata[0]:.2f}, %{customdata[1]:.2f}] " + told
-            + "<extra></extra>",
-        )  # fmt: skip
+            customdata=spans,
+            hovertemplate="%{x:.2f} bits [%{customdata[0]:.2f}, %{customdata[1]:.2f}] " + label + "<extra></extra>",
+        )
     fig.update_layout(barmode="group", bargap=0.25, legend_traceorder="reversed")
     fig.update_yaxes(autorange="reversed", showgrid=False)
     fig.update_xaxes(showgrid=True, zeroline=True, zerolinecolor=COLOURS["filtered"])
@@ -115,18 +132,26 @@ def v_information_bars(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
 
 
 def pvi_scatter(context: FloatArray, entity: FloatArray, bins: Sequence[str], numbers: IntArray) -> go.Figure:
-    """Mentions by what their context (x) and their name (y) tell, `(m,)` bits; WebGL. numbers: sent back by a click."""
+    """Mentions by the PVI of their context (x) and of their name (y), `(m,)` bits; WebGL.
+
+    numbers: `(m,)` what a click sends back.
+    """
     fig = figure(460, x="PVI of the context, bits", y="PVI of the name, bits")
     kinds = np.asarray(bins, dtype=object)
     for kind, (name, colour, symbol) in BIN_LOOKS.items():
         mask = kinds == kind
         if mask.any():
             fig.add_scattergl(
-                x=context[mask].astype(np.float32), y=entity[mask].astype(np.float32), mode="markers",
-                name=f"{name} ({mask.sum():,})", customdata=numbers[mask].astype(np.int32), opacity=0.75,
-                marker={"color": colour, "symbol": symbol, "size": 7}, unselected={"marker": {"opacity": 0.15}},
+                x=context[mask].astype(np.float32),
+                y=entity[mask].astype(np.float32),
+                mode="markers",
+                name=f"{name} ({mask.sum():,})",
+                customdata=numbers[mask].astype(np.int32),
+                opacity=0.75,
+                marker={"color": colour, "symbol": symbol, "size": 7},
+                unselected={"marker": {"opacity": 0.15}},
                 hovertemplate="context %{x:.2f}, name %{y:.2f}<extra></extra>",
-            )  # fmt: skip
+            )
     axis = {"fixedrange": False, "showgrid": True, "zeroline": True, "zerolinecolor": COLOURS["filtered"]}
     fig.update_xaxes(**axis)
     fig.update_yaxes(**axis)
@@ -140,24 +165,32 @@ def frontier(points: Sequence[Mapping[str, Any]], *, x: str, y: str) -> go.Figur
     points: `name`, `plain` and `hard` (F1 of every seed), `best` (nobody is better on both).
     """
     fig = figure(380, x=plain(x), y=plain(y))
-    means = [float(np.mean(one["plain"])) for one in points]
+    means = [float(np.mean(point["plain"])) for point in points]
     middle = (min(means) + max(means)) / 2  # a name leans inwards, so that none is cut off
-    for best, colour, symbol, told in ((False, COLOURS["filtered"], "circle-open", "another is better on both"),
-                                       (True, COLOURS["S_C"], "diamond", "no other is better on both")):  # fmt: skip
-        mine = sorted((one for one in points if one["best"] == best), key=lambda one: float(np.mean(one["plain"])))
-        if not mine:
+    looks = (
+        (False, COLOURS["filtered"], "circle-open", "another is better on both"),
+        (True, COLOURS["S_C"], "diamond", "no other is better on both"),
+    )
+    for best, colour, symbol, label in looks:
+        members = sorted(
+            (point for point in points if point["best"] == best), key=lambda point: float(np.mean(point["plain"]))
+        )
+        if not members:
             continue
-        spreads = [[np.std(one[side], ddof=1) if len(one[side]) > 1 else 0 for one in mine] for side in _SIDES]
+        spreads = [[np.std(point[side], ddof=1) if len(point[side]) > 1 else 0 for point in members] for side in _SIDES]
         fig.add_scatter(
-            x=[np.mean(one["plain"]) for one in mine], y=[np.mean(one["hard"]) for one in mine], name=told,
+            x=[np.mean(point["plain"]) for point in members],
+            y=[np.mean(point["hard"]) for point in members],
+            name=label,
             error_x={"array": spreads[0], "width": 3, "thickness": 1},
             error_y={"array": spreads[1], "width": 3, "thickness": 1},
-            mode="lines+markers+text" if best else "markers+text", text=[_short(one["name"]) for one in mine],
-            textposition=["top left" if np.mean(one["plain"]) > middle else "top right" for one in mine],
+            mode="lines+markers+text" if best else "markers+text",
+            text=[_short(point["name"]) for point in members],
+            textposition=["top left" if np.mean(point["plain"]) > middle else "top right" for point in members],
             line={"dash": "dot", "width": 1.5, "color": colour},
             marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2, "color": colour}},
             hovertemplate="%{text}: %{x:.2f} and %{y:.2f}<extra></extra>",
-        )  # fmt: skip
+        )
     fig.update_xaxes(showgrid=True)
     return fig
 
@@ -167,6 +200,7 @@ _SIDES = ("plain", "hard")
 
 def best_of_both(plain_f1: FloatArray, hard_f1: FloatArray) -> BoolArray:
     """`(n,)` whether nobody is at least as good on both and better on one."""
+    # Equal points do not beat each other: of two taggers with the same scores both stay.
     ahead = (plain_f1[None] >= plain_f1[:, None]) & (hard_f1[None] >= hard_f1[:, None])
     better = (plain_f1[None] > plain_f1[:, None]) | (hard_f1[None] > hard_f1[:, None])
     beaten: BoolArray = np.any(ahead & better, axis=1)
@@ -174,5 +208,5 @@ def best_of_both(plain_f1: FloatArray, hard_f1: FloatArray) -> BoolArray:
 
 
 def _short(name: str) -> str:
-    """Both ends, since an id is at the end."""
+    """`name` in at most 24 letters, both ends kept, since an id is at the end."""
     return plain(name if len(name) <= 24 else f"{name[:15]}…{name[-8:]}")

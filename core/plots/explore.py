@@ -16,7 +16,7 @@ Corners = Sequence[tuple[float, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """How one kind of point is told from the others: colour, and shape for who does not see it."""
+    """Colour of one kind of point, and shape and size for who does not see it."""
 
     name: str
     colour: str
@@ -42,8 +42,8 @@ _LINE = re.compile(r"\S.{0,42}\S(?!\S)|\S{1,44}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Drawn:
-    """The points that are drawn.
+class Dots:
+    """The points of the map that are drawn.
 
     x, y: `(m,)` float32. points: `(m,)` their numbers on the map, which a click sends back. kinds: `(m,)` indices
     into the looks. hover: `(m,)` lines for the tooltip, plain text, or None for points that have none.
@@ -58,7 +58,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """How the map is looked at: `zoom` (x0, x1, y0, y1), the `outlines` of what is picked, the `tool` of the mouse."""
+    """State of the map's window: `zoom` (x0, x1, y0, y1), the `outlines` of what is picked, the `tool` of the mouse."""
 
     zoom: tuple[float, float, float, float] | None = None
     outlines: tuple[tuple[tuple[float, float], ...], ...] = ()
@@ -66,30 +66,30 @@ class View:
     height: int = 390
 
 
-def by_class(drawn: Drawn, totals: Sequence[int], view: View, looks: Sequence[Look] = CLASS_LOOKS) -> go.Figure:
+def by_class(dots: Dots, totals: Sequence[int], view: View, looks: Sequence[Look] = CLASS_LOOKS) -> go.Figure:
     """Points in their class's colour and shape. totals: points of each class on the map, drawn or not."""
     fig = _canvas(view)
-    for kind, mask in _kinds(drawn, looks):
+    for kind, mask in _kinds(dots, looks):
         n = int(mask.sum())
         if totals[kind]:
             of = f"{n:,}" if n == totals[kind] else f"{n:,} of {totals[kind]:,}"
-            _add(fig, drawn, mask, looks[kind], name=f"{looks[kind].name} ({of})", legendrank=kind)
+            _add(fig, dots, mask, looks[kind], name=f"{looks[kind].name} ({of})", legendrank=kind)
     return fig
 
 
-def by_value(drawn: Drawn, values: FloatArray, title: str, view: View) -> go.Figure:
+def by_value(dots: Dots, values: FloatArray, title: str, view: View) -> go.Figure:
     """Points coloured by a number, `values` `(m,)`, and shaped by class; unknown ones keep their class's colour.
 
     The colours span the 1st to the 99th percentile, so that one outlier does not flatten all others.
     """
     fig = _canvas(view)
     known = ~np.isnan(values)
-    for kind, mask in _kinds(drawn, CLASS_LOOKS):
+    for kind, mask in _kinds(dots, CLASS_LOOKS):
         look = CLASS_LOOKS[kind]
         for part, colour in ((mask & ~known, look.colour), (mask & known, values[mask & known].astype(np.float32))):
             if part.any():
                 marker = {} if isinstance(colour, str) else {"color": colour, "coloraxis": "coloraxis"}
-                _add(fig, drawn, part, look, showlegend=False, marker=marker)
+                _add(fig, dots, part, look, showlegend=False, marker=marker)
         _key(fig, look, COLOURS["T_C"] if look.name == "T_C" else COLOURS["filtered"], legendrank=kind)
     low, high = np.percentile(values[known], [1, 99]).tolist() if known.any() else (0.0, 1.0)
     bar = {"title": {"text": plain(title), "side": "right"}, "thickness": 12, "outlinewidth": 0}
@@ -97,32 +97,33 @@ def by_value(drawn: Drawn, values: FloatArray, title: str, view: View) -> go.Fig
     return fig
 
 
-def by_name(drawn: Drawn, names: Sequence[str], view: View) -> go.Figure:
+def by_name(dots: Dots, names: Sequence[str], view: View) -> go.Figure:
     """Points coloured by a name each, shaped by class. The most frequent names have a colour, the rest are grey."""
     fig = _canvas(view)
     labels = np.asarray(names, dtype=object)
-    found, counts = np.unique(labels.astype(str), return_counts=True)
-    first = found[np.argsort(-counts, kind="stable")][: len(NAME_COLOURS)]
+    distinct, counts = np.unique(labels.astype(str), return_counts=True)
+    first = distinct[np.argsort(-counts, kind="stable")][: len(NAME_COLOURS)]
+    # Names of equal frequency go by the alphabet (a stable sort), so that colours stay from one look to the next.
     groups = [(name, labels == name, colour) for name, colour in zip(first.tolist(), NAME_COLOURS, strict=False)]
-    if len(found) > len(first):
-        groups.append((f"{len(found) - len(first)} more", ~np.isin(labels.astype(str), first), COLOURS["filtered"]))
+    if len(distinct) > len(first):
+        groups.append((f"{len(distinct) - len(first)} more", ~np.isin(labels.astype(str), first), COLOURS["filtered"]))
     for rank, (name, inside, colour) in enumerate(groups):
         shown = True
-        for kind, mask in _kinds(drawn, CLASS_LOOKS):
+        for kind, mask in _kinds(dots, CLASS_LOOKS):
             if (mask & inside).any():
                 more = {"legendgroup": name, "showlegend": shown, "legendrank": rank, "marker": {"color": colour}}
-                _add(fig, drawn, mask & inside, CLASS_LOOKS[kind], name=f"{_short(name)} ({inside.sum():,})", **more)
+                _add(fig, dots, mask & inside, CLASS_LOOKS[kind], name=f"{_short(name)} ({inside.sum():,})", **more)
                 shown = False
     for kind, look in enumerate(CLASS_LOOKS):
         _key(fig, look, COLOURS["filtered"], legendrank=1000 + kind)
     return fig
 
 
-def mark(fig: go.Figure, drawn: Drawn, points: IntArray, name: str) -> None:
+def mark(fig: go.Figure, dots: Dots, points: IntArray, name: str) -> None:
     """A ring around the drawn ones of `points`."""
-    hit = np.isin(drawn.points, points)
+    hit = np.isin(dots.points, points)
     ring = Look(name=name, colour=COLOURS["cut"], symbol="circle-open", size=13)
-    _add(fig, drawn, hit, ring, name=f"{plain(name)} ({hit.sum():,})", opacity=1, marker={"line": {"width": 2}})
+    _add(fig, dots, hit, ring, name=f"{plain(name)} ({hit.sum():,})", opacity=1, marker={"line": {"width": 2}})
 
 
 def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
@@ -134,20 +135,27 @@ def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
     shares = np.array([shared / max(n, 1) for n, shared in points])
     fig = figure(300, x="sentences in each selection", y="share that both hold")
     fig.add_scatter(
-        x=sizes, y=shares, name="these two", mode="lines+markers", line={"width": 2.5, "color": COLOURS["S_C"]},
+        x=sizes,
+        y=shares,
+        name="these two",
+        mode="lines+markers",
+        line={"width": 2.5, "color": COLOURS["S_C"]},
         hovertemplate="best %{x:,}: %{y:.1%} shared<extra></extra>",
-    )  # fmt: skip
+    )
     fig.add_scatter(
-        x=sizes, y=sizes / max(of, 1), name="chance", mode="lines",
+        x=sizes,
+        y=sizes / max(of, 1),
+        name="chance",
+        mode="lines",
         line={"width": 1.5, "dash": "dot", "color": COLOURS["D_C"]},
         hovertemplate="best %{x:,}: %{y:.1%} by chance<extra></extra>",
-    )  # fmt: skip
+    )
     fig.update_yaxes(tickformat=".0%", range=[0, 1.05])
     return fig
 
 
 def hover_lines(classes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Its class, then `score, text` of each row as a tooltip's lines, escaped."""
+    """A tooltip a row, escaped: its class and score, then its text in lines."""
     return [_hover(name, row["score"], row["text"]) for name, row in zip(classes, rows, strict=True)]
 
 
@@ -159,24 +167,32 @@ def _hover(name: str, score: float | None, text: str) -> str:
 def _key(fig: go.Figure, look: Look, colour: str, **more: Any) -> None:
     """A line of the legend for a shape whose points have many colours."""
     fig.add_scatter(
-        x=[None], y=[None], mode="markers", name=look.name, hoverinfo="skip", **more,
+        x=[None],
+        y=[None],
+        mode="markers",
+        name=look.name,
+        hoverinfo="skip",
+        **more,
         marker={"color": colour, "symbol": look.symbol, "size": look.size},
-    )  # fmt: skip
+    )
 
 
 def _short(name: str) -> str:
     return plain(name if len(name) <= 30 else name[:29] + "…")
 
 
-def _kinds(drawn: Drawn, looks: Sequence[Look]) -> Iterator[tuple[int, BoolArray]]:
-    """From the lowest up: what was filtered, T_C's wide rings, and in them the small dots of what was selected."""
+def _kinds(dots: Dots, looks: Sequence[Look]) -> Iterator[tuple[int, BoolArray]]:
+    """Kinds and their masks, the lowest layer first.
+
+    Filtered sentences are below, then T_C's wide rings, and in them the small dots of what was selected.
+    """
     layers = [0 if look.colour == COLOURS["filtered"] else 1 if look.name == "T_C" else 2 for look in looks]
     for kind in sorted(range(len(looks)), key=layers.__getitem__):
-        yield kind, drawn.kinds == kind
+        yield kind, dots.kinds == kind
 
 
 def _canvas(view: View) -> go.Figure:
-    """Axes without numbers: only who is near whom means anything."""
+    """An empty figure whose axes have no numbers: only who is near whom means anything."""
     fig = figure(view.height, x="", y="")
     bare = {"showgrid": False, "showticklabels": False, "ticks": "", "title": None, "fixedrange": False}
     fig.update_xaxes(**bare)
@@ -204,18 +220,19 @@ def _canvas(view: View) -> go.Figure:
     return fig
 
 
-def _add(fig: go.Figure, drawn: Drawn, mask: BoolArray, look: Look, **more: Any) -> None:
+def _add(fig: go.Figure, dots: Dots, mask: BoolArray, look: Look, **more: Any) -> None:
+    """Add the masked dots as one WebGL trace. more: of the trace; its `marker` adds to the look's."""
     edge = 1 if look.symbol.endswith("open") else 0  # an open symbol is nothing but its edge
     marker = {"color": look.colour, "symbol": look.symbol, "size": look.size, "line": {"width": edge}}
     marker |= more.pop("marker", {})
     rows = np.flatnonzero(mask)
-    text = [drawn.hover[i] for i in rows.tolist()]
-    silent = not any(text)
+    text = [dots.hover[i] for i in rows.tolist()]
+    silent = not any(text)  # an empty tooltip would still catch the mouse
     fig.add_trace(
         go.Scattergl(
-            x=drawn.x[rows],
-            y=drawn.y[rows],
-            customdata=drawn.points[rows].astype(np.int32),
+            x=dots.x[rows],
+            y=dots.y[rows],
+            customdata=dots.points[rows].astype(np.int32),
             mode="markers",
             marker=marker,
             hovertext=None if silent else text,

@@ -35,14 +35,14 @@ def label_topics(fig: go.Figure, x: FloatArray, y: FloatArray, topics: IntArray,
         if not len(inside):
             continue
         middle = _middle(x, y, inside)
-        here = int(across[middle]), int(up[middle])
-        boxes = _boxes(*here, round(LETTER * (len(names[topic]) + 3) / 2), cost.shape)
+        position = int(across[middle]), int(up[middle])
+        boxes = _boxes(*position, round(LETTER * (len(names[topic]) + 3) / 2), cost.shape)
         best, move, box = min(
             ((float(cost[box].sum()) + abs(move[0]) + 2 * abs(move[1]), move, box) for move, box in boxes),
-            key=lambda candidate: candidate[0],
+            key=lambda candidate: candidate[0],  # the first of equals, so that a map is drawn alike every time
             default=(np.inf, (0, 0), (slice(0), slice(0))),
         )
-        if np.isfinite(best):
+        if np.isfinite(best):  # an infinite cost is another name's room
             cost[box] = np.inf
             colour = colours.get(names[topic])
             dot = f'<span style="color:{colour}">●</span> ' if colour else ""
@@ -62,7 +62,7 @@ def _middle(x: FloatArray, y: FloatArray, inside: IntArray) -> int:
 
 
 def _boxes(x: int, y: int, half: int, shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], Box]]:
-    """Where a name `2 * half` wide may stand, and how far that is from its topic's middle."""
+    """Boxes where a name `2 * half` wide may stand, each with how far it is from its topic's middle."""
     for right in range(-3 * half, 3 * half + 1, max(half // 3, 1)):
         for higher in range(-8 * LINE, 8 * LINE + 1, 2):
             left, low = x + right - half, y + higher - LINE // 2

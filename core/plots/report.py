@@ -33,10 +33,12 @@ _SIGN = {"improves": "▲", "hurts": "▼", "no evidence": "●", "baseline": "�
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What the report tells of. corpora: `role, name, sentences, fingerprint`; rows: the leaderboard's.
+class Report:
+    """An experiment's results and how they came about, as the report prints them.
 
-    unfound: types that no arm got right, as `outcome.unfound` has them.
+    rows: the leaderboard's. corpora: `role, name, sentences, fingerprint`. hours: of computing. begun: a sentence that
+    says which experiment and when. missing: why the command would not repeat it, a phrase each. unfound: types that
+    no arm got right, as `outcome.unfound` has them.
     """
 
     rows: Sequence[Row]
@@ -46,22 +48,22 @@ class Told:
     seeds: Sequence[int]
     hours: float
     command: str
-    made: str
+    begun: str
     version: str
     missing: Sequence[str]
     unfound: Sequence[Row] = ()
 
 
-def one_page(told: Told) -> str:
+def one_page(report: Report) -> str:
     """A whole HTML document."""
     parts = (
-        ("The answer", _answered(told)),
-        ("What was compared", _compared(told)),
-        ("On what", _corpora(told)),
-        ("What came out", _came_out(told)),
-        ("How sure", _how_sure(told)),
-        ("What it cost", _cost(told)),
-        ("How to repeat it", f"<p>{escape(_made(told))}</p><p><code>{escape(told.command)}</code></p>"),
+        ("The answer", _answer_block(report)),
+        ("What was compared", _compared(report)),
+        ("On what", _corpora(report)),
+        ("What came out", _results_table(report)),
+        ("How sure", _how_sure(report)),
+        ("What it cost", _cost(report)),
+        ("How to repeat it", f"<p>{escape(_repeated(report))}</p><p><code>{escape(report.command)}</code></p>"),
     )
     body = "".join(f"<h2>{heading}</h2>{text}" for heading, text in parts)
     return (
@@ -69,44 +71,46 @@ def one_page(told: Told) -> str:
         '<meta name="viewport" content="width=device-width"><meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<style>{_STYLE}</style></head><body><h1>Was it worth it?</h1>"
-        f"<p>{escape(told.made)}</p>{body}</body></html>\n"
+        f"<p>{escape(report.begun)}</p>{body}</body></html>\n"
     )
 
 
-def _answered(told: Told) -> str:
-    unfound = unfound_words(told.unfound)
+def _answer_block(report: Report) -> str:
+    unfound = unfound_words(report.unfound)
     also = f"<p><strong>{escape(unfound)}</strong></p>" if unfound else ""
-    return f'<p class="answer">{escape(answer(told.rows))}</p>{also}'
+    return f'<p class="answer">{escape(answer(report.rows))}</p>{also}'
 
 
 def answer(rows: Sequence[Row]) -> str:
-    """In a sentence or two, by the verdicts alone."""
+    """One or two sentences for the whole experiment, by the verdicts alone: means without a verdict prove nothing."""
     named = {word: [line_name(row) for row in rows if row["verdict"] == word] for word in VERDICT_MARKS}
     open_rows = [row for row in rows if row["verdict"] == "no evidence"]
     helped = [line_name(row) for row in open_rows if row["interval"][0] > 0]
     level = [line_name(row) for row in open_rows if row["interval"][0] <= 0]
     all_read = _all_read(rows)
-    said = []
+    sentences = []
     if named["improves"]:
-        said.append(f"Yes: {'pre-training improved the tagger' if all_read else 'the tagger improved'} with "
-                    f"{_listed(named['improves'])}.")  # fmt: skip
+        sentences.append(
+            f"Yes: {'pre-training improved the tagger' if all_read else 'the tagger improved'} with "
+            f"{_listed(named['improves'])}."
+        )
     if named["hurts"]:
-        said.append(f"It did harm with {_listed(named['hurts'])}.")
+        sentences.append(f"It did harm with {_listed(named['hurts'])}.")
     if helped and all_read:
-        said.append(
+        sentences.append(
             f"With {_listed(helped)} the tagger was better than without pre-training, but is not shown to be better "
             "than with random text of the same amount: reading helped, choosing what to read may not have."
         )
     elif helped:
-        said.append(
+        sentences.append(
             f"With {_listed(helped)} the tagger was better than with none of it, but choosing is not shown to help."
         )
-    if level and said:
-        said.append(f"For {_listed(level)} there is no evidence either way.")
+    if level and sentences:
+        sentences.append(f"For {_listed(level)} there is no evidence either way.")
     elif level:
         what = "pre-training" if all_read else "any of this"
-        said.append(f"This experiment gives no evidence that {what} helped. That is not evidence that it did not.")
-    return " ".join(said) or "Nothing was compared with the tagger that had no pre-training."
+        sentences.append(f"This experiment gives no evidence that {what} helped. That is not evidence that it did not.")
+    return " ".join(sentences) or "Nothing was compared with the tagger that had no pre-training."
 
 
 def _all_read(rows: Sequence[Row]) -> bool:
@@ -118,10 +122,10 @@ def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _compared(told: Told) -> str:
+def _compared(report: Report) -> str:
     text = "Programs that find entities in text (names, parties, places) were trained alike, but for one thing"
     arms = ""
-    if _all_read(told.rows):
+    if _all_read(report.rows):
         text += (
             ": what plain text the program had read before. Each way of preparing it is an arm. The arm “none” read "
             "nothing; “random” read sentences drawn by lot, and shows what any text of that amount does. The others "
@@ -130,43 +134,40 @@ def _compared(told: Told) -> str:
         )
     else:
         text += ", which is called an arm:"
-        named = {row["arm"]: row.get("about", "") for row in told.rows}
+        named = {row["arm"]: row.get("about", "") for row in report.rows}
         arms = "".join(f"<li><strong>{escape(name)}</strong>: {escape(about)}</li>" for name, about in named.items())
     alike = (
-        f"Every arm starts from the encoder {told.encoder} with the settings “{told.preset}”, and was trained "
-        f"{len(told.seeds)} {'time' if len(told.seeds) == 1 else 'times'}, since chance plays a part (seeds "
-        f"{', '.join(map(str, told.seeds))})."
+        f"Every arm starts from the encoder {report.encoder} with the settings “{report.preset}”, and was trained "
+        f"{len(report.seeds)} {'time' if len(report.seeds) == 1 else 'times'}, since chance plays a part (seeds "
+        f"{', '.join(map(str, report.seeds))})."
     )
     return (
         f"<p>{escape(text)}</p><ul>{arms}</ul><p>{escape(alike)}</p>" if arms else f"<p>{escape(f'{text} {alike}')}</p>"
     )
 
 
-def _corpora(told: Told) -> str:
-    rows = [(c["role"], c["name"], f"{c['sentences']:,}", c["fingerprint"][:16]) for c in told.corpora]
-    gone = f"<p><strong>Not repeatable as it was:</strong> {escape('; '.join(told.missing))}.</p>" * bool(told.missing)
-    return _table(("Part", "Corpus", "Sentences", "Fingerprint"), rows, numbers=(2,)) + gone
+def _corpora(report: Report) -> str:
+    rows = [(c["role"], c["name"], f"{c['sentences']:,}", c["fingerprint"][:16]) for c in report.corpora]
+    table = _table(("Part", "Corpus", "Sentences", "Fingerprint"), rows, numbers=(2,))
+    if not report.missing:
+        return table
+    return f"{table}<p><strong>Not repeatable as it was:</strong> {escape('; '.join(report.missing))}.</p>"
 
 
-def _came_out(told: Told) -> str:
+def _results_table(report: Report) -> str:
     text = (
         "F1 says how many of the entities in the test set were found exactly and how few were invented: 100 is "
         "perfect, 0 is nothing right. The difference is to the arm “none”, in points of F1."
     )
     rows = []
-    for row in told.rows:
+    for row in report.rows:
         spread = f"{row['mean']:.2f}" + ("" if row["sd"] is None else f" ± {row['sd']:.2f}")
-        rows.append(
-            (
-                line_name(row),
-                f"{row['sentences']:,}",
-                spread,
-                interval_words(row),
-                f"{_SIGN[row['verdict']]} {row['verdict']}",
-            )
-        )
+        verdict = f"{_SIGN[row['verdict']]} {row['verdict']}"
+        rows.append((line_name(row), f"{row['sentences']:,}", spread, interval_words(row), verdict))
     heads = ("Arm", "Sentences read", "F1 ± spread", "Difference (interval)", "Verdict")
-    return f"<p>{escape(text)}</p>{_drawing(told.rows)}{_table(heads, rows, numbers=(1, 2, 3))}{_further(told.rows)}"
+    return (
+        f"<p>{escape(text)}</p>{_drawing(report.rows)}{_table(heads, rows, numbers=(1, 2, 3))}{_further(report.rows)}"
+    )
 
 
 def _further(rows: Sequence[Row]) -> str:
@@ -188,6 +189,7 @@ def _drawing(rows: Sequence[Row]) -> str:
     shown = [row for row in rows if row["verdict"] != "baseline" and known_interval(row)]
     if not shown:
         return ""
+    # Zero stands on the axis even where no interval touches it: what is judged is the distance to it.
     low = min(0.0, *(row["interval"][0] for row in shown))
     high = max(0.0, *(row["interval"][1] for row in shown))
     scale = 460 / ((high - low) or 1)
@@ -215,12 +217,12 @@ def _drawing(rows: Sequence[Row]) -> str:
 def _scale(low: float, high: float, x: Callable[[float], float], y: float) -> list[str]:
     """The axis below the intervals: a mark at every round number, 0 among them, and what it counts."""
     step = _round_step((high - low) / 6)
-    at = [step * i for i in range(ceil(low / step), floor(high / step) + 1)]
+    values = [step * i for i in range(ceil(low / step), floor(high / step) + 1)]
     line = f'<line x1="{x(low):.1f}" x2="{x(high):.1f}" y1="{y}" y2="{y}" stroke="#888"/>'
     marks = [
         f'<line x1="{x(value):.1f}" x2="{x(value):.1f}" y1="{y}" y2="{y + 5}" stroke="#888"/>'
         f'<text x="{x(value):.1f}" y="{y + 19}" text-anchor="middle" font-size="13">{words}</text>'
-        for value in at
+        for value in values
         for words in (f"{value:+.4g}" if value else "0",)
     ]
     unit = "points of F1 more than “none”; at 0 there is no difference"
@@ -230,11 +232,12 @@ def _scale(low: float, high: float, x: Callable[[float], float], y: float) -> li
 
 def _round_step(least: float) -> float:
     """The smallest of 1, 2 and 5 times a power of ten that is no less than `least`."""
+    # A step that rounding left a hair below `least` still counts as no less, else the axis would lose half its marks.
     power: float = 10.0 ** floor(log10(least or 1.0))
     return next(times * power for times in (1, 2, 5, 10) if times * power >= (least or 1.0) * 0.999)
 
 
-def _how_sure(told: Told) -> str:
+def _how_sure(report: Report) -> str:
     text = (
         "The interval is where the true difference lies, in 95 of 100 such experiments, had other seeds and another "
         "test set of this size been drawn; it is wider where several arms are compared. An arm “improves” only if its "
@@ -245,28 +248,21 @@ def _how_sure(told: Told) -> str:
     )
     reasons = "".join(
         f"<li><strong>{escape(line_name(row))}</strong>: {escape(row['why'])}</li>"
-        for row in told.rows
+        for row in report.rows
         if row["verdict"] != "baseline"
     )
     return f"<p>{escape(text)}</p><ul>{reasons}</ul>"
 
 
-def _cost(told: Told) -> str:
-    rows = [
-        (
-            line_name(row),
-            hours_words(row["gpu_hours"]),
-            rate_words(row),
-        )
-        for row in told.rows
-    ]
-    text = f"All in all {hours_words(told.hours)} of computing. What arms share is counted with each of them below."
+def _cost(report: Report) -> str:
+    rows = [(line_name(row), hours_words(row["gpu_hours"]), rate_words(row)) for row in report.rows]
+    text = f"All in all {hours_words(report.hours)} of computing. What arms share is counted with each of them below."
     heads = ("Arm", "Time by itself", "Points of F1 for each further hour (interval)")
     return f"<p>{escape(text)}</p>{_table(heads, rows, numbers=(1, 2))}"
 
 
-def _made(told: Told) -> str:
-    return f"Winnow {told.version}, on one machine; nothing left it. The same command gives the same result:"
+def _repeated(report: Report) -> str:
+    return f"Winnow {report.version}, on one machine; nothing left it. The same command gives the same result:"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> str:

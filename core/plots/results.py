@@ -15,7 +15,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mark:
-    """How a verdict is told from the others: colour, and shape for who does not see it."""
+    """Colour of a verdict, and shape for who does not see it."""
 
     colour: str
     symbol: str
@@ -65,6 +65,7 @@ def rate_words(row: Row) -> str:
     if not known_interval(row):
         return f"{rate:+z.2f} (one seed: no interval)"
     low, high = (bound * rate / row["delta"] for bound in row["interval"])
+    # Digits that the interval's width cannot hold would look like precision.
     digits = 2 if high - low < 10 else 1 if high - low < 100 else 0
     return f"{rate:+z,.{digits}f} [{low:+z,.{digits}f}, {high:+z,.{digits}f}]"
 
@@ -73,10 +74,10 @@ def unfound_words(types: Sequence[Row]) -> str:
     """Types that no arm got right, in a sentence; nothing where there are none. types: as `outcome.unfound`'s."""
     if not types:
         return ""
-    told = "; ".join(
+    counts = "; ".join(
         f"{row['type']} ({row['mentions']:,} in the test set, {row['labelled']:,} to learn from)" for row in types
     )
-    return f"F1 is 0.00 in every arm for {told}: no tagger found a single one. Every F1 here counts them as missed."
+    return f"F1 is 0.00 in every arm for {counts}: no tagger found a single one. Every F1 here counts them as missed."
 
 
 def hours_words(hours: float) -> str:
@@ -127,13 +128,14 @@ def differences(rows: Sequence[Row]) -> go.Figure:
             showlegend=False,
         )
         _mark(fig, row, name, row["delta"], f"{row['delta']:+z.2f} points")
+    # A range by hand: plotly's own would let the verdicts' large marks stick out at the border.
     ends = [0.0, *(x for trace in fig.data for x in trace.x)]
     room = 0.05 * (max(ends) - min(ends)) or 1.0
     fig.update_xaxes(range=[min(ends) - room, max(ends) + room])
     return _arms_down(fig, names)
 
 
-def _mark(fig: go.Figure, row: Row, name: str, x: float, said: str) -> None:
+def _mark(fig: go.Figure, row: Row, name: str, x: float, template: str) -> None:
     mark = VERDICT_MARKS[row["verdict"]]
     first = all(trace.name != row["verdict"] for trace in fig.data)
     fig.add_scatter(
@@ -144,7 +146,7 @@ def _mark(fig: go.Figure, row: Row, name: str, x: float, said: str) -> None:
         showlegend=first,
         mode="markers",
         marker={"symbol": mark.symbol, "size": 13, "color": mark.colour},
-        hovertemplate="%{y}: " + said + "<extra></extra>",
+        hovertemplate="%{y}: " + template + "<extra></extra>",
     )
 
 
@@ -166,9 +168,14 @@ def budget_curve(rows: Sequence[Row]) -> go.Figure:
     if base := [row for row in rows if row["verdict"] == "baseline"]:
         fig.add_hline(y=base[0]["mean"], line={"dash": "dash", "width": 1.5, "color": VERDICT_MARKS["baseline"].colour})
         fig.add_annotation(
-            x=0, xref="paper", xanchor="left", y=base[0]["mean"], yanchor="bottom", text="no pre-training",
+            x=0,
+            xref="paper",
+            xanchor="left",
+            y=base[0]["mean"],
+            yanchor="bottom",
+            text="no pre-training",
             showarrow=False,
-        )  # fmt: skip
+        )
     points = [(arm_words(row["arm"]), row["sentences"], row["micro_f1"]) for row in rows if row["sentences"]]
     return _lines(fig, points, "%{x:,} sentences: %{y:.2f}")
 
@@ -180,23 +187,33 @@ def label_curve(curve: Sequence[Row]) -> go.Figure:
     return _lines(fig, points, "%{x:,} labelled sentences: %{y:.2f}")
 
 
-def _lines(fig: go.Figure, points: Sequence[tuple[str, int, Sequence[float]]], said: str) -> go.Figure:
+def _lines(fig: go.Figure, points: Sequence[tuple[str, int, Sequence[float]]], template: str) -> go.Figure:
     """points: (line, x, F1s there), several of one line and x are pooled."""
     ordered = sorted(points, key=lambda point: point[:2])
     for i, (name, group) in enumerate(groupby(ordered, key=lambda point: point[0])):
-        at = {x: [f1 for _, _, f1s in same for f1 in f1s] for x, same in groupby(group, key=lambda point: point[1])}
+        f1s_by_x = {
+            x: [f1 for _, _, f1s in same for f1 in f1s] for x, same in groupby(group, key=lambda point: point[1])
+        }
         colour, symbol = ENTITY_COLOURS[i % len(ENTITY_COLOURS)], _SYMBOLS[i % len(_SYMBOLS)]
         fig.add_scatter(
-            x=[x for x, f1s in at.items() for _ in f1s], y=[f1 for f1s in at.values() for f1 in f1s],
-            mode="markers", marker={"size": 5, "color": colour, "symbol": f"{symbol}-open", "opacity": 0.6},
-            legendgroup=name, showlegend=False, hoverinfo="skip",
-        )  # fmt: skip
+            x=[x for x, f1s in f1s_by_x.items() for _ in f1s],
+            y=[f1 for f1s in f1s_by_x.values() for f1 in f1s],
+            mode="markers",
+            marker={"size": 5, "color": colour, "symbol": f"{symbol}-open", "opacity": 0.6},
+            legendgroup=name,
+            showlegend=False,
+            hoverinfo="skip",
+        )
         fig.add_scatter(
-            x=list(at), y=[mean(f1s) for f1s in at.values()], name=plain(name), legendgroup=name,
-            mode="lines+markers", marker={"size": 9, "color": colour, "symbol": symbol},
+            x=list(f1s_by_x),
+            y=[mean(f1s) for f1s in f1s_by_x.values()],
+            name=plain(name),
+            legendgroup=name,
+            mode="lines+markers",
+            marker={"size": 9, "color": colour, "symbol": symbol},
             line={"width": 2.5, "color": colour, "dash": _DASHES[i % len(_DASHES)]},
-            hovertemplate=f"{plain(name)}, {said}<extra></extra>",
-        )  # fmt: skip
+            hovertemplate=f"{plain(name)}, {template}<extra></extra>",
+        )
     fig.update_xaxes(rangemode="tozero")
     return fig
 
@@ -208,13 +225,20 @@ def type_differences(rows: Sequence[Row], a: str, b: str, limit: int = 20) -> go
     fig = figure(120 + 26 * max(len(rows), 1), x="test F1 (percent)", y="")
     for name, row in zip(names, rows, strict=True):
         fig.add_scatter(
-            x=[row["a"], row["b"]], y=[name, name], mode="lines", line={"width": 2, "color": "#8F8F8F"},
-            hoverinfo="skip", showlegend=False,
-        )  # fmt: skip
+            x=[row["a"], row["b"]],
+            y=[name, name],
+            mode="lines",
+            line={"width": 2, "color": "#8F8F8F"},
+            hoverinfo="skip",
+            showlegend=False,
+        )
     for key, label, colour, symbol in (("a", a, ARM_A, "circle"), ("b", b, ARM_B, "diamond")):
         fig.add_scatter(
-            x=[row[key] for row in rows], y=names, name=plain(label), mode="markers",
+            x=[row[key] for row in rows],
+            y=names,
+            name=plain(label),
+            mode="markers",
             marker={"size": 11, "color": colour, "symbol": symbol},
             hovertemplate="%{y}: %{x:.1f}<extra>" + plain(label) + "</extra>",
-        )  # fmt: skip
+        )
     return _arms_down(fig, names)

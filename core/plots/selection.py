@@ -14,7 +14,7 @@ BINS = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ScoreBins:
-    """All scores of D_C as a histogram, made once a scoring.
+    """All scores of D_C as a histogram, counted once a scoring.
 
     edges: `(b + 1,)`, from the 0.1st to the 99.9th percentile; what lies outside counts in the outermost bins.
     counts: `(b,)`. log: the bins are of equal width in the logarithm (scores over several magnitudes).
@@ -31,11 +31,12 @@ class ScoreBins:
 
 
 def score_bins(values: FloatArray) -> ScoreBins:
-    """`values` `(n,)`; NaN (not scored) is left out."""
+    """Bins of `values` `(n,)`; NaN (not scored) is left out."""
     known = values[~np.isnan(values)]
     low, middle, high = np.percentile(known, [0.1, 50, 99.9]) if len(known) else (0.0, 0.5, 1.0)
     if high <= low:
         low, high = low - 0.5, high + 0.5
+    # A long right tail (a median in the lowest twentieth) would put nearly all sentences into one linear bin.
     log = bool(low > 0 and middle < high / 20)
     edges = np.geomspace(low, high, BINS + 1) if log else np.linspace(low, high, BINS + 1)
     bins = ScoreBins(edges=edges, counts=np.zeros(BINS, dtype=np.int64), log=log)

@@ -24,23 +24,27 @@ def similarity_bars(
     sources = labels(row["source"] for row in rows)
     fig = _columns(rows, measures, titles, height=110 + 34 * len(sources))
     for column, measure in enumerate(measures, 1):
-        mine = [row for row in rows if row["measure"] == measure and row["value"] is not None]
+        valued = [row for row in rows if row["measure"] == measure and row["value"] is not None]
         fig.add_bar(
-            x=[row["value"] for row in mine],
-            y=[sources[row["source"]] for row in mine],
+            x=[row["value"] for row in valued],
+            y=[sources[row["source"]] for row in valued],
             orientation="h",
-            marker_color=[COLOURS["S_C"] if row["value"] == best[measure] else COLOURS["D_C"] for row in mine],
+            marker_color=[COLOURS["S_C"] if row["value"] == best[measure] else COLOURS["D_C"] for row in valued],
             error_x={
-                "type": "data", "symmetric": False, "thickness": 1.5, "width": 4, "color": COLOURS["cut"],
-                "array": [row["high"] - row["value"] for row in mine],
-                "arrayminus": [row["value"] - row["low"] for row in mine],
+                "type": "data",
+                "symmetric": False,
+                "thickness": 1.5,
+                "width": 4,
+                "color": COLOURS["cut"],
+                "array": [row["high"] - row["value"] for row in valued],
+                "arrayminus": [row["value"] - row["low"] for row in valued],
             },
-            customdata=[[_number(row["low"]), _number(row["high"]), row["unit"]] for row in mine],
+            customdata=[[_number(row["low"]), _number(row["high"]), row["unit"]] for row in valued],
             hovertemplate="%{y}: %{x:.4g} %{customdata[2]}<br>%{customdata[0]} to %{customdata[1]}<extra></extra>",
             showlegend=False,
             row=1,
             col=column,
-        )  # fmt: skip
+        )
     return fig
 
 
@@ -69,10 +73,10 @@ def size_curve(points: Sequence[Mapping[str, Any]], title: str) -> go.Figure:
     """One measure against the tokens of the source, a line a source. points: `curve` of one target and measure."""
     fig = figure(300, x="tokens of the source", y=plain(title))
     for number, (source, label) in enumerate(labels(point["source"] for point in points).items()):
-        mine = [point for point in points if point["source"] == source and point["value"] is not None]
+        valued = [point for point in points if point["source"] == source and point["value"] is not None]
         fig.add_scatter(
-            x=[point["tokens"] for point in mine],
-            y=[point["value"] for point in mine],
+            x=[point["tokens"] for point in valued],
+            y=[point["value"] for point in valued],
             name=label,
             mode="lines+markers",
             line={"color": ENTITY_COLOURS[number % len(ENTITY_COLOURS)], "dash": _DASHES[number % len(_DASHES)]},

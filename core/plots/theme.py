@@ -58,7 +58,7 @@ def dressed(fig: go.Figure, *, dark: bool) -> go.Figure:
 
 
 def _repainted(value: Any, key: str = "") -> Any:
-    """Only where a colour is named, as a user's text may be anything."""
+    """`value` with `ON_DARK`'s colours, under keys that name a colour alone: a user's text may be anything."""
     if isinstance(value, dict):
         return {name: _repainted(item, name) for name, item in value.items()}
     if isinstance(value, list | tuple):
@@ -78,12 +78,12 @@ def plain(text: str) -> str:
 
 def labels(names: Iterable[str], most: int = 40) -> dict[str, str]:
     """{name: what an axis or legend calls it}: at most `most` letters, no two alike, letter by letter (`plain`)."""
-    found: dict[str, str] = {}
+    short_names: dict[str, str] = {}
     for name in dict.fromkeys(names):
         short = name if len(name) <= most else f"{name[: most - 1].rstrip()}…"
-        twins = sum(label.startswith(plain(short)) for label in found.values())
-        found[name] = plain(short) if not twins or short == name else f"{plain(short)} ({twins + 1})"
-    return found
+        twins = sum(label.startswith(plain(short)) for label in short_names.values())
+        short_names[name] = plain(short) if not twins or short == name else f"{plain(short)} ({twins + 1})"
+    return short_names
 
 
 def length_edges(lengths: IntArray, bins: int) -> FloatArray:

@@ -49,36 +49,42 @@ def thinned(values: FloatArray, most: int) -> IntArray:
     n = len(values)
     if n <= most:
         return np.arange(n)
+    # Two points a stretch and the two ends; 4 less than `most`, as a stretch more may be begun at either end.
     width = 1 << int(np.ceil(np.log2(2 * n / (most - 4))))
     padded = np.resize(values, -(-n // width) * width)
     padded[n:] = values[-1]
     stretches = padded.reshape(-1, width)
     first = np.arange(len(stretches)) * width
-    found = np.concatenate([[0], first + stretches.argmin(axis=1), first + stretches.argmax(axis=1), [n - 1]])
-    return np.unique(np.minimum(found, n - 1))
+    positions = np.concatenate([[0], first + stretches.argmin(axis=1), first + stretches.argmax(axis=1), [n - 1]])
+    return np.unique(np.minimum(positions, n - 1))
 
 
 def curve_table(lines: Sequence[Line], most: int = MOST) -> pa.Table:
-    """What is drawn, at most `most` points of all lines together: step, value, line, part, pale, and held, for a mouse.
-    Only finite values."""
+    """Points to draw, at most `most` of all lines together: step, value, line, part, pale, and held, for a mouse.
+
+    Values that are not finite are left out.
+    """
     columns: dict[str, list[Any]] = {name: [] for name in _KINDS}
     for line in lines:
         finite = np.isfinite(line.values)
         steps, values = line.steps[finite], line.values[finite]
-        drawn = thinned(values, max(most // len(lines), 8))
-        columns["step"] += steps[drawn].tolist()
-        columns["value"] += values[drawn].tolist()
-        columns["held"] += (np.arange(len(drawn)) % max(-(-len(drawn) // _HELD), 1) == 0).tolist()
+        positions = thinned(values, max(most // len(lines), 8))
+        columns["step"] += steps[positions].tolist()
+        columns["value"] += values[positions].tolist()
+        columns["held"] += (np.arange(len(positions)) % max(-(-len(positions) // _HELD), 1) == 0).tolist()
         for name, value in (("line", line.name), ("part", line.part), ("pale", line.pale)):
-            columns[name] += [value] * len(drawn)
+            columns[name] += [value] * len(positions)
     return pa.table(columns, schema=pa.schema(_KINDS))
 
 
 def curves(
     lines: Sequence[Line], *, y: str, height: int, dots: bool = False, dark: bool = False
 ) -> "altair.LayerChart | altair.FacetChart":
-    """Lines over optimizer steps. y: what the values are, for the tooltip; the page's heading says it over the chart.
-    dots: mark every point, where they are few. dark: the page's theme is."""
+    """Lines over optimizer steps.
+
+    y: what the values are, for the tooltip; the page's heading says it over the chart. dots: mark every point, where
+    they are few. dark: whether the page's theme is.
+    """
     import altair as alt
 
     names = list(dict.fromkeys(line.name for line in lines))
@@ -100,12 +106,12 @@ def curves(
             alt.Tooltip("value:Q", title=y, format=".4~g"),
         ],
     )
-    drawn = axes.mark_line(strokeWidth=2, interpolate="linear").encode(
+    lines_drawn = axes.mark_line(strokeWidth=2, interpolate="linear").encode(
         strokeDash=alt.StrokeDash("line:N", scale=dashes, legend=legend),
         opacity=alt.condition("datum.pale", alt.value(_PALE), alt.value(1)),
     )
     held = axes.transform_filter("datum.held").mark_point(filled=True, size=40, opacity=0.9 if dots else 0)
-    chart = alt.layer(drawn, held).properties(height=height)
+    chart = alt.layer(lines_drawn, held).properties(height=height)
     chart.config = alt.Config(
         axis=alt.AxisConfig(labelColor=ink, titleColor=ink), legend=alt.LegendConfig(labelColor=ink)
     )

@@ -67,7 +67,7 @@ def _sentences(sealed: Corpus, found: Remains) -> None:
 
 
 def _map(run_id: str, x: Any, y: Any, kinds: Any) -> None:
-    drawn = figures.Drawn(x=x, y=y, points=np.arange(len(x)), kinds=kinds, hover=[None] * len(x))
+    drawn = figures.Dots(x=x, y=y, points=np.arange(len(x)), kinds=kinds, hover=[None] * len(x))
     totals = np.bincount(kinds, minlength=len(maps.CLASSES)).tolist()
     figure = figures.by_class(drawn, totals, figures.View(tool="pan", height=480))
     chart(figure, f"remains.map.{run_id}", "The map as it was made, without its sentences")

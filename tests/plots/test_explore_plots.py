@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from core import plots
-from core.plots import Drawn, View
+from core.plots import Dots, View
 from core.plots.explore import _kinds
 
 
-def drawn(n: int, hover: str | None = "line") -> Drawn:
+def drawn(n: int, hover: str | None = "line") -> Dots:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, n)).astype(np.float32)
     kinds = np.arange(n) % 3
-    return Drawn(x=x, y=y, points=np.arange(n) * 2, kinds=kinds.astype(np.uint8), hover=[hover] * n)
+    return Dots(x=x, y=y, points=np.arange(n) * 2, kinds=kinds.astype(np.uint8), hover=[hover] * n)
 
 
 def points_in(fig: object) -> list[int]:
@@ -69,7 +69,7 @@ def test_topics_are_named_beside_their_points_and_not_over_each_other() -> None:
     x, y = (rng.normal(size=(2, 12)) @ np.eye(12)[topics].T * 0.2 + rng.normal(size=(2, 600))).astype(np.float32)
     names = [f"word{i}, <b>other</b>, more" for i in range(11)] + ["nobody's"]
     topics[topics == 11] = 10
-    some = Drawn(x=x, y=y, points=np.arange(600), kinds=np.zeros(600, dtype=np.uint8), hover=[None] * 600)
+    some = Dots(x=x, y=y, points=np.arange(600), kinds=np.zeros(600, dtype=np.uint8), hover=[None] * 600)
     fig = plots.by_name(some, [names[i] for i in topics], View())
     plots.label_topics(fig, x, y, topics, names)
     written = fig.layout.annotations

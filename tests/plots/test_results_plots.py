@@ -166,11 +166,11 @@ def test_an_arm_above_none_but_not_above_random_is_not_called_no_evidence_either
 
 
 def test_the_report_draws_the_intervals_to_scale() -> None:
-    told = plots.Told(
+    report = plots.Report(
         rows=ROWS, corpora=[{"role": "T", "name": "n", "sentences": 3, "fingerprint": "f" * 64}], encoder="e<", preset="quick",
-        seeds=(1, 2, 3), hours=2.0, command="run <x>", made="then", version="1", missing=("a & b",),
+        seeds=(1, 2, 3), hours=2.0, command="run <x>", begun="then", version="1", missing=("a & b",),
     )  # fmt: skip
-    page = plots.one_page(told)
+    page = plots.one_page(report)
     scale = 460 / (4.5 + 7)
     assert f'x1="{225 + (1.5 + 7) * scale:.1f}" x2="685.0"' in page
     assert f'cx="{225 + (ROWS[1]["delta"] + 7) * scale:.1f}"' in page

@@ -134,7 +134,7 @@ def _figure(data: tuple[Any, ...], view: Any, _kinds: Any) -> tuple[Any, Any]:
     hover = np.full(len(points), None, dtype=object)
     names = [maps.CLASSES[kind] for kind in _kinds[points[hovered]].tolist()]
     hover[hovered] = figures.hover_lines(names, maps.hover(map_run, points[hovered]))
-    drawn = figures.Drawn(
+    drawn = figures.Dots(
         x=found.xy[0][points], y=found.xy[1][points], points=points, kinds=_kinds[points], hover=hover.tolist()
     )
     if by == "class":

@@ -70,7 +70,7 @@ def _sides(home: str, map_run: str, stamp: str, other: str, other_stamp: str, _s
     kinds = np.full(len(found), len(insights.SIDES), dtype=np.uint8)  # T_C comes after the sides
     kinds[found.n_task :] = _sides[found.rows[found.n_task :]]
     points = maps.draw(map_run, kinds, DRAWN)
-    drawn = figures.Drawn(
+    drawn = figures.Dots(
         x=found.xy[0][points], y=found.xy[1][points], points=points, kinds=kinds[points],
         hover=figures.hover_lines(
             [figures.SIDE_LOOKS[kind].name for kind in kinds[points].tolist()], maps.hover(map_run, points)
