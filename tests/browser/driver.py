@@ -79,7 +79,7 @@ class Server:
         environment = {**os.environ, **folders, **self.environment}
         with (self.data / "server.log").open("ab") as log:
             self.process = subprocess.Popen(command, cwd=self.root, env=environment, stdout=log, stderr=log)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline:
             assert self.process.poll() is None, (self.data / "server.log").read_text()
             try:
@@ -88,21 +88,36 @@ class Server:
                         return
             except OSError:
                 time.sleep(0.05)
-        raise AssertionError("the server did not come up within a minute")
+        raise AssertionError("the server did not come up within two minutes")
 
     def stop(self) -> None:
         if self.process:
             self.process.terminate()
-            self.process.wait(20)
+            self.process.wait(60)
             self.process = None
 
 
+def loaded(page: Page) -> None:
+    """What the page draws has its code: a part whose script is still on its way holds a skeleton's place.
+
+    A server that stops before has a browser say that it could not fetch that script.
+    """
+    page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]')")
+
+
+def left(page: Page) -> None:
+    """The page asks its server for nothing any more, which may stop then."""
+    loaded(page)
+    page.goto("about:blank")
+
+
 def settled(page: Page) -> None:
-    """The script has run; no exception, no dialog. Only for pages without a live panel."""
+    """The script has run, all of it is drawn; no exception, no dialog. Only for pages without a live panel."""
     page.wait_for_selector("[data-testid=stApp][data-test-connection-state=CONNECTED]")
     lag = page.evaluate(LAG)
     page.wait_for_timeout(max(160, 10 * lag))  # the state flips to running within 155 ms of a click on a quiet machine
     page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    loaded(page)
     expect(page.get_by_test_id("stException")).to_have_count(0)
     expect(page.get_by_test_id("stDialog")).to_have_count(0)
 
@@ -115,7 +130,7 @@ def pick(
     typed: what narrows the list before. nth: which of the options that fit.
     """
     field = page.get_by_role("combobox", name=label).first
-    for _ in range(5):
+    for _ in range(12):
         field.click()
         if typed:
             field.fill(typed)

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.facade import corpora, runs, selections
-from tests.browser.driver import ROOT, Server, Watch, pick, settled
+from tests.browser.driver import ROOT, Server, Watch, loaded, pick, settled
 
 LINKS = 1 + len(list((ROOT / "pages").glob("*.py")))  # Home and every page that exists
 NASTY = [
@@ -139,14 +139,16 @@ def test_a_run_outlives_page_and_server_and_can_be_cancelled_and_resumed(
     panel = page.locator(".st-key-selection-run-panel")
     expect(panel.get_by_text("Running")).to_be_visible()
     page.reload()
-    expect(panel.get_by_text("Running")).to_be_visible(timeout=10_000)
+    expect(panel.get_by_text("Running")).to_be_visible()
+    loaded(page)
     server.stop()
     server.start()
     page.goto(server.url + "/Selection")  # without the run's id in the address
     began = time.monotonic()
-    expect(panel.get_by_text("Running")).to_be_visible(timeout=15_000)
+    expect(panel.get_by_text("Running")).to_be_visible()
     reattached = time.monotonic() - began
-    assert reattached < (3 if os.getloadavg()[0] < 2 else 15)
+    if os.getloadavg()[0] < 2:  # a crowded machine says nothing about the app
+        assert reattached < 3
     press(page, "Cancel")
     expect(panel.get_by_text("Stopping")).to_be_visible()
     os.kill(worker, signal.SIGCONT)

@@ -99,7 +99,7 @@ def test_train_alone_with_all_and_below_a_threshold(stocked: Server, page: Page)
     fill(page, "LSTM units a direction", "4")
     fill(page, "Epochs, at most", "1")
     page.get_by_role("button", name="Train", exact=True).click()
-    expect(page.get_by_text("better than all of it, p below 0.05")).to_be_visible(timeout=90_000)
+    expect(page.get_by_text("better than all of it, p below 0.05")).to_be_visible(timeout=240_000)
     settled(page)
     table = page.get_by_role("table", name="Test F1 alone, with all, with what was chosen")
     assert [cell.strip() for cell in table.locator("tbody td").all_inner_texts()][-2:] == ["2", "4"]

@@ -16,7 +16,7 @@ from core.corpora.corpus import Library
 from core.facade import runs
 from core.recipes import RECIPES
 from tests import every_kind
-from tests.browser.driver import ROOT, Server, settled
+from tests.browser.driver import ROOT, Server, left, settled
 from tests.browser.test_door_server import ASK, asked, handshakes
 from tests.planted import contracts
 from tests.recipes.test_experiment import fill, labelled
@@ -81,6 +81,7 @@ def test_a_run_of_every_kind_and_every_page_talk_to_nobody(
             page.goto(f"{server.url}/{name}")
             expect(page.get_by_role("heading", level=1)).to_be_visible()
             settled(page)
+        left(page)
         monkeypatch.delenv("PYTHONPATH")  # who knocks is not watched
         assert handshakes(server, *FOREIGN) == [403] * len(FOREIGN)
         health = f"{server.url}/_stcore/health"
@@ -113,6 +114,7 @@ def test_whoever_talks_is_caught(guard: Path, page: Page, monkeypatch: pytest.Mo
         page.goto(f"{server.url}/Corpora")
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         settled(page)
+        left(page)
     finally:
         server.stop()
     assert "getaddrinfo ('page.example', 80)" in talked(guard)

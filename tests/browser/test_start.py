@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.driver import Server, settled
+from tests.browser.driver import Server, left, settled
 from tests.test_at_rest import wider
 
 # Loaded before anything else: a system that does not show who connects, as a Mac or a container does not.
@@ -143,6 +143,7 @@ def test_what_the_server_writes_is_its_owners_alone(tmp_path: Path, blind: dict[
     drop.set_input_files(tmp_path / "waits.txt")
     expect(page.get_by_text("A third one waits .")).to_be_visible()
     settled(page)
+    left(page)
     server.stop()
     kinds = {path.relative_to(server.home).parts[0] for path in server.home.rglob("*") if path.is_file()}
     assert {"audit.jsonl", "corpora", "key", "runs", "uploads"} <= kinds

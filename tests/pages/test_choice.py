@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,11 +14,12 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.cli.main import run_main
-from core.corpora.corpus import Corpus
+from core.corpora.corpus import Corpus, Library
 from core.facade import corpora as facade_corpora
 from core.facade import insights, looks, runs, selections, training
 from core.facade.selections import Budget
 from pages.ui.widgets import plain
+from tests.conftest import sentence
 from tests.pages.test_pages import ROOT, opened, texts
 
 PAGE = "pages/3_Selection.py"
@@ -25,22 +27,36 @@ WORDS = ["court", "contract", "goal", "league", "buyer", "seller", "clause", "ma
 LONG = "threshold:0.4836821188889929"
 
 
-@pytest.fixture
-def corpora(seal: Callable[..., Corpus]) -> dict[str, str]:
-    """T_C and D_C by fingerprint, with their parts."""
+@pytest.fixture(scope="module")
+def laid(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str], str]:
+    """A home with T_C and D_C in their parts and a finished selection of a fifth: (home, {part: fingerprint}, run)."""
+    home = tmp_path_factory.mktemp("chosen")
     rng = np.random.default_rng(0)
-    task = seal([f"The {a} signs the {b} today ." for a in WORDS[:3] for b in WORDS[:4]], "my-task")
-    domain = [f"In {i} the {' '.join(rng.choice(WORDS, 2 + i % 5))} ended ." for i in range(203)]
-    corpora = {"task": task.fingerprint, "domain": seal(domain, "my-domain").fingerprint}
-    for role, fingerprint in corpora.items():
-        facade_corpora.set_role(role, fingerprint)
-    return corpora
+    texts_of = {
+        "task": [f"The {a} signs the {b} today ." for a in WORDS[:3] for b in WORDS[:4]],
+        "domain": [f"In {i} the {' '.join(rng.choice(WORDS, 2 + i % 5))} ended ." for i in range(203)],
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WINNOW_HOME", str(home))
+        for role, lines in texts_of.items():
+            corpus = Library(home).seal(map(sentence, lines), name=f"my-{role}", origin={}, labelled=False)
+            facade_corpora.set_role(role, corpus.fingerprint)
+        parts = facade_corpora.roles()
+        select = runs.execute("select", {**parts, "strategy": "random", "budget": "20%"}).id
+    return home, parts, select
 
 
 @pytest.fixture
-def select(corpora: dict[str, str]) -> str:
-    """A finished selection of a fifth."""
-    return runs.execute("select", {**corpora, "strategy": "random", "budget": "20%"}).id
+def corpora(laid: tuple[Path, dict[str, str], str], home: Path) -> dict[str, str]:
+    """A copy of that home for each test; T_C and D_C by fingerprint."""
+    shutil.copytree(laid[0], home, dirs_exist_ok=True)
+    return laid[1]
+
+
+@pytest.fixture
+def select(laid: tuple[Path, dict[str, str], str], corpora: dict[str, str]) -> str:
+    """The finished selection."""
+    return laid[2]
 
 
 @pytest.fixture
