@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from statistics import mean
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -18,6 +18,7 @@ from core.facade import experiments, runs, similarity
 from core.measures.sample import capped
 from core.models.fingerprint import fingerprint
 from core.recipes import calibrate
+from core.recipes.base import Job
 from core.recipes.experiment import arms, beside, leaderboard
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import calibration_options
@@ -117,12 +118,10 @@ def test_an_arm_that_lacks_what_it_needs(name: str, without: str, network: str, 
 
 
 def test_a_share_of_nothing_reaches_the_rebuild() -> None:
-    asked: dict[str, Any] = {}
-    job: Any = SimpleNamespace(child=lambda kind, **options: asked.update(options))
     config: Any = SimpleNamespace(draw_seed=0, rebuild={}, encoder="tiny", held_out=(), dev="d", train="t")
     run: Any = SimpleNamespace(id="measured")
     cell = arms.Cell(arm=arms.find("low-share:0%"))
-    Labels(config, job, lambda *_: None).rebuild(cell, [run], 0, 0)
+    asked = Labels(config, cast(Job, None)).rebuild(cell, [run], (0, 0))
     assert (asked["rate"], asked["difficulty"]) == (0.0, "measured")
 
 

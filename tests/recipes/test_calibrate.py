@@ -13,7 +13,7 @@ from core.facade.errors import WinnowError
 from core.recipes import calibrate
 from core.recipes.experiment.clock import Clock
 from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.cost import Step
+from core.recipes.experiment.cost import Priced
 from core.recipes.experiment.seconds import Seconds
 from core.reporter import Silent
 from tests.recipes.test_experiment import OPTIONS, fill
@@ -120,17 +120,16 @@ def test_the_clock_learns_from_what_has_passed(monkeypatch: pytest.MonkeyPatch) 
     now = [0.0]
     monkeypatch.setattr(sys.modules[Clock.__module__], "time", SimpleNamespace(monotonic=lambda: now[0]))
     steps = [
-        Step(kind="select", line="knn 10", what="", seconds=0.0, finished=True),
-        Step(kind="pretrain", line="knn 10", what="", seconds=30.0, finished=False),
-        Step(kind="finetune", line="knn 10", what="", seconds=100.0, finished=False),
+        Priced(kind="select", line="knn 10", what="", seconds=0.0, finished=True),
+        Priced(kind="pretrain", line="knn 10", what="", seconds=30.0, finished=False),
+        Priced(kind="finetune", line="knn 10", what="", seconds=100.0, finished=False),
     ]
     heard = Heard()
     clock = Clock(steps, heard)
-    line: Any = "knn 10"
-    clock.next("select", line, "")
-    clock.next("pretrain", line, "")
+    clock.next(0)
+    clock.next(1)
     now[0] += 60  # twice as slow as planned
-    clock.next("finetune", line, "")
+    clock.next(2)
     assert heard.left == [130, 130, 200]
     assert heard.stages[1] == "[2 of 3] knn 10: pre-training"
     assert heard.parts == [

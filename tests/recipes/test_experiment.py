@@ -236,15 +236,15 @@ def test_sizes_of_l_c_are_nested(home: Path) -> None:
 
     fill(home)
     config = ExperimentConfig.parse({**OPTIONS, "train_sizes": (5, 10), "draws": 2})
-    stages = Stages(config, Looking(home, None, {}), lambda *step: None)  # type: ignore[arg-type]
+    stages = Stages(config, Looking(home, None, {}))  # type: ignore[arg-type]
     assert stages.labels.sizes == [(0, 0), (5, 0), (10, 0), (5, 1), (10, 1)]
-    ids = {key: Library(home).find(stages.labels.part(*key)).ids().tolist() for key in stages.labels.sizes}
+    ids = {key: Library(home).find(stages.labels.part(key)).ids().tolist() for key in stages.labels.sizes}
     assert ids[10, 0][:5] == ids[5, 0]
     assert ids[10, 1][:5] == ids[5, 1]
     assert set(ids[10, 0]) != set(ids[10, 1])
     assert set(ids[10, 0]) <= set(ids[0, 0])
     with pytest.raises(ConfigError, match="train_sizes: 25 sentences are more than train has"):
-        stages.labels.part(25, 0)
+        stages.labels.part((25, 0))
 
 
 BOTH = {"task": "t", "domain": "d"}

@@ -3,8 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from core.recipes.experiment.arms import Cell
-from core.recipes.experiment.cost import Step
+from core.recipes.experiment.cost import Priced
 from core.reporter import Parted
 
 _WORDS = {
@@ -18,24 +17,19 @@ LIMITS = (0.25, 4.0)
 class Clock:
     """Tells `report` each step as it begins: its name and number, and the seconds left of everything."""
 
-    def __init__(self, steps: Sequence[Step], report: Parted) -> None:
+    def __init__(self, steps: Sequence[Priced], report: Parted) -> None:
         self.steps, self.report = steps, report
         self._planned = self._passed = 0.0
         self._begun: tuple[float, float] | None = None  # (when, planned seconds) of the step at work
         self._at = 0
 
-    def next(self, kind: str, cell: Cell, what: str) -> None:
-        """This step begins; the one before it has ended."""
+    def next(self, at: int) -> None:
+        """The step of that number, from 0, begins; the one before it has ended."""
         self._end()
-        line = str(cell)
-        at = next(
-            (i for i, step in enumerate(self.steps) if (step.kind, step.line, step.what) == (kind, line, what)), None
-        )
-        if at is None:
-            return
         self._at = at
         step = self.steps[at]
-        name, left = f"{line}: {_WORDS[kind]}{f' on {what}' if what else ''}", self.left()
+        name = f"{step.line}: {_WORDS[step.kind]}{f' on {step.what}' if step.what else ''}"
+        left = self.left()
         self.report.metric("seconds_left", left, at)
         self.report.part(at + 1, len(self.steps), name, left=left, after=max(left - self._pace() * step.seconds, 0.0))
         self.report.stage(f"[{at + 1} of {len(self.steps)}] {name}")

@@ -1,22 +1,21 @@
 """What an experiment will cost on this machine: seconds a stage from the calibration, and what is finished already.
 
-The same `Stages` that make an experiment's runs are walked with a job that only looks: what it finds costs nothing,
-and what it does not find ends an arm's walk, for the stages behind it cannot exist either.
+The same steps that an experiment makes are walked with a job that only looks: what it finds costs nothing, and what it
+does not find ends an arm's walk, for the steps behind it cannot exist either.
 """
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from core.errors import ModelError
 from core.recipes.base import Job, Recipe, plan
-from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.labels import Labels, part_in_words
 from core.recipes.experiment.seconds import Seconds
 from core.recipes.experiment.stages import Stages
+from core.recipes.experiment.steps import CHECK, Step, in_order, lines
 from core.reporter import Silent
 from core.runs.context import RunContext
 from core.runs.store import Run, RunStore
@@ -25,8 +24,8 @@ GB = 1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """A child run to come. what: of what part of L_C. seconds: 0 where it is finished already."""
+class Priced:
+    """A step of the plan. what: of what part of L_C. seconds: 0 where it is finished already."""
 
     kind: str
     line: str
@@ -39,7 +38,7 @@ class Step:
 class Cost:
     """steps: in the order in which they are run. memory_gb, disk_gb: at most, 10^9 bytes."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[Priced, ...]
     device: str
     memory_gb: float
     disk_gb: float
@@ -94,64 +93,31 @@ def cost(config: ExperimentConfig, measured: Mapping[str, Any], home: Path, reci
     corpora = {role: job.corpus(name) for role, name in names.items() if name}
     further = {role: [job.corpus(name) for name in getattr(config, role)] for role in ("sources", "also_test")}
     seconds = Seconds(config, measured, corpora, **further)
-    stages = Stages(config, job, lambda kind, cell, what: None)
-    steps = tuple(_steps(config, seconds, stages, measured["pieces"]["task"]))
-    disk_gb = _disk_gb(steps, seconds, measured)
-    return Cost(steps=steps, device=measured["device"], memory_gb=measured["memory_gb"], disk_gb=disk_gb)
+    steps = in_order(lines(Stages(config, job), measured["pieces"]["task"]))
+    found = _look(job, steps)
+    priced = tuple(
+        Priced(
+            kind=step.kind, line=str(step.cell), what=step.what, finished=step in found,
+            seconds=0.0 if step in found else step.seconds(seconds),
+        )
+        for step in steps if step.kind != CHECK
+    )  # fmt: skip
+    disk_gb = _disk_gb(priced, seconds, measured)
+    return Cost(steps=priced, device=measured["device"], memory_gb=measured["memory_gb"], disk_gb=disk_gb)
 
 
-Found = tuple[Any] | None  # what a stage has made; None: it has not finished
+def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:
+    """The runs that have finished, each behind all that it needs."""
+    found: dict[Step, Run] = {}
+    for step in steps:
+        if all(need in found for need in step.needs):
+            with suppress(NotYet):
+                options = step.options(found)
+                found |= {step: job.child(step.kind, **options)} if step.kind != CHECK else {}
+    return found
 
 
-def _step(kind: str, cell: Cell, found: Found, seconds: float, what: str = "") -> Step:
-    done = found is not None
-    return Step(kind=kind, line=str(cell), what=what, seconds=0.0 if done else seconds, finished=done)
-
-
-def _look(stage: Callable[..., Any], *given: Any) -> Found:
-    try:
-        return (stage(*given),)
-    except NotYet:
-        return None
-
-
-def _steps(config: ExperimentConfig, seconds: Seconds, stages: Stages, pieces: float) -> Iterator[Step]:
-    """Every step, in the order in which `experiment` makes them."""
-    found = {cell: _look(stages.select, cell) for cell in config.cells}
-    for cell in config.cells:
-        if cell.arm.strategy:
-            yield _step("select", cell, found[cell], 0.0 if found[cell] else seconds.select(cell))
-    selects = {cell: run[0] for cell, run in found.items() if run}
-    amount = _look(stages.amount, selects, pieces) if len(selects) == len(found) else None
-    labels = {}
-    for cell in config.cells:
-        for part in stages.labels.sizes:
-            labels[cell, part] = _look(stages.labels.made, cell, *part)
-            yield from _label_steps(stages.labels, seconds, cell, part, labels[cell, part])
-    for cell in config.cells:
-        ready = cell in selects and (amount is not None or config.fixed == "none")
-        encoder = _look(stages.pretrain, cell, selects[cell], amount[0] if amount else {}) if ready else None
-        if cell.arm.pretrains:
-            yield _step("pretrain", cell, encoder, seconds.pretrain(cell))
-        for size, draw in stages.labels.sizes:
-            ready = encoder is not None and labels[cell, (size, draw)] is not None
-            given = (cell, *(encoder or ()), *(labels[cell, (size, draw)] or ()), size, draw)
-            tuned = _look(stages.finetune, *given) if ready else None
-            yield _step("finetune", cell, tuned, seconds.finetune(size, cell), part_in_words(size, draw))
-
-
-def _label_steps(labels: Labels, seconds: Seconds, cell: Cell, part: tuple[int, int], made: Found) -> Iterator[Step]:
-    """What makes an arm's labels of one part of L_C, of which `made` is all."""
-    what = part_in_words(*part)
-    if 0 < cell.arm.assisting < math.inf:
-        yield _step("skl", cell, made, seconds.skl(), what)
-    if cell.arm.measures:
-        yield _step("difficulty", cell, _look(labels.difficulty, cell, *part), seconds.difficulty(part), what)
-    if cell.arm.rebuild:
-        yield _step("rebuild", cell, made, seconds.rebuild(), what)
-
-
-def _disk_gb(steps: Sequence[Step], seconds: Seconds, measured: Mapping[str, Any]) -> float:
+def _disk_gb(steps: Sequence[Priced], seconds: Seconds, measured: Mapping[str, Any]) -> float:
     """Every model in float32, one training's checkpoints beside it, and the embeddings of D_C."""
     weights = 4 * float(measured["parameters"]) / GB
     models = sum(not step.finished and step.kind in ("pretrain", "finetune") for step in steps)

@@ -1,7 +1,6 @@
 """The labels of an experiment's arms: parts of L_C, sentences borrowed from elsewhere, L_C rebuilt."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,53 +19,39 @@ from core.runs.run import Run
 if TYPE_CHECKING:
     from core.recipes.experiment.config import ExperimentConfig
 
-Tell = Callable[[str, Cell, str], None]  # (kind, cell, for what): this child run comes next
+Options = dict[str, Any]
+Part = tuple[int, int]  # of L_C: sentences, draw; (0, 0) is the whole of it
 
 
 class Labels:
-    """Makes the runs behind an arm's labels through `job.child`; a `job` that only looks makes a plan of it."""
+    """Options of the runs behind an arm's labels; `job` makes or finds what they rest on."""
 
-    def __init__(self, config: "ExperimentConfig", job: Job, tell: Tell) -> None:
-        self.config, self.job, self.tell = config, job, tell
+    def __init__(self, config: "ExperimentConfig", job: Job) -> None:
+        self.config, self.job = config, job
 
-    def made(self, cell: Cell, size: int, draw: int) -> tuple[Run, ...]:
-        """The runs that say what a line learns from beside, or instead of, one part of L_C; none where that is all."""
-        if cell.arm.assisting:
-            found = (self.skl(cell, size, draw),) if cell.arm.assisting < math.inf else ()
-            self.lent(cell, found, size, draw)  # what cannot be trained on is told now, not after hours
-            return found
-        if not cell.arm.rebuild:
-            return ()
-        measured = (self.difficulty(cell, size, draw),) if cell.arm.measures else ()
-        return (*measured, self.rebuild(cell, measured, size, draw))
-
-    def skl(self, cell: Cell, size: int, draw: int) -> Run:
-        """Every sentence of the assisting corpus, scored by how far its entities drift from that part of L_C."""
+    def skl(self, part: Part) -> Options:
+        """Of scoring every sentence of the assisting corpus by how far its entities drift from that part of L_C."""
         config = self.config
-        self.tell("skl", cell, part_in_words(size, draw))
-        given = {"primary": self.part(size, draw), "assisting": self.assisting.fingerprint, **config.skl}
-        return self.job.child("skl", **given, type_map=config.type_map)
+        given = {"primary": self.part(part), "assisting": self.assisting.fingerprint, **config.skl}
+        return {**given, "type_map": config.type_map}
 
-    def difficulty(self, cell: Cell, size: int, draw: int) -> Run:
-        """PVI of the mentions of that part of L_C, the same for every way to rebuild it; its encoder may be another."""
+    def difficulty(self, part: Part) -> Options:
+        """Of PVI of that part's mentions, the same for every way to rebuild it; its encoder may be another."""
         config = self.config
-        self.tell("difficulty", cell, part_in_words(size, draw))
-        given: dict[str, Any] = {"preset": config.preset, "seed": config.draw_seed, **config.difficulty}
+        given: Options = {"preset": config.preset, "seed": config.draw_seed, **config.difficulty}
         given |= {"encoder": config.difficulty_encoder or config.encoder, "allow_download": config.allow_download}
-        return self.job.child("difficulty", train=self.part(size, draw), **given)
+        return {"train": self.part(part), **given}
 
-    def rebuild(self, cell: Cell, measured: Sequence[Run], size: int, draw: int) -> Run:
-        """That part of L_C rebuilt, without text that is held out."""
+    def rebuild(self, cell: Cell, measured: Sequence[Run], part: Part) -> Options:
+        """Of that part of L_C rebuilt, without text that is held out."""
         config, arm = self.config, cell.arm
-        self.tell("rebuild", cell, part_in_words(size, draw))
-        given: dict[str, Any] = {"seed": config.draw_seed, **config.rebuild, "method": arm.rebuild}
+        given: Options = {"seed": config.draw_seed, **config.rebuild, "method": arm.rebuild}
         given |= {"rate": arm.rate, "difficulty": measured[0].id} if measured else {"encoder": config.encoder}
-        held_out = (*config.held_out, config.dev)
-        return self.job.child("rebuild", train=self.part(size, draw), holdout=held_out, **given)
+        return {"train": self.part(part), "holdout": (*config.held_out, config.dev), **given}
 
-    def train(self, cell: Cell, made: Sequence[Run], size: int, draw: int) -> str:
-        """Fingerprint of the sentences that a line is trained on. made: see `made`."""
-        return str(made[-1].result()["corpus"]) if cell.arm.rebuild else self.part(size, draw)
+    def train(self, cell: Cell, made: Sequence[Run], part: Part) -> str:
+        """Fingerprint of the sentences that a line is trained on. made: the runs behind its labels."""
+        return str(made[-1].result()["corpus"]) if cell.arm.rebuild else self.part(part)
 
     @cached_property
     def assisting(self) -> Corpus:
@@ -75,28 +60,28 @@ class Labels:
         check_trainable(self.job.corpus(config.train), parse_map(config.type_map))
         return learnable(config.assisting, (*config.held_out, config.dev), self.job)
 
-    def lent(self, cell: Cell, made: Sequence[Run], size: int, draw: int) -> dict[str, Any]:
-        """The options of fine-tuning by which a line learns from assisting sentences too. made: see `made`.
+    def lent(self, cell: Cell, made: Sequence[Run], part: Part) -> Options:
+        """The options of fine-tuning by which a line learns from assisting sentences too. made: its `skl` run, if any.
 
         Errors: ConfigError, CorpusError where no sentence is left to borrow or the network cannot learn from them.
         """
         config, library = self.config, self.job.library
         if made:
             return Assisted.read(made[-1], library).lent(cell.arm.assisting, config.network, library)
-        primary = self.job.corpus(self.part(size, draw))
+        primary = self.job.corpus(self.part(part))
         every = mapped(self.assisting, primary, parse_map(config.type_map), library)
         check_assisting(config.network, every, primary.types)
         return {"assisting": every.fingerprint}
 
     @property
-    def sizes(self) -> list[tuple[int, int]]:
-        """(sentences of L_C, draw) that every arm is fine-tuned on; (0, 0) is the whole of it."""
+    def sizes(self) -> list[Part]:
+        """What every arm is fine-tuned on."""
         config = self.config
         return [(0, 0), *((size, draw) for draw in range(config.draws) for size in config.train_sizes)]
 
-    def part(self, size: int, draw: int) -> str:
+    def part(self, part: Part) -> str:
         """The L_C of that size and draw, sealed: sizes of one draw are nested, being prefixes of one order."""
-        config = self.config
+        config, (size, draw) = self.config, part
         if not size:
             return config.train
         train = self.job.corpus(config.train)

@@ -5,17 +5,17 @@ labels it borrows, how its L_C was rebuilt. All else is alike: the seeds, the se
 otherwise, the encoder and L_C. The best epoch is chosen on dev; the test set is read once an arm, by its fine-tuning.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping
 
 from core.artifacts.leaderboard import write
 from core.recipes.base import Job, Result
 from core.recipes.experiment import leaderboard
-from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.clock import Clock
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import calibration_options, cost
 from core.recipes.experiment.stages import Made, Stages
-from core.runs.store import RunStore
+from core.recipes.experiment.steps import CHECK, Line, Step, in_order, lines
+from core.runs.store import Run, RunStore
 
 
 def run(config: ExperimentConfig, job: Job) -> Result:
@@ -24,26 +24,34 @@ def run(config: ExperimentConfig, job: Job) -> Result:
     if added := [name for name in dict.fromkeys(cell.arm.name for cell in cells) if name not in config.arms]:
         job.context.note(f"Added {' and '.join(added)}: without them nobody can tell what an arm is worth.")
     measured = job.child("calibrate", **calibration_options(config)).result()
-    steps = cost(config, measured, job.home, job.recipes).steps
-    stages = Stages(config, job, Clock(steps, job.context).next)
-    made = list(_made(stages, cells, measured["pieces"]["task"]))
+    stages, clock = Stages(config, job), Clock(cost(config, measured, job.home, job.recipes).steps, job.context)
+    sources = {cell: stages.named[cell.arm.source].fingerprint for cell in cells if stages.source(cell)}
+    planned = lines(stages, measured["pieces"]["task"])
+    found = _made(in_order(planned), job, clock)
+    made = [_line(line, found, sources.get(line.cell)) for line in planned]
     job.context.stage("comparing the arms")
     result = leaderboard.result(made, seed=config.draw_seed, store=RunStore(job.home), report=job.context)
     write(job.context, {"csv": leaderboard.as_csv(result), "md": leaderboard.as_markdown(result)})
     return result
 
 
-def _made(stages: Stages, cells: Sequence[Cell], pieces: float) -> Iterator[Made]:
-    """Every choice of text and labels first, so that what cannot work fails early; then arm by arm the training."""
-    sources = {cell: stages.named[cell.arm.source].fingerprint for cell in cells if stages.source(cell)}
-    selects = {cell: stages.select(cell) for cell in cells}
-    parts = stages.labels.sizes
-    labels = {cell: {part: stages.labels.made(cell, *part) for part in parts} for cell in cells}
-    amount = stages.amount(selects, pieces)
-    for cell, select in selects.items():
-        pretrain = stages.pretrain(cell, select, amount)
-        tuned = {part: stages.finetune(cell, pretrain, labels[cell][part], *part) for part in parts}
-        yield Made(
-            cell=cell, select=select, pretrain=pretrain, tuned=tuned, labels=labels[cell][0, 0],
-            source=sources.get(cell),
-        )  # fmt: skip
+def _made(steps: Iterable[Step], job: Job, clock: Clock) -> dict[Step, Run]:
+    found: dict[Step, Run] = {}
+    for step in steps:
+        if step.kind == CHECK:
+            step.options(found)
+        else:
+            clock.next(len(found))
+            found[step] = job.child(step.kind, **step.options(found))
+    return found
+
+
+def _line(line: Line, found: Mapping[Step, Run], source: str | None) -> Made:
+    return Made(
+        cell=line.cell,
+        select=found[line.select] if line.select else None,
+        pretrain=found[line.pretrain] if line.pretrain else None,
+        tuned={part: found[step] for part, step in line.tuned.items()},
+        labels=tuple(found[step] for step in line.labels[0, 0] if step in found),
+        source=source,
+    )

@@ -1,9 +1,9 @@
-"""The stages of an experiment's arms: which child runs they are, made now or found finished."""
+"""The stages of an experiment's arms: with which options their runs are made, or found."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from core.errors import ConfigError
 from core.measures.sample import capped
 from core.recipes.base import Job
 from core.recipes.experiment.arms import CONTROL, WHOLE, Arm, Cell
-from core.recipes.experiment.labels import Labels, Tell, part_in_words
+from core.recipes.experiment.labels import Labels, Options, Part
 from core.recipes.parts.learnable import learnable
 from core.recipes.pretrain import PRESETS, PretrainConfig
 from core.runs.store import Run
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from core.recipes.experiment.config import ExperimentConfig
 
 GENERAL = 500  # sentences
-Options = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +55,11 @@ class Made:
 
 
 class Stages:
-    """Makes an experiment's runs through `job.child`; a `job` that only looks makes a plan of it."""
+    """Options of an experiment's runs; `job` makes what they rest on, or only looks for it, when it is a plan."""
 
-    def __init__(self, config: "ExperimentConfig", job: Job, tell: Tell) -> None:
-        self.config, self.job, self.tell = config, job, tell
-        self.labels = Labels(config, job, tell)
+    def __init__(self, config: "ExperimentConfig", job: Job) -> None:
+        self.config, self.job = config, job
+        self.labels = Labels(config, job)
         self.named = {cell.arm.source: self._named(cell.arm) for cell in config.cells if cell.arm.source}
 
     def _named(self, arm: Arm) -> Corpus:
@@ -117,12 +116,9 @@ class Stages:
         origin = {"from": corpus.fingerprint}
         return self.job.library.subset(corpus, rows, name=f"{corpus.name} {cap:,} tokens", origin=origin)
 
-    def select(self, cell: Cell) -> Run | None:
-        """S_C of a line. Leaks of D_C, those of dev among them, are never selected."""
+    def select(self, cell: Cell) -> Options:
+        """Of S_C of a line. Leaks of D_C, those of dev among them, are never selected."""
         config, arm = self.config, cell.arm
-        if not arm.strategy:
-            return None
-        self.tell("select", cell, "")
         given = {key: getattr(config, key) for key in ("domain", "train", "dev", "encoder", "allow_download")}
         # As on 3_Selection where it may be, so that their scores are one run; else T_C comes with its leaks removed.
         plain = config.transductive == "none"
@@ -130,7 +126,7 @@ class Stages:
         given |= {"holdout": self.config.held_out, "strategy": arm.strategy, "options": self._own(arm.strategy)}
         given["seed"] = config.draw_seed
         budget = str(len(self.task)) if arm.name == CONTROL else cell.budget
-        return self.job.child("select", **given, budget=budget, **config.select)
+        return {**given, "budget": budget, **config.select}
 
     def _own(self, strategy: str) -> Options:
         """A strategy's own options; those that train a model take the experiment's preset."""
@@ -138,28 +134,25 @@ class Stages:
         trains = "preset" in STRATEGIES[strategy].Options.model_fields
         return {"preset": self.config.preset, **options} if trains else options
 
-    def pretrain(self, cell: Cell, select: Run | None, amount: Options) -> Run | None:
-        """The encoder of a line. amount: what every arm gets alike; empty: the preset's epochs."""
-        config, arm = self.config, cell.arm
-        if not arm.pretrains:
-            return None
-        self.tell("pretrain", cell, "")
-        options: Options = {"preset": config.preset, "seed": config.draw_seed, **config.pretrain, **amount}
-        options |= {"allow_download": config.allow_download}
+    def pretrain(self, cell: Cell, selects: Mapping[Cell, Run], pieces: float) -> Options:
+        """Of the encoder of a line. selects: the runs that chose its text and, where `fixed` says so, all others'."""
+        config = self.config
+        options: Options = {"preset": config.preset, "seed": config.draw_seed, **config.pretrain}
+        options |= {**self.amount(selects, pieces), "allow_download": config.allow_download}
         if config.transductive == "none":
             options.setdefault("heldout_task", config.dev)
         if config.domain:
             options.setdefault("general", self.general.fingerprint)
-        return self.job.child("pretrain", corpora=self.read(cell, select), init=config.encoder, **options)
+        return {"corpora": self.read(cell, selects.get(cell)), "init": config.encoder, **options}
 
-    def amount(self, selects: Mapping[Cell, Run | None], pieces: float) -> Options:
-        """What `fixed` gives every arm alike. pieces: a token."""
+    def amount(self, selects: Mapping[Cell, Run], pieces: float) -> Options:
+        """What `fixed` gives every arm alike; nothing where each has the preset's epochs. pieces: a token has."""
         kind, config = self.config.fixed, self.config
         if kind == "none":
             return {}
-        cells = [cell for cell in selects if cell.arm.pretrains]
+        cells = [cell for cell in config.cells if cell.arm.pretrains]
         some = [cell for cell in cells if cell.arm.budget != WHOLE] or cells
-        read = [[self.job.corpus(ref) for ref in self.read(cell, selects[cell])] for cell in some]
+        read = [[self.job.corpus(ref) for ref in self.read(cell, selects.get(cell))] for cell in some]
         chosen = PretrainConfig.parse({"corpora": ("?",), "preset": config.preset, **config.pretrain})
         if kind == "steps":
             most = max((sum(map(len, corpora)) for corpora in read), default=0)
@@ -174,18 +167,17 @@ class Stages:
         task = (self.task.fingerprint,) if cell.arm.task else ()
         return (*task, *((select.result()["corpus"],) if select else ()))
 
-    def finetune(self, cell: Cell, pretrain: Run | None, labels: Sequence[Run], size: int, draw: int) -> Run:
-        """The taggers of a line on one part of L_C, one a seed. labels: see `Labels.made`."""
+    def finetune(self, cell: Cell, pretrain: Run | None, labels: Sequence[Run], part: Part) -> Options:
+        """Of the taggers of a line on one part of L_C, one a seed. labels: the runs behind what it learns from."""
         config = self.config
-        self.tell("finetune", cell, part_in_words(size, draw))
         options = {"preset": config.preset, "allow_download": config.allow_download, **config.finetune}
         options |= {**config.tagger, **self._borrowed(cell, pretrain)}
         if cell.arm.assisting:
-            options |= self.labels.lent(cell, labels, size, draw)
+            options |= self.labels.lent(cell, labels, part)
         init = pretrain.id if pretrain and cell.arm.adapts else config.encoder
-        train, tests = self.labels.train(cell, labels, size, draw), (config.test, *config.also_test)
+        train, tests = self.labels.train(cell, labels, part), (config.test, *config.also_test)
         given = {"train": train, "dev": config.dev, "test": tests, "seeds": config.seeds}
-        return self.job.child("finetune", init=init, **given, **options)
+        return {"init": init, **given, **options}
 
     def _borrowed(self, cell: Cell, pretrain: Run | None) -> Options:
         """The options of fine-tuning in which a line differs from `none`, but for labels."""

@@ -1,0 +1,54 @@
+"""The steps of an experiment: declared once, in an order in which each can be made."""
+
+from pathlib import Path
+
+import pytest
+
+from core.recipes import RECIPES, base
+from core.recipes.base import Job
+from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.stages import Stages
+from core.recipes.experiment.steps import CHECK, in_order, lines
+
+TEXTS = {"task": "t", "domain": "d", "train": "l", "dev": "e", "test": "s", "assisting": "a"}
+
+
+def order(**options: object) -> list[tuple[str, str, str, list[tuple[str, str]]]]:
+    """(kind, line, part of L_C, needs) of every step; no corpus is read for it."""
+    config = ExperimentConfig.parse({**TEXTS, "budgets": ("10", "30"), **options})
+    steps = in_order(lines(Stages(config, Job(Path(), None, {})), 1.5))  # type: ignore[arg-type]
+    at = {step: i for i, step in enumerate(steps)}
+    assert all(at[need] < at[step] for step in steps for need in step.needs)
+    return [(s.kind, str(s.cell), s.what, [(need.kind, str(need.cell)) for need in s.needs]) for s in steps]
+
+
+def test_text_and_labels_come_first_then_arm_by_arm_the_training() -> None:
+    kinds = [kind for kind, *_ in order(arms=("tapt", "knn", "skl:2", "highc2low:20%"))]
+    first = kinds.index("pretrain")
+    assert set(kinds[:first]) == {"select", "skl", CHECK, "difficulty", "rebuild", "finetune"}  # `none` is tuned first
+    assert set(kinds[first:]) == {"pretrain", "finetune"}
+    assert kinds.index("finetune") > max(i for i, kind in enumerate(kinds) if kind in ("select", "rebuild", CHECK))
+
+
+def test_an_arm_waits_for_its_own_text_alone_unless_all_are_trained_alike() -> None:
+    own = {line: needs for kind, line, _, needs in order(arms=("tapt", "knn")) if kind == "pretrain"}
+    assert own["tapt"] == []
+    assert own["knn 10"] == [("select", "knn 10")]
+    alike = {line: needs for kind, line, _, needs in order(arms=("tapt", "knn"), fixed="steps") if kind == "pretrain"}
+    assert len({tuple(needs) for needs in alike.values()}) == 1
+    assert {("select", "knn 10"), ("select", "knn 30")} <= set(alike["tapt"])
+
+
+def test_borrowed_labels_are_checked_before_anything_is_trained() -> None:
+    steps = order(arms=("all", "skl:2"), train_sizes=(5,), draws=1)
+    trained = next(i for i, step in enumerate(steps) if step[0] == "finetune")
+    checks = [step for step in steps[:trained] if step[0] == CHECK]
+    assert [(line, needs) for _, line, _, needs in checks] == [
+        ("all", []), ("all", []), ("skl:2", [("skl", "skl:2")]), ("skl:2", [("skl", "skl:2")]),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("file", sorted(Path(base.__file__).parent.glob("*.py")), ids=lambda path: path.stem)
+def test_the_room_of_recipes_holds_kinds_of_run(file: Path) -> None:
+    kinds = {Path(recipe.run.__code__.co_filename) for recipe in RECIPES.values()}
+    assert file in kinds or file.stem in ("__init__", "base"), "a part of one goes to core/recipes/parts"
