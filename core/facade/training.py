@@ -19,7 +19,7 @@ from core.facade.selections import edits, kept_budget
 from core.recipes import RECIPES
 from core.recipes.difficulty import DifficultyConfig
 from core.recipes.finetune import FinetuneConfig
-from core.recipes.parts.difficulty_cost import difficulty_seconds
+from core.recipes.parts import estimate as estimates
 from core.recipes.parts.preflight import Preflight as Preflight
 from core.recipes.parts.preflight import calibrated, root
 from core.recipes.parts.preflight import preflight as estimate
@@ -97,7 +97,7 @@ def difficulty_estimate(options: Mapping[str, Any]) -> float | None:
         return None
     train = corpus(config.train)
     pieces = measured["pieces"]["train"] * train.n_tokens / len(train)
-    return difficulty_seconds(config, train, measured, pieces=pieces)
+    return estimates.difficulty(config, train, measured, pieces=pieces)
 
 
 def root_encoder(init: str) -> str:

@@ -1,19 +1,27 @@
 """The steps of an experiment: declared once, in an order in which each can be made."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from core.corpora.corpus import Corpus
+from core.models.encoder_options import EncoderOptions
 from core.recipes import RECIPES, base
-from core.recipes.base import Job
+from core.recipes.base import Job, plan
+from core.recipes.experiment import stages
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.stages import Stages
 from core.recipes.experiment.steps import CHECK, in_order, lines
+from core.recipes.parts import strategy_models
+from tests.recipes.test_experiment import fill
 
 TEXTS = {"task": "t", "domain": "d", "train": "l", "dev": "e", "test": "s", "assisting": "a"}
 
 
-def order(**options: object) -> list[tuple[str, str, str, list[tuple[str, str]]]]:
+def order(**options: Any) -> list[tuple[str, str, str, list[tuple[str, str]]]]:
     """(kind, line, part of L_C, needs) of every step; no corpus is read for it."""
     config = ExperimentConfig.parse({**TEXTS, "budgets": ("10", "30"), **options})
     steps = in_order(lines(Stages(config, Job(Path(), None, {})), 1.5))  # type: ignore[arg-type]
@@ -52,3 +60,29 @@ def test_borrowed_labels_are_checked_before_anything_is_trained() -> None:
 def test_the_room_of_recipes_holds_kinds_of_run(file: Path) -> None:
     kinds = {Path(recipe.run.__code__.co_filename) for recipe in RECIPES.values()}
     assert file in kinds or file.stem in ("__init__", "base"), "a part of one goes to core/recipes/parts"
+
+
+def test_tapt_and_b1_are_one_run_where_their_options_are_equal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """B1 holds out a part of T_C where TAPT is judged on dev; told to hold out the same, TAPT is B1."""
+    task, held, keys = fill(home)["task"], [], []
+
+    def learnt(reference: str, held_out: Sequence[str], job: Job) -> Corpus:
+        held.append(held_out)
+        return task
+
+    def child(kind: str, **options: Any) -> None:
+        keys.append(plan(RECIPES[kind], RECIPES[kind].config.parse(options), home).key)
+
+    monkeypatch.setattr(stages, "learnable", learnt)
+    monkeypatch.setattr(strategy_models, "learnable", learnt)
+    job: Any = SimpleNamespace(child=child)
+    own = {"pretrain": {"heldout_task": "", "general": ""}}
+    texts = {"task": "task", "train": "train", "dev": "dev", "test": "test"}
+    config = ExperimentConfig.parse({**texts, **own, "encoder": "tiny", "arms": ("tapt",)})
+    tapt = next(cell for cell in config.cells if cell.arm.pretrains)
+    child("pretrain", **Stages(config, job).pretrain(tapt, {}, 1.5))
+    encoder = EncoderOptions(encoder="tiny")
+    b1 = {"seed": config.draw_seed, "preset": config.preset, "accumulation": 1}
+    strategy_models.language_model(job, "task", (*config.held_out, config.dev), encoder, **b1)
+    assert keys[0] == keys[1]
+    assert held[0] == held[1]

@@ -1,6 +1,5 @@
-"""How long an experiment's stages take on this machine, from a `calibrate` run: t = a + b pieces a step."""
+"""How long an experiment's steps take on this machine, from a `calibrate` run; trainings as `estimate` has them."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,18 +8,16 @@ from core.corpora.corpus import Corpus
 from core.recipes.difficulty import DifficultyConfig
 from core.recipes.experiment.arms import AUGMENT, CONTROL, WHOLE, Arm, Cell
 from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.stages import epochs_of
 from core.recipes.finetune import FinetuneConfig, settings_of
-from core.recipes.parts.difficulty_cost import FORWARD, START, difficulty_seconds
-from core.recipes.pretrain import HELD_OUT_MOST, QUICK_STEPS, PretrainConfig
+from core.recipes.parts import estimate
+from core.recipes.parts.estimate import START, Read, Speed
+from core.recipes.pretrain import PretrainConfig
 from core.selection import STRATEGIES, strategy_options
 
-EARLY = 0.7  # share of the epochs that early stopping leaves, as seen on CrossNER and the samples
 AUDIT, SCORE = 4e-6, 2e-6  # seconds a token, of flagging and of scoring once embedded
 SKIPGRAM = 2e-5  # seconds a token of a source, of word vectors in five epochs on two cores
 STATES = 8  # sentences one by one take so many times longer than in batches
 GROWS = ("random2low", "highc2low")  # what adds copies to L_C
-PROBED, PROBE_SECONDS = 64, 30.0  # sentences of the pseudo-perplexity before and after MLM, and its limit
 
 
 class Seconds:
@@ -82,8 +79,8 @@ class Seconds:
         config, train = self.config, self.corpora["train"]
         chosen = DifficultyConfig.parse({"train": "?", "preset": config.preset, **config.difficulty})
         share = (part[0] or len(train)) / len(train)
-        pieces = self._read(train) / len(train)
-        return difficulty_seconds(chosen, train, self.measured, pieces=pieces, share=share)
+        pieces = self._read(train).pieces / len(train)
+        return estimate.difficulty(chosen, train, self.measured, pieces=pieces, share=share)
 
     def rebuild(self) -> float:
         """Mentions and contexts changed, then sealed."""
@@ -95,29 +92,32 @@ class Seconds:
         arm = cell.arm if cell else None
         n = size or len(train)
         options = {"train": "?", "dev": "?", "preset": config.preset, "network": config.network, **config.finetune}
-        read, tokens = self._labelled(arm, n)
-        settings = settings_of(FinetuneConfig.parse(options), read).planned(read)
-        a, b = map(float, self.measured["tagger"])
-        epoch = math.ceil(read / settings.batch_size) * a + tokens * b
-        dev = self._read(self.corpora["dev"]) * b * FORWARD
-        test = sum(self._read(each) for each in (self.corpora["test"], *self.also_test)) * b * FORWARD
-        judged = dev * min(1.0, (settings.dev_sentences or math.inf) / len(self.corpora["dev"]))
-        epochs = max(settings.epochs * EARLY, min(settings.epochs, settings.min_epochs))
-        twice = 2 if arm and arm.lpft else 1
-        load = float(self.measured["load"]) if config.network == "encoder" else 0.0
-        seconds = START + len(config.seeds) * (load + twice * epochs * (epoch + judged) + dev + test)
-        return seconds + (self._borrowed(arm) if arm else 0.0)
+        read = self._labelled(arm, n)
+        time = estimate.tagger(
+            self._tagger,
+            settings_of(FinetuneConfig.parse(options), read.sentences).planned(read.sentences),
+            len(config.seeds),
+            train=read,
+            dev=self._read(self.corpora["dev"]),
+            tests=[self._read(each) for each in (self.corpora["test"], *self.also_test)],
+            stages=2 if arm and arm.lpft else 1,
+        )
+        return time.expected + (self._borrowed(arm) if arm else 0.0)
 
-    def _labelled(self, arm: Arm | None, n: int) -> tuple[int, float]:
-        """(sentences, pieces) that an epoch reads of `n` of L_C, and of what an arm adds to them."""
+    @property
+    def _tagger(self) -> Speed:
+        return Speed.measured(self.measured, "tagger", "train").of_network(self.config.network)
+
+    def _labelled(self, arm: Arm | None, n: int) -> Read:
+        """What an epoch reads of `n` of L_C, and of what an arm adds to them."""
         train = self.corpora["train"]
-        pieces = self._read(train) / len(train)
+        pieces = self._read(train).pieces / len(train)
         if arm and arm.assisting:
-            other = self.corpora["assisting"]
-            most = max(n, len(other))  # L_C is repeated until it is as large
-            return most + len(other), most * pieces + self._read(other)
+            other = self._read(self.corpora["assisting"])
+            most = max(n, other.sentences)  # L_C is repeated until it is as large
+            return Read(sentences=most + other.sentences, pieces=most * pieces + other.pieces)
         grown = n * (2 if arm and arm.rebuild == AUGMENT else 1 + arm.rate if arm and arm.rebuild in GROWS else 1)
-        return round(grown), grown * pieces
+        return Read(sentences=round(grown), pieces=grown * pieces)
 
     def _borrowed(self, arm: Arm) -> float:
         """Word vectors of a source, once; the frozen states of L_C's splits, once a seed; leaks of what assists."""
@@ -135,23 +135,10 @@ class Seconds:
         return self.config.cap_tokens or min((corpus.n_tokens for corpus in self.sources), default=0)
 
     def _mlm(self, sentences: int, tokens: float) -> float:
-        config, measured = self.config, self.measured
+        config = self.config
         chosen = PretrainConfig.parse({"corpora": ("?",), "preset": config.preset, **config.pretrain})
-        epochs = epochs_of(chosen)
-        a, b = map(float, measured["mlm"])
-        steps, pieces = (
-            epochs * math.ceil(sentences / chosen.batch_size),
-            epochs * tokens * float(measured["pieces"]["task"]),
-        )
-        limit = chosen.max_steps or (QUICK_STEPS if chosen.preset == "quick" else 0)
-        if limit and (steps > limit or chosen.max_steps):
-            steps, pieces = limit, pieces * limit / steps
-        trained = steps * a + pieces * b
-        head = 0 if measured["has_head"] else trained / epochs * FORWARD
-        mean = pieces / max(epochs * sentences, 1)
-        probe = min(PROBED * mean**2 * b * FORWARD, PROBE_SECONDS)
-        held = min(len(self.corpora["dev"]), HELD_OUT_MOST) * mean * b * FORWARD
-        return START + float(measured["load"]) + trained + head + 2 * probe + (epochs + 1) * held
+        speed, held_out = Speed.measured(self.measured, "mlm", "task"), len(self.corpora["dev"])
+        return estimate.mlm(speed, chosen, sentences=sentences, tokens=tokens, held_out=held_out).expected
 
     def _reads(self, cell: Cell) -> tuple[int, float]:
         """(sentences, tokens) that a line's MLM reads, flags not known yet."""
@@ -175,9 +162,9 @@ class Seconds:
     def _pieces(self, name: str) -> float:
         return float(self.corpora[name].n_tokens * self.measured["pieces"][name])
 
-    def _read(self, corpus: Corpus) -> float:
-        """What a tagger reads of a labelled corpus: pieces, as many a token as L_C has; a recurrent one tokens."""
-        return corpus.n_tokens * (float(self.measured["pieces"]["train"]) if self.config.network == "encoder" else 1.0)
+    def _read(self, corpus: Corpus) -> Read:
+        """What a tagger reads of a labelled corpus."""
+        return Read(sentences=len(corpus), pieces=corpus.n_tokens * self._tagger.pieces)
 
     def _folds(self, strategy: str) -> int:
         options = strategy_options(strategy, self.config.strategies.get(strategy, {})).model_dump()

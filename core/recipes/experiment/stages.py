@@ -13,8 +13,9 @@ from core.measures.sample import capped
 from core.recipes.base import Job
 from core.recipes.experiment.arms import CONTROL, WHOLE, Arm, Cell
 from core.recipes.experiment.labels import Labels, Options, Part
+from core.recipes.parts.estimate import mlm_epochs
 from core.recipes.parts.learnable import learnable
-from core.recipes.pretrain import PRESETS, PretrainConfig
+from core.recipes.pretrain import PretrainConfig
 from core.runs.store import Run
 from core.selection import STRATEGIES
 
@@ -156,9 +157,9 @@ class Stages:
         chosen = PretrainConfig.parse({"corpora": ("?",), "preset": config.preset, **config.pretrain})
         if kind == "steps":
             most = max((sum(map(len, corpora)) for corpora in read), default=0)
-            return {"max_steps": epochs_of(chosen) * -(-most // chosen.batch_size)}
+            return {"max_steps": mlm_epochs(chosen) * -(-most // chosen.batch_size)}
         tokens = max((sum(corpus.n_tokens for corpus in corpora) for corpora in read), default=0)
-        return {"max_pieces": round(epochs_of(chosen) * tokens * pieces)}
+        return {"max_pieces": round(mlm_epochs(chosen) * tokens * pieces)}
 
     def read(self, cell: Cell, select: Run | None) -> tuple[str, ...]:
         """The corpora that a line's MLM reads."""
@@ -190,8 +191,3 @@ class Stages:
         if arm.lpft:
             found["stages"] = "lpft"
         return found
-
-
-def epochs_of(config: PretrainConfig) -> int:
-    """As said, else as the preset says."""
-    return config.epochs or int(PRESETS[config.preset]["epochs"])

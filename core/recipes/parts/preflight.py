@@ -5,24 +5,25 @@ pieces a step; SOURCES.md, Cost); there is no third, guessed, source.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import median
 from typing import Any
 
-from core.corpora.corpus import Library
+from core.corpora.corpus import Corpus, Library
 from core.errors import ModelError, PathError, RunError
 from core.models import hub
 from core.recipes.calibrate import machine
 from core.recipes.finetune import FinetuneConfig, settings_of
-from core.recipes.pretrain import QUICK_STEPS, PretrainConfig
+from core.recipes.parts import estimate
+from core.recipes.parts.estimate import Estimate, Read, Speed, mlm_epochs
+from core.recipes.pretrain import HELD_OUT, QUICK_STEPS, PretrainConfig
 from core.runs.curves import Curves
 from core.runs.store import Run, RunStore, is_run_id
 
 GB = 1e9
-FORWARD = 1 / 3  # of a training step, without the backward pass
 PIECES = 1.3  # a word, where nobody has counted; English in BERT's vocabulary
 STATES = 4  # of a weight's size while it is trained: itself, its gradient, Adam's two moments
 PROCESS_GB = 0.6  # torch and its libraries, before any model
@@ -30,12 +31,13 @@ PROCESS_GB = 0.6  # torch and its libraries, before any model
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preflight:
-    """steps: of the optimizer, all seeds together. seconds: None where this machine has not been timed; with early
-    stopping, at most. basis: what seconds rest on, a sentence. memory_gb: None: of no encoder that is here; measured:
-    it was seen, else it is the least. disk_gb: with checkpoints, at most. Sizes in 10^9 bytes."""
+    """steps: of the optimizer, all seeds together, at most. seconds: to be expected, `most` without early stopping;
+    None where this machine has not been timed. basis: what they rest on, a sentence. memory_gb: None: of no encoder
+    that is here; measured: it was seen, else it is the least. disk_gb: with checkpoints, at most. In 10^9 bytes."""
 
     steps: int
     seconds: float | None
+    most: float | None
     basis: str
     memory_gb: float | None
     measured: bool
@@ -44,35 +46,26 @@ class Preflight:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What is asked for. steps, tokens: read by training, all seeds together. forward: tokens read without learning.
-    models: in float32 that lie on disk at the same time, a checkpoint being three."""
+    """What is asked for. steps: of all seeds together. models: in float32 that lie on disk at the same time, a
+    checkpoint being three. time: by a speed."""
 
     steps: int
-    tokens: float
-    forward: float
     models: int
+    time: Callable[[Speed], Estimate]
 
 
 def preflight(config: PretrainConfig | FinetuneConfig, library: Library, store: RunStore) -> Preflight:
     """Errors: CorpusError for a corpus that is not there."""
-    pretrains = isinstance(config, PretrainConfig)
     work = _pretrain(config, library) if isinstance(config, PretrainConfig) else _finetune(config, library)
     measured = calibrated(store, root(config.init, store))
-    pieces = PIECES if measured is None else measured["pieces"]["task" if pretrains else "train"]
-    speed = _speed(store, "pretrain" if pretrains else "finetune", root(config.init, store))
-    seconds, basis = None, ""
-    if speed:
-        seconds = (work.tokens + work.forward * FORWARD) * pieces / speed
-        basis = f"From your last training of this encoder on this machine, {speed:,.0f} pieces a second."
-    elif measured:
-        a, b = measured["mlm" if pretrains else "tagger"]
-        seconds = work.steps * a + (work.tokens + work.forward * FORWARD) * pieces * b
-        basis = "This encoder was timed on this machine, on your text, for a few seconds."
+    speed, basis = _speed(config, measured, store)
+    time = work.time(speed) if speed else None
     weights = _weights_gb(config.init, store)
     least = None if weights is None else PROCESS_GB + STATES * weights
     return Preflight(
         steps=work.steps,
-        seconds=seconds,
+        seconds=time.expected if time else None,
+        most=time.most if time else None,
         basis=basis,
         memory_gb=measured["memory_gb"] if measured else least,
         measured=measured is not None,
@@ -80,24 +73,50 @@ def preflight(config: PretrainConfig | FinetuneConfig, library: Library, store: 
     )
 
 
+def _speed(
+    config: PretrainConfig | FinetuneConfig, measured: Mapping[str, Any] | None, store: RunStore
+) -> tuple[Speed | None, str]:
+    """And what it rests on, a sentence: the last training of the kind, else what was measured in a few seconds."""
+    pretrains = isinstance(config, PretrainConfig)
+    timed = Speed.measured(measured, *(("mlm", "task") if pretrains else ("tagger", "train"))) if measured else None
+    if seen := _seen(store, "pretrain" if pretrains else "finetune", root(config.init, store)):
+        usual = timed or Speed(a=0.0, b=0.0, load=0.0, pieces=PIECES)
+        said = f"From your last training of this encoder on this machine, {seen:,.0f} pieces a second."
+        return replace(usual, a=0.0, b=1 / seen), said
+    return timed, "This encoder was timed on this machine, on your text, for a few seconds." if timed else ""
+
+
 def _pretrain(config: PretrainConfig, library: Library) -> Work:
     corpora = [library.find(reference) for reference in config.corpora]
     sentences, tokens = (sum(getattr(c, name) for c in corpora) for name in ("n_sentences", "n_tokens"))
-    epochs = config.settled().epochs
-    full = epochs * math.ceil(sentences / config.batch_size)
+    full = mlm_epochs(config) * math.ceil(sentences / config.batch_size)
     steps = config.max_steps or (min(full, QUICK_STEPS) if config.preset == "quick" else full)
-    return Work(steps=steps, tokens=tokens * epochs * steps / full, forward=0.0, models=4)
+    held_out = len(library.find(config.heldout_task)) if config.heldout_task else round(HELD_OUT * len(corpora[0]))
+
+    def time(speed: Speed) -> Estimate:
+        return estimate.mlm(speed, config, sentences=sentences, tokens=tokens, held_out=held_out)
+
+    return Work(steps=steps, models=4, time=time)
 
 
 def _finetune(config: FinetuneConfig, library: Library) -> Work:
-    train, dev = library.find(config.train), library.find(config.dev)
+    train, dev, *tests = (library.find(reference) for reference in (config.train, config.dev, *config.test))
     settings = settings_of(config, len(train)).planned(len(train))
     seeds = len(config.seeds)
     steps = settings.epochs * math.ceil(len(train) / settings.batch_size)
-    tests = sum(library.find(reference).n_tokens for reference in config.test)
-    judged = dev.n_tokens * min(1.0, (settings.dev_sentences or math.inf) / len(dev))
-    forward = settings.epochs * judged + dev.n_tokens + tests
-    return Work(steps=steps * seeds, tokens=settings.epochs * train.n_tokens * seeds, forward=forward * seeds, models=5)
+
+    def time(speed: Speed) -> Estimate:
+        speed = speed.of_network(config.network)
+
+        def read(corpus: Corpus) -> Read:
+            return Read(sentences=len(corpus), pieces=corpus.n_tokens * speed.pieces)
+
+        stages = 2 if config.stages == "lpft" else 1
+        return estimate.tagger(
+            speed, settings, seeds, train=read(train), dev=read(dev), tests=[*map(read, tests)], stages=stages
+        )
+
+    return Work(steps=steps * seeds, models=5, time=time)
 
 
 def root(init: str, store: RunStore) -> str:
@@ -118,7 +137,7 @@ def calibrated(store: RunStore, encoder: str) -> Mapping[str, Any] | None:
     return None
 
 
-def _speed(store: RunStore, kind: str, encoder: str) -> float | None:
+def _seen(store: RunStore, kind: str, encoder: str) -> float | None:
     """Pieces a second of the newest training of that kind that has told them."""
     for run in (run for run in store.list() if run.manifest.kind == kind and run.events_file.exists()):
         same = root(str(run.manifest.config["init"]), store) == encoder

@@ -43,8 +43,9 @@ def _single(kind: str, options: Mapping[str, Any]) -> float | None:
         st.metric("Steps, at most", f"{told.steps:,}", width="content")
         _numbers(told.seconds, told.memory_gb, told.disk_gb, "" if told.measured else "at least ")
     if told.seconds is not None:
-        early = " Early stopping usually ends it sooner." if kind == "finetune" else ""
-        st.caption(f"Time: {told.basis}{early}")
+        early = told.most is not None and told.most > told.seconds
+        longest = f" At most {duration(told.most)}, if no training stops early." if early else ""
+        st.caption(f"Time: {told.basis}{longest}")
     return told.seconds
 
 
