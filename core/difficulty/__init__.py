@@ -1,1 +1,1 @@
-"""What a name and what a context tell of an entity's type: PVI a mention, V-information a data set."""
+"""Information of a name and of a context on an entity's type: PVI a mention, V-information a data set."""

@@ -13,14 +13,16 @@ def folds(groups: IntArray, types: IntArray, n: int, seed: int) -> IntArray:
     """
     counts = np.zeros((int(groups.max()) + 1, int(types.max()) + 1))
     np.add.at(counts, (groups, types), 1)
-    lots = np.random.default_rng(seed).permutation(len(counts))
-    order = lots[np.argsort(-counts[lots].sum(1), kind="stable")]
+    # Shuffled first, then sorted stably: equals stand in random order, the same one for a seed.
+    shuffled = np.random.default_rng(seed).permutation(len(counts))
+    order = shuffled[np.argsort(-counts[shuffled].sum(1), kind="stable")]
     share = counts / np.maximum(counts.sum(0), 1)
-    held = np.zeros((n, counts.shape[1]))
-    where = np.zeros(len(counts), dtype=np.int64)
+    fold_counts = np.zeros((n, counts.shape[1]))
+    fold_of = np.zeros(len(counts), dtype=np.int64)
     for group in order.tolist():
-        cost = held @ share[group]
-        alike = np.flatnonzero(cost <= cost.min() + 1e-12)
-        where[group] = fold = alike[held[alike].sum(1).argmin()]
-        held[fold] += counts[group]
-    return where[groups]
+        cost = fold_counts @ share[group]
+        # Costs that differ in rounding alone are equal; then the smallest fold, so that sizes stay even.
+        cheapest = np.flatnonzero(cost <= cost.min() + 1e-12)
+        fold_of[group] = fold = cheapest[fold_counts[cheapest].sum(1).argmin()]
+        fold_counts[fold] += counts[group]
+    return fold_of[groups]

@@ -34,7 +34,7 @@ class Instance:
 
     @property
     def sides(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """The context-only input, words before and behind the one mask: how long the name is must not be seen."""
+        """The context-only input, words before and behind the one mask, which hides how long the name is."""
         return self.sentence.tokens[: self.start], self.sentence.tokens[self.end :]
 
 
@@ -48,12 +48,13 @@ def instances(sentences: Iterable[Sentence]) -> list[Instance]:
 
 
 def sampled(mentions: Sequence[Instance], n: int, seed: int) -> list[Instance]:
-    """Those of whole sentences drawn at random until there are at least `n`; 0: all. In their order."""
+    """Mentions of whole sentences drawn at random until there are at least `n`; 0: all. In their order."""
     if not n or len(mentions) <= n:
         return list(mentions)
     rows, counts = np.unique([mention.row for mention in mentions], return_counts=True)
     order = np.random.default_rng([seed, len(rows)]).permutation(len(rows))
     enough = int(np.searchsorted(np.cumsum(counts[order]), n)) + 1
+    # Whole sentences: the context of one mention holds the others, whose difficulty is measured too.
     kept = set(rows[order[:enough]].tolist())
     return [mention for mention in mentions if mention.row in kept]
 
@@ -65,8 +66,10 @@ def groups(mentions: Sequence[Instance], by: Group, folds: int) -> tuple[IntArra
     not known is grouped by its sentence.
     """
     documents = [mention.sentence.doc for mention in mentions]
+    # Fewer documents than folds cannot be dealt into them.
     known = None not in documents and len(set(documents)) >= folds
     chosen: Literal["sentence", "document"] = ("document" if known else "sentence") if by == "" else by
+    # Prefixes keep a document's name and a sentence's id apart, which may be spelt alike.
     names = [
         f"d {document}" if chosen == "document" and document is not None else f"s {mention.sentence.id}"
         for document, mention in zip(documents, mentions, strict=True)

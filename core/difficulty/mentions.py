@@ -14,16 +14,26 @@ Bin = Literal["low", "near_zero", "high"]
 BINS: tuple[Bin, ...] = ("low", "near_zero", "high")
 BAND = 0.5  # bits: below it, and above its negative, CEIM is near zero (Ma et al. 2023, 2.3)
 
-_SCHEMA = pa.schema([
-    ("row", pa.int64()), ("sentence", pa.string()), ("start", pa.int32()), ("end", pa.int32()), ("type", pa.string()),
-    ("surface", pa.string()), ("pvi_entity", pa.float64()), ("pvi_context", pa.float64()), ("ceim", pa.float64()),
-    ("bin", pa.string()), ("fold", pa.int32()),
-])  # fmt: skip
+_SCHEMA = pa.schema(
+    {
+        "row": pa.int64(),
+        "sentence": pa.string(),
+        "start": pa.int32(),
+        "end": pa.int32(),
+        "type": pa.string(),
+        "surface": pa.string(),
+        "pvi_entity": pa.float64(),
+        "pvi_context": pa.float64(),
+        "ceim": pa.float64(),
+        "bin": pa.string(),
+        "fold": pa.int32(),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mention:
-    """One entity in its sentence, and what its name and its context tell of its type.
+    """One entity in its sentence, and the PVI of its name and of its context.
 
     row: of the sentence in its corpus. sentence: its id. start, end: half-open word offsets. surface: the words,
     a space between. pvi_entity, pvi_context, ceim: bits, the mean over repeats; ceim = pvi_entity - pvi_context.
@@ -49,12 +59,12 @@ def bin_of(ceim: float) -> Bin:
 
 
 def write(mentions: Iterable[Mention], path: Path) -> None:
-    """One Parquet row a mention, in the order given."""
+    """Write one Parquet row a mention, in the order given."""
     with replacing(path) as file:
         pq.write_table(pa.Table.from_pylist([asdict(mention) for mention in mentions], schema=_SCHEMA), file)
 
 
 def read(path: Path) -> list[Mention]:
-    """What `write` wrote; further columns are passed over."""
+    """Read the mentions of `path`; columns that `Mention` lacks are passed over."""
     names = [field.name for field in fields(Mention)]
     return [Mention(**row) for row in pq.read_table(path, columns=names).to_pylist()]

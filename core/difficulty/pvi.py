@@ -4,12 +4,13 @@ import numpy as np
 
 from core.results import FloatArray, IntArray
 
-STRENGTHS = np.linspace(0, 2, 41)
+STRENGTHS = np.linspace(0, 2, 41)  # of tempering: 0 the prior, 1 the model as it is, beyond that surer than it is
 
 
 def entropy(types: IntArray) -> float:
-    """H(Y) of labels `(n,)`: what V-information cannot exceed."""
+    """H(Y) of labels `(n,)` in bits, the upper bound of V-information."""
     shares = np.bincount(types) / len(types)
+    # + 0.0 turns the -0.0 of a single type into 0.0.
     return float(-sum(share * np.log2(share) for share in shares if share) + 0.0)
 
 
@@ -28,7 +29,8 @@ def pvi(log2_model: FloatArray, log2_null: FloatArray) -> FloatArray:
 
 
 def tempered(log2_model: FloatArray, log2_null: FloatArray, strength: float) -> FloatArray:
-    """`(n, k)` between the null model `(n, k)` (strength 0) and the model (1), or beyond; still distributions."""
+    """Distributions `(n, k)` between the null model `(n, k)` (strength 0) and the model (1), or beyond."""
+    # Mixed in logs and normalised again: a geometric mean of two distributions is not one by itself.
     mixed = log2_null + strength * (log2_model - log2_null)
     return mixed - np.logaddexp2.reduce(mixed, axis=1, keepdims=True)
 
@@ -44,11 +46,11 @@ def calibrated(
     for the models whose predictions choose it trained on them. Also the strengths, a fold.
     """
     rows, result, chosen = np.arange(len(types)), log2_model.copy(), []
-    told = np.stack([tempered(log2_model, log2_null, each)[rows, types] for each in STRENGTHS])
+    log2_true = np.stack([tempered(log2_model, log2_null, strength)[rows, types] for strength in STRENGTHS])
     for fold in np.unique(folds):
-        held = folds == fold
-        chosen.append(float(STRENGTHS[told[:, ~held].mean(1).argmax()]))
-        result[held] = tempered(log2_model[held], log2_null[held], chosen[-1])
+        in_fold = folds == fold
+        chosen.append(float(STRENGTHS[log2_true[:, ~in_fold].mean(1).argmax()]))
+        result[in_fold] = tempered(log2_model[in_fold], log2_null[in_fold], chosen[-1])
     return result, chosen
 
 
@@ -63,7 +65,8 @@ def interval(
     rng = np.random.default_rng(seed)
     means = np.empty((draws, values.shape[1]))
     for i in range(draws):
-        drawn = np.bincount(rng.integers(m, size=m), minlength=m)
-        means[i] = drawn @ sums / (drawn @ sizes)
+        # Whole groups by counts: mentions of a document err together, and one by one they would look too sure.
+        times = np.bincount(rng.integers(m, size=m), minlength=m)
+        means[i] = times @ sums / (times @ sizes)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return low, high

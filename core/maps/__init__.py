@@ -1,3 +1,3 @@
-"""What Explore draws: where sentences lie, which of them a region holds, and the words that tell it from the rest."""
+"""Maps of sentences for Explore: their layout, the points in a region, and the words that set it apart."""
 
-from core import models as models  # torch's threads must sleep while they wait: said there, before torch is loaded
+from core import models as models  # torch's threads must sleep while they wait: set there, before torch is loaded

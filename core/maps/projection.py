@@ -65,21 +65,23 @@ def nearest(
     squares = torch.cat([(base * base).sum(1), base.new_full((padding,), torch.inf)])
     across = torch.cat([-2 * base, base.new_zeros(padding, base.shape[1])]).T.contiguous()
     steps = width * torch.arange(_GROUPS)[None, :, None]
-    places, distances = [], []
+    indices, distances = [], []
     room = torch.empty(_BLOCK, width * _GROUPS)  # used again and again: fresh memory costs more than the product
     for start in range(0, len(queries), _BLOCK):
         report.check()
         report.progress(start, len(queries), "sentences")
         block = torch.from_numpy(np.ascontiguousarray(queries[start : start + _BLOCK], dtype=np.float32))
-        far = torch.addmm(squares, block, across, out=room[: len(block)])  # squared distances less the query's square
+        # Squared distances less the query's own square, the same for all targets: the order is right without it.
+        squared = torch.addmm(squares, block, across, out=room[: len(block)])
         if itself:
-            far[torch.arange(len(block)), start + torch.arange(len(block))] = -torch.inf
-        groups = far.view(len(block), _GROUPS, width).amin(1).topk(min(k, width), largest=False, sorted=False).indices
+            squared[torch.arange(len(block)), start + torch.arange(len(block))] = -torch.inf
+        group_least = squared.view(len(block), _GROUPS, width).amin(1)
+        groups = group_least.topk(min(k, width), largest=False, sorted=False).indices
         candidates = (groups[:, None] + steps).flatten(1)
-        least, which = far.gather(1, candidates).topk(k, largest=False)
-        places.append(candidates.gather(1, which))
+        least, picks = squared.gather(1, candidates).topk(k, largest=False)
+        indices.append(candidates.gather(1, picks))
         distances.append((least + (block * block).sum(1, keepdim=True)).clamp_(min=0).sqrt_())
-    return torch.cat(places).numpy(), torch.cat(distances).numpy()
+    return torch.cat(indices).numpy(), torch.cat(distances).numpy()
 
 
 def fit(
@@ -97,6 +99,7 @@ def fit(
     """
     report = report or Silent()
     neighbours = min(neighbours, len(points))
+    # Too few for a graph: the first principal axes are the map.
     if neighbours < 3 or len(points) <= dimensions + 1:
         return _pad(points[:, :dimensions], dimensions)
     report.stage("finding neighbours")
@@ -129,11 +132,12 @@ def place(
     starts from; the layout is not refined, so that a point is always drawn among its neighbours.
     fitted, coordinates: `(m, d)` and `(m, c)`.
     """
-    which, far = nearest(points, fitted, min(k, len(fitted)), report=report)
-    beyond = far - far[:, :1]
+    neighbours, distances = nearest(points, fitted, min(k, len(fitted)), report=report)
+    # Beyond the nearest: in many dimensions all distances are alike but for what they exceed the least by.
+    beyond = distances - distances[:, :1]
     weights = np.exp(-beyond / np.maximum(beyond.mean(axis=1, keepdims=True), 1e-9))
     weights /= weights.sum(axis=1, keepdims=True)
-    coordinates = np.asarray(coordinates)[which]
+    coordinates = np.asarray(coordinates)[neighbours]
     placed: FloatArray = np.einsum("nk,nkc->nc", weights, coordinates).astype(np.float32)
     return placed
 
@@ -143,6 +147,7 @@ def compile_ahead(home: Path) -> None:
     done = home / "cache" / f"umap-{metadata.version('umap-learn')}-numba-{metadata.version('numba')}"
     if done.exists():
         return
+    # Marked before it begins: two pages opened at once start one process, not two.
     done.parent.mkdir(parents=True, exist_ok=True)
     done.touch()
     subprocess.Popen(
@@ -156,7 +161,7 @@ def compile_ahead(home: Path) -> None:
 
 
 class _Listener:
-    """A file for tqdm to write "37/200" to: the only place where umap-learn says how far it is or can be stopped."""
+    """A file for tqdm to write "37/200" to: umap-learn reports progress, and can be stopped, nowhere else."""
 
     def __init__(self, report: Reporter) -> None:
         self._report = report

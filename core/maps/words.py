@@ -1,4 +1,4 @@
-"""Words that tell one set of sentences from another."""
+"""Distinctive words of a set of sentences against another."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ class Telling:
 
 
 def count_words(texts: Iterable[str]) -> Counter[str]:
-    """How often each folded word occurs."""
+    """Occurrences of each folded word."""
     return Counter(word for text in texts for word in fold(text).split())
 
 
@@ -37,6 +37,7 @@ def topic_words(holding: Sequence[Counter[str]], sizes: Sequence[int], n: int = 
 
     def weight(word: str, inside: int, size: int) -> float:
         share = inside / everywhere[word]
+        # Mostly in this topic: then a frequent word is its subject, not a stop word.
         common = everywhere[word] > COMMON * total and share < 0.5
         return 0.0 if common else inside / size * np.log(total / everywhere[word]) * share
 
@@ -51,17 +52,17 @@ def _is_word(text: str) -> bool:
     return len(text) > 1 and any(letter.isalpha() for letter in text)
 
 
-def telling_words(ours: Counter[str], theirs: Counter[str], n: int = 30, *, prior: float = PRIOR) -> list[Telling]:
-    """The `n` words most typical of `ours`, most telling first; words of one letter left out.
+def telling_words(inside: Counter[str], outside: Counter[str], n: int = 30, *, prior: float = PRIOR) -> list[Telling]:
+    """The `n` words most typical of `inside`, most telling first; words of one letter left out.
 
     Log-odds ratio with an informative Dirichlet prior: all words' frequencies together, worth `prior` words
     (Monroe, Colaresi and Quinn 2008, 3.5.1); ranked by z, the ratio over its standard deviation.
     """
-    words = sorted(word for word in ours if ours[word])
-    if len(ours.keys() | theirs.keys()) < 2:
+    words = sorted(word for word in inside if inside[word])
+    if len(inside.keys() | outside.keys()) < 2:
         return []  # of a single word nothing can be said
-    a, b = (np.array([side[word] for word in words], dtype=np.float64) for side in (ours, theirs))
-    n_a, n_b = float(a.sum()), float(theirs.total())
+    a, b = (np.array([side[word] for word in words], dtype=np.float64) for side in (inside, outside))
+    n_a, n_b = float(a.sum()), float(outside.total())
     alpha = prior * (a + b) / (n_a + n_b)
     ratio = np.log((a + alpha) / (n_a + prior - a - alpha)) - np.log((b + alpha) / (n_b + prior - b - alpha))
     z = ratio / np.sqrt(1 / (a + alpha) + 1 / (b + alpha))

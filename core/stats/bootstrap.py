@@ -115,23 +115,27 @@ def compare(
 
 
 def resample(system: Sequence[Evaluation], other: Sequence[Evaluation], draws: int, seed: int) -> Resampled:
-    """What `compare` makes its interval of; for intervals at several levels. Errors: as `compare`."""
+    """Draws and spread for intervals at several levels; `compare` is one of them. Errors: as `compare`."""
     if not (system and other):
         raise CorpusError("verdict: an arm has no evaluation; fine-tune it with at least one seed and a test set.")
     tables = _tables([*system, *other])
     m, rng = tables.shape[1], np.random.default_rng(seed)
-    whole, drawn = _f1(np.ones((1, m)), tables)[0], _drawn(tables, draws, rng)
-    moved = drawn - whole  # what another test set does to each seed
+    whole, resampled = _f1(np.ones((1, m)), tables)[0], _resampled_f1(tables, draws, rng)
+    moved = resampled - whole  # what another test set does to each seed
+    # Each arm picks its own seeds: equal numbers do not pair runs that start from different weights.
     arms = (slice(0, len(system)), slice(len(system), None))
-    picked = [drawn[:, arm] * _picks(len(whole[arm]), draws, rng) for arm in arms]
-    spread = picked[0].sum(axis=1) - picked[1].sum(axis=1)
+    weighted = [resampled[:, arm] * _picks(len(whole[arm]), draws, rng) for arm in arms]
+    spread = weighted[0].sum(axis=1) - weighted[1].sum(axis=1)
     shift = moved[:, arms[0]].mean(axis=1) - moved[:, arms[1]].mean(axis=1)
+    # m / (m - 1): the bootstrap takes the deviations of m sentences for all there is; seeds are set right below.
     sentences, seeds, dof = float(np.var(shift)) * m / max(m - 1, 1), 0.0, 0.0
     if m > 1 and min(len(system), len(other)) > 1:
         noise = [float(np.var(whole[arm], ddof=1)) / len(whole[arm]) for arm in arms]
         twice = [float(np.var(moved[:, arm], axis=1, ddof=1).mean()) / len(whole[arm]) for arm in arms]
+        # What sentences do to each seed stands in both parts and is taken off once; by chance it may exceed the noise.
         seeds = max(sum(noise) - sum(twice), 0.0)
         doubt = sum(a**2 / (len(whole[arm]) - 1) for a, arm in zip(noise, arms, strict=True)) + sentences**2 / (m - 1)
+        # Satterthwaite: each part by its own degrees of freedom; without any doubt Student's t is the normal.
         dof = (seeds + sentences) ** 2 / doubt if doubt else inf
     return Resampled(
         draws=spread - spread.mean(),
@@ -167,9 +171,10 @@ def _f1(counts: FloatArray, tables: FloatArray) -> FloatArray:
     return 200 * tp / np.maximum(spans, 1)
 
 
-def _drawn(tables: FloatArray, draws: int, rng: np.random.Generator) -> FloatArray:
+def _resampled_f1(tables: FloatArray, draws: int, rng: np.random.Generator) -> FloatArray:
     """`(draws, s)` F1 of every seed on resampled test sentences, the same ones for all seeds of both arms."""
     m, parts = tables.shape[1], []
+    # In blocks of draws: all at once, 10,000 draws of 100,000 sentences would be 8 GB.
     for first in range(0, draws, step := max(_CELLS // m, 1)):
         d = min(step, draws - first)
         picks = rng.integers(m, size=(d, m)) + m * np.arange(d)[:, None]

@@ -23,19 +23,21 @@ def stratified(strata: IntArray, n: int, seed: int) -> IntArray:
     strata: `(m,)` small numbers from 0. A larger `n` only adds indices.
     """
     sizes = np.bincount(strata, minlength=1)
-    lots = uniform(np.arange(len(strata), dtype=np.uint64), seed)
-    order = np.lexsort((lots, strata))
+    keys = uniform(np.arange(len(strata), dtype=np.uint64), seed)
+    # Within a stratum by a key of the index alone, so that a larger `n` takes the same ones and more.
+    order = np.lexsort((keys, strata))
     starts = np.cumsum(sizes) - sizes
     shares = _shares(sizes, n)
     return np.sort(np.concatenate([order[s : s + k] for s, k in zip(starts, shares, strict=True)]).astype(np.int64))
 
 
 def _shares(sizes: IntArray, n: int) -> IntArray:
-    """How many of each: water filled into vessels of these sizes."""
+    """Indices to take of each stratum: water filled into vessels of these sizes."""
     shares = np.zeros_like(sizes)
     left = min(n, int(sizes.sum()))
     while left:
         open_ = np.flatnonzero(shares < sizes)
+        # Less than one for each: the first strata take it, so that the same `n` always gives the same shares.
         if left < len(open_):
             shares[open_[:left]] += 1
             break

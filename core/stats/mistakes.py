@@ -1,4 +1,4 @@
-"""What is wrong in what a tagger read: each mistake of one of four kinds, counted as people would."""
+"""Mistakes of a tagger: each of one of four kinds, counted as people would."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -25,31 +25,37 @@ class Mistake:
 
 
 def mistakes(gold: Iterable[Entity], guess: Iterable[Entity]) -> tuple[Mistake, ...]:
-    """In the order of the sentence. An entity is part of one mistake at most: what is not right is paired with what
-    overlaps it, of its own type first (wrong border), then of another (wrong type); what then remains is missed or
-    invented."""
-    labelled, read = sorted(set(gold)), sorted(set(guess))
-    wanted, given = ([e for e in side if e not in other] for side, other in ((labelled, read), (read, labelled)))
-    found = [
-        *_paired("wrong type", wanted, given, lambda a, b: (a.start, a.end) == (b.start, b.end)),
-        *_paired("wrong border", wanted, given, lambda a, b: a.type == b.type and _overlap(a, b)),
-        *_paired("wrong type", wanted, given, _overlap),
-        *(Mistake(kind="missed", gold=entity, guess=None) for entity in wanted),
-        *(Mistake(kind="invented", gold=None, guess=entity) for entity in given),
+    """Mistakes in the order of the sentence.
+
+    An entity is part of one mistake at most: what is not right is paired with what overlaps it, of its own type first
+    (wrong border), then of another (wrong type); what then remains is missed or invented.
+    """
+    gold_spans, guess_spans = sorted(set(gold)), sorted(set(guess))
+    golds, guesses = (
+        [e for e in side if e not in other] for side, other in ((gold_spans, guess_spans), (guess_spans, gold_spans))
+    )
+    # The likeliest reading first, each entity used up once: same span, then same type overlapping, then any overlap.
+    paired = [
+        *_paired("wrong type", golds, guesses, lambda a, b: (a.start, a.end) == (b.start, b.end)),
+        *_paired("wrong border", golds, guesses, lambda a, b: a.type == b.type and _overlap(a, b)),
+        *_paired("wrong type", golds, guesses, _overlap),
+        *(Mistake(kind="missed", gold=entity, guess=None) for entity in golds),
+        *(Mistake(kind="invented", gold=None, guess=entity) for entity in guesses),
     ]
-    return tuple(sorted(found, key=lambda one: one.guess or one.gold or Entity(start=0, end=0, type="")))
+    return tuple(sorted(paired, key=lambda mistake: mistake.guess or mistake.gold or Entity(start=0, end=0, type="")))
 
 
 def _paired(
-    kind: Kind, wanted: list[Entity], given: list[Entity], alike: Callable[[Entity, Entity], bool]
+    kind: Kind, golds: list[Entity], guesses: list[Entity], alike: Callable[[Entity, Entity], bool]
 ) -> list[Mistake]:
-    """The first of `given` that is alike for each of `wanted`, both taken out of their lists."""
+    """The first of `guesses` that is alike for each of `golds`, both taken out of their lists."""
     pairs = []
-    for gold in list(wanted):
-        guess = next((entity for entity in given if alike(gold, entity)), None)
+    # A copy is walked, since pairs leave the lists on the way.
+    for gold in list(golds):
+        guess = next((entity for entity in guesses if alike(gold, entity)), None)
         if guess is not None:
-            wanted.remove(gold)
-            given.remove(guess)
+            golds.remove(gold)
+            guesses.remove(guess)
             pairs.append(Mistake(kind=kind, gold=gold, guess=guess))
     return pairs
 

@@ -1,4 +1,4 @@
-"""What more text, or more labels, would bring: F1 as a power law of size, c - a n^-b (SOURCES.md, Power laws).
+"""Gains of more text or more labels: F1 as a power law of size, c - a n^-b (SOURCES.md, Power laws).
 
 Advice, not evidence: a law of three numbers is put through a handful of points.
 """
@@ -30,6 +30,7 @@ class Laws:
 
     def reach(self, f1: FloatArray) -> FloatArray:
         """`(d,)` the size at which each law comes to `f1` `(d,)`; inf where it never does."""
+        # No room, or a flat law (a = 0): the size is never reached.
         room = (self.c - f1) / np.where(self.a > 0, self.a, np.nan)
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             sizes = np.where(room > 0, room ** (-1 / self.b), inf)
@@ -38,7 +39,7 @@ class Laws:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What the next size would bring, in points: the estimate, and what it will exceed in one case of ten."""
+    """The gain of the next size, in points: the estimate, and what it will exceed in one case of ten."""
 
     gain: float
     upper: float
@@ -60,7 +61,7 @@ class Saved:
     hi: float
 
     def worth(self, minutes: float, wage: float) -> float:
-        """What labelling them would cost: minutes a sentence, wage an hour."""
+        """The cost of labelling them: minutes a sentence, wage an hour."""
         return max(self.sentences, 0.0) * minutes / 60 * wage
 
 
@@ -77,27 +78,28 @@ def fit(points: Mapping[int, Sequence[float]], *, seed: int = 0) -> Laws:
     means, counts = np.array([run.mean() for run in runs]), np.array([len(run) for run in runs])
     rng, dof = np.random.default_rng(seed), int(counts.sum() - len(counts))
     spread = sqrt(sum(((run - run.mean()) ** 2).sum() for run in runs) / dof) if dof else 0.0
+    # Student's t: the spread itself is estimated, from few runs; without a repeat there is none to draw.
     noise = rng.standard_t(max(dof, 1), size=(DRAWS, len(sizes))) * spread / np.sqrt(counts)
     return _laws(sizes, np.vstack([means, means + noise]))
 
 
 def _laws(sizes: FloatArray, f1: FloatArray) -> Laws:
     """The best law for each row of `f1` `(d, s)`."""
-    found = []
+    candidates = []
     for b in _EXPONENTS:
         x = -(sizes**-b)
         shape = x - x.mean()
         a = np.maximum((f1 @ shape) / (shape @ shape), 0)  # NNLS in closed form: the mean of F1 is never negative
         c = f1.mean(axis=1) - a * x.mean()
-        found.append((((c[:, None] + a[:, None] * x - f1) ** 2).sum(axis=1), c, a, np.full(len(f1), b)))
-    errors, *parts = (np.array(values) for values in zip(*found, strict=True))
+        candidates.append((((c[:, None] + a[:, None] * x - f1) ** 2).sum(axis=1), c, a, np.full(len(f1), b)))
+    errors, *parts = (np.array(values) for values in zip(*candidates, strict=True))
     best = errors.argmin(axis=0), np.arange(len(f1))
     c, a, b = (values[best] for values in parts)
     return Laws(c=c, a=a, b=b)
 
 
 def next_step(points: Mapping[int, Sequence[float]], size: int, *, seed: int = 0) -> Step:
-    """What going on from the largest size to `size` would bring. points: as for `fit`, whose errors it has."""
+    """The gain of going on from the largest size to `size`. points: as for `fit`, whose errors it has."""
     laws = fit(points, seed=seed)
     gains = laws.at(size) - laws.at(max(points))
     return Step(gain=float(gains[0]), upper=float(np.quantile(gains[1:], 0.9)))
@@ -106,11 +108,13 @@ def next_step(points: Mapping[int, Sequence[float]], size: int, *, seed: int = 0
 def saved(
     system: Mapping[int, Sequence[float]], other: Mapping[int, Sequence[float]], size: int, *, seed: int = 0
 ) -> Saved:
-    """How many more labels `other` needs to reach what `system` has at `size`: the gap between two curves, sideways.
+    """Labels that `other` needs beyond `size` to reach the F1 of `system` there: the gap between two curves, sideways.
 
     system, other: as for `fit`, whose errors it has.
     """
-    ours, theirs = fit(system, seed=seed), fit(other, seed=seed + 1)
-    more = theirs.reach(ours.at(size)) - size
+    # Different seeds: the two curves err independently of each other.
+    system_laws, other_laws = fit(system, seed=seed), fit(other, seed=seed + 1)
+    more = other_laws.reach(system_laws.at(size)) - size
+    # The nearest draw, not between two: a law that never gets there is inf, and inf mixed with a number is NaN.
     lo, hi = np.quantile(more[1:], [0.1, 0.9], method="nearest")
     return Saved(sentences=float(more[0]), lo=float(lo), hi=float(hi))

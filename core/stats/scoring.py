@@ -11,17 +11,18 @@ from core.text.sentence import Entity, Prediction, Sentence
 def evaluate(
     gold: Sequence[Sentence], predictions: Sequence[Prediction], types: Sequence[str] | None = None
 ) -> Evaluation:
-    """`count` of what sentences are labelled with against what was predicted of them."""
+    """`count` of labelled sentences against predictions of them."""
     return count([s.entities or () for s in gold], [p.entities for p in predictions], types)
 
 
 def count(
     gold: Sequence[Iterable[Entity]], predicted: Sequence[Iterable[Entity]], types: Sequence[str] | None = None
 ) -> Evaluation:
-    """Exact (start, end, type), a sentence a row; the same as seqeval's strict mode on well-formed tags.
+    """Count exact matches of (start, end, type), a sentence a row: seqeval's strict mode on well-formed tags.
 
     types: those that count, e.g. of all splits; None: all that occur. A span of any other type raises ValueError.
     """
+    # Sets: a span predicted twice is one prediction.
     spans = [(set(truth), set(guess)) for truth, guess in zip(gold, predicted, strict=True)]
     occurring = {entity.type for pair in spans for side in pair for entity in side}
     names = tuple(sorted(occurring if types is None else types))
@@ -30,8 +31,8 @@ def count(
     column = {name: i for i, name in enumerate(names)}
     tables = np.zeros((3, len(spans), len(names)), dtype=np.int32)
     for row, (truth, guess) in enumerate(spans):
-        for table, found in zip(tables, (truth & guess, guess, truth), strict=True):
-            for entity in found:
+        for table, entities in zip(tables, (truth & guess, guess, truth), strict=True):
+            for entity in entities:
                 table[row, column[entity.type]] += 1
     return Evaluation(types=names, tp=tables[0], predicted=tables[1], gold=tables[2])
 
@@ -42,13 +43,13 @@ def cited_spans(tags: Sequence[str]) -> Prediction:
     From the last B to any E, with E's type; I is never read.
     An E without a B before it is a span from -1: predicted, and never right.
     """
-    start, found = -1, []
+    start, spans = -1, []
     for i, tag in enumerate(tags):
         letter, kind = tag[:1], tag[2:]
         if letter == "B":
             start = i
         elif letter == "E":
-            found.append(Entity(start=start, end=i + 1, type=kind))
+            spans.append(Entity(start=start, end=i + 1, type=kind))
         elif letter == "S":
-            found.append(Entity(start=i, end=i + 1, type=kind))
-    return Prediction(entities=tuple(sorted(set(found))), confidence=())
+            spans.append(Entity(start=i, end=i + 1, type=kind))
+    return Prediction(entities=tuple(sorted(set(spans))), confidence=())

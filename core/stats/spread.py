@@ -35,13 +35,13 @@ class Spread:
 
 
 def assumed(n_sentences: int) -> Spread:
-    """Before anything was trained."""
+    """The spread before anything was trained."""
     sentences = ASSUMED_SENTENCE / sqrt(max(n_sentences, 1))
     return Spread(seeds=ASSUMED_SD, both=0.0, sentences=sentences, trainings=0, n_sentences=n_sentences)
 
 
 def measured(arms: Sequence[Sequence[Evaluation]]) -> Spread | None:
-    """Measured on trainings, each one evaluation a seed, all on the same test sentences; None without two seeds of any.
+    """The spread of trainings, one evaluation a seed, all on the same test sentences; None without two seeds of any.
 
     The sentences' part is the mean over pairs of trainings, as `assumed` where there is one training alone.
     """
@@ -49,15 +49,17 @@ def measured(arms: Sequence[Sequence[Evaluation]]) -> Spread | None:
     if not arms:
         return None
     m, dof = len(arms[0][0].gold), [len(arm) - 1 for arm in arms]
-    noise = [float(np.var([one.f1() for one in arm], ddof=1)) for arm in arms]
-    moves = [np.stack([_moves(one) for one in arm]) for arm in arms]
+    noise = [float(np.var([evaluation.f1() for evaluation in arm], ddof=1)) for arm in arms]
+    moves = [np.stack([_moves(evaluation) for evaluation in arm]) for arm in arms]
     both = [float(move.var(axis=0, ddof=1).sum()) for move in moves]
     means = [move.mean(axis=0) for move in moves]
+    # A squared difference of means holds each arm's own noise too, which is taken off.
     pairs = [
         float(((means[i] - means[j]) ** 2).sum()) - both[i] / len(arms[i]) - both[j] / len(arms[j])
         for i, j in combinations(range(len(arms)), 2)
     ]
     return Spread(
+        # Weighted by degrees of freedom: an arm of five seeds knows its variance better than one of two.
         seeds=sqrt(np.average(noise, weights=dof)),
         both=sqrt(np.average(both, weights=dof)),
         sentences=sqrt(max(float(np.mean(pairs)), 0.0)) if pairs else assumed(m).sentences,
@@ -66,10 +68,10 @@ def measured(arms: Sequence[Sequence[Evaluation]]) -> Spread | None:
     )
 
 
-def _moves(one: Evaluation) -> FloatArray:
+def _moves(evaluation: Evaluation) -> FloatArray:
     """`(m,)`: by how many points each test sentence moves F1 (its linear part)."""
-    tp, spans = one.tp.sum(axis=1), (one.predicted + one.gold).sum(axis=1)
-    moves: FloatArray = (200 * tp - one.f1() * spans) / max(float(spans.sum()), 1.0)
+    tp, spans = evaluation.tp.sum(axis=1), (evaluation.predicted + evaluation.gold).sum(axis=1)
+    moves: FloatArray = (200 * tp - evaluation.f1() * spans) / max(float(spans.sum()), 1.0)
     return moves
 
 
@@ -85,6 +87,7 @@ def smallest_difference(spread: Spread, seeds: int, level: float = 0.95) -> floa
 
     if seeds < 2:
         return 100.0
+    # A fixed seed: the forecast of a form must not flicker.
     chances = np.random.default_rng(0).chisquare(seeds - 1, size=(2, DRAWS)) / (seeds - 1)
     noise, twice = spread.seeds**2 / seeds * chances, 2 * spread.both**2 / seeds
     sentences = spread.sentences**2 + twice

@@ -1,4 +1,4 @@
-"""Was it worth it? A word for each arm, why, and what it would take to know (SOURCES.md, Verdict)."""
+"""Verdicts: a word for each arm, why, and what it would take to know (SOURCES.md, Verdict)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ SEEDS = 5  # an arm, for an improvement that one may rely on (SOURCES.md, Seeds)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What can be said of an arm, in a word and in a sentence, and the comparisons it rests on."""
+    """The verdict on an arm, in a word and in a sentence, and the comparisons it rests on."""
 
     verdict: Word
     why: str
@@ -29,7 +29,7 @@ class Verdict:
 class Arm:
     """An arm to be judged: its evaluations, one a seed, and those of its control, random S_C of equal size.
 
-    without, control: what `none` and the control are beside this arm, in words.
+    without, control: names of `none` and of the control beside this arm, for sentences.
     """
 
     system: Sequence[Evaluation]
@@ -69,46 +69,48 @@ def verdicts(
 
 def _holm(pairs: Mapping[str, Resampled], level: float) -> dict[str, Difference]:
     """The k-th surest of K differences at level 1 - alpha / (K - k); once one holds 0, the rest stay at its level."""
-    found = {}
+    differences = {}
+    # By p at the usual level, surest first; the level is then that of the comparisons still open.
     left, stopped = len(pairs), False
     for name, pair in sorted(pairs.items(), key=lambda item: item[1].difference(level).p):
-        found[name] = pair.difference(1 - (1 - level) / left)
-        stopped = stopped or found[name].sign == 0
+        differences[name] = pair.difference(1 - (1 - level) / left)
+        stopped = stopped or differences[name].sign == 0
         left -= not stopped
-    return found
+    return differences
 
 
 def _judge(arm: Arm, none: Difference, random: Difference | None) -> Verdict:
-    said = f"Against {arm.without} {_points(none)}"  # no cell of a spreadsheet may begin with a sign
+    gain = f"Against {arm.without} {_points(none)}"  # no cell of a spreadsheet may begin with a sign
     word: Word = "no evidence"
+    # Harm needs no control; a gain does, since any text at all may bring it.
     if none.sign < 0:
-        word, why = "hurts", f"{said}: the whole interval is below 0."
+        word, why = "hurts", f"{gain}: the whole interval is below 0."
     elif none.sign == 0:
-        why = f"{said}: the interval holds 0. {needed(none)}"
+        why = f"{gain}: the interval holds 0. {needed(none)}"
     elif random is None:
         why = (
-            f"{said}: above 0, but without an arm with a random S_C of equal size nobody can tell the choice of "
+            f"{gain}: above 0, but without an arm with a random S_C of equal size nobody can tell the choice of "
             "sentences from the mere amount of text; add the arm random."
         )
     elif random.sign <= 0:
-        why = f"{said}, but against {arm.control} {_points(random)}: choosing is not shown to help. "
+        why = f"{gain}, but against {arm.control} {_points(random)}: choosing is not shown to help. "
         why += needed(random) if random.sign == 0 else "That does better."
     else:
-        word, why = "improves", f"{said}, and against a random S_C of equal size {_points(random)}: both above 0."
+        word, why = "improves", f"{gain}, and against a random S_C of equal size {_points(random)}: both above 0."
         why += few_seeds(none)
     return Verdict(verdict=word, why=why, none=none, random=random)
 
 
-def few_seeds(found: Difference) -> str:
-    """What to add to an improvement that rests on a handful of seeds (SOURCES.md, Seeds); else nothing."""
-    n = min(len(found.system), len(found.other))
+def few_seeds(gap: Difference) -> str:
+    """A caution for an improvement that rests on a handful of seeds (SOURCES.md, Seeds); else nothing."""
+    n = min(len(gap.system), len(gap.other))
     return "" if n >= SEEDS else f" {n} seeds are a quick look: run {SEEDS} or more before you rely on it."
 
 
-def _points(found: Difference) -> str:
-    known = min(len(found.system), len(found.other)) > 1
-    interval = f"[{found.lo:+z.2f}, {found.hi:+z.2f}]" if known else "(one seed, so no interval)"
-    return f"{found.delta:+z.2f} points {interval}"
+def _points(gap: Difference) -> str:
+    known = min(len(gap.system), len(gap.other)) > 1
+    interval = f"[{gap.lo:+z.2f}, {gap.hi:+z.2f}]" if known else "(one seed, so no interval)"
+    return f"{gap.delta:+z.2f} points {interval}"
 
 
 def seeds_needed(sd: float, delta: float, power: float = POWER) -> int:
@@ -122,23 +124,24 @@ def seeds_needed(sd: float, delta: float, power: float = POWER) -> int:
     return max(ceil(2 * float(ndtri(0.975) + ndtri(power)) ** 2 * sd**2 / delta**2), 2)
 
 
-def needed(found: Difference, power: float = POWER) -> str:
-    """In a sentence: what it would take to settle a difference of the size that was seen."""
+def needed(gap: Difference, power: float = POWER) -> str:
+    """A sentence on what would settle a difference of the size that was seen."""
     from scipy.special import ndtri
 
-    n = min(len(found.system), len(found.other))
+    n = min(len(gap.system), len(gap.other))
     if n < 2:
         return "One seed says nothing about the spread between seeds; run at least 3, better 5."
-    size = abs(found.delta)
+    size = abs(gap.delta)
+    # The seeds needed grow with 1 / size^2: for a twentieth of a point they would be absurd.
     if size < 0.05:
         return "The two are level; more seeds would only show more closely how level."
     factor = float(ndtri(0.975) + ndtri(power)) ** 2 / size**2
-    sd = sqrt((np.var(found.system, ddof=1) + np.var(found.other, ddof=1)) / 2)
-    room = 1 - factor * found.se_sentences**2  # what the noise of the test set leaves to that of the seeds
+    sd = sqrt((np.var(gap.system, ddof=1) + np.var(gap.other, ddof=1)) / 2)
+    room = 1 - factor * gap.se_sentences**2  # what the noise of the test set leaves to that of the seeds
     if room <= 0:
-        enough = ceil(factor * found.se_sentences**2 * found.n_sentences / 100) * 100
+        enough = ceil(factor * gap.se_sentences**2 * gap.n_sentences / 100) * 100
         return (
-            f"More seeds alone would not settle a difference of {size:.2f}: {found.n_sentences:,} test sentences are "
+            f"More seeds alone would not settle a difference of {size:.2f}: {gap.n_sentences:,} test sentences are "
             f"too few, it would take more than {enough:,}."
         )
     seeds = seeds_needed(sd / sqrt(room), size, power)

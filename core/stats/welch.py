@@ -20,7 +20,7 @@ class Welch(TypedDict):
 
 
 def welch(a: Sequence[float], b: Sequence[float]) -> Welch | None:
-    """On two arms' F1s, one a seed; None where one seed, or equal ones, leave nothing to test."""
+    """The test on two arms' F1s, one a seed; None where one seed, or equal ones, leave nothing to test."""
     if min(len(a), len(b)) < 2 or (stdev(a) == 0 and stdev(b) == 0):
         return None
     first, second = ((float(np.mean(x)), float(np.var(x, ddof=1)), len(x)) for x in (a, b))
@@ -36,6 +36,7 @@ def from_moments(a: Moments, b: Moments) -> tuple[float, float]:
     from scipy.special import stdtr
 
     (mean_a, var_a, n_a), (mean_b, var_b, n_b) = a, b
+    # Welch-Satterthwaite: no variance is taken for the other's.
     var_a, var_b = var_a / n_a, var_b / n_b
     if not var_a + var_b:
         return 0.0, 1.0
