@@ -21,7 +21,7 @@ _MARK = re.compile(r"\[([A-Z]+) ([^\]]*)\]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One sentence: its text, `words.tokenize(text)`, one IOB2 tag a token, and what made it."""
+    """One sentence: its text, `words.tokenize(text)`, one IOB2 tag a token, and the rule it is from."""
 
     text: str
     tokens: tuple[str, ...]
@@ -95,6 +95,7 @@ class Grammar:
 
     def _fresh(self, name: str, used: dict[str, set[str]]) -> str:
         options = self.rules[name]
+        # Eight draws, then a repeat: a rule with fewer alternatives than uses must not hang.
         for _ in range(8):
             words = self._expand(options[pick(len(options), self.rng)], used)
             if words not in used.setdefault(name, set()):
@@ -109,7 +110,7 @@ def pick(n: int, rng: Random) -> int:
 
 
 def shuffled(items: range, rng: Random) -> list[int]:
-    """The same numbers in random order."""
+    """`items` in random order (Fisher-Yates on `pick`, so that every Python gives the same one)."""
     order = list(items)
     for i in range(len(order) - 1, 0, -1):
         j = pick(i + 1, rng)
@@ -129,6 +130,7 @@ def mark(marked: str, *, topic: str, template: str) -> Line:
         end = entity.end()
     rest = tokenize(marked[end:])
     text = _MARK.sub(r"\2", marked)
+    # Entities must not cut words otherwise than the tokenizer does, or tags would not fit an uploaded text.
     assert tuple(tokens) + rest == tokenize(text)
     return Line(text=text, tokens=tokenize(text), tags=tuple(tags + ["O"] * len(rest)), topic=topic, template=template)
 
@@ -160,5 +162,5 @@ def _tidy(marked: str) -> str:
     marked = re.sub(r"(?<! ) ++(?=[],.;:?!)])", "", marked)
     marked = re.sub(r"\.(\]?)\.$", r".\1", marked)
     marked = re.sub(r"\b([Aa]) (?=(?:[aeiou](?!ni|se)|8|11\b|18\b))(?!one\b|eu)", r"\1n ", marked)
-    marked = re.sub(r"(?<=\w\? )[a-z]", lambda found: found[0].upper(), marked)
-    return re.sub(r'^(\[[A-Z]+ )?("?)([a-zø])', lambda found: f"{found[1] or ''}{found[2]}{found[3].upper()}", marked)
+    marked = re.sub(r"(?<=\w\? )[a-z]", lambda match: match[0].upper(), marked)
+    return re.sub(r'^(\[[A-Z]+ )?("?)([a-zø])', lambda match: f"{match[1] or ''}{match[2]}{match[3].upper()}", marked)

@@ -22,7 +22,7 @@ T = TypeVar("T", bound=str | tuple[str, ...])
 
 
 class Guard:
-    """Says whether a line may join those that it has let in."""
+    """Admits lines to a set, unless they are too close to one admitted before."""
 
     def __init__(self) -> None:
         self._folded: set[str] = set()
@@ -34,7 +34,7 @@ class Guard:
         self._runs_of_short: set[Run] = set()
 
     def admit(self, line: Line, *, held_out: bool = False) -> bool:
-        """True, and the line is remembered; or False: it is too close to an earlier one."""
+        """Whether `line` is far enough from all earlier ones; then it is remembered."""
         folded = fold(line.text)
         views = (words(line.text), tuple(folded.split()))
         if folded in self._folded or self._like_a_held_out(views):
@@ -71,14 +71,14 @@ class Guard:
         )
 
     def _like_a_short_one(self, folded: str) -> bool:
-        # an edit spoils at most three trigrams of the longer text; one that comes twice counts once, hence the 5
+        # An edit spoils at most three trigrams of the longer text; one that comes twice counts once, hence the 5
         needed = len(folded) - 7 - 3 * (1 - _EDIT) * len(folded) / _EDIT
         close = self._trigrams.sharing(_trigrams(folded), int(needed))
         return any(similarity(folded, self._shorts[i], _EDIT) > _EDIT for i in close)
 
 
 class _Index(Generic[T]):
-    """Sets, found again by what they hold."""
+    """Sets, looked up by their items."""
 
     def __init__(self) -> None:
         self._sets: list[set[T]] = []
@@ -92,7 +92,7 @@ class _Index(Generic[T]):
     def sharing(self, items: set[T], n: int) -> list[int]:
         """Numbers of the sets that share at least `n` items (n > 0, else n = 1) with `items`."""
         n = max(1, n)
-        # whoever shares n of them shares one of any len - n + 1: look at the rarest only
+        # Whoever shares n of them shares one of any len - n + 1: look at the rarest only
         rare = sorted(items, key=lambda item: len(self._holders.get(item, ())))[: max(0, len(items) - n + 1)]
         near = {i for item in rare for i in self._holders.get(item, ())}
         return [i for i in near if len(items & self._sets[i]) >= n]
@@ -115,14 +115,15 @@ def runs(items: tuple[str, ...], n: int) -> list[Run]:
 
 def jaccard(a: tuple[str, ...], b: tuple[str, ...]) -> float:
     """Share of 5-grams that two token sequences have in common, 0 to 1."""
-    ours, theirs = set(runs(a, 5)), set(runs(b, 5))
-    return len(ours & theirs) / max(1, len(ours | theirs))
+    of_a, of_b = set(runs(a, 5)), set(runs(b, 5))
+    return len(of_a & of_b) / max(1, len(of_a | of_b))
 
 
 def similarity(a: str, b: str, least: float = 0.0) -> float:
     """1 - Levenshtein distance / length of the longer text; 0 as soon as it must fall below `least`."""
     longer = max(1, len(a), len(b))
     allowed = (1 - least) * longer
+    # Letters that one text has more of than the other each cost an edit: most pairs end here, without the table.
     if (Counter(a) - Counter(b)).total() > allowed or (Counter(b) - Counter(a)).total() > allowed:
         return 0.0
     row = list(range(len(b) + 1))
@@ -130,6 +131,7 @@ def similarity(a: str, b: str, least: float = 0.0) -> float:
         before, row[0] = row[0], i
         for j, right in enumerate(b, 1):
             before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (left != right))
+        # The least of a row never falls from row to row.
         if min(row) > allowed:
             return 0.0
     return 1 - row[-1] / longer

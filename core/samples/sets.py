@@ -35,7 +35,7 @@ _SAMPLES = Path(__file__).parents[2] / "assets" / "samples"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What a set is made of. `task` and `inside` may name a topic twice: two shares. `bias` is for ABOUT.md."""
+    """The make-up of a set. `task` and `inside` may name a topic twice: two shares. `bias` is for ABOUT.md."""
 
     title: str
     description: str
@@ -89,7 +89,7 @@ class SampleSet:
 
 def sample_sets(folder: Path = _SAMPLES) -> tuple[SampleSet, ...]:
     """The sets that lie complete under `folder`."""
-    found = []
+    complete = []
     for name, plan in SETS.items():
         home = folder / name
         sample = SampleSet(
@@ -105,17 +105,19 @@ def sample_sets(folder: Path = _SAMPLES) -> tuple[SampleSet, ...]:
         )
         files = (sample.task, sample.domain, sample.train, sample.dev, sample.test, sample.truth)
         if all(file.is_file() for file in files):
-            found.append(sample)
-    return tuple(found)
+            complete.append(sample)
+    return tuple(complete)
 
 
 def build(name: Name, folder: Path, seed: int = 0) -> None:
     """Write the set `name` into `folder` itself; the same seed gives the same bytes. Errors: ConfigError."""
     if name not in SETS:
         raise ConfigError(f"demo: there is no sample set {name!r}; choose one of {', '.join(SETS)}.")
+    # A seed a set: the two sets do not share their luck, and either can be built alone.
     rng = Random(f"{name} {seed}")
     files = [_GRAMMARS / file for file in ("common.txt", f"{name}.txt", f"{name}_other.txt")]
     grammar, guard, plan = Grammar(files, rng), Guard(), SETS[name]
+    # Held-out sentences first: whatever comes later is kept from resembling them.
     test = _draw(grammar, guard, plan.task, N_TEST, held_out=True)
     dev = _draw(grammar, guard, plan.task, N_DEV, held_out=True)
     train = _draw(grammar, guard, plan.task, N_TRAIN)
@@ -170,13 +172,13 @@ def _plant(
 
 def _copies(lines: list[Line], free: list[int], kind: str, n: int, rng: Random) -> list[tuple[int, plant.Copy]]:
     """`n` copies, each of another line; `free` loses the lines that were tried."""
-    out: list[tuple[int, plant.Copy]] = []
-    while len(out) < n:
+    copies: list[tuple[int, plant.Copy]] = []
+    while len(copies) < n:
         i = free.pop()
         copy = plant.exact(lines[i], rng) if kind == "exact" else plant.near(lines[i], rng)
         if copy:
-            out.append((i, copy))
-    return out
+            copies.append((i, copy))
+    return copies
 
 
 def _row(line: Line, domain: str, copy: plant.Copy | None = None, kind: str | None = None) -> dict[str, object]:
@@ -189,6 +191,7 @@ def _mix(rows: list[dict[str, object]], rng: Random) -> list[dict[str, object]]:
     place = shuffled(range(len(rows)), rng)  # place[i]: where row i comes to stand
     for i, row in enumerate(rows):
         first = row["copy_of"]
+        # Hygiene keeps the first of a cluster, so the original must come first for the truth to name the copy.
         if isinstance(first, int) and place[first] > place[i]:
             place[first], place[i] = place[i], place[first]
     mixed: list[dict[str, object]] = [{}] * len(rows)
@@ -205,6 +208,7 @@ def _conll(line: Line) -> str:
 def _write(file: Path, text: str) -> None:
     data = text.encode()
     if file.suffix == ".gz":
+        # No name, no time: gzip would write both, and the bytes would differ from build to build.
         packed = io.BytesIO()
         with gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as stream:
             stream.write(data)

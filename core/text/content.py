@@ -1,4 +1,4 @@
-"""Content words without a tagger: what is left of English once its closed classes are gone (SOURCES.md, Content words).
+"""Content words without a tagger: English words outside its closed classes (SOURCES.md, Content words).
 
 Deterministic and offline, and no part-of-speech tagger: a closed list, marks, numbers and adverbs in -ly go.
 """
@@ -49,13 +49,14 @@ _LY = frozenset(_LY_WORDS.split())
 
 
 def is_content(word: str) -> bool:
-    """Is it a noun, verb or adjective, as far as its spelling tells? A name is a noun."""
+    """Whether `word` is a noun (a name is one), verb or adjective, by its spelling alone."""
     folded = word.casefold()
     if folded in FUNCTION_WORDS or not any(letter.isalpha() for letter in folded):
         return False
+    # Under four letters -ly is no suffix (sly, ply).
     return not folded.endswith("ly") or folded in _LY or len(folded) < 4
 
 
 def content_words(words: Iterable[str]) -> frozenset[str]:
-    """Those of `words` that are content, as they are written."""
+    """The content words among `words`, as they are written."""
     return frozenset(filter(is_content, words))

@@ -26,7 +26,7 @@ _WRITES: dict[Scheme, str] = {  # single, first, inner, last
 }
 _LETTERS: dict[Scheme, str] = {"iob1": "IB", "iob2": "BI", "bioes": "BIES", "bilou": "BILU", "io": "I"}
 _ALL = "BIESLU"
-_LOOKS = re.compile(r"[A-Z]-[\w.:/-]{1,40}")  # what may be quoted: anything else may be a word of the text
+_TAG_SHAPE = re.compile(r"[A-Z]-[\w.:/-]{1,40}")  # what an error may quote
 _CONTINUES = frozenset("IEL")
 _CLOSES = frozenset("ESLU")
 
@@ -37,8 +37,9 @@ class TagError(ValueError):
     def __init__(self, index: int, tag: str, scheme: Scheme) -> None:
         self.index, self.tag, self.scheme = index, tag, scheme
         expected = "O, a type or I-type" if scheme == "io" else "O or " + ", ".join(f"{x}-" for x in _LETTERS[scheme])
-        what = f"tag {tag!r}" if _LOOKS.fullmatch(tag) else "what stands in the column of the tags"  # a word, perhaps
-        super().__init__(f"{what} is no {scheme.upper()} tag; expected {expected} before a type")
+        # Only what looks like a tag is quoted: anything else may be a word of a confidential text.
+        subject = f"tag {tag!r}" if _TAG_SHAPE.fullmatch(tag) else "what stands in the column of the tags"
+        super().__init__(f"{subject} is no {scheme.upper()} tag; expected {expected} before a type")
 
     def __reduce__(self) -> tuple[type["TagError"], tuple[int, str, Scheme]]:
         return type(self), (self.index, self.tag, self.scheme)
@@ -62,42 +63,44 @@ def decode(tags: Sequence[str], scheme: Scheme, *, strict: bool = False) -> tupl
     (SOURCES.md, Span scoring). Errors: TagError for a tag that is not of the scheme.
     """
     spans = _runs(tags, scheme)
-    written = encode(spans, len(tags), scheme)
+    # Read leniently, written again: every tag that comes out different needed a repair, in whatever scheme.
+    well_formed = encode(spans, len(tags), scheme)
     if scheme == "io":
         return spans, 0
-    wrong = {i for i, (tag, other) in enumerate(zip(tags, written, strict=True)) if tag != other}
-    if strict and wrong:
-        spans = tuple(span for span in spans if wrong.isdisjoint(range(span.start, span.end)))
-    return spans, len(wrong)
+    repaired = {i for i, (tag, other) in enumerate(zip(tags, well_formed, strict=True)) if tag != other}
+    if strict and repaired:
+        spans = tuple(span for span in spans if repaired.isdisjoint(range(span.start, span.end)))
+    return spans, len(repaired)
 
 
 def repairs(tags: Sequence[str], scheme: Scheme) -> list[int]:
     """Indices of the tags that `decode` counts as repaired."""
     if scheme == "io":
         return []
-    written = encode(_runs(tags, scheme), len(tags), scheme)
-    return [i for i, (tag, other) in enumerate(zip(tags, written, strict=True)) if tag != other]
+    well_formed = encode(_runs(tags, scheme), len(tags), scheme)
+    return [i for i, (tag, other) in enumerate(zip(tags, well_formed, strict=True)) if tag != other]
 
 
 def _runs(tags: Sequence[str], scheme: Scheme) -> tuple[Entity, ...]:
-    found: list[Entity] = []
+    entities: list[Entity] = []
     start, kind = -1, ""
     for index, tag in enumerate(tags):
         parsed = _parse(tag, scheme)
         if parsed is None:
             raise TagError(index, tag, scheme)
-        letter, type_ = parsed
-        if start >= 0 and not (letter in _CONTINUES and type_ == kind):
-            found.append(Entity(start=start, end=index, type=kind))
+        letter, tag_type = parsed
+        # An entity ends where a tag cannot continue it; a tag that closes one ends it at once.
+        if start >= 0 and not (letter in _CONTINUES and tag_type == kind):
+            entities.append(Entity(start=start, end=index, type=kind))
             start = -1
         if letter and start < 0:
-            start, kind = index, type_
+            start, kind = index, tag_type
         if letter in _CLOSES:
-            found.append(Entity(start=start, end=index + 1, type=kind))
+            entities.append(Entity(start=start, end=index + 1, type=kind))
             start = -1
     if start >= 0:
-        found.append(Entity(start=start, end=len(tags), type=kind))
-    return tuple(found)
+        entities.append(Entity(start=start, end=len(tags), type=kind))
+    return tuple(entities)
 
 
 def encode(entities: Iterable[Entity], n_tokens: int, scheme: Scheme) -> list[str]:
@@ -108,6 +111,7 @@ def encode(entities: Iterable[Entity], n_tokens: int, scheme: Scheme) -> list[st
     single, first, inner, last = tuple(_WRITES[scheme])
     tags = ["O"] * n_tokens
     before = Entity(start=0, end=0, type="")
+    # From the left: overlaps show, and IOB1 writes B only where the entity before touches and has the same type.
     for entity in sorted(entities):
         if not before.end <= entity.start < entity.end <= n_tokens:
             raise ValueError(f"entity {entity} overlaps {before} or leaves the sentence of {n_tokens} tokens")
@@ -124,7 +128,7 @@ def encode(entities: Iterable[Entity], n_tokens: int, scheme: Scheme) -> list[st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What the tags can be.
+    """The schemes that tags can be of.
 
     candidates: one scheme where the tags leave no doubt; two or three where they do; none where
     schemes are mixed. problem: why it is not one, "" if it is. where: the first place (a line, or
@@ -148,7 +152,7 @@ _MIXED = (
 
 
 class Detector:
-    """Collects what tags look like; `proposal()` says which schemes they fit."""
+    """Collects the letters and borders of tags; `proposal()` names the schemes they fit."""
 
     def __init__(self) -> None:
         self.letters: Counter[str] = Counter()
@@ -161,20 +165,20 @@ class Detector:
         letter, kind, is_open, before = "", "", False, "O"
         for tag, place in zip(tags, places, strict=True):
             prefixed = len(tag) > 2 and tag[1] == "-" and tag[0] in _ALL
-            now, now_kind = (tag[0], tag[2:]) if prefixed else ("", "")
+            current, current_kind = (tag[0], tag[2:]) if prefixed else ("", "")
             if tag != "O":
-                self.letters[now] += prefixed
+                self.letters[current] += prefixed
                 self.bare += not prefixed
-                self._where.setdefault(now, place)
-            goes_on = is_open and now in _CONTINUES and now_kind == kind
-            if is_open and not goes_on:
+                self._where.setdefault(current, place)
+            continues = is_open and current in _CONTINUES and current_kind == kind
+            if is_open and not continues:
                 self._leave_open(place)
-            if now and not goes_on:
+            if current and not continues:
                 self.entities += 1
-                if now in _CONTINUES:
+                if current in _CONTINUES:
                     self.opened_inside += 1
                     self._opened_at = self._opened_at or (place, tag, before)
-            letter, kind, before = now, now_kind, tag
+            letter, kind, before = current, current_kind, tag
             is_open = bool(letter) and letter not in _CLOSES
         if is_open:
             self._leave_open(places[-1])
@@ -188,6 +192,7 @@ class Detector:
         seen = {letter for letter, n in self.letters.items() if n}
         if self.bare:
             return self._without_prefix(seen)
+        # E and S are only BIOES's, L and U only BILOU's: together no scheme has them.
         if seen & set("ES") and seen & set("LU"):
             where = max(self._where[min(seen & set("ES"))], self._where[min(seen & set("LU"))])
             return Proposal(candidates=(), problem=_MIXED, where=where)
@@ -197,6 +202,7 @@ class Detector:
             return Proposal(candidates=("iob2",))
         place, tag, before = self._opened_at or (None, "", "")
         return Proposal(
+            # IO writes no B; without one, I alone fits all three.
             candidates=("iob1", "iob2") if "B" in seen else ("iob1", "iob2", "io"),
             problem=f"tag {tag!r} cannot follow {before!r} in IOB2 ({self.opened_inside:,} of {self.entities:,}"
             " entities begin so); choose the scheme iob1, or iob2 to have these repaired",
@@ -206,15 +212,16 @@ class Detector:
     def _without_prefix(self, seen: set[str]) -> Proposal:
         if not seen:
             return Proposal(candidates=("io",))
-        odd = min(seen) if self.bare > sum(self.letters.values()) else ""  # what the fewer tags look like
+        rarer = min(seen) if self.bare > sum(self.letters.values()) else ""  # what the fewer tags look like
         return Proposal(
             candidates=(),
             problem=f"tags with a prefix ({min(seen)}-) and tags without one stand in one file; mend it, or give the"
             " scheme (io: without) to have the sentences with the others rejected",
-            where=self._where[odd],
+            where=self._where[rarer],
         )
 
     def _closing(self, scheme: Scheme) -> Proposal:
+        # One broken entity in twenty is noise of annotation, which `decode` repairs; more is another scheme.
         if (self.opened_inside + self.unclosed) * 20 <= self.entities:
             return Proposal(candidates=(scheme,))
         place = self._where["open"] if self.unclosed else (self._opened_at or (None,))[0]
@@ -228,7 +235,7 @@ class Detector:
 
 
 def propose(sentences: Iterable[Sequence[str]]) -> Proposal:
-    """Which schemes the tags of `sentences` fit; `where` is a sentence's index."""
+    """The proposal of schemes for `sentences`; its `where` is a sentence's index."""
     detector = Detector()
     for index, tags in enumerate(sentences):
         detector.add(tags, [index] * len(tags))

@@ -31,7 +31,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """What a tagger found in one sentence.
+    """A tagger's entities of one sentence.
 
     confidence: the posterior probability of each entity (start, end and type as they are), 0 to 1.
     """

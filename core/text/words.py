@@ -30,6 +30,7 @@ def nfc(text: str) -> str:
     """
     if text.isascii():
         return text
+    # Short texts are left exactly as NFC has them: a joiner would be a change nobody asked for.
     if len(text) > _LONG:
         text = _runs_of_marks().sub(lambda run: "\u034f".join(_thirties(run[0])), text)
     return unicodedata.normalize("NFC", text)
