@@ -25,6 +25,7 @@ from core.facade import door
 from core.facade.errors import WinnowError
 from core.facade.home import private, serving
 from core.facade.removals import sweep
+from pages.ui.ahead import Ahead
 from pages.ui.door import Door
 from pages.ui.doorstep import Doorstep
 
@@ -32,7 +33,7 @@ try:
     private()
     serving()
     sweep()
-    app = App(Path(__file__).with_name("home.py"), middleware=[Middleware(Door, mode=door.mode())])
+    app = App(Path(__file__).with_name("home.py"), middleware=[Middleware(Door, mode=door.mode()), Middleware(Ahead)])
 except WinnowError as error:
     sys.exit(str(error))
 

@@ -186,6 +186,18 @@ def test_the_keyboard_reaches_every_control_of_the_map(server: Server, page: Pag
     assert not unreached(page)
 
 
+def test_the_browser_fetches_what_draws_the_map_while_the_page_is_worked_out(
+    server: Server, page: Page, mapped: tuple[str, Points]
+) -> None:
+    page.goto(f"{server.url}/Explore?run={mapped[0]}")
+    expect(page.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
+    asked = (
+        "performance.getEntriesByType('resource').filter(e => e.name.includes('PlotlyChart.')).map(e => e.startTime)"
+    )
+    [start] = page.evaluate(asked)  # once: what was fetched ahead is what is used
+    assert start < page.evaluate("performance.getEntriesByType('paint')[0].startTime")
+
+
 def test_zoom_outlives_a_redrawn_map(server: Server, page: Page, mapped: tuple[str, Points]) -> None:
     page.goto(server.url + "/Explore")
     field = page.locator(f"{MAP} .nsewdrag.drag").first
