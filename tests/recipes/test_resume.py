@@ -17,11 +17,11 @@ ROOT = Path(__file__).resolve().parents[2]
 WORDS = ["".join(two) for two in product(ascii_lowercase[:20], repeat=2)]  # of few pieces, so quickly embedded
 
 
-def write_piles(folder: Path, n: int = 20_000) -> tuple[Path, Path]:
+def write_piles(folder: Path, of_domain: int = 20_000) -> tuple[Path, Path]:
     """T_C and a D_C of three embedding chunks; `tiny` embeds them in seconds."""
     lots = random.Random(0)
     paths = folder / "task.txt", folder / "domain.txt"
-    for path, n in zip(paths, (50, n), strict=True):
+    for path, n in zip(paths, (50, of_domain), strict=True):
         lines = (" ".join(lots.choices(WORDS, k=lots.randint(6, 14))) for _ in range(n))
         path.write_text("\n".join(lines), encoding="utf-8")
     return paths
