@@ -21,9 +21,13 @@ settings.load_profile("winnow")
 
 ROOT = Path(__file__).resolve().parents[1]
 REAL_DATA = Path(os.environ.get("WINNOW_REAL_DATA", ROOT.parent / "shared" / "data"))
+SLOW = frozenset((ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").split())  # of a second or more
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.partition("[")[0].removeprefix("tests/") in SLOW:
+            item.add_marker(pytest.mark.slow)
     if not REAL_DATA.is_dir():
         for item in items:
             if item.get_closest_marker("real"):
