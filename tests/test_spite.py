@@ -118,7 +118,9 @@ def beside(text: str) -> None:
 
 
 def searched(text: str) -> None:
-    for query in (text[:50], f"{text[:50]} {text[-50:]}"):
+    """For a word of one letter and one of many: each word of a query is an expression of its own."""
+    word = "".join(text[:50].split())
+    for query in (word[:1], word):
         matches(pa.chunked_array([[text]]), query, "words")
 
 
