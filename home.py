@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.facade import corpora, looks, machine, runs, training
+from core.facade import corpora, machine, runs, training
 from core.facade.home import home
 from core.facade.runs import Run
 from pages.ui.empty import sample_buttons
@@ -22,7 +22,7 @@ Step = tuple[str, str, str, str, bool]  # name, what it does, page, how far, don
 def main() -> None:
     """The page."""
     with page("Winnow", "Find the part of a large corpus that is worth pre-training on."):
-        listed = [run for run in runs.runs() if run.manifest.parent is None and run.manifest.kind in LISTED]
+        listed = runs.own(*LISTED)
         _path([run for run in listed if run.state().state == "succeeded"])
         _samples()
         spoilt_files()
@@ -88,11 +88,11 @@ def _samples() -> None:
 
 
 def _machine() -> None:
-    free, total = looks.disk()
+    free, total = machine.disk()
     device = "a GPU" if machine.device() == "gpu" else "no GPU"
     with st.container(horizontal=True, vertical_alignment="center"):
         local_badge()
-        st.caption(f"{looks.cores()} cores, {device}, {size(free)} of {size(total)} free in {plain(str(home()))}")
+        st.caption(f"{machine.cores()} cores, {device}, {size(free)} of {size(total)} free in {plain(str(home()))}")
 
 
 main()

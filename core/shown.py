@@ -1,4 +1,4 @@
-"""What a data set, a file's name or another account wrote, as a terminal or a list may show it."""
+"""What a data set, a file's name or another account wrote, as a terminal or a list may show it; and times."""
 
 import re
 
@@ -20,3 +20,10 @@ def in_utf8(text: str) -> bool:
 def shown_json(text: str) -> str:
     """One JSON value on one line, control characters escaped: whoever parses it gets them back as they were."""
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them."""
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.facade import corpora, figures, looks, results, runs
+from core.facade import corpora, figures, results, runs
 from core.facade.corpora import Corpus
 from pages.ui.corpora.imports import RUN, importer
 from pages.ui.corpora.report import report
@@ -34,7 +34,7 @@ FLAG_WORDS = {
 def main() -> None:
     """The page."""
     with page("Corpora", "What you have, which part it plays, and how healthy it is."):
-        sealed = corpora.corpora()
+        sealed = corpora.listed()
         spoilt_files()
         if not sealed:
             st.info("Nothing is here yet. Open a sample in one click, or import a file of your own below.")
@@ -67,7 +67,7 @@ def _audits(roles: Mapping[str, str]) -> dict[str, dict[str, object]]:
 
 def _check() -> None:
     audits = _audits(corpora.roles())
-    done = {role: looks.finished("audit", options) for role, options in audits.items()}
+    done = {role: runs.finished("audit", options) for role, options in audits.items()}
     todo = [role for role, run in done.items() if run is None]
     if todo and pressed(
         "Check for duplicates and leaks", "corpora.check", type="primary", icon=":material/fact_check:"
@@ -76,7 +76,7 @@ def _check() -> None:
             runs.start("audit", audits[role])
         st.rerun()
     seen = set()
-    for run in runs.runs("audit"):
+    for run in runs.listed("audit"):
         corpus = run.manifest.inputs["corpus"]
         if run.manifest.parent is None and corpus not in seen and corpus in [audits[role]["corpus"] for role in todo]:
             seen.add(corpus)
@@ -101,7 +101,7 @@ def _card(name: str, words: str, roles: tuple[str, ...]) -> None:
         role = given[0]
         if len(given) > 1:
             role = st.segmented_control("Look at", given, default=given[0], required=True, key=f"corpora.look.{name}")
-        _inside(corpora.corpus(held[role]), name, role)
+        _inside(corpora.find(held[role]), name, role)
 
 
 def _role(role: str, held: str | None) -> None:
@@ -124,11 +124,11 @@ def _inside(corpus: Corpus, name: str, role: str) -> None:
             bars = figures.type_bars(corpus.types)
             chart(bars, f"corpora.types.{role}", f"Entities by type in {corpus.name}")
     with right:
-        lengths = figures.length_histogram(corpora.token_lengths(corpus.fingerprint), name)
+        lengths = figures.length_histogram(corpus.lengths(), name)
         chart(lengths, f"corpora.lengths.{role}", f"Histogram of sentence lengths of {corpus.name}")
     st.markdown("**Five of its sentences**")
     looked(corpus.fingerprint)
-    sentence_list(looks.first_sentences(corpus), types, f"Sentences of {corpus.name}")
+    sentence_list(corpora.first_sentences(corpus), types, f"Sentences of {corpus.name}")
 
 
 def _numbers(corpus: Corpus) -> None:
@@ -144,7 +144,7 @@ def _flags(role: str) -> None:
     options = _audits(corpora.roles()).get(role)
     if options is None:
         return
-    run = looks.finished("audit", options)
+    run = runs.finished("audit", options)
     if run is None:
         st.caption("Duplicates and leaks: not checked yet.")
         return

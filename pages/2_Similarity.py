@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def _measured(run_id: str | None) -> None:
-    if run_id is None and not corpora.corpora():
+    if run_id is None and not corpora.listed():
         empty(NEEDS, "similarity", "pages/2_Similarity.py")
         return
     with st.expander("What to compare", expanded=run_id is None, icon=":material/tune:"):
@@ -47,7 +47,7 @@ def _measured(run_id: str | None) -> None:
 
 
 def _setup() -> None:
-    known = {corpus.fingerprint: corpus for corpus in corpora.corpora()}
+    known = {corpus.fingerprint: corpus for corpus in corpora.listed()}
     roles = corpora.roles()
     own = [
         mark for mark, corpus in known.items() if not (corpus.labelled or corpus.derived) and mark != roles.get("task")
@@ -58,7 +58,7 @@ def _setup() -> None:
             "source": _pick("Sources: what you might pre-train on", known, own[:8], "source"),
             "measure": st.multiselect(
                 "Measures", list(similarity.MEASURES), list(similarity.MEASURES),
-                format_func=similarity.measure_title, key="similarity.measure",
+                format_func=similarity.title, key="similarity.measure",
             ),
         }  # fmt: skip
         config = runs.RECIPES["similarity"].config
@@ -87,7 +87,7 @@ def _together(sources: list[str], joined: list[str]) -> list[str]:
 
 
 def _target(run_id: str) -> str:
-    targets = list(runs.run(run_id).result()["targets"])
+    targets = list(runs.get(run_id).result()["targets"])
     if len(targets) < 2:
         return targets[0]
     return str(st.selectbox("Target", targets, key=f"similarity.target.{run_id}"))

@@ -11,7 +11,7 @@ from pages.ui.frame import guard, page
 from pages.ui.presses import submitted
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.pick import begun, own_runs, pick_run
+from pages.ui.runs.pick import begun, pick_run
 from pages.ui.selection.budget import follow_address
 from pages.ui.selection.chosen import selected
 from pages.ui.widgets import budget_words, config_form, corpus_picker
@@ -56,7 +56,7 @@ def main() -> None:
     """The page."""
     with page("Selection", "Score every sentence of D_C against T_C and keep the best as S_C."):
         run_id = attached("select", RUN)
-        if not corpora.corpora():
+        if not corpora.listed():
             empty(NEEDS, "selection", "pages/3_Selection.py")
         else:
             with st.expander("What to select", expanded=run_id is None, icon=":material/tune:"):
@@ -71,7 +71,7 @@ def _shown(run_id: str) -> None:
     with guard(buttons="selection."):
         if runs.state(run_id).state == "succeeded":
             follow_address(run_id, RUN)
-        run_id = pick_run(run_id, RUN, own_runs("select"), "Selection", _label)
+        run_id = pick_run(run_id, RUN, runs.own("select"), "Selection", _label)
         if run_panel(run_id, RUN).state == "succeeded":
             selected(run_id)
 
@@ -107,7 +107,7 @@ def _cost(strategy: Any) -> None:
         return
     tagger = ", then a tagger from it on L_C train, stopped by L_C dev" if "ner" in strategy.models else ""
     domain = corpora.roles().get("domain")
-    size = f" Your D_C has {len(corpora.corpus(domain)):,} sentences." if domain else ""
+    size = f" Your D_C has {len(corpora.find(domain)):,} sentences." if domain else ""
     st.warning(
         f"This takes longer than the others. First a language model is trained on T_C{tagger}; then "
         f"{READING[strategy.reads]}.{size} Without a GPU that is minutes for thousands of sentences and hours for "

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.facade import corpora, insights, maps, regions, results, runs, selections
+from core.facade import corpora, maps, regions, results, runs, selections
 from core.facade.runs import Run
 from pages.ui.empty import corpora_needed
 from pages.ui.explore import health, more, panel, state, tag
@@ -12,7 +12,7 @@ from pages.ui.presses import pressed
 from pages.ui.remains import remains
 from pages.ui.runs.links import attached, remember
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.pick import begun, own_runs, pick_run
+from pages.ui.runs.pick import begun, pick_run
 from pages.ui.runs.words import removed
 from pages.ui.selection.budget import follow_address, say_refused
 from pages.ui.widgets import budget_words, config_form
@@ -24,13 +24,13 @@ MAKING = ("sample", "limit", "clusters", "neighbours", "min_distance", "fast", "
 def main() -> None:
     """The page."""
     with page("Explore", "See what was selected and what was filtered, ask why, and change it by hand."):
-        run_id = attached("select", RUN, finished=True, first=lambda run: maps.map_of(run.id) is not None)
+        run_id = attached("select", RUN, finished=True, first=lambda run: maps.of(run.id) is not None)
         if run_id is None:
             _nothing()
             return
         _pick(run_id)
         if {"task", "domain"}.isdisjoint(results.removed_inputs(run_id)):
-            looked(*(runs.run(run_id).manifest.inputs[part] for part in ("task", "domain")))
+            looked(*(runs.get(run_id).manifest.inputs[part] for part in ("task", "domain")))
             _edited(run_id)
             _tabs(run_id)
         else:
@@ -40,13 +40,13 @@ def main() -> None:
 
 def _finished() -> list[Run]:
     """Finished selections, newest first."""
-    return [run for run in own_runs("select") if runs.state(run.id).state == "succeeded"]
+    return runs.own("select", state="succeeded")
 
 
 def _nothing() -> None:
     if not _finished():
         st.info("There is no finished selection to look at yet. Make one first; its map is one click away then.")
-    if corpora.corpora():
+    if corpora.listed():
         st.page_link("pages/3_Selection.py", label="Make a selection", icon=":material/filter_alt:")
     else:
         corpora_needed("explore", "pages/3_Selection.py")
@@ -77,10 +77,10 @@ def _edited(run_id: str) -> None:
         st.markdown(f"**By hand:** {len(edits.added):,} added, {len(edits.removed):,} removed.", width="content")
         label = f"Undo {last.action} of {len(last.rows):,}"
         if pressed(label, "explore.undo", icon=":material/undo:", shortcut="Alt+Z"):
-            insights.undo(run_id)
+            selections.undo(run_id)
             st.rerun()
         if pressed("Keep as a corpus", "explore.seal", icon=":material/inventory_2:"):
-            sealed = insights.seal_edited(run_id)
+            sealed = selections.seal(run_id)
             st.toast(f"S_C with its hand edits is now a corpus of {len(sealed):,} sentences.")
     if reasons := state.flagged(run_id, edits.added):
         st.warning(f"Flagged sentences are in S_C by hand: {reasons}.", icon=":material/flag:")
@@ -88,11 +88,11 @@ def _edited(run_id: str) -> None:
 
 def _map_of(run_id: str) -> str | None:
     """The map to draw; a run at work on one, and the way to one, where there is none."""
-    mine = [run.id for run in runs.runs("map") if run.manifest.config["selection"] == run_id]
+    mine = [run.id for run in runs.listed("map") if run.manifest.config["selection"] == run_id]
     drawing = runs.state(mine[0]) if mine else None
     if drawing is not None and drawing.state != "succeeded":
         run_panel(mine[0], "explore.made")
-    found = maps.map_of(run_id)
+    found = maps.of(run_id)
     if found is None and (drawing is None or not drawing.active):
         with st.container(border=True):
             st.subheader("This selection has no map yet", anchor=False)
@@ -106,7 +106,7 @@ def _map_of(run_id: str) -> str | None:
 
 def _make(run_id: str) -> None:
     with st.expander("More options", icon=":material/settings:"):
-        options = maps.map_options(run_id, **config_form(runs.RECIPES["map"].config, MAKING, "explore.make"))
+        options = maps.options(run_id, **config_form(runs.RECIPES["map"].config, MAKING, "explore.make"))
     if pressed("Make the map", "explore.make", type="primary", icon=":material/scatter_plot:"):
         runs.start("map", options)
         st.rerun()
@@ -124,7 +124,7 @@ def _tabs(run_id: str) -> None:
 
 
 def _compare(run_id: str) -> None:
-    more.compare(run_id, maps.map_of(run_id))
+    more.compare(run_id, maps.of(run_id))
 
 
 def _side_by_side(run_id: str) -> None:
@@ -158,7 +158,7 @@ def _map(run_id: str) -> None:
 
 def _commands(run_id: str, map_run: str) -> None:
     """The map's, and that of what is picked: the same bytes as the page's."""
-    st.code(runs.command("map", maps.map_config(map_run)), language="bash", wrap_lines=True)
+    st.code(runs.command("map", maps.config(map_run)), language="bash", wrap_lines=True)
     region = state.picked(map_run)
     if token := regions.region_token(region):
         st.caption("What is picked, as text; end its name in .jsonl or .parquet for those.")

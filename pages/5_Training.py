@@ -8,7 +8,7 @@ from pages.ui.frame import page
 from pages.ui.presses import pressed
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.pick import begun, own_runs, pick_run
+from pages.ui.runs.pick import begun, pick_run
 from pages.ui.runs.words import title
 from pages.ui.training import form, outcome, preflight
 from pages.ui.training.live import live
@@ -33,7 +33,7 @@ def main() -> None:
     """The page."""
     with page("Training", "Pre-train, fine-tune, and find out whether it was worth it."):
         run_id = attached(training.TRAININGS, RUN)
-        if not corpora.corpora():
+        if not corpora.listed():
             empty(NEEDS, "training", "pages/5_Training.py")
         else:
             if st.session_state.pop(BEGUN, False):
@@ -45,8 +45,8 @@ def main() -> None:
         if run_id is not None:
             with st.container():  # stays when the queue comes and goes, so that nothing below it moves its place
                 outcome.queue(run_id, RUN)
-            runs = own_runs(*training.TRAININGS)
-            _watch(pick_run(run_id, RUN, runs, "Training", lambda run: f"{title(run)} ({begun(run)})"))
+            trainings = runs.own(*training.TRAININGS)
+            _watch(pick_run(run_id, RUN, trainings, "Training", lambda run: f"{title(run)} ({begun(run)})"))
 
 
 def _setup() -> None:
@@ -74,7 +74,7 @@ def _watch(run_id: str) -> None:
     if state.state == "succeeded":
         outcome.result(run_id)
     live(run_id, state)
-    run = runs.run(run_id)
+    run = runs.get(run_id)
     same_command(runs.command(run.manifest.kind, run.manifest.config))
 
 

@@ -10,7 +10,7 @@ from pages.ui.frame import page, where_text_is_here
 from pages.ui.results import beside, board, overlay, sentences, take, trial
 from pages.ui.runs.links import attached
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.pick import begun, own_runs, pick_run
+from pages.ui.runs.pick import begun, pick_run
 from pages.ui.runs.words import title
 from pages.ui.widgets import plain
 
@@ -22,7 +22,7 @@ def main() -> None:
     with page("Results", "What was compared, what came out, and how sure that is."):
         single = _single()
         run_id = None if single else attached("experiment", RUN)
-        if run_id is None and not runs.runs("finetune"):
+        if run_id is None and not runs.listed("finetune"):
             _nothing()
             return
         finished = run_id is not None and run_panel(_pick(run_id), RUN).state == "succeeded"
@@ -33,7 +33,7 @@ def main() -> None:
 
 def _single() -> str:
     """The training that the address names, if it does: no experiment stands in for it. Else ""."""
-    run = next((run for run in runs.runs("finetune") if run.id == st.query_params.get("run")), None)
+    run = next((run for run in runs.listed("finetune") if run.id == st.query_params.get("run")), None)
     if run is None:
         return ""
     st.markdown(f"**{plain(title(run))}** ({plain(run.id[-4:])}) stands first among the single trainings below.")
@@ -42,7 +42,7 @@ def _single() -> str:
 
 def _nothing() -> None:
     st.info("There is no finished run yet. An experiment says whether pre-training on a selection was worth it.")
-    if corpora.corpora():
+    if corpora.listed():
         st.page_link("pages/5_Training.py", label="Start an experiment", icon=":material/model_training:")
     else:
         corpora_needed("results", "pages/5_Training.py")
@@ -53,7 +53,7 @@ def _pick(run_id: str) -> str:
     return pick_run(
         run_id,
         RUN,
-        own_runs("experiment"),
+        runs.own("experiment"),
         "Experiment",
         lambda run: f"{', '.join(run.manifest.config['arms'])} ({begun(run)})",
     )
@@ -94,7 +94,7 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
 def _arms(run_id: str | None, single: str) -> dict[str, str]:
     """Finished taggers with a test set by what they are called here: {finetune run: name}."""
     if run_id is not None:
-        here = {run.id for run in runs.runs("finetune")}
+        here = {run.id for run in runs.listed("finetune")}
         rows = results.board(run_id)["leaderboard"]
         return {row["finetune_run"]: figures.line_name(row) for row in rows if row["finetune_run"] in here}
     rows = [row for row in results.tagger_rows() if row["f1"] is not None]

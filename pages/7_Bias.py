@@ -28,7 +28,7 @@ NEEDS = "This needs a labelled corpus: sentences in which names are marked with 
 def main() -> None:
     """The page."""
     with page("Bias", WHAT):
-        if not any(corpus.types for corpus in corpora.corpora()) and not runs.runs("difficulty"):
+        if not any(corpus.types for corpus in corpora.listed()) and not runs.listed("difficulty"):
             empty(NEEDS, "bias", "pages/7_Bias.py")
             return
         tabs = st.tabs(["Names or contexts?", "Suspicious labels", "Rebuild", "Robustness"])
@@ -38,7 +38,7 @@ def main() -> None:
                 notes(run_id)
                 views(run_id)
                 scatter(run_id)
-                same_command(runs.command("difficulty", runs.run(run_id).manifest.config))
+                same_command(runs.command("difficulty", runs.get(run_id).manifest.config))
         with tabs[1]:
             _needs_a_run(run_id, review)
         with tabs[2]:

@@ -29,7 +29,7 @@ NEEDS = "This needs two labelled corpora: yours, and another one to borrow from.
 def main() -> None:
     """The page."""
     with page("Assisting", WHAT):
-        labelled = {corpus.fingerprint: corpus for corpus in corpora.corpora() if corpus.types}
+        labelled = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types}
         run_id = attached("skl", RUN)
         if len(labelled) < 2:
             empty(NEEDS, "assisting", "pages/8_Assisting.py")
@@ -74,8 +74,8 @@ def _pick(label: str, corpora: Mapping[str, Corpus], first: str | None, key: str
 
 
 def _results(run_id: str) -> None:
-    result = runs.run(run_id).result()
-    mine = assisting.assisted(run_id).primary.name
+    result = runs.get(run_id).result()
+    mine = assisting.get(run_id).primary.name
     for corpus, types in result["types_of_one_corpus"].items():
         mend = "leave them out above" if corpus == mine else "map these types above, or leave them out"
         st.warning(

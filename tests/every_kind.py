@@ -27,9 +27,9 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
 
 def second(made: Mapping[str, str]) -> Wave:
     """Those that read what the first wave has made."""
-    select, tagger = runs.runs("select")[0].id, runs.runs("finetune")[0].id
+    select, tagger = runs.listed("select")[0].id, runs.listed("finetune")[0].id
     return {
-        "map": maps.map_options(select, sample=60, clusters=2),
+        "map": maps.options(select, sample=60, clusters=2),
         "predict": {"model": tagger, "corpus": made["task"]},
         "evaluate": {"model": tagger, "test": made["test"]},
     }

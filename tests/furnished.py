@@ -30,9 +30,9 @@ def furnish(home: Path) -> dict[str, str]:
     })  # fmt: skip
     corpora = {"task": plain["contracts"], "domain": plain["pile"]}
     select = runs.execute("select", {**corpora, "encoder": "tiny", "strategy": "knn", "budget": "60"})
-    runs.execute("map", maps.map_options(select.id, sample=200, clusters=4))
+    runs.execute("map", maps.options(select.id, sample=200, clusters=4))
     skl = runs.execute("skl", {"primary": labelled[0].fingerprint, "assisting": labelled[1].fingerprint})
-    tuned = runs.runs("finetune")[0]
+    tuned = runs.listed("finetune")[0]
     return {
         "Home": "", "Corpora": "Corpora", "Similarity": f"Similarity?run={similarity.id}",
         "Selection": f"Selection?run={select.id}", "Explore": f"Explore?run={select.id}",

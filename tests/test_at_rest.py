@@ -73,8 +73,8 @@ SPOILT_CORPUS = {"empty": b"", "a list": b"[]", "null": b"null", "no names": b"{
 def test_a_spoilt_corpus_takes_no_page_and_no_list(data: bytes, seal: Callable[..., Corpus]) -> None:
     sound, spoilt = seal(["a sound sentence ."], "sound"), seal(["another sentence ."], "spoilt")
     (spoilt.path / "about.json").write_bytes(data)
-    assert [corpus.name for corpus in corpora.corpora()] == ["sound"]
-    assert corpora.corpus("sound").fingerprint == sound.fingerprint
+    assert [corpus.name for corpus in corpora.listed()] == ["sound"]
+    assert corpora.find("sound").fingerprint == sound.fingerprint
     assert unreadable() == [spoilt.path / "about.json"]
     for page in ("home.py", "pages/1_Corpora.py"):
         app = opened(page)
@@ -88,7 +88,7 @@ def test_what_a_newer_version_wrote_beside_is_passed_over(seal: Callable[..., Co
     run = RunStore(home).create("select", {"budget": "10%"}, {}, seed=0, versions={}, parent=None, key="k")
     for file in (corpus.path / "about.json", run.path / "manifest.json"):
         file.write_text(json.dumps({**json.loads(file.read_text()), "of_a_newer_version": {"x": 1}}))
-    assert corpora.corpora()[0].name == "mine"
+    assert corpora.listed()[0].name == "mine"
     assert [each.id for each in RunStore(home).list()] == [run.id]
     assert unreadable() == []
 

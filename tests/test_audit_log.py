@@ -112,7 +112,7 @@ def test_imports_runs_exports_and_removals_of_a_page(
     assert new() == []  # nothing began
     selections.export(select, "20%", [], tmp_path / "S_C.txt")
     assert [(each["action"], each["runs"]) for each in new()] == [("export", [select])]
-    facade_corpora.remove_corpus(marks["domain"])
+    facade_corpora.remove(marks["domain"])
     assert new() == [line("remove", corpora=marks["domain"])]
     removals.remove_run(select)
     assert [(each["action"], each["runs"][0]) for each in new()] == [("remove", select)]
@@ -160,14 +160,14 @@ def test_an_import_by_a_worker_is_the_pages(files: dict[str, Path], new: Log) ->
     while (state := facade_runs.state(run_id)).active:
         assert time.monotonic() < deadline, state
         time.sleep(0.02)
-    assert new() == [line("import", runs=run_id, corpora=facade_runs.run(run_id).result()["corpus"])]
+    assert new() == [line("import", runs=run_id, corpora=facade_runs.get(run_id).result()["corpus"])]
 
 
 def test_a_sample_is_one_import(new: Log) -> None:
     facade_corpora.open_sample("legal")
     (told,) = new()
     assert told["action"] == "import"
-    assert set(told["corpora"]) == {corpus.fingerprint for corpus in facade_corpora.corpora()}
+    assert set(told["corpora"]) == {corpus.fingerprint for corpus in facade_corpora.listed()}
 
 
 def test_every_action_of_the_command_line(
@@ -181,7 +181,7 @@ def test_every_action_of_the_command_line(
     assert did("corpus", "add", files["task"]) == [("import", typed)]
     words = ("select", "--task", files["task"].stem, "--domain", files["domain"], "--strategy", "random", "--json")
     assert did(*words, "--output", tmp_path / "S_C.txt") == [("import", typed), ("start", typed), ("export", typed)]
-    run_id = facade_runs.runs("select")[0].id
+    run_id = facade_runs.listed("select")[0].id
     assert did("export", run_id, "--output", tmp_path / "again.txt") == [("export", typed)]
     waiting = register(
         facade_runs.RECIPES["select"],
@@ -233,7 +233,7 @@ def test_a_look_at_a_selection(files: dict[str, Path], new: Log, home: Path) -> 
     assert no_name_in(home)
 
 
-HANDS_OUT = {"board_markdown", "copy_model", "export", "figure_page", "report", "review_log", "write_similarity"}
+HANDS_OUT = {"board_markdown", "copy_model", "export", "figure_page", "report", "review_log"}
 
 
 def test_whatever_hands_something_out_writes_a_line() -> None:
@@ -281,14 +281,14 @@ def test_a_torn_line_is_survived(log: Log, home: Path) -> None:
     with (home / "audit.jsonl").open("ab") as file:
         file.write(b'{"time": "2026-')  # its writer was killed
     audit.note_look(["b" * 24])
-    assert [told["corpora"] for told in audit.audit_lines()[1]] == [["a" * 24], ["b" * 24]]
+    assert [told["corpora"] for told in audit.lines()[1]] == [["a" * 24], ["b" * 24]]
 
 
 def test_two_processes_write_whole_lines(home: Path) -> None:
     program = "from core.facade import audit\nfor i in range(100): audit.note_look([str(i) * 24])"
     workers = [subprocess.Popen([sys.executable, "-c", program], cwd=ROOT) for _ in range(2)]
     assert [worker.wait() for worker in workers] == [0, 0]
-    assert len(audit.audit_lines()[1]) == 200
+    assert len(audit.lines()[1]) == 200
     assert len((home / "audit.jsonl").read_bytes().splitlines()) == 200
 
 
@@ -303,8 +303,8 @@ def test_it_can_be_elsewhere(monkeypatch: pytest.MonkeyPatch, home: Path, tmp_pa
     monkeypatch.setenv("WINNOW_AUDIT", str(tmp_path / "elsewhere.jsonl"))
     audit.note_look(["f" * 24])
     assert not (home / "audit.jsonl").exists()
-    assert audit.audit_lines()[0] == tmp_path / "elsewhere.jsonl"
-    assert len(audit.audit_lines()[1]) == 1
+    assert audit.lines()[0] == tmp_path / "elsewhere.jsonl"
+    assert len(audit.lines()[1]) == 1
     monkeypatch.setenv("WINNOW_AUDIT", "here.jsonl")  # of which folder? A worker stands in another one
     with pytest.raises(ConfigError, match="WINNOW_AUDIT"):
         audit.note_look(["f" * 24])
@@ -314,13 +314,13 @@ def test_without_the_administrators_log_nothing_is_done(
     files: dict[str, Path], new: Log, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     run_id, marks = selection(files, new)
-    runs, corpora = len(facade_runs.runs()), len(facade_corpora.corpora())
+    runs, corpora = len(facade_runs.listed()), len(facade_corpora.listed())
     monkeypatch.setenv("WINNOW_AUDIT", str(tmp_path))  # a folder
     actions: list[Callable[[], object]] = [
         lambda: facade_runs.execute("add", {"path": str(files["task"]), "name": "again"}),
         lambda: facade_runs.start("select", {**marks, "strategy": "random", "budget": "30%"}),
         lambda: selections.export(run_id, "20%", [], tmp_path / "S_C.txt"),
-        lambda: facade_corpora.remove_corpus(marks["domain"]),
+        lambda: facade_corpora.remove(marks["domain"]),
         lambda: removals.remove_run(run_id),
         lambda: removals.remove_everything(run_id),
         lambda: facade_runs.resume(run_id),
@@ -331,7 +331,7 @@ def test_without_the_administrators_log_nothing_is_done(
     for action in actions:
         with pytest.raises(ResourceError, match="audit log"):
             action()
-    assert (len(facade_runs.runs()), len(facade_corpora.corpora())) == (runs, corpora)
+    assert (len(facade_runs.listed()), len(facade_corpora.listed())) == (runs, corpora)
     assert not (tmp_path / "S_C.txt").exists()
     app = opened_on("pages/4_Explore.py", run_id)
     assert [error.value for error in app.error if "audit log" in error.value]
@@ -343,8 +343,8 @@ def test_a_usual_log_that_cannot_be_written_is_a_warning(
     mark = seal(["a sentence ."], "mine").fingerprint
     (home / "audit.jsonl").mkdir()
     with caplog.at_level(logging.WARNING):
-        facade_corpora.remove_corpus(mark)
-    assert facade_corpora.corpora() == []
+        facade_corpora.remove(mark)
+    assert facade_corpora.listed() == []
     assert "audit log cannot be written" in caplog.text
 
 

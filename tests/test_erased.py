@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from core.corpora.corpus import Library
-from core.facade import corpora, deliver, insights, maps, removals, results, runs, selections, uploads
+from core.facade import corpora, deliver, maps, removals, results, runs, selections, uploads
 from core.facade.home import home
 from core.recipes import RECIPES, calibrate
 from core.text.sentence import Sentence
@@ -76,17 +76,17 @@ def notes(home: Path) -> str:
     other = upload("contracts.txt", "\n".join(contracts(60)), name="contracts")
     runs.execute("audit", {"corpus": pile})
     select = runs.execute("select", {"task": train, "domain": pile, "encoder": "tiny", "budget": "30"})
-    runs.execute("map", maps.map_options(select.id, sample=100, clusters=3))
-    selections.export(select.id, "30", (), selections.exports() / f"S_C-{select.id[-4:]}-30.txt")
-    insights.add_rows(select.id, np.arange(5))
-    insights.seal_edited(select.id)
+    runs.execute("map", maps.options(select.id, sample=100, clusters=3))
+    selections.export(select.id, "30", (), deliver.exports() / f"S_C-{select.id[-4:]}-30.txt")
+    selections.add_rows(select.id, np.arange(5))
+    selections.seal(select.id)
     tuned = runs.execute(
         "finetune",
         {"train": train, "dev": dev, "network": "charcnn", "vectors": pile, "seeds": (1,), "hidden": 4, "epochs": 1},
     )
     deliver.export_model(tuned.id)
     runs.execute("predict", {"model": tuned.id, "corpus": pile})
-    finished_bias.measured(home, corpora.corpus(train))
+    finished_bias.measured(home, corpora.find(train))
     runs.execute("robustness", {"test": dev, "train": train, "kind": "typos"})
     runs.execute("similarity", {"target": (pile,), "source": (other, train), "measure": ("tvc",), "draws": 1,
                                   "sizes": 1, "min_source_tokens": 100})  # fmt: skip
@@ -109,14 +109,14 @@ def test_no_file_holds_a_name_once_its_corpora_are_removed_with_everything(home:
     done = command("corpus", "remove", "notes", "--with-runs")
     assert done.returncode == 0, done.stderr
     assert said in done.stderr
-    assert corpora.corpus("contracts")
-    assert [results.corpus_name(run.manifest.inputs["corpus"]) for run in runs.runs("audit")] == ["contracts", "pile"]
+    assert corpora.find("contracts")
+    assert [results.corpus_name(run.manifest.inputs["corpus"]) for run in runs.listed("audit")] == ["contracts", "pile"]
     for name in ("pile", "notes dev"):
         removals.remove_everything(name)
     assert holding(home, NAMES) == []
     assert corpora.roles() == {}
-    assert [corpus.name for corpus in corpora.corpora()] == ["contracts"]
-    assert {run.manifest.kind for run in runs.runs()} == {"add", "audit"}
+    assert [corpus.name for corpus in corpora.listed()] == ["contracts"]
+    assert {run.manifest.kind for run in runs.listed()} == {"add", "audit"}
 
 
 def patients(texts: list[str], labelled: bool) -> list[Sentence]:
@@ -143,18 +143,18 @@ def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> li
         runs.execute(kind, options)
     for kind, options in every_kind.second(made).items():
         runs.execute(kind, options)
-    added = str(runs.runs("add")[0].result()["corpus"])
+    added = str(runs.listed("add")[0].result()["corpus"])
     return [*made.values(), again, added]
 
 
 def test_no_file_of_a_run_of_any_kind_holds_a_name_after_it(home: Path, every_run: list[str]) -> None:
     """Whatever keeps text is found by what it was made from: a new kind of run too."""
-    kinds = {run.manifest.kind for run in runs.runs() if runs.state(run.id).state == "succeeded"}
+    kinds = {run.manifest.kind for run in runs.listed() if runs.state(run.id).state == "succeeded"}
     assert kinds == set(RECIPES), "a kind of run that nobody removes here"
     keeping = {line.split("/")[1].split("-")[2] for line in holding(home, NAMES) if line.startswith("runs/")}
     assert {"map", "predict", "finetune", "rebuild", "difficulty", "robustness"} <= keeping
     for mark in every_run:
         removals.remove_everything(mark)
     assert holding(home, NAMES) == []
-    assert corpora.corpora() == []
-    assert {run.manifest.kind for run in runs.runs()} == set()
+    assert corpora.listed() == []
+    assert {run.manifest.kind for run in runs.listed()} == set()

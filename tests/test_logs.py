@@ -81,7 +81,7 @@ def test_neither_log_of_the_home_holds_it(
     with pytest.raises(Exception):  # noqa: B017, PT011
         execute(run, recipe)
     monkeypatch.setattr(frame, "logger", frame.logging.getLogger(f"winnow.pages.{home}"))
-    monkeypatch.setattr(corpora, "corpora", fails)
+    monkeypatch.setattr(corpora, "listed", fails)
     assert "Details are in the log" in opened("pages/1_Corpora.py").error[0].value
     for log in (run.log_file, home / "app.log"):
         assert f"in {fails.__name__}" in log.read_text()
@@ -117,7 +117,7 @@ def test_an_import_quotes_no_row(case: str, tmp_path: Path, home: Path) -> None:
     words += ["--scheme", "iob2"] if name.endswith("conll") else []
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
-    [run] = runs.runs("add")
+    [run] = runs.listed("add")
     assert "Zyxname" not in run.events_file.read_text() + done.stdout + done.stderr
     assert "Zyxname" not in (run.result_file.read_text() if run.result_file.exists() else "")
 

@@ -37,7 +37,7 @@ def text(tmp_path: Path) -> Path:
 def test_no_run_begins_on_a_full_disk(
     where: str, text: Path, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    runs.runs()  # the folder is there, the disk fills up after
+    runs.listed()  # the folder is there, the disk fills up after
     (home / "locks").mkdir()
     monkeypatch.setattr(where, full)
     monkeypatch.setattr(sys, "argv", ["core", "corpus", "add", str(text)])
@@ -51,7 +51,7 @@ def test_no_run_begins_on_a_full_disk(
 
 
 def test_a_page_is_told_the_same(home: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs.runs()
+    runs.listed()
     monkeypatch.setattr("core.runs.store.write_atomic", full)
     with pytest.raises(ResourceError, match="is full; free some space there"):
         runs.start("add", {"path": str(text)})

@@ -84,7 +84,7 @@ def test_no_recipe_takes_it(
     named = {name: encoder for name in ("encoder", "init") if name in config.model_fields}
     with pytest.raises(ConfigError, match="stay offline"):
         begin(kind, {**needed, **named, "allow_download": True})
-    assert not runs.runs()
+    assert not runs.listed()
     assert not kept_offline
 
 
@@ -94,7 +94,7 @@ def test_no_stage_of_an_experiment_takes_it(kept_offline: list[str], seal: Calla
     for stage in ("select", "pretrain", "finetune"):
         with pytest.raises(ConfigError, match="stay offline"):
             runs.start("experiment", {**splits, "arms": ("none",), stage: {"allow_download": True}})
-    assert not runs.runs()
+    assert not runs.listed()
 
 
 def test_commands_that_take_it_are_known() -> None:

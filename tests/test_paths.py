@@ -256,7 +256,7 @@ def test_a_run_that_a_page_started_is_confined_as_the_page_is(
         time.sleep(0.05)
     assert runs.state(run_id).state == "failed"
     assert "outside the allowed folders" in str(runs.state(run_id).error)
-    assert not corpora.corpora()
+    assert not corpora.listed()
 
 
 @pytest.fixture(scope="module")

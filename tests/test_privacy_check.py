@@ -36,12 +36,12 @@ def sound(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.fixture
 def verdict(sound: None) -> Verdict:
     """`verdict("modes")` -> the verdict and the sentence of a check, in one string."""
-    return lambda name: next(f"{each.verdict}: {each.says}" for each in privacy.privacy_checks() if each.name == name)
+    return lambda name: next(f"{each.verdict}: {each.says}" for each in privacy.checks() if each.name == name)
 
 
 @pytest.mark.usefixtures("sound")
 def test_a_sound_home_is_ok_all_over() -> None:
-    assert {each.name: each.says for each in privacy.privacy_checks() if each.verdict != "ok"} == {}
+    assert {each.name: each.says for each in privacy.checks() if each.verdict != "ok"} == {}
 
 
 def test_the_door(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:

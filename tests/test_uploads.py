@@ -83,7 +83,7 @@ def test_a_failed_import_keeps_no_rejected_row(home: Path) -> None:
     token = upload("x.jsonl", b'{"a": "Zyxname1"}\n{"text": 3, "b": "Zyxname2"}\n' * 4)
     with pytest.raises(WinnowError):
         add(token, text_column="text")
-    [run] = runs.runs("add")
+    [run] = runs.listed("add")
     assert not list(run.artifacts.iterdir())
     assert holding(run.path, ["Zyxname1", "Zyxname2"]) == []
 
@@ -94,12 +94,12 @@ def test_a_cancelled_import_keeps_its_upload_for_resume(home: Path) -> None:
 
     def cancel(event: Event) -> None:
         if event.kind == "stage":
-            runs.runs("add")[0].cancel_file.touch()
+            runs.listed("add")[0].cancel_file.touch()
 
     with pytest.raises(Cancelled):
         runs.execute("add", options, cancel)
     assert uploads.waiting() == {token: "x.txt"}
-    runs.go_on(runs.runs("add")[0].id)
+    runs.go_on(runs.listed("add")[0].id)
     assert uploads.waiting() == {}
 
 
@@ -135,7 +135,7 @@ def test_an_import_sweeps_what_nobody_came_back_for(data: bytes, home: Path) -> 
 
 def test_an_old_upload_can_still_be_imported(home: Path) -> None:
     add(upload("old.txt", b"A clause .\n", age=DAYS))
-    assert corpora.corpus("old")
+    assert corpora.find("old")
 
 
 def test_the_start_sweeps_uploads_tries_and_what_killed_processes_left(home: Path, seal: Callable[..., Corpus]) -> None:
@@ -156,4 +156,4 @@ def test_the_start_sweeps_uploads_tries_and_what_killed_processes_left(home: Pat
     subprocess.run([sys.executable, "-c", "import app"], cwd=ROOT, check=True, capture_output=True)
     assert holding(home, words) == []
     assert young.exists()
-    assert [corpus.name for corpus in corpora.corpora()] == ["mine"]
+    assert [corpus.name for corpus in corpora.listed()] == ["mine"]

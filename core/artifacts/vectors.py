@@ -64,9 +64,8 @@ def find(store: RunStore, config: Mapping[str, Any], corpus: Corpus) -> tuple[Fl
     """`(vectors, norms)` of a corpus under the encoder options of `config`, if some finished run has made them."""
     names = [name for name in EncoderOptions.model_fields if name != "weights" or config["weights"]]
     wanted = {name: config[name] for name in names} | {"corpus": corpus.fingerprint}
-    for run in store.list():
-        options = run.manifest.config if run.manifest.kind == "embed" else {}
-        if wanted.items() <= options.items() and run.state().state == "succeeded":
+    for run in store.list("embed"):
+        if wanted.items() <= run.manifest.config.items() and run.state().state == "succeeded":
             return read(run)
     return None
 

@@ -33,12 +33,12 @@ def skl(
         raise ConfigError(f"threshold: {threshold:g} must be a number above 0; give for example 1.")
     pairs = (*values["type_map"], *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
     run = runs.execute("skl", given({**values, "type_map": pairs}, CONFIG), progress)
-    told = assisting.kept_below(run.id, threshold)
+    told = assisting.kept(run.id, threshold)
     found = run.result()
     result = {"run": run.id, "kept": told.kept, "of": told.of, "overlapping": found.pop("overlapping")}
     result |= {"threshold": threshold, "kept_sharing_nothing": told.sharing_nothing, **found}
     if output:
-        assisting.export_kept(run.id, threshold, Path(output))
+        assisting.export(run.id, threshold, Path(output))
         result["output"] = output
     if drift:
         assisting.export_drift(run.id, Path(drift))
@@ -63,4 +63,4 @@ def _table(result: Result) -> list[str]:
         lines.append(
             f"{row['arm']:<14}{row['share']:<10}{row['kept']:>8,}{row['dev_mean']:>9.2f}{row['mean']:>9.2f}{spread:>7}"
         )
-    return [*lines, *map(assisting.assist_in_words, result["tables"])]
+    return [*lines, *map(assisting.in_words, result["tables"])]

@@ -30,7 +30,7 @@ def corpus_add(path: str, as_json: bool, **values: Any) -> None:
 @json_option
 def corpus_list(as_json: bool) -> None:
     """Every corpus: your own, then what Winnow made, the newest of each first."""
-    rows = [corpora.describe(corpus) for corpus in corpora.corpora()]
+    rows = [corpora.describe(corpus) for corpus in corpora.listed()]
     if as_json:
         echo_json({"corpora": rows})
     for row in [] if as_json else rows:
@@ -42,7 +42,7 @@ def corpus_list(as_json: bool) -> None:
 @json_option
 def corpus_show(reference: str, as_json: bool) -> None:
     """One corpus, by name, fingerprint or path."""
-    report(corpora.describe(corpora.corpus(runs.fingerprint_of(reference, progress))), as_json)
+    report(corpora.describe(corpora.find(runs.fingerprint_of(reference, progress))), as_json)
 
 
 @corpus.command("audit")
@@ -69,7 +69,7 @@ def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: boo
 @json_option
 def corpus_rename(reference: str, name: str, as_json: bool) -> None:
     """Call a corpus otherwise; it is found by its old names too. Refused for a name that another corpus bears."""
-    report(corpora.describe(corpora.rename_corpus(reference, name)), as_json)
+    report(corpora.describe(corpora.rename(reference, name)), as_json)
 
 
 @corpus.command("remove")
@@ -85,13 +85,13 @@ def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -
     if with_runs:
         remove_everything(reference, as_json)
         return
-    used = corpora.corpus_usage(reference)
+    used = corpora.needed_by(reference)
     for run in used.active if force else ():
         echo(f"note: {run.id} is at work and will fail without {used.corpus.name}", err=True)
     if used.in_words and (force or not used.active):
         echo(f"note: {used.corpus.name} was used by {used.in_words}", err=True)
         echo("note: they keep some of its text; --with-runs would have removed them too", err=True)
-    corpora.remove_corpus(used.corpus.fingerprint, force=force)
+    corpora.remove(used.corpus.fingerprint, force=force)
     report({"removed": used.corpus.fingerprint}, as_json, "")
 
 
@@ -99,7 +99,7 @@ def corpus_remove(reference: str, force: bool, with_runs: bool, as_json: bool) -
 @json_option
 def samples(as_json: bool) -> None:
     """Add the sample corpora that ship with Winnow, to a home that has none yet."""
-    if corpora.corpora():  # what is here, and which parts it plays, is the user's choice
+    if corpora.listed():  # what is here, and which parts it plays, is the user's choice
         report({"samples": []}, as_json, "")
         return
     added = list(reversed(corpora.samples()))  # the first one keeps the roles

@@ -13,6 +13,7 @@ from core.cli.terminal import echo, finish, json_option, progress, report
 from core.facade import deliver, experiments, removals, runs
 from core.facade.experiments import Cost
 from core.facade.runs import Event
+from core.facade.shown import duration
 
 CONFIG = runs.RECIPES["experiment"].config
 _INPUTS = ("task", "train", "dev", "test")
@@ -50,19 +51,19 @@ def demo(as_json: bool) -> None:
     """The legal sample from T_C and D_C to a verdict, in a few minutes."""
     echo("Contracts of our own writing: does pre-training on chosen sentences help to find parties and", err=True)
     echo("dates in them? Three arms, three seeds each; everything runs on this machine.", err=True)
-    result = run_experiment(experiments.demo_options(), as_json=as_json)
+    result = run_experiment(experiments.demo(), as_json=as_json)
     if not as_json:
         echo(*in_words(result))
 
 
 def run_experiment(options: Mapping[str, Any], *, plan_only: bool = False, as_json: bool = False) -> dict[str, Any]:
     """Plan, say the cost, do it, print the leaderboard; its result."""
-    known = {run.id for run in runs.runs("calibrate")}
+    known = {run.id for run in runs.listed("calibrate")}
     measured = runs.execute("calibrate", experiments.calibration(options), progress)
     if measured.id in known and measured.result().get("busy", True):  # it may be quiet now
         removals.remove_run(measured.id)
         runs.execute("calibrate", experiments.calibration(options), progress)
-    planned, foresight = experiments.experiment_cost(options), experiments.foresight(options)
+    planned, foresight = experiments.cost(options), experiments.foresight(options)
     cost = (*in_figures(planned), *foresight.in_words().split("\n"))
     if plan_only:
         whole = {**planned.as_json(), "smallest_difference": foresight.as_json()}
@@ -104,13 +105,6 @@ class Told:
         if self._left is None:
             return ""
         return f", about {duration(max(self._left - (time.monotonic() - self._since), 1))} left of all"
-
-
-def duration(seconds: float) -> str:
-    """In the unit that a person would use."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def in_figures(planned: Cost) -> list[str]:

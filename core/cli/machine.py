@@ -25,8 +25,8 @@ def audit_list(since: datetime | None, as_json: bool) -> None:
 
     The log is audit.jsonl in the home; WINNOW_AUDIT=/a/path puts it elsewhere, WINNOW_AUDIT=off writes none.
     """
-    path, lines = audit.audit_lines(since)
-    if spoilt := audit.audit_spoilt():
+    path, lines = audit.lines(since)
+    if spoilt := audit.spoilt():
         echo(f"note: {path}: {spoilt} of its lines cannot be read and are left out", err=True)
     if as_json:
         echo_json({"log": None if path is None else str(path), "lines": lines})
@@ -56,7 +56,7 @@ def doctor(only_privacy: bool, as_json: bool) -> None:
     if not only_privacy:
         report(machine.doctor(), as_json)
         return
-    checks = privacy.privacy_checks()
+    checks = privacy.checks()
     plain = [f"{check.verdict:<5} {check.name:<10} {check.says}" for check in checks]
     report({"checks": [check.as_dict() for check in checks]}, as_json, plain)
     if any(check.verdict == "bad" for check in checks):

@@ -31,7 +31,7 @@ def several(context: click.Context, param: click.Parameter, typed: Sequence[str]
     A corpus's own name, or a file's, may have commas.
     """
     may_be_whole = param.type is CORPUS or isinstance(param.type, click.Path)
-    whole = {corpus.name for corpus in corpora.corpora()} if may_be_whole and "," in "".join(typed) else set()
+    whole = {corpus.name for corpus in corpora.listed()} if may_be_whole and "," in "".join(typed) else set()
     parted = (
         [text] if may_be_whole and (text in whole or Path(text).exists()) else _parts(text, COMMA) for text in typed
     )
@@ -68,11 +68,8 @@ def _extra(field: Any) -> Options:
 
 
 def _flags(name: str) -> tuple[str, ...]:
-    """`--option` for `options`; an option that is repeated goes by its singular too: `--seed 1 --seed 2`."""
-    if name == "options":
-        return ("--option",)
-    singular = {"seeds": ("--seed",), "corpora": ("--corpus",)}.get(name, ())
-    return (*singular, "--" + name.replace("_", "-"))
+    """Its `runs.flag`, and its own name where it is another one (`--seeds 1,2`)."""
+    return tuple(dict.fromkeys((runs.flag(name), *(["--" + name.replace("_", "-")] if name != "options" else []))))
 
 
 def _click_kind(field: Any) -> Options:

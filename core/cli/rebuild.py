@@ -8,7 +8,7 @@ import click
 
 from core.cli.options import CORPUS, config_options, given, several
 from core.cli.terminal import echo, finish, json_option, progress, report
-from core.facade import deliver, rebuilding, runs
+from core.facade import deliver, rebuilding, runs, taggers
 from core.facade.errors import ConfigError
 from core.facade.runs import Run
 
@@ -69,9 +69,9 @@ def _write(run: Run, output: str) -> Mapping[str, str]:
 @json_option
 def frontier(taggers_tested: tuple[str, ...], train: str, as_json: bool) -> None:
     """The F1 of finished finetune RUNS on each of their tests, with and without ambiguous slots."""
-    rows = rebuilding.frontier(taggers_tested, runs.fingerprint_of(train, progress) if train else "")
+    rows = taggers.frontier(taggers_tested, runs.fingerprint_of(train, progress) if train else "")
     if as_json:
-        report({"rows": rows, "average": rebuilding.frontier_averages(rows)}, as_json)
+        report({"rows": rows, "average": taggers.averages(rows)}, as_json)
         return
     echo(f"{'run':<34}{'test set':<34}{'mentions':>9}{'F1':>8}{'sd':>7}{'ambiguous':>11}{'F1 without':>12}")
     for row in rows:

@@ -16,7 +16,7 @@ def run_group() -> None:
 @json_option
 def runs_list(as_json: bool) -> None:
     """Every run, newest first."""
-    rows = [{"run": run.id, "kind": run.manifest.kind, "state": runs.state(run.id).state} for run in runs.runs()]
+    rows = [{"run": run.id, "kind": run.manifest.kind, "state": runs.state(run.id).state} for run in runs.listed()]
     if as_json:
         echo_json({"runs": rows})
     for row in [] if as_json else rows:
@@ -28,7 +28,7 @@ def runs_list(as_json: bool) -> None:
 @json_option
 def runs_show(run_id: str, as_json: bool) -> None:
     """A run's state, options and result."""
-    run, state = runs.run(run_id), runs.state(run_id)
+    run, state = runs.get(run_id), runs.state(run_id)
     shown = {"run": run.id, "kind": run.manifest.kind, "state": state.state, "stage": state.stage, "error": state.error}
     result = run.result() if state.state == "succeeded" else {}
     report({**shown, "config": dict(run.manifest.config), "result": result, "notes": list(state.notes)}, as_json)

@@ -13,7 +13,7 @@ from core.facade.runs import Run
 
 _format = click.option(
     "--format",
-    type=click.Choice(selections.EXPORT_FORMATS),
+    type=click.Choice(selections.FORMATS),
     help="What to write, whatever the output is called; else its ending says so, and without one it is a folder.",
 )
 
@@ -47,7 +47,7 @@ def select(output: str | None, format: Any, as_json: bool, **values: Any) -> Non
 def map_selection(output: str | None, as_json: bool, **values: Any) -> None:
     """Lay out T_C, selected and filtered sentences of a `select` run, for 4_Explore, Embedding Atlas or a notebook."""
     options = given(values, runs.RECIPES["map"].config)
-    run = runs.execute("map", maps.map_options(**options), progress)
+    run = runs.execute("map", maps.options(**options), progress)
     finish(run, as_json, output, artifact(maps.table_file))
 
 
@@ -60,7 +60,7 @@ def map_selection(output: str | None, as_json: bool, **values: Any) -> None:
 @json_option
 def export(run_id: str, output: str, region: str | None, as_json: bool, **values: Any) -> None:
     """Write a selection, its hand edits counted."""
-    keep, path, format = runs.run(run_id).manifest.config["keep"], Path(output), values["format"]
+    keep, path, format = runs.get(run_id).manifest.config["keep"], Path(output), values["format"]
     budget = values["budget"] or selections.kept_budget(run_id)
     if region:
         written = str(regions.export_region(run_id, region, path, format, budget))

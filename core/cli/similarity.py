@@ -25,13 +25,13 @@ def measure(output: str | None, as_json: bool, **values: Any) -> None:
     PPL and WVV: lower is closer. TVC and TVcC: higher is closer.
     """
     if output:
-        similarity.check_similarity_output(Path(output))
+        similarity.check_output(Path(output))
     run = runs.execute("similarity", given(values, CONFIG), progress)
     finish(run, as_json, output, _write, in_words)
 
 
 def _write(run: Run, output: str) -> Mapping[str, str]:
-    return {"output": str(similarity.write_similarity(run.id, Path(output)))}
+    return {"output": str(similarity.export(run.id, Path(output)))}
 
 
 @click.command()
@@ -39,7 +39,7 @@ def _write(run: Run, output: str) -> Mapping[str, str]:
 @json_option
 def predictiveness(table: str, as_json: bool) -> None:
     """Did the measures predict F1? TABLE.csv has target, source, measures and F1; correlations and regret come out."""
-    found = similarity.judge_f1_file(Path(table))
+    found = similarity.judge_file(Path(table))
     report(found, as_json, worth_in_words(found))
 
 
@@ -47,7 +47,7 @@ def in_words(result: Mapping[str, Any]) -> list[str]:
     """The tables, the closest source of a measure marked, and what to take."""
     lines = []
     for target, sentence in result["recommendation"].items():
-        rows = similarity.similarity_rows(result["run"], target)
+        rows = similarity.rows(result["run"], target)
         lines += ["", *_matrix(target, rows), sentence]
     kappa = result["agreement"]
     if kappa["items"]:
@@ -61,9 +61,7 @@ def _matrix(target: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     best = {m: similarity.best_value([row for row in rows if row["measure"] == m]) for m in measures}
     wide = max(len(target), *(len(row["source"]) for row in rows))
     ends = {row["measure"]: row["prefer"] for row in rows}
-    lines = [
-        f"{target:<{wide}} " + "".join(f"{similarity.measure_title(m) + ' (' + ends[m] + ')':>16}" for m in measures)
-    ]
+    lines = [f"{target:<{wide}} " + "".join(f"{similarity.title(m) + ' (' + ends[m] + ')':>16}" for m in measures)]
     for source in dict.fromkeys(row["source"] for row in rows):
         cells = [row for row in rows if row["source"] == source]
         firsts = [row["value"] is not None and row["value"] == best[row["measure"]] for row in cells]
@@ -79,7 +77,7 @@ def worth_in_words(found: Mapping[str, Any]) -> list[str]:
         lines += ["", effect["name"], f"{'':<12}" + "".join(f"{name:>10}" for name in found["conventions"])]
         for measure, row in effect["correlations"].items():
             cells = "".join(f"{_number(row[name]['value']):>10}" for name in found["conventions"])
-            lines.append(f"{similarity.measure_title(measure):<12}{cells}")
+            lines.append(f"{similarity.title(measure):<12}{cells}")
         lines.append(effect["sentence"])
     return lines
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from core.facade import deliver, errors, removals
+from core.facade import deliver, removals
 from core.facade.home import home, unreadable
 from core.facade.runs import Event, Run
+from core.facade.shown import shown, shown_json
 
 Result = dict[str, Any]
 Write = Callable[[Run, str], Mapping[str, str]]  # of a run into a path, as typed; what the result then says
@@ -23,12 +24,12 @@ def echo(*lines: str, err: bool = False, begin: str = "", end: str = "\n") -> No
 
     err: on stderr. begin, end: of our own, such as a carriage return over the line before.
     """
-    click.echo(begin + "\n".join(map(errors.shown, lines)) + end, nl=False, err=err)
+    click.echo(begin + "\n".join(map(shown, lines)) + end, nl=False, err=err)
 
 
 def echo_json(value: Any) -> None:
     """One JSON value on stdout, in one line."""
-    click.echo(errors.shown_json(json.dumps(value, ensure_ascii=False)))
+    click.echo(shown_json(json.dumps(value, ensure_ascii=False)))
 
 
 def progress(event: Event) -> None:

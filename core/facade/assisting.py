@@ -4,53 +4,29 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from core.artifacts.drift import Assisted, Mark
+from core.artifacts.drift import Assisted as Assisted
+from core.artifacts.drift import Mark as Mark
 from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless, write_file
 from core.errors import PathError
 from core.facade.audit import exporting
-from core.facade.home import home, library, store
-from core.recipes.skl import DRIFTS, SWEEP
+from core.facade.home import kept_per_home, library, store
+from core.recipes.skl import DRIFTS as DRIFTS
+from core.recipes.skl import SWEEP as SWEEP
 from core.results import IntArray
 from core.runs.store import Run
 from core.text.sentence import Sentence
 
-__all__ = [
-    "DRIFTS",
-    "SWEEP",
-    "Assisted",
-    "Kept",
-    "Mark",
-    "assist_in_words",
-    "assisted",
-    "drift_csv",
-    "drift_table",
-    "export_drift",
-    "export_kept",
-    "kept_below",
-    "read_type_map",
-    "seal_kept",
-    "shown_sentences",
-    "sweep_points",
-    "sweeps",
-    "types_apart",
-]  # fmt: skip
 
-
-@lru_cache(maxsize=4)
-def _assisted(folder: Path, run_id: str) -> Assisted:
-    return Assisted.read(store().get(run_id), library())
-
-
-def assisted(run_id: str) -> Assisted:
+@kept_per_home(4)
+def get(run_id: str) -> Assisted:
     """A finished `skl` run, read once."""
-    return _assisted(home(), run_id)
+    return Assisted.read(store().get(run_id), library())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,27 +42,27 @@ class Kept:
     sharing_nothing: int
 
 
-def kept_below(run_id: str, threshold: float) -> Kept:
+def kept(run_id: str, threshold: float) -> Kept:
     """Nothing is scored again."""
-    found = assisted(run_id)
+    found = get(run_id)
     rows = found.kept(threshold)
     alone = int((found.overlaps[rows] == 0).sum())
     return Kept(threshold=threshold, kept=len(rows), of=len(found.scores), sharing_nothing=alone)
 
 
-@lru_cache(maxsize=4)
-def _table(folder: Path, run_id: str) -> Sequence[Mapping[str, Any]]:
-    return assisted(run_id).table()
+@kept_per_home(4)
+def _table(run_id: str) -> Sequence[Mapping[str, Any]]:
+    return get(run_id).table()
 
 
-def drift_table(run_id: str, search: str = "", least_skl: float = 0.0, least_count: int = 1) -> list[dict[str, Any]]:
+def drift(run_id: str, search: str = "", least_skl: float = 0.0, least_count: int = 1) -> list[dict[str, Any]]:
     """The shared entities, farthest first; see `Assisted.table`.
 
     search: what an entity's name must hold. least_count: in each of the two corpora.
     """
     return [
         dict(row)
-        for row in _table(home(), run_id)
+        for row in _table(run_id)
         if search.lower() in row["entity"]
         and row["skl"] >= least_skl
         and min(row["in_primary"], row["in_assisting"]) >= least_count
@@ -95,7 +71,7 @@ def drift_table(run_id: str, search: str = "", least_skl: float = 0.0, least_cou
 
 @exporting
 def drift_csv(run_id: str, rows: Sequence[Mapping[str, Any]]) -> bytes:
-    """Rows of `drift_table` for a spreadsheet, which is not to compute what looks like a formula."""
+    """Rows of `drift` for a spreadsheet, which is not to compute what looks like a formula."""
     return _csv(rows)
 
 
@@ -109,18 +85,18 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
 
 @exporting
 def export_drift(run_id: str, path: Path) -> None:
-    """Write all of `drift_table` as CSV. Errors: PathError."""
-    write_file(_csv(drift_table(run_id)), path)
+    """Write all of `drift` as CSV. Errors: PathError."""
+    write_file(_csv(drift(run_id)), path)
 
 
-def shown_sentences(
+def sentences(
     run_id: str, threshold: float, *, at_line: bool = True, n: int = 8
 ) -> tuple[list[tuple[float, Sentence, list[Mark]]], list[tuple[float, Sentence, list[Mark]]]]:
     """(kept, dropped) sentences to read that share an entity: score, sentence, marks.
 
     at_line: those nearest to the threshold; else those farthest from it.
     """
-    found = assisted(run_id)
+    found = get(run_id)
     sharing = np.flatnonzero(found.overlaps > 0)
     order = sharing[np.argsort(found.scores[sharing], kind="stable")]
     cut = int((found.scores[order] < threshold).sum())
@@ -136,15 +112,15 @@ def _told(found: Assisted, rows: IntArray) -> list[tuple[float, Sentence, list[M
     ]
 
 
-def seal_kept(run_id: str, threshold: float) -> Corpus:
+def seal(run_id: str, threshold: float) -> Corpus:
     """The kept sentences as a corpus of their own, ready to train on. Errors: ConfigError where none is kept."""
-    return assisted(run_id).seal(threshold, library())
+    return get(run_id).seal(threshold, library())
 
 
 @exporting
-def export_kept(run_id: str, threshold: float, path: Path) -> int:
+def export(run_id: str, threshold: float, path: Path) -> int:
     """Write the kept sentences as CoNLL (IOB2); how many there are. Errors: ConfigError where none is kept."""
-    return assisted(run_id).export(threshold, path)
+    return get(run_id).export(threshold, path)
 
 
 def types_apart(primary: Corpus, assisting: Corpus) -> list[str]:
@@ -166,9 +142,7 @@ def sweeps(run_id: str) -> list[Run]:
     """`assist` runs on the corpora and options of a `skl` run, newest first."""
     mine = store().get(run_id).manifest.config
     return [
-        run
-        for run in store().list()
-        if run.manifest.kind == "assist" and all(run.manifest.config[name] == value for name, value in mine.items())
+        run for run in store().list("assist") if all(run.manifest.config[name] == value for name, value in mine.items())
     ]
 
 
@@ -187,7 +161,7 @@ _SHARED = {"all": "With all of the network shared", "sub-word": "With only the s
 _VERDICTS = {"improves": "it helps", "no evidence": "no evidence of a difference", "hurts": "it hurts"}
 
 
-def assist_in_words(told: Mapping[str, Any]) -> str:
+def in_words(told: Mapping[str, Any]) -> str:
     """One of an `assist` run's `tables` as a sentence."""
     beside = []
     for arm, name in (("all", "borrowing all"), ("monolingual", "borrowing none")):

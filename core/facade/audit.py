@@ -48,14 +48,14 @@ def exporting(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenat
     return written_down
 
 
-def audit_lines(since: datetime | None = None) -> tuple[Path | None, list[Mapping[str, Any]]]:
+def lines(since: datetime | None = None) -> tuple[Path | None, list[Mapping[str, Any]]]:
     """Where the log is (None: it is off), and what it holds from `since` (UTC) on, oldest first."""
     return audit_log.place(home()), list(audit_log.lines(home(), since))
 
 
-def audit_spoilt() -> int:
+def spoilt() -> int:
     """How many lines of the log cannot be read."""
     return audit_log.spoilt(home())
 
 
-__all__ = ["Action", "asked_by", "audit_lines", "audit_spoilt", "exporting", "note", "note_look", "noted", "ready"]
+__all__ = ["Action", "asked_by", "exporting", "lines", "note", "note_look", "noted", "ready", "spoilt"]

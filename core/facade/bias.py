@@ -5,7 +5,6 @@ import io
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless
 from core.difficulty.mentions import BAND, BINS, Mention
 from core.facade.audit import exporting
-from core.facade.home import home, library, store
+from core.facade.home import kept_per_home, library, store
 from core.plots.bias import BIN_LOOKS, CeimPanel, ceim_bars
 from core.results import FloatArray, IntArray
 from core.runs.store import Run
@@ -58,8 +57,9 @@ class Measured:
         return {str(names[i]): int(counts[i]) for i in np.argsort(-counts, kind="stable").tolist()}
 
 
-@lru_cache(maxsize=4)
-def _measured(folder: Path, run_id: str) -> Measured:
+@kept_per_home(4)
+def measured(run_id: str) -> Measured:
+    """A finished `difficulty` run, read once. Where its corpus was removed, its numbers stay and its text raises."""
     run = store().get(run_id)
     found = mentions.read(run)
     ceim = np.array([mention.ceim for mention in found])
@@ -79,14 +79,9 @@ def _measured(folder: Path, run_id: str) -> Measured:
     )
 
 
-def measured(run_id: str) -> Measured:
-    """A finished `difficulty` run, read once. Where its corpus was removed, its numbers stay and its text raises."""
-    return _measured(home(), run_id)
-
-
-def measured_runs() -> list[Run]:
+def finished() -> list[Run]:
     """Finished `difficulty` runs, newest first, those that other runs asked for too."""
-    return [run for run in store().list() if run.manifest.kind == "difficulty" and run.state().state == "succeeded"]
+    return store().list("difficulty", state="succeeded")
 
 
 def v_information(run_ids: Sequence[str]) -> list[Row]:
@@ -135,7 +130,7 @@ def type_rows(run_id: str) -> list[Row]:
     return rows
 
 
-def ceim_panels(run_id: str, by_type: bool) -> list[CeimPanel]:
+def panels(run_id: str, by_type: bool) -> list[CeimPanel]:
     """One panel of all mentions, or one a type, the `MOST_PANELS` frequent ones."""
     found = measured(run_id)
     if not by_type:
@@ -170,7 +165,7 @@ def _farthest(found: Measured, numbers: IntArray) -> IntArray:
     return numbers[np.argsort(-np.abs(found.ceim[numbers]), kind="stable")]
 
 
-def drawn_mentions(run_id: str, seed: int = 0) -> IntArray:
+def drawn(run_id: str, seed: int = 0) -> IntArray:
     """`(m,)` numbers of the mentions that a scatter draws: all, or a sample of `MOST_DRAWN`."""
     n = len(measured(run_id))
     if n <= MOST_DRAWN:

@@ -3,8 +3,11 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from core.artifacts import rejects
 from core.artifacts.usage import Usage as Usage
@@ -38,28 +41,28 @@ ROLES = {
 _SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "samples"
 
 
-def corpora() -> list[Corpus]:
+def listed() -> list[Corpus]:
     """Every sealed corpus: the user's own, then what Winnow made (see `Corpus.derived`), the newest of each first."""
     return sorted(library().list(), key=lambda found: found.derived)
 
 
-def corpus(reference: str) -> Corpus:
+def find(reference: str) -> Corpus:
     """A corpus by name or fingerprint. Errors: CorpusError."""
     return library().find(reference)
 
 
-def corpus_usage(reference: str) -> Usage:
+def needed_by(reference: str) -> Usage:
     """What needs a corpus. Errors: CorpusError if it is not here."""
-    return usage(corpus(reference), library(), store())
+    return usage(find(reference), library(), store())
 
 
-def remove_corpus(reference: str, *, force: bool = False) -> None:
+def remove(reference: str, *, force: bool = False) -> None:
     """Delete a corpus and forget its roles.
 
     force: also while a run at work or queued needs it, which then fails. Errors: CorpusError without it.
     """
     with store().critical():  # no run begins between the question and the deletion
-        used = corpus_usage(reference)
+        used = needed_by(reference)
         if used.active and not force:
             runs = ", ".join(run.id for run in used.active)
             raise CorpusError(
@@ -76,7 +79,7 @@ def forget_roles(gone: Collection[str]) -> None:
         _write_roles({role: mark for role, mark in roles().items() if mark not in gone})
 
 
-def rename_corpus(reference: str, name: str) -> Corpus:
+def rename(reference: str, name: str) -> Corpus:
     """Call a corpus otherwise. Errors: CorpusError for no name, a longer one than `LONGEST_NAME`, another corpus's."""
     name = name.strip()
     if not 0 < len(name) <= LONGEST_NAME:
@@ -162,13 +165,13 @@ def roles() -> dict[str, str]:
     stored = read_object(home() / ROLES_FILE)
     if not stored:
         return {}
-    here = {corpus.fingerprint for corpus in corpora()}
+    here = {corpus.fingerprint for corpus in library().list()}
     return {role: fingerprint for role, fingerprint in stored.items() if role in ROLES and str(fingerprint) in here}
 
 
 def set_role(role: str, reference: str | None) -> None:
     """Give a corpus a role (None: nobody has it)."""
-    mark = None if reference is None else corpus(reference).fingerprint
+    mark = None if reference is None else find(reference).fingerprint
     with locked(home() / "locks" / "roles.lock", patience=5):  # two windows may give two parts at once
         given = {other: fingerprint for other, fingerprint in roles().items() if other != role}
         _write_roles(given if mark is None else {**given, role: mark})
@@ -179,9 +182,22 @@ def _write_roles(given: Mapping[str, str]) -> None:
     write_atomic(home() / ROLES_FILE, json.dumps(dict(given), indent=1).encode())
 
 
-def token_lengths(reference: str) -> IntArray:
-    """`(n,)` tokens a sentence."""
-    return corpus(reference).lengths()
+def length_warnings(lengths: Mapping[str, IntArray], tolerance: float = 0.25) -> list[str]:
+    """A sentence for every role whose median length is more than `tolerance` off that of T_C."""
+    medians = {role: float(np.median(values)) for role, values in lengths.items() if len(values)}
+    target = medians.get("T_C")
+    return [
+        f"Sentences of {role} have a median of {median:.0f} tokens, those of T_C {target:.0f}: "
+        f"{abs(median / target - 1):.0%} {'longer' if median > target else 'shorter'}."
+        for role, median in medians.items()
+        if target and role != "T_C" and abs(median / target - 1) > tolerance
+    ]
+
+
+def first_sentences(found: Corpus, n: int = 5) -> list[Sentence]:
+    """A corpus's first `n` rows; of a labelled one, the first that hold an entity where there are such."""
+    first = next(found.batches(0, 500), [])
+    return list(islice([*(s for s in first if s.entities), *(s for s in first if not s.entities)], n))
 
 
 def describe(found: Corpus) -> dict[str, Any]:

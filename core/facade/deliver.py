@@ -16,17 +16,23 @@ from core.artifacts import models, predictions, rare_words
 from core.corpora.writers import harmless as harmless
 from core.errors import ConfigError, CorpusError, RunError
 from core.facade.audit import exporting
-from core.facade.home import library, store
+from core.facade.home import home, library, store
 from core.facade.removals import remove_run
 from core.facade.results import board, corpus_name, missing, unfound_types
 from core.facade.runs import command, start
-from core.facade.selections import exports
 from core.recipes.experiment import leaderboard
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import clean, tokenize
 
 Row = dict[str, Any]
 TRIED = "sentences to try"  # the corpus of a try, gone again once that was shown
+
+
+def exports() -> Path:
+    """Where the app puts exports that are too large for a download."""
+    folder = home() / "exports"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @exporting

@@ -2,14 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 
 from core.artifacts import spans
-from core.facade.home import home, store
-from core.facade.maps import mapped
+from core.facade import maps
+from core.facade.home import kept_per_home, store
 from core.facade.selections import scored
 from core.results import FloatArray, IntArray
 from core.runs.store import Run
@@ -21,27 +19,27 @@ def tag_runs(run_id: str) -> list[Run]:
     """Finished `tag` runs of a `select` run's D_C: those its scores were counted from, else the latest, else none."""
     select = store().get(run_id)
     own = store().get(select.result()["score_run"]).result().get("made_by", {}).get("tag", ())
-    done = [run for run in store().list() if run.manifest.kind == "tag" and run.state().state == "succeeded"]
+    done = store().list("tag", state="succeeded")
     if mine := [run for run in done if run.id in own]:
         return mine
     return [run for run in done if run.manifest.inputs["corpus"] == select.manifest.inputs["domain"]][:1]
 
 
-@lru_cache(maxsize=4)
-def _spans(folder: Path, run_id: str) -> Spans:
+@kept_per_home(4)
+def _spans(run_id: str) -> Spans:
     return spans.read(store().get(run_id))
 
 
 def entity_types(run_id: str) -> Sequence[str]:
     """The types that D_C's taggers know; empty where it was never tagged."""
-    found = [_spans(home(), run.id) for run in tag_runs(run_id)]
+    found = [_spans(run.id) for run in tag_runs(run_id)]
     return sorted({name for spans in found for name in spans.types})
 
 
 def entity_counts(map_run: str, points: IntArray) -> FloatArray:
     """`(m,)` predicted entities of some points, a mean where there are several taggers; NaN for T_C."""
-    found = mapped(map_run)
-    counts = [_spans(home(), run.id).totals() for run in tag_runs(found.selection)]
+    found = maps.get(map_run)
+    counts = [_spans(run.id).totals() for run in tag_runs(found.selection)]
     return found.values(points, np.mean(counts, axis=0))
 
 
@@ -51,4 +49,4 @@ def with_entities(run_id: str, row: int) -> Sentence | None:
     if not runs:
         return None
     sentence = scored(run_id).domain.take([row])[0]
-    return replace(sentence, entities=_spans(home(), runs[0].id).entities(row))
+    return replace(sentence, entities=_spans(runs[0].id).entities(row))

@@ -15,7 +15,8 @@ from core.recipes.experiment.arms import ARM_NAMES as ARM_NAMES
 from core.recipes.experiment.arms import ARM_SHAPES as ARM_SHAPES
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import Cost as Cost
-from core.recipes.experiment.cost import calibration_options, cost
+from core.recipes.experiment.cost import calibration_options
+from core.recipes.experiment.cost import cost as cost_of
 from core.recipes.experiment.foresight import Foresight, foresee
 from core.recipes.experiment.plan_file import PlanFile
 from core.runs.events import Event
@@ -75,11 +76,11 @@ def _named(name: str, value: Any, listener: Callable[[Event], None] | None) -> d
 
 
 def calibration(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What to `start("calibrate", ...)` with, so that `experiment_cost` can speak of this machine."""
+    """What to `start("calibrate", ...)` with, so that `cost` can speak of this machine."""
     return calibration_options(ExperimentConfig.parse(dict(options)))
 
 
-def experiment_cost(options: Mapping[str, Any]) -> Cost:
+def cost(options: Mapping[str, Any]) -> Cost:
     """What an experiment with these options will cost; what is finished already costs nothing.
 
     Errors: RunError while the calibration that it needs has not finished; ConfigError, CorpusError.
@@ -92,7 +93,7 @@ def experiment_cost(options: Mapping[str, Any]) -> Cost:
         raise RunError("experiment: this machine has not been timed for this encoder; run the calibration first.")
     settled = plan(RECIPES["experiment"], config, home()).config
     assert isinstance(settled, ExperimentConfig)
-    return cost(settled, measured.result(), home(), RECIPES)
+    return cost_of(settled, measured.result(), home(), RECIPES)
 
 
 def foresight(options: Mapping[str, Any]) -> Foresight:
@@ -100,7 +101,7 @@ def foresight(options: Mapping[str, Any]) -> Foresight:
     return foresee(ExperimentConfig.parse(dict(options)), home())
 
 
-def demo_options() -> dict[str, Any]:
+def demo() -> dict[str, Any]:
     """The experiment of `python -m core demo`, on the legal sample; corpora that have a role keep it."""
     before = roles()
     open_sample("legal")

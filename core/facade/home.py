@@ -1,8 +1,9 @@
 """Where everything lives."""
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, wraps
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from core.apart import serving
 from core.config import offline
@@ -12,6 +13,8 @@ from core.paths import confine, home, private
 from core.recipes import RECIPES
 from core.runs.store import RunStore
 
+P = ParamSpec("P")
+T = TypeVar("T")
 ROLES_FILE = "roles.json"
 
 
@@ -27,14 +30,36 @@ def library() -> Library:
     return Library(home())
 
 
+def kept_per_home(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """A decorator: what the last `size` calls returned is kept, each for the home that it was of."""
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        of_home: Callable[..., T] = lru_cache(maxsize=size)(lambda folder, *args, **kwargs: function(*args, **kwargs))
+
+        @wraps(function)
+        def kept(*args: P.args, **kwargs: P.kwargs) -> T:
+            return of_home(home(), *args, **kwargs)
+
+        return kept
+
+    return decorate
+
+
+@kept_per_home(128)
 def store() -> RunStore:
     """The runs of this home; one store a home, since its handles remember what they have read."""
-    return _store(home())
+    return RunStore(home(), optioned=RECIPES)
 
 
-@lru_cache
-def _store(folder: Path) -> RunStore:
-    return RunStore(folder, optioned=RECIPES)
-
-
-__all__ = ["confine", "home", "library", "offline", "on_disk", "private", "serving", "store", "unreadable"]
+__all__ = [
+    "confine",
+    "home",
+    "kept_per_home",
+    "library",
+    "offline",
+    "on_disk",
+    "private",
+    "serving",
+    "store",
+    "unreadable",
+]

@@ -1,31 +1,31 @@
-"""Selections understood and changed: why a sentence, hand edits, health, two selections compared."""
+"""Selections understood: why a sentence, examples, health, two selections side by side, what outlives its corpora."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from core.artifacts import edits as log
+from core import plots as figures
 from core.artifacts import vectors
 from core.artifacts.checkup import check_up
-from core.artifacts.edits import Edits
-from core.artifacts.scores import Scored, withheld
+from core.artifacts.map import read_points
+from core.artifacts.scores import Scored, read_rows, read_values, withheld
 from core.artifacts.why import Why as Why
 from core.artifacts.why import explain_row
 from core.config import Budget
 from core.corpora.corpus import Corpus
+from core.corpora.hygiene import FLAGS
 from core.errors import CorpusError
-from core.facade.home import home, library, store
-from core.facade.selections import chosen, edits, kept_budget, scored
-from core.results import BoolArray, IntArray
+from core.facade.home import kept_per_home, library, store
+from core.facade.selections import choose, chosen, edits, kept_budget, scored
+from core.results import BoolArray, FloatArray, IntArray, Selection
 from core.selection.choose import ranking
 from core.selection.health import Health as Health
 from core.selection.parts import Part as Part
 
 Side = Literal["neither", "only A", "only B", "both"]
+Which = Literal["top", "borderline", "rejected", "withheld"]
 SIDES: tuple[Side, ...] = ("neither", "only A", "only B", "both")
 
 
@@ -54,48 +54,6 @@ def flags_of(run_id: str, rows: IntArray) -> dict[str, BoolArray]:
     return {flag: audit.has(flag)[rows] for flag in withheld(_keep(run_id, None))}
 
 
-def add_rows(run_id: str, rows: IntArray) -> Edits:
-    """Put rows of D_C into S_C by hand; at once on disk. Errors: CorpusError for a row that D_C does not have."""
-    return _edit(run_id, "add", rows)
-
-
-def remove_rows(run_id: str, rows: IntArray) -> Edits:
-    """Take rows out of S_C by hand."""
-    return _edit(run_id, "remove", rows)
-
-
-def undo(run_id: str) -> Edits:
-    """Take back the last hand edit that was not undone; nothing happens if there is none."""
-    if edits(run_id).history:
-        log.append(store().get(run_id).path, "undo", np.empty(0, dtype=np.int64))
-    return edits(run_id)
-
-
-def _edit(run_id: str, action: Literal["add", "remove"], rows: IntArray) -> Edits:
-    rows, n = np.unique(np.asarray(rows, dtype=np.int64)), len(scored(run_id).domain)
-    if len(rows) and not 0 <= rows[0] <= rows[-1] < n:
-        raise CorpusError(f"rows: {rows[0]} to {rows[-1]} are not all in D_C, which has {n:,}; give rows below it.")
-    if len(rows):
-        log.append(store().get(run_id).path, action, rows)
-    return edits(run_id)
-
-
-def seal_edited(run_id: str, budget: str | None = None, keep: Sequence[str] | None = None) -> Corpus:
-    """S_C with its hand edits as a corpus of its own; its origin names the run and counts the edits."""
-    found, made = chosen(run_id, budget, keep), edits(run_id)
-    domain = scored(run_id).domain
-    return library().subset(
-        domain,
-        found.rows,
-        name=f"S_C {domain.name} {scored(run_id).scores.name} {found.budget}{' edited by hand' if made else ''}",
-        origin={
-            "run": run_id,
-            "from": domain.fingerprint,
-            **({"hand_edits": {"added": len(made.added), "removed": len(made.removed)}} if made else {}),
-        },
-    )
-
-
 def health(
     run_id: str, budget: str | None = None, keep: Sequence[str] | None = None, labelled: str | None = None
 ) -> Health:
@@ -104,11 +62,11 @@ def health(
     labelled: an L_C for the rate of new entities, found by their surface. Seconds for a million rows; kept.
     """
     found = chosen(run_id, budget, keep)
-    return _health(home(), run_id, found.rows.tobytes(), labelled)
+    return _health(run_id, found.rows.tobytes(), labelled)
 
 
-@lru_cache(maxsize=16)
-def _health(folder: Path, run_id: str, rows: bytes, labelled: str | None) -> Health:
+@kept_per_home(16)
+def _health(run_id: str, rows: bytes, labelled: str | None) -> Health:
     select, about = store().get(run_id), scored(run_id)
     config = store().get(select.result()["score_run"]).manifest.config
     task = library().find(select.manifest.inputs["task"])
@@ -129,7 +87,7 @@ def health_without_diversity(run_id: str) -> Health:
     plain: Scored = replace(scored(run_id), order=ranking(scored(run_id).scores.values, scored(run_id).scores.prefer))
     config = store().get(run_id).manifest.config
     found = plain.choose(Budget.parse(kept_budget(run_id)), withheld(config["keep"]))
-    return _health(home(), run_id, found.rows.tobytes(), None)
+    return _health(run_id, found.rows.tobytes(), None)
 
 
 def sides(run_id: str, other: str, budget: str | None = None, keep: Sequence[str] | None = None) -> IntArray:
@@ -168,6 +126,102 @@ def side_examples(
     by = other if side == "only B" else run_id
     free = scored(by).order if side != "neither" else scored(by).free(withheld(_keep(by, keep)))
     return scored(by).table(free[found[free] == SIDES.index(side)][:n])
+
+
+@kept_per_home(4)
+def _free(run_id: str, keep: tuple[str, ...]) -> tuple[IntArray, IntArray]:
+    """D_C's rows, best first: those that may be chosen, and those that a flag withholds."""
+    found = scored(run_id)
+    bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in withheld(keep)))
+    free = (found.audit.mask[found.order] & bits) == 0
+    return found.order[free], found.order[~free]
+
+
+@kept_per_home(32)
+def _rows(run_id: str, rows: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Kept, since the best rows stay the same whatever the slider says and lie scattered over the file."""
+    return scored(run_id).table(np.array(rows, dtype=np.int64))
+
+
+def examples(run_id: str, chosen: Selection, keep: Sequence[str], which: Which, n: int = 8) -> list[dict[str, Any]]:
+    """Sentences to look at, as `Scored.table` gives them, with `selected`.
+
+    which: `top`; `borderline`, the last that got in and the first that did not; `rejected`, the farthest from
+    T_C; `withheld`, the best scored that a flag keeps out.
+    """
+    free, flagged = _free(run_id, tuple(keep))
+    k = len(chosen.rows)
+    rows = {
+        "top": chosen.rows[:n],
+        "borderline": free[max(k - n // 2, 0) : k + n // 2],
+        "rejected": free[max(len(free) - n, k) :][::-1],
+        "withheld": flagged[:n],
+    }[which]
+    inside = {"top": n, "borderline": min(k, n // 2)}.get(which, 0)
+    return [{**row, "selected": i < inside} for i, row in enumerate(_rows(run_id, tuple(rows.tolist())))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlap:
+    """Two selections of one D_C: sizes, rows in both, and the best rows that only one of them has."""
+
+    ours: int
+    theirs: int
+    shared: int
+    only_ours: Sequence[Mapping[str, Any]]
+    only_theirs: Sequence[Mapping[str, Any]]
+
+
+def overlap(run_id: str, other: str, budget: str, keep: Sequence[str], n: int = 5) -> Overlap:
+    """How far two scorings agree at one budget. Errors: ConfigError where one of them chooses nothing."""
+    ours, theirs = (choose(name, budget, keep).rows for name in (run_id, other))
+    only_ours, only_theirs = ours[~np.isin(ours, theirs)], theirs[~np.isin(theirs, ours)]
+    return Overlap(
+        ours=len(ours),
+        theirs=len(theirs),
+        shared=len(ours) - len(only_ours),
+        only_ours=scored(run_id).table(only_ours[:n]),
+        only_theirs=scored(other).table(only_theirs[:n]),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Remains:
+    """What a finished `select` run holds without D_C and T_C.
+
+    bins: all scores as a histogram. chosen: `(k,)` scores of what it selected, best first. drawn: `(m,)` x, y and
+    class (see `artifacts.map.CLASSES`) of its latest map's points, where it has one. corpus: S_C, where that is here.
+    """
+
+    bins: figures.ScoreBins
+    chosen: FloatArray
+    unit: str
+    prefer: Literal["high", "low"]
+    corpus: Corpus | None
+    drawn: tuple[FloatArray, FloatArray, IntArray] | None
+
+
+def remains(run_id: str) -> Remains:
+    """A finished selection whose corpora were removed."""
+    select = store().get(run_id)
+    score = store().get(select.result()["score_run"])
+    values = read_values(score)
+    sealed = library().recall(select.result()["corpus"])
+    return Remains(
+        bins=figures.score_bins(values),
+        chosen=values[read_rows(select)],
+        unit=score.result()["unit"],
+        prefer=score.result()["prefer"],
+        corpus=sealed if len(sealed) else None,
+        drawn=_drawn(run_id),
+    )
+
+
+def _drawn(run_id: str) -> tuple[FloatArray, FloatArray, IntArray] | None:
+    for run in store().list("map"):
+        if run.manifest.config["selection"] == run_id and run.result_file.exists():
+            return read_points(run)
+    return None
 
 
 def _keep(run_id: str, keep: Sequence[str] | None) -> Sequence[str]:

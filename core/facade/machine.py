@@ -15,16 +15,14 @@ from core.recipes.base import versions
 
 def doctor() -> dict[str, Any]:
     """Versions, cores, memory, disk and device; loads no model."""
-    home().mkdir(parents=True, exist_ok=True)
-    disk = shutil.disk_usage(home())
     return {
         **versions(),
         "machine": platform.machine(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores": cores(),
         "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
         "device": device(),
         "home": str(home()),
-        "disk_free_gb": round(disk.free / 2**30, 1),
+        "disk_free_gb": round(disk()[0] / 2**30, 1),
     }
 
 
@@ -43,3 +41,15 @@ def memory() -> tuple[float, float]:
 def device() -> str:
     """ "gpu" where the driver shows one, else "cpu"; told without torch, which a page must not load."""
     return "gpu" if os.path.exists("/dev/nvidia0") or shutil.which("nvidia-smi") else "cpu"
+
+
+def disk() -> tuple[int, int]:
+    """Bytes `(free, in all)` where the home folder lies."""
+    home().mkdir(parents=True, exist_ok=True)
+    usage = shutil.disk_usage(home())
+    return usage.free, usage.total
+
+
+def cores() -> int:
+    """Processor cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

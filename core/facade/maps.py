@@ -1,12 +1,11 @@
 """The map of a selection: made by a `map` run, looked at here. Points are numbers into the map's arrays.
 
 A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else. A `map_run` is a run's id or, as
-`map_of` gives it, `<map run>@<select run>`: the map that was made for one selection with another laid over it.
+`of` gives it, `<map run>@<select run>`: the map that was made for one selection with another laid over it.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +21,7 @@ from core.corpora.corpus import BLOCK
 from core.corpora.writers import Format, write_selection
 from core.errors import RunError
 from core.facade.audit import exporting
-from core.facade.home import home, library, store
+from core.facade.home import kept_per_home, library, store
 from core.facade.selections import chosen, scored
 from core.maps.words import Telling
 from core.results import FloatArray, IntArray
@@ -35,35 +34,30 @@ Sort = Literal["score", "tokens", "row", "class"]
 By = Literal["class", "score", "cluster", "length", "source"]
 
 
-def map_options(selection: str, **options: Any) -> dict[str, Any]:
+def options(selection: str, **more: Any) -> dict[str, Any]:
     """Options for `start("map", ...)`: a `select` run's id, its corpora, and `sample`, `limit`, `seed` ... if given."""
     inputs = store().get(selection).manifest.inputs
-    return {"selection": selection, "task": inputs["task"], "domain": inputs["domain"], **options}
+    return {"selection": selection, "task": inputs["task"], "domain": inputs["domain"], **more}
 
 
-def maps(selection: str | None = None) -> list[Run]:
+def finished(selection: str | None = None) -> list[Run]:
     """Finished `map` runs (of one `select` run), newest first."""
-    return [
-        run
-        for run in store().list()
-        if run.manifest.kind == "map"
-        and selection in (None, run.manifest.config["selection"])
-        and run.state().state == "succeeded"
-    ]
+    done = store().list("map", state="succeeded")
+    return [run for run in done if selection in (None, run.manifest.config["selection"])]
 
 
-def map_of(selection: str) -> str | None:
+def of(selection: str) -> str | None:
     """A `select` run's newest map; else the newest that was made for another selection of the same corpora by the same
     encoder, with this one laid over it; None where there is neither."""
     return next(alike(selection), None)
 
 
 def alike(selection: str) -> Iterator[str]:
-    """All maps that `map_of` may take: a selection's own, then the others, the newest first."""
-    own = [run.id for run in maps(selection)]
+    """All maps that `of` may take: a selection's own, then the others, the newest first."""
+    own = [run.id for run in finished(selection)]
     yield from own
     wanted = _sentences_of(selection)
-    for run in maps():
+    for run in finished():
         if run.id not in own and _sentences_of(run.manifest.config["selection"]) == wanted:
             yield f"{run.id}@{selection}"
 
@@ -78,24 +72,20 @@ def _sentences_of(selection: str) -> tuple[Any, ...] | None:
     return (*corpora, *(manifest.config.get(name) for name in READ_BY))
 
 
-def map_config(map_run: str) -> dict[str, Any]:
+def config(map_run: str) -> dict[str, Any]:
     """The options that make this map for its selection."""
-    return {**_run(map_run).manifest.config, "selection": mapped(map_run).selection}
+    return {**_run(map_run).manifest.config, "selection": get(map_run).selection}
 
 
 def _run(map_run: str) -> Run:
     return store().get(map_run.partition("@")[0])
 
 
-def mapped(map_run: str) -> Mapped:
+@kept_per_home(4)
+def get(map_run: str) -> Mapped:
     """A finished map: `n` points, `xy (2 or 3, n)`, `rows (n,)`, `n_task`, `fitted (n,)`, `cluster (n,)`, `clusters`
     (names and sizes), `selection` (the `select` run's id), `seed`, `of` (sentences of T_C and D_C in all). Kept in
     memory for the last few maps."""
-    return _mapped(home(), map_run)
-
-
-@lru_cache(maxsize=4)
-def _mapped(folder: Path, map_run: str) -> Mapped:
     found, selection = Mapped.read(_run(map_run), library()), map_run.partition("@")[2]
     return replace(found, selection=selection) if selection else found
 
@@ -105,13 +95,13 @@ def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None 
 
     budget, keep: those kept of the `select` run unless given.
     """
-    found = mapped(map_run)
+    found = get(map_run)
     return found.classes(chosen(found.selection, budget, keep).rows)
 
 
 def draw(map_run: str, kinds: IntArray, n: int = 20_000) -> IntArray:
     """Up to `n` points to draw, ascending: equal shares of the classes as far as they go, seeded by the map's seed."""
-    return mapped(map_run).draw(kinds, n)
+    return get(map_run).draw(kinds, n)
 
 
 def colour_values(map_run: str, points: IntArray, by: By) -> FloatArray | list[str]:
@@ -119,7 +109,7 @@ def colour_values(map_run: str, points: IntArray, by: By) -> FloatArray | list[s
 
     class: as the `select` run chose; for another budget take `classes` instead.
     """
-    found = mapped(map_run)
+    found = get(map_run)
     if by == "score":
         return found.values(points, scored(found.selection).scores.values)
     if by == "length":
@@ -133,7 +123,7 @@ def colour_values(map_run: str, points: IntArray, by: By) -> FloatArray | list[s
 
 def hover(map_run: str, points: IntArray, width: int = 120) -> list[dict[str, Any]]:
     """`score, text` (its first `width` characters) of each point; plain text, to be escaped by who shows it."""
-    found = mapped(map_run)
+    found = get(map_run)
     scores = found.values(points, scored(found.selection).scores.values).tolist()
     texts = (text if len(text) <= width else text[: width - 1] + "…" for text in found.column(points))
     return [{"score": score, "text": text} for score, text in zip(scores, texts, strict=True)]
@@ -141,12 +131,12 @@ def hover(map_run: str, points: IntArray, width: int = 120) -> list[dict[str, An
 
 def lasso(map_run: str, polygon: Sequence[tuple[float, float]]) -> IntArray:
     """The points inside a polygon (even-odd rule), drawn or not, ascending."""
-    return mapped(map_run).lasso(polygon)
+    return get(map_run).lasso(polygon)
 
 
 def box(map_run: str, x0: float, x1: float, y0: float, y1: float) -> IntArray:
     """The points inside a box, borders included, ascending."""
-    return mapped(map_run).box(x0, x1, y0, y1)
+    return get(map_run).box(x0, x1, y0, y1)
 
 
 def class_counts(points: IntArray, kinds: IntArray) -> dict[str, tuple[int, int]]:
@@ -163,7 +153,7 @@ def page_of(
 
     descending: None puts what the strategy prefers first (score) or the smallest first. T_C has no score: last.
     """
-    found, scores = mapped(map_run), scored(mapped(map_run).selection)
+    found, scores = get(map_run), scored(get(map_run).selection)
     points = np.asarray(points, dtype=np.int64)
     keys = _keys(map_run, points, kinds, sort)
     down = (sort == "score" and scores.scores.prefer == "high") if descending is None else descending
@@ -176,7 +166,7 @@ def _keys(map_run: str, points: IntArray, kinds: IntArray, sort: Sort) -> FloatA
         values = colour_values(map_run, points, "score" if sort == "score" else "length")
         assert isinstance(values, np.ndarray)
         return values
-    return np.asarray(kinds if sort == "class" else mapped(map_run).rows)[points].astype(np.float64)
+    return np.asarray(kinds if sort == "class" else get(map_run).rows)[points].astype(np.float64)
 
 
 def search(map_run: str, query: str, mode: Literal["substring", "words"] = "substring") -> Hits:
@@ -184,21 +174,21 @@ def search(map_run: str, query: str, mode: Literal["substring", "words"] = "subs
 
     words: all its words, in any order. Returns `Hits(points, rows, task_rows)`.
     """
-    return mapped(map_run).search(query, mode)
+    return get(map_run).search(query, mode)
 
 
 def telling_words(map_run: str, points: IntArray, n: int = 30) -> list[Telling]:
     """Words that tell `points` from the rest: `word, z, inside, outside`, most telling first (log-odds with prior)."""
-    return mapped(map_run).telling(points, n)
+    return get(map_run).telling(points, n)
 
 
 @exporting
-def export_points(map_run: str, points: IntArray, path: Path, format: Format | None = None) -> Path:
+def export(map_run: str, points: IntArray, path: Path, format: Format | None = None) -> Path:
     """Write sentences as .txt, .jsonl, .parquet or .csv, by the same writer as selections: best first, T_C last.
 
     format: that of the path's name unless given.
     """
-    found = mapped(map_run)
+    found = get(map_run)
     scores = scored(found.selection)
     points = np.asarray(points, dtype=np.int64)
     keys = found.values(points, scores.scores.values)
@@ -216,7 +206,7 @@ def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[dict[str, An
     Mahapatra et al. 2022, Fig. 3a. The selected ones are drawn by lot, the same for the same map, so that they show its
     breadth, not its top.
     """
-    found = mapped(map_run)
+    found = get(map_run)
     selected, filtered = (np.flatnonzero(kinds == kind) for kind in (1, 2))
     if not len(selected) or not len(filtered):
         return []

@@ -43,7 +43,7 @@ class Check:
         return asdict(self)
 
 
-def privacy_checks() -> list[Check]:
+def checks() -> list[Check]:
     """Door, modes, owner, offline, roots, audit log, Streamlit's settings, disk and swap, in this order."""
     return [
         Check(name=name, verdict=verdict, says=says) for name, check in CHECKS.items() for verdict, says in [check()]

@@ -1,31 +1,27 @@
-"""Rebuilt training sets and robustness sets: what there is to draw from, what was changed, what taggers make of it."""
+"""Rebuilt training sets and robustness sets: what there is to draw from, and what was changed."""
 
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from core.artifacts import mentions
-from core.artifacts.frontier import averages
-from core.artifacts.frontier import frontier as _frontier
-from core.artifacts.rebuilt import Diff, diffs, logs, read_edits, read_slots, sentences_file
+from core.artifacts.rebuilt import Diff as Diff
+from core.artifacts.rebuilt import diffs, logs, read_edits, read_slots, sentences_file
 from core.corpora.name_list import read_names
 from core.difficulty.mentions import Mention
 from core.facade.corpora import roles
-from core.facade.home import home, library, store
+from core.facade.home import kept_per_home, library, store
 from core.recipes import rebuild
 from core.recipes.parts.rebuildable import splits_beside
 
-__all__ = ["Diff", "add_names", "edit_diffs", "frontier", "frontier_averages", "rebuild_preview", "splits_of"]
 
-
-def rebuild_preview(options: dict[str, Any]) -> dict[str, Any]:
+def preview(options: dict[str, Any]) -> dict[str, Any]:
     """Pool sizes before anything runs; see `recipes.rebuild.preview`. options: of `rebuild`, `difficulty` among them.
 
     Errors: ConfigError, CorpusError, RunError.
     """
     config = rebuild.RebuildConfig.parse(options)
-    return rebuild.preview(config, library().find(config.train), _mentions(home(), config.difficulty), store())
+    return rebuild.preview(config, library().find(config.train), _mentions(config.difficulty), store())
 
 
 def splits_of(train: str) -> tuple[list[str], str]:
@@ -33,12 +29,12 @@ def splits_of(train: str) -> tuple[list[str], str]:
     return splits_beside(library().find(train), roles(), library(), store())
 
 
-@lru_cache(maxsize=4)
-def _mentions(folder: Path, run_id: str) -> Sequence[Mention]:
+@kept_per_home(4)
+def _mentions(run_id: str) -> Sequence[Mention]:
     return mentions.read(store().get(run_id))
 
 
-def edit_diffs(run_id: str, start: int = 0, n: int = 20) -> list[Diff]:
+def changed(run_id: str, start: int = 0, n: int = 20) -> list[Diff]:
     """Changed sentences of a finished `rebuild` or `robustness` run, before and after, `n` from the `start`-th on."""
     run = store().get(run_id)
     inputs = run.manifest.inputs
@@ -54,19 +50,6 @@ def add_names(path: Path) -> str:
     """
     names, origin = read_names(path), {"file": path.name, "format": "names"}
     return library().seal(iter(names), name=path.stem, origin=origin, labelled=True).fingerprint
-
-
-def frontier(runs: Sequence[str], train: str = "") -> list[dict[str, Any]]:
-    """Finished `finetune` runs on the plain and the robustness test sets; see `artifacts.frontier`.
-
-    Errors: RunError.
-    """
-    return _frontier([store().get(run) for run in runs], library(), train)
-
-
-def frontier_averages(rows: Iterable[dict[str, Any]]) -> dict[str, float]:
-    """{run: plain mean over its sets}, beside `frontier`'s rows and never for them."""
-    return averages(rows)
 
 
 def set_file(run_id: str) -> Path:

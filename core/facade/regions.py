@@ -19,7 +19,7 @@ from core.artifacts.map import CLASSES
 from core.corpora.writers import Format
 from core.errors import ConfigError
 from core.facade.home import store
-from core.facade.maps import alike, box, classes, export_points, lasso, mapped, search
+from core.facade.maps import alike, box, classes, export, get, lasso, search
 from core.facade.selections import kept_budget
 from core.results import IntArray
 
@@ -52,7 +52,7 @@ def region_token(region: Mapping[str, Any] | None) -> str:
 def region_of(map_run: str, token: str) -> dict[str, Any]:
     """The region of a token on this map. Errors: ConfigError where there is none."""
     kind, _, value = token.partition(":")
-    found, number = mapped(map_run), int(value) if value.isdecimal() else -1
+    found, number = get(map_run), int(value) if value.isdecimal() else -1
     if kind in DRAWN:
         for kept in (_region(choice.read(_folder(map_run), _file(token))), kept_region(map_run)):
             if kept and region_token(kept) == token:
@@ -75,7 +75,7 @@ def region_points(map_run: str, region: Mapping[str, Any] | None, kinds: IntArra
         case "box":
             parts = [box(map_run, *sides) for sides in value]
         case "topic":
-            parts = [np.flatnonzero(mapped(map_run).cluster == value)]
+            parts = [np.flatnonzero(get(map_run).cluster == value)]
         case "class":
             parts = [np.flatnonzero(kinds == CLASSES.index(value))]
         case "hits":
@@ -97,7 +97,7 @@ def export_region(
         raise ConfigError(f"region: {selection} has no map; make one with `map --selection {selection}`.")
     map_run = next((each for each in maps if _known(each, token)), maps[0])
     kinds = classes(map_run, budget)
-    return export_points(map_run, region_points(map_run, region_of(map_run, token), kinds), path, format)
+    return export(map_run, region_points(map_run, region_of(map_run, token), kinds), path, format)
 
 
 def region_file(selection: str, region: Mapping[str, Any] | None) -> str:

@@ -10,7 +10,7 @@ from core.corpora import uploads
 from core.corpora.corpus import ABOUT
 from core.errors import MissingCorpus, RunError
 from core.facade.audit import noted
-from core.facade.corpora import corpus, forget_roles
+from core.facade.corpora import forget_roles
 from core.facade.home import home, library, store
 from core.runs import launch
 from core.runs.store import is_run_id
@@ -28,7 +28,7 @@ def _mark(reference: str) -> str:
     if is_run_id(reference):
         return store().get(reference).id
     try:
-        return corpus(reference).fingerprint
+        return library().find(reference).fingerprint
     except MissingCorpus:
         if any(reference in run.manifest.inputs.values() for run in store().list()):
             return reference

@@ -3,8 +3,6 @@
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import lru_cache
-from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
@@ -13,7 +11,7 @@ from core.artifacts import taggers as tagger_tables
 from core.artifacts.taggers import Beside as Beside
 from core.config import fields_with
 from core.errors import CorpusError, RunError, WinnowError
-from core.facade.home import home, library, store
+from core.facade.home import kept_per_home, library, store
 from core.recipes import RECIPES
 from core.recipes.experiment.advice import labels_spared, next_budget
 from core.runs.store import Run, is_run_id
@@ -32,7 +30,7 @@ def tagger_rows(limit: int = 100) -> list[Row]:
 
     gain: mean test F1 over that of the same training from an encoder that was not pre-trained, where there is one.
     """
-    runs = [run for run in store().list() if run.manifest.kind == "finetune"]
+    runs = store().list("finetune")
     rows = [_tagger_row(run) for run in runs]
     bare = {_but_init(run): row["f1"] for run, row in zip(runs, rows, strict=True) if not is_run_id(row["init"])}
     for run, row in zip(runs, rows, strict=True):
@@ -94,23 +92,15 @@ def settings_apart(a: str, b: str) -> list[Row]:
     return _in_words(tagger_tables.settings_apart(first, second), first)
 
 
+@kept_per_home(32)
 def novelty_scores(run_id: str) -> list[Row]:
     """F1 on entities that the training sentences name and on those they do not: `surfaces, mentions, f1`."""
-    return _novelty(home(), run_id)
-
-
-@lru_cache(maxsize=32)
-def _novelty(folder: Path, run_id: str) -> list[Row]:
     return tagger_tables.by_novelty(store().get(run_id), library())
 
 
+@kept_per_home(4)
 def beside(a: str, seed_a: int, b: str, seed_b: int) -> list[Beside]:
     """Every test sentence as labelled and as the taggers of two `finetune` runs read it. Errors: CorpusError."""
-    return _beside(home(), a, seed_a, b, seed_b)
-
-
-@lru_cache(maxsize=4)
-def _beside(folder: Path, a: str, seed_a: int, b: str, seed_b: int) -> list[Beside]:
     return tagger_tables.side_by_side(store().get(a), seed_a, store().get(b), seed_b, library())
 
 

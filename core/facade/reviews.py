@@ -40,7 +40,7 @@ def suspicious(run_id: str) -> IntArray:
     return numbers[np.lexsort((both[numbers], best[numbers], few))]
 
 
-def reviews(run_id: str) -> Reviews:
+def read(run_id: str) -> Reviews:
     """What was said of this run's labels: `history`, `latest` {mention: review}, `changes`."""
     return log.read(store().get(run_id).path)
 
@@ -56,23 +56,23 @@ def review(run_id: str, number: int, action: Action, type: str = "") -> None:
     log.append(store().get(run_id).path, action, number, type)
 
 
-def undo_review(run_id: str) -> None:
+def undo(run_id: str) -> None:
     """Take the last review back; nothing happens where there is none."""
-    if reviews(run_id).history:
+    if read(run_id).history:
         log.append(store().get(run_id).path, "undo")
 
 
 @exporting
-def export_corrected(run_id: str, path: Path) -> int:
+def export(run_id: str, path: Path) -> int:
     """Write the corpus with the reviewed labels as CoNLL (IOB2); how many sentences."""
     found = measured(run_id)
-    return write_conll(log.corrected(found.corpus, found.mentions, reviews(run_id).changes), path)
+    return write_conll(log.corrected(found.corpus, found.mentions, read(run_id).changes), path)
 
 
-def seal_corrected(run_id: str) -> Corpus:
+def seal(run_id: str) -> Corpus:
     """The corpus with the reviewed labels, ready to train on."""
     found = measured(run_id)
-    changes = reviews(run_id).changes
+    changes = read(run_id).changes
     name = f"{found.corpus.name}, {len(changes)} label{'s' if len(changes) != 1 else ''} corrected"
     origin = {"run": run_id, "from": found.corpus.fingerprint, "changed": len(changes)}
     rows = log.corrected(found.corpus, found.mentions, changes)
@@ -82,7 +82,7 @@ def seal_corrected(run_id: str) -> Corpus:
 @exporting
 def review_log(run_id: str) -> bytes:
     """Every review that counts, oldest first, for a spreadsheet: what became of which label, and when (UTC)."""
-    told = reviews(run_id)
+    told = read(run_id)
     counting = [review for review in told.history if told.latest[review.mention] is review]
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")

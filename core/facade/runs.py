@@ -11,23 +11,29 @@ from core.config import Config as Config
 from core.config import fields_with, refuse_download
 from core.errors import CorpusError, RunBusy
 from core.facade.audit import note, noted, ready
-from core.facade.corpora import corpus, roles
+from core.facade.corpora import roles
 from core.facade.home import home, library, store
 from core.recipes import RECIPES as RECIPES
-from core.recipes.base import register, resolve, work_of
+from core.recipes.base import plan, register, resolve, work_of
 from core.recipes.parts import ranks
 from core.recipes.parts.ranks import announce as announce
 from core.recipes.parts.ranks import rank as rank
 from core.runs import launch, worker
 from core.runs.events import Event as Event
 from core.runs.events import RunState as RunState
+from core.runs.events import State
 from core.runs.store import Run as Run
 from core.selection import DEFAULT_STRATEGY, strategy_options
 
 
-def runs(kind: str | None = None) -> list[Run]:
-    """Every run, newest first."""
-    return [run for run in store().list() if kind in (None, run.manifest.kind)]
+def listed(*kinds: str, state: State | None = None) -> list[Run]:
+    """Runs, newest first. kinds, state: only those."""
+    return store().list(*kinds, state=state)
+
+
+def own(*kinds: str, state: State | None = None) -> list[Run]:
+    """The same without runs that another run began."""
+    return [run for run in listed(*kinds, state=state) if run.manifest.parent is None]
 
 
 def of_corpora_in_use(found: Iterable[Run]) -> list[Run]:
@@ -37,17 +43,23 @@ def of_corpora_in_use(found: Iterable[Run]) -> list[Run]:
 
 def at_work() -> list[Run]:
     """The runs that somebody asked for and that are not over, newest first."""
-    return [run for run in store().list() if run.manifest.parent is None and run.state().active]
+    return [run for run in own() if run.state().active]
 
 
-def run(run_id: str) -> Run:
+def get(run_id: str) -> Run:
     """A run by id. Errors: RunError."""
     return store().get(run_id)
 
 
 def state(run_id: str) -> RunState:
     """A run's state now. Errors: RunError."""
-    return run(run_id).state()
+    return store().get(run_id).state()
+
+
+def finished(kind: str, options: Mapping[str, Any]) -> Run | None:
+    """The finished run that `start(kind, options)` would return instead of a new one."""
+    recipe = RECIPES[kind]
+    return store().finished(plan(recipe, recipe.config.parse(dict(options)), home()).key)
 
 
 def start(kind: str, options: Mapping[str, Any]) -> str:
@@ -85,14 +97,14 @@ def _note_start(found: Run) -> None:
 def cancel(run_id: str) -> None:
     """Ask a run to stop; returns at once. One that does not heed it is killed within 15 seconds, by this process."""
     ready()
-    if launch.cancel(run(run_id)):
+    if launch.cancel(store().get(run_id)):
         note("cancel", runs=[run_id])
 
 
 def resume(run_id: str) -> None:
     """Go on with a run that was cancelled, interrupted or has failed. Errors: CorpusError where one of its is gone."""
     with noted("resume", runs=[run_id]):
-        _launch(run(run_id))
+        _launch(store().get(run_id))
 
 
 def _launch(found: Run) -> None:
@@ -113,22 +125,27 @@ def command(kind: str, options: Mapping[str, Any]) -> str:
         value = getattr(config, name)
         if name in hidden or (value == field.default and not field.is_required()):
             continue
-        flag = "--" + {"corpora": "corpus", "seeds": "seed"}.get(name, name).replace("_", "-")
         if name == "options":
             usual = strategy_options(options.get("strategy", DEFAULT_STRATEGY), {}).model_dump(mode="json")
             value = {key: item for key, item in value.items() if item != usual.get(key)}
-            words += [part for key, item in value.items() for part in ("--option", f"{key}={item}")]
+            words += [part for key, item in value.items() for part in (flag(name), f"{key}={item}")]
         elif isinstance(value, dict):
-            words += [part for key, item in _flat(value) for part in (flag, f"{key}={item}")]
+            words += [part for key, item in _flat(value) for part in (flag(name), f"{key}={item}")]
         elif isinstance(value, tuple):
-            words += [part for item in value for part in (flag, _shown(item) if name in references else str(item))]
+            shown = _shown if name in references else str
+            words += [part for item in value for part in (flag(name), shown(item))]
         elif value is True:
-            words.append(flag)
+            words.append(flag(name))
         elif name == "path":
             words.append(str(value))
         else:
-            words += [flag, _shown(value) if name in references else str(value)]
+            words += [flag(name), _shown(value) if name in references else str(value)]
     return shlex.join(words)
+
+
+def flag(name: str) -> str:
+    """What an option is called on the command line; one that is repeated goes by its singular: `--seed 1 --seed 2`."""
+    return "--" + {"corpora": "corpus", "options": "option", "seeds": "seed"}.get(name, name).replace("_", "-")
 
 
 def _flat(options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -143,8 +160,8 @@ def _flat(options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _shown(fingerprint: str) -> str:
     """A corpus's name where it is the only one of that name, else its fingerprint."""
     try:
-        name = corpus(fingerprint).name
-        return name if corpus(name).fingerprint == corpus(fingerprint).fingerprint else fingerprint
+        corpus = library().find(fingerprint)
+        return corpus.name if library().find(corpus.name).fingerprint == corpus.fingerprint else fingerprint
     except CorpusError:
         return fingerprint
 
@@ -152,15 +169,15 @@ def _shown(fingerprint: str) -> str:
 def stop(run_id: str) -> RunState:
     """Ask a run to stop and wait for its end, 15 seconds at most."""
     ready()
-    if run(run_id).state().active:
+    if store().get(run_id).state().active:
         note("cancel", runs=[run_id])
-    return launch.stop(run(run_id))
+    return launch.stop(store().get(run_id))
 
 
 def go_on(run_id: str, listener: Callable[[Event], None] | None = None) -> dict[str, Any]:
     """Resume a run here and now; its result."""
     ready()
-    found = run(run_id)
+    found = store().get(run_id)
     if found.state().state != "succeeded":
         note("resume", runs=[run_id])
     return worker.execute(found, work_of(found, RECIPES), listener=listener)

@@ -1,43 +1,56 @@
-"""Selections: choosing from finished scores, comparing, taking S_C away."""
+"""Selections: choosing from finished scores, changing S_C by hand, taking it away."""
 
+import math
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
+import numpy as np
+
 from core import plots as figures
 from core.artifacts import choice
+from core.artifacts import edits as edit_log
 from core.artifacts.edits import Edits as Edits
 from core.artifacts.edits import read as read_edits
-from core.artifacts.map import read_points
 from core.artifacts.scores import Scored as Scored
-from core.artifacts.scores import read_rows, read_values, withheld
+from core.artifacts.scores import withheld
 from core.config import Budget as Budget
+from core.config import Unit
 from core.corpora.corpus import Corpus
 from core.corpora.writers import Format, format_of
-from core.errors import ConfigError
+from core.errors import ConfigError, CorpusError
+from core.facade import runs
 from core.facade.audit import exporting
-from core.facade.home import home, library, store
-from core.results import FloatArray, IntArray
+from core.facade.home import kept_per_home, library, store
+from core.results import IntArray
 from core.results import Selection as Selection
+from core.runs.store import Run
 from core.selection import DEFAULT_STRATEGY as DEFAULT_STRATEGY
 from core.selection import STRATEGIES as STRATEGIES
 
-EXPORT_FORMATS: tuple[Format, ...] = get_args(Format)
+FORMATS: tuple[Format, ...] = get_args(Format)
 
 
+@kept_per_home(4)
 def scored(run_id: str) -> Scored:
     """What a finished `select` run scored, ready to be chosen from. Kept in memory for the last few runs."""
-    return _scored(home(), run_id)
-
-
-@lru_cache(maxsize=4)
-def _scored(folder: Path, run_id: str) -> Scored:
     select = store().get(run_id)
     score, audit = (store().get(select.result()[name]) for name in ("score_run", "audit_run"))
     return Scored.read(score, audit, library(), select)
+
+
+def finished() -> list[Run]:
+    """Finished selections that somebody asked for, newest first: each is an S_C that can be trained on."""
+    return runs.own("select", state="succeeded")
+
+
+def comparable(run_id: str) -> list[Run]:
+    """Other finished `select` runs on the same D_C, newest first."""
+    domain = store().get(run_id).manifest.inputs["domain"]
+    others = (run for run in store().list("select", state="succeeded") if run.id != run_id)
+    return [run for run in others if run.manifest.inputs["domain"] == domain]
 
 
 def choose(run_id: str, budget: str, keep: Sequence[str] = ()) -> Selection:
@@ -72,48 +85,108 @@ def keep_budget(run_id: str, budget: str) -> None:
     choice.write(run.path, choice.BUDGET, None if settled == run.manifest.config["budget"] else settled)
 
 
+@kept_per_home(4)
+def score_bins(run_id: str) -> figures.ScoreBins:
+    """All scores of a `select` run as a histogram."""
+    return figures.score_bins(scored(run_id).scores.values)
+
+
+def score_range(run_id: str) -> tuple[float, float, int]:
+    """`(lowest, highest, decimals)` of a `select` run's scores, rounded outwards, some thousand steps apart."""
+    edges = score_bins(run_id).edges
+    low, high = float(edges[0]), float(edges[-1])
+    decimals = -math.floor(math.log10((high - low or abs(high) or 1.0) / 500))
+    step = 10.0**-decimals
+    return round(math.floor(low / step) * step, decimals), round(math.ceil(high / step) * step, decimals), decimals
+
+
+def budget_in(run_id: str, unit: Unit) -> str:
+    """The kept budget in another unit: what is chosen stays the same, but for rounding to a tenth of a per cent, or a
+    score to four digits."""
+    found, keep = scored(run_id), store().get(run_id).manifest.config["keep"]
+    now = choose(run_id, kept_budget(run_id), keep)
+    if now.budget.unit == unit:
+        return str(now.budget)
+    match unit:
+        case "sentences":
+            value: float = len(now.rows)
+        case "tokens":
+            value = max(int(found.lengths[now.rows].sum()), 1)
+        case "fraction":
+            value = max(round(len(now.rows) / len(found.domain), 3), 0.001)
+        case "threshold":  # rounded so that the last one taken stays in
+            down = found.scores.prefer == "high"
+            worst = float(now.scores.min() if down else now.scores.max())
+            decimals = max(
+                score_range(run_id)[2], 3 - math.floor(math.log10(abs(worst) or 1.0))
+            )  # four digits at least
+            value = round((math.floor if down else math.ceil)(worst * 10.0**decimals) / 10.0**decimals, decimals)
+    return str(Budget(value=value, unit=unit))
+
+
 def edits(run_id: str) -> Edits:
     """Hand edits of a `select` run: `added`, `removed` (rows), `history` (oldest first, undone ones gone)."""
     return read_edits(store().get(run_id).path)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Remains:
-    """What a finished `select` run holds without D_C and T_C.
-
-    bins: all scores as a histogram. chosen: `(k,)` scores of what it selected, best first. drawn: `(m,)` x, y and
-    class (see `artifacts.map.CLASSES`) of its latest map's points, where it has one. corpus: S_C, where that is here.
-    """
-
-    bins: figures.ScoreBins
-    chosen: FloatArray
-    unit: str
-    prefer: Literal["high", "low"]
-    corpus: Corpus | None
-    drawn: tuple[FloatArray, FloatArray, IntArray] | None
+def add_rows(run_id: str, rows: IntArray) -> Edits:
+    """Put rows of D_C into S_C by hand; at once on disk. Errors: CorpusError for a row that D_C does not have."""
+    return _edit(run_id, "add", rows)
 
 
-def remains(run_id: str) -> Remains:
-    """A finished selection whose corpora were removed."""
-    select = store().get(run_id)
-    score = store().get(select.result()["score_run"])
-    values = read_values(score)
-    sealed = library().recall(select.result()["corpus"])
-    return Remains(
-        bins=figures.score_bins(values),
-        chosen=values[read_rows(select)],
-        unit=score.result()["unit"],
-        prefer=score.result()["prefer"],
-        corpus=sealed if len(sealed) else None,
-        drawn=_drawn(run_id),
+def remove_rows(run_id: str, rows: IntArray) -> Edits:
+    """Take rows out of S_C by hand."""
+    return _edit(run_id, "remove", rows)
+
+
+def undo(run_id: str) -> Edits:
+    """Take back the last hand edit that was not undone; nothing happens if there is none."""
+    if edits(run_id).history:
+        edit_log.append(store().get(run_id).path, "undo", np.empty(0, dtype=np.int64))
+    return edits(run_id)
+
+
+def _edit(run_id: str, action: Literal["add", "remove"], rows: IntArray) -> Edits:
+    rows, n = np.unique(np.asarray(rows, dtype=np.int64)), len(scored(run_id).domain)
+    if len(rows) and not 0 <= rows[0] <= rows[-1] < n:
+        raise CorpusError(f"rows: {rows[0]} to {rows[-1]} are not all in D_C, which has {n:,}; give rows below it.")
+    if len(rows):
+        edit_log.append(store().get(run_id).path, action, rows)
+    return edits(run_id)
+
+
+def seal(run_id: str, budget: str | None = None, keep: Sequence[str] | None = None) -> Corpus:
+    """S_C with its hand edits as a corpus of its own, sealed where it is not; its origin names the run and counts the
+    edits. budget, keep: the kept ones unless given."""
+    config, changes = store().get(run_id).manifest.config, edits(run_id)
+    budget = kept_budget(run_id) if budget is None else budget
+    keep = tuple(config["keep"] if keep is None else keep)
+    if not changes and (budget, keep) == (config["budget"], tuple(config["keep"])):
+        with suppress(CorpusError):  # it was removed
+            return library().find(store().get(run_id).result()["corpus"])
+    with suppress(CorpusError):
+        return library().find(_sealed(run_id, budget, keep, changes.added.tobytes(), changes.removed.tobytes()))
+    return _seal(run_id, budget, keep)
+
+
+@kept_per_home(32)
+def _sealed(run_id: str, budget: str, keep: Sequence[str], added: bytes, removed: bytes) -> str:
+    """added, removed: the edits, by which this is kept."""
+    return _seal(run_id, budget, keep).fingerprint
+
+
+def _seal(run_id: str, budget: str, keep: Sequence[str]) -> Corpus:
+    selection, changes, domain = chosen(run_id, budget, keep), edits(run_id), scored(run_id).domain
+    return library().subset(
+        domain,
+        selection.rows,
+        name=f"S_C {domain.name} {scored(run_id).scores.name} {selection.budget}{' edited by hand' if changes else ''}",
+        origin={
+            "run": run_id,
+            "from": domain.fingerprint,
+            **({"hand_edits": {"added": len(changes.added), "removed": len(changes.removed)}} if changes else {}),
+        },
     )
-
-
-def _drawn(run_id: str) -> tuple[FloatArray, FloatArray, IntArray] | None:
-    for run in store().list():
-        if run.manifest.kind == "map" and run.manifest.config["selection"] == run_id and run.result_file.exists():
-            return read_points(run)
-    return None
 
 
 def check_output(path: Path) -> None:
@@ -131,8 +204,18 @@ def export(run_id: str, budget: str, keep: Sequence[str], path: Path, format: Fo
     return path
 
 
-def exports() -> Path:
-    """Where the app puts exports that are too large for a download."""
-    folder = home() / "exports"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def command(run_id: str, output: str, format: str) -> str:
+    """The command line that writes the kept choice to `output`, byte for byte what `export` writes.
+
+    It selects anew where that comes to the same. Where hand edits are counted, diversity re-ordered the scores for
+    the run's own budget, or a corpus was removed, it names the run, beside which these lie.
+    """
+    run, budget = store().get(run_id), kept_budget(run_id)
+    options = {**run.manifest.config, "budget": budget}
+    words = ["--output", output, *(["--format", format] if format == "folder" else [])]
+    reordered = options["diversity"] != "none" and budget != run.manifest.config["budget"]
+    with suppress(CorpusError):  # one that was removed: nothing can be selected from it anew
+        there = runs.finished("select", options)
+        if not reordered and not edits(run_id) and not (there and edits(there.id)):
+            return f"{runs.command('select', options)} {shlex.join(words)}"
+    return f"python -m core export {run_id} {shlex.join(['--budget', budget, *words])}"

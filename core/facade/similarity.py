@@ -5,23 +5,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from core.artifacts.similarity import advice, as_csv, best_value, closest_first, grid_of
+from core.artifacts.similarity import advice, as_csv, closest_first, grid_of
+from core.artifacts.similarity import best_value as best_value
 from core.errors import ConfigError, PathError, ReadError
 from core.facade.audit import exporting
 from core.facade.home import store
 from core.files import write_atomic
-from core.measures import MEASURES
-from core.measures import title as measure_title
+from core.measures import MEASURES as MEASURES
+from core.measures import title as title
 from core.measures.agreement import as_guessed
 from core.measures.grid import Grid
 from core.measures.predictive import regrets
-from core.measures.worth import judge, judge_table, own_outcomes
+from core.measures.worth import judge, own_outcomes
+from core.measures.worth import judge_table as judge_table
 
 _EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv"
 SimilarityRows = Sequence[Mapping[str, Any]]
 
 
-def similarity_rows(run_id: str, target: str | None = None) -> SimilarityRows:
+def rows(run_id: str, target: str | None = None) -> SimilarityRows:
     """`measurements` of a finished run, of one target or of all; the closest source first."""
     rows: SimilarityRows = store().get(run_id).result()["measurements"]
     return closest_first([row for row in rows if target in (None, row["target"])])
@@ -43,26 +45,21 @@ def own_f1(run_id: str) -> list[Any]:
     target_of = {fingerprint: name for name, marks in result["targets"].items() for fingerprint in marks}
     names = {mark: name for name, marks in result["sources"].items() for mark in (name, *marks)}
     boards = []
-    for run in store().list():
+    for run in store().list("experiment", state="succeeded"):
         inputs = run.manifest.inputs
         target = next((target_of[inputs[role]] for role in ("task", "train") if inputs.get(role) in target_of), None)
-        if run.manifest.kind == "experiment" and target and run.state().state == "succeeded":
+        if target:
             boards.append((target, run.result()["leaderboard"]))
     return own_outcomes(_grid(run_id), boards, names)
 
 
 def judge_own(run_id: str) -> dict[str, Any] | None:
-    """`judge_f1_table` of the user's own finished experiments; None where there are none on these sources."""
+    """`judge_table` of the user's own finished experiments; None where there are none on these sources."""
     outcomes = own_f1(run_id)
     return judge(_grid(run_id), outcomes) if outcomes else None
 
 
-def judge_f1_table(text: str) -> dict[str, Any]:
-    """What a pasted table of measures and F1 says. Errors: ReadError with the line."""
-    return judge_table(text)
-
-
-def judge_f1_file(path: Path) -> dict[str, Any]:
+def judge_file(path: Path) -> dict[str, Any]:
     """The same of a file. Errors: PathError, ReadError."""
     try:
         return judge_table(path.read_text(encoding="utf-8-sig"), path.name)
@@ -78,19 +75,19 @@ def example_table() -> str:
 
 
 @exporting
-def similarity_csv(run_id: str) -> str:
+def table_csv(run_id: str) -> str:
     """The whole table for a spreadsheet, no cell of it a formula."""
     return _csv(run_id)
 
 
 def _csv(run_id: str) -> str:
-    return as_csv(similarity_rows(run_id))
+    return as_csv(rows(run_id))
 
 
 @exporting
-def write_similarity(run_id: str, path: Path) -> Path:
+def export(run_id: str, path: Path) -> Path:
     """The table as .csv, or everything that is known as .json. Errors: ConfigError for another ending."""
-    check_similarity_output(path)
+    check_output(path)
     if path.suffix.lower() == ".csv":
         write_atomic(path, _csv(run_id).encode("utf-8-sig"))
     else:
@@ -98,7 +95,7 @@ def write_similarity(run_id: str, path: Path) -> Path:
     return path
 
 
-def check_similarity_output(path: Path) -> None:
+def check_output(path: Path) -> None:
     """Errors: ConfigError, asked before minutes of work, not after them."""
     if path.suffix.lower() not in (".csv", ".json"):
         raise ConfigError(f"output: {path.name!r} ends in neither .csv nor .json; choose one of them.")
@@ -132,11 +129,4 @@ def _guesses(run_id: str) -> dict[str, Any]:
 
 
 def _grid(run_id: str) -> Grid:
-    return grid_of(similarity_rows(run_id))
-
-
-__all__ = [
-    "MEASURES", "SimilarityRows", "best_value", "check_similarity_output", "example_table", "guess", "guess_held",
-    "judge_f1_file", "judge_f1_table", "judge_own", "measure_title", "own_f1", "recommendation", "save_guess",
-    "similarity_csv", "similarity_rows", "write_similarity",
-]  # fmt: skip
+    return grid_of(rows(run_id))

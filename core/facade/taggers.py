@@ -3,17 +3,16 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from core.artifacts import models
+from core.artifacts.frontier import averages as averages
+from core.artifacts.frontier import frontier as frontier_rows
 from core.artifacts.frontier import known_train
 from core.artifacts.rebuilt import read_edits
-from core.facade.home import home, library, store
-from core.facade.rebuilding import frontier
+from core.facade.home import kept_per_home, library, store
 from core.facade.results import corpus_name
 from core.plots.bias import best_of_both
 from core.plots.results import line_name
@@ -34,27 +33,24 @@ def tested_alike() -> list[TestedAlike]:
     """Runs with two test sets or more, those with the newest run first; sets that were removed count for nothing."""
     found: dict[tuple[str, ...], list[str]] = defaultdict(list)
     here = {corpus.fingerprint for corpus in library().list()}
-    for run in store().list():
-        if run.manifest.kind == "finetune" and run.state().state == "succeeded":
-            tests = tuple(run.manifest.config["test"])
-            if len(tests) > 1 and here.issuperset(tests):
-                found[tests].append(run.id)
+    for run in store().list("finetune", state="succeeded"):
+        tests = tuple(run.manifest.config["test"])
+        if len(tests) > 1 and here.issuperset(tests):
+            found[tests].append(run.id)
     return [TestedAlike(tests=tests, runs=tuple(runs)) for tests, runs in found.items()]
 
 
 def here() -> dict[str, str]:
     """Finished `finetune` runs whose model is still here, newest first: {run id: what it is called}."""
-    done = [run for run in store().list() if run.manifest.kind == "finetune" and run.state().state == "succeeded"]
-    return tagger_names([run.id for run in done if models.is_here(run)])
+    return names([run.id for run in store().list("finetune", state="succeeded") if models.is_here(run)])
 
 
-def tagger_names(run_ids: Sequence[str]) -> dict[str, str]:
+def names(run_ids: Sequence[str]) -> dict[str, str]:
     """What to call `finetune` runs: the arm of the experiment that they belong to, else start, corpus and id."""
     arms: dict[str, str] = {}
-    for run in store().list():
-        if run.manifest.kind == "experiment" and run.state().state == "succeeded":
-            for row in run.result()["leaderboard"]:
-                arms.setdefault(row["finetune_run"], line_name(row))
+    for run in store().list("experiment", state="succeeded"):
+        for row in run.result()["leaderboard"]:
+            arms.setdefault(row["finetune_run"], line_name(row))
     names = {run_id: arms.get(run_id) or _named(store().get(run_id)) for run_id in run_ids}
     several = [name for name in set(names.values()) if list(names.values()).count(name) > 1]
     return {run_id: f"{name} ({run_id[-4:]})" if name in several else name for run_id, name in names.items()}
@@ -66,16 +62,24 @@ def _named(run: Run) -> str:
     return f"{start} on {corpus_name(run.manifest.config['train'])}"
 
 
+def frontier(runs: Sequence[str], train: str = "") -> list[dict[str, Any]]:
+    """Finished `finetune` runs on the plain and the robustness test sets; see `artifacts.frontier`.
+
+    Errors: RunError.
+    """
+    return frontier_rows([store().get(run) for run in runs], library(), train)
+
+
 def standings(run_ids: Sequence[str]) -> list[Row]:
     """`frontier`'s rows of runs that were tested alike. Slots are ambiguous by one corpus for all of those, picked or
     not, so that a tagger's figures do not depend on which others are shown."""
     tests = tuple(store().get(run_ids[0]).manifest.config["test"])
     alike = next((group.runs for group in tested_alike() if group.tests == tests), run_ids)
-    return _standings(home(), tuple(run_ids), known_train([store().get(run) for run in alike], library()).fingerprint)
+    return _standings(tuple(run_ids), known_train([store().get(run) for run in alike], library()).fingerprint)
 
 
-@lru_cache(maxsize=8)
-def _standings(folder: Path, run_ids: tuple[str, ...], train: str) -> list[Row]:
+@kept_per_home(8)
+def _standings(run_ids: tuple[str, ...], train: str) -> list[Row]:
     return frontier(run_ids, train)
 
 

@@ -3,19 +3,14 @@
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from core.artifacts import models
-from core.corpora.corpus import Corpus
-from core.errors import CorpusError, RunError
-from core.facade.corpora import corpus
-from core.facade.home import home, library, store
-from core.facade.insights import seal_edited
-from core.facade.selections import edits, kept_budget
+from core.errors import RunError
+from core.facade.home import kept_per_home, library, store
 from core.recipes import RECIPES
 from core.recipes.difficulty import DifficultyConfig
 from core.recipes.finetune import FinetuneConfig
@@ -51,12 +46,12 @@ class Metric:
 
 def curves(run_id: str) -> list[Metric]:
     """Every curve of a run that trains, in the order of its first point; reads only what is new since the last call."""
-    found = _history(home(), run_id).read()
+    found = _history(run_id).read()
     return [_metric(name, curve.steps, curve.values) for name, curve in found.items()]
 
 
-@lru_cache(maxsize=64)
-def _history(folder: Path, run_id: str) -> Curves:
+@kept_per_home(64)
+def _history(run_id: str) -> Curves:
     return Curves(store().get(run_id))
 
 
@@ -78,7 +73,7 @@ def _below(run_id: str) -> Iterator[Run]:
         run = store().get(run_id)
         if run.manifest.kind in _ALONE:
             yield run
-        for child in _history(home(), run_id).children():
+        for child in _history(run_id).children():
             yield from _below(child)
 
 
@@ -95,7 +90,7 @@ def difficulty_estimate(options: Mapping[str, Any]) -> float | None:
     measured = calibrated(store(), config.encoder)
     if measured is None:
         return None
-    train = corpus(config.train)
+    train = library().find(config.train)
     pieces = measured["pieces"]["train"] * train.n_tokens / len(train)
     return estimates.difficulty(config, train, measured, pieces=pieces)
 
@@ -125,31 +120,6 @@ def halved(run_id: str) -> tuple[str, dict[str, Any]] | None:
         own = {name: {**options["strategies"].get(name, {}), "accumulation": parts} for name in learnt}
         return run.manifest.kind, options | {"strategies": options["strategies"] | own}
     return run.manifest.kind, options | {kind: {**options[kind], "accumulation": parts}}
-
-
-def selections() -> list[Run]:
-    """Finished selections, newest first: each is an S_C that can be trained on."""
-    return [
-        run
-        for run in store().list()
-        if run.manifest.kind == "select" and run.manifest.parent is None and run.state().state == "succeeded"
-    ]
-
-
-def selected_corpus(run_id: str) -> Corpus:
-    """S_C of a selection as a sealed corpus: at the kept budget, hand edits counted; sealed again where it was
-    removed."""
-    changes, budget, run = edits(run_id), kept_budget(run_id), store().get(run_id)
-    with suppress(CorpusError):
-        if changes or budget != run.manifest.config["budget"]:
-            return corpus(_sealed(home(), run_id, budget, changes.added.tobytes(), changes.removed.tobytes()))
-        return corpus(run.result()["corpus"])
-    return seal_edited(run_id)
-
-
-@lru_cache(maxsize=32)
-def _sealed(folder: Path, run_id: str, budget: str, added: bytes, removed: bytes) -> str:
-    return seal_edited(run_id).fingerprint
 
 
 def left_behind(run_id: str) -> tuple[int | None, Path | None]:

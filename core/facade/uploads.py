@@ -55,9 +55,7 @@ def spooled(token: str) -> Path:
 
 def waiting() -> dict[str, str]:
     """{token: file's name} of the uploads that no import reads, the newest first."""
-    reads = {
-        run.manifest.config.get("path") for run in store().list() if run.manifest.kind == "add" and run.state().active
-    }
+    reads = {run.manifest.config.get("path") for run in store().list("add") if run.state().active}
     folders = sorted((home() / "uploads").glob("*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
     files = [file for folder in folders for file in folder.glob("*") if str(file) not in reads]
     return {file.parent.name: file.name for file in files}

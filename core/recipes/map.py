@@ -91,7 +91,7 @@ def _layout_key(config: MapConfig, job: Job, pile: Pile, fitted: BoolArray, embe
 
 def _laid_out(job: Job, layout_key: str) -> Run | None:
     """A finished map with this layout."""
-    maps = (run for run in RunStore(job.home).list() if run.manifest.kind == "map" and run.id != job.context.run.id)
+    maps = (run for run in RunStore(job.home).list("map") if run.id != job.context.run.id)
     return next(
         (run for run in maps if run.state().state == "succeeded" and run.result().get("layout") == layout_key), None
     )

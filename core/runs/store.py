@@ -18,6 +18,7 @@ from typing import Any
 
 from core.errors import RunError
 from core.files import on_disk, sync, write_atomic
+from core.runs.events import State
 from core.runs.lock import locked
 from core.runs.run import Manifest, Run, run_key
 
@@ -90,10 +91,12 @@ class RunStore:
             raise RunError(f"run {run_id[:80]!r}: is not in {self.folder}; `runs list` shows the ones that are.")
         return run
 
-    def list(self) -> Runs:
-        """Newest first. Foreign and half-made folders are passed over."""
+    def list(self, *kinds: str, state: State | None = None) -> Runs:
+        """Newest first. kinds, state: only those. Foreign and half-made folders are passed over."""
         names = (entry.name for entry in os.scandir(self.folder) if _RUN_ID.fullmatch(entry.name))
-        runs = [run for name in names if (run := self._find(name))]
+        runs = [run for name in names if (run := self._find(name)) and (not kinds or run.manifest.kind in kinds)]
+        if state:
+            runs = [run for run in runs if run.state().state == state]
         return sorted(runs, key=lambda run: (run.manifest.created, run.id), reverse=True)
 
     def unreadable(self) -> Sequence[Path]:

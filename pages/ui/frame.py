@@ -144,11 +144,11 @@ def _at_work(since: Sequence[str]) -> None:
         for run_id in shown[:STRIP_MOST]:
             with suppress(WinnowError):  # removed since
                 state = runs.state(run_id)
-                link(runs.run(run_id), plain(title(runs.run(run_id))), "stretch")
+                link(runs.get(run_id), plain(title(runs.get(run_id))), "stretch")
                 if state.active:
                     st.progress(share(state), text=brief(state))
                 else:
-                    st.caption(ending(runs.run(run_id), state))
+                    st.caption(ending(runs.get(run_id), state))
         if len(shown) > STRIP_MOST:
             st.page_link("home.py", label=f"{len(shown) - STRIP_MOST} more", icon=":material/more_horiz:")
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.facade import figures, maps, results, runs, selections
+from core.facade import figures, insights, maps, results, runs
 from core.facade.corpora import Corpus
-from core.facade.selections import Remains
+from core.facade.insights import Remains
 from pages.ui.frame import looked
 from pages.ui.widgets import chart, table
 
@@ -34,7 +34,7 @@ def text_gone(run_id: str) -> bool:
 
 def remains(run_id: str) -> None:
     """Numbers, scores, S_C where that is still here, and the map as it was drawn, without its sentences."""
-    found, result = selections.remains(run_id), runs.run(run_id).result()
+    found, result = insights.remains(run_id), runs.get(run_id).result()
     _numbers(found, result)
     figure = figures.score_histogram(found.bins, found.chosen, found.unit, found.prefer)
     name = f"Histogram of the scores of D_C: {len(found.chosen):,} selected, cut at {found.chosen[-1]:.4g}"

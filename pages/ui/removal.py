@@ -25,7 +25,7 @@ def removal() -> None:
             " some of its text unless they are removed with it."
         )
         if doomed:
-            _remove_corpus(corpora.corpus_usage(doomed))
+            _remove_corpus(corpora.needed_by(doomed))
 
 
 def _remove_corpus(used: Usage) -> None:
@@ -37,7 +37,7 @@ def _remove_corpus(used: Usage) -> None:
     if used.derived:
         st.caption(f"Corpora made from it stay: {len(used.derived)}.")
     if pressed("Remove it", "corpora.remove", type="primary"):
-        corpora.remove_corpus(used.corpus.fingerprint)
+        corpora.remove(used.corpus.fingerprint)
         st.rerun()
     goes = removals.removal(used.corpus.fingerprint)
     if _everything(goes) and pressed("Remove with everything made from it", "corpora.remove.all"):

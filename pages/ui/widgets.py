@@ -99,7 +99,7 @@ def is_dark() -> bool:
 
 def corpus_picker(label: str, key: str, chosen: str | None, **options: Any) -> str | None:
     """Pick one of the corpora that are here; None where the user picks none."""
-    known = {corpus.fingerprint: corpus for corpus in corpora.corpora()}
+    known = {corpus.fingerprint: corpus for corpus in corpora.listed()}
     choices = list(known)
     return st.selectbox(
         label,
@@ -219,10 +219,3 @@ def size(n: float) -> str:
             return f"{n:.0f} {unit}"
         n /= 1000
     return f"{n:.1f} TB"
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them."""
-    if seconds < 90:
-        return f"{max(seconds, 1):.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -35,7 +35,7 @@ def folders(run: Run, *words: str) -> Path:
     command = [sys.executable, "-m", "core", "finetune", "--network", "charcnn", "--train", config["train"], "--dev",
                config["dev"], "--seeds", "1", "--hidden", "4", "--epochs", "1", "--output", str(target)]  # fmt: skip
     subprocess.run([*command, *words], check=True, capture_output=True)
-    assert len(runs.runs("finetune")) == 1  # the finished one
+    assert len(runs.listed("finetune")) == 1  # the finished one
     return target
 
 

@@ -13,7 +13,7 @@ from core.artifacts.usage import of_corpora
 from core.corpora.corpus import Corpus, Library
 from core.errors import CorpusError, RunError
 from core.facade import corpora as facade_corpora
-from core.facade import removals, runs, selections
+from core.facade import deliver, removals, runs
 from core.recipes import RECIPES
 from core.recipes.base import register
 from core.runs.context import RunContext
@@ -51,45 +51,45 @@ def chosen(home: Path, made: dict[str, Corpus], budget: str = "10%") -> Run:
 
 def test_runs_count_once_with_what_their_child_runs_read(home: Path, made: dict[str, Corpus]) -> None:
     runs = [chosen(home, made, budget) for budget in ("20%", "10%")]
-    used = facade_corpora.corpus_usage("my domain")
+    used = facade_corpora.needed_by("my domain")
     assert [run.id for run in used.ended] == [run.id for run in reversed(runs)]
     assert used.active == ()
     assert {corpus.name for corpus in used.derived} == {"S_C 10%", "S_C 20%"}
     assert used.in_words == "2 selections: they stay readable, but cannot be run again"
-    assert facade_corpora.corpus_usage("my test").in_words == ""
+    assert facade_corpora.needed_by("my test").in_words == ""
 
 
 def test_a_corpus_is_kept_while_a_run_at_work_needs_it(home: Path, made: dict[str, Corpus]) -> None:
     labels = {name: made[name].fingerprint for name in ("train", "dev")}
     with at_work(begun(home, "finetune", init="minilm", **labels)) as run:
-        assert [active.id for active in facade_corpora.corpus_usage("my dev").active] == [run.id]
+        assert [active.id for active in facade_corpora.needed_by("my dev").active] == [run.id]
         with pytest.raises(CorpusError, match=run.id):
-            facade_corpora.remove_corpus("my dev")
-        facade_corpora.remove_corpus("my task")
+            facade_corpora.remove("my dev")
+        facade_corpora.remove("my task")
         assert facade_corpora.roles()["dev"] == made["dev"].fingerprint
-        facade_corpora.remove_corpus("my dev", force=True)
-    assert {corpus.name for corpus in facade_corpora.corpora()} == {"my train", "my test", "my domain"}
+        facade_corpora.remove("my dev", force=True)
+    assert {corpus.name for corpus in facade_corpora.listed()} == {"my train", "my test", "my domain"}
     assert "dev" not in facade_corpora.roles()
 
 
 def test_a_run_that_was_just_asked_for_counts_as_at_work(home: Path, made: dict[str, Corpus]) -> None:
     run = begun(home, "audit", corpus=made["domain"].fingerprint)
     with pytest.raises(CorpusError, match=run.id):
-        facade_corpora.remove_corpus("my domain")
+        facade_corpora.remove("my domain")
 
 
 def test_what_was_made_from_its_corpus_is_kept_for_a_run_at_work(home: Path, made: dict[str, Corpus]) -> None:
     chosen(home, made)
     with at_work(begun(home, "audit", corpus=made["domain"].fingerprint)), pytest.raises(CorpusError, match="at work"):
-        facade_corpora.remove_corpus("S_C 10%")
-    facade_corpora.remove_corpus("S_C 10%")
+        facade_corpora.remove("S_C 10%")
+    facade_corpora.remove("S_C 10%")
 
 
 def test_a_child_run_that_goes_on_by_itself_is_at_work(home: Path, made: dict[str, Corpus]) -> None:
     chosen(home, made)
-    child = next(run for run in runs.runs("score"))
+    child = next(run for run in runs.listed("score"))
     with at_work(child), pytest.raises(CorpusError, match=child.id):
-        facade_corpora.remove_corpus("my domain")
+        facade_corpora.remove("my domain")
 
 
 def test_no_run_begins_while_a_corpus_of_it_is_removed(
@@ -105,7 +105,7 @@ def test_no_run_begins_while_a_corpus_of_it_is_removed(
         remove(library, reference)
 
     monkeypatch.setattr(Library, "remove", slowly)
-    remover = threading.Thread(target=facade_corpora.remove_corpus, args=("my domain",))
+    remover = threading.Thread(target=facade_corpora.remove, args=("my domain",))
     remover.start()
     assert removing.wait(30)
     errors: list[Exception] = []
@@ -124,12 +124,12 @@ def test_no_run_begins_while_a_corpus_of_it_is_removed(
     for thread in (remover, asker):
         thread.join(30)
     assert len(errors) == 1
-    assert not runs.runs("audit")
+    assert not runs.listed("audit")
 
 
 def test_resume_says_which_corpus_is_gone(home: Path, made: dict[str, Corpus]) -> None:
     run = begun(home, "audit", corpus=made["domain"].fingerprint)
-    facade_corpora.remove_corpus("my domain", force=True)
+    facade_corpora.remove("my domain", force=True)
     with pytest.raises(CorpusError, match=made["domain"].fingerprint):
         runs.resume(run.id)
 
@@ -153,11 +153,11 @@ def test_the_command_line_refuses_says_and_forces(home: Path, made: dict[str, Co
     used, text = said.splitlines()
     assert used == "note: my domain was used by 1 selection: it stays readable, but cannot be run again"
     assert "keep some of its text" in text
-    assert {corpus.name for corpus in facade_corpora.corpora()} == {"my task", "my dev", "my test", "S_C 10%"}
+    assert {corpus.name for corpus in facade_corpora.listed()} == {"my task", "my dev", "my test", "S_C 10%"}
 
 
 def test_runs_of_these_corpora(home: Path, made: dict[str, Corpus], seal: Callable[..., Corpus]) -> None:
-    of = lambda **roles: [run.manifest.kind for run in of_corpora(runs.runs(), roles, Library(home))]
+    of = lambda **roles: [run.manifest.kind for run in of_corpora(runs.listed(), roles, Library(home))]
     select = chosen(home, made)
     sealed = select.result()["corpus"]
     finish(home, "pretrain", {"corpora": (sealed,), "init": "tiny"}, lambda context: {})
@@ -176,13 +176,13 @@ def test_with_everything_go_its_corpora_runs_parts_and_exports(home: Path, made:
            lambda context: {})  # fmt: skip
     finish(home, "audit", {"corpus": made["train"].fingerprint}, lambda context: {})
     for name in (f"S_C-{select.id[-4:]}-10pct.txt", "S_C-zzzz-10pct.txt"):
-        (selections.exports() / name).write_text("text")
+        (deliver.exports() / name).write_text("text")
     goes = removals.removal("my task")
     assert goes.in_words == "2 corpora, 1 selection, 1 training, 1 map, 1 part of these runs, 1 export"
     removals.remove_everything("my task")
-    assert {corpus.name for corpus in facade_corpora.corpora()} == {"my train", "my dev", "my test", "my domain"}
-    assert [run.manifest.kind for run in runs.runs()] == ["audit"]
-    assert [path.name for path in selections.exports().iterdir()] == ["S_C-zzzz-10pct.txt"]
+    assert {corpus.name for corpus in facade_corpora.listed()} == {"my train", "my dev", "my test", "my domain"}
+    assert [run.manifest.kind for run in runs.listed()] == ["audit"]
+    assert [path.name for path in deliver.exports().iterdir()] == ["S_C-zzzz-10pct.txt"]
     assert "task" not in facade_corpora.roles()
 
 
@@ -211,31 +211,31 @@ def test_a_run_that_reuses_what_would_go_is_in_the_way(home: Path, made: dict[st
 
 def test_a_part_goes_with_the_last_run_that_needs_it(home: Path, made: dict[str, Corpus]) -> None:
     first = chosen(home, made)
-    part = runs.run(first.result()["score_run"])
+    part = runs.get(first.result()["score_run"])
     options = {"task": made["task"].fingerprint, "domain": made["domain"].fingerprint, "budget": "5%"}
     second = finish(home, "select", {**options, "strategy": "random"}, lambda context: {"score_run": part.id})
     removals.remove_run(first.id)
-    assert runs.run(part.id).id == part.id
+    assert runs.get(part.id).id == part.id
     third = finish(home, "select", {**options, "strategy": "knn"}, lambda context: context.child(part) or {})
     removals.remove_everything(second.id)
-    assert [run.id for run in runs.runs()] == [third.id, part.id]
+    assert [run.id for run in runs.listed()] == [third.id, part.id]
 
 
 def test_what_another_run_needs_stays(home: Path, made: dict[str, Corpus]) -> None:
     first = chosen(home, made)  # on my task
-    part = runs.run(first.result()["score_run"])  # reads my domain alone
+    part = runs.get(first.result()["score_run"])  # reads my domain alone
     other = finish(home, "audit", {"corpus": made["domain"].fingerprint}, lambda context: {"score_run": part.id})
     removals.remove_everything("my task")
-    assert {run.id for run in runs.runs()} == {other.id, part.id}
+    assert {run.id for run in runs.listed()} == {other.id, part.id}
     removals.remove_everything(other.id)
-    assert runs.runs() == []  # though the run that began the part has long been gone
+    assert runs.listed() == []  # though the run that began the part has long been gone
 
 
 def test_what_a_removed_corpus_left_behind_can_be_removed_too(home: Path, made: dict[str, Corpus]) -> None:
     chosen(home, made)
-    facade_corpora.remove_corpus("my task")
-    assert len(runs.runs()) == 2
+    facade_corpora.remove("my task")
+    assert len(runs.listed()) == 2
     removals.remove_everything(made["task"].fingerprint)
-    assert runs.runs() == []
+    assert runs.listed() == []
     with pytest.raises(CorpusError):
         removals.removal(made["task"].fingerprint)

@@ -27,7 +27,7 @@ DEV = 300  # sentences
 def added(data: Path, name: str, split: str, first: int, folder: Path) -> str:
     """The first sentences of a labelled corpus (0: all), sealed; its fingerprint."""
     label = f"{name} {split}{f' first {first}' if first else ''}"
-    here = {corpus.name: corpus.fingerprint for corpus in corpora.corpora()}
+    here = {corpus.name: corpus.fingerprint for corpus in corpora.listed()}
     if label in here:
         return here[label]
     sentences = (data / name / f"{split}.conll").read_text(encoding="utf-8").strip().split("\n\n")

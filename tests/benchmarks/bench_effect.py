@@ -28,7 +28,7 @@ MEASURES = ("ppl", "wvv", "tvc", "tvcc")
 
 def source(data: Path, name: str) -> str:
     """The whole source, sealed; its fingerprint."""
-    here = {corpus.name: corpus.fingerprint for corpus in corpora.corpora()}
+    here = {corpus.name: corpus.fingerprint for corpus in corpora.listed()}
     options = {"path": str(data / "unlabeled" / f"{name}.txt.gz"), "name": name}
     return here.get(name) or str(runs.execute("add", options).result()["corpus"])
 
@@ -57,7 +57,7 @@ def show(targets: Mapping[str, Mapping[str, Any]], run_id: str) -> None:
     heads = (
         "target",
         "source",
-        *map(similarity.measure_title, MEASURES),
+        *map(similarity.title, MEASURES),
         "test F1 a seed",
         "mean ± sd",
         "ΔF1 [interval]",
@@ -66,7 +66,7 @@ def show(targets: Mapping[str, Mapping[str, Any]], run_id: str) -> None:
     for target, rows in targets.items():
         for arm, row in rows.items():
             name = arm.removeprefix("vectors:")
-            measured = {cell["measure"]: cell["value"] for cell in similarity.similarity_rows(run_id)
+            measured = {cell["measure"]: cell["value"] for cell in similarity.rows(run_id)
                         if cell["target"].startswith(target) and cell["source"] == name}  # fmt: skip
             values = [f"{measured[each]:.4g}" if measured.get(each) is not None else "" for each in MEASURES]
             f1s = " ".join(f"{f1:.2f}" for f1 in row["micro_f1"])
@@ -85,9 +85,7 @@ def judged(run_id: str) -> None:
         for measure, row in effect["correlations"].items():
             values = [_r(row[convention]) for convention in told["conventions"]]
             lost = next(regret["mean"] for regret in effect["regrets"] if regret["measure"] == measure)
-            print(
-                f"| {similarity.measure_title(measure)} | {' | '.join(values)} | {'' if lost is None else f'{lost:.2f}'} |"
-            )
+            print(f"| {similarity.title(measure)} | {' | '.join(values)} | {'' if lost is None else f'{lost:.2f}'} |")
 
 
 def _r(found: Mapping[str, Any]) -> str:

@@ -64,7 +64,7 @@ def main() -> None:
         os.environ["WINNOW_HOME"] = str(server.home)
         corpora.open_sample("legal")
         select = runs.execute("select", {name: corpora.roles()[name] for name in ("task", "domain")}).id
-        to_map = seconds(lambda: runs.execute("map", maps.map_options(select)))
+        to_map = seconds(lambda: runs.execute("map", maps.options(select)))
         print(f"from a finished selection to its map, stored     {to_map:.1f} s   goal 60 s")
         server.start()
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])

@@ -42,11 +42,11 @@ def show(rows: Sequence[Mapping[str, Any]]) -> None:
 
 def measured() -> None:
     """What the PVI said of the training set, and what was changed."""
-    for run in runs.runs("difficulty")[:1]:
+    for run in runs.listed("difficulty")[:1]:
         told = run.result()
         bits = ", ".join(f"{view} {value:.3f} bits" for view, value in told["v_information"].items())
         print(f"\n{told['mentions']:,} mentions; V-information: {bits}; CEIM {told['ceim']}")
-    for run in runs.runs("rebuild"):
+    for run in runs.listed("rebuild"):
         told = run.result()
         print(f"{run.manifest.config['method']}: {told['changed']:,} edits, {told['sentences']:,} sentences")
 

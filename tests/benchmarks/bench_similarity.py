@@ -59,8 +59,7 @@ def measure(options: argparse.Namespace) -> None:
     for (target, name), source in EXPECTED.items():
         found = result["closest"][target].get(name, "a tie")
         print(
-            f"{target} by {similarity.measure_title(name)}: {found}"
-            + ("" if found == source else f", {source} was expected")
+            f"{target} by {similarity.title(name)}: {found}" + ("" if found == source else f", {source} was expected")
         )
 
 
@@ -68,7 +67,7 @@ def added(path: Path, name: str) -> str:
     """The corpus's fingerprint; read where it is not here yet."""
     from core.facade import corpora, runs
 
-    here = {corpus.name: corpus.fingerprint for corpus in corpora.corpora()}
+    here = {corpus.name: corpus.fingerprint for corpus in corpora.listed()}
     return here.get(name) or str(runs.execute("add", {"path": str(path), "name": name}).result()["corpus"])
 
 

@@ -34,7 +34,7 @@ def lay(home: Path) -> Laid:
     runs.execute("rebuild", {"train": labels.fingerprint, "difficulty": difficulty, "method": "random2low",
                                "rate": 0.2, "holdout": (held,)})  # fmt: skip
     experiment = finished.experiment(home, made, TINY).id
-    for run in runs.runs("finetune"):  # enough of a model for a run to begin with it
+    for run in runs.listed("finetune"):  # enough of a model for a run to begin with it
         (run.artifacts / "model" / "model.safetensors").write_bytes(b"weights")
     runs.execute("robustness", {"test": held, "train": made["train"].fingerprint, "kind": "typos"})
     return Laid(
@@ -53,7 +53,7 @@ def _mapped(home: Path) -> str:
     domain = _sealed(home, "pile", [*clauses, *kitchen(100), *clauses[:5]])
     options = {"task": _sealed(home, "clauses", contracts(40, seed=1)), "domain": domain, "encoder": "tiny"}
     select = runs.execute("select", {**options, "budget": "40", "strategy": "knn"}).id
-    runs.execute("map", maps.map_options(select, sample=150, clusters=4))
+    runs.execute("map", maps.options(select, sample=150, clusters=4))
     return select
 
 

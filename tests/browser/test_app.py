@@ -158,7 +158,7 @@ def test_a_run_outlives_page_and_server_and_can_be_cancelled_and_resumed(
     press(page, "Resume")
     expect(page.get_by_role("button", name="Download", exact=True)).to_be_visible()
     expect(panel.get_by_text("Finished")).to_be_visible()
-    assert [run.state().attempts for run in runs.runs("select")] == [2]
+    assert [run.state().attempts for run in runs.listed("select")] == [2]
     page.goto(server.url)
     expect(page.get_by_text("by ngram-perplexity")).to_be_visible()
     page.get_by_role("link", name="Open").first.click()

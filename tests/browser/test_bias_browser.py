@@ -56,7 +56,7 @@ def test_measure_watch_click_review_undo_export_rebuild(stocked: Server, page: P
     expect(listed.locator("mark").first).to_be_visible()
     settled(page)
     said = page.get_by_text(re.compile(r"[\d,]+ mentions? with a CEIM of")).inner_text()
-    run = bias.measured_runs()[0].id
+    run = bias.finished()[0].id
     found = bias.measured(run)
     sizes = [int((found.bars == bar).sum()) for bar in set(found.bars.tolist())]
     assert int(said.split()[0].replace(",", "")) == max(sizes)
@@ -88,6 +88,6 @@ def test_measure_watch_click_review_undo_export_rebuild(stocked: Server, page: P
     settled(page)
     with page.expect_download() as caught:
         page.get_by_role("button", name="CoNLL", exact=True).click()
-    made = runs.run(runs.runs("rebuild")[0].id).result()
+    made = runs.get(runs.listed("rebuild")[0].id).result()
     assert Path(caught.value.path()).read_text(encoding="utf-8").count("\n\n") == made["sentences"]
     assert made["changed"] > 0

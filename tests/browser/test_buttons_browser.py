@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from core.facade import corpora as facade_corpora
-from core.facade import insights, runs, selections, uploads
+from core.facade import runs, selections, uploads
 from tests.browser.buttons import BUTTONS, registered
 from tests.browser.driver import Server, pick, settled, tick
 from tests.browser.laid import Laid, lay
@@ -72,7 +72,7 @@ class Walk:
 
     def press(self, key: str, sees: Locator | re.Pattern[str] | str = "", starts: str = "") -> None:
         """A button, and then what is to be seen. starts: the kind of a run that begins."""
-        before = {run.id for run in runs.runs(starts)} if starts else set()
+        before = {run.id for run in runs.listed(starts)} if starts else set()
         button = self.button(key)
         seen = sees if isinstance(sees, Locator) else self.page.get_by_text(sees)
         expect(button).to_be_enabled()
@@ -88,7 +88,7 @@ class Walk:
     def begun(self, kind: str, before: set[str], key: str) -> None:
         """Waits until a run of `kind` has begun; nobody waits for its end."""
         deadline = time.monotonic() + PATIENCE / 1000
-        while not (new := [run.id for run in runs.runs(kind) if run.id not in before]):
+        while not (new := [run.id for run in runs.listed(kind) if run.id not in before]):
             self.well(key)
             assert time.monotonic() < deadline, f"{key} began no {kind}"
             self.page.wait_for_timeout(50)
@@ -131,7 +131,7 @@ def test_every_button_does_something(
     try:
         WALKS[name](one)
     finally:  # one walk's failure is not the next one's
-        for run in runs.runs():
+        for run in runs.listed():
             if run.state().active:
                 runs.cancel(run.id)
         for role in facade_corpora.ROLES:
@@ -212,7 +212,7 @@ def home(one: Walk) -> None:
         pick(one.page, "Run", re.compile(rf"\({made.id[-4:]}\)$"))
         one.press(key)
         settled(one.page)  # the popover stays open, for another one
-        assert made.id not in [run.id for run in runs.runs()]
+        assert made.id not in [run.id for run in runs.listed()]
 
 
 @walk
@@ -286,7 +286,7 @@ def explore(one: Walk) -> None:
     one.press("explore.one")
     expect(page.locator(".st-key-explore-edits")).not_to_have_text(before)
     while selections.edits(one.runs.select).history:  # other walks find the selection as it was laid
-        insights.undo(one.runs.select)
+        selections.undo(one.runs.select)
 
 
 @walk
@@ -312,9 +312,9 @@ def training(one: Walk) -> None:
         box.fill("400")
         box.press("Enter")
         settled(page)
-    before = {run.id for run in runs.runs("finetune")}
+    before = {run.id for run in runs.listed("finetune")}
     one.press("training.start", sees=panel.get_by_text("Running"))
-    [begun] = [run for run in runs.runs("finetune") if run.id not in before]
+    [begun] = [run for run in runs.listed("finetune") if run.id not in before]
     worker = begun.worker()
     assert worker
     os.kill(worker.pid, signal.SIGKILL)

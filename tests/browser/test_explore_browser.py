@@ -39,7 +39,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, Points]:
             corpora.set_role(name, made.fingerprint)
         options = {**corpora.roles(), "encoder": "tiny", "budget": "120"}
         select = runs.execute("select", {**options, "strategy": "knn"}).id
-        run = runs.execute("map", maps.map_options(select, sample=300, clusters=5))
+        run = runs.execute("map", maps.options(select, sample=300, clusters=5))
         rows = pq.read_table(run.artifacts / "map.parquet").to_pylist()
     return home, select, {f"{row['corpus']}/{row['row']}": row for row in rows}
 

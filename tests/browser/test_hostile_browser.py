@@ -77,4 +77,4 @@ def test_an_encoder_whose_weights_are_a_pipe_is_a_sentence(server: Server, page:
     expect(said).to_be_visible()
     settled(page)
     assert healthy(server, page)
-    assert not runs.runs("select")
+    assert not runs.listed("select")

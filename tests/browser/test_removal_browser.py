@@ -29,4 +29,4 @@ def test_the_popover_links_to_the_run_at_work(server: Server, page: Page) -> Non
         expect(page.get_by_role("heading", name="Training", exact=True)).to_be_visible()
         expect(page).to_have_url(re.compile(rf"/Training\?run={run.id}$"))
         expect(page.get_by_role("button", name="Stop and keep", exact=True)).to_be_visible()
-    assert facade_corpora.corpus("my train")
+    assert facade_corpora.find("my train")

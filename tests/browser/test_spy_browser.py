@@ -70,7 +70,7 @@ def test_a_run_of_every_kind_and_every_page_talk_to_nobody(
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(guard / "home"))  # the server's and the workers' too
     run_every_kind(guard)
-    ran = {run.manifest.kind for run in runs.runs() if runs.state(run.id).state == "succeeded"}
+    ran = {run.manifest.kind for run in runs.listed() if runs.state(run.id).state == "succeeded"}
     assert ran == set(RECIPES), "a kind of run that nobody watched"
     assert talked(guard) == ""
 
@@ -104,7 +104,7 @@ def test_whoever_talks_is_caught(guard: Path, page: Page, monkeypatch: pytest.Mo
     (guard / "a.txt").write_text("one sentence .\n", encoding="utf-8")
     code = f"from core.facade import runs; runs.start('add', {{'path': {str(guard / 'a.txt')!r}}})"
     subprocess.run([sys.executable, "-c", code], cwd=root, check=True)
-    finished({"add": runs.runs("add")[0].id})
+    finished({"add": runs.listed("add")[0].id})
     assert "getaddrinfo ('recipe.example', 80)" in talked(guard)
     assert "page.example" not in talked(guard)
 

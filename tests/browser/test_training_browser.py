@@ -67,7 +67,7 @@ def points(page: Page) -> int:
 
 def frozen(run_id: str) -> int:
     """Stop the run's worker in the middle; its process id."""
-    worker = runs.run(run_id).worker()
+    worker = runs.get(run_id).worker()
     assert worker
     os.kill(worker.pid, signal.SIGSTOP)
     return worker.pid
@@ -80,7 +80,7 @@ def test_watch_reload_stop_queue_resume_result(server: Server, page: Page, parts
     panel = page.locator(PANEL)
     expect(panel.get_by_text("Running")).to_be_in_viewport()  # the form has made room
     expect(page.locator(CHART).first).to_be_visible(timeout=FIRST)
-    first = next(run.id for run in runs.runs("finetune"))
+    first = next(run.id for run in runs.listed("finetune"))
 
     page.evaluate(f"document.querySelectorAll('{CHART}').forEach(chart => chart.dataset.mark = 'here')")
     page.evaluate("window.unbroken = true")

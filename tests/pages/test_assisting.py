@@ -81,7 +81,7 @@ def test_types_of_one_corpus_can_be_mapped(pair: tuple[Corpus, Corpus]) -> None:
     org.select("is left out").run()
     next(button for button in app.button if button.label == "Score its sentences").click().run()
     assert not app.exception
-    assert runs.runs("skl")[0].manifest.config["type_map"] == ["GPE=LOC", "ORG="]
+    assert runs.listed("skl")[0].manifest.config["type_map"] == ["GPE=LOC", "ORG="]
 
 
 def test_a_moved_line_changes_the_counts_without_a_new_run(scored: str) -> None:
@@ -93,11 +93,11 @@ def test_a_moved_line_changes_the_counts_without_a_new_run(scored: str) -> None:
     said = plainly(texts(app))
     assert "has ORG. Such entities count as drifting as far as they can: leave them out above." in said
     assert "has GPE. Such entities count as drifting as far as they can: map these types above, or leave" in said
-    before = [run.id for run in runs.runs()]
+    before = [run.id for run in runs.listed()]
     app.slider(key="assisting.line").set_value(9.4).run()
     assert not app.exception
     assert (metrics(app)["Kept"], metrics(app)["Dropped"]) == ("6", "0")
-    assert [run.id for run in runs.runs()] == before
+    assert [run.id for run in runs.listed()] == before
     assert "python -m core skl --primary home --assisting" in commands(app)
     assert "--threshold 9.4 --output kept.conll" in commands(app)
 
@@ -124,7 +124,7 @@ def test_kept_sentences_become_a_corpus(scored: str) -> None:
     app = opened(PAGE)
     app.button(key="assisting.seal").click().run()
     assert not app.exception
-    assert any(len(corpus) == 3 and corpus.origin.get("run") == scored for corpus in corpora.corpora())
+    assert any(len(corpus) == 3 and corpus.origin.get("run") == scored for corpus in corpora.listed())
 
 
 def test_corpora_that_share_no_type_become_a_card(seal: Callable[..., Corpus]) -> None:
@@ -139,7 +139,7 @@ def test_corpora_that_share_no_type_become_a_card(seal: Callable[..., Corpus]) -
 
 def test_a_sweep_is_drawn(scored: str, pair: tuple[Corpus, Corpus]) -> None:
     fingerprint = pair[0].fingerprint
-    given = dict(runs.run(scored).manifest.config)
+    given = dict(runs.get(scored).manifest.config)
     runs.execute("assist", {**given, "dev": fingerprint, "test": fingerprint, "thresholds": (1,), "seeds": (1, 2),
                               "hidden": 4, "epochs": 1})  # fmt: skip
     app = opened(PAGE)
@@ -168,7 +168,7 @@ def test_the_form_of_a_sweep_starts_what_it_says(
     app.number_input(key="assisting.sweep.epochs").set_value(1)
     next(button for button in app.button if button.label == "Train").click().run()
     assert not app.exception
-    (run,) = runs.runs("assist")
+    (run,) = runs.listed("assist")
     config = run.manifest.config
     assert (config["thresholds"], config["shares"], config["seeds"]) == ([1.0, 9.0], ["sub-word"], [1])
     assert (config["dev"], config["hidden"], config["assisting_weight"]) == (pair[0].fingerprint, 4, 0.1)
@@ -195,8 +195,8 @@ def test_scores_that_another_run_made_are_shown(pair: tuple[Corpus, Corpus], sea
     runs.execute("assist", {**given, "dev": dev, "test": dev, "thresholds": (1,), "seeds": (1,), "hidden": 4,
                               "epochs": 1})  # fmt: skip
     runs.execute("skl", {**given, "unit": "surface"})
-    swept = runs.runs("assist")[0]
-    assert outcome(swept) == assisting.assist_in_words(swept.result()["tables"][0])
+    swept = runs.listed("assist")[0]
+    assert outcome(swept) == assisting.in_words(swept.result()["tables"][0])
     app = opened(PAGE)
     assert "--unit surface" in commands(app)
     app.selectbox(key="assisting.primary").select(given["primary"]).run()
@@ -206,7 +206,7 @@ def test_scores_that_another_run_made_are_shown(pair: tuple[Corpus, Corpus], sea
     assert not app.exception
     assert "skl --primary home" in commands(app)
     assert "--unit" not in commands(app)
-    assert len(runs.runs("skl")) == 2
+    assert len(runs.listed("skl")) == 2
 
 
 def test_a_tagger_without_an_encoder_is_not_called_fine_tuned(pair: tuple[Corpus, Corpus]) -> None:

@@ -13,13 +13,13 @@ from core.facade import bias, corpora, reviews, taggers, training
 from core.facade import runs as facade_runs
 from core.facade.errors import ConfigError, CorpusError
 from core.facade.home import home
+from core.facade.shown import duration
 from core.recipes import RECIPES
 from core.recipes.base import register
 from core.runs.context import RunContext
 from core.runs.events import EventLog
 from core.runs.store import RunStore
 from core.text.schemes import decode
-from pages.ui.widgets import duration
 from tests.conftest import sentence
 from tests.finished import NASTY, SEEDS, finish, read_by_lot
 from tests.finished import corpora as finished_corpora
@@ -156,7 +156,7 @@ def test_a_box_takes_all_mentions_inside_it_drawn_or_not(run: str, monkeypatch: 
     assert sorted(numbers) == inside
     assert inside
     monkeypatch.setattr("core.facade.bias.MOST_DRAWN", 50)
-    assert len(bias.drawn_mentions(run)) == 50
+    assert len(bias.drawn(run)) == 50
     app = opened(PAGE)
     assert f"A random 50 of {len(found)} are drawn; a box takes all" in texts(app)
     app.slider(key=f"bias.x.{run}").set_range(0.5, 1.0).run()
@@ -236,14 +236,14 @@ def test_skipped_labels_come_back_once_the_others_are_done(run: str) -> None:
     press(app, "bias.skip")
     for _ in others:
         press(app, "bias.accept")
-    assert reviews.reviews(run).latest.keys() == {first, second, *others}
+    assert reviews.read(run).latest.keys() == {first, second, *others}
     assert "4 of 6 reviewed, 0 changed, 2 skipped" in str(app.get("progress")[0].proto.text)
     assert "here they come again" in texts(app)
     press(app, "bias.skip")  # the first once more: the second's turn
     press(app, "bias.accept")
-    assert reviews.reviews(run).latest[second].action == "accept"
+    assert reviews.read(run).latest[second].action == "accept"
     press(app, "bias.accept")
-    assert reviews.reviews(run).latest[first].action == "accept"
+    assert reviews.read(run).latest[first].action == "accept"
     assert "6 of 6 reviewed, 0 changed" in str(app.get("progress")[0].proto.text)
     assert "All of them are reviewed" in app.success[0].value
 
@@ -266,12 +266,12 @@ def test_review_accept_fix_remove_skip_undo_export(run: str, home: Path, corpus:
     assert "3 of 6 reviewed, 2 changed, 1 skipped" in str(app.get("progress")[0].proto.text)
     press(app, "bias.accept")
     press(app, "bias.undo")
-    told = reviews.reviews(run)
+    told = reviews.read(run)
     assert [one.action for one in told.history] == ["accept", "skip", "fix", "remove"]
     assert "3 of 6 reviewed" in str(opened(PAGE).get("progress")[0].proto.text)  # another day, another session
 
     path = home / "corrected.conll"
-    reviews.export_corrected(run, path)
+    reviews.export(run, path)
     blocks = [block.splitlines() for block in path.read_text(encoding="utf-8").strip().split("\n\n")]
     tags = [[line.rsplit("\t", 1)[1] for line in block] for block in blocks]
     for number, wanted in ((numbers[2], "DATE"), (numbers[3], None), (numbers[0], "PARTY")):
@@ -281,7 +281,7 @@ def test_review_accept_fix_remove_skip_undo_export(run: str, home: Path, corpus:
     log = reviews.review_log(run).decode("utf-8-sig").splitlines()
     assert [line.split(",")[1] for line in log[1:]] == ["accept", "skip", "fix", "remove"]
     press(app, "bias.seal")
-    assert "2 labels corrected" in corpora.corpora()[-1].name
+    assert "2 labels corrected" in corpora.listed()[-1].name
 
 
 def test_a_wrong_review_is_refused(run: str) -> None:
@@ -289,7 +289,7 @@ def test_a_wrong_review_is_refused(run: str) -> None:
     for told in ((number, "fix", "PARTY"), (number, "fix", "nothing"), (10_000, "accept", "")):
         with pytest.raises(ConfigError):
             reviews.review(run, *told)
-    assert not reviews.reviews(run).history
+    assert not reviews.read(run).history
 
 
 def test_how_many_mentions_are_measured_is_left_open_for_all(corpus: Corpus) -> None:
@@ -364,7 +364,7 @@ def test_the_frontier_shows_every_set_and_the_average_beside_them(home: Path) ->
     assert group.tests == (made["test"].fingerprint, hard.fingerprint)
     assert sorted(group.runs) == sorted(runs)
     rows = taggers.standings(group.runs)
-    points = taggers.frontier_points(rows, hard.fingerprint, taggers.tagger_names(group.runs), certain=False)
+    points = taggers.frontier_points(rows, hard.fingerprint, taggers.names(group.runs), certain=False)
     best = {one["name"]: one["best"] for one in points}
     assert best == {"tiny on my train": False, "minilm on my train": True}
     app = opened(PAGE)

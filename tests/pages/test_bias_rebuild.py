@@ -25,7 +25,7 @@ def run(home: Path) -> str:
 
 
 def test_a_measurement_of_some_mentions_is_told_and_the_number_is_of_all(run: str) -> None:
-    path = runs.run(run).artifacts / "mentions.parquet"
+    path = runs.get(run).artifacts / "mentions.parquet"
     difficulty.write(difficulty.read(path)[::2], path)
     said = texts(opened(PAGE))
     assert "Only 62 of 123 mentions were measured" in said
@@ -37,7 +37,7 @@ def test_low_share_says_its_sentences_and_stops_where_they_are_too_few(run: str)
     app.selectbox(key="bias.rebuild.method").set_value("low-share").run()
     assert not app.exception
     assert "Sentences to draw from" in raw_html(app)
-    told = rebuilding.rebuild_preview({"train": "my labels", "difficulty": run, "method": "low-share"})
+    told = rebuilding.preview({"train": "my labels", "difficulty": run, "method": "low-share"})
     assert told["bins"] == {"low": 60, "near_zero": 3, "high": 60}
     assert "200 sentences with a low" in " ".join(warning.value for warning in app.warning).replace("&#45;", "-")
     assert app.button(key="bias.rebuild.start").disabled
@@ -113,7 +113,7 @@ def test_harder_sets_come_with_their_slots_and_ambiguous_names_are_marked(home: 
     labels = [element.proto.label for element in app.get("download_button")]
     assert {"CoNLL", "Log of the edits", "All names, the ambiguous marked"} <= set(labels)
     assert "What holds for renamed names" in raw_html(app)
-    (diff,) = rebuilding.edit_diffs(run.id)
+    (diff,) = rebuilding.changed(run.id)
     assert diff.unsure == {edit.start for edit in diff.edits} == {0, 1}
     assert raw_html(app).count("ambiguous</small>") == 2
 

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 from core.cli.main import run_main
 from core.corpora.corpus import Corpus, Library
 from core.facade import corpora as facade_corpora
-from core.facade import insights, looks, runs, selections, training
+from core.facade import runs, selections
 from core.facade.selections import Budget
 from pages.ui.widgets import plain
 from tests.conftest import sentence
@@ -144,7 +144,7 @@ def test_the_shown_command_counts_hand_edits_as_the_page_does(
     run_id = select
     if edited != "this run":
         run_id = runs.execute("select", {**corpora, "strategy": "random", "budget": "20.2%"}).id
-    insights.remove_rows(run_id, selections.chosen(run_id).rows[:3])
+    selections.remove_rows(run_id, selections.chosen(run_id).rows[:3])
     as_downloaded("20.2%", "txt", downloads, tmp_path, monkeypatch)
 
 
@@ -180,7 +180,7 @@ def test_back_to_the_budget_of_the_run_leaves_no_trace(select: str) -> None:
     app.slider[0].set_value(30.2).run()
     app.slider[0].set_value(20.0).run()
     assert "budget" not in app.query_params
-    assert not list(runs.run(select).path.glob("budget.json"))
+    assert not list(runs.get(select).path.glob("budget.json"))
     assert metrics(opened(PAGE))["Selected"] == "41"
 
 
@@ -237,7 +237,7 @@ def test_a_share_becomes_a_score_that_takes_the_same_where_few_score_far_off(
         "select",
         {**corpora, "domain": domain, "strategy": "ngram-perplexity", "keep": facade_corpora.FLAGS, "budget": "10%"},
     ).id
-    score = looks.budget_in(select, "threshold")
+    score = selections.budget_in(select, "threshold")
     assert len(score) <= len("threshold:-1.234567")
     assert (
         0 <= len(selections.choose(select, score, facade_corpora.FLAGS).rows) - len(selections.chosen(select).rows) <= 2
@@ -266,19 +266,19 @@ def test_training_and_explore_take_the_kept_budget(select: str) -> None:
     app = opened("pages/5_Training.py")
     app.segmented_control(key="training.kind").set_value("pretrain").run()
     assert any(option.startswith("30.2% by random") for option in app.selectbox(key="training.selection").options)
-    corpus = training.selected_corpus(select)
+    corpus = selections.seal(select)
     texts_of = [sentence.text for batch in corpus.batches() for sentence in batch]
     rows = selections.choose(select, "30.2%").rows
     assert texts_of == [row["text"] for row in selections.scored(select).table(rows)]
-    assert corpus.fingerprint != runs.run(select).result()["corpus"]
+    assert corpus.fingerprint != runs.get(select).result()["corpus"]
     assert np.array_equal(selections.chosen(select).rows, rows)
     selections.keep_budget(select, "20%")
-    assert training.selected_corpus(select).fingerprint == runs.run(select).result()["corpus"]
+    assert selections.seal(select).fingerprint == runs.get(select).result()["corpus"]
 
 
 def test_a_spoilt_file_counts_as_no_choice(select: str) -> None:
     selections.keep_budget(select, "30.2%")
-    [file] = runs.run(select).path.glob("budget.json")
+    [file] = runs.get(select).path.glob("budget.json")
     for spoilt in (b"{", b"\xff", json.dumps("lots").encode(), b"[1]"):
         file.write_bytes(spoilt)
         assert selections.kept_budget(select) == "20%"

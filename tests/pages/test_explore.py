@@ -44,7 +44,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str, 
         options = {**corpora.roles(), "encoder": "tiny", "budget": "40"}
         other = runs.execute("select", {**options, "strategy": "random"}).id
         select = runs.execute("select", {**options, "strategy": "knn"}).id
-        map_run = runs.execute("map", maps.map_options(select, sample=150, clusters=4)).id
+        map_run = runs.execute("map", maps.options(select, sample=150, clusters=4)).id
     return home, select, other, map_run
 
 
@@ -116,7 +116,7 @@ def test_a_second_selection_of_the_same_corpora_is_drawn_at_once(made: tuple[str
     assert not app.exception
     assert "This selection has no map yet" not in texts(app)
     assert [trace["name"] for trace in figure_of(app)["data"]] == ["filtered (181)", "T_C (40)", "selected (40)"]
-    assert len(runs.runs("map")) == 1
+    assert len(runs.listed("map")) == 1
     app.session_state["explore.command"] = True
     command = next(code.value for code in app.run().code if "core map" in code.value)
     assert f"--selection {made[1]}" in command
@@ -125,7 +125,7 @@ def test_a_second_selection_of_the_same_corpora_is_drawn_at_once(made: tuple[str
 def test_without_an_address_the_newest_selection_with_a_map_opens(made: tuple[str, str, str]) -> None:
     options = {**corpora.roles(), "encoder": "tiny", "budget": "40", "strategy": "random", "max_length": 64}
     newest = runs.execute("select", options).id
-    assert maps.map_of(newest) is None
+    assert maps.of(newest) is None
     app = opened(PAGE)
     assert app.session_state["explore.shown"] == made[0]
     removals.remove_run(made[2])
@@ -167,7 +167,7 @@ def test_the_map_is_drawn_and_told(made: tuple[str, str, str]) -> None:
 
 def test_topics_are_named_on_the_map_unless_switched_off(made: tuple[str, str, str]) -> None:
     app = opened(PAGE)
-    names = {plots_plain(cluster["name"]) for cluster in maps.mapped(made[2]).clusters}
+    names = {plots_plain(cluster["name"]) for cluster in maps.get(made[2]).clusters}
     assert {note["text"] for note in figure_of(app)["layout"]["annotations"]} == names
     app.session_state["explore.by"] = "cluster"
     app.run()
@@ -178,7 +178,7 @@ def test_topics_are_named_on_the_map_unless_switched_off(made: tuple[str, str, s
 
 def test_a_lasso_counts_all_rows_by_their_polygon(made: tuple[str, str, str]) -> None:
     _, _, map_run = made
-    kinds, (x, y) = maps.classes(map_run), maps.mapped(map_run).xy.astype(np.float64)
+    kinds, (x, y) = maps.classes(map_run), maps.get(map_run).xy.astype(np.float64)
     (x0, x1), (y0, y1) = (np.quantile(axis, [0.203, 0.707]).tolist() for axis in (x, y))  # between two points
     inside = (x > x0) & (x < x1) & (y > y0) & (y < y1)
     app = shown(opened(PAGE), "lasso", [[(x0, y0), (x1, y0), (x1, y1), (x0, y1)]], map_run)
@@ -189,7 +189,7 @@ def test_a_lasso_counts_all_rows_by_their_polygon(made: tuple[str, str, str]) ->
 
 def test_what_is_picked_is_kept_until_it_is_cleared(made: tuple[str, str, str]) -> None:
     select, _, map_run = made
-    x, y = maps.mapped(map_run).xy.astype(np.float64)
+    x, y = maps.get(map_run).xy.astype(np.float64)
     (x0, x1), (y0, y1) = (np.quantile(axis, [0.203, 0.707]).tolist() for axis in (x, y))
     corners = [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
     region = {"map": map_run, "kind": "lasso", "value": [corners]}
@@ -207,13 +207,13 @@ def test_what_is_picked_is_kept_until_it_is_cleared(made: tuple[str, str, str]) 
     assert counted(app) == whole
     assert counted(opened(PAGE)) == whole
     assert regions.kept_region(map_run) is None
-    (runs.run(map_run).path / "region.json").write_text("[1]")
+    (runs.get(map_run).path / "region.json").write_text("[1]")
     assert counted(opened(PAGE)) == whole
 
 
 def middle(map_run: str, low: float = 0.203, high: float = 0.707) -> dict[str, object]:
     """A lasso around the middle of a map, between points."""
-    (x0, x1), (y0, y1) = (np.quantile(axis, [low, high]).tolist() for axis in maps.mapped(map_run).xy[:2])
+    (x0, x1), (y0, y1) = (np.quantile(axis, [low, high]).tolist() for axis in maps.get(map_run).xy[:2])
     return {"kind": "lasso", "value": [[(x0, y0), (x1, y0), (x1, y1), (x0, y1)]]}
 
 
@@ -288,7 +288,7 @@ def test_what_is_searched_for_stays_out_of_the_address(made: tuple[str, str, str
 
 def test_what_is_added_removed_and_undone_is_kept(made: tuple[str, str, str]) -> None:
     select, _, map_run = made
-    found, before = maps.mapped(map_run), maps.classes(map_run)
+    found, before = maps.get(map_run), maps.classes(map_run)
     topic = int(np.bincount(found.cluster[before == 1]).argmax())
     here = found.cluster == topic
     app = opened(PAGE)
@@ -326,11 +326,11 @@ def test_what_is_added_removed_and_undone_is_kept(made: tuple[str, str, str]) ->
 
 def test_an_edited_selection_becomes_a_corpus_that_says_so(made: tuple[str, str, str]) -> None:
     select, _, _ = made
-    insights.remove_rows(select, selections.chosen(select).rows[:3])
+    selections.remove_rows(select, selections.chosen(select).rows[:3])
     app = opened(PAGE)
     app.button(key="explore.seal").click().run()
     assert not app.exception
-    sealed = next(corpus for corpus in corpora.corpora() if "hand_edits" in corpus.origin)
+    sealed = next(corpus for corpus in corpora.listed() if "hand_edits" in corpus.origin)
     assert len(sealed) == 37
     assert sealed.origin["hand_edits"] == {"added": 0, "removed": 3}
 
@@ -348,7 +348,7 @@ def test_a_search_counts_all_rows(made: tuple[str, str, str], mode: str, query: 
         return query.lower() in folded if mode == "substring" else set(query.split()) <= set(folded.split())
 
     roles = corpora.roles()
-    n = {role: sum(hit(s.text) for b in corpora.corpus(roles[role]).batches() for s in b) for role in roles}
+    n = {role: sum(hit(s.text) for b in corpora.find(roles[role]).batches() for s in b) for role in roles}
     assert n["domain"] > 0
     assert f"**{n['domain']:,}** in D_C and **{n['task']:,}** in T_C" in texts(app)
     assert any(str(trace.get("name", "")).startswith("found (") for trace in figure_of(app)["data"])
@@ -386,7 +386,7 @@ def test_the_table_says_which_way_it_is_sorted(made: tuple[str, str, str]) -> No
 
 def test_why_this_sentence(made: tuple[str, str, str]) -> None:
     select, _, map_run = made
-    found = maps.mapped(map_run)
+    found = maps.get(map_run)
     row = int(selections.chosen(select).rows[0])
     app = shown(
         opened(PAGE), "point", int(found.n_task + np.flatnonzero(found.rows[found.n_task :] == row)[0]), map_run
@@ -405,7 +405,7 @@ def test_why_this_sentence(made: tuple[str, str, str]) -> None:
 
 def test_no_text_of_a_corpus_is_markup(made: tuple[str, str, str]) -> None:
     _, _, map_run = made
-    found = maps.mapped(map_run)
+    found = maps.get(map_run)
     row = next(i for i, s in enumerate(s for b in found.domain.batches() for s in b) if s.text == NASTY)
     point = int(found.n_task + np.flatnonzero(found.rows[found.n_task :] == row)[0])
     app = shown(opened(PAGE), "point", point, map_run)
@@ -451,7 +451,7 @@ def test_health_in_words_and_diversity_on_top(made: tuple[str, str, str], monkey
     monkeypatch.setattr(runs, "start", lambda kind, options: runs.execute(kind, options).id)
     app.button(key="explore.choose").click().run()
     assert not app.exception
-    new = runs.runs("select")[0]
+    new = runs.listed("select")[0]
     assert (new.manifest.config["diversity"], new.manifest.config["strategy"]) == ("quota", "knn")
     assert app.session_state["explore.run"][0] == new.id
     assert "By score alone" in texts(app)

@@ -26,7 +26,7 @@ def map_run(seal: Callable[..., Corpus]) -> str:
     corpora.set_role("domain", seal([*contracts(40, seed=2), *kitchen(40)], "domain").fingerprint)
     options = {"task": "task", "domain": "domain", "strategy": "knn", "encoder": "tiny", "budget": "20"}
     select = runs.execute("select", options).id
-    return runs.execute("map", maps.map_options(select, sample=60, clusters=2)).id
+    return runs.execute("map", maps.options(select, sample=60, clusters=2)).id
 
 
 def tag(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +53,7 @@ def test_a_finished_tagger_is_offered_to_find_them(
     monkeypatch.setattr("core.facade.runs.start", lambda kind, options: runs.execute(kind, options).id)
     app.button(key="explore.tag.start").click().run()
     assert not app.exception
-    [run] = entities.tag_runs(maps.mapped(map_run).selection)
+    [run] = entities.tag_runs(maps.get(map_run).selection)
     assert run.manifest.config["model"] == str(deliver.model_folder(trained))
     assert map_view.COLOURINGS["entities"] in app.segmented_control(key="explore.by").options
     assert not [button for button in app.button if button.key == "explore.tag.start"]
@@ -67,7 +67,7 @@ def test_predicted_entities_colour_the_map_and_the_sentence(
     app.segmented_control(key="explore.by").set_value("entities").run()
     assert not app.exception
     assert "predicted entities" in json.dumps(figure_of(app)["layout"])
-    found = maps.mapped(map_run)
+    found = maps.get(map_run)
     counts = entities.entity_counts(map_run, np.arange(len(found)))
     point = int(np.flatnonzero(counts == 1)[0])
     app = shown(app, "point", point, map_run)
@@ -76,6 +76,6 @@ def test_predicted_entities_colour_the_map_and_the_sentence(
     assert said.count('class="w-entity"') == 1
     assert "<b>ODD" not in said  # a type is a user's text
     assert "not labelled by hand: 1 entity." in texts(app)
-    domain = corpora.corpus("domain").take([int(found.rows[point])])[0]
+    domain = corpora.find("domain").take([int(found.rows[point])])[0]
     (expected,) = found_by_list([sentence(domain.text)], NAMES)
     assert f"{expected.entities[0].type}".replace("<", "&lt;").replace(">", "&gt;") in said

@@ -40,7 +40,7 @@ def runs_of(home: Path) -> dict[str, str]:
     marks = {role: corpus.fingerprint for role, corpus in made.items()}
     parts = {role: marks[role] for role in ("task", "domain")}
     select = facade_runs.execute("select", {**parts, "strategy": "random", "budget": "20%"}).id
-    finish(home, "map", maps.map_options(select), drawn)
+    finish(home, "map", maps.options(select), drawn)
     similarity = {
         "target": (marks["task"],),
         "source": (marks["domain"],),
@@ -54,16 +54,16 @@ def runs_of(home: Path) -> dict[str, str]:
         "3_Selection": select,
         "4_Explore": select,
         "5_Training": experiment(home, made, LINES[:2]).id,
-        "6_Results": facade_runs.runs("experiment")[0].id,
+        "6_Results": facade_runs.listed("experiment")[0].id,
         "7_Bias": measured(home, contracts(home)).id,
         "8_Assisting": facade_runs.execute("skl", {"primary": marks["train"], "assisting": marks["test"]}).id,
     }
 
 
 def remove(*fingerprints: str) -> None:
-    for corpus in facade_corpora.corpora():
+    for corpus in facade_corpora.listed():
         if not fingerprints or corpus.fingerprint in fingerprints:
-            facade_corpora.remove_corpus(corpus.fingerprint)
+            facade_corpora.remove(corpus.fingerprint)
 
 
 KEPT = {
@@ -84,8 +84,8 @@ def emptied(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, s
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINNOW_HOME", str(home))
         runs = runs_of(home)
-        for corpus in facade_corpora.corpora():
-            facade_corpora.remove_corpus(corpus.fingerprint)
+        for corpus in facade_corpora.listed():
+            facade_corpora.remove(corpus.fingerprint)
     return home, runs
 
 
@@ -130,7 +130,7 @@ def test_each_tab_of_results_says_what_it_cannot_show(runs: dict[str, str], tab:
 
 def test_the_map_and_s_c_are_shown_when_only_d_c_is_gone(home: Path) -> None:
     run_id = runs_of(home)["4_Explore"]
-    facade_corpora.remove_corpus("my pile")
+    facade_corpora.remove("my pile")
     app = opened_on("pages/4_Explore.py", run_id)
     said = everything(app)
     assert "No longer on this machine: D_C." in said
@@ -150,7 +150,7 @@ def test_a_selection_whose_d_c_is_gone_leaves_explore_to_the_others(home: Path) 
         facade_runs.execute("select", {**options, "domain": domain.fingerprint}).id
         for domain in (made["domain"], other)
     )
-    facade_corpora.remove_corpus("other pile")
+    facade_corpora.remove("other pile")
     app = opened_on("pages/4_Explore.py", kept)
     assert GONE not in everything(app)
     [picker] = [box for box in app.selectbox if box.label == "Selection"]
@@ -160,7 +160,7 @@ def test_a_selection_whose_d_c_is_gone_leaves_explore_to_the_others(home: Path) 
 
 def test_a_selection_without_its_t_c_still_moves_its_budget(home: Path) -> None:
     run_id = runs_of(home)["3_Selection"]
-    facade_corpora.remove_corpus("my task")
+    facade_corpora.remove("my task")
     app = opened_on("pages/3_Selection.py", run_id)
     assert "No longer on this machine: T_C." in everything(app)
     app.slider[0].set_value(50.0).run()

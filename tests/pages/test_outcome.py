@@ -53,7 +53,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         file = home / "deeds.txt"
         file.write_text("The first deed is signed .\nThe second deed is not .\nA third follows .\n")
         facade_runs.execute("add", {"path": str(file), "name": "deeds"})
-        return {run.manifest.kind: run for run in facade_runs.runs()}
+        return {run.manifest.kind: run for run in facade_runs.listed()}
 
 
 def test_every_kind_that_a_list_shows_says_what_came_out() -> None:

@@ -15,14 +15,15 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.testing.v1 import AppTest
 
 from core.corpora.corpus import Corpus, Library
-from core.facade import corpora, looks, runs, selections, uploads
+from core.facade import corpora, deliver, insights, runs, selections, uploads
 from core.facade.errors import ConfigError, InputError
 from core.facade.home import home, store
+from core.facade.shown import duration
 from core.recipes.base import register
 from core.runs.events import EventLog
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui import frame
-from pages.ui.widgets import duration, entity_html, plain, size
+from pages.ui.widgets import entity_html, plain, size
 from tests.finished import at_work
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -157,7 +158,7 @@ def test_a_corpus_is_removed(trio: dict[str, Corpus]) -> None:
     app.selectbox(key="corpora.doomed").select(trio["train"].fingerprint).run()
     app.button(key="corpora.remove").click().run()
     assert not app.exception
-    assert "my-labels" not in [corpus.name for corpus in corpora.corpora()]
+    assert "my-labels" not in [corpus.name for corpus in corpora.listed()]
 
 
 def test_a_corpus_that_a_run_at_work_needs_is_not_removed(trio: dict[str, Corpus]) -> None:
@@ -202,7 +203,7 @@ def test_what_used_a_corpus_is_said_before_it_is_removed(trio: dict[str, Corpus]
     assert "Corpora made from it stay: 1." in texts(app)
     app.button(key="corpora.remove").click().run()
     assert not app.exception
-    assert "my-domain" not in [corpus.name for corpus in corpora.corpora()]
+    assert "my-domain" not in [corpus.name for corpus in corpora.listed()]
 
 
 def test_an_upload_is_on_disk_at_once_and_looked_at(home: Path) -> None:
@@ -291,7 +292,7 @@ def test_a_scheme_is_proposed_and_asked_for_where_tags_leave_a_doubt(tags: tuple
     if asked:
         next(b for b in app.button if b.label == "Import").click().run()
         assert "Choose the label scheme first" in texts(app)
-        assert not runs.runs("add")
+        assert not runs.listed("add")
 
 
 def test_a_path_outside_the_allowed_folders_becomes_a_card(home: Path) -> None:
@@ -370,10 +371,10 @@ def test_an_import_of_what_is_here_says_under_which_name_and_offers_the_other(ho
     app = opened_on("pages/1_Corpora.py", again.id)
     assert not app.exception
     assert [info.value for info in app.info] == ["This text is here already as **first**; opened that one."]
-    assert corpora.corpus(one).name == "first"
+    assert corpora.find(one).name == "first"
     app.button(key="corpora.rename").click().run()
     assert [info.value for info in app.info] == ["This text is here already as **second**; opened that one."]
-    assert corpora.corpus(one).name == "second"
+    assert corpora.find(one).name == "second"
     assert "corpora.rename" not in [button.key for button in app.button]
     taken = runs.execute("add", {"path": str(tmp_path / "other.txt"), "name": "first"})
     app = opened_on("pages/1_Corpora.py", taken.id)
@@ -468,17 +469,17 @@ def test_a_selection_shows_what_it_chose(chosen: str) -> None:
 
 def test_the_slider_chooses_anew_without_a_new_run(chosen: str) -> None:
     app = opened("pages/3_Selection.py")
-    before = [run.id for run in runs.runs()]
+    before = [run.id for run in runs.listed()]
     app.slider[0].set_value(50.0).run()
     assert not app.exception
     assert {metric.label: metric.value for metric in app.metric}["Selected"] == "30"
-    assert [run.id for run in runs.runs()] == before
+    assert [run.id for run in runs.listed()] == before
 
 
 def test_a_second_selection_is_compared(chosen: str, trio: dict[str, Corpus]) -> None:
     config = {"task": trio["task"].fingerprint, "domain": trio["domain"].fingerprint, "budget": "20%"}
     other = runs.execute("select", {**config, "strategy": "length-matched-random"}).id
-    found = looks.overlap(chosen, other, "20%", ())
+    found = insights.overlap(chosen, other, "20%", ())
     ours, theirs = ({int(row) for row in selections.choose(run, "20%").rows} for run in (chosen, other))
     assert found.shared == len(ours & theirs)
     assert {row["row"] for row in found.only_ours} <= ours - theirs
@@ -512,7 +513,7 @@ def test_a_folder_is_exported_for_a_budget_with_a_decimal(chosen: str, home: Pat
 
 
 def test_an_export_that_fails_says_so_at_its_button_and_leaves_the_page_whole(chosen: str) -> None:
-    (selections.exports() / f"S_C-{chosen[-4:]}-20pct").write_text("a file where the folder should be")
+    (deliver.exports() / f"S_C-{chosen[-4:]}-20pct").write_text("a file where the folder should be")
     app = opened("pages/3_Selection.py")
     app.segmented_control(key="selection.format").set_value("folder").run()
     app.button(key="selection.export").click().run()
@@ -539,7 +540,7 @@ def test_a_wrong_budget_becomes_a_card(trio: dict[str, Corpus]) -> None:
     next(button for button in app.button if button.label == "Score and select").click().run()
     assert not app.exception
     assert "budget" in app.error[0].value
-    assert not runs.runs("select")
+    assert not runs.listed("select")
 
 
 def test_home_lists_runs_and_their_ends_in_words(chosen: str, trio: dict[str, Corpus]) -> None:
@@ -555,7 +556,7 @@ def test_a_dead_run_is_told_and_can_be_resumed(trio: dict[str, Corpus]) -> None:
     assert not app.exception
     assert "without a word" in texts(app)
     assert app.button(key="selection.run.resume")
-    assert dead in [run.id for run in runs.runs("select")]
+    assert dead in [run.id for run in runs.listed("select")]
 
 
 def test_a_failed_run_says_why_letter_by_letter(trio: dict[str, Corpus]) -> None:
@@ -579,7 +580,7 @@ def left_behind(trio: dict[str, Corpus], ending: tuple[str, dict[str, str]] | No
 
 def test_a_bug_becomes_a_neutral_card_and_a_log(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
     monkeypatch.setattr(frame, "logger", frame.logging.getLogger("winnow.pages.test"))
-    monkeypatch.setattr(corpora, "corpora", lambda: 1 / 0)
+    monkeypatch.setattr(corpora, "listed", lambda: 1 / 0)
     app = opened("pages/1_Corpora.py")
     assert not app.exception
     assert "Details are in the log" in app.error[0].value

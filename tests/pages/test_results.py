@@ -84,7 +84,7 @@ def test_the_leaderboard_tells_verdict_and_cost(run_id: str) -> None:
 
 def test_harder_test_sets_stand_beside_the_first(run_id: str) -> None:
     assert "harder sets" not in texts(opened(PAGE))  # an experiment from before there were any
-    file = runs.run(run_id).result_file
+    file = runs.get(run_id).result_file
     told = json.loads(file.read_bytes())
     for n, row in enumerate(told["leaderboard"]):
         row["also"] = [{"test": "<b>oov</b>", "micro_f1": [], "mean": 31.25 + n, "sd": 0.5, "delta": -4.25 - n,
@@ -150,7 +150,7 @@ def test_a_mean_is_rounded_once_and_the_same_on_every_tab(run_id: str) -> None:
     """Older runs hold a mean of three digits, which rounds to another second digit than the seeds' own mean."""
     name = arm(run_id, "none")
     for run, rows_of in ((name, lambda told: [told["test"]]), (run_id, lambda told: told["leaderboard"])):
-        file = runs.run(run).result_file
+        file = runs.get(run).result_file
         told = json.loads(file.read_bytes())
         for row in rows_of(told):
             if run == name or row["finetune_run"] == name:
@@ -263,7 +263,7 @@ def test_all_trainings_and_what_sets_two_apart(run_id: str) -> None:
     said = texts(app)
     assert said.count(">succeeded</td>") == 7
     assert "3, 4, 3" in said
-    base, best = (runs.run(arm(run_id, *line)).result()["test"]["mean"] for line in (("none",), ("classifier", "40")))
+    base, best = (runs.get(arm(run_id, *line)).result()["test"]["mean"] for line in (("none",), ("classifier", "40")))
     assert f"{best - base:+.2f}" in said
     assert ">init<" in said
 
@@ -311,7 +311,7 @@ class Tags(HTMLParser):
 
 
 def test_the_report_is_one_whole_page_that_fetches_nothing(run_id: str) -> None:
-    corpora.rename_corpus(corpora.roles()["task"], '<script>alert("x")</script>')
+    corpora.rename(corpora.roles()["task"], '<script>alert("x")</script>')
     page = deliver.report(run_id)
     parser = Tags()
     parser.feed(page)
@@ -330,9 +330,9 @@ def test_the_report_is_one_whole_page_that_fetches_nothing(run_id: str) -> None:
 
 def test_a_run_whose_parts_are_gone_is_said_to_be_not_reproducible(run_id: str) -> None:
     assert results.missing(run_id) == []
-    shutil.rmtree(runs.run(arm(run_id, "none")).artifacts / "model")
+    shutil.rmtree(runs.get(arm(run_id, "none")).artifacts / "model")
     RunStore(home()).remove(arm(run_id, "random", "10"))
-    corpora.remove_corpus(corpora.roles()["dev"])
+    corpora.remove(corpora.roles()["dev"])
     said = results.missing(run_id)
     assert "the taggers of random 10" in said
     assert "its model of none" in said
@@ -433,7 +433,7 @@ def test_a_try_is_a_run_that_leaves_no_corpus(home: Path, monkeypatch: pytest.Mo
     deliver.try_sentences(run.id, "Ada sues Bob .\n\n Bob pays . ")
     [told] = started
     assert (told["kind"], told["model"]) == ("predict", run.id)
-    typed = corpora.corpus(told["corpus"])
+    typed = corpora.find(told["corpus"])
     assert [s.text for s in typed.take(range(2))] == ["Ada sues Bob .", "Bob pays ."]
     lines = (
         '{"id": "a", "tokens": ["Ada", "sues"], "entities": [{"start": 0, "end": 1, "type": "P", "confidence": 1}]}\n'
@@ -448,7 +448,7 @@ def test_a_try_is_a_run_that_leaves_no_corpus(home: Path, monkeypatch: pytest.Mo
         assert [(e.start, e.end, e.type) for s in deliver.tried(predict.id) for e in s.entities or ()] == [(0, 1, "P")]
     deliver.forget_try(predict.id)
     with pytest.raises(CorpusError):
-        corpora.corpus(typed.fingerprint)
-    assert len(corpora.corpora()) == 5
+        corpora.find(typed.fingerprint)
+    assert len(corpora.listed()) == 5
     with pytest.raises(ConfigError, match="no sentence"):
         deliver.try_sentences(run.id, "  \n ")

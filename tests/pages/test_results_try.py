@@ -111,22 +111,22 @@ def test_what_was_typed_stays_until_both_have_read_it(
         lambda kind, options: register(RECIPES[kind], RECIPES[kind].config.parse(options), RunStore(home())).id,
     )
     second = deliver.try_sentences(taggers[1], "Px a Ly")  # registered, not begun
-    corpus = runs.run(second).manifest.config["corpus"]
+    corpus = runs.get(second).manifest.config["corpus"]
     deliver.forget_try(first)
-    assert corpora.corpus(corpus)
+    assert corpora.find(corpus)
     runs.go_on(second)
     deliver.forget_try(second)
     deliver.forget_try(second)
     with pytest.raises(CorpusError):
-        corpora.corpus(corpus)
-    assert not runs.runs("predict")
+        corpora.find(corpus)
+    assert not runs.listed("predict")
 
 
 def test_a_try_is_called_by_its_tagger(taggers: tuple[str, str]) -> None:
     run = deliver.try_sentences(taggers[0], "Px a Ly")
     deliver.forget_try(run)
     run = deliver.try_sentences(taggers[0], "Px a Ly")
-    assert title(runs.run(run)) == "Find entities with tiny on train"
+    assert title(runs.get(run)) == "Find entities with tiny on train"
 
 
 @pytest.mark.parametrize("second", [False, True])
@@ -134,8 +134,8 @@ def test_no_file_holds_a_try_once_it_was_shown(taggers: tuple[str, str], home: P
     app = typed("Zyxname17 a Ly\nb Zyxname18", taggers[0], taggers[1] if second else None)
     assert "Zyxname18" in texts(app)
     assert holding(home, ["Zyxname17", "Zyxname18"]) == []
-    assert not runs.runs("predict")
-    assert not runs.runs("tag")
+    assert not runs.listed("predict")
+    assert not runs.listed("tag")
     app.run()  # it is shown as long as the page is open
     assert "Zyxname18" in texts(app)
     assert not app.error
@@ -151,8 +151,8 @@ def test_a_try_on_disk_can_be_found(taggers: tuple[str, str], home: Path) -> Non
 
 def test_a_corpus_of_ones_own_is_no_try(taggers: tuple[str, str], home: Path) -> None:
     run = deliver.try_sentences(taggers[0], "Px a Ly")
-    typed_corpus = corpora.corpus(runs.run(run).manifest.config["corpus"])
+    typed_corpus = corpora.find(runs.get(run).manifest.config["corpus"])
     Library(home).seal(next(typed_corpus.batches()), name="mine", origin={"file": "mine.txt"})
     deliver.forget_try(run)
-    assert corpora.corpus("mine")
-    assert runs.run(run).state().state == "succeeded"
+    assert corpora.find("mine")
+    assert runs.get(run).state().state == "succeeded"

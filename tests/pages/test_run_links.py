@@ -68,7 +68,7 @@ def test_a_single_training_is_not_answered_with_an_experiment(home: Path) -> Non
 @pytest.mark.parametrize("page", ["pages/3_Selection.py", "pages/4_Explore.py"])
 def test_after_another_sample_was_opened_no_run_of_the_first_is_shown(home: Path, page: str) -> None:
     facade_corpora.open_sample("medical")
-    run_id = select({role: facade_corpora.corpus(mark) for role, mark in facade_corpora.roles().items()})
+    run_id = select({role: facade_corpora.find(mark) for role, mark in facade_corpora.roles().items()})
     app = opened(page)
     assert "Withheld" in [metric.label for metric in app.metric] or app.tabs
     facade_corpora.open_sample("legal")

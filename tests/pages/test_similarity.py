@@ -8,7 +8,8 @@ from streamlit.testing.v1 import AppTest
 
 from core.corpora.corpus import Corpus, Library
 from core.facade import corpora, runs, similarity
-from pages.ui.widgets import duration, plain
+from core.facade.shown import duration
+from pages.ui.widgets import plain
 from tests.measures.test_contracts import FRUIT, METAL, chained
 from tests.pages.test_pages import NASTY, opened, texts
 
@@ -77,7 +78,7 @@ def test_before_the_first_one_it_is_said_why_no_time_is_known(seal: Seal) -> Non
 
 
 def test_a_single_source_is_said_to_be_one_and_how_to_add_another(compared: str) -> None:
-    config = dict(runs.run(compared).manifest.config)
+    config = dict(runs.get(compared).manifest.config)
     runs.execute("similarity", {**config, "source": config["source"][:1], "measure": ("tvc",)})
     said = well(opened(PAGE)).info[0].value
     assert plain("orchard is the only source, and one source cannot be compared") in said

@@ -14,7 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora.corpus import Corpus
-from core.facade import corpora, experiments, insights, looks, machine, runs, selections, training
+from core.facade import corpora, experiments, machine, runs, selections, training
 from core.facade.home import home, store
 from core.recipes.base import plan
 from core.runs.events import EventLog
@@ -208,10 +208,10 @@ def test_what_is_no_number_becomes_a_sentence(parts: dict[str, str], started: li
 def test_an_encoder_is_trained_on_t_c_and_on_s_c_with_its_hand_edits(parts: dict[str, str], started: list[Any]) -> None:
     selected = {name: parts[name] for name in ("task", "domain")}
     select = runs.execute("select", {**selected, "strategy": "random", "budget": "20%"})
-    untouched = training.selected_corpus(select.id)
+    untouched = selections.seal(select.id)
     assert untouched.fingerprint == select.result()["corpus"]
     out = selections.chosen(select.id).rows[:3]
-    insights.remove_rows(select.id, out)
+    selections.remove_rows(select.id, out)
     app = choose(opened(PAGE), "training.kind", "pretrain")
     picker = app.selectbox(key="training.selection")
     assert "3 removed by hand" in picker.options[1]
@@ -220,10 +220,10 @@ def test_an_encoder_is_trained_on_t_c_and_on_s_c_with_its_hand_edits(parts: dict
     [(kind, options)] = started
     task, chosen = options["corpora"]
     assert (kind, task) == ("pretrain", parts["task"])
-    assert len(corpora.corpus(chosen)) == len(untouched) - 3
-    assert corpora.corpus(chosen).origin["hand_edits"] == {"added": 0, "removed": 3}
-    corpora.remove_corpus(chosen)
-    assert training.selected_corpus(select.id).fingerprint == chosen  # sealed again
+    assert len(corpora.find(chosen)) == len(untouched) - 3
+    assert corpora.find(chosen).origin["hand_edits"] == {"added": 0, "removed": 3}
+    corpora.remove(chosen)
+    assert selections.seal(select.id).fingerprint == chosen  # sealed again
 
 
 def test_an_experiment_compares_what_is_chosen(parts: dict[str, str], started: list[Any]) -> None:
@@ -355,7 +355,7 @@ def test_a_processor_is_told_of_with_an_honest_time(parts: dict[str, str], monke
 
 def test_too_little_memory_and_disk_are_said_before(parts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "memory", lambda: (1e6, 2e6))
-    monkeypatch.setattr(looks, "disk", lambda: (1000, 2000))
+    monkeypatch.setattr(machine, "disk", lambda: (1000, 2000))
     said = [warning.value for warning in opened(PAGE).warning]
     assert any("memory are free" in text for text in said)
     assert any("disk are free" in text for text in said)

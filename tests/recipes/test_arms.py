@@ -55,14 +55,14 @@ def made(**options: Any) -> tuple[Any, dict[str, Any]]:
     """A finished experiment, and its rows by arm; its cost is asked for before and after."""
     options = {**SPLITS, **options}
     runs.execute("calibrate", experiments.calibration(options))
-    before = experiments.experiment_cost(options)
+    before = experiments.cost(options)
     assert before.seconds > 0
     told: list[str] = []
     run = runs.execute(
         "experiment", options, lambda e: told.append(e.data["name"]) if e.kind == "stage" else None
     )  # fmt: skip
     assert sum(name.startswith("[") for name in told) == len(before.steps)
-    assert experiments.experiment_cost(options).seconds == 0
+    assert experiments.cost(options).seconds == 0
     return run, {row["arm"]: row for row in run.result()["leaderboard"]}
 
 
@@ -148,10 +148,10 @@ def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> No
         finetune={"epochs": 2, "hidden": 4},
     )  # fmt: skip
     assert set(rows) == {"none", "states", "vectors:food", "lm:law"}
-    tuned = {arm: runs.run(row["finetune_run"]).manifest.config for arm, row in rows.items()}
+    tuned = {arm: runs.get(row["finetune_run"]).manifest.config for arm, row in rows.items()}
     assert {config["network"] for config in tuned.values()} == {"bilstm"}
     assert not tuned["none"]["vectors"] + tuned["none"]["states"]
-    (pretrained,) = (runs.run(row["pretrain_run"]) for row in rows.values() if row["pretrain_run"])
+    (pretrained,) = (runs.get(row["pretrain_run"]) for row in rows.values() if row["pretrain_run"])
     read = {"law": corpora.find(*pretrained.manifest.config["corpora"]),
             "food": corpora.find(tuned["vectors:food"]["vectors"])}  # fmt: skip
     small, large = sorted(corpus.n_tokens for corpus in read.values())
@@ -167,7 +167,7 @@ def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> No
     assert told is not None
     assert {effect["name"] for effect in told["effects"]} == {"word vectors", "language model"}
     with pytest.raises(ConfigError, match=r"arms: vectors:sport names none of the sources; choose among law, food"):
-        experiments.experiment_cost({**SPLITS, "sources": ("law", "food"), "arms": ("vectors:sport",),
+        experiments.cost({**SPLITS, "sources": ("law", "food"), "arms": ("vectors:sport",),
                                 "finetune": {"hidden": 4}})  # fmt: skip
 
 
@@ -178,7 +178,7 @@ def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:
     hard = {arm: row["also"] for arm, row in rows.items()}
     for arm, row in rows.items():
         (test,) = hard[arm]
-        folder = runs.run(row["finetune_run"]).artifacts
+        folder = runs.get(row["finetune_run"]).artifacts
         f1s = [Evaluation.load(folder / f"evaluation-test1-{seed}.npz").f1() for seed in (1, 2)]
         assert (test["test"], test["micro_f1"]) == ("hard", f1s)
         assert test["mean"] == pytest.approx(mean(f1s))
@@ -190,10 +190,10 @@ def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:
     old = [{key: value for key, value in row.items() if key not in ("also", "about")} for row in rows.values()]
     assert "hard" not in leaderboard.as_markdown({"leaderboard": old})  # made before there were any
 
-    borrowed = {arm: runs.run(row["finetune_run"]).manifest.config["assisting"] for arm, row in rows.items()}
+    borrowed = {arm: runs.get(row["finetune_run"]).manifest.config["assisting"] for arm, row in rows.items()}
     assert borrowed["none"] == ""
     assert len(corpora.find(borrowed["all"])) >= len(corpora.find(borrowed["skl:4"])) > 0
-    assert Counter(each.manifest.kind for each in runs.runs())["skl"] == 1
+    assert Counter(each.manifest.kind for each in runs.listed())["skl"] == 1
 
 
 def test_all_needs_no_scores_and_skl_takes_its_options(corpora: Library) -> None:
@@ -202,11 +202,11 @@ def test_all_needs_no_scores_and_skl_takes_its_options(corpora: Library) -> None
     strange = corpora.seal(rows, name="strange", origin={}, labelled=True).fingerprint
     small = {"seeds": (1,), "finetune": {"network": "charcnn", "hidden": 4, "epochs": 1}}
     _, found = made(assisting="strange", arms=("all",), **small)
-    assert not runs.runs("skl")
-    assert runs.run(found["all"]["finetune_run"]).manifest.config["assisting"] == strange
-    assert facade_corpora.corpus(strange).name == "strange"
+    assert not runs.listed("skl")
+    assert runs.get(found["all"]["finetune_run"]).manifest.config["assisting"] == strange
+    assert facade_corpora.find(strange).name == "strange"
     made(assisting="theirs", arms=("skl:9.5",), skl={"unit": "surface"}, **small)
-    assert runs.runs("skl")[0].manifest.config["unit"] == "surface"
+    assert runs.listed("skl")[0].manifest.config["unit"] == "surface"
 
 
 def test_arms_that_borrow_are_as_large_as_the_others(corpora: Library) -> None:
@@ -219,7 +219,7 @@ def test_arms_that_borrow_are_as_large_as_the_others(corpora: Library) -> None:
     assert config("none", network="charcnn").tagger == {"network": "charcnn"}
     assert config("all").tagger == {}
     _, rows = made(assisting="theirs", arms=("all",), seeds=(1,), finetune={"network": "charcnn", "epochs": 1})
-    tuned = [runs.run(row["finetune_run"]).manifest.config for row in rows.values()]
+    tuned = [runs.get(row["finetune_run"]).manifest.config for row in rows.values()]
     assert [each["hidden"] for each in tuned] == [400, 400]
 
 
@@ -238,7 +238,7 @@ def test_borrowing_that_cannot_work_is_told_before_the_first_training(
     corpora.seal(rows, name="odd", origin={}, labelled=True)
     with pytest.raises(ConfigError, match=words):
         runs.execute("experiment", {**SPLITS, **options})
-    assert not runs.runs("finetune")
+    assert not runs.listed("finetune")
 
 
 def test_what_the_experiment_says_is_no_option_of_skl() -> None:
@@ -252,19 +252,19 @@ def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(corpora: Library, 
         arms=("base", "highc2low:20%", "low2high:20%", "dataaug", "lpft"), finetune={"epochs": 1}, seeds=(1,),
         difficulty={"folds": 2, "entity_epochs": 1, "context_epochs": 1}, difficulty_encoder=judge,
     )  # fmt: skip
-    (measured,) = runs.runs("difficulty")
+    (measured,) = runs.listed("difficulty")
     assert (measured.manifest.config["encoder"], measured.manifest.config["weights"]) == (judge, fingerprint(judge))
-    assert {runs.run(row["finetune_run"]).manifest.config["init"] for row in rows.values()} == {"tiny"}
-    rebuilt = {each.manifest.config["method"]: each for each in runs.runs("rebuild")}
+    assert {runs.get(row["finetune_run"]).manifest.config["init"] for row in rows.values()} == {"tiny"}
+    rebuilt = {each.manifest.config["method"]: each for each in runs.listed("rebuild")}
     assert set(rebuilt) == {"highc2low", "low2high", "dataaug"}
     assert {each.manifest.config["difficulty"] for each in rebuilt.values()} == {measured.id, ""}
     held_out = {corpora.find(name).fingerprint for name in ("dev", "test", "hard")}
     for name, arm in (("highc2low", "highc2low:20%"), ("low2high", "low2high:20%"), ("dataaug", "dataaug")):
         assert set(rebuilt[name].manifest.config["holdout"]) == held_out
-        tuned = runs.run(rows[arm]["finetune_run"]).manifest.config
+        tuned = runs.get(rows[arm]["finetune_run"]).manifest.config
         assert tuned["train"] == rebuilt[name].result()["corpus"]
         assert rows[arm]["label_runs"][-1] == rebuilt[name].id
-    assert runs.run(rows["lpft"]["finetune_run"]).manifest.config["stages"] == "lpft"
+    assert runs.get(rows["lpft"]["finetune_run"]).manifest.config["stages"] == "lpft"
     assert rows["dataaug"]["why"].startswith("Against L_C as it is")
     assert rows["dataaug"]["f1_per_hour"] is not None
 
@@ -276,7 +276,7 @@ def test_a_cap_beyond_the_smallest_source_is_told(corpora: Library) -> None:
 
 
 def test_what_an_arm_adds_takes_its_time(corpora: Library) -> None:
-    here = {corpus.name: corpus for corpus in facade_corpora.corpora()}
+    here = {corpus.name: corpus for corpus in facade_corpora.listed()}
     names = ("highc2low:20%", "low2high:20%", "dataaug", "lpft", "all")
     config = ExperimentConfig.parse({**SPLITS, "assisting": "theirs", "arms": names, "finetune": {"epochs": 10}})
     timed = Seconds(config, MEASURED, {**here, "assisting": here["theirs"]}, also_test=[here["hard"]])

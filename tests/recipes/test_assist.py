@@ -33,29 +33,29 @@ def refused(given, words, error=ConfigError, **options):
     """Before anything is trained."""
     with pytest.raises(error, match=words):
         swept(given, **options)
-    assert not runs.runs("finetune")
+    assert not runs.listed("finetune")
 
 
 def borrowed(row):
     """The ids of the sentences that an arm borrowed."""
-    corpus = corpora.corpus(runs.run(row["run"]).manifest.config["assisting"])
+    corpus = corpora.find(runs.get(row["run"]).manifest.config["assisting"])
     return {s.id for block in corpus.batches() for s in block}
 
 
 def test_borrowing_all_leaves_the_corpus_its_name(given, seal):
     theirs = seal(AWAY, "theirs", labelled=True)
     rows = swept({**given, "assisting": theirs.fingerprint}).result()["rows"]
-    assert {runs.run(row["run"]).manifest.config["assisting"] for row in rows[1:]} == {theirs.fingerprint}
-    assert corpora.corpus(theirs.fingerprint).name == "theirs"
-    assert corpora.corpus("theirs").fingerprint == theirs.fingerprint
+    assert {runs.get(row["run"]).manifest.config["assisting"] for row in rows[1:]} == {theirs.fingerprint}
+    assert corpora.find(theirs.fingerprint).name == "theirs"
+    assert corpora.find("theirs").fingerprint == theirs.fingerprint
 
 
 def test_a_map_that_names_types_otherwise_makes_another_corpus(given, seal):
     theirs = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "theirs", labelled=True)
     rows = swept({**given, "assisting": theirs.fingerprint, "type_map": ("GPE=LOC",)}).result()["rows"]
-    kept = corpora.corpus(runs.run(rows[-1]["run"]).manifest.config["assisting"])
+    kept = corpora.find(runs.get(rows[-1]["run"]).manifest.config["assisting"])
     assert (kept.types, len(kept)) == ({"LOC": 6, "PER": 2}, 6)
-    assert corpora.corpus(theirs.fingerprint).name == "theirs"
+    assert corpora.find(theirs.fingerprint).name == "theirs"
 
 
 def test_no_arm_learns_from_dev_or_test_and_the_page_finds_the_sweep(given):
@@ -96,7 +96,7 @@ def test_a_primary_type_may_be_left_out_of_the_comparison(given):
 
 def test_every_row_says_how_much_it_was_trained(given):
     rows = swept(given).result()["rows"]
-    epochs = [runs.run(row["run"]).result()["epochs"][0] for row in rows]
+    epochs = [runs.get(row["run"]).result()["epochs"][0] for row in rows]
     assert [row["steps"] for row in rows] == epochs  # 3 and 5 + 5 sentences, 16 a step
     assert [row["passes"] for row in rows] == pytest.approx([epochs[0], epochs[1] * 5 / 3, epochs[2] * 5 / 3], abs=0.05)
 
@@ -110,6 +110,6 @@ def test_every_threshold_trains_the_same_layers(given, seal):
         theirs = seal([*AWAY, odd, sentence("Acme grew .", [(0, 1, "ORG")])], f"with {extra}", labelled=True)
         run = swept({**given, "assisting": theirs.fingerprint}, thresholds=(1, 9.5))
         taggers = [
-            load_tagger(runs.run(row["run"]).artifacts / "model", device="cpu") for row in run.result()["rows"][1:]
+            load_tagger(runs.get(row["run"]).artifacts / "model", device="cpu") for row in run.result()["rows"][1:]
         ]
         assert [tagger.assisting_types for tagger in taggers] == [layer] * 3

@@ -49,17 +49,17 @@ def test_calibration_is_made_once_and_speaks_of_this_encoder(home: Path, monkeyp
     assert found["pieces"]["task"] > 3  # `tiny` reads single characters
     assert found["memory_gb"] > 0.1
     assert runs.execute("calibrate", options).id == run.id
-    assert experiments.experiment_cost(OPTIONS).seconds > 0
+    assert experiments.cost(OPTIONS).seconds > 0
 
 
 def test_a_cost_needs_its_calibration(home: Path) -> None:
     fill(home)
     with pytest.raises(WinnowError, match="run the calibration first"):
-        experiments.experiment_cost(OPTIONS)
+        experiments.cost(OPTIONS)
 
 
 def seconds(home: Path, measured: dict[str, Any] = MEASURED, **changed: Any) -> tuple[Seconds, ExperimentConfig]:
-    corpora = {c.name: c for c in facade_corpora.corpora()} or fill(home)
+    corpora = {c.name: c for c in facade_corpora.listed()} or fill(home)
     config = ExperimentConfig.parse({**OPTIONS, **changed})
     return Seconds(config, measured, corpora), config
 

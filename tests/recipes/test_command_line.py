@@ -154,7 +154,7 @@ def test_an_unknown_ending_is_refused_before_the_work(run: Run, piles: tuple[Pat
     code, _, err = run("select", "--task", piles[0], "--domain", piles[1], "--strategy", "random", *output)
     assert code == 2
     assert "--format folder" in err
-    assert not runs.runs()
+    assert not runs.listed()
 
 
 def test_corpus_commands(run: Run, piles: tuple[Path, Path]) -> None:
@@ -292,7 +292,7 @@ def test_samples_fill_an_empty_home_and_leave_any_other_alone(run: Run, piles: t
     names = {row["name"] for row in json.loads(run("corpus", "list", "--json")[1])["corpora"]}
     assert {"legal-task", "legal-domain", "medical-test"} <= names
     roles = corpora.roles()
-    assert corpora.corpus(roles["task"]).name == "legal-task"
+    assert corpora.find(roles["task"]).name == "legal-task"
     corpora.set_role("task", json.loads(run("corpus", "add", piles[0], "--json")[1])["corpus"])
     run("samples")
-    assert corpora.corpus(corpora.roles()["task"]).name == "task"
+    assert corpora.find(corpora.roles()["task"]).name == "task"

@@ -13,7 +13,7 @@ import pytest
 from core.cli.main import main, run_main
 from core.cli.options import CORPUS
 from core.config import fields_with
-from core.facade import corpora, experiments, rebuilding, runs
+from core.facade import corpora, experiments, runs, taggers
 from core.facade.errors import Cancelled
 
 
@@ -108,7 +108,7 @@ def test_a_corpus_goes_by_its_file_or_its_name(
 
     execute = runs.execute
     monkeypatch.setattr(runs, "execute", instead)
-    monkeypatch.setattr(rebuilding, "frontier", instead)
+    monkeypatch.setattr(taggers, "frontier", instead)
     monkeypatch.setattr(experiments, "calibration", instead)
     monkeypatch.setattr(sys, "argv", ["core", *words])
     code = run_main()
@@ -117,7 +117,7 @@ def test_a_corpus_goes_by_its_file_or_its_name(
     reached = json.dumps(asked, default=str) + out
     for path, fingerprint in wanted:
         assert str(path) not in reached
-        assert (fingerprint or corpora.corpus(path.stem).fingerprint) in reached, path.name
+        assert (fingerprint or corpora.find(path.stem).fingerprint) in reached, path.name
 
 
 def test_what_only_does_something_says_in_json_what_it_did(
@@ -135,5 +135,5 @@ def test_what_only_does_something_says_in_json_what_it_did(
     assert run("export", made["run"], "--output", output) == {"run": made["run"], "output": output}
     assert run("runs", "cancel", made["run"]) == {"run": made["run"], "state": "succeeded"}
     assert run("runs", "remove", made["run"]) == {"removed": made["run"]}
-    gone = corpora.corpus("legal-dev").fingerprint
+    gone = corpora.find("legal-dev").fingerprint
     assert run("corpus", "remove", "legal-dev") == {"removed": gone}

@@ -77,14 +77,14 @@ def finished(done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_shared_stages_are_made_once(finished: str) -> None:
-    kinds = Counter(run.manifest.kind for run in facade_runs.runs() if facade_runs.state(run.id).state == "succeeded")
+    kinds = Counter(run.manifest.kind for run in facade_runs.listed() if facade_runs.state(run.id).state == "succeeded")
     assert kinds == {
         "calibrate": 1, "audit": 2, "embed": 2, "score": 2, "select": 2, "pretrain": 2, "finetune": 3, "experiment": 1
     }  # fmt: skip
 
 
 def test_leaderboard(finished: str) -> None:
-    run = facade_runs.run(finished)
+    run = facade_runs.get(finished)
     rows = {row["arm"]: row for row in run.result()["leaderboard"]}
     assert set(rows) == {"none", "random", "classifier"}
     assert any("Added random" in note for note in facade_runs.state(finished).notes)
@@ -94,7 +94,7 @@ def test_leaderboard(finished: str) -> None:
     assert rows["classifier"]["interval_random"] is not None
     assert (rows["none"]["sentences"], rows["none"]["pretrain_run"]) == (0, None)
     for row in rows.values():
-        tables = [facade_runs.run(row["finetune_run"]).artifacts / f"evaluation-test-{seed}.npz" for seed in (1, 2)]
+        tables = [facade_runs.get(row["finetune_run"]).artifacts / f"evaluation-test-{seed}.npz" for seed in (1, 2)]
         scores = [Evaluation.load(table).f1() for table in tables]
         assert row["micro_f1"] == pytest.approx(scores, abs=1e-3)
         assert row["mean"] == pytest.approx(np.mean(scores), abs=1e-3)
@@ -110,10 +110,10 @@ def test_leaderboard(finished: str) -> None:
 
 
 def test_leaderboard_as_files(finished: str) -> None:
-    folder = facade_runs.run(finished).artifacts
+    folder = facade_runs.get(finished).artifacts
     with (folder / "leaderboard.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    told = facade_runs.run(finished).result()["leaderboard"]
+    told = facade_runs.get(finished).result()["leaderboard"]
     assert [(row["arm"], row["verdict"]) for row in rows] == [(row["arm"], row["verdict"]) for row in told]
     assert [float(row["mean"]) for row in rows] == [row["mean"] for row in told]
     assert (folder / "leaderboard.md").read_text(encoding="utf-8").count("\n| ") == 3
@@ -121,7 +121,7 @@ def test_leaderboard_as_files(finished: str) -> None:
 
 def test_forgetting_is_told_on_the_same_text_for_every_arm(finished: str) -> None:
     """On sentences of D_C that none of them is trained on."""
-    runs = [run for run in facade_runs.runs("pretrain") if facade_runs.state(run.id).state == "succeeded"]
+    runs = [run for run in facade_runs.listed("pretrain") if facade_runs.state(run.id).state == "succeeded"]
     (general,) = {run.manifest.config["general"] for run in runs}
     library = Library(home())
     held = set(library.find(general).ids().tolist())
@@ -138,7 +138,7 @@ def test_nothing_held_out_is_learnt_or_selected(finished: str) -> None:
     """T_C loses its dev sentences and the test sentence that slipped in."""
     library = Library(home())
     held_out = {s.id for name in ("dev", "test") for batch in library.find(name).batches() for s in batch}
-    for run in facade_runs.runs("pretrain"):
+    for run in facade_runs.listed("pretrain"):
         read = [library.find(name) for name in run.manifest.config["corpora"]]
         assert not held_out & {s.id for corpus in read for batch in corpus.batches() for s in batch}
         assert 20 <= len(read[0]) <= 24  # some of train are near copies of held-out sentences
@@ -146,16 +146,16 @@ def test_nothing_held_out_is_learnt_or_selected(finished: str) -> None:
 
 
 def test_what_is_finished_costs_nothing(finished: str) -> None:
-    again = experiments.experiment_cost(OPTIONS)
+    again = experiments.cost(OPTIONS)
     assert again.seconds == 0
     assert [step.kind for step in again.steps if not step.finished] == []
-    more = experiments.experiment_cost({**OPTIONS, "arms": ("none", "classifier", "knn"), "seeds": (1, 2)})
+    more = experiments.cost({**OPTIONS, "arms": ("none", "classifier", "knn"), "seeds": (1, 2)})
     assert {(step.kind, step.line) for step in more.steps if not step.finished} == {
         ("select", "knn 30"), ("pretrain", "knn 30"), ("finetune", "knn 30")
     }  # fmt: skip
     assert more.seconds == pytest.approx(more.lines["knn 30"])
     assert more.seconds > 0
-    seeds = experiments.experiment_cost({**OPTIONS, "seeds": (1, 2, 3)})
+    seeds = experiments.cost({**OPTIONS, "seeds": (1, 2, 3)})
     assert {step.kind for step in seeds.steps if not step.finished} == {"finetune"}
 
 
@@ -177,7 +177,7 @@ def test_the_command_line_plans_and_reports(finished: str, capsys: pytest.Captur
     experiment.main(words, standalone_mode=False)
     told = json.loads(capsys.readouterr().out)
     assert told["run"] == finished  # the same work in another spelling
-    assert told["leaderboard"] == facade_runs.run(finished).result()["leaderboard"]
+    assert told["leaderboard"] == facade_runs.get(finished).result()["leaderboard"]
     said = "\n".join(in_words(told))
     assert "Without pre-training the tagger reaches F1" in said
     assert "chosen by classifier" in said
@@ -204,7 +204,7 @@ def test_options_of_a_stage_are_pairs(text: str) -> None:
 
 
 def test_cancelled_at_every_stage_and_resumed(finished: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    calm = facade_runs.run(finished).result()["leaderboard"]
+    calm = facade_runs.get(finished).result()["leaderboard"]
     home = tmp_path / "stormy"
     monkeypatch.setenv("WINNOW_HOME", str(home))
     fill(home)
@@ -214,20 +214,20 @@ def test_cancelled_at_every_stage_and_resumed(finished: str, tmp_path: Path, mon
         name = str(event.data.get("name", ""))
         if event.kind == "stage" and name.startswith("[") and name not in seen:
             seen.add(name)
-            facade_runs.cancel(facade_runs.runs("experiment")[0].id)
+            facade_runs.cancel(facade_runs.listed("experiment")[0].id)
 
     for _ in range(20):
         try:
             run = facade_runs.execute("experiment", OPTIONS, stop)
             break
         except Cancelled:
-            assert facade_runs.state(facade_runs.runs("experiment")[0].id).state == "cancelled"
+            assert facade_runs.state(facade_runs.listed("experiment")[0].id).state == "cancelled"
     assert len(seen) == 7
     stormy = run.result()["leaderboard"]
     assert [(row["arm"], row["micro_f1"], row["verdict"]) for row in stormy] == [
         (row["arm"], row["micro_f1"], row["verdict"]) for row in calm
     ]
-    assert Counter(run.manifest.kind for run in facade_runs.runs())["finetune"] == 3
+    assert Counter(run.manifest.kind for run in facade_runs.listed())["finetune"] == 3
 
 
 def test_sizes_of_l_c_are_nested(home: Path) -> None:
@@ -355,8 +355,8 @@ def test_hours_leave_out_waiting_and_what_nobody_worked_on() -> None:
 
 def test_hours_count_every_run_once(finished: str) -> None:
     store = RunStore(home())
-    rows = {row["arm"]: row for row in facade_runs.run(finished).result()["leaderboard"]}
-    line = [facade_runs.run(rows["classifier"][name]) for name in ("select_run", "pretrain_run", "finetune_run")]
+    rows = {row["arm"]: row for row in facade_runs.get(finished).result()["leaderboard"]}
+    line = [facade_runs.get(rows["classifier"][name]) for name in ("select_run", "pretrain_run", "finetune_run")]
     spent = hours.spent(line, store)
     assert set(spent) == {"select", "score", "embed", "audit", "pretrain", "finetune"}
     assert hours.spent([*line, *line], store) == spent
@@ -364,7 +364,7 @@ def test_hours_count_every_run_once(finished: str) -> None:
     assert state.ended is not None
     assert state.started is not None
     assert spent["finetune"] == pytest.approx(state.ended - state.started, abs=0.05)
-    whole = facade_runs.run(finished).result()["hours"]
+    whole = facade_runs.get(finished).result()["hours"]
     assert whole["finetune"] == pytest.approx(sum(row["hours"]["finetune"] for row in rows.values()))
     assert whole["audit"] < sum(row["hours"].get("audit", 0) for row in rows.values())  # shared, counted once
 

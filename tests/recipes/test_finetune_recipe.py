@@ -69,7 +69,7 @@ def test_a_seed_that_is_done_is_not_done_again(corpora, monkeypatch):
 
     options = {**FAST, **corpora, "seeds": (1, 2)}
     whole = runs.execute("finetune", options).result()
-    removals.remove_run(runs.runs("finetune")[0].id)
+    removals.remove_run(runs.listed("finetune")[0].id)
 
     real, seeds = training.finetune, []
 
@@ -91,11 +91,11 @@ def test_a_seed_that_is_done_is_not_done_again(corpora, monkeypatch):
 def test_stop_keeps_the_best_so_far(corpora):
     def stop(event):
         if event.kind == "metric" and event.data["name"] == "dev_f1@1":
-            runs.cancel(runs.runs("finetune")[0].id)
+            runs.cancel(runs.listed("finetune")[0].id)
 
     with pytest.raises(Cancelled):
         runs.execute("finetune", {**FAST, **corpora, "epochs": 500, "seeds": (1,)}, stop)
-    (run,) = runs.runs("finetune")
+    (run,) = runs.listed("finetune")
     assert run.state().state == "cancelled"
     assert any("is kept in" in note for note in notes(run))
     from core.models.taggers import load_tagger
@@ -125,7 +125,7 @@ def test_wrong_input_is_one_sentence(corpora, seal):
         with pytest.raises(ConfigError, match="seeds"):
             runs.execute("finetune", {**FAST, **corpora, "seeds": seeds})
     with pytest.raises(ConfigError, match="no finished model"):
-        runs.execute("finetune", {**FAST, **corpora, "init": runs.runs("finetune")[0].id})
+        runs.execute("finetune", {**FAST, **corpora, "init": runs.listed("finetune")[0].id})
 
 
 def test_from_the_command_line(typed, tmp_path, corpora):
@@ -156,4 +156,4 @@ def test_torchrun_is_told_that_only_pretraining_shares_its_work(typed, corpora, 
     code, out, err = typed("finetune", "--train", corpora["train"], "--dev", corpora["dev"], "--init", "tiny", "--json")
     assert (code, out) == (2, "")
     assert "without torchrun" in err
-    assert not runs.runs("finetune")
+    assert not runs.listed("finetune")

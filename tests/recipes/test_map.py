@@ -33,16 +33,16 @@ def select(seal: Seal) -> str:
 
 @pytest.fixture
 def map_run(select: str) -> str:
-    return runs.execute("map", maps.map_options(select, sample=150, clusters=4)).id
+    return runs.execute("map", maps.options(select, sample=150, clusters=4)).id
 
 
 def test_the_map_holds_everything_and_its_file_says_the_same(select: str, map_run: str) -> None:
-    result, found = runs.run(map_run).result(), maps.mapped(map_run)
+    result, found = runs.get(map_run).result(), maps.get(map_run)
     assert (result["points"], result["of"], result["task_points"], result["fitted"]) == (282, 282, 40, 150)
     assert found.xy.shape == (2, 282)
     assert np.isfinite(found.xy).all()
     assert sum(cluster["size"] for cluster in found.clusters) == 282
-    table = pq.read_table(runs.run(map_run).artifacts / "map.parquet").to_pylist()
+    table = pq.read_table(runs.get(map_run).artifacts / "map.parquet").to_pylist()
     assert list(table[0]) == ["x", "y", "id", "text", "class", "score", "row", "corpus"]
     kinds = maps.classes(map_run)
     scores = selections.scored(select).scores.values
@@ -54,14 +54,14 @@ def test_the_map_holds_everything_and_its_file_says_the_same(select: str, map_ru
         assert row["score"] == (None if row["corpus"] == "task" else scores[row["row"]])
     chosen = selections.chosen(select).rows
     assert sorted(row["row"] for row in table if row["class"] == "selected") == sorted(chosen)
-    inputs = runs.run(map_run).manifest.inputs
-    assert inputs == {name: corpora.corpus(name).fingerprint for name in ("task", "domain")}
+    inputs = runs.get(map_run).manifest.inputs
+    assert inputs == {name: corpora.find(name).fingerprint for name in ("task", "domain")}
 
 
 def test_the_same_seed_gives_the_same_bytes(select: str) -> None:
     found = []
     for _ in range(2):
-        run = runs.execute("map", maps.map_options(select, sample=120, seed=3))
+        run = runs.execute("map", maps.options(select, sample=120, seed=3))
         found.append([(run.artifacts / name).read_bytes() for name in ("coordinates.npy", "cluster.npy", "fitted.npy")])
         removals.remove_run(run.id)
     assert found[0] == found[1]
@@ -71,14 +71,14 @@ def test_another_selection_of_the_same_corpora_takes_the_layout_over(
     select: str, map_run: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = runs.execute("select", {**OPTIONS, "budget": "60", "strategy": "random"}).id
-    options = maps.map_options(other, sample=300, clusters=4)  # 300: all are fitted, whatever is selected
-    first = runs.execute("map", maps.map_options(select, sample=300, clusters=4))
+    options = maps.options(other, sample=300, clusters=4)  # 300: all are fitted, whatever is selected
+    first = runs.execute("map", maps.options(select, sample=300, clusters=4))
     with monkeypatch.context() as patch:
         patch.setattr(recipe, "_fit", lambda *_: pytest.fail("laid out anew"))
         second = runs.execute("map", options)
     for name in ("coordinates.npy", "cluster.npy", "rows.npy", "fitted.npy"):
         assert (first.artifacts / name).read_bytes() == (second.artifacts / name).read_bytes()
-    assert maps.mapped(second.id).clusters == maps.mapped(first.id).clusters
+    assert maps.get(second.id).clusters == maps.get(first.id).clusters
     table = pq.read_table(second.artifacts / "map.parquet").to_pylist()
     selected = sorted(row["row"] for row in table if row["class"] == "selected")
     assert selected == sorted(selections.chosen(other).rows)  # which are selected is the view's own
@@ -93,31 +93,29 @@ def test_another_selection_of_the_same_corpora_takes_the_layout_over(
 def test_the_map_of_another_selection_of_the_same_corpora_is_drawn_with_this_one_on_it(
     select: str, map_run: str, seal: Seal
 ) -> None:
-    assert maps.map_of(select) == map_run
+    assert maps.of(select) == map_run
     other = runs.execute("select", {**OPTIONS, "budget": "60", "strategy": "random"}).id
-    laid_over = maps.map_of(other)
+    laid_over = maps.of(other)
     assert laid_over is not None
-    assert len(runs.runs("map")) == 1  # none was made
-    theirs, found = maps.mapped(map_run), maps.mapped(laid_over)
+    assert len(runs.listed("map")) == 1  # none was made
+    theirs, found = maps.get(map_run), maps.get(laid_over)
     assert (found.xy.tobytes(), found.rows.tobytes()) == (theirs.xy.tobytes(), theirs.rows.tobytes())
     kinds = maps.classes(laid_over)
-    assert maps.mapped(laid_over).domain_rows(np.flatnonzero(kinds == 1)).tolist() == sorted(
-        selections.chosen(other).rows
-    )
+    assert maps.get(laid_over).domain_rows(np.flatnonzero(kinds == 1)).tolist() == sorted(selections.chosen(other).rows)
     row = maps.page_of(laid_over, np.flatnonzero(kinds == 1), kinds, size=1)[0]
     assert row["score"] == selections.scored(other).scores.values[row["row"]]
     regions.keep_region(laid_over, {"kind": "topic", "value": 1})
     assert regions.kept_region(laid_over) == {"kind": "topic", "value": 1}
-    assert runs.execute("map", maps.map_config(laid_over)).id == maps.map_of(other)  # its own, from now on
+    assert runs.execute("map", maps.config(laid_over)).id == maps.of(other)  # its own, from now on
     seal([*contracts(60, seed=5)], "elsewhere")
-    assert maps.map_of(runs.execute("select", {**OPTIONS, "domain": "elsewhere", "strategy": "random"}).id) is None
-    assert maps.map_of(runs.execute("select", {**OPTIONS, "max_length": 64, "strategy": "random"}).id) is None
+    assert maps.of(runs.execute("select", {**OPTIONS, "domain": "elsewhere", "strategy": "random"}).id) is None
+    assert maps.of(runs.execute("select", {**OPTIONS, "max_length": 64, "strategy": "random"}).id) is None
 
 
 def test_three_dimensions_a_limit_and_fast(select: str) -> None:
-    options = maps.map_options(select, sample=60, limit=100, dimensions=3, fast=True, clusters=2)
+    options = maps.options(select, sample=60, limit=100, dimensions=3, fast=True, clusters=2)
     run = runs.execute("map", options)
-    found = maps.mapped(run.id)
+    found = maps.get(run.id)
     assert (found.xy.shape, found.of) == ((3, 100), 282)
     counts = maps.class_counts(np.arange(100), maps.classes(run.id))
     assert {name: n for name, (n, _) in counts.items()} == {"T_C": 33, "selected": 33, "filtered": 34} or min(
@@ -129,7 +127,7 @@ def test_three_dimensions_a_limit_and_fast(select: str) -> None:
 
 def test_a_cancelled_map_goes_on_with_the_layout_it_had(select: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recipe, "CHUNK", 64)
-    options = maps.map_options(select, sample=100, seed=5, fast=True)  # a second layout would be another
+    options = maps.options(select, sample=100, seed=5, fast=True)  # a second layout would be another
 
     def stop(event: Event) -> None:
         if event.data.get("name") == "placing the other sentences":
@@ -137,20 +135,20 @@ def test_a_cancelled_map_goes_on_with_the_layout_it_had(select: str, monkeypatch
 
     with pytest.raises(Cancelled):
         runs.execute("map", options, stop)
-    run = runs.runs("map")[0]
+    run = runs.listed("map")[0]
     assert run.state().state == "cancelled"
-    assert maps.maps(select) == []
+    assert maps.finished(select) == []
     layout = np.load(run.chunks / "layout.npz")["coordinates"]
     runs.go_on(run.id)
-    found = maps.mapped(run.id)
+    found = maps.get(run.id)
     np.testing.assert_array_equal(found.xy[:, found.fitted].T, layout)
-    assert [other.id for other in maps.maps(select)] == [run.id]
+    assert [other.id for other in maps.finished(select)] == [run.id]
 
 
 def test_the_command_line_makes_the_same_map(
     select: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = maps.map_options(select, sample=60, clusters=2)
+    options = maps.options(select, sample=60, clusters=2)
     words = shlex.split(runs.command("map", options))[3:]
     monkeypatch.setattr(sys, "argv", ["core", *words, "--output", str(tmp_path / "map.parquet"), "--json"])
     assert run_main() == 0
@@ -165,7 +163,7 @@ def test_only_a_finished_selection_is_mapped(map_run: str, select: str) -> None:
 
 
 def test_lasso_box_counts_and_table(select: str, map_run: str) -> None:
-    found, kinds = maps.mapped(map_run), maps.classes(map_run)
+    found, kinds = maps.get(map_run), maps.classes(map_run)
     x, y = found.xy
     left, right, low, high = x.min() - 1, float(np.median(x)), y.min() - 1, y.max() + 1
     square = [(left, low), (right, low), (right, high), (left, high)]
@@ -191,7 +189,7 @@ def test_lasso_box_counts_and_table(select: str, map_run: str) -> None:
 
 def test_what_is_drawn(map_run: str) -> None:
     kinds = maps.classes(map_run)
-    found = maps.mapped(map_run)
+    found = maps.get(map_run)
     drawn = maps.draw(map_run, kinds, 90)
     assert len(drawn) == 90
     assert found.fitted[drawn].all()
@@ -206,7 +204,7 @@ def test_what_is_drawn(map_run: str) -> None:
 
 
 def test_search_finds_every_row_in_any_case(map_run: str) -> None:
-    texts = {role: stored(corpora.corpus(role), "text").to_pylist() for role in ("task", "domain")}
+    texts = {role: stored(corpora.find(role), "text").to_pylist() for role in ("task", "domain")}
     for query in ("THE GOODS", "roux", "MÜDE", "<img src=x>", "", "nowhere", "."):
         hits = maps.search(map_run, query)
         wanted = {r: [i for i, t in enumerate(ts) if query and query.lower() in t.lower()] for r, ts in texts.items()}
@@ -217,11 +215,11 @@ def test_search_finds_every_row_in_any_case(map_run: str) -> None:
         i for i, t in enumerate(texts["domain"]) if {"the", "goods"} <= set(t.lower().split())
     ]
     assert not len(maps.search(map_run, "good", "words").rows)  # whole words
-    assert len(matches(stored(corpora.corpus("domain"), "text"), "roux müde", "words")) == 1
+    assert len(matches(stored(corpora.find("domain"), "text"), "roux müde", "words")) == 1
 
 
 def test_the_words_of_a_corner(select: str, map_run: str) -> None:
-    found = maps.mapped(map_run)
+    found = maps.get(map_run)
     kitchen_points = found.points_of(np.arange(120, 240))
     assert found.domain_rows(kitchen_points).tolist() == list(range(120, 240))
     words = {telling.word for telling in maps.telling_words(map_run, kitchen_points, 30)}
@@ -237,7 +235,7 @@ def test_pairs_and_export(map_run: str, tmp_path: Path) -> None:
     assert {(ours["class"], theirs["class"]) for ours, theirs, _ in pairs} == {("selected", "filtered")}
     points = np.array([5, 100, 60, 200])
     for name in ("x.txt", "x.jsonl", "x.parquet"):
-        maps.export_points(map_run, points, tmp_path / name)
+        maps.export(map_run, points, tmp_path / name)
     rows = [json.loads(line) for line in (tmp_path / "x.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 4
     assert rows[3]["score"] is None  # T_C comes last
@@ -248,28 +246,28 @@ def test_pairs_and_export(map_run: str, tmp_path: Path) -> None:
 def test_hand_edits_are_kept_counted_exported_and_sealed(select: str, map_run: str, tmp_path: Path) -> None:
     chosen = selections.chosen(select).rows
     out = np.setdiff1d(np.arange(242), chosen)[:3]
-    insights.add_rows(select, out)
-    insights.remove_rows(select, chosen[:2])
-    insights.remove_rows(select, chosen[:20])
-    insights.undo(select)
+    selections.add_rows(select, out)
+    selections.remove_rows(select, chosen[:2])
+    selections.remove_rows(select, chosen[:20])
+    selections.undo(select)
     kinds = maps.classes(map_run)
     assert maps.class_counts(np.arange(5), kinds)["selected"][1] == 41
     now = selections.chosen(select)
     assert set(now.rows) == (set(chosen) | set(out)) - set(chosen[:2])
     assert now.dropped["removed_by_hand"] == 2
-    config = runs.run(select).manifest.config
+    config = runs.get(select).manifest.config
     selections.export(select, config["budget"], config["keep"], tmp_path / "s.jsonl")
     assert len((tmp_path / "s.jsonl").read_text(encoding="utf-8").splitlines()) == 41
     selections.export(select, config["budget"], config["keep"], tmp_path / "folder")
     assert "3 added and 2 removed by hand" in (tmp_path / "folder" / "README.md").read_text(encoding="utf-8")
-    sealed = insights.seal_edited(select)
+    sealed = selections.seal(select)
     assert sealed.origin["hand_edits"] == {"added": 3, "removed": 2}
     assert sealed.origin["run"] == select
     assert len(sealed) == 41
     with pytest.raises(CorpusError, match="242"):
-        insights.add_rows(select, np.array([242]))
+        selections.add_rows(select, np.array([242]))
     for _ in range(5):
-        insights.undo(select)
+        selections.undo(select)
     assert selections.chosen(select).rows.tolist() == chosen.tolist()
 
 
@@ -295,8 +293,8 @@ def test_why_tells_each_fate(select: str, map_run: str) -> None:
     (copied,) = np.flatnonzero(np.bincount(clusters)[clusters] > 1)[:1]
     same = set(np.flatnonzero(clusters == clusters[copied])) - {copied}
     assert {row["row"] for row in insights.why(select, int(copied)).duplicates} == same
-    insights.remove_rows(select, chosen[:1])
-    insights.add_rows(select, free[40:41])
+    selections.remove_rows(select, chosen[:1])
+    selections.add_rows(select, free[40:41])
     assert insights.why(select, int(chosen[0])).verdict == "Taken out of S_C by hand."
     assert insights.why(select, int(free[40])).verdict == "Put into S_C by hand."
     with pytest.raises(CorpusError):
@@ -325,7 +323,7 @@ def test_diversity_reorders_and_nothing_else(seal: Seal, how: str) -> None:
     options = {**OPTIONS, "strategy": "ngram-perplexity", "diversity": how, "trade": 0.3}
     diverse = runs.execute("select", options).id
     plain = runs.execute("select", {**OPTIONS, "strategy": "ngram-perplexity"}).id
-    assert runs.run(diverse).result()["score_run"] == runs.run(plain).result()["score_run"]
+    assert runs.get(diverse).result()["score_run"] == runs.get(plain).result()["score_run"]
     rows = selections.chosen(diverse).rows
     assert len(rows) == 40
     pool = selections.scored(plain).free(corpora.FLAGS)[:200]
@@ -348,7 +346,7 @@ def test_health_of_a_selection(select: str, seal: Seal) -> None:
     rows = selections.chosen(select).rows
     assert found.tokens == lengths[rows].sum()
     assert found.median_tokens["D_C"] == np.median(lengths)
-    insights.remove_rows(select, rows[:30])
+    selections.remove_rows(select, rows[:30])
     assert insights.health(select).sentences == 10
     names = [sentence("the Harlow Ltd sued", [(1, 3, "ORG")])]
     seal(names, "names", labelled=True)

@@ -93,7 +93,7 @@ def select(strategy: str, **options: Any) -> Run:
 
 
 def scoring(run: Run) -> Run:
-    return runs.run(run.result()["score_run"])
+    return runs.get(run.result()["score_run"])
 
 
 def contracts_chosen(run: Run) -> float:
@@ -123,7 +123,7 @@ def test_b1_and_b2_are_made_once_and_b2_begins_at_b1(trained: Trained) -> None:
     b1 = {scoring(run).result()["made_by"]["pretrain"][0] for run in runs}
     assert len(b1) == 1
     (_, pretrain), (_, finetune) = trained.calls
-    task, train, dev = (corpora.corpus(name).fingerprint for name in ("task", "train", "dev"))
+    task, train, dev = (corpora.find(name).fingerprint for name in ("task", "train", "dev"))
     assert (pretrain.corpora, pretrain.init, pretrain.preset) == ((task,), "tiny", "quick")
     assert (finetune.init, finetune.train, finetune.dev, finetune.preset) == (b1.pop(), train, dev, "quick")
     select("cos-mlm", options={"preset": "paper"})
@@ -135,11 +135,11 @@ def test_vectors_are_those_of_b1_and_of_b1_and_b2_side_by_side(trained: Trained)
     made_by = run.result()["made_by"]
     halves = []
     for kind in ("pretrain", "finetune"):
-        folder = str(runs.run(made_by[kind][0]).artifacts / "model")
-        mine = [name for name in made_by["embed D_C"] if runs.run(name).manifest.config["encoder"] == folder]
-        vectors, norms = vectors_of.read(runs.run(mine[0]))
-        task_run = next(n for n in made_by["embed T_C"] if runs.run(n).manifest.config["encoder"] == folder)
-        task_vectors, task_norms = vectors_of.read(runs.run(task_run))
+        folder = str(runs.get(made_by[kind][0]).artifacts / "model")
+        mine = [name for name in made_by["embed D_C"] if runs.get(name).manifest.config["encoder"] == folder]
+        vectors, norms = vectors_of.read(runs.get(mine[0]))
+        task_run = next(n for n in made_by["embed T_C"] if runs.get(n).manifest.config["encoder"] == folder)
+        task_vectors, task_norms = vectors_of.read(runs.get(task_run))
         halves.append((vectors * norms[:, None], task_vectors * task_norms[:, None]))
     domain, task = (np.concatenate([half[i] for half in halves], axis=1).astype(float) for i in (0, 1))
     query = task.mean(axis=0)
@@ -154,19 +154,19 @@ def test_b1_never_reads_what_is_held_out(trained: Trained, seal: Seal, home: Pat
     (read,) = trained.calls[-1][1].corpora
     assert [s.text for batch in Library(home).find(read).batches() for s in batch] == TASK[7:]
     select("pseudo-perplexity", holdout=("test",), transductive=True)
-    assert trained.calls[-1][1].corpora == (corpora.corpus("task").fingerprint,)
+    assert trained.calls[-1][1].corpora == (corpora.find("task").fingerprint,)
 
 
 def test_folds_train_on_the_rest_and_count_out_of_fold(trained: Trained, seal: Seal) -> None:
-    labelled = next(corpora.corpus("train").batches())
+    labelled = next(corpora.find("train").batches())
     seal([*DOMAIN, labelled[0].text], "domain")  # D_C holds a copy of a labelled sentence
-    options = {"domain": corpora.corpora()[0].fingerprint, "options": {"folds": 3}}
+    options = {"domain": corpora.listed()[0].fingerprint, "options": {"folds": 3}}
     run = scoring(select("ner-selected", **options))
     parts = [config.train for kind, config in trained.calls if kind == "finetune"]
     assert len(set(parts)) == 3
-    left_out = [{s.id for s in labelled} - {s.id for s in next(corpora.corpus(part).batches())} for part in parts]
+    left_out = [{s.id for s in labelled} - {s.id for s in next(corpora.find(part).batches())} for part in parts]
     assert set().union(*left_out) == {s.id for s in labelled}
-    ids = corpora.corpus("train").ids()
+    ids = corpora.find("train").ids()
     assert [{f"{i:016x}" for i in ids[fold(ids, 3) == k].tolist()} for k in range(3)] == left_out
     scores = np.load(run.artifacts / "scores.npy")
     assert int(scores[-1]) == 1  # the two taggers that saw it found nothing in it and were not asked
@@ -197,7 +197,7 @@ def test_a_cancelled_scoring_goes_on_where_it_was(trained: Trained, monkeypatch:
     expected = np.load(undisturbed.artifacts / "scores.npy")
     monkeypatch.setattr(score, "SLOW_CHUNK", 32)
     store().remove(undisturbed.id)  # by itself: what it rests on stays
-    store().remove(runs.runs("select")[0].id)  # by itself: what it rests on stays
+    store().remove(runs.listed("select")[0].id)  # by itself: what it rests on stays
     done: list[int] = []
 
     def stop(event: Event) -> None:
@@ -209,10 +209,10 @@ def test_a_cancelled_scoring_goes_on_where_it_was(trained: Trained, monkeypatch:
     monkeypatch.setattr("core.runs.context.PROGRESS_EVERY", 0)
     with pytest.raises(Cancelled):
         runs.execute("select", {**GIVEN, "strategy": "pseudo-perplexity"}, stop)
-    run = runs.runs("score")[0]
+    run = runs.listed("score")[0]
     kept = sorted(path.name for path in run.chunks.glob("*.npy"))
     assert kept
-    run_id = runs.runs("select")[0].id
+    run_id = runs.listed("select")[0].id
     runs.go_on(run_id)
     np.testing.assert_allclose(np.load(run.artifacts / "scores.npy"), expected, rtol=1e-5)
     assert len(trained.calls) == 1
@@ -220,11 +220,11 @@ def test_a_cancelled_scoring_goes_on_where_it_was(trained: Trained, monkeypatch:
 
 def test_tagging_again_is_the_same_run_and_spans_are_kept(trained: Trained) -> None:
     run = scoring(select("ner-selected"))
-    tagged = runs.run(run.result()["made_by"]["tag"][0])
+    tagged = runs.get(run.result()["made_by"]["tag"][0])
     spans = spans_of.read(tagged)
     assert len(spans) == len(DOMAIN)
     assert tagged.result()["entities"] == len(spans.found)
-    sentences = next(corpora.corpus("domain").batches())
+    sentences = next(corpora.find("domain").batches())
     expected = found_by_list(sentences, NAMES)
     assert [spans.entities(row) for row in range(len(DOMAIN))] == [p.entities for p in expected]
     scores = np.load(run.artifacts / "scores.npy")
@@ -240,10 +240,10 @@ def test_explore_shows_the_entities_that_were_found(trained: Trained) -> None:
     assert [tagged.id] == scoring(run).result()["made_by"]["tag"]
     assert [found.id for found in entities.tag_runs(plain.id)] == [tagged.id]  # the same D_C
     assert entities.entity_types(run.id) == ["PARTY", "THING"]
-    map_run = runs.execute("map", maps.map_options(run.id, sample=100, clusters=2)).id
-    sentences = next(corpora.corpus("domain").batches())
+    map_run = runs.execute("map", maps.options(run.id, sample=100, clusters=2)).id
+    sentences = next(corpora.find("domain").batches())
     expected = [prediction.entities for prediction in found_by_list(sentences, NAMES)]
-    found = maps.mapped(map_run)
+    found = maps.get(map_run)
     counts = entities.entity_counts(map_run, np.arange(len(found)))
     assert np.isnan(counts[: found.n_task]).all()
     assert counts[found.n_task :].tolist() == [len(expected[row]) for row in found.rows[found.n_task :].tolist()]

@@ -25,7 +25,7 @@ def test_vectors_and_states_and_a_model_that_is_read_again(base, seal):
     text = seal([sentence("Ada lives in Rome today .")] * 3 + [sentence(f"Jordan won {i} .") for i in range(9)], "text")
     options = {**base, "network": "bilstm", "vectors": text.fingerprint, "states": "tiny"}
     run = runs.execute("finetune", options)
-    learnt = vectors.read_words(next(r for r in runs.runs("vectors")))
+    learnt = vectors.read_words(next(r for r in runs.listed("vectors")))
     assert learnt.values.shape == (len(learnt.words), 100)
     assert "Jordan" in learnt.words
     again = runs.execute("evaluate", {"model": run.result()["model"], "test": base["train"]})
@@ -86,7 +86,7 @@ def test_assisting_words_may_be_their_own(base, seal):
     from core.models.taggers import load_tagger
 
     assert "| assisting | theirs | 6 |" in (run.artifacts / "model" / "README.md").read_text()
-    tagger = load_tagger(runs.run(run.id).artifacts / "model", device="cpu")
+    tagger = load_tagger(runs.get(run.id).artifacts / "model", device="cpu")
     assert tagger.types == ("LOC", "ORG", "PER")
     assert tagger.assisting_types == ("GPE", "LOC", "PER")
     assert len(tagger.towers) == 2

@@ -80,18 +80,18 @@ def test_every_method_leaves_a_corpus_a_file_and_a_log(made, home):
         assert len(edits) == result["changed"] > 0
         assert corpus.labelled
         assert corpus.origin["run"] == run.id
-        diff = rebuilding.edit_diffs(run.id, 1, 2)
+        diff = rebuilding.changed(run.id, 1, 2)
         assert len(diff) == 2
         for one in diff:
             assert one.before.tokens != one.after.tokens
             assert (one.gone is not None) == (method in ("random2high", "low2high"))
         if method != "dataaug":
-            told = rebuilding.rebuild_preview(dict(run.manifest.config))
+            told = rebuilding.preview(dict(run.manifest.config))
             assert told["pools"] == result["pools"]
             assert (told["wanted"], told["of"]) == (result["wanted"], result["of"])
             assert result["changed"] <= told["able"] <= told["of"] == told["measured"]
     assert rebuilt(made, "highc2low", holdout=(made["test"].fingerprint,), encoder="tiny").id in {
-        run.id for run in facade_runs.runs("rebuild")
+        run.id for run in facade_runs.listed("rebuild")
     }
 
 
@@ -104,7 +104,7 @@ def test_the_same_seed_makes_the_same_bytes_and_rate_zero_the_corpus_itself(made
     assert [(again.artifacts / name).read_bytes() for name in ("rebuilt.conll", "edits.jsonl")] == bytes_
     nothing = rebuilt(made, rate="0%").result()
     assert nothing["corpus"] == made["train"].fingerprint
-    assert corpora.corpus("train").name == "train"
+    assert corpora.find("train").name == "train"
 
 
 def test_shares_are_sampled(made):
@@ -121,7 +121,7 @@ def test_the_preview_counts_all_mentions_where_some_were_measured(seal):
     total = sum(train.types.values())
     for method in ("random2low", "low2high", "random2high"):
         run = rebuilt(made, method, rate=0.4)
-        told = rebuilding.rebuild_preview(dict(run.manifest.config))
+        told = rebuilding.preview(dict(run.manifest.config))
         assert (told["wanted"], told["of"]) == (run.result()["wanted"], total) == (round(0.4 * total), total)
         assert told["measured"] == -(-total // 2)
         assert run.result()["changed"] <= told["able"]
@@ -133,10 +133,10 @@ def test_the_preview_says_what_a_share_is_drawn_from_and_refuses_what_the_run_wo
     rows = list(next(made["train"].batches()))
     mentions = difficulty.read(made["run"].artifacts / "mentions.parquet")
     given = {"train": "train", "method": "low-share", "difficulty": made["run"].id, **options}
-    told = rebuilding.rebuild_preview({**given, "size": 5})
+    told = rebuilding.preview({**given, "size": 5})
     for name, n in told["bins"].items():
         assert n == sum(any(m.row == row and m.bin == name for m in mentions) for row in range(len(rows)))
-    empty = {size: rebuilding.rebuild_preview({**given, "size": size})["empty"] for size in range(5, 60, 3)}
+    empty = {size: rebuilding.preview({**given, "size": size})["empty"] for size in range(5, 60, 3)}
     assert {bool(said) for said in empty.values()} == {True, False}
     for size, said in empty.items():
         if said:
@@ -150,21 +150,21 @@ def test_the_preview_says_what_a_share_is_drawn_from_and_refuses_what_the_run_wo
 def test_a_robustness_set_and_a_test_split_of_any_run_are_refused(made, home):
     def refused(corpus, match):
         given = {"train": corpus, "method": "dataaug", "encoder": "tiny", "difficulty": made["run"].id}
-        assert match in rebuilding.rebuild_preview(given)["empty"]
+        assert match in rebuilding.preview(given)["empty"]
         with pytest.raises(ConfigError, match=match):
             facade_runs.execute("rebuild", {**given, "difficulty": ""})
 
     test, store = made["test"].fingerprint, RunStore(home)
     hard = facade_runs.execute("robustness", {"test": test, "train": "train", "kind": "typos"}).result()["corpus"]
     refused(hard, "is a robustness set")
-    assert not rebuilding.rebuild_preview({"train": test, "method": "dataaug", "difficulty": made["run"].id})["empty"]
+    assert not rebuilding.preview({"train": test, "method": "dataaug", "difficulty": made["run"].id})["empty"]
     for kind, role in (("finetune", "test.1"), ("experiment", "also_test.0"), ("assist", "test"), ("evaluate", "test")):
         run = store.create(kind, {"seed": 1}, {"train": made["train"].fingerprint, role: test}, versions={}, key=kind)
         refused(test, f"is a test split of the run {run.id}")
         removals.remove_run(run.id)
     store.create("robustness", {}, {"test": test}, versions={}, key="r")
     store.create("finetune", {}, {"train": test, "dev": test}, versions={}, key="f")
-    assert not rebuilding.rebuild_preview({"train": test, "method": "dataaug", "difficulty": made["run"].id})["empty"]
+    assert not rebuilding.preview({"train": test, "method": "dataaug", "difficulty": made["run"].id})["empty"]
 
 
 def numbered(first, n):
@@ -230,7 +230,7 @@ def test_wrong_input_is_one_sentence(made, seal):
         rebuilt(made, train=made["test"].fingerprint)
     with pytest.raises(CorpusError, match="no mention is in the pool entity_low"):
         rebuilt(made, entity_low="-99")
-    assert "entity_low" in rebuilding.rebuild_preview(
+    assert "entity_low" in rebuilding.preview(
         {"train": "train", "method": "random2low", "difficulty": made["run"].id, "entity_low": "-99"}
     )["empty"]  # fmt: skip
     with pytest.raises(ConfigError, match="is not understood"):
@@ -276,22 +276,22 @@ def test_robust_sets_stand_beside_the_plain_one(made, home):
 
     options = {**FAST, "train": base["train"], "dev": base["train"], "test": (base["test"], *tests)}
     tagged = facade_runs.execute("finetune", options)
-    rows = rebuilding.frontier([tagged.id])
+    rows = taggers.frontier([tagged.id])
     assert [row["kind"] for row in rows] == ["test", "oov", "cross-category", "typos"]
     for row, told in zip(rows, tagged.result()["tests"], strict=True):
         assert row["micro_f1"] == pytest.approx(told["micro_f1"], abs=1e-3)  # a second way to the same figure
         assert len(row["certain_f1"]) == 2
     assert sum(row["ambiguous"] for row in rows[1:]) == sum(run.result()["ambiguous"] for run in runs)
-    assert rebuilding.frontier_averages(rows) == {tagged.id: pytest.approx(sum(r["mean"] for r in rows) / 4, abs=1e-3)}
+    assert taggers.averages(rows) == {tagged.id: pytest.approx(sum(r["mean"] for r in rows) / 4, abs=1e-3)}
     other = facade_runs.execute("finetune", {**options, "seeds": (1,), "test": (base["test"],)})
     with pytest.raises(ConfigError, match="tested on different corpora"):
-        rebuilding.frontier([tagged.id, other.id])
+        taggers.frontier([tagged.id, other.id])
     for run in (made["run"], runs[0]):
         with pytest.raises(ConfigError, match=rf"{run.id} is a {run.manifest.kind} run .*give finetune runs"):
-            rebuilding.frontier([run.id])
+            taggers.frontier([run.id])
     begun = RunStore(home).create("finetune", {"test": []}, {}, versions={}, key="begun")
     with pytest.raises(ConfigError, match="give finetune runs that have succeeded"):
-        rebuilding.frontier([begun.id])
+        taggers.frontier([begun.id])
 
 
 def test_what_is_ambiguous_does_not_hang_on_the_order_of_the_taggers(made, seal, home):
@@ -308,13 +308,13 @@ def test_what_is_ambiguous_does_not_hang_on_the_order_of_the_taggers(made, seal,
                                     "test": (made["test"].fingerprint, imported.fingerprint)}).id
         for train in (part, more, larger)
     ]  # fmt: skip
-    rows = rebuilding.frontier(runs[:2])
+    rows = taggers.frontier(runs[:2])
     assert {row["known"] for row in rows} == {whole.fingerprint}
-    assert rebuilding.frontier([runs[1], runs[0]]) == [*rows[2:], *rows[:2]]
+    assert taggers.frontier([runs[1], runs[0]]) == [*rows[2:], *rows[:2]]
     assert {row["known"] for row in taggers.standings(runs[:1])} == {
         larger.fingerprint
     }  # of all that were tested alike
-    assert {row["known"] for row in rebuilding.frontier(runs, part.fingerprint)} == {part.fingerprint}
+    assert {row["known"] for row in taggers.frontier(runs, part.fingerprint)} == {part.fingerprint}
 
 
 def test_two_stages_are_an_option_that_leaves_other_keys_as_they_were(made):

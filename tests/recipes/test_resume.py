@@ -76,7 +76,7 @@ def test_a_kill_shows_as_interrupted_and_can_be_resumed(
     deadline = time.monotonic() + 60
     while not runs.state(run_id).stage and time.monotonic() < deadline:
         time.sleep(0.01)
-    worker = runs.run(run_id).worker()
+    worker = runs.get(run_id).worker()
     assert worker is not None
     worker.signal(signal.SIGKILL)
     while (state := runs.state(run_id)).active and time.monotonic() < deadline:
@@ -86,4 +86,4 @@ def test_a_kill_shows_as_interrupted_and_can_be_resumed(
     deadline = time.monotonic() + 90
     while runs.state(run_id).state != "succeeded" and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert runs.run(run_id).result()["selected"] == 200
+    assert runs.get(run_id).result()["selected"] == 200

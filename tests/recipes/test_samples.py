@@ -57,9 +57,9 @@ def test_nothing_planted_is_selected(name: str) -> None:
 def test_s_c_is_a_corpus_of_its_own(name: str) -> None:
     corpora.open_sample(name)
     run = runs.execute("select", options(strategy="random", budget="200"))
-    sealed = corpora.corpus(run.result()["corpus"])
+    sealed = corpora.find(run.result()["corpus"])
     assert sealed.n_sentences == 200
     assert sealed.origin["run"] == run.id
     chosen = selections.choose(run.id, "200")
-    domain = corpora.corpus(corpora.roles()["domain"])
+    domain = corpora.find(corpora.roles()["domain"])
     assert [s.id for batch in sealed.batches() for s in batch] == [s.id for s in domain.take(chosen.rows)]

@@ -173,7 +173,7 @@ def test_a_source_that_is_the_target_is_pointed_out(piles: dict[str, str]) -> No
 def test_stopped_and_resumed_equals_undisturbed(piles: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     config = {"target": (piles["fruit-task"], piles["metal-task"]), "source": (piles["fruit"], piles["metal"]), **QUICK}
     calm = runs.execute("similarity", config).result()
-    removals.remove_run(runs.runs("similarity")[0].id)
+    removals.remove_run(runs.listed("similarity")[0].id)
     looks, check = 0, RunContext.check
 
     def stop_later(context: RunContext) -> None:
@@ -187,7 +187,7 @@ def test_stopped_and_resumed_equals_undisturbed(piles: dict[str, str], monkeypat
     for _ in range(2):
         with pytest.raises(Cancelled):
             runs.execute("similarity", config)
-    chunks = runs.runs("similarity")[0].chunks
+    chunks = runs.listed("similarity")[0].chunks
     kept = {path: path.stat().st_mtime_ns for path in chunks.glob("*.json")}
     assert 0 < len(kept) < 2 * 2 * 2 * 4
     assert runs.execute("similarity", config).result() == calm
@@ -198,17 +198,17 @@ def test_a_killed_worker_goes_on_where_it_was(piles: dict[str, str]) -> None:
     config = {"target": (piles["fruit-task"],), "source": (piles["fruit"], piles["metal"]), **QUICK, "draws": 12}
     run_id = runs.start("similarity", config)
     deadline = time.monotonic() + 120
-    chunks = runs.run(run_id).chunks
+    chunks = runs.get(run_id).chunks
     while not list(chunks.glob("wvv-*.json")) and time.monotonic() < deadline:
         time.sleep(0.005)
-    if worker := runs.run(run_id).worker():
+    if worker := runs.get(run_id).worker():
         worker.signal(signal.SIGKILL)
         while runs.state(run_id).active and time.monotonic() < deadline:
             time.sleep(0.01)
     if runs.state(run_id).state != "succeeded":
         assert runs.state(run_id).state == "interrupted"
         runs.go_on(run_id)
-    assert len(rows(runs.run(run_id).result(), measure="wvv", source="fruit")[0]["draws"]) == 12
+    assert len(rows(runs.get(run_id).result(), measure="wvv", source="fruit")[0]["draws"]) == 12
 
 
 def test_a_source_that_is_too_small_is_left_out_by_name_and_shrinks_nobody(piles: dict[str, str], seal: Seal) -> None:
@@ -247,13 +247,13 @@ def test_sources_are_sorted_by_closeness(piles: dict[str, str]) -> None:
     """By mean rank, whichever end is close; what could not be measured comes last, each target on its own."""
     sources = (piles["metal"], piles["fruit"])
     compared(piles, source=sources, target=(piles["fruit-task"], piles["metal-task"]), measure=("ppl", "tvc"))
-    run_id = runs.runs("similarity")[0].id
+    run_id = runs.listed("similarity")[0].id
     order = {
-        target: list(dict.fromkeys(row["source"] for row in similarity.similarity_rows(run_id, target)))
+        target: list(dict.fromkeys(row["source"] for row in similarity.rows(run_id, target)))
         for target in ("fruit-task", "metal-task")
     }
     assert order == {"fruit-task": ["fruit", "metal"], "metal-task": ["metal", "fruit"]}
-    rows = [dict(row) for row in similarity.similarity_rows(run_id, "fruit-task")]
+    rows = [dict(row) for row in similarity.rows(run_id, "fruit-task")]
     missing = [{**row, "value": None, "low": None, "high": None} if row["source"] == "fruit" else row for row in rows]
     assert closest_first(missing)[0]["source"] == "metal"
 
@@ -262,14 +262,14 @@ def test_csv_has_no_formula(piles: dict[str, str], seal: Seal) -> None:
     evil = seal(texts(chained(FRUIT, 200, 9)), "=HYPERLINK(1)")
     config = {"target": (piles["fruit-task"],), "source": (evil.fingerprint, piles["metal"]), "measure": ("tvc",)}
     run_id = runs.execute("similarity", {**QUICK, **config, "draws": 1}).id
-    table = list(csv.DictReader(StringIO(similarity.similarity_csv(run_id))))
+    table = list(csv.DictReader(StringIO(similarity.table_csv(run_id))))
     assert [row["source"] for row in table] == ["'=HYPERLINK(1)", "metal"]
     assert float(table[0]["value"]) == 100
 
 
 def test_a_guess_is_kept_beside_the_run(piles: dict[str, str]) -> None:
     compared(piles, measure=("ppl", "tvc"))
-    run_id = runs.runs("similarity")[0].id
+    run_id = runs.listed("similarity")[0].id
     assert similarity.guess(run_id, "fruit-task") is None
     similarity.save_guess(run_id, "fruit-task", ["metal", "fruit"])
     assert similarity.guess(run_id, "fruit-task") == ["metal", "fruit"]
@@ -280,8 +280,8 @@ def test_a_guess_is_kept_beside_the_run(piles: dict[str, str]) -> None:
 
 def test_own_experiments_become_outcomes(piles: dict[str, str]) -> None:
     compared(piles, measure=("ppl", "tvc"))
-    run_id = runs.runs("similarity")[0].id
-    grid = grid_of(similarity.similarity_rows(run_id))
+    run_id = runs.listed("similarity")[0].id
+    grid = grid_of(similarity.rows(run_id))
     board = [
         {"arm": "none", "micro_f1": [50.0, 52.0]},
         {"arm": "vectors:fruit", "micro_f1": [55.0, 57.0]},
@@ -351,6 +351,6 @@ def test_same_seed_same_digits_in_another_process(piles: dict[str, str], home: P
     config = {"target": [piles["fruit-task"]], "source": [piles["fruit"], piles["metal"]], **QUICK, "seed": 5}
     words = [sys.executable, "-c", PROGRAM, json.dumps(config)]
     there = json.loads(subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True).stdout)
-    removals.remove_run(runs.runs("similarity")[0].id)
+    removals.remove_run(runs.listed("similarity")[0].id)
     here = runs.execute("similarity", config).result()["measurements"]
     assert there == [[row["source"], row["measure"], *map(repr, row["draws"])] for row in here]

@@ -59,10 +59,10 @@ def test_scores_are_those_of_the_measure(corpora):
 
 def test_a_threshold_keeps_and_says_what_shares_nothing(corpora):
     run = found(corpora)
-    assert assisting.kept_below(run.id, 1.0) == Kept(threshold=1.0, kept=3, of=5, sharing_nothing=2)
-    assert assisting.kept_below(run.id, 9.5).kept == 5
+    assert assisting.kept(run.id, 1.0) == Kept(threshold=1.0, kept=3, of=5, sharing_nothing=2)
+    assert assisting.kept(run.id, 9.5).kept == 5
     assert run.result()["kept_below"]["1"] == 3
-    kept, dropped = assisting.shown_sentences(run.id, 1.0)
+    kept, dropped = assisting.sentences(run.id, 1.0)
     assert [one.text for _, one, _ in kept] == [AWAY[1].text]
     assert [one.text for _, one, _ in dropped] == [AWAY[3].text, AWAY[0].text]
     mark = next(mark for mark in dropped[0][2] if mark.start == 2)
@@ -71,15 +71,15 @@ def test_a_threshold_keeps_and_says_what_shares_nothing(corpora):
 
 def test_what_is_kept_leaves_as_conll_and_as_a_corpus(corpora, tmp_path):
     run = found(corpora, type_map=("PER=person",))
-    assert assisting.export_kept(run.id, 1.0, tmp_path / "kept.conll") == 3
+    assert assisting.export(run.id, 1.0, tmp_path / "kept.conll") == 3
     again = list(readers.read(tmp_path / "kept.conll", readers.ReadOptions(scheme="iob2")))
     assert [s.tokens for s in again] == [AWAY[row].tokens for row in (1, 2, 4)]
     assert [e.type for e in again[0].entities] == ["person", "LOC"]
-    sealed = assisting.seal_kept(run.id, 1.0)
+    sealed = assisting.seal(run.id, 1.0)
     assert (len(sealed), sealed.types) == (3, {"LOC": 2, "person": 1})
     assert sealed.origin["run"] == run.id
     with pytest.raises(ConfigError, match="no sentence has an SKL below 0"):
-        assisting.export_kept(run.id, 0.0, tmp_path / "none.conll")
+        assisting.export(run.id, 0.0, tmp_path / "none.conll")
     assert not (tmp_path / "none.conll").exists()
 
 
@@ -88,12 +88,12 @@ def test_the_drift_table_is_filtered_and_leaves_as_a_harmless_file(seal):
     spans = [(0, 1, "ORG"), (2, 3, "PER"), (4, 5, "ORG")]
     other = [replace(sentence("X and Ada , Ada", spans), tokens=("=SUM(A1)", "and", "Ada", ",", "Ada"))]
     run = found((seal(odd, "a", labelled=True), seal(other, "b", labelled=True)))
-    rows = assisting.drift_table(run.id)
+    rows = assisting.drift(run.id)
     assert [row["entity"] for row in rows] == ["=sum(a1)", "ada"]
     assert rows[0]["skl"] > rows[1]["skl"] > 1
-    assert [row["entity"] for row in assisting.drift_table(run.id, search="AD")] == ["ada"]
-    assert assisting.drift_table(run.id, least_count=2) == []
-    ada = assisting.drift_table(run.id, search="ada")[0]
+    assert [row["entity"] for row in assisting.drift(run.id, search="AD")] == ["ada"]
+    assert assisting.drift(run.id, least_count=2) == []
+    ada = assisting.drift(run.id, search="ada")[0]
     assert (ada["primary"], ada["assisting"]) == ("PER 1", "ORG 1, PER 1")
     told = list(csv.DictReader(io.StringIO(assisting.drift_csv(run.id, rows).decode("utf-8-sig"))))
     assert {row["entity"][0] for row in told} == {"'", "a"}
@@ -154,7 +154,7 @@ def test_a_threshold_that_is_none_is_told_before_the_run(corpora, threshold):
     words = ["skl", "--primary", "home", "--assisting", "away", "--threshold", threshold, "--json"]
     with pytest.raises(ConfigError, match="must be a number above 0"):
         main.main(words, standalone_mode=False)
-    assert not runs.runs()
+    assert not runs.listed()
 
 
 def test_the_drift_table_makes_its_folder_or_says_why_not(corpora, tmp_path):
@@ -197,14 +197,14 @@ def test_a_sweep_trains_every_arm_once(corpora, seal, share):
     rows = run.result()["rows"]
     assert [(row["arm"], row["kept"]) for row in rows] == [("monolingual", 0), ("skl:1", 4), ("skl:9.5", 6), ("all", 6)]
     assert all(len(row["test"]) == 2 for row in rows)
-    tuned = [runs.run(row["run"]).manifest.config for row in rows]
+    tuned = [runs.get(row["run"]).manifest.config for row in rows]
     assert tuned[0]["assisting"] == ""
     assert {config["share"] for config in tuned[1:]} == {share}
     assert [config["assisting_weight"] for config in tuned] == [0.1, 0.3, 0.3, 0.3]
     assert [point["threshold"] for point in assisting.sweep_points(run.id, share)[::2]] == [0.0, 1.0, 9.5, 10.0]
     table = run.result()["tables"][0]
     assert table["verdicts"]["all"]["delta"] == pytest.approx(table["skl"] - table["all"], abs=0.01)
-    assert "dev chose the threshold" in assisting.assist_in_words(table)
+    assert "dev chose the threshold" in assisting.in_words(table)
 
 
 def test_the_primary_corpus_is_repeated_to_the_assisting_ones_size():
@@ -232,9 +232,9 @@ def test_music_and_news_disagree_where_a_reader_would(real_data: Path, home: Pat
     for name, path in (("music", "crossner-music/train.conll"), ("news", "conll2003/train.conll")):
         runs.execute("add", {"path": str(real_data / path), "name": name, "scheme": "iob2"})
     pairs = ("PER=person", "ORG=organisation", "LOC=location", "MISC=misc")
-    run = runs.execute("skl", {"primary": facade_corpora.corpus("music").fingerprint,
-                                 "assisting": facade_corpora.corpus("news").fingerprint, "type_map": pairs})  # fmt: skip
-    rows = {row["entity"]: row for row in assisting.drift_table(run.id)}
+    run = runs.execute("skl", {"primary": facade_corpora.find("music").fingerprint,
+                                 "assisting": facade_corpora.find("news").fingerprint, "type_map": pairs})  # fmt: skip
+    rows = {row["entity"]: row for row in assisting.drift(run.id)}
     for entity, here, there in (
         ("celtic", "musicgenre", "organisation"),
         ("cannes", "award", "organisation"),

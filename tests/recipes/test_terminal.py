@@ -46,7 +46,7 @@ def hostile(seal: Callable[..., Corpus]) -> Corpus:
         about = json.loads((corpus.path / "about.json").read_text(encoding="utf-8"))
         name = f"{corpus.name}{EVIL}"
         (corpus.path / "about.json").write_text(json.dumps({**about, "names": [name]}), encoding="utf-8")
-    return corpora.corpus(labelled.fingerprint)
+    return corpora.find(labelled.fingerprint)
 
 
 def a_run(state: str) -> str:
@@ -93,7 +93,7 @@ def test_no_command_hands_a_name_to_the_terminal(
         (("corpus", "show", EVIL), 2),
         (("corpus", f"--{EVIL}"), 2),
         (("corpus", "audit", "--task", hostile.fingerprint, "--domain", hostile.fingerprint), 0),
-        (("similarity", "--target", hostile.fingerprint, "--source", corpora.corpora()[0].fingerprint,
+        (("similarity", "--target", hostile.fingerprint, "--source", corpora.listed()[0].fingerprint,
           "--measure", "tvc", "--min-source-tokens", "1"), 0),
         (("doctor",), 0),
         (("corpus", "remove", hostile.fingerprint), 0),

@@ -37,22 +37,22 @@ def test_from_t_c_to_s_c_by_models_of_its_own() -> None:
     for strategy in ("cos-mlm", "ner-selected", "pseudo-perplexity"):
         run = facade_runs.execute("select", {**given, "strategy": strategy})
         assert run.result()["selected"] == 10
-        scoring = facade_runs.run(run.result()["score_run"])
+        scoring = facade_runs.get(run.result()["score_run"])
         scores[strategy] = np.load(scoring.artifacts / "scores.npy")
         made_by[strategy] = scoring.result()["made_by"]
         assert np.isfinite(scores[strategy]).all()
     (b1,) = {runs["pretrain"][0] for runs in made_by.values()}
     (b2,) = made_by["ner-selected"]["finetune"]
-    assert [run.id for run in facade_runs.runs("pretrain")] == [b1]
-    assert [run.id for run in facade_runs.runs("finetune")] == [b2]
+    assert [run.id for run in facade_runs.listed("pretrain")] == [b1]
+    assert [run.id for run in facade_runs.listed("finetune")] == [b2]
 
-    encoder = Encoder.load(str(facade_runs.run(b1).artifacts / "model"))
+    encoder = Encoder.load(str(facade_runs.get(b1).artifacts / "model"))
     (task, task_norms), (domain, _) = (encoder.encode(texts, Silent()) for texts in (TASK, DOMAIN))
     wanted = (task.astype(np.float64) * task_norms[:, None]).mean(axis=0)
     cosines = domain.astype(np.float64) @ wanted / np.linalg.norm(wanted)
     assert scores["cos-mlm"] == pytest.approx(cosines, abs=5e-3)
 
-    tagger = load_tagger(facade_runs.run(b2).artifacts / "model")
+    tagger = load_tagger(facade_runs.get(b2).artifacts / "model")
     found = tagger.predict([sentence(text) for text in DOMAIN])
     assert np.floor(scores["ner-selected"]).tolist() == [len(one.entities) for one in found]
     assert sum(len(one.entities) for one in found) > 0

@@ -69,7 +69,7 @@ def finished(kind: str, options: Options) -> Run:
 def undisturbed(kind: str, options: Options) -> tuple[Options, str]:
     """What the training says in the end, and its weights' hash; the run is gone."""
     found = told(finished(kind, options))
-    removals.remove_run(runs.runs(kind)[0].id)
+    removals.remove_run(runs.listed(kind)[0].id)
     return found
 
 
@@ -158,7 +158,7 @@ def test_no_memory_is_a_sentence_and_a_smaller_training(
         patch.setattr(place[kind], full)
         with pytest.raises(ResourceError, match=r"^batch_size 8: memory ran out; set accumulation to 2, which keeps"):
             runs.execute(kind, options)
-    (run,) = runs.runs(kind)
+    (run,) = runs.listed(kind)
     assert run.state().out_of_memory
     smaller = training.halved(run.id)
     assert smaller is not None
@@ -173,5 +173,5 @@ def test_what_is_no_lack_of_memory_is_not_called_so(finetune: Options, monkeypat
     monkeypatch.setattr("core.models.taggers.EncoderTagger.emissions", broken)
     with pytest.raises(NotImplementedError):
         runs.execute("finetune", finetune)
-    (run,) = runs.runs("finetune")
+    (run,) = runs.listed("finetune")
     assert not run.state().out_of_memory

@@ -87,7 +87,7 @@ def foresee(config: ExperimentConfig, home: Path) -> Foresight:
 
 def _before(train: str, test: str, home: Path) -> list[list[Evaluation]]:
     """The newest finished trainings on these labels with this test set, an evaluation a seed."""
-    runs = (run for run in RunStore(home).list() if run.manifest.kind == "finetune" and _alike(run, train, test))
+    runs = (run for run in RunStore(home).list("finetune") if _alike(run, train, test))
     finished = (run for run in runs if run.state().state == "succeeded")
     found = []
     for run in islice(finished, NEWEST):

@@ -130,7 +130,7 @@ def root(init: str, store: RunStore) -> str:
 def calibrated(store: RunStore, encoder: str) -> Mapping[str, Any] | None:
     """The newest `calibrate` result for `encoder` on this machine."""
     wanted = (encoder, machine())
-    for run in (run for run in store.list() if run.manifest.kind == "calibrate"):
+    for run in store.list("calibrate"):
         here = (run.manifest.config["encoder"], run.manifest.config["machine"]) == wanted
         if here and run.state().state == "succeeded":
             return run.result()
@@ -139,7 +139,7 @@ def calibrated(store: RunStore, encoder: str) -> Mapping[str, Any] | None:
 
 def _seen(store: RunStore, kind: str, encoder: str) -> float | None:
     """Pieces a second of the newest training of that kind that has told them."""
-    for run in (run for run in store.list() if run.manifest.kind == kind and run.events_file.exists()):
+    for run in (run for run in store.list(kind) if run.events_file.exists()):
         same = root(str(run.manifest.config["init"]), store) == encoder
         if same and (found := _told(run, run.events_file.stat().st_size)):
             return found

@@ -27,8 +27,8 @@ def refuse_tests(corpus: Corpus, store: RunStore) -> None:
             f"{corpus.name}: is a robustness set ({corpus.origin['kind']}), made for testing; only training data is"
             " rebuilt, so give a training split."
         )
-    for run in store.list():
-        inputs = run.manifest.inputs.items() if run.manifest.kind in TESTING else ()
+    for run in store.list(*TESTING):
+        inputs = run.manifest.inputs.items()
         roles = {role.partition(".")[0] for role, fingerprint in inputs if fingerprint == corpus.fingerprint}
         if roles & {"test", "also_test"}:
             raise ConfigError(
@@ -100,7 +100,7 @@ def _family(train: Corpus, here: Mapping[str, Corpus]) -> Iterator[Corpus]:
 
 def _of_runs(trained_on: set[str], store: RunStore) -> list[str]:
     """Held-out splits of every training with such a training split; a rebuild's own list is a choice, no evidence."""
-    runs = [run.manifest.inputs for run in store.list() if run.manifest.kind in TESTING]
+    runs = [run.manifest.inputs for run in store.list(*TESTING)]
     return [
         fingerprint
         for inputs in runs

@@ -18,14 +18,14 @@ SHOWN = 2000  # rows drawn; the file has all
 def drift(run_id: str) -> None:
     """The shared entities, those that disagree most first."""
     with guard():
-        found = assisting.assisted(run_id)
-        told = runs.run(run_id).result()
+        found = assisting.get(run_id)
+        told = runs.get(run_id).result()
         st.markdown(
             f"**{told['overlapping']:,}** entities are in both corpora (of {told['entities']['primary']:,} in"
             f" {plain(found.primary.name)}, {told['entities']['assisting']:,} in {plain(found.assisting.name)});"
             f" **{told['entities']['drifting']:,}** of them drift: their SKL is above {assisting.DRIFTS:g}."
         )
-        rows = assisting.drift_table(run_id, **_filters())
+        rows = assisting.drift(run_id, **_filters())
         if not rows:
             st.info("No shared entity is like that; loosen the filters.")
             return

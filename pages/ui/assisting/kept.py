@@ -27,14 +27,14 @@ SIDES = {"line": "At the line", "ends": "Farthest from it"}
 def kept(run_id: str) -> None:
     """All that follows from the threshold: a pure function of the scores, so a slider may drive it."""
     with guard(buttons="assisting.seal"):
-        found = assisting.assisted(run_id)
+        found = assisting.get(run_id)
         top = max(float(found.scores.max()), 9.0) + 0.5
         line = (0.1, round(top, 1), 1.0, 0.1)
         threshold = st.slider("Keep sentences with a score below", *line, key="assisting.line", help=SCORE)
-        told = assisting.kept_below(run_id, threshold)
+        told = assisting.kept(run_id, threshold)
         _numbers(told)
         sharing = found.scores[found.overlaps > 0]
-        log = runs.run(run_id).manifest.config["log"]
+        log = runs.get(run_id).manifest.config["log"]
         name = f"Histogram of sentence scores: {told.kept:,} of {told.of:,} kept below {threshold:g}"
         chart(figures.skl_histogram(sharing, threshold, log), "assisting.scores", name)
         st.caption(
@@ -44,7 +44,7 @@ def kept(run_id: str) -> None:
         if not text_gone(run_id):
             _take_away(run_id, told)
             _sentences(run_id, threshold)
-        command = runs.command("skl", runs.run(run_id).manifest.config)
+        command = runs.command("skl", runs.get(run_id).manifest.config)
         same_command(f"{command} --threshold {threshold:g} --output kept.conll")
 
 
@@ -75,14 +75,14 @@ def _take_away(run_id: str, told: Kept) -> None:
             disabled=not told.kept,
         )
         if pressed("Keep them as a corpus", "assisting.seal", icon=":material/library_add:"):
-            sealed = assisting.seal_kept(run_id, told.threshold)
+            sealed = assisting.seal(run_id, told.threshold)
             st.success(f"{plain(sealed.name)}: {len(sealed):,} sentences, ready to train on.")
 
 
 def _conll(run_id: str, threshold: float) -> bytes:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "kept.conll"
-        assisting.export_kept(run_id, threshold, path)
+        assisting.export(run_id, threshold, path)
         return path.read_bytes()
 
 
@@ -90,8 +90,8 @@ def _sentences(run_id: str, threshold: float) -> None:
     which = st.segmented_control(
         "Sentences", list(SIDES), format_func=SIDES.__getitem__, default="line", required=True, key="assisting.which"
     )
-    looked(runs.run(run_id).manifest.inputs["assisting"])
-    sides = assisting.shown_sentences(run_id, threshold, at_line=which == "line")
+    looked(runs.get(run_id).manifest.inputs["assisting"])
+    sides = assisting.sentences(run_id, threshold, at_line=which == "line")
     st.html(
         f'<p>Entities that both corpora have: <mark class="w-entity" style="--c:{AGREE}">agree</mark> or'
         f' <mark class="w-entity" style="--c:{DRIFT}">drift <small>type · its usual one there · SKL</small></mark></p>'

@@ -65,16 +65,16 @@ def _setup(run_id: str) -> None:
         sent = submitted("Train", "assisting.sweep.start", type="primary", icon=":material/play_arrow:")
     if sent:
         given = {key: value for key, value in more.items() if value not in (None, "")}
-        own = runs.run(run_id).manifest.config
+        own = runs.get(run_id).manifest.config
         lists = {"thresholds": thresholds, "seeds": list(range(1, seeds + 1))}
         st.session_state[RUN] = runs.start("assist", {**own, "dev": dev or "", "test": test or "", **lists, **given})
         st.rerun()
 
 
 def _found(run_id: str) -> None:
-    result = runs.run(run_id).result()
+    result = runs.get(run_id).result()
     for told in result["tables"]:
-        st.markdown(f"**{plain(assisting.assist_in_words(told))}**")
+        st.markdown(f"**{plain(assisting.in_words(told))}**")
         figure = figures.f1_by_threshold(assisting.sweep_points(run_id, told["share"]), told["threshold"])
         chart(figure, f"assisting.f1.{told['share']}", f"F1 by threshold, sharing {told['share']}")
     table([_line(told) for told in result["tables"]], COLUMNS, "Test F1 alone, with all, with what was chosen")

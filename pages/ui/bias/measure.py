@@ -7,14 +7,15 @@ import streamlit as st
 
 from core.facade import corpora, figures, runs, training
 from core.facade.runs import Run
+from core.facade.shown import duration
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.pick import own_runs, pick_run
+from pages.ui.runs.pick import pick_run
 from pages.ui.runs.words import title
 from pages.ui.training.parts import BUNDLED, PRESETS
-from pages.ui.widgets import config_form, corpus_label, duration, is_dark
+from pages.ui.widgets import config_form, corpus_label, is_dark
 
 RUN = "bias.run"
 EVERY = 2.0  # seconds
@@ -51,7 +52,7 @@ def measure() -> str | None:
         _setup()
     if run_id is None:
         return None
-    run_id = pick_run(run_id, RUN, own_runs("difficulty"), "Measured", _label)
+    run_id = pick_run(run_id, RUN, runs.own("difficulty"), "Measured", _label)
     state = run_panel(run_id, RUN)
     if state.state != "succeeded":
         st.fragment(run_every=EVERY if state.active else None)(_losses)(run_id)
@@ -64,7 +65,7 @@ def finished(run_id: str) -> bool:
 
 
 def _setup() -> None:
-    labelled = {corpus.fingerprint: corpus for corpus in corpora.corpora() if corpus.types}
+    labelled = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types}
     train = corpora.roles().get("train")
     names = list(labelled)
     left, right = st.columns(2)
@@ -92,7 +93,7 @@ def _time(options: dict[str, Any]) -> None:
     """How long it will take, as far as this machine was timed; else the way to know."""
     seconds = training.difficulty_estimate(options)
     running = next((run.id for run in runs.at_work() if run.manifest.kind == "calibrate"), None)
-    mentions = sum(corpora.corpus(options["train"]).types.values())
+    mentions = sum(corpora.find(options["train"]).types.values())
     mentions = min(mentions, options["mentions"] or mentions)
     if seconds is not None:
         st.caption(

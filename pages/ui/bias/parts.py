@@ -26,7 +26,7 @@ def bits(value: float) -> str:
 
 def notes(run_id: str) -> None:
     """What a reader of a finished `difficulty` run should know first, such as what could not be judged."""
-    if told := runs.run(run_id).result()["notes"]:
+    if told := runs.get(run_id).result()["notes"]:
         st.info("\n\n".join(map(plain, told)), icon=":material/info:")
 
 
@@ -92,12 +92,12 @@ def _unsigned(value: Any) -> Any:
 def changes(run_id: str, key: str) -> None:
     """Sentences of a `rebuild` or `robustness` run before and after, a page at a time."""
     with guard(), where_text_is_here():
-        looked(runs.run(run_id).result()["corpus"])
+        looked(runs.get(run_id).result()["corpus"])
         n = taggers.changed_sentences(run_id)
         pages = max(-(-n // PAGE), 1)
         st.markdown(f"**{n:,} changed sentences**, before and after")
         page = st.number_input("Page", 1, pages, 1, key=f"{key}.page.{run_id}", width=120) if pages > 1 else 1
-        items = "".join(f"<li>{_diff(diff)}</li>" for diff in rebuilding.edit_diffs(run_id, (page - 1) * PAGE, PAGE))
+        items = "".join(f"<li>{_diff(diff)}</li>" for diff in rebuilding.changed(run_id, (page - 1) * PAGE, PAGE))
         st.html(f'<ol class="w-sentences" start="{(page - 1) * PAGE + 1}" aria-label="Changes">{items}</ol>')
 
 

@@ -36,8 +36,8 @@ POOLS = {"type": "Type", "entity_low": "Name tells little", "entity_high": "Name
 
 def rebuild(run_id: str) -> None:
     """For the corpus that a finished `difficulty` run measured."""
-    own = runs.run(run_id).manifest.inputs["train"]
-    rebuilt = [run.id for run in runs.runs("rebuild") if run.manifest.inputs["train"] == own]
+    own = runs.get(run_id).manifest.inputs["train"]
+    rebuilt = [run.id for run in runs.listed("rebuild") if run.manifest.inputs["train"] == own]
     with st.expander("How to rebuild", expanded=not rebuilt, icon=":material/construction:"):
         _setup(run_id, own)
     if not rebuilt:
@@ -56,7 +56,7 @@ def _setup(run_id: str, own: str) -> None:
             " Test splits are never touched."
         )
         options = {"train": own, "difficulty": run_id, **_options(own)}
-        told = rebuilding.rebuild_preview(options)
+        told = rebuilding.preview(options)
         _pools(options, told)
         unknown = not options["holdout"] and not _none_held_out(own)
         if pressed("Rebuild", "bias.rebuild.start", type="primary", icon=":material/construction:",
@@ -91,7 +91,7 @@ def _holdout(place: Any, own: str) -> list[str]:
 
     A corpus that is one of them is refused by the recipe, in its words.
     """
-    known = {corpus.fingerprint: corpus for corpus in corpora.corpora() if corpus.types}
+    known = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types}
     beside, source = rebuilding.splits_of(own)
     usual = [name for name in beside if name in known]
     picked: list[str] = place.multiselect(
@@ -149,7 +149,7 @@ def _sentences(options: Mapping[str, Any], told: Mapping[str, Any]) -> None:
 def _pick(run_ids: list[str], shown: str) -> str:
     if len(run_ids) < 2:
         return shown
-    names = {run_id: _name(runs.run(run_id)) for run_id in run_ids}
+    names = {run_id: _name(runs.get(run_id)) for run_id in run_ids}
     return str(st.selectbox("Rebuilt", run_ids, run_ids.index(shown), names.__getitem__, key=f"bias.rebuilt.{shown}"))
 
 
@@ -160,7 +160,7 @@ def _name(run: Run) -> str:
 
 
 def _made(run_id: str) -> None:
-    told = runs.run(run_id).result()
+    told = runs.get(run_id).result()
     made = results.corpus_name(told["corpus"])
     st.success(
         f"**{plain(made)}**: {told['sentences']:,} sentences, {told['mentions']:,} mentions, {told['changed']:,} of"
@@ -175,7 +175,7 @@ def _made(run_id: str) -> None:
         changes(run_id, "bias.rebuilt.diff")
     else:
         st.caption("No sentence was changed; which were drawn is all that differs.")
-    same_command(runs.command("rebuild", runs.run(run_id).manifest.config))
+    same_command(runs.command("rebuild", runs.get(run_id).manifest.config))
 
 
 def _file(run_id: str, label: str, path: Path, name: str, kind: str) -> None:

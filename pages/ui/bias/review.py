@@ -25,7 +25,7 @@ ROUNDING = 1e-6  # bits
 def review(run_id: str) -> None:
     """Whatever is said goes to the log beside the run, so a reload or another day changes nothing."""
     with guard(buttons="bias.seal"):
-        numbers, told = reviews.suspicious(run_id), reviews.reviews(run_id)
+        numbers, told = reviews.suspicious(run_id), reviews.read(run_id)
         if not len(numbers) and not told.history:
             _none(run_id)
             return
@@ -107,7 +107,7 @@ def _undo(run_id: str, told: Reviews) -> None:
         mention = bias.measured(run_id).mentions[last.mention].surface
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button("Undo", key="bias.undo", icon=":material/undo:", shortcut="Alt+U",
-                      on_click=reviews.undo_review, args=(run_id,))  # fmt: skip
+                      on_click=reviews.undo, args=(run_id,))  # fmt: skip
             st.caption(f"You said of {plain(mention)}: {SAID[last.action]} {plain(last.type)}", width="content")
 
 
@@ -125,14 +125,14 @@ def _take_away(run_id: str, told: Reviews) -> None:
             key="bias.log", icon=":material/download:",
         )  # fmt: skip
         if pressed("Keep as a corpus", "bias.seal", icon=":material/library_add:", disabled=not told.changes):
-            sealed = reviews.seal_corrected(run_id)
+            sealed = reviews.seal(run_id)
             st.success(f"{plain(sealed.name)}: {len(sealed):,} sentences, ready to train on.")
 
 
 def _conll(run_id: str) -> bytes:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "corrected.conll"
-        reviews.export_corrected(run_id, path)
+        reviews.export(run_id, path)
         return path.read_bytes()
 
 

@@ -28,7 +28,7 @@ SETS = {"name": "Test set", "promise": "What holds for renamed names", "mentions
 
 def robust() -> None:
     """Needs no measurement."""
-    harder = [run for run in runs.runs("robustness") if run.manifest.parent is None]
+    harder = runs.own("robustness")
     st.markdown(
         "The same test sentences under **other names**: a tagger that reads contexts still finds them, one that knows"
         " names by heart does not. Such sets are made by rule, so their F1 stands **beside** that of the plain test"
@@ -71,7 +71,7 @@ def _setup() -> None:
 
 def _names() -> dict[str, dict[str, Any]]:
     """{kind: where its names come from}."""
-    labelled = {corpus.fingerprint: corpus for corpus in corpora.corpora() if corpus.types}
+    labelled = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types}
     with st.expander("Where new names come from", icon=":material/settings:"):
         gazetteer = st.multiselect(
             "Names of these corpora, where the training split lacks them; else they are generated",
@@ -125,7 +125,7 @@ def _frontier() -> None:
             st.info("No finished tagger was tested on several test sets yet.")
             return
         group = st.selectbox("Tested on", groups, 0, _group, key="bias.group") if len(groups) > 1 else groups[0]
-        names = taggers.tagger_names(group.runs)
+        names = taggers.names(group.runs)
         picked = st.multiselect("Taggers", list(names), list(names)[:MOST], lambda run: names.get(run, run),
                                 key=f"bias.taggers.{group.runs[0]}.{len(names)}")  # fmt: skip
         if not picked:
@@ -158,7 +158,7 @@ def _set(rows: Sequence[dict[str, Any]], test: str, plain_name: str, names: dict
 def _numbers(rows: Sequence[dict[str, Any]], tests: Sequence[str], names: dict[str, str]) -> None:
     """All sets beside each other, with and without ambiguous names; the mean last, as Ma et al. 2023 print it."""
     heads, lines = {"name": "Tagger"}, {}
-    averages = rebuilding.frontier_averages(rows)
+    averages = taggers.averages(rows)
     for row in rows:
         line = lines.setdefault(row["run"], {"name": names[row["run"]]})
         for prefix, said in (("", ""), ("certain_", ", certain names")):

@@ -19,7 +19,7 @@ def scatter(run_id: str) -> None:
     """The sliders hold the box, so that it can be drawn with the mouse and set without one."""
     with guard():
         st.subheader("Name against context", anchor=False)
-        found, numbers = bias.measured(run_id), bias.drawn_mentions(run_id)
+        found, numbers = bias.measured(run_id), bias.drawn(run_id)
         turn = int(st.session_state.get("bias.turn", 0))
         key, sliders = f"bias.pvi.{run_id}.{turn}", (f"bias.x.{run_id}", f"bias.y.{run_id}")
         spans = _span(found.context), _span(found.entity)

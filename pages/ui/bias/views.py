@@ -56,7 +56,7 @@ def _span(told: Mapping[str, Any], side: str) -> str:
 def _data_sets(run_id: str) -> None:
     """Several finished runs beside each other."""
     with guard():
-        runs = {run.id: run for run in bias.measured_runs()}
+        runs = {run.id: run for run in bias.finished()}
         names = {name: f"{_corpus(run)}, {run.manifest.config['encoder']}" for name, run in runs.items()}
         shown = [run_id]
         if len(runs) > 1:
@@ -88,7 +88,7 @@ def _histogram(run_id: str) -> None:
             "Show", [False, True], format_func={False: "All mentions", True: "By type"}.get, default=False,
             required=True, key="bias.by_type", label_visibility="collapsed",
         )  # fmt: skip
-        panels = bias.ceim_panels(run_id, by_type)
+        panels = bias.panels(run_id, by_type)
         kinds = [row["type"] for row in bias.type_rows(run_id)][: len(panels)] if by_type else [""]
         picker, key = f"bias.bar.{run_id}.{by_type}", f"bias.ceim.{run_id}.{by_type}"
 

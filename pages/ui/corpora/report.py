@@ -12,7 +12,7 @@ from pages.ui.widgets import plain, short, table
 
 def report(run_id: str) -> None:
     """What became of every row of a finished import, and the rows that were rejected, to take away."""
-    result = runs.run(run_id).result()
+    result = runs.get(run_id).result()
     with st.container(border=True):
         _report(run_id, result)
 
@@ -48,7 +48,7 @@ def _named(result: Mapping[str, Any]) -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.info(f"This text is here already as **{plain(name)}**; opened that one.", icon=":material/inventory_2:")
             if asked != name and pressed(f"Call it {plain(short(asked))}", "corpora.rename"):
-                corpora.rename_corpus(result["corpus"], asked)
+                corpora.rename(result["corpus"], asked)
                 st.rerun()
     elif asked and asked != name:
         st.info(f"Another corpus is called **{plain(asked)}**, so this one is called **{plain(name)}**.")

@@ -27,7 +27,7 @@ def health(run_id: str) -> None:
         st.success("Nothing about this selection calls for a warning.", icon=":material/health_and_safety:")
     columns = {"what": "Measure", "value": "S_C", "means": "What it says"}
     rows = _rows(found)
-    diverse = runs.run(run_id).manifest.config.get("diversity", "none") != "none"
+    diverse = runs.get(run_id).manifest.config.get("diversity", "none") != "none"
     if diverse:
         before = {row["what"]: row["value"] for row in _rows(_without(str(home()), run_id))}
         rows = [{**row, "before": before.get(row["what"], "")} for row in rows]
@@ -55,7 +55,7 @@ def _again(run_id: str) -> None:
             key="explore.spread",
         )  # fmt: skip
         if pressed("Choose with diversity", "explore.choose", icon=":material/diversity_2:"):
-            config: Mapping[str, Any] = runs.run(run_id).manifest.config
+            config: Mapping[str, Any] = runs.get(run_id).manifest.config
             new = runs.start("select", {**config, "diversity": kind})
             st.session_state[DIVERSE] = {"from": run_id, "run": new}
             st.rerun()

@@ -28,7 +28,7 @@ Controls = tuple[str, int, str, str, bool]  # colour by, points to draw, what to
 
 def controls(map_run: str) -> Controls:
     """What the map shows, as the person set it."""
-    choices = [by for by in COLOURINGS if by != "entities" or entities.tag_runs(maps.mapped(map_run).selection)]
+    choices = [by for by in COLOURINGS if by != "entities" or entities.tag_runs(maps.get(map_run).selection)]
     if st.session_state.get("explore.by") not in choices:  # of another selection's map
         st.session_state.pop("explore.by", None)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -42,7 +42,7 @@ def controls(map_run: str) -> Controls:
                 "Search for", list(MODES), format_func=MODES.__getitem__, default="substring", required=True,
                 key="explore.mode",
             )  # fmt: skip
-            n = _to_draw(len(maps.mapped(map_run)), f"explore.n.{map_run}")
+            n = _to_draw(len(maps.get(map_run)), f"explore.n.{map_run}")
             named = st.toggle("Topic words on the map", True, key="explore.named")
     state.searched(map_run, query, mode)
     if query:
@@ -128,7 +128,7 @@ def _view(data: tuple[Any, ...], map_run: str) -> figures.View:
 def _figure(data: tuple[Any, ...], view: Any, _kinds: Any) -> tuple[Any, Any]:
     """The figure and the points in it. data: everything it depends on."""
     _, map_run, _, by, n, query, mode, named, dark = data
-    found = maps.mapped(map_run)
+    found = maps.get(map_run)
     points = maps.draw(map_run, _kinds, n)
     hovered = np.ones(len(points), dtype=bool) if n <= MOST_HOVERED else _kinds[points] != 2
     hover = np.full(len(points), None, dtype=object)
@@ -155,7 +155,7 @@ def _coloured(by: str, map_run: str, drawn: Any, view: Any) -> Any:
     """Coloured by something other than class."""
     points = drawn.points
     if by == "score":
-        unit = selections.scored(maps.mapped(map_run).selection).scores.unit
+        unit = selections.scored(maps.get(map_run).selection).scores.unit
         return figures.by_value(drawn, maps.colour_values(map_run, points, "score"), unit, view)
     if by == "length":
         return figures.by_value(drawn, maps.colour_values(map_run, points, "length"), "tokens", view)
@@ -189,7 +189,7 @@ def _alt(map_run: str, kinds: Any, drawn: Any) -> str:
 
 
 def _told(map_run: str, drawn: int, asked: int) -> None:
-    found = maps.mapped(map_run)
+    found = maps.get(map_run)
     parts = [f"{drawn:,} shown of {len(found):,}"]
     if drawn < len(found):
         parts[0] += f", stratified by class, seed {found.seed}; a lasso takes all, drawn or not"

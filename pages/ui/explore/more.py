@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.facade import figures, insights, looks, maps, runs, selections
+from core.facade import figures, insights, maps, runs, selections
 from core.facade.home import home
 from pages.ui.explore import state
 from pages.ui.widgets import budget_words, chart, plain, table
@@ -20,7 +20,7 @@ SAID = {"both": "Both", "only A": "Only this selection (A)", "only B": "Only the
 
 def compare(run_id: str, map_run: str | None) -> None:
     """Another selection from the same D_C, on this one's map where it has one."""
-    runs = [run.id for run in looks.comparable(run_id)]
+    runs = [run.id for run in selections.comparable(run_id)]
     if not runs:
         st.info("Select from the same D_C by another strategy, and the two show here on one map.")
         st.page_link("pages/3_Selection.py", label="Make another selection", icon=":material/filter_alt:")
@@ -40,7 +40,7 @@ def compare(run_id: str, map_run: str | None) -> None:
 
 
 def _words(run_id: str) -> str:
-    return f"{runs.run(run_id).manifest.config['strategy']}, {budget_words(selections.kept_budget(run_id))}"
+    return f"{runs.get(run_id).manifest.config['strategy']}, {budget_words(selections.kept_budget(run_id))}"
 
 
 def _both(run_id: str, map_run: str | None, other: str) -> None:
@@ -66,7 +66,7 @@ def _sides_map(run_id: str, map_run: str, other: str, sides: Any) -> None:
 
 @st.cache_resource(max_entries=4, show_spinner="Drawing the map")
 def _sides(home: str, map_run: str, stamp: str, other: str, other_stamp: str, _sides: Any) -> tuple[Any, str]:
-    found = maps.mapped(map_run)
+    found = maps.get(map_run)
     kinds = np.full(len(found), len(insights.SIDES), dtype=np.uint8)  # T_C comes after the sides
     kinds[found.n_task :] = _sides[found.rows[found.n_task :]]
     points = maps.draw(map_run, kinds, DRAWN)

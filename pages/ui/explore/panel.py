@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.facade import insights, maps, regions, selections
+from core.facade import deliver, insights, maps, regions, selections
 from core.facade.home import home
 from pages.ui.explore import state
 from pages.ui.explore.why import why_card
@@ -57,7 +57,7 @@ def panel(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
 
 def _groups(map_run: str) -> None:
     """The way to pick without a mouse."""
-    clusters = maps.mapped(map_run).clusters
+    clusters = maps.get(map_run).clusters
     options = [*((("topic", i)) for i in range(len(clusters))), *(("class", name) for name in maps.CLASSES)]
     names = {
         option: state.words(map_run, {"kind": option[0], "value": option[1]})
@@ -85,7 +85,7 @@ def _counts(counts: dict[str, tuple[int, int]]) -> None:
 
 def _actions(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
     """Add and remove act on all picked rows of D_C, drawn or not; flagged ones are added by a button of their own."""
-    view = maps.mapped(map_run)
+    view = maps.get(map_run)
     outside, selected = (view.domain_rows(points[kinds[points] == kind]) for kind in (2, 1))
     flagged = np.any([*insights.flags_of(run_id, outside).values(), np.zeros(len(outside), dtype=bool)], axis=0)
     clean, flagged = outside[~flagged], outside[flagged]
@@ -94,7 +94,7 @@ def _actions(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
             _add(run_id, clean)
         look: dict[str, Any] = {"icon": ":material/remove:", "shortcut": "Alt+D"}
         if len(selected) and pressed(f"Remove {len(selected):,} from S_C", "explore.remove", **look):
-            insights.remove_rows(run_id, selected)
+            selections.remove_rows(run_id, selected)
             st.rerun()
     if len(flagged):
         _also_flagged(run_id, flagged)
@@ -106,7 +106,7 @@ def _add(run_id: str, rows: Any) -> None:
     sentences = "clean sentence" if len(rows) == 1 else "clean sentences"
     look: dict[str, Any] = {"type": "primary", "icon": ":material/add:", "shortcut": "Alt+A"}
     if pressed(f"Add {len(rows):,} {sentences}", "explore.add", **look):
-        insights.add_rows(run_id, rows)
+        selections.add_rows(run_id, rows)
         st.rerun()
 
 
@@ -114,7 +114,7 @@ def _also_flagged(run_id: str, rows: Any) -> None:
     """Filtered sentences that a flag keeps out: a hand may overrule it, by a second button."""
     st.caption(f"Flagged and left out: {state.flagged(run_id, rows)}.")
     if pressed(f"Add also the {len(rows):,} flagged", "explore.add-flagged", icon=":material/flag:"):
-        insights.add_rows(run_id, rows)
+        selections.add_rows(run_id, rows)
         st.rerun()
 
 
@@ -125,13 +125,13 @@ def _take_away(run_id: str, map_run: str, points: Any) -> None:
         small = 300 * len(points) < LARGEST_DOWNLOAD
         for kind, label in FORMATS.items():
             name = f"{stem}.{kind}"
-            write = partial(maps.export_points, map_run, points)
+            write = partial(maps.export, map_run, points)
             look = ":material/download:"
             if small:
                 data = partial(_bytes, write, name)
                 st.download_button(label, data, name, on_click="ignore", key=f"explore.export.{kind}", icon=look)
             elif pressed(label, f"explore.export.{kind}", icon=look):
-                st.code(str(write(selections.exports() / name)), language=None, wrap_lines=True)
+                st.code(str(write(deliver.exports() / name)), language=None, wrap_lines=True)
 
 
 def _bytes(write: Any, name: str) -> bytes:

@@ -19,7 +19,7 @@ def offer(run_id: str) -> None:
             st.session_state[RUN] = runs.start("tag", options)
             st.rerun()
         started = st.session_state.get(RUN)
-        if options and started and runs.run(started).manifest.inputs["corpus"] == options["corpus"]:
+        if options and started and runs.get(started).manifest.inputs["corpus"] == options["corpus"]:
             run_panel(started, "explore.tag")
 
 
@@ -29,7 +29,7 @@ def _options(run_id: str) -> dict[str, str] | None:
         st.page_link("pages/5_Training.py", label="Fine-tune a tagger first", icon=":material/model_training:")
         return None
     tagger = st.selectbox("Tagger", list(names), format_func=names.__getitem__, key="explore.tag.model")
-    domain = runs.run(run_id).manifest.inputs["domain"]
-    n = len(corpora.corpus(domain))
+    domain = runs.get(run_id).manifest.inputs["domain"]
+    n = len(corpora.find(domain))
     st.caption(f"It reads all {n:,} sentences of D_C once; a small encoder reads a few hundred a second without a GPU.")
     return {"corpus": domain, "model": str(deliver.model_folder(tagger))}

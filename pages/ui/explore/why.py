@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
-from core.facade import entities, insights, maps
+from core.facade import entities, insights, maps, selections
 from core.facade.insights import Why
 from pages.ui.presses import pressed
 from pages.ui.widgets import entity_html, plain, table
@@ -14,7 +14,7 @@ from pages.ui.widgets import entity_html, plain, table
 
 def why_card(run_id: str, map_run: str, point: int, kinds: Any) -> None:
     """The card of one point of the map."""
-    found = maps.mapped(map_run)
+    found = maps.get(map_run)
     with st.container(border=True, key="explore-why"):
         row = maps.page_of(map_run, np.array([point]), kinds)[0]
         st.subheader("Why this sentence", anchor=False)
@@ -59,7 +59,7 @@ def _place(why: Why, kind: str) -> None:
 
 
 def _one(run_id: str, row: int, selected: bool) -> None:
-    act, label = (insights.remove_rows, "Remove from S_C") if selected else (insights.add_rows, "Add to S_C")
+    act, label = (selections.remove_rows, "Remove from S_C") if selected else (selections.add_rows, "Add to S_C")
     if pressed(label, "explore.one", icon=f":material/{'remove' if selected else 'add'}:"):
         act(run_id, np.array([row]))
         st.rerun(scope="app")

@@ -7,7 +7,8 @@ from typing import Any
 import streamlit as st
 
 from core.facade import figures, results, runs
-from pages.ui.widgets import chart, duration, plain, table
+from core.facade.shown import duration
+from pages.ui.widgets import chart, plain, table
 
 Row = Mapping[str, Any]
 SIGNS = {"improves": "▲ improves", "hurts": "▼ hurts", "no evidence": "● no evidence", "baseline": "◆ baseline",
@@ -103,7 +104,7 @@ def _name(row: Row) -> str:
 
 def _failed(rows: Sequence[Row]) -> None:
     """Seeds that did not learn are said, never left out."""
-    here = {run.id for run in runs.runs("finetune")}
+    here = {run.id for run in runs.listed("finetune")}
     found = {_name(row): results.failed_seeds(row["finetune_run"]) for row in rows if row["finetune_run"] in here}
     if told := "; ".join(f"{name}: seed {', '.join(map(str, seeds))}" for name, seeds in found.items() if seeds):
         st.warning(

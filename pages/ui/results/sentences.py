@@ -36,7 +36,7 @@ def sentences(arms: Mapping[str, str]) -> None:
     seed_a = left.selectbox("Seed of A", _seeds(a), key=f"results.beside.seed.a.{a}")
     seed_b = right.selectbox("Seed of B", _seeds(b), key=f"results.beside.seed.b.{b}")
     every = results.beside(a, seed_a, b, seed_b)
-    looked(runs.run(a).manifest.config["test"][0])
+    looked(runs.get(a).manifest.config["test"][0])
     which, kinds, types = _filters(every)
     st.caption(f"A: {plain(arms[a])}. B: {plain(arms[b])}.")
     _counts(every, types)
@@ -49,7 +49,7 @@ def sentences(arms: Mapping[str, str]) -> None:
 
 
 def _seeds(run_id: str) -> list[int]:
-    return list(runs.run(run_id).manifest.config["seeds"])
+    return list(runs.get(run_id).manifest.config["seeds"])
 
 
 def _filters(every: Sequence[Beside]) -> tuple[str, list[Kind], list[str]]:

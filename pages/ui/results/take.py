@@ -61,7 +61,7 @@ def _apart(names: list[str]) -> None:
 
 
 def _label(run_id: str) -> str:
-    return f"{title(runs.run(run_id))} ({run_id[-4:]})"
+    return f"{title(runs.get(run_id))} ({run_id[-4:]})"
 
 
 def take_away(run_id: str | None, arms: Mapping[str, str]) -> None:
@@ -81,7 +81,7 @@ def _report(run_id: str) -> None:
         _file("Report (.html)", lambda: deliver.report(run_id).encode(), f"{run_id}.html", "text/html", "primary")
         _file("Table (.csv)", lambda: deliver.board_csv(run_id), f"{run_id}.csv", "text/csv")
         _file("Table (.md)", lambda: deliver.board_markdown(run_id).encode(), f"{run_id}.md", "text/markdown")
-    config = runs.run(run_id).manifest.config
+    config = runs.get(run_id).manifest.config
     st.code(runs.command("experiment", config), language="bash", wrap_lines=True)
 
 

@@ -66,14 +66,13 @@ def attached(
 
 
 def _of_kinds(kinds: Collection[str], finished: bool) -> list[Run]:
-    fitting = [run for run in runs.runs() if run.manifest.kind in kinds]
-    return [run for run in fitting if runs.state(run.id).state == "succeeded"] if finished else fitting
+    return runs.listed(*kinds, state="succeeded" if finished else None)
 
 
 def _not_here(named: str) -> None:
     """Why the run of the address is not shown, and where it is."""
     try:
-        run = runs.run(named)
+        run = runs.get(named)
     except WinnowError:
         problem = f"There is no run {plain(named)} on this machine: it was removed, or the address is wrong."
         st.warning(problem, icon=":material/link_off:")

@@ -32,7 +32,7 @@ def run_list(listed: Sequence[Run]) -> None:
 
 def _rows(run_ids: Sequence[str], was_live: bool) -> None:
     with guard():
-        found = [(runs.run(run_id), runs.state(run_id)) for run_id in run_ids]
+        found = [(runs.get(run_id), runs.state(run_id)) for run_id in run_ids]
         if any(state.active for _, state in found) != was_live:
             st.rerun(scope="app")
         for run, state in found:

@@ -73,7 +73,7 @@ SAYS: Mapping[str, Callable[[Values, Values], str]] = {
     "rebuild": lambda found, config: f"{found['changed']:,} mentions changed",
     "robustness": lambda found, config: f"{found['changed']:,} of {found['mentions']:,} mentions renamed",
     "skl": _drifting,
-    "assist": lambda found, config: assisting.assist_in_words(found["tables"][0]),
+    "assist": lambda found, config: assisting.in_words(found["tables"][0]),
     "pretrain": _pretrained,
     "finetune": _finetuned,
     "experiment": lambda found, config: figures.answer(found["leaderboard"]),

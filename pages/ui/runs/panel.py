@@ -7,10 +7,11 @@ import streamlit as st
 
 from core.facade import runs
 from core.facade.runs import RunState
+from core.facade.shown import duration
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.runs.words import ending, pace, removed, share, stage, title, waited_for, whole
-from pages.ui.widgets import duration, plain
+from pages.ui.widgets import plain
 
 POLL = 1.0  # seconds; a reloaded page shows a run within three
 _LOOKS = {
@@ -62,9 +63,9 @@ def headline(run_id: str, state: RunState) -> None:
     word, colour, icon = _WAITING if state.active and state.waiting_for else _LOOKS[state.state]
     with st.container(horizontal=True, vertical_alignment="center"):
         if not state.active:
-            word = ending(runs.run(run_id), state)
+            word = ending(runs.get(run_id), state)
         st.badge("Stopping" if state.cancelling else word, color=colour, icon=icon)
-        st.markdown(f"**{plain(title(runs.run(run_id)))}**", width="content")
+        st.markdown(f"**{plain(title(runs.get(run_id)))}**", width="content")
         if state.started:
             st.caption(_when(state), width="content")
 
@@ -102,7 +103,7 @@ def _ending(state: RunState, stopped: str) -> None:
 
 
 def _details(run_id: str, state: RunState) -> None:
-    log: Sequence[str] = runs.run(run_id).log_tail(30)
+    log: Sequence[str] = runs.get(run_id).log_tail(30)
     if not state.notes and not log:
         return
     with st.expander("Notes and log", expanded=state.state in ("failed", "interrupted"), icon=":material/article:"):

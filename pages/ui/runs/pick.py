@@ -5,14 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import runs
 from core.facade.runs import Run
 from pages.ui.runs.links import attach
-
-
-def own_runs(*kinds: str) -> list[Run]:
-    """Runs of these kinds that were asked for, newest first; none that another run began."""
-    return [run for run in runs.runs() if run.manifest.kind in kinds and run.manifest.parent is None]
 
 
 def begun(run: Run) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 from core.facade import results, runs, selections, training
 from core.facade.errors import WinnowError
 from core.facade.runs import Run, RunState
-from pages.ui.widgets import budget_words, duration, plain, short
+from core.facade.shown import duration
+from pages.ui.widgets import budget_words, plain, short
 
 _CHILD = re.compile(r"^(?:\[\d+ of \d+\] )?(?:[a-z][a-z0-9-]*: )*")  # "score: embed: ": which run in the run
 
@@ -77,7 +78,7 @@ def title(run: Run) -> str:
 
 def took(kind: str) -> str:
     """How long the latest of a kind took here, for who is about to begin one; why nothing is known before the first."""
-    of_kind = (run for run in runs.runs(kind) if run.manifest.parent is None)
+    of_kind = (run for run in runs.listed(kind) if run.manifest.parent is None)
     done = next((run for run in of_kind if runs.state(run.id).state == "succeeded"), None)
     if done is None:
         return (
@@ -94,7 +95,7 @@ def corpus_name(reference: str) -> str:
 
 def _of_selection(run_id: str) -> str:
     try:
-        return f"{corpus_name(runs.run(run_id).manifest.config['domain'])} for selection {run_id[-4:]}"
+        return f"{corpus_name(runs.get(run_id).manifest.config['domain'])} for selection {run_id[-4:]}"
     except WinnowError:
         return f"a removed selection ({run_id[-4:]})"
 
@@ -107,7 +108,7 @@ def _trained(config: Mapping[str, Any]) -> str:
 def _tagger(model: str) -> str:
     """A finished fine-tuning by its start and corpus, a folder by its name."""
     with suppress(WinnowError):
-        config = runs.run(model).manifest.config
+        config = runs.get(model).manifest.config
         network = config.get("network", "encoder")
         return f"{encoder(config['init']) if network == 'encoder' else network} on {corpus_name(config['train'])}"
     return model.rstrip("/").rsplit("/", 1)[-1]
@@ -121,14 +122,14 @@ def encoder(init: str) -> str:
     """What a training starts from, in few words: a finished pre-training by its corpora, a folder by its name."""
     run_id = init.removesuffix("/artifacts/model").rsplit("/", 1)[-1]
     with suppress(WinnowError):
-        return f"the encoder of {run_id[-4:]} ({_names(runs.run(run_id).manifest.config['corpora'])})"
+        return f"the encoder of {run_id[-4:]} ({_names(runs.get(run_id).manifest.config['corpora'])})"
     return init.rstrip("/").rsplit("/", 1)[-1]
 
 
 def waited_for(run_id: str) -> str:
     """The run that another waits for, for a place that reads Markdown."""
     try:
-        return f"{plain(title(runs.run(run_id)))} ({run_id[-4:]})"
+        return f"{plain(title(runs.get(run_id)))} ({run_id[-4:]})"
     except WinnowError:
         return plain(run_id)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from core.facade import looks, runs, selections
+from core.facade import runs, selections
 from core.facade.errors import WinnowError
 from core.facade.selections import Budget
 from pages.ui.runs.links import attach
@@ -20,7 +20,7 @@ def follow_address(run_id: str, key: str) -> None:
     if named not in (None, st.session_state.get(ADDRESS)) and st.query_params.get("run") == run_id:
         _keep(run_id, lambda: str(named))
     kept = selections.kept_budget(run_id)
-    moved = kept != runs.run(run_id).manifest.config["budget"]
+    moved = kept != runs.get(run_id).manifest.config["budget"]
     st.session_state[ADDRESS] = kept if moved else None
     if moved and (named != kept or st.query_params.get("run") != run_id):
         attach(run_id, key)
@@ -36,7 +36,7 @@ def controls(run_id: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         st.segmented_control(
             "Budget by", list(UNITS), format_func=UNITS.__getitem__, required=True, key=key,
-            on_change=lambda: _keep(run_id, lambda: looks.budget_in(run_id, st.session_state[key])),
+            on_change=lambda: _keep(run_id, lambda: selections.budget_in(run_id, st.session_state[key])),
         )  # fmt: skip
         {"fraction": _share, "threshold": _threshold}.get(kept.unit, _count)(run_id, kept)
     say_refused()
@@ -59,7 +59,7 @@ def _share(run_id: str, kept: Budget) -> None:
 
 def _threshold(run_id: str, kept: Budget) -> None:
     """A slider in steps that can be written down exactly: what is shown is what the command says."""
-    low, high, decimals = looks.score_range(run_id)
+    low, high, decimals = selections.score_range(run_id)
     key = _amount(run_id, kept, kept.value)
     way = "at least" if selections.scored(run_id).scores.prefer == "high" else "at most"
     st.slider(

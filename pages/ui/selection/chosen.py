@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, figures, looks, maps, results, runs, selections
+from core.facade import corpora, deliver, figures, insights, maps, results, runs, selections
 from core.facade.selections import Selection
 from pages.ui.frame import guard, looked
 from pages.ui.presses import pressed
@@ -40,10 +40,10 @@ def selected(run_id: str) -> None:
     """Everything below the run panel; a pure function of the scores and the budget, so a slider may drive it."""
     if "domain" in results.removed_inputs(run_id):
         remains(run_id)
-        same_command(runs.command("select", runs.run(run_id).manifest.config))
+        same_command(runs.command("select", runs.get(run_id).manifest.config))
         return
     controls(run_id)
-    keep = runs.run(run_id).manifest.config["keep"]
+    keep = runs.get(run_id).manifest.config["keep"]
     chosen = selections.choose(run_id, selections.kept_budget(run_id), keep)
     _numbers(run_id, chosen)
     command = _export(run_id, str(chosen.budget), keep, chosen)
@@ -60,8 +60,8 @@ def _to_map(run_id: str) -> None:
     """The way to Explore; the same press begins the map where there is none to draw."""
     label = "See selected and filtered sentences on a map"
     if pressed(label, "selection.map", icon=":material/bubble_chart:"):
-        if maps.map_of(run_id) is None and "task" not in results.removed_inputs(run_id):
-            runs.start("map", maps.map_options(run_id))
+        if maps.of(run_id) is None and "task" not in results.removed_inputs(run_id):
+            runs.start("map", maps.options(run_id))
         st.switch_page(EXPLORE, query_params={"run": run_id})
 
 
@@ -100,8 +100,8 @@ def _export(run_id: str, budget: str, keep: Sequence[str], chosen: Selection) ->
         else:
             _download(partial(_bytes, write, name), name)
     if large or kind == "folder":
-        _written(write, selections.exports() / name, asked)
-    return looks.selection_command(run_id, name, kind)
+        _written(write, deliver.exports() / name, asked)
+    return selections.command(run_id, name, kind)
 
 
 def _written(write: Callable[[Path], Path], target: Path, asked: bool) -> None:
@@ -124,7 +124,7 @@ def _bytes(write: Callable[[Path], Path], name: str) -> bytes:
 
 def _distribution(run_id: str, chosen: Selection) -> None:
     scores = selections.scored(run_id).scores
-    figure = figures.score_histogram(looks.score_bins(run_id), chosen.scores, scores.unit, scores.prefer)
+    figure = figures.score_histogram(selections.score_bins(run_id), chosen.scores, scores.unit, scores.prefer)
     name = f"Histogram of the scores of D_C: {len(chosen.rows):,} selected, cut at {chosen.scores[-1]:.4g}"
     chart(figure, "selection.scores", name)
     st.caption(span_words(chosen.scores, scores.unit, scores.prefer))
@@ -141,8 +141,8 @@ def _examples(run_id: str, chosen: Selection, keep: Sequence[str]) -> None:
     which = st.segmented_control(
         "Sentences", kinds, format_func=KINDS.__getitem__, default="top", required=True, key="selection.examples"
     )
-    looked(runs.run(run_id).manifest.inputs["domain"])
-    rows: list[dict[str, Any]] = looks.examples(run_id, chosen, keep, which)
+    looked(runs.get(run_id).manifest.inputs["domain"])
+    rows: list[dict[str, Any]] = insights.examples(run_id, chosen, keep, which)
     columns = {**COLUMNS, "selected": "In S_C"} if which == "borderline" else COLUMNS
     if which == "withheld":
         rows = [{**row, "why": ", ".join(flag.replace("_", " ") for flag in row["flags"])} for row in rows]
@@ -152,12 +152,12 @@ def _examples(run_id: str, chosen: Selection, keep: Sequence[str]) -> None:
 
 def _lengths(run_id: str, chosen: Selection) -> None:
     found = selections.scored(run_id)
-    task = runs.run(run_id).manifest.inputs["task"]
+    task = runs.get(run_id).manifest.inputs["task"]
     lengths = {"S_C": found.lengths[chosen.rows], "D_C": found.lengths}
     if "task" not in results.removed_inputs(run_id):
-        lengths["T_C"] = corpora.token_lengths(task)
+        lengths["T_C"] = corpora.find(task).lengths()
     st.subheader("Sentence lengths", anchor=False)
-    for warning in looks.length_warnings(lengths):
+    for warning in corpora.length_warnings(lengths):
         st.warning(warning, icon=":material/straighten:")
     figure = figures.lengths_compared(lengths)
     chart(figure, "selection.lengths", "Sentence lengths of S_C, D_C and T_C compared")
@@ -165,7 +165,7 @@ def _lengths(run_id: str, chosen: Selection) -> None:
 
 def _comparison(run_id: str, budget: str, keep: Sequence[str]) -> None:
     """Where another strategy chooses otherwise, at the same budget."""
-    names = {run.id: f"{run.manifest.config['strategy']} ({run.id[-4:]})" for run in looks.comparable(run_id)}
+    names = {run.id: f"{run.manifest.config['strategy']} ({run.id[-4:]})" for run in selections.comparable(run_id)}
     st.subheader("Compared with another selection", anchor=False)
     if not names:
         st.caption("Select from the same D_C by another strategy, and its overlap with this one shows here.")
@@ -175,7 +175,7 @@ def _comparison(run_id: str, budget: str, keep: Sequence[str]) -> None:
     )
     if other is None:
         return
-    found = looks.overlap(run_id, other, budget, keep)
+    found = insights.overlap(run_id, other, budget, keep)
     share = found.shared / found.ours
     st.markdown(
         f"**{share:.0%}** of what this selection holds, the other holds too ({found.shared:,} of {found.ours:,})."

@@ -11,13 +11,13 @@ def guessing(run_id: str, target: str) -> bool:
     """True while the user ranks the sources, the numbers out of sight."""
     if not st.session_state.get(_key(run_id, target)):
         return False
-    _ask(run_id, target, list(runs.run(run_id).result()["sources"]))
+    _ask(run_id, target, list(runs.get(run_id).result()["sources"]))
     return True
 
 
 def guess_button(run_id: str, target: str) -> None:
     """The offer, beside the result, until a guess was made; there is nothing to rank in one source."""
-    if len(runs.run(run_id).result()["sources"]) > 1 and not similarity.guess(run_id, target):
+    if len(runs.get(run_id).result()["sources"]) > 1 and not similarity.guess(run_id, target):
         st.button(
             "Guess first", key="similarity.guess", icon=":material/visibility_off:", on_click=_turn,
             args=(run_id, target, True),
@@ -55,7 +55,7 @@ def guess_outcome(run_id: str, target: str) -> None:
     order = similarity.guess(run_id, target)
     if not order:
         return
-    rows = similarity.similarity_rows(run_id, target)
+    rows = similarity.rows(run_id, target)
     measures = list(dict.fromkeys(row["measure"] for row in rows))
     best = {m: similarity.best_value([row for row in rows if row["measure"] == m]) for m in measures}
     first = sum(
@@ -64,6 +64,6 @@ def guess_outcome(run_id: str, target: str) -> None:
     text = f"You put **{plain(order[0])}** first; so do {first} of {len(measures)} measures."
     if len(order) > 1:
         held = similarity.guess_held(run_id, target)
-        pairs = [f"{similarity.measure_title(m)} {agree} of {n}" for m, (agree, n) in held.items() if n]
+        pairs = [f"{similarity.title(m)} {agree} of {n}" for m, (agree, n) in held.items() if n]
         text += f" Pairs of sources ordered as you did: {', '.join(pairs)}." if pairs else ""
     st.markdown(f":material/lightbulb: {text}")

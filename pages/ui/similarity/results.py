@@ -17,8 +17,8 @@ ENDS = {"high": "higher is closer", "low": "lower is closer"}
 
 def results(run_id: str, target: str) -> None:
     """Everything that a finished comparison says about one target."""
-    found = runs.run(run_id).result()
-    rows = similarity.similarity_rows(run_id, target)
+    found = runs.get(run_id).result()
+    rows = similarity.rows(run_id, target)
     sentence = plain(similarity.recommendation(run_id, target))
     if len(found["sources"]) > 1:
         st.success(sentence, icon=":material/recommend:")
@@ -44,7 +44,7 @@ def matrix(rows: SimilarityRows, name: str, too_small: Mapping[str, int]) -> Non
     measures = {row["measure"]: row["prefer"] for row in rows}
     best = {m: similarity.best_value([row for row in rows if row["measure"] == m]) for m in measures}
     head = "".join(
-        f'<th scope="col" class="w-number">{escape(similarity.measure_title(m))}<br><small>{ENDS[end]}</small></th>'
+        f'<th scope="col" class="w-number">{escape(similarity.title(m))}<br><small>{ENDS[end]}</small></th>'
         for m, end in measures.items()
     )
     body = ""
@@ -92,7 +92,7 @@ def _bars(rows: SimilarityRows, target: str) -> None:
 def _figure(rows: SimilarityRows) -> Any:
     measures = list(dict.fromkeys(row["measure"] for row in rows))
     best = {m: similarity.best_value([row for row in rows if row["measure"] == m]) for m in measures}
-    return figures.similarity_bars(rows, {m: similarity.measure_title(m) for m in measures}, best)
+    return figures.similarity_bars(rows, {m: similarity.title(m) for m in measures}, best)
 
 
 def _agreement(found: Mapping[str, Any], target: str) -> None:
@@ -137,7 +137,7 @@ def split_table(splits: list[Mapping[str, Any]], name: str, *, target: bool = Tr
 
 
 def _titles(measures: list[str]) -> str:
-    return ", ".join(map(similarity.measure_title, measures))
+    return ", ".join(map(similarity.title, measures))
 
 
 def _curve(curve: SimilarityRows, target: str) -> None:
@@ -147,11 +147,11 @@ def _curve(curve: SimilarityRows, target: str) -> None:
     st.subheader("Does the size of the sample matter?", anchor=False)
     measures = list(dict.fromkeys(point["measure"] for point in points))
     picked = st.segmented_control(
-        "Measure", measures, format_func=similarity.measure_title, default=measures[0], required=True,
+        "Measure", measures, format_func=similarity.title, default=measures[0], required=True,
         key="similarity.curve.measure",
     )  # fmt: skip
     mine = [point for point in points if point["measure"] == picked]
-    title = similarity.measure_title(picked)
+    title = similarity.title(picked)
     chart(figures.size_curve(mine, title), "similarity.curve", f"{title} by tokens of the source, first draw")
     with st.expander("In numbers", icon=":material/table:"):
         shown = [{**point, "value": "not measured" if point["value"] is None else point["value"]} for point in mine]
@@ -164,7 +164,7 @@ def _made(rows: SimilarityRows, found: Mapping[str, Any]) -> None:
     with st.expander("How each number was made, and its other readings", icon=":material/science:"):
         for measure in dict.fromkeys(row["measure"] for row in rows):
             mine = [row for row in rows if row["measure"] == measure]
-            st.markdown(f"**{similarity.measure_title(measure)}.** {plain(similarity.MEASURES[measure].summary)}")
+            st.markdown(f"**{similarity.title(measure)}.** {plain(similarity.MEASURES[measure].summary)}")
             meaning = similarity.MEASURES[measure].columns
             shown = [
                 {"source": row["source"], "how": row["convention"] or row["problem"],
@@ -185,7 +185,7 @@ def _export(run_id: str, rows: SimilarityRows, target: str) -> None:
     with st.container(horizontal=True):
         st.download_button(
             "Table (.csv)",
-            lambda: similarity.similarity_csv(run_id).encode("utf-8-sig"),
+            lambda: similarity.table_csv(run_id).encode("utf-8-sig"),
             f"similarity-{run_id[-4:]}.csv",
             on_click="ignore",
             key="similarity.csv",
@@ -195,4 +195,4 @@ def _export(run_id: str, rows: SimilarityRows, target: str) -> None:
             "Figure (.html)", lambda: deliver.figure_page(run_id, _figure(rows)),
             f"similarity-{run_id[-4:]}.html", on_click="ignore", key="similarity.html", icon=":material/download:",
         )  # fmt: skip
-    same_command(runs.command("similarity", runs.run(run_id).manifest.config))
+    same_command(runs.command("similarity", runs.get(run_id).manifest.config))

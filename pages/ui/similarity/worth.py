@@ -37,7 +37,7 @@ def worth(run_id: str | None) -> None:
         if submitted("Correlate", "similarity.judge", type="primary", icon=":material/query_stats:"):
             st.session_state[ASKED] = text
     if asked := st.session_state.get(ASKED):
-        _judged(similarity.judge_f1_table(asked), "pasted")
+        _judged(similarity.judge_table(asked), "pasted")
 
 
 def _example() -> None:
@@ -61,7 +61,7 @@ def _judged(found: Mapping[str, Any], key: str) -> None:
 
 def _correlations(effect: Mapping[str, Any], conventions: Mapping[str, str]) -> None:
     rows = [
-        {"measure": similarity.measure_title(measure), **{name: _r(row[name]) for name in conventions}}
+        {"measure": similarity.title(measure), **{name: _r(row[name]) for name in conventions}}
         for measure, row in effect["correlations"].items()
     ]
     columns = {"measure": "Measure", **{name: name.capitalize() for name in conventions}}
@@ -80,7 +80,7 @@ def _r(found: Mapping[str, Any]) -> str:
 def _regrets(effect: Mapping[str, Any]) -> None:
     rows = [
         {
-            "measure": similarity.measure_title(regret["measure"]),
+            "measure": similarity.title(regret["measure"]),
             "hits": f"{regret['hits']} of {regret['targets']}",
             "mean": "–" if regret["mean"] is None else f"{regret['mean']:.3f}",
             "random": "–" if regret["random"] is None else f"{regret['random']:.3f}",

@@ -48,7 +48,7 @@ def arm_names(further: Mapping[str, Any]) -> list[str]:
     further: the `sources` and the `assisting` corpus of the experiment.
     """
     values = {
-        "SOURCE": [corpora.corpus(source).name for source in further["sources"]],
+        "SOURCE": [corpora.find(source).name for source in further["sources"]],
         "THRESHOLD": ["1", "2", "4"] if further["assisting"] else [],
         "RATE": ["20%"],
     }

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, selections, training
+from core.facade import corpora, selections
 from core.facade.runs import Run
 from pages.ui.training import experiment
 from pages.ui.training.parts import seed_list, settings, several, splits, start_from
@@ -31,14 +31,14 @@ def _pretrain() -> dict[str, Any] | None:
 
 def _text() -> tuple[str, ...]:
     """What the encoder reads: an S_C, hand edits counted, and whole corpora."""
-    roles, here = corpora.roles(), {corpus.fingerprint: corpus for corpus in corpora.corpora()}
+    roles, here = corpora.roles(), {corpus.fingerprint: corpus for corpus in corpora.listed()}
     whole = st.multiselect(
         "Text to pre-train on", list(here), [roles["task"]] if "task" in roles else [],
         lambda fingerprint: corpus_label(here[fingerprint]), key=f"training.corpora.{roles.get('task')}",
         placeholder="pick corpora",
         help="T_C alone, or T_C and what was chosen for being like it; an experiment shows which of them helps.",
     )  # fmt: skip
-    names = {run.id: _selection(run) for run in training.selections()}
+    names = {run.id: _selection(run) for run in selections.finished()}
     if not names:
         st.page_link("pages/3_Selection.py", label="Select an S_C to go with it", icon=":material/filter_alt:")
         return tuple(whole)
@@ -47,7 +47,7 @@ def _text() -> tuple[str, ...]:
     )
     if picked is None:
         return tuple(whole)
-    return tuple(dict.fromkeys((*whole, training.selected_corpus(picked).fingerprint)))
+    return tuple(dict.fromkeys((*whole, selections.seal(picked).fingerprint)))
 
 
 def _selection(run: Run) -> str:

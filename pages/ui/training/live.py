@@ -7,10 +7,11 @@ import streamlit as st
 from core.facade import corpora, figures, runs, training
 from core.facade.errors import CorpusError
 from core.facade.runs import Run, RunState
+from core.facade.shown import duration
 from core.facade.training import Metric
 from pages.ui.frame import guard
 from pages.ui.runs.words import title
-from pages.ui.widgets import duration, is_dark, table
+from pages.ui.widgets import is_dark, table
 
 EVERY = 2.0  # seconds
 OVERALL = "all types"
@@ -21,7 +22,7 @@ SMALL = {"learning_rate": "Learning rate", "tokens_per_second": "Pieces a second
 def live(run_id: str, state: RunState) -> None:
     """Everything that moves below a training's panel. What is chosen here stands outside of what is redrawn."""
     trainings = training.trainings(run_id)
-    config = runs.run(run_id).manifest.config
+    config = runs.get(run_id).manifest.config
     with st.container(horizontal=True, vertical_alignment="bottom"):
         shown = _which(run_id, trainings, state.active) if config.get("arms") else None
         types = _types(run_id, config.get("train"))
@@ -42,7 +43,7 @@ def _types(run_id: str, train: str | None) -> list[str]:
     if not train:
         return []
     try:
-        counted = corpora.corpus(train).types
+        counted = corpora.find(train).types
     except CorpusError:
         return []
     types = sorted(counted, key=lambda name: -counted[name])
@@ -55,7 +56,7 @@ def _curves(run_id: str, shown: str | None, types: Sequence[str]) -> None:
         if not trainings:
             st.caption("Curves show here as soon as a model is trained.")
             return
-        run = runs.run(shown) if shown else trainings[-1]
+        run = runs.get(shown) if shown else trainings[-1]
         found = training.curves(run.id)
         if not found:
             st.caption("The first points come with the first steps.")

@@ -28,7 +28,7 @@ def queue(run_id: str, key: str) -> None:
 
 def _others(run_id: str) -> list[str]:
     """Oldest first, which is the order in which most of them come to their turn."""
-    trainings = [run for run in runs.runs() if run.manifest.kind in training.TRAININGS and run.manifest.parent is None]
+    trainings = runs.own(*training.TRAININGS)
     return [run.id for run in reversed(trainings) if run.id != run_id and runs.state(run.id).active]
 
 
@@ -74,7 +74,7 @@ def smaller(run_id: str, state: RunState, key: str) -> None:
 
 def result(run_id: str) -> None:
     """What came out, in the order in which it is asked for: how good, where it lies, how to use it."""
-    run = runs.run(run_id)
+    run = runs.get(run_id)
     found = run.result()
     {"pretrain": _pretrained, "finetune": _finetuned, "experiment": _experiment}[run.manifest.kind](found)
     if run.manifest.kind != "pretrain":

@@ -35,7 +35,7 @@ def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
 
 def start_from(kind: str) -> str:
     """What training starts from: the bundled encoder, a finished pre-training, or whatever is typed."""
-    done = [run for run in runs.runs("pretrain") if runs.state(run.id).state == "succeeded"]
+    done = runs.listed("pretrain", state="succeeded")
     names = {BUNDLED: "MiniLM, bundled: works offline"} | {run.id: encoder(run.id) for run in done}
     picked = st.selectbox(
         "Start from", list(names), 0, lambda name: names.get(name, name), key=f"training.{kind}.init",
@@ -54,7 +54,7 @@ def seed_list(kind: str, default: str) -> tuple[str, ...]:
 
 def several(label: str, key: str, told: str, *, labelled: bool = False) -> tuple[str, ...]:
     """Fingerprints of corpora, which need not be any; labelled: of those that are."""
-    here = {corpus.fingerprint: corpus for corpus in corpora.corpora() if corpus.labelled or not labelled}
+    here = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.labelled or not labelled}
     return tuple(
         st.multiselect(label, list(here), format_func=lambda fingerprint: corpus_label(here[fingerprint]),
                        key=key, placeholder="none", help=told)

@@ -5,10 +5,11 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, experiments, looks, machine, runs, training
+from core.facade import corpora, experiments, machine, runs, training
+from core.facade.shown import duration
 from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
-from pages.ui.widgets import duration, size
+from pages.ui.widgets import size
 
 LONG = 3600.0  # seconds on a processor after which another preset is worth a word
 GB = 1e9
@@ -50,9 +51,9 @@ def _single(kind: str, options: Mapping[str, Any]) -> float | None:
 
 
 def _experiment(options: Mapping[str, Any]) -> float | None:
-    if looks.finished("calibrate", experiments.calibration(options)) is None:
+    if runs.finished("calibrate", experiments.calibration(options)) is None:
         return None
-    cost = experiments.experiment_cost(options)
+    cost = experiments.cost(options)
     done = sum(step.finished for step in cost.steps)
     with st.container(horizontal=True):
         st.metric("Runs to make", f"{len(cost.steps) - done:,}", width="content", help=f"{done} are finished already.")
@@ -77,19 +78,19 @@ def _numbers(seconds: float | None, memory: float | None, disk: float | None, le
         st.metric(f"{of.capitalize()}, {least or 'about '}".rstrip(", "), size(memory * GB), width="content",
                   help=f"{size(free)} are free now.")  # fmt: skip
     if disk is not None:
-        st.metric("Disk, at most", size(disk * GB), width="content", help=f"{size(looks.disk()[0])} are free now.")
+        st.metric("Disk, at most", size(disk * GB), width="content", help=f"{size(machine.disk()[0])} are free now.")
     if memory is not None and memory * GB > free:
         st.warning(
             f"Only {size(free)} of {of} are free. Close other programs, or raise accumulation under Custom.",
             icon=":material/memory:",
         )
-    if disk is not None and disk * GB > looks.disk()[0]:
-        st.warning(f"Only {size(looks.disk()[0])} of disk are free; free some first.", icon=":material/hard_drive:")
+    if disk is not None and disk * GB > machine.disk()[0]:
+        st.warning(f"Only {size(machine.disk()[0])} of disk are free; free some first.", icon=":material/hard_drive:")
 
 
 def _processor(seconds: float | None, preset: str) -> None:
     """What to expect without a GPU."""
-    said = f"No GPU here: this trains on {looks.cores()} processor cores"
+    said = f"No GPU here: this trains on {machine.cores()} processor cores"
     said += "." if seconds is None else f", in about {duration(seconds)}."
     if preset == "paper" and (seconds is None or seconds > LONG):
         said += " The published settings are made for a GPU; Quick compares selections just as well in far less time."
@@ -102,7 +103,7 @@ def _time_it(kind: str, options: Mapping[str, Any]) -> None:
     if asked is None:
         st.caption("How long it takes shows with its first steps; afterwards it is known beforehand.")
         return
-    running = next((run.id for run in runs.runs("calibrate") if runs.state(run.id).active), None)
+    running = next((run.id for run in runs.listed("calibrate") if runs.state(run.id).active), None)
     if running:
         run_panel(running, "training.timing")
         return
