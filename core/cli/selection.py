@@ -63,7 +63,7 @@ def export(run_id: str, output: str, region: str | None, as_json: bool, **values
     keep, path, format = runs.get(run_id).manifest.config["keep"], Path(output), values["format"]
     budget = values["budget"] or selections.kept_budget(run_id)
     if region:
-        written = str(regions.export_region(run_id, region, path, format, budget))
+        written = str(regions.write_region(run_id, region, path, format, budget))
     else:
         written = str(selections.export(run_id, budget, keep, path, format))
     report({"run": run_id, "output": written}, as_json, written)

@@ -45,10 +45,14 @@ def kept_per_home(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return decorate
 
 
-@kept_per_home(128)
 def store() -> RunStore:
     """The runs of this home; one store a home, since its handles remember what they have read."""
-    return RunStore(home(), optioned=RECIPES)
+    return _store(home())
+
+
+@lru_cache
+def _store(folder: Path) -> RunStore:
+    return RunStore(folder, optioned=RECIPES)
 
 
 __all__ = [

@@ -85,7 +85,7 @@ def region_points(map_run: str, region: Mapping[str, Any] | None, kinds: IntArra
     return np.unique(np.concatenate(parts))
 
 
-def export_region(
+def write_region(
     selection: str, token: str, path: Path, format: Format | None = None, budget: str | None = None
 ) -> Path:
     """Write what a token names, as the page does: on the map of a selection, the newest that knows the token.
