@@ -10,13 +10,16 @@ import pytest
 from core.facade import runs
 from core.facade.home import store
 from core.facade.removals import sweep
+from core.recipes import RECIPES
+from core.recipes.base import register
 from core.runs.lock import Worker
 
 
 def test_a_look_signals_nobody_and_the_app_that_starts_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[Signals] = []
     monkeypatch.setattr(Worker, "signal", lambda self, number: sent.append(number))
-    run = store().create("add", {}, {}, versions={}, key="k")
+    recipe = RECIPES["add"]
+    run = register(recipe, recipe.config.parse({"path": "x.txt"}), store())
     assert run.lock.acquire(run.id)
     try:
         assert run.cancel()
