@@ -3,16 +3,14 @@
 home/runs/<run_id>/edits.jsonl    one line an action: {"action": "add", "rows": [3, 7], "time": 1700000000.0}
 """
 
-import json
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from core.files import append_line
 from core.results import IntArray, Selection
+from core.runs import journal
 
 FILE = "edits.jsonl"
 Action = Literal["add", "remove", "undo"]
@@ -62,36 +60,22 @@ class Edits:
 
 def append(folder: Path, action: Action, rows: IntArray) -> None:
     """Write one action down."""
-    entry = {"action": action, "rows": np.unique(rows).tolist(), "time": round(time.time(), 3)}
-    append_line(folder / FILE, json.dumps(entry, separators=(",", ":")).encode())
+    journal.append(folder / FILE, action=action, rows=np.unique(rows).tolist())
 
 
 def read(folder: Path) -> Edits:
-    """Fold the log. A line that is torn or spoilt counts as never written."""
-    try:
-        lines = (folder / FILE).read_bytes().split(b"\n")[:-1]
-    except FileNotFoundError:
-        lines = []
-    history: list[Edit] = []
-    for edit in filter(None, map(_parse, lines)):
-        if edit.action != "undo":
-            history.append(edit)
-        elif history:
-            history.pop()
+    """Fold the log."""
+    history = journal.read(folder / FILE, _parse)
     added: IntArray = np.empty(0, dtype=np.int64)
     removed = added
     for edit in history:
         into, out_of = (added, removed) if edit.action == "add" else (removed, added)
         into, out_of = np.union1d(into, edit.rows), np.setdiff1d(out_of, edit.rows)
         added, removed = (into, out_of) if edit.action == "add" else (out_of, into)
-    return Edits(added=added, removed=removed, history=tuple(history))
+    return Edits(added=added, removed=removed, history=history)
 
 
-def _parse(line: bytes) -> Edit | None:
-    try:
-        found = json.loads(line)
-        if found["action"] not in ("add", "remove", "undo"):
-            return None
-        return Edit(action=found["action"], rows=np.array(found["rows"], dtype=np.int64), time=float(found["time"]))
-    except (ValueError, TypeError, KeyError):
-        return None
+def _parse(record: dict[str, Any]) -> Edit:
+    if record["action"] not in get_args(Action):
+        raise ValueError(record["action"])
+    return Edit(action=record["action"], rows=np.array(record["rows"], dtype=np.int64), time=float(record["time"]))

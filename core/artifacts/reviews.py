@@ -3,18 +3,16 @@
 home/runs/<run_id>/reviews.jsonl    one line an action: {"action": "fix", "mention": 7, "type": "LAW", "time": 1.7e9}
 """
 
-import json
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from core.corpora.corpus import Corpus
 from core.difficulty.mentions import Mention
-from core.files import append_line
+from core.runs import journal
 from core.text.sentence import Entity, Sentence
 
 FILE = "reviews.jsonl"
@@ -54,23 +52,12 @@ class Reviews:
 
 def append(folder: Path, action: Action, mention: int = -1, type: str = "") -> None:
     """Write one action down. mention: -1 with `undo`, which takes the last one back."""
-    entry = {"action": action, "mention": mention, "type": type, "time": round(time.time(), 3)}
-    append_line(folder / FILE, json.dumps(entry, separators=(",", ":"), ensure_ascii=False).encode())
+    journal.append(folder / FILE, action=action, mention=mention, type=type)
 
 
 def read(folder: Path) -> Reviews:
-    """Fold the log. A line that is torn or spoilt counts as never written."""
-    try:
-        lines = (folder / FILE).read_bytes().split(b"\n")[:-1]
-    except FileNotFoundError:
-        lines = []
-    history: list[Review] = []
-    for review in filter(None, map(_parse, lines)):
-        if review.action != "undo":
-            history.append(review)
-        elif history:
-            history.pop()
-    return Reviews(history=tuple(history))
+    """Fold the log."""
+    return Reviews(history=journal.read(folder / FILE, _parse))
 
 
 def corrected(corpus: Corpus, mentions: Sequence[Mention], changes: Sequence[Review]) -> Iterator[Sentence]:
@@ -98,13 +85,12 @@ def _changed(sentence: Sentence, said: Mapping[tuple[int, int], Review]) -> Sent
     return replace(sentence, entities=tuple(found))
 
 
-def _parse(line: bytes) -> Review | None:
-    try:
-        told = json.loads(line)
-        if told["action"] not in get_args(Action):
-            return None
-        return Review(
-            action=told["action"], mention=int(told["mention"]), type=str(told["type"]), time=float(told["time"])
-        )
-    except (ValueError, TypeError, KeyError):
-        return None
+def _parse(record: dict[str, Any]) -> Review:
+    if record["action"] not in get_args(Action):
+        raise ValueError(record["action"])
+    return Review(
+        action=record["action"],
+        mention=int(record["mention"]),
+        type=str(record["type"]),
+        time=float(record["time"]),
+    )
