@@ -59,29 +59,38 @@ LAYOUTS: dict[Network, Layout] = {
 
 
 class BiLstmTagger(Tagger):
-    """vocabularies: of the primary corpus; of the assisting one too where it has word vectors of its own.
+    """A BiLSTM-CRF over word vectors and letters, for one corpus or for two that share layers.
+
+    vocabularies: of the primary corpus; of the assisting one too where it has word vectors of its own.
 
     assisting_types: those of the assisting corpus where it has an output layer of its own; None: it has not.
     """
 
     def __init__(
-        self, types: Sequence[str], head: Head, layout: Layout, vocabularies: Sequence[Vocabulary], *,
-        assisting_types: Sequence[str] | None = None, constrained: bool = False, vectors: Vectors | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        types: Sequence[str],
+        head: Head,
+        layout: Layout,
+        vocabularies: Sequence[Vocabulary],
+        *,
+        assisting_types: Sequence[str] | None = None,
+        constrained: bool = False,
+        vectors: Vectors | None = None,
+    ) -> None:
         super().__init__(types, head, constrained=constrained)
         if vectors is not None:
             layout = replace(layout, word_size=vectors.values.shape[1])
         self.layout, self.vocabularies = layout, tuple(vocabularies)
         self.assisting_types = None if assisting_types is None else tuple(assisting_types)
-        known = sorted({letter for vocabulary in vocabularies for letter in vocabulary.letters})
-        self._letters = {letter: index for index, letter in enumerate(known, 2)}
+        letters = sorted({letter for vocabulary in vocabularies for letter in vocabulary.letters})
+        self._letters = {letter: index for index, letter in enumerate(letters, 2)}
         self._words = [vocabulary.lookup() for vocabulary in vocabularies]
         self._states = FrozenStates(layout.states) if layout.states else None
         if self._states and layout.layers < 2:
             raise ModelError(f"{layout.states}: its states join at the second BiLSTM; choose a network with two.")
         self.mix = nn.Parameter(torch.zeros(self._states.layers)) if self._states else None
         self.scale = nn.Parameter(torch.ones(1)) if self._states else None
-        self.characters = CharCnn(len(known), layout.letter_size, layout.filters, layout.widths, layout.dropout)
+        self.characters = CharCnn(len(letters), layout.letter_size, layout.filters, layout.widths, layout.dropout)
         size = self._states.size if self._states else 0
         self.towers = nn.ModuleList(
             Tower(
@@ -97,21 +106,30 @@ class BiLstmTagger(Tagger):
             for index, vocabulary in enumerate(vocabularies)
         )
         self.last_layer = nn.Linear(2 * layout.hidden, len(self.tags))
+        self._add_assisting_output(head)
+
+    def _add_assisting_output(self, head: Head) -> None:
+        """An output layer and a chain of the assisting corpus's own, where its types differ."""
         self.assisting_layer: nn.Linear | None = None
         self.assisting_crf: LinearChain | None = None
         if self.assisting_types is not None:
             tags = bioes_tags(self.assisting_types)
-            self.assisting_layer = nn.Linear(2 * layout.hidden, len(tags))
+            self.assisting_layer = nn.Linear(2 * self.layout.hidden, len(tags))
             self.assisting_crf = LinearChain(tags, head)
         chain = self.assisting_crf or self.crf
         self._assisting_index = {tag: index for index, tag in enumerate(chain.tags)}
 
     def batch(
-        self, sentences: Sequence[Sentence], weights: Sequence[float] | None = None,
+        self,
+        sentences: Sequence[Sentence],
+        weights: Sequence[float] | None = None,
         sources: Sequence[int] | None = None,
-    ) -> Features:  # fmt: skip
-        """sources: PRIMARY or ASSISTING, a sentence each; default all primary. Their labels are of their own tags. They
-        make no difference where both corpora share every layer."""
+    ) -> Features:
+        """A training batch, in one part a corpus.
+
+        sources: PRIMARY or ASSISTING, a sentence each; default all primary. Their labels are of their own tags. They
+        make no difference where both corpora share every layer.
+        """
         together = self.assisting_types is None and len(self.towers) == 1  # one pass is faster than two
         sources = [PRIMARY] * len(sentences) if together or not sources else list(sources)
         indices = [self._index, self._assisting_index]
@@ -121,9 +139,9 @@ class BiLstmTagger(Tagger):
             labels[row, : len(tags)] = [indices[source][tag] for tag in tags]
         parts = []
         for source in sorted(set(sources)):
-            rows = [row for row, mine in enumerate(sources) if mine == source]
-            found = self.features([sentences[row] for row in rows], source)
-            parts.append({**found, "source": source, "rows": torch.tensor(rows)})
+            rows = [row for row, origin in enumerate(sources) if origin == source]
+            features = self.features([sentences[row] for row in rows], source)
+            parts.append({**features, "source": source, "rows": torch.tensor(rows)})
         return {
             "features": {"parts": parts, "pieces": sum(part["pieces"] for part in parts)},
             "labels": torch.from_numpy(labels),
@@ -150,7 +168,7 @@ class BiLstmTagger(Tagger):
         lengths = np.array([len(sentence.tokens) for sentence in sentences])
         shape = (len(sentences), int(lengths.max()))
         words, spelling = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-        distinct: dict[str, int] = {}
+        distinct: dict[str, int] = {}  # letters are convolved once a distinct word, however often a batch has it
         for row, sentence in enumerate(sentences):
             n = len(sentence.tokens)
             words[row, :n] = [lookup.get(token) or lookup.get(token.lower(), UNKNOWN) for token in sentence.tokens]
@@ -166,9 +184,9 @@ class BiLstmTagger(Tagger):
         }
 
     def emissions(self, features: Features, shape: tuple[int, int]) -> Tensor:
-        found: Tensor = self.last_layer(self._hidden(features, PRIMARY))
-        assert found.shape[:2] == shape
-        return found
+        emissions: Tensor = self.last_layer(self._hidden(features, PRIMARY))
+        assert emissions.shape[:2] == shape
+        return emissions
 
     def _hidden(self, part: Features, source: int) -> Tensor:
         letters = nn.functional.embedding(part["spelling"], self.characters(part["letters"]))
@@ -195,12 +213,16 @@ class BiLstmTagger(Tagger):
 
         folder.mkdir(parents=True, exist_ok=True)
         about = {
-            "network": "bilstm", "types": self.types, "tags": self.tags, "head": self.crf.head,
-            "constrained": self.crf.constrained, "assisting_types": self.assisting_types,
+            "network": "bilstm",
+            "types": self.types,
+            "tags": self.tags,
+            "head": self.crf.head,
+            "constrained": self.crf.constrained,
+            "assisting_types": self.assisting_types,
             "layout": asdict(self.layout),
-        }  # fmt: skip
-        told = {"model_type": "winnow", "architectures": [type(self).__name__], "winnow": about}
-        (folder / "config.json").write_text(json.dumps(told, indent=1), encoding="utf-8")
+        }
+        config = {"model_type": "winnow", "architectures": [type(self).__name__], "winnow": about}
+        (folder / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
         vocabularies = [vocabulary.as_dict() for vocabulary in self.vocabularies]
         (folder / VOCABULARY).write_text(json.dumps(vocabularies, ensure_ascii=False), encoding="utf-8")
         save_file(
@@ -211,29 +233,33 @@ class BiLstmTagger(Tagger):
 
 def _about(folder: Path) -> dict[str, Any]:
     try:
-        told = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("winnow", {})
+        about = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("winnow", {})
     except (OSError, ValueError, AttributeError):
         return {}
-    return told if isinstance(told, dict) and told.get("network") == "bilstm" else {}
+    return about if isinstance(about, dict) and about.get("network") == "bilstm" else {}
 
 
-def is_ours(folder: Path) -> bool:
+def is_bilstm(folder: Path) -> bool:
     """Whether `BiLstmTagger.write` made this folder."""
     return bool(_about(folder))
 
 
 def load(folder: Path, device: str = "auto") -> BiLstmTagger:
-    """What `write` wrote. Errors: ModelError where a file is missing or torn."""
+    """The tagger that `BiLstmTagger.write` wrote. Errors: ModelError where a file is missing or torn."""
     from safetensors.torch import load_file
 
     about = _about(folder)
     try:
         layout = about["layout"] | {"widths": tuple(about["layout"]["widths"])}
-        told = json.loads((folder / VOCABULARY).read_text(encoding="utf-8"))
+        values = json.loads((folder / VOCABULARY).read_text(encoding="utf-8"))
         tagger = BiLstmTagger(
-            about["types"], about["head"], Layout(**layout), [Vocabulary.from_dict(each) for each in told],
-            assisting_types=about["assisting_types"], constrained=about["constrained"],
-        )  # fmt: skip
+            about["types"],
+            about["head"],
+            Layout(**layout),
+            [Vocabulary.from_dict(vocabulary) for vocabulary in values],
+            assisting_types=about["assisting_types"],
+            constrained=about["constrained"],
+        )
         tagger.load_state_dict(load_file(folder / WEIGHTS))
     except Exception as error:
         if memory_ran_out(error):

@@ -1,4 +1,4 @@
-"""A sequence classifier: an encoder, one vector for its pieces, a linear layer; what it reads (Ma et al. 2023, A.3)."""
+"""A sequence classifier: an encoder, one vector of its pieces, a linear layer, and its inputs (Ma et al. 2023, A.3)."""
 
 from collections.abc import Sequence
 from itertools import chain
@@ -52,6 +52,7 @@ class Classifier(nn.Module):
     def context(self, before: Sequence[str], behind: Sequence[str]) -> Ids:
         """Pieces of a sentence with one mask for the mention; a window around it where the sentence is longer."""
         left, right, room = self._flat(before), self._flat(behind), self.pieces.room - 1
+        # Half the room for each side; what the right side leaves free is the left one's.
         n = min(len(left), max(room // 2, room - len(right)))
         return self.pieces.wrapped((*left[len(left) - n :], self.mask, *right[: room - n]))
 
@@ -84,15 +85,25 @@ class Classifier(nn.Module):
 
 
 def new_classifier(
-    name: str, n_classes: int, *, pooling: Pooling = "cls", max_length: int = 128, precision: Precision = "auto",
-    device: str = "auto", allow_download: bool = False,
-) -> Classifier:  # fmt: skip
+    name: str,
+    n_classes: int,
+    *,
+    pooling: Pooling = "cls",
+    max_length: int = 128,
+    precision: Precision = "auto",
+    device: str = "auto",
+    allow_download: bool = False,
+) -> Classifier:
     """Encoder `name` under a last layer that is random from torch's seed as it stands. Errors: ModelError."""
-    where = pick_device(device)
+    on_device = pick_device(device)
     encoder = hub.load_model(name, allow_download=allow_download, dtype=torch.float32)
     tokenizer = hub.load_tokenizer(name, allow_download=allow_download)
     classifier = Classifier(
-        encoder, tokenizer, n_classes, pooling=pooling, max_length=min(max_length, longest(encoder, tokenizer)),
-        dtype=pick_dtype(precision, where),
-    )  # fmt: skip
-    return classifier.to(where)
+        encoder,
+        tokenizer,
+        n_classes,
+        pooling=pooling,
+        max_length=min(max_length, longest(encoder, tokenizer)),
+        dtype=pick_dtype(precision, on_device),
+    )
+    return classifier.to(on_device)

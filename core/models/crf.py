@@ -32,7 +32,7 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
     def __init__(self, tags: Sequence[str], head: Head = "crf", *, constrained: bool = False) -> None:
         super().__init__(len(tags), batch_first=True)
         self.tags, self.head, self.constrained = tuple(tags), head, constrained
-        if head == "softmax":
+        if head == "softmax":  # transitions of zero that never learn: the chain then adds nothing
             for scores in self.parameters():
                 torch.nn.init.zeros_(scores).requires_grad_(False)
         begin, follow, end = _illegal(self.tags) if constrained else (0.0, 0.0, 0.0)
@@ -56,7 +56,7 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
             on = mask[:, i, None]
             score = torch.where(on, best + emissions[:, i], score)
             back.append(torch.where(on, source, stay))
-        path = [(score + end).argmax(1)]
+        path = [(score + end).argmax(1)]  # `stay` has carried the last real tag over the padding to here
         for source in reversed(back):
             path.append(source.gather(1, path[-1][:, None])[:, 0])
         return torch.stack(path[::-1], 1)
@@ -78,16 +78,16 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
             behind = torch.logsumexp(follow + (emissions[:, j] + beta[-1])[:, None, :], 2)
             beta.append(torch.where(mask[:, j, None], behind, end))
         total = torch.logsumexp(alpha[-1] + end, 1)
-        found: list[list[float]] = []
+        result: list[list[float]] = []
         for row, spans in enumerate(entities):
-            found.append([])
+            result.append([])
             for span in spans:
                 path = self._path(span)
                 weight = alpha[span.start][row, path[0]] + beta[length - span.end][row, path[-1]] - total[row]
                 for i in range(1, len(path)):
                     weight = weight + follow[path[i - 1], path[i]] + emissions[row, span.start + i, path[i]]
-                found[-1].append(min(float(weight.exp()), 1.0))
-        return found
+                result[-1].append(min(float(weight.exp()), 1.0))
+        return result
 
     def _path(self, span: Entity) -> list[int]:
         n = span.end - span.start

@@ -1,4 +1,4 @@
-"""Which device and which precision a model runs in, and how a CPU's cores share its batches."""
+"""The device and the precision that a model runs in, and how a CPU's cores share its batches."""
 
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from transformers import TrainingArguments
 
 Item = TypeVar("Item")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 Precision = Literal["auto", "bf16", "fp32"]
 
 
@@ -66,8 +66,8 @@ def _has_bf16(device: "torch.device") -> bool:
 
 
 def side_by_side(
-    work: Callable[[Item], Made], items: Iterable[Item], device: "torch.device"
-) -> Generator[Made, None, None]:
+    work: Callable[[Item], Result], items: Iterable[Item], device: "torch.device"
+) -> Generator[Result, None, None]:
     """`work` done on every item, in order. On a CPU an item is one thread's, and as many are at work as there are.
 
     Threads that share one small product wait for each other at its end, for most of the time where the cores have
@@ -76,16 +76,16 @@ def side_by_side(
     """
     import torch
 
-    threads, coming = torch.get_num_threads(), iter(items)
+    threads, upcoming = torch.get_num_threads(), iter(items)
     if device.type != "cpu" or threads == 1:
-        yield from map(work, coming)
+        yield from map(work, upcoming)
         return
     torch.set_num_threads(1)
     try:
         with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-            waiting = deque(pool.submit(work, item) for item in islice(coming, 2 * threads))
+            waiting = deque(pool.submit(work, item) for item in islice(upcoming, 2 * threads))
             while waiting:
                 yield waiting.popleft().result()
-                waiting.extend(pool.submit(work, item) for item in islice(coming, 1))
+                waiting.extend(pool.submit(work, item) for item in islice(upcoming, 1))
     finally:
         torch.set_num_threads(threads)

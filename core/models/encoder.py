@@ -67,8 +67,8 @@ class Encoder:
         layer, ...
         Errors: ModelError, ResourceError, ConfigError.
         """
-        where = pick_device(device)
-        dtype = pick_dtype(precision, where)
+        on_device = pick_device(device)
+        dtype = pick_dtype(precision, on_device)
         tokenizer = hub.load_tokenizer(name, allow_download=allow_download)
         model = hub.load_model(name, allow_download=allow_download, dtype=dtype).eval().requires_grad_(False)
         if model.config.is_encoder_decoder:
@@ -79,8 +79,8 @@ class Encoder:
         max_length = min(max_length, longest(model, tokenizer))
         parts = (fingerprint(name, allow_download=allow_download), pooling, layer, max_length, dtype)
         key = sha256(" ".join(str(part) for part in parts).encode()).hexdigest()[:24]
-        model.to(where)
-        if where.type == "cpu":
+        model.to(on_device)
+        if on_device.type == "cpu":
             _prepack(model)
         return cls(model, tokenizer, name=name, key=key, pooling=pooling, layer=layer, max_length=max_length)
 
@@ -93,7 +93,7 @@ class Encoder:
         report = report or Silent()
         unit = np.zeros((len(texts), self.dimension), dtype=np.float16)
         norms = np.zeros(len(texts), dtype=np.float32)
-        for start in range(0, len(texts), BLOCK):
+        for start in range(0, len(texts), BLOCK):  # sorting by length within a block bounds the memory of pieces
             block = slice(start, min(start + BLOCK, len(texts)))
             raw = self._encode_block(list(texts[block]), report)
             norms[block] = np.linalg.norm(raw, axis=1)
@@ -104,9 +104,13 @@ class Encoder:
 
     def _encode_block(self, texts: list[str], report: Reporter) -> FloatArray:
         pieces = self.tokenizer(
-            texts, truncation=True, max_length=self.max_length, return_special_tokens_mask=True,
-            return_attention_mask=False, return_token_type_ids=False,
-        )  # fmt: skip
+            texts,
+            truncation=True,
+            max_length=self.max_length,
+            return_special_tokens_mask=True,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )
         ids, special = pieces["input_ids"], pieces["special_tokens_mask"]
         lengths = np.array([len(row) for row in ids], dtype=np.int64)
         raw = np.zeros((len(texts), self.dimension), dtype=np.float32)

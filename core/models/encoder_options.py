@@ -1,4 +1,4 @@
-"""Which embedding: options that every kind of run which embeds has."""
+"""The options of an embedding, which every kind of run that embeds has."""
 
 from typing import Any, Literal, Self
 
@@ -8,7 +8,7 @@ from core.models.fingerprint import fingerprint
 
 
 class EncoderOptions(Config):
-    """Which embedding, the same for every recipe that embeds."""
+    """Options of an embedding, the same for every recipe that embeds."""
 
     encoder: str = option("minilm", "A Hugging Face name, a local folder, or minilm (bundled).")
     pooling: Literal["mean", "cls", "last4"] = option(

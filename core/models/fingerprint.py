@@ -1,4 +1,4 @@
-"""What makes an encoder the one it is, as 24 hex digits."""
+"""An encoder's fingerprint: 24 hex digits of all that makes it the one it is."""
 
 from functools import lru_cache
 from hashlib import sha256
@@ -11,7 +11,7 @@ _apart = Apart(__name__, "start this by the command line if you trust the model"
 
 
 def fingerprint(name: str, *, allow_download: bool = False) -> str:
-    """Of an encoder's weights, configuration and tokenizer; not of its path.
+    """24 hex digits of an encoder's weights, configuration and tokenizer; not of its path.
 
     The app's server has a folder that is not its own read by a process of its own. Errors: as of `hub.locate`; there
     ResourceError too, where that takes too long or breaks off.
@@ -20,7 +20,7 @@ def fingerprint(name: str, *, allow_download: bool = False) -> str:
         return "tiny-1"
     if name == BUNDLED or not is_serving():
         return answer(name, allow_download=allow_download)
-    return _asked(name, _state(folder_of(name, allow_download=allow_download)))
+    return _answer_apart(name, _state(folder_of(name, allow_download=allow_download)))
 
 
 def answer(name: str, *, allow_download: bool = False) -> str:
@@ -33,12 +33,12 @@ def answer(name: str, *, allow_download: bool = False) -> str:
 
 
 @lru_cache(maxsize=32)
-def _asked(name: str, state: tuple[object, ...]) -> str:
+def _answer_apart(name: str, state: tuple[object, ...]) -> str:
     """state: there for the cache alone."""
     return str(_apart.ask(name, name=name))
 
 
 def _state(folder: Path) -> tuple[object, ...]:
-    """Changes when a file of an encoder does."""
-    found = ((file, file.stat() if file.exists() else None) for file in files(folder))
-    return tuple((str(file), stat and (stat.st_mtime_ns, stat.st_size)) for file, stat in found)
+    """A value that changes when a file of an encoder does."""
+    stats = ((file, file.stat() if file.exists() else None) for file in files(folder))
+    return tuple((str(file), stat and (stat.st_mtime_ns, stat.st_size)) for file, stat in stats)

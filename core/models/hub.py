@@ -1,4 +1,4 @@
-"""Where encoders come from: the bundled one, `tiny`, a folder, or the local Hugging Face cache.
+"""Sources of encoders: the bundled one, `tiny`, a folder, or the local Hugging Face cache.
 
 Nothing is downloaded without being asked for, only safetensors are read, remote code never runs.
 """
@@ -34,6 +34,7 @@ BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.json"  # the second of a recurrent tagger alone
 _FILES = ("*.safetensors", "model.safetensors.index.json", "config.json", "tokenizer*", "special_tokens_map.json")
 _ATTENTION = (None, "eager", "sdpa")  # for another, transformers asks the hub for native code
+_LOCAL = {"local_files_only": True, "trust_remote_code": False}  # of every `from_pretrained`
 _LARGEST_JSON = 100_000_000  # bytes of an index or a configuration
 _VOCABULARIES = ("vocab.*", "merges.txt", "*.model", "added_tokens.json")
 
@@ -71,13 +72,13 @@ def located(name: str, *, allow_download: bool = False) -> Iterator[Path]:
 def _state(folder: Path) -> list[tuple[object, ...]]:
     """Changes when a folder or one of its files does, or another takes its name, also if that is undone afterwards:
     no account can set back the time at which the system saw a change."""
-    found: list[tuple[object, ...]] = []
+    states: list[tuple[object, ...]] = []
     for path in (folder, *files(folder)):
         for look in (os.lstat, os.stat):
             with suppress(OSError):
                 at = look(path)
-                found.append((path.name, at.st_dev, at.st_ino, at.st_size, at.st_ctime_ns))
-    return found
+                states.append((path.name, at.st_dev, at.st_ino, at.st_size, at.st_ctime_ns))
+    return states
 
 
 def folder_of(name: str, *, allow_download: bool = False) -> Path:
@@ -110,7 +111,7 @@ def _typed(name: str) -> Path | None:
 
 
 def _refuse_unsafe(name: str, folder: Path) -> None:
-    """What transformers would follow out of the folder or out of safetensors. Errors: ModelError.
+    """Refuse what transformers would follow out of the folder or out of safetensors. Errors: ModelError.
 
     An index may name a pickle as a shard, and a configuration may name a repository of native code as its attention.
     """
@@ -136,9 +137,9 @@ def _refuse_unsafe(name: str, folder: Path) -> None:
 def _json(name: str, file: Path) -> Mapping[str, Any]:
     try:
         if file.is_file() and file.stat().st_size < _LARGEST_JSON:
-            found = json.loads(file.read_bytes())
-            if isinstance(found, Mapping):
-                return found
+            document = json.loads(file.read_bytes())
+            if isinstance(document, Mapping):
+                return document
     except (OSError, ValueError, RecursionError):
         pass
     raise ModelError(f"{name}: {file.name} cannot be read as a model's; save the model again.")
@@ -198,9 +199,8 @@ def load_model(
     try:
         with located(name, allow_download=allow_download) as folder:
             model, info = auto_class.from_pretrained(
-                folder, local_files_only=True, use_safetensors=True, trust_remote_code=False, output_loading_info=True,
-                **kw,
-            )  # fmt: skip
+                folder, use_safetensors=True, output_loading_info=True, **_LOCAL, **kw
+            )
     except WinnowError:
         raise
     except Exception as error:
@@ -267,7 +267,7 @@ def _cached(name: str, allow_download: bool) -> Path:
 
 
 def files(folder: Path) -> list[Path]:
-    """Those in a folder that make an encoder the one it is."""
+    """Files in a folder that make an encoder the one it is."""
     return sorted({file for pattern in (*_FILES, *_VOCABULARIES) for file in folder.glob(pattern)})
 
 
@@ -295,5 +295,5 @@ def _quiet() -> None:
 
 
 def first_line(error: Exception) -> str:
-    """What a library's error says, short enough for a sentence of ours."""
+    """The first line of a library's error, short enough for a sentence of ours."""
     return str(error).strip().split("\n", 1)[0][:200].rstrip(".") or type(error).__name__

@@ -44,7 +44,7 @@ class NgramTable:
         return len(self.keys)
 
     def find(self, keys: IntArray) -> tuple[BoolArray, IntArray]:
-        """Which of `keys` are here, `(len(keys),)`, and the rows of those that are."""
+        """Whether each of `keys` is here, `(len(keys),)`, and the rows of those that are."""
         rows = np.searchsorted(self.keys, keys)
         hit = rows < len(self.keys)
         hit[hit] = self.keys[rows[hit]] == keys[hit]
@@ -114,15 +114,15 @@ def _count(words: Ids, *, n_words: int, order: int, report: Reporter) -> Iterato
         report.check()
         prefix = ids[positions - 1]
         positions, prefix = positions[prefix >= 0], prefix[prefix >= 0]
-        at, of = _by(prefix, size, positions)
-        keys = np.repeat(np.arange(size) << bits, of) | words[at]
-        new = np.ones(len(at), np.bool_)
+        ordered, repeats = _by(prefix, size, positions)
+        keys = np.repeat(np.arange(size) << bits, repeats) | words[ordered]
+        new = np.ones(len(ordered), np.bool_)
         np.not_equal(keys[1:], keys[:-1], out=new[1:])
         first = np.flatnonzero(new)
-        suffix = ids[at[first]]
+        suffix = ids[ordered[first]]
         ids, size = np.full(len(words), -1, np.int32), len(first)
-        ids[at] = np.cumsum(new, dtype=np.int32) - 1
-        yield _Level(keys=keys[first], counts=np.diff(first, append=len(at)).astype(np.int32), suffix=suffix)
+        ids[ordered] = np.cumsum(new, dtype=np.int32) - 1
+        yield _Level(keys=keys[first], counts=np.diff(first, append=len(ordered)).astype(np.int32), suffix=suffix)
 
 
 def _by(values: Ids, size: int, what: Ids) -> tuple[Ids, npt.NDArray[np.signedinteger[Any]]]:
@@ -151,11 +151,11 @@ def _smooth(
 ) -> tuple[_Float64, _Float64]:
     """P of each n-gram, `(m,)`, and the weight each context leaves to the order below, `(contexts,)`."""
     context = level.keys >> bits
-    taken = np.array([0, *discounts]).take(level.counts, mode="clip")
+    discounted = np.array([0, *discounts]).take(level.counts, mode="clip")
     total = np.bincount(context, weights=level.counts, minlength=contexts)
-    left = np.bincount(context, weights=taken, minlength=contexts)
-    weights: _Float64 = np.divide(left, total, out=np.ones(contexts), where=total > 0)
-    return (level.counts - taken) / total[context] + weights[context] * lower[level.suffix], weights
+    withheld = np.bincount(context, weights=discounted, minlength=contexts)
+    weights: _Float64 = np.divide(withheld, total, out=np.ones(contexts), where=total > 0)
+    return (level.counts - discounted) / total[context] + weights[context] * lower[level.suffix], weights
 
 
 def _log10(values: _Float64) -> npt.NDArray[np.float32]:

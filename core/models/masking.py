@@ -1,4 +1,4 @@
-"""Which pieces a masked language model has to guess, and what it sees in their place.
+"""Masks: the pieces that a masked language model has to guess, and the pieces that it sees in their place.
 
 Every draw is a hash of (seed, epoch, row, place), so that a mask depends on nothing that came before it: a resumed
 training, two processes or another batch size see the same masks.
@@ -22,7 +22,7 @@ MASKED, RANDOM = 0.8, 0.1  # of the chosen pieces; the rest stays as it is (Devl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Masking:
-    """How pieces are chosen and replaced.
+    """A rule by which pieces are chosen and replaced.
 
     probability: share of the pieces that are chosen. unit: `piece` each for itself; `word` all pieces of a word or
     none; `span` as CrossNER does (its p is 0.2): of two chosen pieces that stand alone, in turn, the first moves
@@ -41,39 +41,45 @@ class Masking:
     def of(
         cls, tokenizer: "PreTrainedTokenizerBase", *, probability: float = 0.15, unit: Unit = "piece", seed: int = 0
     ) -> Self:
-        """For a tokenizer's pieces. Errors: ModelError where it has no mask piece."""
+        """A masking of a tokenizer's pieces. Errors: ModelError where it has no mask piece."""
         if tokenizer.mask_token_id is None:
             raise ModelError("the tokenizer has no mask piece, so it has no masked language model; choose BERT.")
         special = np.zeros(len(tokenizer), dtype=np.bool_)
         special[list(tokenizer.all_special_ids)] = True
         return cls(
-            probability=probability, unit=unit, seed=seed, mask=int(tokenizer.mask_token_id), special=special,
+            probability=probability,
+            unit=unit,
+            seed=seed,
+            mask=int(tokenizer.mask_token_id),
+            special=special,
             ordinary=np.flatnonzero(~special).astype(np.int32),
-        )  # fmt: skip
+        )
 
     def draw(
         self, ids: IntArray, rows: IntArray, places: IntArray, begins: BoolArray, epoch: int
     ) -> tuple[IntArray, BoolArray]:
-        """What the model sees `(n,)` and which pieces it has to guess `(n,)`.
+        """The pieces that the model sees `(n,)` and whether it has to guess them `(n,)`.
 
         ids: `(n,)` pieces, row after row. rows: `(n,)` each piece's row, any number that names it in this epoch.
         places: `(n,)` where in its row it stands. begins: `(n,)` it begins a word.
         """
         free = ~self.special[ids]
-        at = places if self.unit != "word" else places[np.maximum.accumulate(np.where(begins, np.arange(len(ids)), 0))]
-        chosen = free & (self._uniform(epoch, rows, at, 0) < self.probability)
+        units = places
+        if self.unit == "word":  # all pieces of a word share the draw of its first
+            units = places[np.maximum.accumulate(np.where(begins, np.arange(len(ids)), 0))]
+        chosen = free & (self._uniform(epoch, rows, units, 0) < self.probability)
         if self.unit == "span":
             chosen = _joined(chosen, rows, free)
         fate = self._uniform(epoch, rows, places, 1)
-        other = self.ordinary[(self._uniform(epoch, rows, places, 2) * len(self.ordinary)).astype(np.int64)]
+        random_pieces = self.ordinary[(self._uniform(epoch, rows, places, 2) * len(self.ordinary)).astype(np.int64)]
         seen = np.where(chosen & (fate < MASKED), self.mask, ids)
-        return np.where(chosen & (fate >= 1 - RANDOM), other, seen), chosen
+        return np.where(chosen & (fate >= 1 - RANDOM), random_pieces, seen), chosen
 
     def _uniform(self, epoch: int, rows: IntArray, places: IntArray, draw: int) -> FloatArray:
-        """`(n,)` in [0, 1)."""
+        """`(n,)` in [0, 1), one a piece. draw: which of several at the same place."""
         start = _mix(np.array([self.seed * 4 + draw], dtype=np.uint64)) + np.uint64(epoch)
         hashed = _mix(_mix(_mix(start) + rows.astype(np.uint64)) + places.astype(np.uint64))
-        return (hashed >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return (hashed >> np.uint64(11)).astype(np.float64) * 2.0**-53  # as many bits as a float64 holds
 
 
 def _mix(x: IntArray) -> IntArray:
@@ -86,7 +92,7 @@ def _mix(x: IntArray) -> IntArray:
 
 
 def _joined(chosen: BoolArray, rows: IntArray, free: BoolArray) -> BoolArray:
-    """As many pieces as `chosen`, fewer of them alone."""
+    """As many pieces as `chosen`, fewer of them alone (CrossNER's spans)."""
     joined = chosen.copy()
     waiting = -1  # a chosen piece that stands alone and may move to the next one of its row
     for piece in np.flatnonzero(chosen).tolist():

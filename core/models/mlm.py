@@ -33,7 +33,7 @@ class MaskedLM:
 
     def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", *, has_head: bool) -> None:
         self.model, self.tokenizer, self.has_head = model, tokenizer, has_head
-        self._asked = threading.local()  # where this thread's forward pass is to guess
+        self._positions = threading.local()  # where this thread's forward pass is to guess
         self.model.base_model.register_forward_hook(self._keep_masked)
 
     @classmethod
@@ -58,25 +58,29 @@ class MaskedLM:
         attend: `(b, l)` 1 where there is a piece, None where there is no padding. run: what calls the model, where
         it has been wrapped (several processes).
         """
-        self._asked.at = at
+        self._positions.at = at
         try:
             out = (run or self.model)(input_ids=ids, attention_mask=attend)
         finally:
-            self._asked.at = None
+            self._positions.at = None
         return out.logits[0]
 
     def loss(
-        self, ids: "torch.Tensor", attend: "torch.Tensor | None", at: "torch.Tensor", wanted: "torch.Tensor",
+        self,
+        ids: "torch.Tensor",
+        attend: "torch.Tensor | None",
+        at: "torch.Tensor",
+        targets: "torch.Tensor",
         run: Any = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Sum over the masked positions of -log p(piece), nats: `()`. wanted: `(m,)` the pieces that stood there."""
         from torch.nn.functional import cross_entropy
 
-        return cross_entropy(self.logits(ids, attend, at, run).float(), wanted, reduction="sum")
+        return cross_entropy(self.logits(ids, attend, at, run).float(), targets, reduction="sum")
 
-    def _keep_masked(self, module: Any, given: Any, out: Any) -> Any:
-        """The head is the same at every position, so it need not know of the others."""
-        at = getattr(self._asked, "at", None)
+    def _keep_masked(self, module: Any, inputs: Any, out: Any) -> Any:
+        """Keep the masked positions of the encoder's output: the head is the same at every one and sees no other."""
+        at = getattr(self._positions, "at", None)
         if at is not None:
             hidden = out[0].reshape(1, -1, out[0].shape[-1])
             out[0 if isinstance(out, tuple) else "last_hidden_state"] = hidden[:, at]
@@ -91,18 +95,19 @@ class MaskedLM:
 
 
 def head_parameters(model: "PreTrainedModel") -> dict[str, "torch.nn.Parameter"]:
-    """Those of the vocabulary head that are not the encoder's too (the decoder is tied to its embeddings)."""
+    """Parameters of the vocabulary head that are not the encoder's too (the decoder is tied to its embeddings)."""
     encoder = {id(parameter) for parameter in model.base_model.parameters()}
     return {name: p for name, p in model.named_parameters() if id(p) not in encoder}
 
 
 def begin_head(lm: MaskedLM, counts: IntArray) -> None:
-    """A new head's first weights: transform the identity, decoder the embeddings, bias log p of each piece.
+    """Set a new head's first weights: transform the identity, decoder the embeddings, bias log p of each piece.
 
     counts: `(v,)` how often each piece is in the training text.
     """
     import torch
 
+    # A piece that never occurs counts as once: log 0 would forbid it for ever.
     share = (counts + 1) / (counts.sum() + len(counts))
     embeddings = lm.model.get_input_embeddings().weight
     with torch.no_grad():
@@ -118,7 +123,7 @@ def begin_head(lm: MaskedLM, counts: IntArray) -> None:
 
 
 def _head_in_file(name: str, allow_download: bool) -> tuple[str, ...] | None:
-    """None: the checkpoint has a head. Else how the names of the missing parameters begin."""
+    """How the names of the missing head's parameters begin; None where the checkpoint has a head."""
     if name == hub.TINY:
         return ()
     import torch
@@ -167,6 +172,7 @@ def pseudo_perplexity(
                 break
             places = np.array([i for i, piece in enumerate(row.tolist()) if piece not in special], dtype=np.int64)
             ids = torch.from_numpy(row.astype(np.int64)).to(device)
+            # A row is repeated once a place, each copy with another place masked, in batches of about `pieces`.
             for part in np.array_split(places, max(-(-len(places) * len(row) // pieces), 1)):
                 lines = torch.arange(len(part), device=device)
                 at = torch.from_numpy(part).to(device)

@@ -24,7 +24,7 @@ _Int64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NgramScores:
-    """What a model says of `n` sentences; row i scores sentence i.
+    """Scores of `n` sentences under a model; row i is of sentence i.
 
     log10: log10 P of the sentence with its `</s>`. oov_log10: the part of it that unknown words cost.
     tokens, oov: how many tokens, and unknown ones, `</s>` not counted. All `(n,)`.
@@ -126,10 +126,10 @@ class KneserNey:
                 report.check()
             sizes = lengths[start:stop]
             words, starts = _frame(self._ids(sentences[start:stop], int(sizes.sum())), sizes)
-            each = self._log10_each(words)
+            by_word = self._log10_by_word(words)
             unknown = words == UNK
-            log10[start:stop] = np.add.reduceat(each, starts)
-            oov_log10[start:stop] = np.add.reduceat(np.where(unknown, each, 0), starts)
+            log10[start:stop] = np.add.reduceat(by_word, starts)
+            oov_log10[start:stop] = np.add.reduceat(np.where(unknown, by_word, 0), starts)
             oov[start:stop] = np.add.reduceat(unknown, starts, dtype=np.int64)
         return NgramScores(log10=log10, oov_log10=oov_log10, tokens=lengths, oov=oov)
 
@@ -138,21 +138,21 @@ class KneserNey:
         return self.score(sentences).log10
 
     def perplexities(self, sentences: Sequence[Sequence[str]], *, count_end: bool = True) -> _Float64:
-        """P^(-1/N) of each sentence, `(n,)`; N counts `</s>` unless told otherwise; NaN where N is 0."""
+        """P^(-1/N) of each sentence, `(n,)`; N counts `</s>` unless `count_end` is off; NaN where N is 0."""
         return self.score(sentences).perplexities(count_end=count_end)
 
     def prob(self, word: str, context: Sequence[str] = ()) -> float:
         """P(word | context). Here `<s>`, `</s>` and `<unk>` mean what they say; only the last words count."""
         spelled = [*context[max(0, len(context) - self.order + 1) :], word]
-        words = np.fromiter((self.vocabulary.get(each, UNK) for each in spelled), np.int32, len(spelled))
-        return float(10 ** self._log10_each(words)[-1])
+        words = np.fromiter((self.vocabulary.get(token, UNK) for token in spelled), np.int32, len(spelled))
+        return float(10 ** self._log10_by_word(words)[-1])
 
     def _ids(self, sentences: Sequence[Sequence[str]], size: int) -> Ids:
         ids = np.fromiter(map(self.vocabulary.get, chain.from_iterable(sentences), repeat(UNK)), np.int32, size)
         ids[ids <= EOS] = UNK
         return ids
 
-    def _log10_each(self, words: Ids) -> _Float64:
+    def _log10_by_word(self, words: Ids) -> _Float64:
         """log10 P of each word after those before it, `(len(words),)`; P of `<s>` counts as 1.
 
         Contexts are visited in order of their first word, so that neighbours look near each other in a table.
@@ -164,12 +164,12 @@ class KneserNey:
         rows: IntArray = words[ends].astype(np.int64)  # and which they are
         seen = np.ones(len(words), np.bool_)  # does an n-gram of the order below end here
         for lower, upper in pairwise(self.tables):
-            at = ends + 1
-            log10[at] += lower.backoffs[rows]
-            likely = seen[at]  # an n-gram was seen only where its suffix was
-            at = at[likely]
-            hit, found = upper.find(rows[likely] << bits | words[at])
-            ends, rows = at[hit], found
+            places = ends + 1
+            log10[places] += lower.backoffs[rows]
+            likely = seen[places]  # an n-gram was seen only where its suffix was
+            places = places[likely]
+            hit, rows_found = upper.find(rows[likely] << bits | words[places])
+            ends, rows = places[hit], rows_found
             log10[ends] = upper.log_probs[rows]
             seen[:] = False
             seen[ends] = True

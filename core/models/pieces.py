@@ -1,4 +1,4 @@
-"""Words to pieces for a tagger: which piece stands for a word, and what becomes of a sentence longer than the window.
+"""Words to pieces for a tagger: the piece that stands for a word, and windows over a sentence that is too long.
 
 A word is stood for by its first piece. A long sentence is read in overlapping windows, and every word's
 emission is taken from the window in which it has the most context, so that one Viterbi can run over the whole.
@@ -43,18 +43,18 @@ class Pieces:
         self._behind: Ids = tuple(probe["input_ids"][len(special) - behind :])
         self.room = max_length - before - behind
         self._unknown: Ids = (_unknown(tokenizer),)
-        self._known: dict[str, Ids] = {}
+        self._pieces: dict[str, Ids] = {}
 
     def of(self, words: Sequence[str]) -> list[Ids]:
         """The pieces of each word, whatever stands beside it."""
-        new = list({word for word in words if word not in self._known})
+        new = list({word for word in words if word not in self._pieces})
         if new:
             # The space is what byte-level tokenizers expect before a word, and nothing to the others.
-            found = self.tokenizer([f" {word}" for word in new], add_special_tokens=False, verbose=False)["input_ids"]
-            self._known |= {
-                word: tuple(ids[: self.room]) or self._unknown for word, ids in zip(new, found, strict=True)
+            new_ids = self.tokenizer([f" {word}" for word in new], add_special_tokens=False, verbose=False)["input_ids"]
+            self._pieces |= {
+                word: tuple(ids[: self.room]) or self._unknown for word, ids in zip(new, new_ids, strict=True)
             }
-        return [self._known[word] for word in words]
+        return [self._pieces[word] for word in words]
 
     def wrapped(self, ids: Ids) -> Ids:
         """`ids`, at most `room` of them, between the special pieces that the encoder expects."""
@@ -65,6 +65,7 @@ class Pieces:
         pieces = self.of(words)
         ends = [0, *accumulate(map(len, pieces))]  # ends[i]: pieces before word i
         spans = _spans(ends, self.room)
+        # Two windows that overlap are parted in the middle: there each word has the most context it can have.
         owned = [0, *((b + e + 1) // 2 for (_, e), (b, _) in pairwise(spans)), len(pieces)]
         offset = len(self._before)
         return [
@@ -82,7 +83,7 @@ def _spans(ends: Sequence[int], room: int) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     begin, end, n = 0, 0, len(ends) - 1
     while end < n:
-        begin = end
+        begin = end  # back over shared words first, as far as the next word still fits in, so that the end moves on
         while begin > 0 and ends[end] - ends[begin - 1] <= room // CONTEXT and ends[end + 1] - ends[begin - 1] <= room:
             begin -= 1
         while end < n and ends[end + 1] - ends[begin] <= room:
@@ -92,5 +93,5 @@ def _spans(ends: Sequence[int], room: int) -> list[tuple[int, int]]:
 
 
 def _unknown(tokenizer: Any) -> int:
-    found = (tokenizer.unk_token_id, tokenizer.mask_token_id, tokenizer.pad_token_id)
-    return next((int(piece) for piece in found if piece is not None), 0)
+    candidates = (tokenizer.unk_token_id, tokenizer.mask_token_id, tokenizer.pad_token_id)
+    return next((int(piece) for piece in candidates if piece is not None), 0)

@@ -34,10 +34,10 @@ class FrozenStates:
 
     def of(self, sentences: Sequence[Sentence]) -> Tensor:
         """`(b, l, layers, size)` float32, 0 beyond a sentence's end."""
-        found = [self._one(sentence) for sentence in sentences]
-        return torch.nn.utils.rnn.pad_sequence([states.float() for states in found], batch_first=True)
+        states_by_sentence = [self._states_of(sentence) for sentence in sentences]
+        return torch.nn.utils.rnn.pad_sequence([states.float() for states in states_by_sentence], batch_first=True)
 
-    def _one(self, sentence: Sentence) -> Tensor:
+    def _states_of(self, sentence: Sentence) -> Tensor:
         if sentence.id not in self._kept:
             self._keep(sentence.id, self._computed(sentence))
         return self._kept[sentence.id]

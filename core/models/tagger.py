@@ -31,13 +31,15 @@ class Tags(NamedTuple):
     argmax: tuple[str, ...]
 
 
-def found(tags: Sequence[str]) -> Prediction:
+def prediction_of(tags: Sequence[str]) -> Prediction:
     """The entities of BIOES tags, those that are not well-formed left out; their confidence is not known."""
     return Prediction(entities=decode(tags, "bioes", strict=True)[0], confidence=())
 
 
 class Tagger(nn.Module):
-    """types: t names. tags: the k = 4t + 1 BIOES tags of the output layer."""
+    """Words to emissions, and a chain over them.
+
+    types: t names. tags: the k = 4t + 1 BIOES tags of the output layer."""
 
     crf: LinearChain
 
@@ -58,7 +60,7 @@ class Tagger(nn.Module):
         return device
 
     def features(self, sentences: Sequence[Sentence]) -> Features:
-        """What `emissions` reads, as tensors (or lists and dictionaries of them). No sentence is empty."""
+        """Inputs of `emissions`, as tensors (or lists and dictionaries of them). No sentence is empty."""
         raise NotImplementedError
 
     def emissions(self, features: Features, shape: tuple[int, int]) -> Tensor:
@@ -70,17 +72,19 @@ class Tagger(nn.Module):
         raise NotImplementedError
 
     def parameter_groups(self, learning_rate: float, head_learning_rate: float) -> list[dict[str, Any]]:
-        """For AdamW: the encoder first, whose rate is the one that is shown."""
+        """Parameter groups for AdamW: the encoder first, whose rate is the one that is shown."""
         raise NotImplementedError
 
     def write(self, folder: Path) -> None:
-        """Into an empty folder, from which `load_tagger` makes the same tagger."""
+        """Write into an empty folder, from which `load_tagger` makes the same tagger."""
         raise NotImplementedError
 
     def batch(
-        self, sentences: Sequence[Sentence], weights: Sequence[float] | None = None,
+        self,
+        sentences: Sequence[Sentence],
+        weights: Sequence[float] | None = None,
         sources: Sequence[int] | None = None,
-    ) -> Features:  # fmt: skip
+    ) -> Features:
         """A training batch. weights: what each sentence's loss counts for.
 
         sources: which corpus each is of, 0 the one to do well on; for the kinds that tell corpora apart.
@@ -105,7 +109,7 @@ class Tagger(nn.Module):
         return {"loss": (losses * weights).sum() / words}
 
     def tag(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[Tags]:
-        """Under both decodings."""
+        """Tags of each sentence under both decodings; of one without words, none."""
         result = [Tags((), ())] * len(sentences)
         for rows, emissions, mask in self._emitted(sentences, report or Silent()):
             best, alone = self.crf.viterbi(emissions, mask).tolist(), emissions.argmax(-1).tolist()
@@ -115,14 +119,14 @@ class Tagger(nn.Module):
         return result
 
     def predict(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[Prediction]:
-        """By Viterbi; confidence is an entity's exact posterior under the chain."""
-        result = [found(())] * len(sentences)
+        """Entities of each sentence by Viterbi; confidence is an entity's exact posterior under the chain."""
+        result = [prediction_of(())] * len(sentences)
         for rows, emissions, mask in self._emitted(sentences, report or Silent()):
             paths = self.crf.viterbi(emissions, mask).tolist()
             tags = [
                 [self.tags[i] for i in path[: len(sentences[r].tokens)]] for r, path in zip(rows, paths, strict=True)
             ]
-            spans = [found(row).entities for row in tags]
+            spans = [prediction_of(row).entities for row in tags]
             sure = self.crf.posteriors(emissions, mask, spans)
             for row, entities, confidence in zip(rows, spans, sure, strict=True):
                 result[row] = Prediction(entities=entities, confidence=tuple(confidence))
@@ -145,8 +149,8 @@ class Tagger(nn.Module):
                 return rows, self.emissions(_moved(features, self.device), tuple(mask.shape)).cpu(), mask  # type: ignore[arg-type]
 
         done = 0
-        with closing(side_by_side(emitted, batches(), self.device)) as made:
-            for rows, emissions, mask in made:
+        with closing(side_by_side(emitted, batches(), self.device)) as results:
+            for rows, emissions, mask in results:
                 report.check()
                 yield rows, emissions, mask
                 done += len(rows)

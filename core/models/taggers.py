@@ -36,9 +36,16 @@ class EncoderTagger(Tagger):
     """
 
     def __init__(
-        self, model: Any, tokenizer: Any, types: Sequence[str], head: Head, *, max_length: int,
-        dtype: torch.dtype = torch.float32, constrained: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        model: Any,
+        tokenizer: Any,
+        types: Sequence[str],
+        head: Head,
+        *,
+        max_length: int,
+        dtype: torch.dtype = torch.float32,
+        constrained: bool = False,
+    ) -> None:
         super().__init__(types, head, constrained=constrained)
         self.model, self.tokenizer, self.dtype = model, tokenizer, dtype
         self.pieces = Pieces(tokenizer, max_length)
@@ -46,7 +53,7 @@ class EncoderTagger(Tagger):
 
     @property
     def last_layer(self) -> nn.Linear:
-        """What makes the logits."""
+        """The layer that makes the logits."""
         return _last_layer(self.model)
 
     def features(self, sentences: Sequence[Sentence]) -> Features:
@@ -116,31 +123,42 @@ def new_tagger(
     """
     from transformers import AutoModelForTokenClassification
 
-    where = pick_device(device)
+    on_device = pick_device(device)
     tags = bioes_tags(types)
+    # Two BIOES tags share an IOB2 name; back from names to tags the first of them counts, whatever its place.
     names = {i: _pipeline_tag(tag) for i, tag in enumerate(tags)}
     model = hub.load_model(
-        init, AutoModelForTokenClassification, allow_download=allow_download, new_layers=("pooler", *_LAST_LAYERS),
-        id2label=names, label2id={name: i for i, name in reversed(names.items())}, ignore_mismatched_sizes=True,
+        init,
+        AutoModelForTokenClassification,
+        allow_download=allow_download,
+        new_layers=("pooler", *_LAST_LAYERS),
+        id2label=names,
+        label2id={name: i for i, name in reversed(names.items())},
+        ignore_mismatched_sizes=True,
         dtype=torch.float32,
-    )  # fmt: skip
+    )
     tokenizer = hub.load_tokenizer(init, allow_download=allow_download)
     tagger = EncoderTagger(
-        model, tokenizer, types, head, constrained=constrained,
-        max_length=min(max_length, longest(model, tokenizer)), dtype=pick_dtype(precision, where),
-    )  # fmt: skip
+        model,
+        tokenizer,
+        types,
+        head,
+        constrained=constrained,
+        max_length=min(max_length, longest(model, tokenizer)),
+        dtype=pick_dtype(precision, on_device),
+    )
     torch.nn.init.normal_(tagger.last_layer.weight, std=float(getattr(model.config, "initializer_range", 0.02)))
     torch.nn.init.zeros_(tagger.last_layer.bias)
-    return tagger.to(where)
+    return tagger.to(on_device)
 
 
 def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto") -> Tagger:
-    """What a `finetune` run wrote. Errors: ModelError if `folder` holds no tagger of ours."""
+    """The tagger that a `finetune` run wrote. Errors: ModelError if `folder` holds no tagger of ours."""
     from transformers import AutoModelForTokenClassification
 
-    if bilstm.is_ours(folder):
+    if bilstm.is_bilstm(folder):
         return bilstm.load(folder, device)
-    where = pick_device(device)
+    on_device = pick_device(device)
     model = hub.load_model(str(folder), AutoModelForTokenClassification, new_layers=(), dtype=torch.float32)
     about: dict[str, Any] | None = getattr(model.config, "winnow", None)
     if about is None:
@@ -150,25 +168,25 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
     tokenizer = hub.load_tokenizer(str(folder))
     try:
         options = {name: about[name] for name in ("head", "constrained", "max_length")}
-        tagger = EncoderTagger(model, tokenizer, about["types"], dtype=pick_dtype(precision, where), **options)
+        tagger = EncoderTagger(model, tokenizer, about["types"], dtype=pick_dtype(precision, on_device), **options)
         tagger.crf.load_state_dict(_chain(folder))
     except Exception as error:
         if memory_ran_out(error):
             raise
         raise ModelError(f"{folder}: is no whole tagger ({type(error).__name__}); copy the folder again.") from error
-    return tagger.to(where).eval()
+    return tagger.to(on_device).eval()
 
 
 def _chain(folder: Path) -> dict[str, torch.Tensor]:
     from safetensors import safe_open
 
-    found: dict[str, torch.Tensor] = {}
+    tensors: dict[str, torch.Tensor] = {}
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, framework="pt") as file:
-            found |= {name[4:]: file.get_tensor(name) for name in file.keys() if name.startswith("crf.")}  # noqa: SIM118
-    if len(found) != 3:
+            tensors |= {name[4:]: file.get_tensor(name) for name in file.keys() if name.startswith("crf.")}  # noqa: SIM118
+    if len(tensors) != 3:
         raise ModelError(f"{folder}: its safetensors hold no CRF transitions; copy the whole folder of the run again.")
-    return found
+    return tensors
 
 
 def _pipeline_tag(tag: str) -> str:
@@ -179,14 +197,14 @@ def _pipeline_tag(tag: str) -> str:
 def _last_layer(model: Any) -> nn.Linear:
     """The linear layer that makes the logits."""
     layers = (getattr(model, name, None) for name in _LAST_LAYERS)
-    found = next((layer for layer in layers if isinstance(layer, nn.Linear)), None)
-    if found is None:
+    layer = next((part for part in layers if isinstance(part, nn.Linear)), None)
+    if layer is None:
         raise ModelError(f"{type(model).__name__}: its last layer is not known here; choose an encoder such as BERT.")
-    return found
+    return layer
 
 
 def _in_float32(layer: nn.Linear) -> Any:
-    """bf16 keeps three digits of a logit: too few for the chain, and cheap to do better."""
+    """A `forward` in float32. bf16 keeps three digits of a logit: too few for the chain, and cheap to do better."""
 
     def forward(hidden: Tensor) -> Tensor:
         with torch.autocast(hidden.device.type, enabled=False):

@@ -30,7 +30,13 @@ def tiny_model(auto_class: Any, kw: dict[str, Any]) -> "PreTrainedModel":
 
     loading = {key: kw.pop(key) for key in ("dtype", "attn_implementation") if key in kw}
     config = BertConfig(
-        vocab_size=193, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128,
-        max_position_embeddings=512, initializer_range=0.1, **kw,
-    )  # fmt: skip
+        vocab_size=193,
+        hidden_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        intermediate_size=128,
+        max_position_embeddings=512,
+        initializer_range=0.1,
+        **kw,
+    )
     return auto_class.from_config(config, **loading).eval()

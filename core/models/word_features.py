@@ -1,4 +1,4 @@
-"""What a recurrent tagger knows of a word: its vector and its letters.
+"""Features of a word for a recurrent tagger: its vector and its letters.
 
 A word's vector is looked up as it is written, then lower-cased. Words of the training corpora have vectors that are
 trained; further words of pretrained vectors keep theirs, since no gradient would ever reach them.
@@ -32,7 +32,9 @@ class Vectors:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:
-    """words: trained ones, the unknown word left out; then further, that keep their vectors; letters.
+    """Words and letters of training sentences.
+
+    words: trained ones, the unknown word left out; then further, that keep their vectors; letters.
 
     once: how many of `words`, at their end, were seen only once; rare: those of them that had no vector before.
     """
@@ -57,15 +59,15 @@ class Vocabulary:
 
 
 def build_vocabulary(sentences: Iterable[Sentence], vectors: Vectors | None = None) -> Vocabulary:
-    """Of training sentences, as written; a form that only occurs once and has no vector of its own is rare."""
+    """Vocabulary as training sentences write it; a form met once and without a vector of its own is rare."""
     counts = Counter(token for sentence in sentences for token in sentence.tokens)
-    known = set(vectors.words) if vectors else set()
-    order = sorted(counts, key=lambda word: (counts[word] == 1 and word not in known, -counts[word], word))
+    with_vector = set(vectors.words) if vectors else set()
+    order = sorted(counts, key=lambda word: (counts[word] == 1 and word not in with_vector, -counts[word], word))
     return Vocabulary(
         words=tuple(order),
         letters="".join(sorted({letter for word in counts for letter in word})),
         further=tuple(word for word in (vectors.words if vectors else ()) if word not in counts),
-        rare=sum(count == 1 and word not in known for word, count in counts.items()),
+        rare=sum(count == 1 and word not in with_vector for word, count in counts.items()),
         once=sum(count == 1 for count in counts.values()),
     )
 
@@ -87,21 +89,19 @@ class WordVectors(nn.Module):
     def _fill(self, vocabulary: Vocabulary, vectors: Vectors) -> None:
         rows = {word: row for row, word in enumerate(vectors.words)}
         values = torch.from_numpy(np.asarray(vectors.values, dtype=np.float32))
-        found = [(i, rows.get(word, rows.get(word.lower()))) for i, word in enumerate(vocabulary.words, 1)]
-        here = [(index, row) for index, row in found if row is not None]
+        rows_of_words = [(i, rows.get(word, rows.get(word.lower()))) for i, word in enumerate(vocabulary.words, 1)]
+        known_rows = [(index, row) for index, row in rows_of_words if row is not None]
         with torch.no_grad():
-            self.trained.weight[[index for index, _ in here]] = values[[row for _, row in here]]
+            self.trained.weight[[index for index, _ in known_rows]] = values[[row for _, row in known_rows]]
             self.kept.copy_(values[[rows[word] for word in vocabulary.further]])
 
     def forward(self, indices: Tensor) -> Tensor:
         n = self.trained.num_embeddings
         if self.training:
-            gone = (
-                (indices >= self.first_rare)
-                & (indices < n)
-                & (torch.rand(indices.shape) < FORGOTTEN).to(indices.device)
-            )
-            indices = indices.masked_fill(gone, UNKNOWN)
+            # Drawn on the CPU, so that a GPU trains under the same draws.
+            chance = (torch.rand(indices.shape) < FORGOTTEN).to(indices.device)
+            rare = (indices >= self.first_rare) & (indices < n)
+            indices = indices.masked_fill(rare & chance, UNKNOWN)
         vectors: Tensor = self.trained(indices.clamp(max=n - 1))
         if len(self.kept):
             vectors = torch.where((indices >= n)[..., None], self.kept[(indices - n).clamp(min=0)], vectors)
@@ -123,8 +123,8 @@ class CharCnn(nn.Module):
 
     def forward(self, letters: Tensor) -> Tensor:
         over, seen = (letters == OVER)[:, None], self.dropout(self.letters(letters)).transpose(1, 2)
-        found = [convolve(seen)[:, :, : letters.shape[1]] for convolve in self.convolutions]
-        return torch.cat([values.masked_fill(over, float("-inf")).amax(2) for values in found], 1)
+        features = [convolve(seen)[:, :, : letters.shape[1]] for convolve in self.convolutions]
+        return torch.cat([values.masked_fill(over, float("-inf")).amax(2) for values in features], 1)
 
 
 def spelt(words: Sequence[str], letters: dict[str, int]) -> Tensor:

@@ -19,7 +19,7 @@ from transformers import Trainer, TrainerState, TrainingArguments
 
 from core.errors import Cancelled
 from core.models.devices import on_one_card
-from core.models.tagger import Features, Tagger, found
+from core.models.tagger import Features, Tagger, prediction_of
 from core.reporter import Reporter, Silent
 from core.results import Evaluation
 from core.stats.scoring import evaluate
@@ -35,14 +35,14 @@ BEST = "best.safetensors"
 
 @dataclass(slots=True, kw_only=True)
 class Epochs:
-    """What is known of the epochs so far. dev_f1: percent, an epoch each. best: 1-based, 0 before the first."""
+    """The record of the epochs so far. dev_f1: percent, an epoch each. best: 1-based, 0 before the first."""
 
     dev_f1: list[float] = field(default_factory=list)
     best: int = 0
     seconds: float = 0.0
 
     def ended(self, settings: Settings) -> bool:
-        """No better one is waited for."""
+        """Whether no better one is waited for."""
         waited = len(self.dev_f1) - self.best
         return (
             len(self.dev_f1) >= settings.epochs
@@ -55,14 +55,26 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
     """The loop of one seed. `epochs` and `best` (weights, on the CPU) are what it leaves behind."""
 
     def __init__(
-        self, tagger: Tagger, train: Sequence[Sentence], dev: Sequence[Sentence], settings: Settings, *,
-        events: EventCallback, arguments: TrainingArguments, weights: Sequence[float], sources: Sequence[int],
+        self,
+        tagger: Tagger,
+        train: Sequence[Sentence],
+        dev: Sequence[Sentence],
+        settings: Settings,
+        *,
+        events: EventCallback,
+        arguments: TrainingArguments,
+        weights: Sequence[float],
+        sources: Sequence[int],
         types: Sequence[str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(
-            model=tagger, args=arguments, train_dataset=list(zip(train, weights, sources, strict=True)),
-            eval_dataset=[None], data_collator=self._collate, optimizers=(_optimizer(tagger, settings), None),
-        )  # fmt: skip
+            model=tagger,
+            args=arguments,
+            train_dataset=list(zip(train, weights, sources, strict=True)),
+            eval_dataset=[None],
+            data_collator=self._collate,
+            optimizers=(_optimizer(tagger, settings), None),
+        )
         self.tagger, self.dev, self.settings, self.types, self.events = tagger, dev, settings, types, events
         self.epochs, self.best = Epochs(), dict[str, Tensor]()
         self.threads: Threads | None = None
@@ -76,11 +88,11 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
         parts = [self.tagger.batch(*zip(*part, strict=True)) for part in in_parts(rows, self.tagger, self._n_parts)]
         return {"parts": parts, "labels": torch.cat([part["labels"].flatten() for part in parts])}
 
-    def train(self, *given: Any, **kw: Any) -> Any:
+    def train(self, *args: Any, **kw: Any) -> Any:
         if self._n_parts == 1:
-            return super().train(*given, **kw)
+            return super().train(*args, **kw)
         with Threads(self.tagger.model, self.tagger) as self.threads:
-            return super().train(*given, **kw)
+            return super().train(*args, **kw)
 
     def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
         """A rate that depends on the epochs so far alone comes back the same after an interruption."""
@@ -100,17 +112,18 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
         if self.threads is None:
             return super().training_step(model, parts[0], num_items_in_batch)  # type: ignore[no-any-return]
         model.train()
-        lots = int(torch.randint(2**63 - 1, ()))  # of the Trainer's generator, which a checkpoint brings back
+        dropout_seed = int(torch.randint(2**63 - 1, ()))  # of the Trainer's generator, which a checkpoint brings back
         loss = lambda part: model(**part, num_items_in_batch=num_items_in_batch)["loss"]
-        return self.threads.gradients(loss, parts, lots)
+        return self.threads.gradients(loss, parts, dropout_seed)
 
     def evaluate(self, *args: Any, **kw: Any) -> dict[str, float]:
         """Dev F1, strict, by Viterbi; keeps the weights if it is the best. Nothing if somebody asks for an end."""
         try:
-            table = score(self.tagger, self.dev, self.types, _Listening(self))
+            table = score(self.tagger, self.dev, self.types, _Cancellable(self))
         except Cancelled:
             return {}  # the checkpoint that now follows stands before this evaluation, and so begins with it
         epochs = self.epochs
+        # Of equal epochs the first: later ones only fit the training set better.
         if not epochs.dev_f1 or table.f1() > epochs.dev_f1[epochs.best - 1]:
             epochs.best = len(epochs.dev_f1) + 1
             self.best = {name: tensor.detach().cpu().clone() for name, tensor in self.tagger.state_dict().items()}
@@ -126,9 +139,17 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
         folder = Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"
         if self.best and self.args.should_save:
             folder.mkdir(parents=True, exist_ok=True)
-            told = asdict(self.epochs) | {"seconds": self.seconds()}
-            save_file(self.best, folder / BEST, metadata={"epochs": json.dumps(told)})
+            record = asdict(self.epochs) | {"seconds": self.seconds()}
+            save_file(self.best, folder / BEST, metadata={"epochs": json.dumps(record)})
         super()._save_checkpoint(model, trial)
+
+    def run_to_end(self, checkpoint: Path | None) -> None:
+        """Train all epochs that are wanted, from a checkpoint where there is one. Errors: Cancelled."""
+        if checkpoint:
+            self.go_on_from(checkpoint)
+        if not self.epochs.ended(self.settings):
+            self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+            self.events.stop_if_cancelled()
 
     def go_on_from(self, checkpoint: Path) -> None:
         """Take up what is known of the epochs, and evaluate the last one if it ended without that."""
@@ -144,7 +165,7 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
             self.events.stop_if_cancelled()
 
     def seconds(self) -> float:
-        """Of all attempts."""
+        """Seconds of training, over all attempts."""
         return self.epochs.seconds + time.monotonic() - self._began
 
 
@@ -155,8 +176,8 @@ def _optimizer(tagger: Tagger, settings: Settings) -> torch.optim.Optimizer:
     return torch.optim.AdamW(groups, betas=(0.9, 0.999), eps=1e-8, weight_decay=settings.weight_decay, fused=True)
 
 
-class _Listening(Silent):
-    """Hears a wish to stop while dev is evaluated."""
+class _Cancellable(Silent):
+    """Raises Cancelled where a stop is asked for while dev is evaluated."""
 
     def __init__(self, trainer: Finetuning) -> None:
         self.trainer = trainer
@@ -169,23 +190,32 @@ class _Listening(Silent):
 
 
 def score(tagger: Tagger, gold: Sequence[Sentence], types: Sequence[str], report: Reporter) -> Evaluation:
-    """Strict, by Viterbi."""
-    return evaluate(gold, [found(tags.viterbi) for tags in tagger.tag(gold, report)], types)
+    """The tagger's evaluation on `gold`: strict, by Viterbi."""
+    return evaluate(gold, [prediction_of(tags.viterbi) for tags in tagger.tag(gold, report)], types)
 
 
 def finetune(
-    tagger: Tagger, train: Sequence[Sentence], dev: Sequence[Sentence], settings: Settings, *, seed: int,
-    folder: Path, report: Reporter, types: Sequence[str] | None = None, weights: Sequence[float] | None = None,
+    tagger: Tagger,
+    train: Sequence[Sentence],
+    dev: Sequence[Sentence],
+    settings: Settings,
+    *,
+    seed: int,
+    folder: Path,
+    report: Reporter,
+    types: Sequence[str] | None = None,
+    weights: Sequence[float] | None = None,
     sources: Sequence[int] | None = None,
-    saved: Callable[[Mapping[str, Any]], None] | None = None, stopped: Callable[[Epochs], None] | None = None,
+    saved: Callable[[Mapping[str, Any]], None] | None = None,
+    stopped: Callable[[Epochs], None] | None = None,
     checkpoint_every: float = CHECKPOINT_EVERY,
-) -> Epochs:  # fmt: skip
+) -> Epochs:
     """Train `tagger` and leave it with the weights of its best epoch on dev.
 
     types: those that dev may hold, default all of `train` and `dev`. weights: what each training sentence's loss
     counts for. sources: which corpus each is of (see `Tagger.batch`). folder: of checkpoints; from the last one
     training goes on, to the same end as if undisturbed.
-    saved: is told of every checkpoint. stopped: is called where `Cancelled` ends it and there is a best epoch.
+    saved: is called with every checkpoint. stopped: is called where `Cancelled` ends it and there is a best epoch.
     Errors: Cancelled, ResourceError where memory runs out.
     """
     n = len(train)
@@ -194,17 +224,19 @@ def finetune(
     settings = settings.planned(len(train))
     events = EventCallback(report, suffix=f"@{seed}", saved=saved, checkpoint_every=checkpoint_every)
     trainer = Finetuning(
-        tagger, train, judges(dev, settings.dev_sentences), settings, events=events, weights=weights, sources=sources,
+        tagger,
+        train,
+        judges(dev, settings.dev_sentences),
+        settings,
+        events=events,
+        weights=weights,
+        sources=sources,
         arguments=_arguments(folder, settings, seed, tagger.device),
         types=types or sorted({e.type for s in (*train, *dev) for e in s.entities or ()}),
-    )  # fmt: skip
+    )
     try:
         with memory_watched(settings.batch_size, settings.accumulation):
-            if checkpoint := last_checkpoint(folder):
-                trainer.go_on_from(checkpoint)
-            if not trainer.epochs.ended(settings):
-                trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-                events.stop_if_cancelled()
+            trainer.run_to_end(last_checkpoint(folder))
     except Cancelled:
         if trainer.best and stopped:
             tagger.load_state_dict(trainer.best)
@@ -218,12 +250,25 @@ def finetune(
 def _arguments(folder: Path, settings: Settings, seed: int, device: torch.device) -> TrainingArguments:
     world = max(1, torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1)
     arguments = TrainingArguments(
-        output_dir=str(folder), seed=seed, data_seed=seed, num_train_epochs=settings.epochs,
+        output_dir=str(folder),
+        seed=seed,
+        data_seed=seed,
+        num_train_epochs=settings.epochs,
         per_device_train_batch_size=-(-settings.batch_size // (settings.accumulation * world)),
-        gradient_accumulation_steps=settings.accumulation, max_grad_norm=settings.clip,
-        learning_rate=settings.learning_rate, lr_scheduler_type="linear", warmup_steps=0,
-        eval_strategy="epoch", logging_strategy="no", save_strategy="no", save_total_limit=1,
-        remove_unused_columns=False, report_to=[], disable_tqdm=True, use_cpu=device.type == "cpu",
-        dataloader_pin_memory=device.type == "cuda", logging_nan_inf_filter=False,
-    )  # fmt: skip
+        gradient_accumulation_steps=settings.accumulation,
+        max_grad_norm=settings.clip,
+        learning_rate=settings.learning_rate,
+        lr_scheduler_type="linear",
+        warmup_steps=0,
+        eval_strategy="epoch",
+        logging_strategy="no",
+        save_strategy="no",
+        save_total_limit=1,
+        remove_unused_columns=False,
+        report_to=[],
+        disable_tqdm=True,
+        use_cpu=device.type == "cpu",
+        dataloader_pin_memory=device.type == "cuda",
+        logging_nan_inf_filter=False,
+    )
     return on_one_card(arguments)

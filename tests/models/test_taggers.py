@@ -13,7 +13,7 @@ from torch import nn
 from core.errors import Cancelled, ModelError
 from core.models import hub
 from core.models.crf import LinearChain, bioes_tags
-from core.models.tagger import IGNORED, found
+from core.models.tagger import IGNORED, prediction_of
 from core.models.taggers import load_tagger, new_tagger
 from core.reporter import Silent
 from core.text.schemes import decode
@@ -129,7 +129,7 @@ def test_every_sentence_gets_a_prediction_whatever_it_is(tagger):
     assert [len(one.viterbi) for one in tags] == [len(s.tokens) for s in ODD]
     assert predictions[0].entities == ()
     for one, tagged in zip(predictions, tags, strict=True):
-        assert one.entities == found(tagged.viterbi).entities
+        assert one.entities == prediction_of(tagged.viterbi).entities
         assert len(one.confidence) == len(one.entities)
         assert all(0 < sure <= 1 for sure in one.confidence)
     assert tagger.predict([]) == []

@@ -8,7 +8,7 @@ from seqeval.metrics import f1_score
 from seqeval.scheme import IOBES
 
 from core.models.crf import bioes_tags
-from core.models.tagger import found
+from core.models.tagger import prediction_of
 from core.results import Evaluation
 from core.stats.scoring import cited_spans, evaluate
 from core.text.schemes import decode
@@ -36,7 +36,7 @@ def test_golden_numbers_of_bad_sequences(name):
     assert f1_score([GOLD], [tags]) == pytest.approx(default, abs=1e-4)
     assert f1_score([GOLD], [tags], mode="strict", scheme=IOBES) == pytest.approx(strict, abs=1e-4)
     gold = [labelled(GOLD)]
-    assert evaluate(gold, [found(tags)]).f1() == pytest.approx(100 * strict, abs=0.01)
+    assert evaluate(gold, [prediction_of(tags)]).f1() == pytest.approx(100 * strict, abs=0.01)
     assert evaluate(gold, [cited_spans(tags)]).f1() == pytest.approx(100 * cited, abs=0.01)
 
 
@@ -48,13 +48,13 @@ def test_micro_f1_is_seqevals_on_a_thousand_random_sequences():
         truth = [lots.choice(tags) for _ in range(lots.randint(1, 12))]
         pairs.append((truth, [tag if lots.random() < 0.7 else lots.choice(tags) for tag in truth]))
     gold, guess = zip(*pairs, strict=True)
-    table = evaluate([labelled(tags) for tags in gold], [found(tags) for tags in guess])
+    table = evaluate([labelled(tags) for tags in gold], [prediction_of(tags) for tags in guess])
     theirs = f1_score(list(gold), list(guess), mode="strict", scheme=IOBES)
     assert 0.2 < theirs < 0.9
     assert table.f1() == pytest.approx(100 * theirs, abs=1e-9)
     for a, b in pairs[:50]:  # the marker of a sentence, too: a row is a sentence's own
         assert cited_spans(a).entities == tuple(sorted(set(cited_spans(a).entities)))
-        assert len(evaluate([labelled(a)], [found(b)]).tp) == 1
+        assert len(evaluate([labelled(a)], [prediction_of(b)]).tp) == 1
 
 
 def test_a_row_a_sentence_and_a_column_a_type():
@@ -74,13 +74,13 @@ def test_a_row_a_sentence_and_a_column_a_type():
 
 def test_what_cannot_be_counted_is_refused():
     with pytest.raises(ValueError, match="'X'"):
-        evaluate([sentence("a", [(0, 1, "X")])], [found(["O"])], ["Y"])
+        evaluate([sentence("a", [(0, 1, "X")])], [prediction_of(["O"])], ["Y"])
     with pytest.raises(ValueError, match="shorter"):
         evaluate([sentence("a", [])], [])
 
 
 def test_saved_and_loaded(tmp_path):
-    table = evaluate([labelled(GOLD)], [found(GOLD)])
+    table = evaluate([labelled(GOLD)], [prediction_of(GOLD)])
     table.save(tmp_path / "e.npz")
     again = Evaluation.load(tmp_path / "e.npz")
     assert again.types == table.types

@@ -30,15 +30,15 @@ def types_of(*splits: Sequence[Sentence]) -> set[str]:
 
 def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], every: Sequence[str], name: str) -> Result:
     """One split under both decodings; what the headline says is strict and by Viterbi."""
-    from core.models.tagger import found
+    from core.models.tagger import prediction_of
 
     job.context.stage(f"evaluating {name}")
     tags = tagger.tag(gold, job.context)
-    best = [found(sentence.viterbi) for sentence in tags]
+    best = [prediction_of(sentence.viterbi) for sentence in tags]
     table = evaluate(gold, best, every)
     evaluations.write(job.context.run, name, table, best)
     others = {
-        "argmax": evaluate(gold, [found(sentence.argmax) for sentence in tags], every).f1(),
+        "argmax": evaluate(gold, [prediction_of(sentence.argmax) for sentence in tags], every).f1(),
         "cited_scorer": evaluate(gold, [cited_spans(sentence.viterbi) for sentence in tags], every).f1(),
     }
     decodings = {"viterbi": table.f1(), **others}
