@@ -1,4 +1,4 @@
-"""A sequence classifier trained, and asked (SOURCES.md, PVI).
+"""Training of a sequence classifier, and its probabilities (SOURCES.md, PVI).
 
 A loop of its own, not transformers' Trainer: a cross-validation is dozens of trainings of a minute, none of which is
 kept or resumed in its middle, and what the Trainer does around a training would take longer than it.
@@ -32,18 +32,26 @@ Part = tuple[list[Ids], Tensor]
 
 
 def train(
-    classifier: Classifier, inputs: Sequence[Ids], labels: IntArray, settings: ClassifySettings, *, seed: int,
-    report: Reporter, log: Logged,
-) -> None:  # fmt: skip
+    classifier: Classifier,
+    inputs: Sequence[Ids],
+    labels: IntArray,
+    settings: ClassifySettings,
+    *,
+    seed: int,
+    report: Reporter,
+    log: Logged,
+) -> None:
     """Train on `inputs` and their `labels` `(n,)`; the same seed gives the same weights.
 
-    log: is told the mean loss since it was told last, in bits a mention, and the step, 1-based. Progress is in pieces.
+    log: is called with the mean loss since its last call, in bits a mention, and the step, 1-based.
+    Progress is in pieces.
     Errors: Cancelled, ResourceError where memory runs out.
     """
     torch.manual_seed(seed)
     classifier.encoder.get_input_embeddings().requires_grad_(not settings.keep_embeddings)
     optimizer, schedule = _optimizer(classifier, settings, settings.epochs * -(-len(inputs) // settings.batch_size))
-    total, done, told, losses, step = settings.epochs * sum(map(len, inputs)), 0, float("-inf"), list[float](), 0
+    total, done, step = settings.epochs * sum(map(len, inputs)), 0, 0
+    logged, losses = float("-inf"), list[float]()
     classifier.train()
     with ExitStack() as stack:
         parallel = stack.enter_context(Threads(classifier.encoder, classifier)) if _on_cpu(classifier) else None
@@ -59,9 +67,9 @@ def train(
             optimizer.zero_grad()
             step, done = step + 1, done + sum(len(inputs[row]) for row in rows)
             report.progress(done, total, "pieces")
-            if time.monotonic() - told >= LOG_EVERY or done == total:
+            if time.monotonic() - logged >= LOG_EVERY or done == total:
                 log(float(np.mean(losses)) / np.log(2), step)
-                told, losses = time.monotonic(), []
+                logged, losses = time.monotonic(), []
 
 
 def log2_probabilities(classifier: Classifier, inputs: Sequence[Ids], report: Reporter) -> FloatArray:
@@ -75,8 +83,8 @@ def log2_probabilities(classifier: Classifier, inputs: Sequence[Ids], report: Re
 
     budget = BUDGET.get(classifier.device.type, BUDGET["cpu"])
     groups = length_groups(np.array([len(row) for row in inputs]), budget)
-    with closing(side_by_side(work, groups, classifier.device)) as found:
-        for rows, logs in found:
+    with closing(side_by_side(work, groups, classifier.device)) as results:
+        for rows, logs in results:
             report.check()
             result[rows] = logs.numpy() / np.log(2)
     return result
@@ -91,6 +99,7 @@ def _optimizer(
     ]
     optimizer = torch.optim.AdamW(groups, weight_decay=settings.weight_decay, fused=True)
     warm = settings.warmup * total
+    # Linear up, then linear down to 0; + 1, so that neither the first nor the last step is wasted at a rate of 0.
     share: Callable[[int], float] = lambda step: min((step + 1) / (warm + 1), (total - step) / (total - warm))
     return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, share)
 
@@ -102,7 +111,7 @@ def _batches(lengths: Sequence[int], settings: ClassifySettings, seed: int) -> I
         rng = np.random.default_rng([seed, epoch])
         order = rng.permutation(len(lengths)).tolist()
         pools = [sorted(order[i : i + pool], key=lengths.__getitem__) for i in range(0, len(order), pool)]
-        batches = [drawn[i : i + size] for drawn in pools for i in range(0, len(drawn), size)]
+        batches = [rows[i : i + size] for rows in pools for i in range(0, len(rows), size)]
         yield from (batches[i] for i in rng.permutation(len(batches)).tolist())
 
 
@@ -120,9 +129,9 @@ def _loss(classifier: Classifier, n: int, part: Part) -> Tensor:
 
 def _backward(loss: Callable[[Part], Tensor], parts: Sequence[Part]) -> Tensor:
     (part,) = parts
-    found = loss(part)
-    torch.autograd.backward(found)
-    return found.detach()
+    value = loss(part)
+    torch.autograd.backward(value)
+    return value.detach()
 
 
 def _on_cpu(classifier: Classifier) -> bool:

@@ -1,13 +1,11 @@
-"""How the classifiers behind PVI are trained: settings of Ma et al. 2023, and few epochs for a small encoder."""
+"""Settings of the classifiers behind PVI: those of Ma et al. 2023, and few epochs for a small encoder."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 WIDE = 1024  # an encoder of this width is trained as RoBERTa-large
-LARGE, FULL = (
-    8_000,
-    20_000,
-)  # mentions: Table 7's WNUT and Twitter are below the first, CoNLL, ACE and Bio above the second
+# Mentions: Table 7's WNUT and Twitter are below the first, CoNLL, ACE and Bio above the second.
+LARGE, FULL = 8_000, 20_000
 
 SEEN, MOST, LEAST = 5_000, 12, 2  # quick: contexts that a training reads in all; epochs at most, and at least
 
@@ -33,7 +31,7 @@ class ClassifySettings:
 def preset(
     name: Literal["quick", "paper", "custom"], view: Literal["entity", "context"], n: int, width: int
 ) -> ClassifySettings:
-    """For `n` mentions and an encoder of this width. `custom` begins as `quick`.
+    """Settings for `n` mentions and an encoder of this width. `custom` begins as `quick`.
 
     `paper`: Table 7, by size, but for one cell: of BioNER's contexts they made 3 epochs, of OntoNotes', which is no
     smaller, 2; size cannot tell them apart, so both get 2. For a corpus like BioNER say `context_epochs` 3.
@@ -50,6 +48,12 @@ def preset(
     # its lower layers frozen it learnt contexts worse. The embeddings alone are: most of its weights, seldom met.
     epochs = min(MOST, max(LEAST, -(-SEEN // n)))
     return ClassifySettings(
-        epochs=epochs if view == "context" else epochs + 1, batch_size=16 if view == "context" else 32,
-        learning_rate=2e-4, head_learning_rate=1e-3, pooling="cls", keep_embeddings=True, warmup=0.1, weight_decay=0.01,
-    )  # fmt: skip
+        epochs=epochs if view == "context" else epochs + 1,
+        batch_size=16 if view == "context" else 32,
+        learning_rate=2e-4,
+        head_learning_rate=1e-3,
+        pooling="cls",
+        keep_embeddings=True,
+        warmup=0.1,
+        weight_decay=0.01,
+    )

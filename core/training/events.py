@@ -25,11 +25,11 @@ _NO_CURVES = ("_runtime", "_per_second", "_time")
 
 
 class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is untyped here
-    """Tells `report` what a Trainer does: `loss`, `learning_rate`, `tokens_per_second`, `gpu_memory_gb` (on a GPU
+    """Reports what a Trainer does: `loss`, `learning_rate`, `tokens_per_second`, `gpu_memory_gb` (on a GPU
     only) and whatever is logged as `dev_...`; progress in optimizer steps.
 
     suffix: behind every metric's name, e.g. `@1` for seed 1. checkpoint_every: seconds; inf: only when cancelled.
-    saved: is told of every complete checkpoint, e.g. `RunContext.checkpoint`.
+    saved: is called with every complete checkpoint, e.g. `RunContext.checkpoint`.
     When `report.check()` raises, training stops with this step, a checkpoint is written, then `Cancelled` goes on up.
     Of several processes only the first reports; all of them log, save and stop at the same step.
     """
@@ -49,7 +49,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
 
     @property
     def cancelling(self) -> bool:
-        """The training is about to end before its time."""
+        """Whether the training is about to end before its time."""
         return self._cancelled is not None
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: Any) -> None:
@@ -92,11 +92,11 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         logs: Mapping[str, float] | None = None,
         **kw: Any,
     ) -> None:
-        found = {name: value for name, value in (logs or {}).items() if _is_metric(name)}
-        if "loss" in found:
-            found |= self._speed(state) | _gpu_memory(args)
+        metrics = {name: value for name, value in (logs or {}).items() if _is_metric(name)}
+        if "loss" in metrics:
+            metrics |= self._speed(state) | _gpu_memory(args)
         if args.process_index == 0:
-            for name, value in found.items():
+            for name, value in metrics.items():
                 self.report.metric(name + self.suffix, value, state.global_step)
 
     def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: Any) -> None:
@@ -110,7 +110,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         self.stop_if_cancelled()
 
     def stop_if_cancelled(self) -> None:
-        """For the end of a training too, where nothing was saved. Errors: Cancelled."""
+        """End a training that was asked to, where nothing was saved too. Errors: Cancelled."""
         if self._cancelled:
             raise self._cancelled
 
@@ -139,7 +139,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
 
 
 def listen(trainer: Any, callback: EventCallback) -> None:
-    """Have `callback` hear `trainer`, and nothing printed to stdout."""
+    """Attach `callback` to `trainer`, and keep anything from being printed to stdout."""
     for talkative in _TALKATIVE:
         trainer.remove_callback(talkative)
     trainer.add_callback(callback)
@@ -147,9 +147,12 @@ def listen(trainer: Any, callback: EventCallback) -> None:
 
 def last_checkpoint(folder: Path) -> Path | None:
     """The latest complete checkpoint of a Trainer in `folder`: its state is written last, and can be read."""
-    found = {int(path.parent.name.rpartition("-")[2]): path for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*/*.json")
-             if path.name == "trainer_state.json" and _is_json(path)}  # fmt: skip
-    return found[max(found)].parent if found else None
+    states = {
+        int(path.parent.name.rpartition("-")[2]): path
+        for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*/*.json")
+        if path.name == "trainer_state.json" and _is_json(path)
+    }
+    return states[max(states)].parent if states else None
 
 
 def _is_json(path: Path) -> bool:
@@ -165,7 +168,7 @@ def _is_metric(name: str) -> bool:
 
 
 def _agree(args: TrainingArguments, wishes: list[bool]) -> list[bool]:
-    """What the first process wishes."""
+    """The first process's wishes, in every process: all must leave a loop at the same step."""
     if args.world_size == 1:
         return wishes
     import torch

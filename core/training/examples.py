@@ -45,9 +45,9 @@ class Examples:
         return self.ends[rows] - np.where(rows > 0, self.ends[rows - 1], 0)
 
     def take(self, rows: IntArray) -> Self:
-        """Examples of their own."""
-        at = self.at(rows)
-        return type(self)(ids=self.ids[at], begins=self.begins[at], ends=np.cumsum(self.lengths_of(rows)))
+        """`rows` as examples of their own."""
+        addresses = self.at(rows)
+        return type(self)(ids=self.ids[addresses], begins=self.begins[addresses], ends=np.cumsum(self.lengths_of(rows)))
 
     @classmethod
     def join(cls, parts: "Sequence[Examples]") -> Self:
@@ -68,14 +68,21 @@ def tokenised(
     done = 0
     for texts in blocks:
         report.check()
-        rows = tokenizer(list(texts), truncation=True, max_length=max_length, return_attention_mask=False,
-                         return_token_type_ids=False)  # fmt: skip
+        rows = tokenizer(
+            list(texts),
+            truncation=True,
+            max_length=max_length,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )
         lengths = np.array([len(row) for row in rows["input_ids"]], dtype=np.int64)
         ids = np.fromiter((piece for row in rows["input_ids"] for piece in row), np.int32, int(lengths.sum()))
         words = (word for i in range(len(lengths)) for word in rows.encodings[i].word_ids)
         word = np.fromiter((-1 if at is None else at for at in words), np.int32, len(ids))
         begins = (word < 0) | (word != np.concatenate([[-2], word[:-1]]))
-        begins[np.cumsum(lengths)[:-1]] = True
+        begins[np.cumsum(lengths)[:-1]] = (
+            True  # a row's first piece, though the row before may end in a word of the same number
+        )
         parts.append(Examples(ids=ids, begins=begins, ends=np.cumsum(lengths)))
         done += len(lengths)
         report.progress(done, n, "sentences")

@@ -27,9 +27,17 @@ DONE = "head.safetensors"
 
 
 def lpft(
-    tagger: Tagger, train: Sequence[Sentence], dev: Sequence[Sentence], settings: Settings, *, seed: int,
-    folder: Path, report: Reporter, stopped: Callable[[Epochs], None] | None = None, **options: Any,
-) -> Epochs:  # fmt: skip
+    tagger: Tagger,
+    train: Sequence[Sentence],
+    dev: Sequence[Sentence],
+    settings: Settings,
+    *,
+    seed: int,
+    folder: Path,
+    report: Reporter,
+    stopped: Callable[[Epochs], None] | None = None,
+    **options: Any,
+) -> Epochs:
     """As `finetune`, twice with the same settings, each with an optimizer and a schedule of its own; stage 2 begins
     from the best epoch of stage 1. Epochs: of stage 2, seconds of both. A stop in stage 1 keeps no tagger."""
     done = folder / DONE
@@ -64,7 +72,7 @@ def frozen_encoder(tagger: Tagger) -> Iterator[None]:
 
 
 class _Head:
-    """Stage 1's curves beside those of stage 2: `loss@1` is told as `head_loss@1`."""
+    """Stage 1's curves beside those of stage 2: `loss@1` is reported as `head_loss@1`."""
 
     def __init__(self, report: Reporter) -> None:
         self.stage, self.progress, self.note, self.check = report.stage, report.progress, report.note, report.check

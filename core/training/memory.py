@@ -1,4 +1,4 @@
-"""Memory that runs out while something is trained: what a person can do about it."""
+"""Memory that runs out in a training, as an error that says what a person can do about it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

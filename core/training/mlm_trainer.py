@@ -22,16 +22,15 @@ from core.training.examples import Examples
 from core.training.steps import Draw, Micro, Steps, fixed
 from core.training.threads import Threads
 
-FORGETTING = (
-    1.10  # a general dev loss so many times the one before training is worth a warning (SOURCES.md, Forgetting)
-)
+# A general dev loss so many times the one before training is worth a warning (SOURCES.md, Forgetting).
+FORGETTING = 1.10
 TASK, GENERAL = "dev_loss_task", "dev_loss_general"
 BEST = "best.safetensors"  # of the epoch with the least dev loss on T_C, where training waits for no better one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How an encoder is pre-trained.
+    """Settings of a pre-training.
 
     batch_size: sentences an optimizer step, of all processes together. accumulation: into how many parts, at least,
     a step's batch is cut; the step stays the same. max_steps, max_pieces: instead of the epochs; 0: no.
@@ -55,7 +54,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piles:
-    """What is read. train: rows of T_C, S_C, ...; draw: which of them an epoch reads.
+    """Rows to read. train: rows of T_C, S_C, ...; draw: which of them an epoch reads.
 
     task, general: held-out rows of T_C and of general text.
     """
@@ -70,9 +69,17 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
     """A step is a list of micro-batches of nearly one length; together they weigh what one padded batch would."""
 
     def __init__(
-        self, lm: MaskedLM, steps: Steps, settings: Settings, *, piles: Piles | None, events: EventCallback,
-        folder: Path, rate: float, report: Reporter,
-    ) -> None:  # fmt: skip
+        self,
+        lm: MaskedLM,
+        steps: Steps,
+        settings: Settings,
+        *,
+        piles: Piles | None,
+        events: EventCallback,
+        folder: Path,
+        rate: float,
+        report: Reporter,
+    ) -> None:
         self.lm, self.steps, self.piles, self.settings, self.report = lm, steps, piles, settings, report
         self.before: Mapping[str, float] = {}
         self.threads: Threads | None = None
@@ -85,11 +92,11 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
     def get_train_dataloader(self) -> Any:
         return DataLoader(self.steps, batch_size=1, collate_fn=lambda items: items[0])
 
-    def train(self, *given: Any, **kw: Any) -> Any:
+    def train(self, *args: Any, **kw: Any) -> Any:
         if self.lm.model.device.type != "cpu" or self.steps.world > 1:
-            return super().train(*given, **kw)
+            return super().train(*args, **kw)
         with Threads(self.lm.model) as self.threads:
-            return super().train(*given, **kw)
+            return super().train(*args, **kw)
 
     def floating_point_ops(self, inputs: Any) -> int:
         return 0  # transformers would guess them from padded inputs
@@ -100,7 +107,7 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
         model.train(not self.frozen)  # a head is fitted to the encoder as it will be used
         state, world = self.state, self.steps.world
         seed = hash((self.settings.seed, state.global_step, self.steps.rank)) % 2**63
-        torch.manual_seed(seed)  # dropout's lots: the same in a resumed training
+        torch.manual_seed(seed)  # dropout draws the same in a resumed training
         micros, scale = inputs["micro"], world / inputs["masked"]
         if self.threads:
             total = self.threads.gradients(lambda micro: self._sum(micro, model) * scale, micros, seed)
@@ -122,14 +129,14 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
         return total
 
     def _sum(self, micro: Micro, model: Any) -> Any:
-        ids, attend, at, wanted = (part if part is None else part.to(self.args.device) for part in micro)
+        ids, attend, positions, targets = (part if part is None else part.to(self.args.device) for part in micro)
         assert ids is not None
-        assert at is not None
-        assert wanted is not None
+        assert positions is not None
+        assert targets is not None
         with torch.autocast(self.args.device.type, torch.bfloat16, enabled=self.settings.bf16):
-            return self.lm.loss(ids, attend, at, wanted, run=model)
+            return self.lm.loss(ids, attend, positions, targets, run=model)
 
-    def evaluate(self, *given: Any, **kw: Any) -> dict[str, float]:
+    def evaluate(self, *args: Any, **kw: Any) -> dict[str, float]:
         """Dev losses on T_C and on general text, nats a masked piece. Each process takes its share."""
         assert self.piles
         losses = {name: self.dev_loss(rows) for name, rows in ((TASK, self.piles.task), (GENERAL, self.piles.general))}
@@ -142,7 +149,7 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
         return losses
 
     def dev_loss(self, rows: Examples) -> float:
-        """NaN where there is no row."""
+        """Mean loss over `rows` in nats a masked piece, under fixed masks; NaN where there is no row."""
         masking = Masking.of(self.lm.tokenizer, probability=0.15, seed=self.settings.seed + 1)
         self.lm.model.eval()
         sums = torch.zeros(2, dtype=torch.float64, device=self.args.device)
@@ -171,7 +178,7 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
 
     @property
     def curve(self) -> list[float]:
-        """Dev loss on T_C, an epoch each."""
+        """Dev losses on T_C, one an epoch."""
         return [log[TASK] for log in self.state.log_history if TASK in log]
 
     def _wait(self) -> None:
@@ -186,7 +193,7 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
             self.control.should_training_stop = True
 
     def _out_of_patience(self) -> bool:
-        """No better epoch is waited for."""
+        """Whether no better epoch is waited for."""
         patience = self.settings.patience
         return bool(patience and self.curve) and len(self.curve) - 1 - int(np.argmin(self.curve)) >= patience
 
@@ -201,11 +208,11 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
         """Leave the model with the weights that are to be kept, and say so where they are not the last ones."""
         if not self.curve or (best := int(np.argmin(self.curve)) + 1) == len(self.curve):
             return
-        told = f"The loss on held-out sentences of T_C was lowest after epoch {best} of {len(self.curve)}"
+        note = f"The loss on held-out sentences of T_C was lowest after epoch {best} of {len(self.curve)}"
         if not self.settings.patience:
-            self.report.note(f"{told}; the last epoch is kept, and patience would keep the best one.")
+            self.report.note(f"{note}; the last epoch is kept, and patience would keep the best one.")
             return
-        self.report.note(f"{told}, which is kept.")
+        self.report.note(f"{note}, which is kept.")
         if not self.steps.rank:
             load_model(self.lm.model, Path(self.args.output_dir) / BEST)
 
@@ -230,10 +237,23 @@ class _EpochEnds(TrainerCallback):  # type: ignore[misc]  # transformers is unty
 
 def _arguments(folder: Path, settings: Settings, rate: float, device: torch.device) -> TrainingArguments:
     arguments = TrainingArguments(
-        output_dir=str(folder), seed=settings.seed, num_train_epochs=1, per_device_train_batch_size=1,
-        learning_rate=rate, lr_scheduler_type="linear", warmup_steps=0, weight_decay=0.0,
-        max_grad_norm=settings.clip, logging_strategy="no", save_strategy="no", save_total_limit=1, report_to=[],
-        disable_tqdm=True, use_cpu=device.type == "cpu", dataloader_pin_memory=False, logging_nan_inf_filter=False,
+        output_dir=str(folder),
+        seed=settings.seed,
+        num_train_epochs=1,
+        per_device_train_batch_size=1,
+        learning_rate=rate,
+        lr_scheduler_type="linear",
+        warmup_steps=0,
+        weight_decay=0.0,
+        max_grad_norm=settings.clip,
+        logging_strategy="no",
+        save_strategy="no",
+        save_total_limit=1,
+        report_to=[],
+        disable_tqdm=True,
+        use_cpu=device.type == "cpu",
+        dataloader_pin_memory=False,
+        logging_nan_inf_filter=False,
         ddp_find_unused_parameters=False,
-    )  # fmt: skip
+    )
     return on_one_card(arguments)

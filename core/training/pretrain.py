@@ -35,7 +35,10 @@ PROBES, PROBE_SECONDS = 64, 30.0  # sentences of the pseudo-perplexity, and the 
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What came of it. Losses in nats a masked piece, one an epoch; before: the same before the first step."""
+    """Outcome of a pre-training.
+
+    Losses in nats a masked piece, one an epoch; before: the same before the first step.
+    """
 
     steps: int
     dev_loss: list[float]
@@ -51,8 +54,8 @@ def pretrain(
 ) -> Outcome:
     """Train `lm` in place; a missing vocabulary head is fitted first.
 
-    folder: of checkpoints; from the last one training goes on, to the same end as if undisturbed. saved: is told of
-    each. With `torchrun`, every process calls this, and all but the first with a silent reporter.
+    folder: of checkpoints; from the last one training goes on, to the same end as if undisturbed. saved: is called
+    with each. With `torchrun`, every process calls this, and all but the first with a silent reporter.
     Errors: Cancelled, once a checkpoint holds what is learnt so far; ResourceError where memory runs out.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -70,9 +73,15 @@ def _pretrain(
 ) -> Outcome:
     events = EventCallback(report, saved=saved)
     trainer = Pretraining(
-        lm, _steps(lm, piles, settings), settings, piles=piles, events=events, folder=folder,
-        rate=settings.learning_rate, report=report,
-    )  # fmt: skip
+        lm,
+        _steps(lm, piles, settings),
+        settings,
+        piles=piles,
+        events=events,
+        folder=folder,
+        rate=settings.learning_rate,
+        report=report,
+    )
     probes = [piles.task.ids[piles.task.at(np.array([row]))] for row in range(min(PROBES, len(piles.task)))]
     before = trainer.before = _before(trainer, probes, folder, report)
     report.stage("pre-training")
@@ -84,11 +93,14 @@ def _pretrain(
     report.metric("pseudo_perplexity", after, trainer.state.global_step)
     curve = {name: [log[name] for log in trainer.state.log_history if name in log] for name in (TASK, GENERAL)}
     return Outcome(
-        steps=trainer.state.global_step, dev_loss=curve[TASK], dev_loss_general=curve[GENERAL],
+        steps=trainer.state.global_step,
+        dev_loss=curve[TASK],
+        dev_loss_general=curve[GENERAL],
         pseudo_perplexity={"before": before["pseudo_perplexity"], "after": after},
-        before={name: before[name] for name in (TASK, GENERAL) if name in before}, head_fitted=fitted,
+        before={name: before[name] for name in (TASK, GENERAL) if name in before},
+        head_fitted=fitted,
         tokens_per_second=trainer.tokens_per_second(),
-    )  # fmt: skip
+    )
 
 
 def _before(trainer: Pretraining, probes: list[Any], folder: Path, report: Reporter) -> dict[str, float]:
@@ -96,17 +108,17 @@ def _before(trainer: Pretraining, probes: list[Any], folder: Path, report: Repor
     file = folder / "before.json"
     if not file.exists():
         report.stage("measuring before pre-training")
-        found = trainer.evaluate()
-        perplexity, asked = pseudo_perplexity(
+        measured = trainer.evaluate()
+        perplexity, n_probes = pseudo_perplexity(
             trainer.lm, probes, pieces=trainer.steps.pieces, report=report, seconds=PROBE_SECONDS
         )
-        found |= {"pseudo_perplexity": perplexity, "probes": float(asked)}
+        measured |= {"pseudo_perplexity": perplexity, "probes": float(n_probes)}
         if trainer.steps.rank:
-            return found
-        write_atomic(file, json.dumps(found).encode())
+            return measured
+        write_atomic(file, json.dumps(measured).encode())
         for name in (TASK, GENERAL, "pseudo_perplexity"):
-            if name in found:
-                report.metric(name, found[name], 0)
+            if name in measured:
+                report.metric(name, measured[name], 0)
     before: dict[str, float] = json.loads(file.read_bytes())
     return before
 
@@ -143,7 +155,7 @@ def _fit_head(lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, r
 
 
 class _Head(Silent):
-    """The head's own curve; what the main training shows is not mixed up with it."""
+    """Reports the head's own curve; what the main training shows is not mixed up with it."""
 
     def __init__(self, report: Reporter) -> None:
         self.progress, self.check, self._metric = report.progress, report.check, report.metric  # type: ignore[method-assign]
@@ -161,11 +173,17 @@ def _steps(lm: MaskedLM, piles: Piles, settings: Settings) -> Steps:
     pieces = PIECES.get(lm.model.device.type, PIECES["cpu"]) // settings.accumulation
     threads = torch.get_num_threads() if lm.model.device.type == "cpu" and world == 1 else 1
     steps = Steps(
-        piles.train, masking, piles.draw, batch_size=settings.batch_size, pieces=pieces,
-        pad=int(lm.tokenizer.pad_token_id or 0), total=settings.max_steps, world=world,
+        piles.train,
+        masking,
+        piles.draw,
+        batch_size=settings.batch_size,
+        pieces=pieces,
+        pad=int(lm.tokenizer.pad_token_id or 0),
+        total=settings.max_steps,
+        world=world,
         parts=threads * settings.accumulation,
         rank=torch.distributed.get_rank() if world > 1 else 0,
-    )  # fmt: skip
+    )
     if settings.max_pieces:
         steps.total = pieces_until(steps, settings.max_pieces)
     steps.total = steps.total or settings.epochs * steps.an_epoch

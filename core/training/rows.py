@@ -1,4 +1,4 @@
-"""Which sentences a tagger's training takes when: the order of an epoch, the parts of a batch, what of dev judges."""
+"""Sentences in a tagger's training: the order of an epoch, the parts of a batch, the sample of dev that judges."""
 
 from collections.abc import Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""How a tagger is trained: settings of Mahapatra et al. 2022, and few epochs for a first look."""
+"""Settings of a tagger's training: those of Mahapatra et al. 2022, and few epochs for a first look."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ QUICK_STEPS = 1500  # optimizer steps after which `quick` ends its epoch, whatev
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How a tagger is trained.
+    """Settings of a tagger's training.
 
     batch_size: sentences an optimizer step, of all processes together. accumulation: into how many parts a step's
     batch is cut; the effective batch stays. patience: epochs without a better dev F1 after which training ends,
@@ -41,7 +41,10 @@ class Settings:
         return self.learning_rate * self.decay**falls
 
     def planned(self, n: int) -> "Settings":
-        """For `n` training sentences: the epochs that fit, and as many parts of a batch or more, all of one size."""
+        """These settings for `n` training sentences.
+
+        The epochs are those that fit; a batch has as many parts as were asked for or more, all of one size.
+        """
         steps = -(-n // self.batch_size)
         fitting = max(3, -(-self.max_steps // steps)) if self.max_steps else self.epochs
         parts = range(min(self.accumulation, self.batch_size), self.batch_size + 1)
@@ -50,16 +53,29 @@ class Settings:
 
 
 def preset(name: Literal["quick", "paper", "custom"], n: int) -> Settings:
-    """For `n` training sentences. `paper`: Mahapatra et al. 2022 (SOURCES.md, Taggers). `quick`: few epochs; `custom`
-    begins there.
+    """Settings for `n` training sentences.
+
+    `paper`: Mahapatra et al. 2022 (SOURCES.md, Taggers). `quick`: few epochs; `custom` begins there.
     """
     batch_size = 16 if n <= 200 else 32
     if name == "paper":
         return Settings(
-            epochs=200, batch_size=batch_size, learning_rate=2e-5, head_learning_rate=2e-5, weight_decay=1e-8,
-            patience=20, min_epochs=10,
-        )  # fmt: skip
+            epochs=200,
+            batch_size=batch_size,
+            learning_rate=2e-5,
+            head_learning_rate=2e-5,
+            weight_decay=1e-8,
+            patience=20,
+            min_epochs=10,
+        )
     return Settings(
-        epochs=30, batch_size=batch_size, learning_rate=1e-4, head_learning_rate=2e-3, weight_decay=1e-8,
-        patience=10, min_epochs=10, max_steps=QUICK_STEPS if name == "quick" else 0, dev_sentences=QUICK_DEV,
-    )  # fmt: skip
+        epochs=30,
+        batch_size=batch_size,
+        learning_rate=1e-4,
+        head_learning_rate=2e-3,
+        weight_decay=1e-8,
+        patience=10,
+        min_epochs=10,
+        max_steps=QUICK_STEPS if name == "quick" else 0,
+        dev_sentences=QUICK_DEV,
+    )

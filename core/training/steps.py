@@ -1,4 +1,4 @@
-"""What each optimizer step of masked language modelling sees: a pure function of the step's number.
+"""Optimizer steps of masked language modelling, each a pure function of its number.
 
 So a resumed training goes on as if undisturbed, and several processes see, together, what one would have seen.
 """
@@ -63,26 +63,27 @@ class Steps(torch.utils.data.Dataset[dict[str, Any]]):
     def _lay(self, epoch: int) -> tuple[IntArray, IntArray]:
         """The epoch's rows, and their places in the order in which the steps take them: like lengths together."""
         rows = self.draw(epoch)
-        lots = np.random.default_rng([self.masking.seed, epoch])
-        order = lots.permutation(len(rows))
+        rng = np.random.default_rng([self.masking.seed, epoch])
+        order = rng.permutation(len(rows))
         lengths = self.examples.lengths_of(rows)
+        # Sorted by length within stretches alone: little padding, and the order stays random from one to the next.
         for start in range(0, len(order), MEGA * self.batch_size):
             part = order[start : start + MEGA * self.batch_size]
             order[start : start + MEGA * self.batch_size] = part[np.argsort(lengths[part], kind="stable")]
-        whole = len(order) // self.batch_size
-        steps = order[: whole * self.batch_size].reshape(whole, self.batch_size)[lots.permutation(whole)]
-        return rows, np.concatenate([steps.reshape(-1), order[whole * self.batch_size :]])
+        n_whole = len(order) // self.batch_size
+        steps = order[: n_whole * self.batch_size].reshape(n_whole, self.batch_size)[rng.permutation(n_whole)]
+        return rows, np.concatenate([steps.reshape(-1), order[n_whole * self.batch_size :]])
 
 
-def pieces_until(steps: Steps, wanted: int) -> int:
+def pieces_until(steps: Steps, pieces: int) -> int:
     """How many steps it takes until the model has seen `wanted` real pieces."""
     seen = step = 0
     for epoch in range(10**6):
         rows, order = steps._plan(epoch)
         lengths = steps.examples.lengths_of(rows[order])
         sums = np.add.reduceat(lengths, np.arange(0, len(lengths), steps.batch_size)).cumsum() + seen
-        if sums[-1] >= wanted:
-            return step + int(np.searchsorted(sums, wanted)) + 1
+        if sums[-1] >= pieces:
+            return step + int(np.searchsorted(sums, pieces)) + 1
         seen, step = int(sums[-1]), step + len(sums)
     return step
 
@@ -98,14 +99,14 @@ def step_of(
     ids = examples.ids[at]
     seen, chosen = masking.draw(ids, slots[line], places, examples.begins[at], epoch)
     masked = max(int(chosen.sum()), 1)
-    mine = np.arange(like.rank, len(rows), like.world)
-    if not len(mine):  # fewer rows than processes; all must take part, so this one guesses nothing
-        mine, chosen = np.arange(1), np.zeros_like(chosen)
-    limit = min(like.pieces, -(-int(lengths[mine].sum()) // like.parts))
+    own = np.arange(like.rank, len(rows), like.world)
+    if not len(own):  # fewer rows than processes; all must take part, so this one guesses nothing
+        own, chosen = np.arange(1), np.zeros_like(chosen)
+    limit = min(like.pieces, -(-int(lengths[own].sum()) // like.parts))
     flat = (ids, seen, chosen, np.cumsum(lengths))
     micro = [
-        _padded(mine[part], lengths, flat, like.pad)
-        for part in near_equal(lengths[mine], pieces=limit, rows=-(-len(mine) // like.parts))
+        _padded(own[part], lengths, flat, like.pad)
+        for part in near_equal(lengths[own], pieces=limit, rows=-(-len(own) // like.parts))
     ]
     return {"micro": micro, "masked": masked, "pieces": len(at)}
 
@@ -120,11 +121,11 @@ def _padded(lines: IntArray, lengths: IntArray, flat: tuple[Any, ...], pad: int)
     source = source[inside]
     tokens = np.full(shape, pad, dtype=np.int64)
     tokens[inside] = seen[source]
-    where = np.zeros(shape, dtype=np.bool_)
-    where[inside] = chosen[source]
+    masked_places = np.zeros(shape, dtype=np.bool_)
+    masked_places[inside] = chosen[source]
     attend = None if inside.all() else torch.from_numpy(inside.astype(np.int64))
-    wanted = ids[source][chosen[source]].astype(np.int64)
-    return torch.from_numpy(tokens), attend, torch.from_numpy(np.flatnonzero(where)), torch.from_numpy(wanted)
+    targets = ids[source][chosen[source]].astype(np.int64)
+    return torch.from_numpy(tokens), attend, torch.from_numpy(np.flatnonzero(masked_places)), torch.from_numpy(targets)
 
 
 def fixed(examples: Examples, masking: Masking, *, pieces: int, pad: int) -> Iterator[Micro]:
@@ -135,7 +136,7 @@ def fixed(examples: Examples, masking: Masking, *, pieces: int, pad: int) -> Ite
 
 
 class _Alone:
-    """One process."""
+    """A stand-in for `Steps` of one process."""
 
     parts, rank, world = 1, 0, 1
 

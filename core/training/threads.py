@@ -1,4 +1,4 @@
-"""Micro-batches side by side on a CPU: one thread each, each with its own lots for dropout.
+"""Micro-batches side by side on a CPU: one thread each, each with its own generator for dropout.
 
 Threads that share one small product wait for each other at its end, for most of the time where the cores have other
 work too; a thread that has a micro-batch for itself does not wait. What comes out does not depend on who was faster.
@@ -20,14 +20,14 @@ Item = TypeVar("Item")
 NAME = "own_lots"
 
 
-class _Lots(threading.local):
+class _ThreadGenerator(threading.local):
     """This thread's generator."""
 
     def __init__(self) -> None:
         self.generator = torch.Generator()
 
 
-_lots = _Lots()
+_rng = _ThreadGenerator()
 
 
 def drop(x: Tensor, p: float) -> Tensor:
@@ -35,15 +35,21 @@ def drop(x: Tensor, p: float) -> Tensor:
     if not p:
         return x
     n = x.numel()
-    bits = torch.empty(-(-n // 4), dtype=torch.int64).random_(-(2**63), None, generator=_lots.generator)
+    bits = torch.empty(-(-n // 4), dtype=torch.int64).random_(-(2**63), None, generator=_rng.generator)
     keep = bits.view(torch.int16)[:n].view(x.shape) >= round(65_536 * p) - 32_768
     return x * keep.to(x.dtype).mul_(1 / (1 - p))
 
 
 def attention(  # noqa: PLR0917  as transformers calls it
-    module: Any, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float = 0.0,
-    scaling: float | None = None, **kw: Any,
-) -> tuple[Tensor, None]:  # fmt: skip
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout: float = 0.0,
+    scaling: float | None = None,
+    **kw: Any,
+) -> tuple[Tensor, None]:
     """Scaled dot products `(b, heads, l, d)` -> `(b, l, heads, d)`; without dropout torch's own kernel."""
     if not dropout:
         out = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scaling)
@@ -92,17 +98,17 @@ class Threads:
 
     def gradients(self, losses: Callable[[Item], Tensor], items: Sequence[Item], seed: int) -> Tensor:
         """The sum of `losses` over `items`, and its gradients added to the model's."""
-        wanted = [parameter for parameter in self._trained.parameters() if parameter.requires_grad]
+        trained = [parameter for parameter in self._trained.parameters() if parameter.requires_grad]
 
         def work(i: int) -> tuple[Tensor, tuple[Tensor | None, ...]]:
-            _lots.generator.manual_seed(hash((seed, i)) % 2**63)
+            _rng.generator.manual_seed(hash((seed, i)) % 2**63)
             loss = losses(items[i])
-            return loss.detach(), torch.autograd.grad(loss, wanted, allow_unused=True)
+            return loss.detach(), torch.autograd.grad(loss, trained, allow_unused=True)
 
         total = torch.zeros(())
-        for loss, found in self._pool.map(work, range(len(items))):
+        for loss, gradients in self._pool.map(work, range(len(items))):
             total += loss
-            for parameter, gradient in zip(wanted, found, strict=True):
+            for parameter, gradient in zip(trained, gradients, strict=True):
                 if gradient is not None:
                     parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
         return total
