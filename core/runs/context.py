@@ -1,4 +1,4 @@
-"""What a recipe is handed: the `Reporter` that writes to the run's log and hears its cancellations."""
+"""The `Reporter` that a recipe is handed: it writes to the run's log and sees its cancellations."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -19,8 +19,8 @@ Listener = Callable[[Event], None]
 class RunContext(Reporter):
     """A `Reporter` bound to a run, for the holder of its lock.
 
-    listener: is told every event as it is written, for a command line in the foreground.
-    parent: the context of the run that needs this one; it hears what happens here, and its end is ours.
+    listener: is called with every event as it is written, for a command line in the foreground.
+    parent: the context of the run that needs this one; events here are relayed to it, and its end is ours.
     """
 
     def __init__(
@@ -36,11 +36,11 @@ class RunContext(Reporter):
 
     @property
     def terminated(self) -> bool:
-        """SIGTERM came, here or to the parent."""
+        """Whether SIGTERM came, here or to the parent."""
         return self._terminated or (self._parent is not None and self._parent.terminated)
 
     def terminate(self) -> None:
-        """What SIGTERM does: the next `check()` raises Cancelled."""
+        """Act on SIGTERM: the next `check()` raises Cancelled."""
         self._terminated = True
 
     def stage(self, name: str) -> None:
@@ -89,7 +89,7 @@ class RunContext(Reporter):
         self._write_progress_if_due()
 
     def waiting(self, run_id: str | None) -> None:
-        """Tell that this run waits for another, or (None) that it no longer does."""
+        """Note that this run waits for another, or (None) that it no longer does."""
         text = f"waiting for {run_id}" if run_id else "the wait is over"
         self.emit("note", {"text": text, "waiting_for": run_id})
 

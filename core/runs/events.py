@@ -1,4 +1,4 @@
-"""What happened to a run, line by line, and the state that follows from it.
+"""The events of a run, line by line, and the state that follows from them.
 
     started  part  stage  progress  metric  note  child  checkpoint  artifact  succeeded | failed | cancelled
 
@@ -56,7 +56,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Where in its whole a run is: part `number`, from 1, of `of`.
+    """Place of a run in its whole: part `number`, from 1, of `of`.
 
     left: seconds of this part and of all behind it, as judged at `since`; after: of those behind it; None: not known.
     """
@@ -110,17 +110,17 @@ class RunState:
 
     @property
     def active(self) -> bool:
-        """Somebody works on it or is about to."""
+        """Whether somebody works on it or is about to."""
         return self.state in ("queued", "running")
 
     @property
     def resumable(self) -> bool:
-        """It has ended before its time, and going on may bring it to its end."""
+        """Whether it has ended before its time, and going on may bring it to its end."""
         return not self.active and self.state != "succeeded" and not self.permanent
 
     @property
     def seconds(self) -> float:
-        """How long was worked on it, over all attempts; of one at work until its last event."""
+        """Seconds of work, over all attempts; of one at work until its last event."""
         return self.earlier + ((self.ended or self.updated or 0.0) - self.started if self.started else 0.0)
 
     def elapsed(self, now: float) -> float:
@@ -136,7 +136,7 @@ class RunState:
 
     @property
     def out_of_memory(self) -> bool:
-        """It failed because memory, a device's or the machine's, ran out: smaller batches may do."""
+        """Whether it failed because memory, a device's or the machine's, ran out: smaller batches may do."""
         return self.state == "failed" and OUT_OF_MEMORY in (self.error or "")
 
 
@@ -149,20 +149,24 @@ def fold(events: Iterable[Event], *, locked: bool, cancel_requested: bool = Fals
 
 
 def step(state: RunState, event: Event) -> RunState:
-    """The state that the log alone tells after one more event: an attempt without an end is `running`."""
+    """The state by the log alone after one more event: an attempt without an end is `running`."""
     data = event.data
     changes: dict[str, Any] = {}
     match event.kind:
         case "started":
             worker = (int(data["pid"]), float(data["created"]))
             state = RunState(
-                notes=tuple(note for note in state.notes if note not in state.passing), metrics=state.metrics,
-                attempts=state.attempts + 1, worker=worker, earlier=state.seconds,
-            )  # fmt: skip
+                notes=tuple(note for note in state.notes if note not in state.passing),
+                metrics=state.metrics,
+                attempts=state.attempts + 1,
+                worker=worker,
+                earlier=state.seconds,
+            )
             changes = {"state": "running", "started": event.time}
         case "part":
-            told: dict[str, Any] = {name: data.get(name) for name in _SHAPES["part"]}  # a newer version may write more
-            changes = {"part": Part(**told, since=event.time)}
+            # By name: a newer version may write more.
+            fields: dict[str, Any] = {name: data.get(name) for name in _SHAPES["part"]}
+            changes = {"part": Part(**fields, since=event.time)}
         case "stage":
             changes = {**_NEW_STAGE, "stage": data["name"]}
         case "progress":
@@ -181,7 +185,7 @@ def step(state: RunState, event: Event) -> RunState:
 
 
 def settle(state: RunState, *, locked: bool, cancel_requested: bool, launching: bool) -> RunState:
-    """Set what the log tells against who is alive."""
+    """The state by the log, set against who is alive."""
     ended = state.state in ENDINGS
     if launching and (ended or not locked):
         return replace(state, state="queued", ended=None, error=None, permanent=False, cancelling=cancel_requested)
@@ -231,8 +235,8 @@ def read_lines(path: Path, after: int = 0) -> tuple[list[Event | None], int]:
 def _parse(line: bytes) -> Event | None:
     """An event whose data have the shape that its kind's have; kinds and keys of a newer version count."""
     try:
-        found = json.loads(line)
-        event = Event(seq=int(found["seq"]), time=float(found["time"]), kind=str(found["kind"]), data=found["data"])
+        record = json.loads(line)
+        event = Event(seq=int(record["seq"]), time=float(record["time"]), kind=str(record["kind"]), data=record["data"])
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
     shape = _SHAPES.get(event.kind, {})

@@ -1,4 +1,4 @@
-"""How long runs took, by kind: read from their events, never measured twice.
+"""Seconds that runs took, by kind: read from their events, never measured twice.
 
 A run's own time is that of its attempts, less its waiting for other runs and less what its child runs took. What an
 arm cost is the own time of every run that it rests on, whoever made it first: what the arm would cost by itself. The
@@ -15,9 +15,9 @@ Interval = tuple[float, float]
 
 def spent(runs: Iterable[Run], store: RunStore) -> Mapping[str, float]:
     """Seconds by kind of run, of `runs` and of all that they rest on, each run once."""
-    every = _with_parts(runs, store)
+    by_id = _with_parts(runs, store)
     seconds: dict[str, float] = {}
-    for run in every.values():
+    for run in by_id.values():
         parts = [interval for part in parts_of(run, store) for interval in _busy(part)]
         kind, own = run.manifest.kind, _length(_busy(run)) - _overlap(_busy(run), parts)
         seconds[kind] = seconds.get(kind, 0.0) + own
@@ -25,24 +25,24 @@ def spent(runs: Iterable[Run], store: RunStore) -> Mapping[str, float]:
 
 
 def parts_of(run: Run, store: RunStore) -> list[Run]:
-    """The child runs whose results `run` used: those it made, and finished ones that it found."""
-    found = {event.data["reused"] for event in run.events()[0] if event.kind == "note" and "reused" in event.data}
-    return [other for other in store.list() if other.manifest.parent == run.id or other.id in found]
+    """The child runs whose results `run` used: its own, and finished ones that it reused."""
+    reused = {event.data["reused"] for event in run.events()[0] if event.kind == "note" and "reused" in event.data}
+    return [candidate for candidate in store.list() if candidate.manifest.parent == run.id or candidate.id in reused]
 
 
 def _with_parts(runs: Iterable[Run], store: RunStore) -> dict[str, Run]:
-    found: dict[str, Run] = {}
+    by_id: dict[str, Run] = {}
     waiting = list(runs)
     while waiting:
         run = waiting.pop()
-        if run.id not in found:
-            found[run.id] = run
+        if run.id not in by_id:
+            by_id[run.id] = run
             waiting += parts_of(run, store)
-    return found
+    return by_id
 
 
 def _busy(run: Run) -> list[Interval]:
-    """When `run` was worked on and waited for nobody, in order. A killed attempt ends with its last event."""
+    """Times at which `run` was worked on and waited for nobody, in order. A killed attempt ends with its last event."""
     return list(_intervals(run.events()[0]))
 
 
@@ -68,6 +68,6 @@ def _length(intervals: Iterable[Interval]) -> float:
     return sum(end - start for start, end in intervals)
 
 
-def _overlap(mine: Iterable[Interval], others: list[Interval]) -> float:
+def _overlap(own: Iterable[Interval], children: list[Interval]) -> float:
     """Seconds that lie in both; `others` do not overlap one another, for one process makes one child at a time."""
-    return sum(max(0.0, min(end, e) - max(start, s)) for start, end in mine for s, e in others)
+    return sum(max(0.0, min(end, e) - max(start, s)) for start, end in own for s, e in children)

@@ -68,10 +68,10 @@ def _spawn(run: Run, module: str) -> None:
 
 def cancel(run: Run, grace: float = GRACE) -> bool:
     """Ask for an end and return at once; False if nobody works on the run. A thread sees to it that it comes."""
-    asked = run.cancel()
-    if asked:
+    requested = run.cancel()
+    if requested:
         see_to_end(run, grace)
-    return asked
+    return requested
 
 
 def see_to_end(run: Run, grace: float = GRACE) -> None:

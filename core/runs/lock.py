@@ -35,7 +35,7 @@ os.register_at_fork(after_in_child=_let_go_after_fork)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """A process for all time. created: seconds since 1970; run: id of the run it works on."""
+    """A process, told from any later one with its pid. created: seconds since 1970; run: id of the run it works on."""
 
     pid: int
     created: float
@@ -43,18 +43,21 @@ class Worker:
 
     @classmethod
     def of(cls, pid: int, run: str = "") -> "Worker | None":
-        """None: there is no such process."""
+        """The process with this pid; None if there is none."""
         try:
             return cls(pid=pid, created=psutil.Process(pid).create_time(), run=run)
         except psutil.Error:
             return None
 
     def alive(self) -> bool:
-        """The process runs and is the one that was meant."""
+        """Whether the process runs and is the one that was meant."""
         return self._process() is not None
 
     def same(self, pid: int, created: float) -> bool:
-        """Create times are counted from the boot time, which a clock correction moves by a second."""
+        """Whether that is this process.
+
+        Create times are counted from the boot time, which a clock correction moves by a second.
+        """
         return self.pid == pid and abs(self.created - created) < 2
 
     def signal(self, number: signal.Signals) -> None:
@@ -82,13 +85,13 @@ class Worker:
 
     @classmethod
     def read(cls, path: Path) -> "Worker | None":
-        """Who is written in `path`; None if nobody (legibly) is."""
+        """The worker written in `path`; None if there is none that can be read."""
         try:
-            found = cls(**json.loads(path.read_bytes()))
+            worker = cls(**json.loads(path.read_bytes()))
         except (OSError, ValueError, TypeError, RecursionError):
             return None
-        whole = isinstance(found.pid, int) and found.pid > 0 and isinstance(found.created, int | float)
-        return found if whole else None
+        whole = isinstance(worker.pid, int) and worker.pid > 0 and isinstance(worker.created, int | float)
+        return worker if whole else None
 
 
 class Lock:

@@ -1,4 +1,4 @@
-"""A run's parts, told one by one, with the seconds left judged by those that have passed."""
+"""A run's parts, reported one by one, with the seconds left judged by those that have passed."""
 
 import time
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from core.runs.context import RunContext
 
 
 class Parts:
-    """Tells `context` each part as it begins.
+    """Reports each part to `context` as it begins.
 
     sizes: what every part amounts to, in any unit. judged: parts that this attempt must have ended before it says
     how long the others will take.

@@ -21,7 +21,7 @@ LAUNCH_PATIENCE = 10.0  # seconds from manifest to worker; later nobody is comin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a run was asked to do. Written once, never edited.
+    """The order that a run was given. Written once, never edited.
 
     config: JSON. inputs: {role or name: fingerprint}. created: ISO 8601, UTC. parent: the run
     that needed this one. key: equal for runs that must give the same result.
@@ -44,20 +44,20 @@ class Manifest:
         Keys of a newer version are passed over.
         """
         try:
-            found = json.loads(path.read_bytes())
+            document = json.loads(path.read_bytes())
         except RecursionError as error:
             raise ValueError("nests too deeply") from error
-        tables = [found.get(name) for name in ("config", "inputs", "versions")] if isinstance(found, dict) else [None]
-        if not all(isinstance(table, dict) for table in tables):
+        tables = ("config", "inputs", "versions")
+        if not isinstance(document, dict) or not all(isinstance(document.get(name), dict) for name in tables):
             raise TypeError("is no manifest")
-        if not all(isinstance(mark, str) for mark in found["inputs"].values()):
+        if not all(isinstance(mark, str) for mark in document["inputs"].values()):
             raise TypeError("names an input by something else than a fingerprint")
-        if not all(isinstance(found.get(name), str) for name in ("run_id", "kind", "created", "key")):
+        if not all(isinstance(document.get(name), str) for name in ("run_id", "kind", "created", "key")):
             raise TypeError("says not what it was asked to do")
-        if not isinstance(found.get("parent"), str | None):
+        if not isinstance(document.get("parent"), str | None):
             raise TypeError("names no run as the one that needed it")
-        datetime.fromisoformat(found["created"])
-        return cls(**{each.name: found[each.name] for each in fields(cls) if each.name in found})
+        datetime.fromisoformat(document["created"])
+        return cls(**{column.name: document[column.name] for column in fields(cls) if column.name in document})
 
 
 def run_key(
@@ -81,7 +81,7 @@ class Run:
         self.log_file, self.launched_file = path / "worker.log", path / "launched"
         self.cancel_file = path / "cancel"
         self.lock = Lock(path / "lock")
-        self._told, self._offset, self._guard = RunState(), 0, threading.Lock()
+        self._state, self._offset, self._guard = RunState(), 0, threading.Lock()
         self._spoilt = False
 
     def state(self) -> RunState:
@@ -92,12 +92,12 @@ class Run:
         """
         launching = self.coming() is not None
         held = self.lock.held()
-        told = self._read_on()
-        if told.attempts == 0 and not self.launched_file.exists():
+        state = self._read_on()
+        if state.attempts == 0 and not self.launched_file.exists():
             launching = self._age() < LAUNCH_PATIENCE
-        if told.state == "running" and not held:
+        if state.state == "running" and not held:
             held = self.lock.held()  # an attempt that began between probe and read
-        return settle(told, locked=held, cancel_requested=self.cancel_file.exists(), launching=launching)
+        return settle(state, locked=held, cancel_requested=self.cancel_file.exists(), launching=launching)
 
     def spoilt(self) -> bool:
         """Whether a line of its log cannot be read; the state is what the others tell."""
@@ -109,7 +109,7 @@ class Run:
         return read_events(self.events_file, after)
 
     def result(self) -> dict[str, Any]:
-        """What the recipe returned. Errors: RunError unless the run has succeeded and its result can be read."""
+        """The recipe's result. Errors: RunError unless the run has succeeded and its result can be read."""
         if self._read_on().state != "succeeded":
             raise RunError(f"run {self.id}: has no result, it is {self.state().state}; resume it or wait for its end.")
         try:
@@ -132,8 +132,8 @@ class Run:
         worker = Worker.read(self.launched_file)
         if worker is None or not worker.alive():
             return None
-        told = self._read_on()
-        return None if told.worker and worker.same(*told.worker) else worker
+        state = self._read_on()
+        return None if state.worker and worker.same(*state.worker) else worker
 
     def worker(self) -> Worker | None:
         """The living process that works on the run or is about to; never another that has its pid."""
@@ -141,7 +141,7 @@ class Run:
 
     @property
     def began(self) -> datetime:
-        """When it was asked for, UTC."""
+        """The time at which it was created, UTC."""
         return datetime.fromisoformat(self.manifest.created)
 
     def log_tail(self, n: int = 30) -> list[str]:
@@ -157,9 +157,9 @@ class Run:
             lines, self._offset = read_lines(self.events_file, self._offset)
             for event in lines:
                 if event:
-                    self._told = step(self._told, event)
+                    self._state = step(self._state, event)
             self._spoilt = self._spoilt or None in lines
-            return self._told
+            return self._state
 
     def _age(self) -> float:
         return time.time() - self.began.timestamp()

@@ -1,4 +1,4 @@
-"""What runs share: finished children, and the device they train on."""
+"""Things that runs share: finished children, and the device they train on."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -69,14 +69,14 @@ def device_lock(home: Path, device: str, context: RunContext) -> Iterator[None]:
 @contextmanager
 def _waited_for(lock: Lock, context: RunContext, run: str, *, name: str | None = None) -> Iterator[None]:
     """Hold `lock` for `run`. name: what is waited for; None: the run that the lock's holder works on."""
-    told = None
+    announced = None
     while not lock.acquire(run, patience=0.2):
         context.check()
         holder = lock.holder()
-        if (waits_for := name or (holder.run if holder else None)) and waits_for != told:
-            context.waiting(told := waits_for)
+        if (waits_for := name or (holder.run if holder else None)) and waits_for != announced:
+            context.waiting(announced := waits_for)
     try:
-        if told:
+        if announced:
             context.waiting(None)
         yield
     finally:

@@ -71,25 +71,25 @@ def attempt(
                 write_atomic(run.result_file, payload)
                 context.emit("succeeded", {})
         except BaseException as error:
-            ending, told = _explain(context, error)
+            ending, failure = _explain(context, error)
             with suppress(OSError):  # even this line may find the disk full; then the run reads as interrupted
                 if not log.ended:
-                    context.emit(ending, _last_words(told) if ending == "failed" else {})
+                    context.emit(ending, _last_words(failure) if ending == "failed" else {})
             if ending == "cancelled":
                 run.cancel_file.unlink(missing_ok=True)
-            if told is error or isinstance(told, _Bug):
+            if failure is error or isinstance(failure, _Bug):
                 raise
-            raise told from error
+            raise failure from error
     result: Result = json.loads(payload)
     return result
 
 
 class _Bug(Exception):
-    """Only its sentence travels."""
+    """A bug, of which only this sentence goes into the log."""
 
 
 def _explain(context: RunContext, error: BaseException) -> tuple[Ending, Exception]:
-    """How an attempt that raised `error` has ended, and what to tell."""
+    """How an attempt that raised `error` has ended, and the error to show for it."""
     run = context.run
     name = type(error).__name__
     if isinstance(error, Cancelled):
