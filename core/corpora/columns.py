@@ -34,7 +34,7 @@ def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "word
         kept = np.flatnonzero(hit.to_numpy())
         rows, texts = rows[kept], texts.take(pa.array(kept))
         if mode == "words":
-            whole = rf"(?i)(^|[^\pL\pN_]){re.escape(needle)}($|[^\pL\pN_])"
-            kept = np.flatnonzero(pc.match_substring_regex(texts, whole).to_numpy())
+            pattern = rf"(?i)(^|[^\pL\pN_]){re.escape(needle)}($|[^\pL\pN_])"
+            kept = np.flatnonzero(pc.match_substring_regex(texts, pattern).to_numpy())
             rows, texts = rows[kept], texts.take(pa.array(kept))
     return rows if query else rows[:0]

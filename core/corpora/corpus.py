@@ -7,11 +7,8 @@ home/corpora/<fingerprint>/sentences.parquet    one row a sentence; a row is a p
 import json
 import re
 import shutil
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
@@ -20,20 +17,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.corpora.table import to_sentences, write_sentences
 from core.errors import CorpusError, MissingCorpus
 from core.files import sync, write_atomic
 from core.results import IntArray
 from core.shown import shown
-from core.text.sentence import Entity, Sentence
-from core.text.words import tokenize
+from core.text.sentence import Sentence
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{24}")  # a name may be of any length, a path's part may not
 SENTENCES, ABOUT = "sentences.parquet", "about.json"  # what a corpus's folder holds
 BLOCK = 8192  # rows a group: about 1 MB of text, the unit of every read and write
-
-_PLAIN = pa.schema([("id", pa.uint64()), ("text", pa.string()), ("n_tokens", pa.int32()), ("doc", pa.string())])
-_ENTITY = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("type", pa.string())])
-_LABELLED = _PLAIN.append(pa.field("tokens", pa.list_(pa.string()))).append(pa.field("entities", pa.list_(_ENTITY)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,18 +57,18 @@ class Corpus:
                 first = group * BLOCK
                 table = file.read_row_group(group)
                 low, high = max(start - first, 0), min(stop - first, len(table))
-                yield _to_sentences(table.slice(low, high - low))
+                yield to_sentences(table.slice(low, high - low))
 
     def take(self, rows: Sequence[int] | IntArray) -> list[Sentence]:
         """The sentences at `rows`, in the order asked for; reads only the row groups they lie in."""
-        wanted = np.asarray(rows, dtype=np.int64)
-        found: dict[int, Sentence] = {}
+        addresses = np.asarray(rows, dtype=np.int64)
+        by_row: dict[int, Sentence] = {}
         with pq.ParquetFile(self._file) as file:
-            for group in np.unique(wanted // BLOCK):
-                inside = np.unique(wanted[wanted // BLOCK == group])
+            for group in np.unique(addresses // BLOCK):
+                inside = np.unique(addresses[addresses // BLOCK == group])
                 table = file.read_row_group(int(group)).take(pa.array(inside - group * BLOCK))
-                found.update(zip(inside.tolist(), _to_sentences(table), strict=True))
-        return [found[row] for row in wanted.tolist()]
+                by_row.update(zip(inside.tolist(), to_sentences(table), strict=True))
+        return [by_row[row] for row in addresses.tolist()]
 
     def column(self, name: str) -> pa.ChunkedArray:
         """One stored column whole: `text` (string), `doc` (string, nullable)."""
@@ -120,7 +113,7 @@ class Library:
     ) -> Corpus:
         """Write a stream of sentences in blocks and name it by its content.
 
-        describe: asked at the stream's end for what joins `origin` (a reader's report).
+        describe: called at the stream's end for what joins `origin` (a reader's report).
         Content that is here already keeps its place and its name, and is found by `name` too. A name that another
         corpus bears is numbered: "contracts (2)".
         Errors: CorpusError if the stream is empty. Nothing is left behind by a stream that fails.
@@ -129,7 +122,7 @@ class Library:
         self.folder.mkdir(parents=True, exist_ok=True)
         draft = Path(mkdtemp(prefix=".draft-", dir=self.folder))
         try:
-            about = _write(draft / SENTENCES, iter(sentences), labelled)
+            about = write_sentences(draft / SENTENCES, iter(sentences), labelled, BLOCK)
             if not about["n_sentences"]:
                 raise CorpusError(
                     f"{name}: no sentence was left to keep; choose a file with at least one line of text."
@@ -156,7 +149,7 @@ class Library:
         return self.seal((s for block in blocks for s in block), name=name, origin=origin, labelled=corpus.labelled)
 
     def list(self) -> list[Corpus]:
-        """Every sealed corpus, newest first."""
+        """All sealed corpora, newest first."""
         return [corpus for path in self._folders() if (corpus := _readable(path))]
 
     def unreadable(self) -> Sequence[Path]:
@@ -176,24 +169,26 @@ class Library:
         exact = self.folder / reference / ABOUT
         if _FINGERPRINT.fullmatch(reference) and (corpus := _readable(exact.parent)):
             return corpus
-        found = [
+        matches = [
             corpus
             for corpus in self.list()
             if reference in (*corpus.origin.get("names", ()), corpus.name)
             or (len(reference) >= 6 and corpus.fingerprint.startswith(reference))
         ]
-        if not found:
+        if not matches:
             spoilt = next((file for file in self.unreadable() if file.parent.name.startswith(reference)), None)
             if spoilt and len(reference) >= 6:
                 raise MissingCorpus(
                     f"{reference!r}: {spoilt} cannot be read; add the corpus again, or delete the file's folder."
                 )
-            known = ", ".join(sorted(corpus.name for corpus in self.list())[:8]) or "none yet"
-            raise MissingCorpus(f"{reference!r}: no corpus of this name or fingerprint (known: {known}); add it first.")
-        if len(found) > 1:
-            which = ", ".join(corpus.fingerprint[:12] for corpus in found)
+            names_here = ", ".join(sorted(corpus.name for corpus in self.list())[:8]) or "none yet"
+            raise MissingCorpus(
+                f"{reference!r}: no corpus of this name or fingerprint (known: {names_here}); add it first."
+            )
+        if len(matches) > 1:
+            which = ", ".join(corpus.fingerprint[:12] for corpus in matches)
             raise CorpusError(f"{reference!r}: several corpora have this name; say which fingerprint: {which}.")
-        return found[0]
+        return matches[0]
 
     def recall(self, fingerprint: str, n_sentences: int = 0) -> Corpus:
         """A corpus by fingerprint or, once it was removed, a handle that knows its size and raises where it is read."""
@@ -230,8 +225,9 @@ class Library:
     def _free(self, name: str, fingerprint: str = "") -> str:
         """`name`, or numbered where a corpus other than `fingerprint` bears it."""
         others = (corpus for corpus in self.list() if corpus.fingerprint != fingerprint)
-        taken = {one for corpus in others for one in corpus.origin["names"]}
-        return next(one for one in (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3))) if one not in taken)
+        taken = {bearer for corpus in others for bearer in corpus.origin["names"]}
+        numbered = (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3)))
+        return next(candidate for candidate in numbered if candidate not in taken)
 
 
 def _names(path: Path, change: Callable[[list[str]], list[str]]) -> Corpus:
@@ -243,7 +239,7 @@ def _names(path: Path, change: Callable[[list[str]], list[str]]) -> Corpus:
 
 
 def removed_name(fingerprint: str) -> str:
-    """What a corpus is called once it is gone."""
+    """The name of a corpus that is gone."""
     return f"a removed corpus ({fingerprint[:8]})"
 
 
@@ -272,64 +268,6 @@ def _readable(path: Path) -> Corpus | None:
         return _open(path)
     except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
         return None
-
-
-def _write(file: Path, sentences: Iterator[Sentence], labelled: bool) -> dict[str, Any]:
-    digest = sha256(b"winnow corpus 1, labelled\n" if labelled else b"winnow corpus 1\n")
-    types: Counter[str] = Counter()
-    n_sentences = n_tokens = 0
-    schema = _LABELLED if labelled else _PLAIN
-    with pq.ParquetWriter(file, schema, compression="zstd", compression_level=1) as writer:
-        while (columns := _take_block(sentences, labelled))["id"]:
-            # What a reader gets back is what is fingerprinted: text, origin and, if labelled, tokens and entities.
-            digest.update(json.dumps([columns[key] for key in columns if key != "id"], ensure_ascii=False).encode())
-            writer.write_table(pa.table(columns, schema=schema))
-            n_sentences += len(columns["id"])
-            n_tokens += sum(columns["n_tokens"])
-            types.update(entity["type"] for row in columns.get("entities", ()) for entity in row)
-    return {
-        "fingerprint": digest.hexdigest()[:24],
-        "n_sentences": n_sentences,
-        "n_tokens": n_tokens,
-        "labelled": labelled,
-        "types": dict(types.most_common()),
-    }
-
-
-def _take_block(sentences: Iterator[Sentence], labelled: bool) -> dict[str, list[Any]]:
-    """The next `BLOCK` sentences by column. No sentence outlives its turn: kept, they cost a third more."""
-    columns: dict[str, list[Any]] = {"id": [], "text": [], "n_tokens": [], "doc": []}
-    ids, texts, lengths, docs = columns.values()
-    if labelled:
-        columns |= {"tokens": [], "entities": []}
-    for sentence in islice(sentences, BLOCK):
-        ids.append(int(sentence.id, 16))
-        texts.append(sentence.text)
-        lengths.append(len(sentence.tokens))
-        docs.append(sentence.doc)
-        if labelled:
-            columns["tokens"].append(list(sentence.tokens))
-            columns["entities"].append(
-                [{"start": e.start, "end": e.end, "type": e.type} for e in sentence.entities or ()]
-            )
-    return columns
-
-
-def _to_sentences(table: pa.Table) -> list[Sentence]:
-    columns = table.to_pydict()
-    if "tokens" not in columns:
-        return [
-            Sentence(id=f"{id:016x}", tokens=tokenize(text), text=text, doc=doc)
-            for id, text, doc in zip(columns["id"], columns["text"], columns["doc"], strict=True)
-        ]
-    return [
-        Sentence(
-            id=f"{id:016x}", tokens=tuple(tokens), text=text, doc=doc, entities=tuple(Entity(**e) for e in entities)
-        )
-        for id, text, doc, tokens, entities in zip(
-            columns["id"], columns["text"], columns["doc"], columns["tokens"], columns["entities"], strict=True
-        )
-    ]
 
 
 def _write_json(path: Path, value: Any) -> None:

@@ -21,7 +21,7 @@ from core.results import BoolArray, IntArray
 
 LONGEST = 160  # characters; "under ten words" and longer than this is not prose, and meets only its equals
 _MEET = 64
-_BESIDE = 8  # neighbours on either side
+_NEIGHBOURS = 8  # neighbours on either side
 _AT_ONCE = 1 << 22  # candidates held
 _PAIRS = 1 << 15  # candidates weighed at a time
 
@@ -72,6 +72,7 @@ def within(left: Texts, right: Texts, edits: int) -> BoolArray:
                 np.minimum(best, before[d + 2] + np.int16(1), out=best)
                 np.minimum(best, now[d] + np.int16(1), out=best)
                 now[d + 1] = np.minimum(best, far)
+        # Every eighth letter: giving up on lost texts costs a copy of the others.
         if i % 8 == 0 and not (kept := (now <= edits).any(axis=0)).all():
             hopeful, now, a_columns, b_columns = hopeful[kept], now[:, kept], a_columns[:, kept], b_columns[:, kept]
             if not len(hopeful):
@@ -104,16 +105,16 @@ class _Side:
 
 
 def _inverse(odd: np.uint64) -> np.uint64:
-    """Of an odd number, modulo 2**64."""
+    """The inverse of an odd number modulo 2**64."""
     return np.uint64(pow(int(odd), -1, 1 << 64))
 
 
 def _compare(left: _Side, right: _Side, edits: int, report: Reporter) -> Iterator[Pairs]:
     """Positions in `left` and `right` of the near pairs."""
     met: list[IntArray] = []
-    for some in _meetings(left, right, edits):
+    for candidates in _meetings(left, right, edits):
         report.check()
-        met.append(some)
+        met.append(candidates)
         if sum(map(len, met)) > _AT_ONCE:
             yield from _weigh(left, right, edits, np.concatenate(met), report)
             met.clear()
@@ -122,11 +123,13 @@ def _compare(left: _Side, right: _Side, edits: int, report: Reporter) -> Iterato
 
 
 def _weigh(left: _Side, right: _Side, edits: int, met: IntArray, report: Reporter) -> Iterator[Pairs]:
+    """The candidates `met` within `edits`, each once."""
     more = right.length - left.length
     pairs = np.unique(met)
     for done in range(0, len(pairs), _PAIRS):
         report.check()
         i, j = (part.astype(np.int64) for part in np.divmod(pairs[done : done + _PAIRS], np.int64(len(right.rows))))
+        # A cheap bound first: a substitution changes two letter counts, an insertion one, and `more` are insertions.
         alike = np.abs(left.letters[i] - right.letters[j]).sum(axis=1) <= 2 * edits - more
         i, j = i[alike], j[alike]
         near = within(left.text[i], right.text[j], edits)
@@ -138,30 +141,32 @@ def _meetings(left: _Side, right: _Side, edits: int) -> Iterator[IntArray]:
     more = right.length - left.length
     cuts = [left.length * part // (edits + 1) for part in range(edits + 2)]
     for part, (start, stop) in enumerate(pairwise(cuts)):
+        # Of edits + 1 segments at least one is untouched (pigeonhole), so near texts share it, shifted a little.
         key = left.piece(start, stop)
         order = np.argsort(key, kind="stable")
         key = key[order]
         # The edits before the segment, and those behind it, cannot both be many (multi-match-aware bounds).
         lowest, highest = max(-part, more - (edits - part)), min(part, more + (edits - part))
         for shift in range(max(lowest, -start), min(highest, right.length - stop) + 1):
-            wanted = right.piece(start + shift, stop + shift)
-            low, high = np.searchsorted(key, wanted), np.searchsorted(key, wanted, "right")
+            pieces = right.piece(start + shift, stop + shift)
+            low, high = np.searchsorted(key, pieces), np.searchsorted(key, pieces, "right")
             n = high - low
             if left is right and shift == 0:
                 n = np.where(n > 1, n, 0)
+            # A segment that many texts share would give a square of pairs: there only neighbours are compared.
             crowd = np.flatnonzero(n > _MEET)
             n[crowd] = 0
             j = np.repeat(np.arange(len(n)), n)
-            at = np.repeat(low, n) + np.arange(len(j)) - np.repeat(np.cumsum(n) - n, n)
-            i = order[at]
+            positions = np.repeat(low, n) + np.arange(len(j)) - np.repeat(np.cumsum(n) - n, n)
+            i = order[positions]
             if left is right:
                 i, j = i[i != j], j[i != j]
                 i, j = np.minimum(i, j), np.maximum(i, j)
             yield i * len(right.rows) + j
             if len(crowd):
-                here = np.isin(key, wanted[crowd])
-                bucket = np.concatenate([key[here], wanted[crowd]])
-                yield from _neighbours(left, right, (order[here], crowd), bucket)
+                crowded = np.isin(key, pieces[crowd])
+                bucket = np.concatenate([key[crowded], pieces[crowd]])
+                yield from _neighbours(left, right, (order[crowded], crowd), bucket)
 
 
 def _neighbours(left: _Side, right: _Side, rows: Pairs, bucket: UIntArray) -> Iterator[IntArray]:
@@ -169,15 +174,15 @@ def _neighbours(left: _Side, right: _Side, rows: Pairs, bucket: UIntArray) -> It
 
     rows: of `left` and of `right`; bucket: which one they are in, first for `left`'s rows, then for `right`'s.
     """
-    there, crowd = rows
+    rows_left, crowd = rows
     for step in (1, -1):
-        words = [_strings(side.text[rows, ::step]) for side, rows in ((left, there), (right, crowd))]
+        words = [_strings(side.text[rows, ::step]) for side, rows in ((left, rows_left), (right, crowd))]
         sorted_ = np.lexsort((np.concatenate(words), bucket))
-        for apart in range(1, 2 * _BESIDE + 1):
+        for apart in range(1, 2 * _NEIGHBOURS + 1):
             a, b = sorted_[:-apart], sorted_[apart:]
             a, b = np.minimum(a, b), np.maximum(a, b)
-            kept = (bucket[a] == bucket[b]) & (a < len(there)) & (b >= len(there))
-            i, j = there[a[kept]], crowd[b[kept] - len(there)]
+            kept = (bucket[a] == bucket[b]) & (a < len(rows_left)) & (b >= len(rows_left))
+            i, j = rows_left[a[kept]], crowd[b[kept] - len(rows_left)]
             if left is right:
                 i, j = i[i != j], j[i != j]
                 i, j = np.minimum(i, j), np.maximum(i, j)

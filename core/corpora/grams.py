@@ -87,11 +87,11 @@ class Lookup:
 
     def holds(self, values: UIntArray) -> BoolArray:
         """`(m,)` for `(m,)`."""
-        found: BoolArray = self._maybe[values >> np.uint64(42)]
-        likely = values[found]
-        at = np.searchsorted(self._values, likely)
-        found[found] = self._values[np.minimum(at, len(self._values) - 1)] == likely
-        return found
+        hit: BoolArray = self._maybe[values >> np.uint64(42)]
+        likely = values[hit]
+        places = np.searchsorted(self._values, likely)
+        hit[hit] = self._values[np.minimum(places, len(self._values) - 1)] == likely
+        return hit
 
 
 class Ragged:

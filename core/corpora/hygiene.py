@@ -1,4 +1,4 @@
-"""Which sentences of a corpus a selection should rather not take: flagged with a reason, never deleted.
+"""Sentences of a corpus that a selection should rather not take: flagged with a reason, never deleted.
 
 Two texts are the same sentence if they fold alike (`core.text.words.fold`). They are near duplicates if their
 sets of word 5-grams have a Jaccard of at least .8 or, where one has fewer than ten words and the other fewer than
@@ -36,7 +36,7 @@ _SHINGLE = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Audit:
-    """What was found, row by row.
+    """Flags and clusters of a corpus, row by row.
 
     corpus: fingerprint of the audited corpus. mask: `(n,)` uint8, bit i set where `FLAGS[i]` holds.
     cluster: `(n,)` int64, the first row of the duplicates (exact and near, in chains) that a row belongs to,
@@ -57,8 +57,8 @@ class Audit:
 
     def has(self, flag: str) -> BoolArray:
         """`(n,)` whether a row bears `flag`."""
-        found: BoolArray = (self.mask & (1 << FLAGS.index(flag))) != 0
-        return found
+        flagged: BoolArray = (self.mask & (1 << FLAGS.index(flag))) != 0
+        return flagged
 
     def save(self, folder: Path) -> None:
         """Write `mask.npy`, `cluster.npy` and, last, `audit.json`."""
@@ -70,7 +70,7 @@ class Audit:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """What `save` wrote."""
+        """The audit that `save` wrote."""
         about = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
         mask, cluster = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("mask", "cluster"))
         return cls(corpus=about["corpus"], mask=mask, cluster=cluster, leak_rules=about["leak_rules"])
@@ -108,12 +108,12 @@ def audit(
                 if unspaced(text):
                     lengths[row] = length(text)
             report.progress(done := done + len(texts), len(corpus), "sentences")
-        found = pile.settle(near_threshold, report)
-    flags = (*found.flags, lengths < min_tokens, lengths > max_tokens)
+        findings = pile.settle(near_threshold, report)
+    flags = (*findings.flags, lengths < min_tokens, lengths > max_tokens)
     mask = np.zeros(len(corpus), np.uint8)
     for i, bits in enumerate(flags):
         mask |= bits.astype(np.uint8) << np.uint8(i)
-    return Audit(corpus=corpus.fingerprint, mask=mask, cluster=found.cluster, leak_rules=found.leak_rules)
+    return Audit(corpus=corpus.fingerprint, mask=mask, cluster=findings.cluster, leak_rules=findings.leak_rules)
 
 
 def near_duplicates_of(row: int, audit: Audit, limit: int = 20) -> IntArray:
@@ -130,7 +130,7 @@ def _blocks(corpus: Corpus) -> Iterator[list[str]]:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Found:
+class _Findings:
     flags: tuple[BoolArray, BoolArray, BoolArray]  # exact_duplicate, near_duplicate, leak
     cluster: IntArray
     leak_rules: dict[str, int]
@@ -167,12 +167,13 @@ class _Pile:
         elif self.n_held:
             self.quoting.append(self._quotes(words))
 
-    def settle(self, threshold: float, report: Reporter) -> _Found:
-        """Everything has been added: find duplicates and leaks."""
+    def settle(self, threshold: float, report: Reporter) -> _Findings:
+        """Find duplicates and leaks, once everything has been added."""
         for store in (self.shingles, self.letters):
             store.seal()
         keys, n_words, held = np.concatenate(self.keys), np.concatenate(self.n_words), self.n_held
         first, kind = _first_of_kind(keys[held:])
+        # Exact copies are compared once: a page of one disclaimer would else be a million pairs.
         live = np.concatenate([_first_of_kind(keys[:held])[0], held + first])
         leak_near = np.zeros(len(keys) - held, np.bool_)
         edges = []
@@ -186,9 +187,10 @@ class _Pile:
             "exact": Lookup(keys[:held]).holds(keys[held:]) if held else np.zeros(len(kind), np.bool_),
             "ngram": np.concatenate(self.quoting) if self.quoting else np.zeros(len(kind), np.bool_),
         }
+        # Only the first of a kind was compared; its copies leak as it does.
         leaks["near"] = leak_near[first][kind] & ~leaks["exact"]
         exact = first[kind] != rows
-        return _Found(
+        return _Findings(
             flags=(exact, ~exact & (cluster != rows), leaks["exact"] | leaks["ngram"] | leaks["near"]),
             cluster=cluster,
             leak_rules={rule: int(hits.sum()) for rule, hits in leaks.items()},
@@ -199,6 +201,7 @@ class _Pile:
         self.letters.close()
 
     def _quotes(self, words: Words) -> BoolArray:
+        """`(n,)` whether a row shares a stretch of words with a held-out sentence."""
         hit = np.zeros(len(words.counts), np.bool_)
         for n, kept in self.stretches.items():
             if n not in self.lookups:

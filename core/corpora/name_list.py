@@ -19,10 +19,10 @@ def read_names(path: Path) -> list[Sentence]:
     if path.stat().st_size > MOST_BYTES:
         raise ReadError(path.name, None, f"is larger than {MOST_BYTES / 1e6:.0f} MB; give a shorter list of names.")
     lines = path.read_bytes().removeprefix(b"\xef\xbb\xbf").splitlines()
-    found = [_sentence(path.name, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    if not found:
+    names = [_sentence(path.name, number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if not names:
         raise ReadError(path.name, None, "holds no name; write a name, a tab and its type on each line.")
-    return found
+    return names
 
 
 def _sentence(file: str, number: int, line: bytes) -> Sentence:

@@ -71,7 +71,9 @@ def _prefixes(sets: Ragged, live: IntArray, threshold: float, row_bits: int, rep
         rarity = seen[values & slots].astype(np.uint64)
         key = np.sort(row << np.uint64(HASH_BITS + 8) | rarity << np.uint64(HASH_BITS) | values)
         rank = np.arange(len(key)) - np.repeat(np.cumsum(counts) - counts, counts)
+        # Prefix filter: two sets of Jaccard >= t share one of each one's (1 - t) n + 1 rarest members.
         kept = rank < np.repeat(counts - np.ceil(threshold * counts - 1e-9).astype(np.int64) + 1, counts)
+        # A member that occurs once is in no other row.
         kept &= (key >> np.uint64(HASH_BITS)) & np.uint64(255) != 1
         key, row = key[kept] & np.uint64((1 << HASH_BITS) - 1), row[kept]
         packed.append((key >> drop) << np.uint64(row_bits) | rows[row].astype(np.uint64))
@@ -126,17 +128,18 @@ def _meetings(packed: UIntArray, row_bits: int, *, all_large: bool) -> Iterator[
         begin = stop
     star = np.flatnonzero(large & (starts != np.arange(len(key)))) if all_large else np.zeros(0, np.int64)
     for done in range(0, len(star), _PAIRS):
-        one = star[done : done + _PAIRS]
-        yield rows[starts[one]], rows[one]
+        members = star[done : done + _PAIRS]
+        yield rows[starts[members]], rows[members]
 
 
 def _weigh(sets: Ragged, candidates: Iterator[Pairs], threshold: float, report: Reporter) -> Iterator[Pairs]:
-    """Those candidates that are near indeed."""
+    """Candidates that are near indeed, each once in its batch."""
     sizes = sets.counts
     for i, j in candidates:
         report.check()
         low, high = np.minimum(i, j), np.maximum(i, j)
         smaller, larger = np.minimum(sizes[i], sizes[j]), np.maximum(sizes[i], sizes[j])
+        # Sizes alone bound the Jaccard: smaller / larger at best.
         fits = (low < high) & (smaller >= threshold * larger - 1e-9)
         both = np.unique(low[fits].astype(np.uint64) << np.uint64(32) | high[fits].astype(np.uint64))
         for done in range(0, len(both), _ROWS):
@@ -163,6 +166,6 @@ def _run_starts(key: UIntArray) -> IntArray:
 
 
 def _run_sizes(key: UIntArray) -> IntArray:
-    """`(n,)` how long that run is."""
+    """`(n,)` the length of that run."""
     starts = _run_starts(key)
     return np.bincount(starts, minlength=len(key))[starts] if len(key) else starts

@@ -1,4 +1,4 @@
-"""What a file looks like, found out in a process of its own."""
+"""The preview of a file, made in a process of its own."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -26,9 +26,9 @@ _TAGGED = frozenset({"conll", "hf"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What `read` would do, from the first rows alone.
+    """A look ahead at `read`, from the first rows alone.
 
-    scheme: what the first rows' tags fit, None where there are none. rows: the first texts, for the
+    scheme: one that the first rows' tags fit, None where there are none. rows: the first texts, for the
     user's eyes only. encoding: as asked for. problems: rows among these that would not be taken as they come;
     n_undecodable: how many of them are not in the encoding.
     """
@@ -169,8 +169,8 @@ def _propose(files: list[Path], kinds: list[Kind], ledger: Ledger, limit: int | 
 
 
 def _names(file: Path, kind: Kind) -> hf.Names:
-    found = hf.tag_columns(kind.columns)
-    return cache(lambda: hf.tag_names(file, found[1]) if found else None)
+    columns = hf.tag_columns(kind.columns)
+    return cache(lambda: hf.tag_names(file, columns[1]) if columns else None)
 
 
 _RECORDS: dict[str, Callable[[Iterator[Record], Ledger], Iterator[Sentence]]] = {

@@ -1,4 +1,4 @@
-"""Where a document's sentences end: a small rule, the same for every language that marks them.
+"""Sentences of a document, cut by a small rule, the same for every language that marks them.
 
 A sentence ends at . ! ? … (or their Arabic, Devanagari, Armenian and Ethiopic kin) with any closing quotes
 and brackets, if white space and then something that can begin a sentence follows: a capital, a digit,
@@ -94,5 +94,5 @@ def _ends(text: str, start: int, match: re.Match[str]) -> bool:
 
 
 def _last_word(text: str, low: int, high: int) -> str:
-    found = _WORD.search(text[low:high])
-    return found[0] if found else ""
+    match = _WORD.search(text[low:high])
+    return match[0] if match else ""

@@ -40,6 +40,6 @@ def _drafts(home: Path) -> Iterator[Path]:
 def _last_written(path: Path) -> float:
     """Seconds since 1970; of a folder, of the newest in it. Now for what is gone."""
     try:
-        return max(each.stat().st_mtime for each in (path, *path.rglob("*")))
+        return max(entry.stat().st_mtime for entry in (path, *path.rglob("*")))
     except OSError:
         return time.time()

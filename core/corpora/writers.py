@@ -1,4 +1,4 @@
-"""What leaves: a selection as txt, jsonl, csv or parquet with its data card, labelled sentences as CoNLL.
+"""Files that leave: a selection as txt, jsonl, csv or parquet with its data card, labelled sentences as CoNLL.
 
 Every file is written beside its place and moved there when it is whole.
 """
@@ -37,8 +37,8 @@ _CELL_START = re.compile(
 
 def format_of(path: Path) -> Format:
     """The format that a name asks for; a folder where it has no ending. Errors: ConfigError for an unknown ending."""
-    if known := FORMATS.get(path.suffix.lower()):
-        return known
+    if format_by_ending := FORMATS.get(path.suffix.lower()):
+        return format_by_ending
     if _ENDING.fullmatch(path.suffix) and not path.is_dir():
         raise ConfigError(
             f"output: {path.name!r} ends in none of {', '.join(FORMATS)}; choose one of them, or say --format folder."

@@ -30,8 +30,8 @@ def read_prodigy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence
         answer = record.get("answer", "accept")
         text, items = record.get("text"), record.get("spans") or []
         if answer != "accept":
-            known = answer if answer in ("reject", "ignore") else "none of accept, reject and ignore"
-            ledger.skip(line, f"the answer is {known}")
+            meaning = answer if answer in ("reject", "ignore") else "none of accept, reject and ignore"
+            ledger.skip(line, f"the answer is {meaning}")
         elif not isinstance(text, str) or not isinstance(items, list):
             ledger.reject(line, 'expected a text under "text" and a list under "spans"', str(dict(record)))
         else:
@@ -83,22 +83,22 @@ def _spans(items: list[Any], text: str, line: int, ledger: Ledger) -> Iterator[S
         if not _whole(start) or not _whole(end) or not isinstance(kind, str):
             ledger.reject_span(line, "an annotation without a start, an end and a type", str(item))
             continue
-        said = item.get("text") if isinstance(item, Mapping) else None
-        yield Span(*_by_characters(text, start, end, said), kind)
+        given_text = item.get("text") if isinstance(item, Mapping) else None
+        yield Span(*_by_characters(text, start, end, given_text), kind)
 
 
 def _whole(value: Any) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _by_characters(text: str, start: int, end: int, said: object) -> tuple[int, int]:
+def _by_characters(text: str, start: int, end: int, given_text: object) -> tuple[int, int]:
     """Offsets in characters. A browser counts UTF-16 units: believed where only that gives the text `said`."""
-    if not isinstance(said, str) or text[start:end] == said or max(text, default="") < "\U00010000":
+    if not isinstance(given_text, str) or text[start:end] == given_text or max(text, default="") < "\U00010000":
         return start, end
     units = text.encode("utf-16-le", "surrogatepass")
     before = len(units[: 2 * start].decode("utf-16-le", "replace"))
     inside = units[2 * start : 2 * end].decode("utf-16-le", "replace")
-    return (before, before + len(inside)) if inside == said else (start, end)
+    return (before, before + len(inside)) if inside == given_text else (start, end)
 
 
 def read_brat(path: Path, ledger: Ledger) -> Iterator[Sentence]:

@@ -1,4 +1,4 @@
-"""What a file is: its container, what its rows hold, and its text column."""
+"""The kind of a file: its container, what its rows hold, and its text column."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,23 +60,25 @@ def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
     if kind.container == "json":
         return json_array(path, kind.encoding, ledger)
     if kind.container == "arrow":
-        wanted = tag_columns(kind.columns) if kind.format == "hf" else (kind.text_column, kind.doc_column)
-        columns = [name for name in wanted or () if name]
+        names = tag_columns(kind.columns) if kind.format == "hf" else (kind.text_column, kind.doc_column)
+        columns = [name for name in names or () if name]
         return arrow_batches(path, columns if kind.format in ("hf", "parquet") else None, ledger)
     return table(path, kind.encoding, ledger, "\t" if kind.container == "tsv" else None)
 
 
 def kind_of(path: Path, options: ReadOptions) -> Kind:
-    """What `path` is, from its ending, its first block and what was asked for. Errors: ReadError."""
+    """The kind of `path` by its ending, its first block and the options. Errors: ReadError."""
     container = _container(path, options)
     if container in ("txt", "conll", "brat"):
         return Kind(container, container, options.encoding)
-    asked = options.format
-    if asked in ("txt", "conll", "brat"):
-        raise OptionsError(path.name, 1, f"looks like {container}, not {asked}; choose the format {container} or auto.")
+    choice = options.format
+    if choice in ("txt", "conll", "brat"):
+        raise OptionsError(
+            path.name, 1, f"looks like {container}, not {choice}; choose the format {container} or auto."
+        )
     columns, rows = _first_rows(path, container, options)
-    shape = asked if asked in ("doccano", "prodigy", "labelstudio", "hf") else _shape(columns, rows)
-    if asked in ("csv", "tsv", "jsonl", "parquet"):
+    shape = choice if choice in ("doccano", "prodigy", "labelstudio", "hf") else _shape(columns, rows)
+    if choice in ("csv", "tsv", "jsonl", "parquet"):
         shape = ""
     if shape:
         return Kind(shape, container, options.encoding, tuple(columns), options.text_column)
@@ -93,25 +95,25 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
 
 def _container(path: Path, options: ReadOptions) -> str:
     """txt, conll, brat, jsonl, json, csv, tsv or arrow."""
-    asked, ending = options.format, suffix(path)
+    choice, ending = options.format, suffix(path)
     with open_bytes(path) as stream:
         magic = stream.peek(8)[:8]
     if magic[:4] == b"PAR1" or ending in (".parquet", ".arrow"):
         return "arrow"
-    if asked == "auto" and is_brat(path):
+    if choice == "auto" and is_brat(path):
         return "brat"
-    if asked in ("txt", "conll", "brat", "csv", "tsv"):
-        return asked
+    if choice in ("txt", "conll", "brat", "csv", "tsv"):
+        return choice
     with open_stream(path, options.encoding) as stream:
-        return _by_content(path, asked, stream.read(BLOCK_BYTES).decode("utf-8", "replace"))
+        return _by_content(path, choice, stream.read(BLOCK_BYTES).decode("utf-8", "replace"))
 
 
-def _by_content(path: Path, asked: str, head: str) -> str:
+def _by_content(path: Path, choice: str, head: str) -> str:
     ending, start = suffix(path), head.lstrip()[:1]
     if ending == ".ann" or not (start or len(head) > 1000):
         problem = "is brat's annotation; choose its folder" if ending == ".ann" else "the file holds no text"
         raise ReadError(path.name, None, f"{problem}; choose a file with at least one line of text.")
-    if asked in ("jsonl", "doccano", "prodigy", "labelstudio", "hf") or ending in (".json", ".jsonl", ".ndjson"):
+    if choice in ("jsonl", "doccano", "prodigy", "labelstudio", "hf") or ending in (".json", ".jsonl", ".ndjson"):
         lines = ending in (".jsonl", ".ndjson") and head.lstrip()[1:].lstrip()[:1] not in ("{", "")
         return "json" if start == "[" and not lines else "jsonl"
     if ending in _COLUMN_SUFFIXES or (ending in (".txt", ".tsv", "") and looks_like_conll(head)):
@@ -136,15 +138,15 @@ def _first_rows(path: Path, container: str, options: ReadOptions) -> tuple[list[
 
 
 def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Which labelled format the rows have, "" for none."""
+    """The labelled format that the rows have, "" for none."""
 
     def lists(name: str) -> bool:
         return any(isinstance(row.get(name), list) for row in rows)
 
     if any(isinstance(row.get("data"), Mapping) for row in rows) and (lists("annotations") or lists("completions")):
         return "labelstudio"
-    found = tag_columns(columns)
-    if found and all(map(lists, found)):
+    pair = tag_columns(columns)
+    if pair and all(map(lists, pair)):
         return "hf"
     if "text" in columns and lists("spans"):
         return "prodigy"

@@ -1,4 +1,4 @@
-"""Which files of a folder are read, and in which order."""
+"""Files of a folder that are read, in order."""
 
 import re
 from collections.abc import Sequence
@@ -37,12 +37,12 @@ def files_of(path: Path, options: ReadOptions) -> list[Path]:
         raise ReadError(path.name, None, f"the folder holds no file to read (expected one of {', '.join(_READ)}).")
     parts = {file: _part(file, path) for file in files}
     present = sorted({part for part in parts.values() if part})
-    wanted = _SAME.get(options.part or "", options.part)
-    if wanted:
-        files = [file for file in files if parts[file] == wanted]
+    part = _SAME.get(options.part or "", options.part)
+    if part:
+        files = [file for file in files if parts[file] == part]
         if not files:
-            there = ", ".join(present) or "none"
-            raise ReadError(path.name, None, f"the folder holds no part {options.part!r} (found: {there}).")
+            names_present = ", ".join(present) or "none"
+            raise ReadError(path.name, None, f"the folder holds no part {options.part!r} (found: {names_present}).")
     elif len(present) > 1:
         raise ReadError(
             path.name,
@@ -58,7 +58,7 @@ def is_brat(path: Path) -> bool:
 
 
 def listing(folder: Path, roots: Sequence[Path] | None = None) -> list[Path]:
-    """What an import may choose in `folder`: its folders, then its files that can be read, at most `MOST_LISTED`.
+    """Entries of `folder` that an import may choose: folders, then files that can be read, at most `MOST_LISTED`.
 
     Hidden ones, links that lead out of the allowed folders and names that no page can show are left out.
     Errors: PathError as of `allowed_path`.
@@ -93,5 +93,5 @@ def _readable(file: Path, folder: Path, root: Path) -> bool:
 
 
 def _part(file: Path, folder: Path) -> str | None:
-    found = _PART.findall(str(file.relative_to(folder)).lower())
-    return _SAME.get(found[-1], found[-1]) if found else None
+    matches = _PART.findall(str(file.relative_to(folder)).lower())
+    return _SAME.get(matches[-1], matches[-1]) if matches else None

@@ -86,8 +86,8 @@ def _names(value: Any, tags: str, seen: set[int]) -> list[str] | None:
         return None
     seen.add(id(value))
     if isinstance(value, Mapping):
-        here = value.get(tags) if value.get("name") != tags else value
-        if here is not None and (names := _class_names(here, set())):
+        feature = value.get(tags) if value.get("name") != tags else value
+        if feature is not None and (names := _class_names(feature, set())):
             return names
     parts = value.values() if isinstance(value, Mapping) else value
     return next((names for part in parts if (names := _names(part, tags, seen))), None)
@@ -101,7 +101,7 @@ def _class_names(value: Any, seen: set[int]) -> list[str] | None:
             return names
         if isinstance(names, Mapping) and all(str(key).isdecimal() for key in names):  # a card numbers them: '0': O
             return [str(names[key]) for key in sorted(names, key=int)]
-        return next((found for part in value.values() if (found := _class_names(part, seen))), None)
+        return next((class_names for part in value.values() if (class_names := _class_names(part, seen))), None)
     return None
 
 
@@ -121,8 +121,8 @@ def detect(records: Iterator[Record], names: Names, ledger: Ledger, detector: De
 
 
 def _tagged(line: int, record: Mapping[str, Any], names: Names, ledger: Ledger) -> tuple[list[str], list[str]] | None:
-    found = tag_columns(list(record))
-    tokens, tags = (record[found[0]], record[found[1]]) if found else (None, None)
+    pair = tag_columns(list(record))
+    tokens, tags = (record[pair[0]], record[pair[1]]) if pair else (None, None)
     if not isinstance(tokens, list) or not isinstance(tags, list) or not all(isinstance(t, str) for t in tokens):
         ledger.reject(line, "expected a list of tokens and a list of tags", str(dict(record)))
         return None
@@ -134,15 +134,17 @@ def _tagged(line: int, record: Mapping[str, Any], names: Names, ledger: Ledger) 
         return None
     if all(isinstance(tag, str) for tag in tags):
         return tokens, tags
-    known = names()
-    if known is None:
+    class_names = names()
+    if class_names is None:
         raise ReadError(
             ledger.file,
             line,
             "its tags are numbers and nothing says what they stand for; expected names in the file's features or in"
             " dataset_info.json beside it.",
         )
-    if not all(isinstance(tag, int) and 0 <= tag < len(known) for tag in tags):
-        ledger.reject(line, f"a tag outside 0 to {len(known) - 1}, the numbers that have names", str(dict(record)))
+    if not all(isinstance(tag, int) and 0 <= tag < len(class_names) for tag in tags):
+        ledger.reject(
+            line, f"a tag outside 0 to {len(class_names) - 1}, the numbers that have names", str(dict(record))
+        )
         return None
-    return tokens, [known[tag] for tag in tags]
+    return tokens, [class_names[tag] for tag in tags]

@@ -1,4 +1,4 @@
-"""What was asked of a reader, and its account of what became of every row."""
+"""A reader's options, and its account of what became of every row."""
 
 import json
 from collections.abc import Callable, Mapping

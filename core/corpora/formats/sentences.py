@@ -202,15 +202,15 @@ def _longest(spans: Sequence[Span], line: int | None, ledger: Ledger) -> list[Sp
     kept: list[Span] = []  # by their starts; none overlaps another, so only a new one's two neighbours may
     for span in sorted(spans, key=lambda s: (s.start - s.end, s.start, s.type)):
         place = bisect_left(kept, span.start, key=lambda k: k.start)
-        beside = kept[max(place - 1, 0) : place + 1]
-        other = next((k for k in beside if span.start < k.end and k.start < span.end), None)
-        if other is None:
+        neighbours = kept[max(place - 1, 0) : place + 1]
+        overlapped = next((k for k in neighbours if span.start < k.end and k.start < span.end), None)
+        if overlapped is None:
             kept.insert(place, span)
         else:
             ledger.reject_span(
                 line,
-                f"{span.type} from {span.start} to {span.end} overlaps the {other.type} from {other.start} to"
-                f" {other.end}, which is at least as long",
+                f"{span.type} from {span.start} to {span.end} overlaps the {overlapped.type} from {overlapped.start} to"
+                f" {overlapped.end}, which is at least as long",
             )
     return kept
 

@@ -178,18 +178,18 @@ def text_encoding(encoding: str, head: bytes) -> str:
             f"encoding: {encoding!r} is not known; give for example utf-8, utf-16, cp1252 or latin-1."
         ) from error
     if name in ("utf-8", "utf-8-sig", "utf-16"):
-        found = next((of for bom, of in _BOMS.items() if head.startswith(bom)), None)
-        return found or ("utf-8" if name != "utf-16" else "utf-16-le")
+        marked = next((name for bom, name in _BOMS.items() if head.startswith(bom)), None)
+        return marked or ("utf-8" if name != "utf-16" else "utf-16-le")
     return "utf-8" if name == "ascii" else name
 
 
 def refuse_known(name: str, head: bytes) -> None:
     """Refuse what is no text in any encoding, as its first bytes say. Errors: ReadError that says what to do."""
-    what = next((what for magic, what in _BINARY.items() if head.startswith(magic)), None)
+    content = next((content for magic, content in _BINARY.items() if head.startswith(magic)), None)
     if head.startswith(b"PK"):
-        what = next((what for endings, what in _OFFICE.items() if name.lower().endswith(endings)), what)
-    if what:
-        raise ReadError(name, None, f"not a text file but {what}.")
+        content = next((content for endings, content in _OFFICE.items() if name.lower().endswith(endings)), content)
+    if content:
+        raise ReadError(name, None, f"not a text file but {content}.")
 
 
 def _refuse_binary(name: str, head: bytes, encoding: str) -> None:
