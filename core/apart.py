@@ -67,19 +67,19 @@ class Apart:
         return self._spare
 
     def ask(self, what: str, **request: Any) -> Any:
-        """What the module's `answer(**request)` returns, as JSON holds it.
+        """The result of the module's `answer(**request)`, as JSON holds it.
 
         what: the file's name for errors. Errors: ResourceError if it took too long or too much memory, killed its
         process or there can be none; the WinnowError that `answer` raised.
         """
-        whole = json.dumps([os.getcwd(), dict(os.environ), request]).encode()
+        payload = json.dumps([os.getcwd(), dict(os.environ), request]).encode()
         try:
             with self._lock:
                 process, self._spare = self._waiting() or _started(self._module), None
         except OSError as error:
             raise self._failed(what, f"no process can be started to read it ({error.strerror})") from error
         try:
-            written, _ = process.communicate(whole, self._seconds)
+            written, _ = process.communicate(payload, self._seconds)
         except subprocess.TimeoutExpired:
             raise self._failed(what, f"reading it took more than {self._seconds:g} seconds") from None
         finally:
@@ -89,15 +89,15 @@ class Apart:
             raise self._failed(what, "its reader broke off, as a damaged or forged file makes it, or memory ran out")
         return self._answer(what, json.loads(written))
 
-    def _answer(self, what: str, told: dict[str, Any]) -> Any:
-        if "memory" in told:
+    def _answer(self, what: str, reply: dict[str, Any]) -> Any:
+        if "memory" in reply:
             raise self._failed(what, f"reading it took more than {MEMORY >> 20} MB of memory")
-        if "bug" in told:
-            raise RuntimeError(f"in a process apart\n{told['bug']}")
-        kind = vars(errors).get(told.get("error", ""))
+        if "bug" in reply:
+            raise RuntimeError(f"in a process apart\n{reply['bug']}")
+        kind = vars(errors).get(reply.get("error", ""))
         if isinstance(kind, type) and issubclass(kind, WinnowError):
-            raise kind(*told["args"])
-        return told["answer"]
+            raise kind(*reply["args"])
+        return reply["answer"]
 
     def _failed(self, what: str, why: str) -> ResourceError:
         return ResourceError(f"{what}: {why}; {self._advice}.")
@@ -133,7 +133,7 @@ def main() -> None:
     if request := sys.stdin.buffer.read():
         signal.alarm(SECONDS + 5)  # where the server was killed meanwhile
         _limit()
-        sys.stdout.buffer.write(_told(answer, request))
+        sys.stdout.buffer.write(_reply(answer, request))
         sys.stdout.flush()
         os._exit(0)  # without the tens of milliseconds that taking an interpreter down costs
 
@@ -147,20 +147,20 @@ def _limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def _told(answer: Callable[..., Any], request: bytes) -> bytes:
+def _reply(answer: Callable[..., Any], request: bytes) -> bytes:
     try:
         folder, environment, arguments = json.loads(request)  # as they are now, where a spare was started before
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)
-        found = {"answer": answer(**arguments)}
-        return json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
+        result = {"answer": answer(**arguments)}
+        return json.dumps(result, ensure_ascii=False).encode("utf-8", "replace")
     except WinnowError as error:
-        told: dict[str, Any] = {"error": type(error).__name__, "args": error.__reduce__()[1]}
+        reply: dict[str, Any] = {"error": type(error).__name__, "args": error.__reduce__()[1]}
     except Exception as error:  # noqa: BLE001  the server writes its log
-        where = "".join(traceback.format_tb(error.__traceback__))  # no message: it may quote the file
-        told = {"memory": True} if memory_ran_out(error) else {"bug": f"{where}{type(error).__name__}"}
-    return json.dumps(told).encode()
+        frames = "".join(traceback.format_tb(error.__traceback__))  # no message: it may quote the file
+        reply = {"memory": True} if memory_ran_out(error) else {"bug": f"{frames}{type(error).__name__}"}
+    return json.dumps(reply).encode()
 
 
 if __name__ == "__main__":

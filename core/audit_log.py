@@ -27,7 +27,7 @@ logger = logging.getLogger("winnow.audit")
 
 @contextmanager
 def asked_by(origin: Origin) -> Iterator[None]:
-    """What is done in the block is written down as having come from there. A worker does what a page asked for."""
+    """Log whatever is done in the block as having come from there. A worker does what a page asked for."""
     token = _origin.set(origin)
     try:
         yield
@@ -36,16 +36,16 @@ def asked_by(origin: Origin) -> Iterator[None]:
 
 
 def place(home: Path) -> Path | None:
-    """Where the log is: `home/audit.jsonl`, the path in WINNOW_AUDIT, or nowhere (WINNOW_AUDIT=off).
+    """The log's path: `home/audit.jsonl`, the path in WINNOW_AUDIT, or None (WINNOW_AUDIT=off).
 
     Errors: ConfigError for a path that depends on the folder one stands in.
     """
-    asked = os.environ.get("WINNOW_AUDIT", "")
-    if asked == OFF:
+    setting = os.environ.get("WINNOW_AUDIT", "")
+    if setting == OFF:
         return None
-    if asked and not Path(asked).is_absolute():
-        raise ConfigError(f"WINNOW_AUDIT: {asked!r} is neither off nor a path from / on; write one of them.")
-    return Path(asked) if asked else _usual(home)
+    if setting and not Path(setting).is_absolute():
+        raise ConfigError(f"WINNOW_AUDIT: {setting!r} is neither off nor a path from / on; write one of them.")
+    return Path(setting) if setting else _usual(home)
 
 
 @contextmanager
@@ -86,13 +86,13 @@ def note(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Col
 
 
 def lines(home: Path, since: datetime | None = None) -> Iterator[dict[str, Any]]:
-    """What the log holds, oldest first, from `since` (UTC) on; see `spoilt` for lines that cannot be read."""
+    """Entries of the log, oldest first, from `since` (UTC) on; see `spoilt` for lines that cannot be read."""
     earliest = "" if since is None else since.isoformat()
     yield from (line for line in _read(home) if line and line["time"] >= earliest)
 
 
 def spoilt(home: Path) -> int:
-    """How many lines of the log cannot be read: torn by a killed writer, or changed since."""
+    """Lines of the log that cannot be read: torn by a killed writer, or changed since."""
     return sum(line is None for line in _read(home))
 
 
@@ -107,12 +107,12 @@ def _read(home: Path) -> Iterator[dict[str, Any] | None]:
                 line = json.loads(raw)
             except (ValueError, RecursionError):
                 line = None
-            yield line if _whole(line) else None
+            yield line if _well_formed(line) else None
 
 
-def _whole(line: Any) -> bool:
+def _well_formed(line: Any) -> bool:
     lists = [line.get(name, []) for name in ("runs", "corpora")] if isinstance(line, dict) else [None]
-    return all(isinstance(each, list) for each in lists) and isinstance(line.get("time"), str)
+    return all(isinstance(names, list) for names in lists) and isinstance(line.get("time"), str)
 
 
 def _usual(home: Path) -> Path:

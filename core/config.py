@@ -20,8 +20,8 @@ def offline() -> bool:
 
 def refuse_download(options: Mapping[str, Any]) -> None:
     """Errors: ConfigError where `options`, or a stage's in them, ask for a download on a machine kept offline."""
-    asked = options.get("allow_download") not in (None, False)
-    if asked and offline():
+    wanted = options.get("allow_download") not in (None, False)
+    if wanted and offline():
         raise ConfigError(
             "allow_download: this machine is set to stay offline (WINNOW_OFFLINE), so nothing is fetched; leave it "
             "out, and name an encoder that is here: a local folder, or minilm, which is bundled."
@@ -48,8 +48,8 @@ class Config(BaseModel):
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             name = ".".join(str(part) for part in first["loc"]) or cls.__name__
-            came = f" (came: {str(first['input'])[:60]!r})" if first["loc"] and first["type"] != "missing" else ""
-            raise ConfigError(f"{name}: {first['msg'].removeprefix('Value error, ')}{came}.") from error
+            given = f" (came: {str(first['input'])[:60]!r})" if first["loc"] and first["type"] != "missing" else ""
+            raise ConfigError(f"{name}: {first['msg'].removeprefix('Value error, ')}{given}.") from error
 
 
 def option(
@@ -75,7 +75,7 @@ def fields_with(config: type[Config], trait: Literal["corpus", "hidden"]) -> lis
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """How much of D_C may become S_C.
+    """The amount of D_C that may become S_C.
 
     value: sentences or tokens (a whole number), fraction of D_C's sentences (0 to 1), or, for
     `threshold`, the worst score still taken, in the strategy's own unit.
@@ -115,10 +115,11 @@ class Budget:
 
 
 def unusual(config: Config, names: Iterable[str]) -> list[str]:
-    """Those of the options `names` that are not at their default, in words: `entity low 0.5`, `seed 2`."""
+    """The options of `names` that are not at their default, in words: `entity low 0.5`, `seed 2`."""
     usual = {name: field.default for name, field in type(config).model_fields.items()}
     values = {name: getattr(config, name) for name in names}
     return [
         f"{name.replace('_', ' ')} {str(value).rstrip('/').rsplit('/', 1)[-1]}"
-        for name, value in values.items() if value != usual[name]
-    ]  # fmt: skip
+        for name, value in values.items()
+        if value != usual[name]
+    ]

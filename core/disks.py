@@ -48,7 +48,7 @@ def _keeps_secret(swap: Path, kind: str) -> bool:
 def _mounted(path: Path) -> int:
     """The number of the device that a path's file system is mounted from. Errors: OSError where it is no device."""
     real = path.resolve()
-    mounts = {Path(each.mountpoint): each.device for each in psutil.disk_partitions(all=True)}
+    mounts = {Path(partition.mountpoint): partition.device for partition in psutil.disk_partitions(all=True)}
     below = [point for point in mounts if real.is_relative_to(point)]
     return os.stat(mounts[max(below, key=lambda point: len(point.parts))]).st_rdev
 

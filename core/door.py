@@ -25,7 +25,7 @@ def account_behind(client: Address, server: Address) -> int | None:
     counts as not shown, for the kernel then names root as its owner.
     """
     with suppress(OSError, AttributeError):  # a kernel that does not answer, a system that has no such sockets
-        state, user = _asked(client, server)
+        state, user = _socket_state(client, server)
         return user if state == _OPEN else None
     ends = {(_as_written(client, table), _as_written(server, table)) for table in TABLES}
     for local, remote, state, user in _sockets():
@@ -44,7 +44,7 @@ def sees_owner(server: Address) -> bool:
         return account_behind(client.getsockname()[:2], server) == os.getuid()
 
 
-def _asked(client: Address, server: Address) -> tuple[int, int]:
+def _socket_state(client: Address, server: Address) -> tuple[int, int]:
     """(state, user id) of one socket, from Linux's sock_diag: 100 times faster than to read through its tables.
 
     Errors: OSError where it does not answer or knows no such socket.
@@ -80,8 +80,8 @@ def key_of(home: Path) -> str:
     with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, encoding="ascii") as file:
-            at, key = os.fstat(descriptor), file.read().strip()
-        if key and at.st_uid == os.getuid() and not stat.S_IMODE(at.st_mode) & 0o077:
+            status, key = os.fstat(descriptor), file.read().strip()
+        if key and status.st_uid == os.getuid() and not stat.S_IMODE(status.st_mode) & 0o077:
             return key
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     key = secrets.token_urlsafe(32)

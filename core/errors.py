@@ -33,7 +33,7 @@ class WinnowError(Exception):
 
 
 class InputError(WinnowError):
-    """What the user gave is wrong."""
+    """Something that the user gave is wrong."""
 
     permanent = True
 
@@ -111,8 +111,8 @@ def memory_ran_out(error: BaseException) -> bool:
     """Whether this is Python's, torch's of a device, or torch's of the CPU (a plain RuntimeError); without torch."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
-    told = str(error) if isinstance(error, RuntimeError) else ""
-    return "DefaultCPUAllocator" in told or "out of memory" in told
+    message = str(error) if isinstance(error, RuntimeError) else ""
+    return "DefaultCPUAllocator" in message or "out of memory" in message
 
 
 # Messages of these speak of code, not of data; others (ValueError, KeyError, ...) may quote a corpus.

@@ -67,10 +67,10 @@ def save_array_atomic(path: Path, array: npt.NDArray[Any]) -> None:
 def read_object(path: Path) -> dict[str, Any] | None:
     """A file that holds one JSON object; None where there is none, or it is spoilt."""
     try:
-        found = json.loads(path.read_bytes())
+        value = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def append_line(path: Path, line: bytes) -> None:
@@ -86,7 +86,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """What a file holds, and what a folder's files are called, survives a power cut only once it has been synced."""
+    """Bring a file's content, or the names in a folder, to the disk: only then do they survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -137,7 +137,7 @@ def _placed(path: Path | str, roots: Sequence[Path] | None) -> tuple[Path, Path]
 
 
 def _own() -> list[Path]:
-    """What Winnow itself put there for a page or a worker to read, in a hidden folder or not."""
+    """Folders that Winnow itself filled for a page or a worker to read, in a hidden folder or not."""
     return [folder.resolve() for folder in (home() / "uploads", home() / "runs", _PROJECT / "assets" / "samples")]
 
 
@@ -148,12 +148,12 @@ def _hidden(path: Path) -> bool:
 def _beneath(root: Path, real: Path) -> int:
     """A descriptor of `real`, reached from `root` without a link. Errors: OSError."""
     *folders, name = real.relative_to(root).parts or (".",)
-    at = os.open(root, _FOLDER)
+    descriptor = os.open(root, _FOLDER)
     try:
         for folder in folders:
-            inner = os.open(folder, _FOLDER, dir_fd=at)
-            os.close(at)
-            at = inner
-        return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=at)
+            inner = os.open(folder, _FOLDER, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = inner
+        return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=descriptor)
     finally:
-        os.close(at)
+        os.close(descriptor)

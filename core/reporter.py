@@ -1,10 +1,10 @@
-"""How long work tells the outside how far it is, without knowing who listens."""
+"""Progress of long work, reported without knowing who listens."""
 
 from typing import Protocol
 
 
 class Reporter(Protocol):
-    """What every long computation is handed. Calls are cheap; the listener thins them out."""
+    """The way in which every long computation reports. Calls are cheap; the listener thins them out."""
 
     def stage(self, name: str) -> None:
         """A new part of the work begins, e.g. "embedding D_C"."""
@@ -23,7 +23,7 @@ class Reporter(Protocol):
 
 
 class Parted(Reporter, Protocol):
-    """What work is handed that knows all of its parts from the start."""
+    """A reporter for work that knows all of its parts from the start."""
 
     def part(self, number: int, of: int, name: str, *, left: float | None = None, after: float | None = None) -> None:
         """Part `number` (from 1) of `of` begins. left: seconds of it and of all behind it; after: of those alone."""

@@ -27,7 +27,7 @@ class Rows(Protocol):
 
 
 class Role(StrEnum):
-    """What a corpus is to a run. A corpus has no role of its own."""
+    """The part that a corpus has in a run. A corpus has no role of its own."""
 
     TASK = "T_C"
     DOMAIN = "D_C"
@@ -118,7 +118,7 @@ class Evaluation:
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """What `save` wrote."""
+        """The scores that `save` wrote."""
         with np.load(path, allow_pickle=False) as file:
             types = tuple(str(name) for name in file["types"])
             return cls(types=types, tp=file["tp"], predicted=file["predicted"], gold=file["gold"])

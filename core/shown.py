@@ -1,4 +1,4 @@
-"""What a data set, a file's name or another account wrote, as a terminal or a list may show it; and times."""
+"""Text of a data set, a file's name or another account, as a terminal or a list may show it; and times."""
 
 import re
 
@@ -19,7 +19,7 @@ def in_utf8(text: str) -> bool:
 
 def shown_json(text: str) -> str:
     """One JSON value on one line, control characters escaped: whoever parses it gets them back as they were."""
-    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def duration(seconds: float) -> str:
