@@ -170,6 +170,8 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
         options = {name: about[name] for name in ("head", "constrained", "max_length")}
         tagger = EncoderTagger(model, tokenizer, about["types"], dtype=pick_dtype(precision, on_device), **options)
         tagger.crf.load_state_dict(_chain(folder))
+    except ModelError:  # says itself what is missing
+        raise
     except Exception as error:
         if memory_ran_out(error):
             raise
