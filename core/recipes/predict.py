@@ -49,11 +49,11 @@ def predict(config: PredictConfig, job: Job) -> Result:
     predictions.write(
         job.context.run,
         (
-            (replace(sentence, entities=found.entities(row)), found.part(row, row + 1).found["confidence"].tolist())
+            (replace(sentence, entities=found.entities(row)), found.part(row, row + 1).records["confidence"].tolist())
             for row, sentence in enumerate(sentences)
         ),
     )
-    totals = zip(found.types, np.bincount(found.found["type"], minlength=len(found.types)).tolist(), strict=True)
+    totals = zip(found.types, np.bincount(found.records["type"], minlength=len(found.types)).tolist(), strict=True)
     types = dict(sorted(((name, n) for name, n in totals if n), key=lambda pair: -pair[1]))
     return {"sentences": len(corpus), "entities": sum(types.values()), "types": types}
 

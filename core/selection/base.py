@@ -1,4 +1,4 @@
-"""What a selection strategy is: one float a sentence, in its own unit, and nothing else.
+"""The contract of a selection strategy: one float a sentence, in its own unit, and nothing else.
 
 Choosing (budgets, ties, hygiene, export) is shared by all strategies and lives in `choose`.
 """
@@ -30,8 +30,8 @@ class Batch:
     """Some sentences, as much of them as the strategy reads.
 
     ids: `(n,)` uint64. sentences: n of them, or none where the strategy reads vectors.
-    vectors: `(n, d)` rows of length 1 (0 for an empty sentence), or None. spans: what each tagger found in them.
-    report: is told how far the scoring of these n is, by a strategy that takes longer than a moment.
+    vectors: `(n, d)` rows of length 1 (0 for an empty sentence), or None. spans: each tagger's entities in them.
+    report: for the progress through these n of a strategy that takes longer than a moment.
     """
 
     ids: IntArray
@@ -46,7 +46,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A corpus as a strategy may look at it.
+    """A corpus with what a strategy may read of it.
 
     vectors, norms: `(n, d)` and `(n,)`; a raw embedding is `vectors[i] * norms[i]`. Both None where the
     strategy reads text. keep: `(n,)` rows that may be learnt from (a leaked test sentence may not). spans: the
@@ -68,7 +68,7 @@ class Source:
         for first, sentences in zip(range(start, stop, BLOCK), texts, strict=False):
             rows = slice(first, min(first + BLOCK, stop))
             vectors = None if self.vectors is None else self.vectors[rows]
-            spans = tuple(found.part(rows.start, rows.stop) for found in self.spans)
+            spans = tuple(tagger_spans.part(rows.start, rows.stop) for tagger_spans in self.spans)
             yield Batch(ids=ids[rows], sentences=sentences, vectors=vectors, spans=spans)
 
     def sentences(self) -> Iterator[Sentence]:
@@ -109,7 +109,7 @@ class Strategy(ABC):
     reads: whether `score` looks at sentences, at embeddings, at both, or at sentences and predicted entities.
     models: what is trained for it first; embeddings, if it reads them, are then these models', side by side.
     summary, trust: one sentence on what it does, one on when to trust it (shown on the page).
-    Options: what it can be asked for; `options` holds them.
+    Options: its options; `options` holds them.
     """
 
     name: ClassVar[str]
@@ -147,7 +147,7 @@ class Strategy(ABC):
 
 
 class AdaptedOptions(Config):
-    """What every strategy that needs trained models is asked."""
+    """Options of every strategy that needs trained models."""
 
     preset: Literal["quick", "paper"] = option(
         "quick", "How the models it needs are trained: quick with few epochs, paper as Mahapatra et al. 2022."

@@ -12,6 +12,7 @@ from core.results import BoolArray, FloatArray, IntArray, Prefer, Scores, Select
 
 def ranking(values: FloatArray, prefer: Prefer) -> IntArray:
     """`(m,)` rows, best first, ties by row; rows that could not be scored (NaN) are left out."""
+    # One stable sort for both directions: turned round afterwards, ties would go to the last row.
     keys = -values if prefer == "high" else values
     order = np.argsort(keys, kind="stable")  # NaN sorts last
     return order[: len(order) - int(np.isnan(keys).sum())]
@@ -60,12 +61,15 @@ def _check(budget: Budget, lengths: IntArray) -> None:
 
 
 def _count(budget: Budget, free: IntArray, scores: Scores, lengths: IntArray) -> int:
-    """How many of the `free` rows, best first, the budget takes."""
+    """Number of `free` rows, best first, that the budget takes."""
     if budget.unit == "threshold":
         values = scores.values[free]
         return int((values >= budget.value).sum() if scores.prefer == "high" else (values <= budget.value).sum())
+    # side right: a row that fills the budget exactly still fits; the one that would pass it ends the prefix, though a
+    # shorter one behind it might fit, since only a prefix is nested.
     if budget.unit == "tokens":
         return int(np.searchsorted(np.cumsum(lengths[free], dtype=np.int64), budget.value, side="right"))
+    # Of all of D_C, withheld rows too: 20% is the same number whatever the flags.
     if budget.unit == "fraction":
         return max(round(budget.value * len(lengths)), 1)
     return int(budget.value)
@@ -73,10 +77,10 @@ def _count(budget: Budget, free: IntArray, scores: Scores, lengths: IntArray) ->
 
 def _dropped(mask: IntArray, drop: Sequence[str]) -> dict[str, int]:
     """Rows each flag withholds; a row with several counts under the first in `drop`."""
-    left: BoolArray = np.ones(len(mask), dtype=bool)
+    not_counted: BoolArray = np.ones(len(mask), dtype=bool)
     counts = {}
     for flag in drop:
-        hit = left & ((mask >> np.uint8(FLAGS.index(flag))) & 1).astype(bool)
-        counts[flag] = int(hit.sum())
-        left &= ~hit
+        withheld = not_counted & ((mask >> np.uint8(FLAGS.index(flag))) & 1).astype(bool)
+        counts[flag] = int(withheld.sum())
+        not_counted &= ~withheld
     return counts

@@ -29,6 +29,7 @@ def mmr(
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
     keys = np.asarray(scores if prefer == "high" else -scores, dtype=np.float64)
     spread = float(keys.max() - keys.min()) if len(keys) else 0.0
+    # Scaled to 0..1, so that `trade` weighs alike for every strategy's unit; equal scores leave diversity alone.
     gain = trade * (keys - keys.min()) / spread if spread else np.zeros(len(keys))
     nearest = np.zeros(len(rows), dtype=np.float32)
     free = np.ones(len(rows), dtype=bool)
@@ -36,9 +37,11 @@ def mmr(
     for i in range(len(taken)):
         report.check()
         report.progress(i, len(taken), "sentences")
+        # argmax takes the first of equals, which is the better score.
         best = int(np.argmax(np.where(free, gain - (1 - trade) * nearest, -np.inf)))
         taken[i], free[best] = best, False
         near = rows @ rows[best]
+        # Set, not maximised, at first: a cosine below 0 to the first row must not count as 0.
         nearest = near if i == 0 else np.maximum(nearest, near)
     return np.concatenate([taken, np.flatnonzero(free)])
 
@@ -52,12 +55,14 @@ def quota(vectors: FloatArray, n: int, *, seed: int = 0) -> IntArray:
     from sklearn.cluster import MiniBatchKMeans
 
     rows = np.ascontiguousarray(vectors, dtype=np.float32)
-    some = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _FITTED)).astype(np.int64))]
-    k = max(min(round(n**0.5), len(np.unique(some, axis=0))), 1)
-    label = MiniBatchKMeans(k, n_init=1, batch_size=4096, random_state=seed).fit(some).predict(rows)
+    # At even distances through the ranking: its head alone would not hold the topics further down.
+    fitted = rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _FITTED)).astype(np.int64))]
+    # No more clusters than different rows: k-means would warn and leave some empty.
+    k = max(min(round(n**0.5), len(np.unique(fitted, axis=0))), 1)
+    label = MiniBatchKMeans(k, n_init=1, batch_size=4096, random_state=seed).fit(fitted).predict(rows)
     order = np.argsort(label, kind="stable")
     sizes = np.bincount(label, minlength=k)
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    rank_in_cluster = np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     place = np.empty(len(rows))
-    place[order] = (within + 0.5) / np.repeat(sizes, sizes)
+    place[order] = (rank_in_cluster + 0.5) / np.repeat(sizes, sizes)
     return np.argsort(place, kind="stable")

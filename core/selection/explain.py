@@ -1,4 +1,4 @@
-"""Why a score is what it is: its parts, as the strategy that gave it says, and the nearest sentences of T_C.
+"""Explanations of a score: its parts, as the strategy that gave it says, and the nearest sentences of T_C.
 
 What explaining needs and only `prepare` knows is kept by `learned` as plain arrays beside the scores, so that one
 sentence can be explained in milliseconds, without torch, by a process that never saw the model.

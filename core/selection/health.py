@@ -1,4 +1,4 @@
-"""How S_C is: lengths, duplicates, variety, coverage of T_C, new names, warnings (SOURCES.md, Health of S_C)."""
+"""Health of S_C: lengths, duplicates, variety, coverage of T_C, new names, warnings (SOURCES.md, Health of S_C)."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ _NAME = re.compile(r"(?<=[\w,;:’'] )[^\W\d_a-z]\w*(?: [^\W\d_a-z]\w*)*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """Of a selection; None where it could not be measured.
+    """The health of a selection; None where it could not be measured.
 
     sentences, tokens: size of S_C. median_tokens: {S_C, D_C, T_C}. duplicates: rows of S_C whose duplicate (exact
     or near) is in S_C too, each cluster's first not counted. type_token: {S_C, D_C, T_C} different words over
@@ -48,15 +48,15 @@ class Health:
 
 
 def duplicates_left(cluster: IntArray) -> int:
-    """How many rows repeat another's cluster; `cluster` `(k,)` of the selected rows alone."""
+    """Number of rows that repeat another's cluster; `cluster` `(k,)` of the selected rows alone."""
     return len(cluster) - len(np.unique(cluster))
 
 
 def type_token(texts: Mapping[str, Iterable[str]], most: int = WORDS) -> tuple[dict[str, float], int]:
     """{corpus: different words over words} on equally many words of each, and how many: the ratio falls with length."""
-    words = {name: list(islice(_words(found), most)) for name, found in texts.items()}
+    words = {name: list(islice(_words(corpus_texts), most)) for name, corpus_texts in texts.items()}
     n = min(map(len, words.values()), default=0)
-    return {name: len(set(found[:n])) / n if n else 0.0 for name, found in words.items()}, n
+    return {name: len(set(own_words[:n])) / n if n else 0.0 for name, own_words in words.items()}, n
 
 
 def _words(texts: Iterable[str]) -> Iterator[str]:
@@ -73,8 +73,10 @@ def vendi(vectors: FloatArray) -> float:
     if not len(rows):
         return 0.0
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    # Whichever of the two products is smaller: eigenvalues cost the cube of its side.
     gram = rows.T @ rows if len(rows) > rows.shape[1] else rows @ rows.T
     values = np.linalg.eigvalsh(gram / len(rows))
+    # Rounding leaves zeros slightly negative, which have no logarithm.
     values = values[values > 1e-12]
     return float(np.exp(-(values * np.log(values)).sum()))
 
@@ -108,31 +110,31 @@ def new_entities(texts: Iterable[str], known: Iterable[str]) -> tuple[float | No
     return (len(fresh) / len(names) if names else None), len(names)
 
 
-def warnings(found: Health) -> Iterator[str]:
-    """What people should look at before they train on S_C."""
-    median, ours = found.median_tokens, found.median_tokens["S_C"]
+def warnings(health: Health) -> Iterator[str]:
+    """Warnings to people before they train on S_C, a sentence each."""
+    median, selected = health.median_tokens, health.median_tokens["S_C"]
     for other in ("T_C", "D_C"):
-        theirs = median.get(other)
-        if theirs and abs(ours / theirs - 1) > TOLERANCE:
-            sort = "long" if ours > theirs else "short"
+        median_other = median.get(other)
+        if median_other and abs(selected / median_other - 1) > TOLERANCE:
+            sort = "long" if selected > median_other else "short"
             yield (
-                f"Sentences of S_C have a median of {ours:.0f} tokens, those of {other} {theirs:.0f}: "
+                f"Sentences of S_C have a median of {selected:.0f} tokens, those of {other} {median_other:.0f}: "
                 f"the selection prefers {sort} ones."
             )
-    if found.duplicates > REPEATED * found.sentences:
-        yield f"{found.duplicates:,} of {found.sentences:,} sentences repeat another one of S_C; withhold duplicates."
-    if found.variety is not None and found.variety < SAME * found.variety_of:
+    if health.duplicates > REPEATED * health.sentences:
+        yield f"{health.duplicates:,} of {health.sentences:,} sentences repeat another one of S_C; withhold duplicates."
+    if health.variety is not None and health.variety < SAME * health.variety_of:
         yield (
-            f"{found.variety_of:,} sentences of S_C are worth {found.variety:.1f} different ones; "
+            f"{health.variety_of:,} sentences of S_C are worth {health.variety:.1f} different ones; "
             "select with diversity."
         )
-    if found.coverage is not None and found.coverage < HALF:
+    if health.coverage is not None and health.coverage < HALF:
         yield (
-            f"Only {found.coverage:.0%} of T_C is nearer to S_C than to what was filtered; "
+            f"Only {health.coverage:.0%} of T_C is nearer to S_C than to what was filtered; "
             "try the strategy knn or a larger budget."
         )
-    others = {name: ratio for name, ratio in found.type_token.items() if name != "S_C" and ratio}
-    if others and found.type_token["S_C"] < POOR * min(others.values()):  # a task's own text may be as uniform
+    others = {name: ratio for name, ratio in health.type_token.items() if name != "S_C" and ratio}
+    if others and health.type_token["S_C"] < POOR * min(others.values()):  # a task's own text may be as uniform
         yield (
             f"S_C uses far fewer different words than {' and '.join(others)} in as many words: it may be boilerplate."
         )

@@ -15,20 +15,21 @@ def widened(vectors: Rows, start: int) -> FloatArray:
 def cosines(vectors: Rows, queries: FloatArray) -> FloatArray:
     """`(n, q)` float32 cosines of unit rows `(n, d)` with unit queries `(q, d)`."""
     across = np.ascontiguousarray(np.asarray(queries, dtype=np.float32).T)
-    found = np.empty((len(vectors), across.shape[1]), dtype=np.float32)
+    result = np.empty((len(vectors), across.shape[1]), dtype=np.float32)
     for start in range(0, len(vectors), BLOCK):
-        found[start : start + BLOCK] = widened(vectors, start) @ across
-    return found
+        result[start : start + BLOCK] = widened(vectors, start) @ across
+    return result
 
 
 def nearest_rows(vectors: Rows, queries: IntArray, among: IntArray) -> tuple[IntArray, FloatArray]:
     """For each row `queries` of `vectors` the index into rows `among` of its nearest, and the cosine; `(q,)` both."""
-    asked = np.asarray(vectors[queries], dtype=np.float32)
-    best, which = np.full(len(asked), -np.inf, dtype=np.float32), np.zeros(len(asked), dtype=np.int64)
+    query_vectors = np.asarray(vectors[queries], dtype=np.float32)
+    best, indices = np.full(len(query_vectors), -np.inf, dtype=np.float32), np.zeros(len(query_vectors), dtype=np.int64)
     for start in range(0, len(among), BLOCK):
-        near = np.asarray(vectors[among[start : start + BLOCK]], dtype=np.float32) @ asked.T
+        near = np.asarray(vectors[among[start : start + BLOCK]], dtype=np.float32) @ query_vectors.T
         at = near.argmax(axis=0)
-        value = near[at, np.arange(len(asked))]
+        value = near[at, np.arange(len(query_vectors))]
+        # Strictly greater: of equal cosines the first row stays, whatever the block size.
         better = value > best
-        best[better], which[better] = value[better], start + at[better]
-    return which, best
+        best[better], indices[better] = value[better], start + at[better]
+    return indices, best

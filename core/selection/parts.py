@@ -1,4 +1,4 @@
-"""What an explanation is made of: one sentence's evidence, and terms that add up to its score."""
+"""Parts of an explanation: one sentence's evidence, and terms that add up to its score."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,10 +41,10 @@ class Parts:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evidence:
-    """One sentence of D_C and what its score was made from.
+    """One sentence of D_C and the data behind its score.
 
     vector: `(d,)` of length 1, None where the strategy reads text. task: `(t, d)` T_C's vectors; task_norms `(t,)`.
-    model: what `learned` kept. options: the strategy's own. labelled: L_C. spans: what each tagger found in it.
+    model: arrays of `learned`. options: the strategy's own. labelled: L_C. spans: each tagger's entities in it.
     """
 
     sentence: Sentence
@@ -77,6 +77,7 @@ class Evidence:
 
 def top(parts: Sequence[Part], rest: str) -> list[Part]:
     """The `SHOWN` largest parts, largest first, and the others added up."""
+    # By size, not sign: what counts against a sentence explains it as well.
     ordered = sorted(parts, key=lambda part: -abs(part.value))
     others = ordered[SHOWN:]
     return [*ordered[:SHOWN], *([Part(name=rest, value=sum(part.value for part in others))] if others else [])]

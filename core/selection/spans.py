@@ -17,20 +17,20 @@ SPAN = np.dtype(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Spans:
-    """The entities a tagger found in `n` sentences.
+    """A tagger's entities in `n` sentences.
 
-    types: t names. found: `(m,)` of dtype `SPAN`, sentence by sentence; `type` is an index into `types`.
-    offsets: `(n + 1,)`; sentence i has `found[offsets[i]:offsets[i + 1]]`.
+    types: t names. records: `(m,)` of dtype `SPAN`, sentence by sentence; `type` is an index into `types`.
+    offsets: `(n + 1,)`; sentence i has `records[offsets[i]:offsets[i + 1]]`.
     """
 
     types: tuple[str, ...]
-    found: npt.NDArray[Any]
+    records: npt.NDArray[Any]
     offsets: IntArray
 
     @classmethod
-    def make(cls, types: Sequence[str], found: npt.NDArray[Any], n: int) -> Self:
-        """Of `n` sentences, rows 0 to n - 1; `found["row"]` ascends."""
-        return cls(types=tuple(types), found=found, offsets=np.searchsorted(found["row"], np.arange(n + 1)))
+    def make(cls, types: Sequence[str], records: npt.NDArray[Any], n: int) -> Self:
+        """Spans of `n` sentences, rows 0 to n - 1; `records["row"]` ascends."""
+        return cls(types=tuple(types), records=records, offsets=np.searchsorted(records["row"], np.arange(n + 1)))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -39,28 +39,29 @@ class Spans:
         """Sentences `start` to `stop` alone."""
         offsets = self.offsets[start : stop + 1]
         return type(self)(
-            types=self.types, found=self.found[offsets[0] : offsets[-1]], offsets=offsets - self.offsets[start]
+            types=self.types, records=self.records[offsets[0] : offsets[-1]], offsets=offsets - self.offsets[start]
         )
 
     def counts(self) -> IntArray:
-        """`(n, t)` how many entities of each type a sentence has."""
+        """`(n, t)` entities of each type in a sentence."""
         owner = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        cells = owner * len(self.types) + self.found["type"]
+        cells = owner * len(self.types) + self.records["type"]
         return np.bincount(cells, minlength=len(self) * len(self.types)).reshape(len(self), len(self.types))
 
     def totals(self) -> IntArray:
-        """`(n,)` how many entities a sentence has."""
+        """`(n,)` entities in a sentence."""
         return np.diff(self.offsets)
 
     def confidence(self) -> FloatArray:
         """`(n,)` the posteriors of a sentence's entities, added up."""
         owner = np.repeat(np.arange(len(self)), np.diff(self.offsets))
-        sums: FloatArray = np.bincount(owner, weights=self.found["confidence"], minlength=len(self)).astype(np.float64)
+        weights = self.records["confidence"]
+        sums: FloatArray = np.bincount(owner, weights=weights, minlength=len(self)).astype(np.float64)
         return sums
 
     def entities(self, row: int) -> tuple[Entity, ...]:
         """Sentence `row`'s entities."""
-        here = self.found[self.offsets[row] : self.offsets[row + 1]]
+        here = self.records[self.offsets[row] : self.offsets[row + 1]]
         return tuple(Entity(start=start, end=end, type=self.types[kind]) for _, start, end, kind, _ in here.tolist())
 
 

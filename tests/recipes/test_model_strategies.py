@@ -223,7 +223,7 @@ def test_tagging_again_is_the_same_run_and_spans_are_kept(trained: Trained) -> N
     tagged = runs.get(run.result()["made_by"]["tag"][0])
     spans = spans_of.read(tagged)
     assert len(spans) == len(DOMAIN)
-    assert tagged.result()["entities"] == len(spans.found)
+    assert tagged.result()["entities"] == len(spans.records)
     sentences = next(corpora.find("domain").batches())
     expected = found_by_list(sentences, NAMES)
     assert [spans.entities(row) for row in range(len(DOMAIN))] == [p.entities for p in expected]

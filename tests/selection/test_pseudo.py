@@ -103,9 +103,9 @@ def test_sampled_hides_what_it_asks_for_and_depends_on_id_and_seed(
     strategy = prepared(folder, seal, method="sampled", seed=3)
     scores = strategy.score(batch(texts))
     assert len(seen) == 18  # six draws of each
-    assert all(list(look.masked) == list(look.asked) for look in seen)
-    assert {(look.row, len(look.asked)) for look in seen} == {(0, 3), (1, 1), (2, 1)}
-    assert len({tuple(look.asked) for look in seen if look.row == 0}) > 3  # other pieces every time
+    assert all(list(look.masked) == list(look.targets) for look in seen)
+    assert {(look.row, len(look.targets)) for look in seen} == {(0, 3), (1, 1), (2, 1)}
+    assert len({tuple(look.targets) for look in seen if look.row == 0}) > 3  # other pieces every time
     alone = np.concatenate([strategy.score(batch([text])) for text in reversed(texts)])[::-1]
     np.testing.assert_allclose(alone, scores, rtol=1e-5)
     other = prepared(folder, seal, method="sampled", seed=4).score(batch(texts))

@@ -51,13 +51,14 @@ class CosineMlmNer(CosineMlm):
 
 
 class Joined:
-    """Several embeddings of one corpus as one, side by side; rows are made as they are asked for.
+    """Several embeddings of one corpus as one, side by side; rows are computed on access.
 
     norms: `(n,)`, as in `Source`. Where all halves are alike, cosines are those of one half's unit vectors.
     """
 
     def __init__(self, halves: Sequence[tuple[Rows, FloatArray]], *, raw: bool = False) -> None:
         """halves: `(vectors (n, d_i), norms (n,))`. raw: join them as they are, not after bringing each to length 1."""
+        # unit: 1 for every half of a sentence, 0 for an empty one, which must stay a row of zeros.
         lengths = np.stack([norms if raw else (norms > 0).astype(np.float32) for _, norms in halves])
         self.norms: FloatArray = np.sqrt((lengths**2).sum(axis=0))
         self._vectors = [vectors for vectors, _ in halves]

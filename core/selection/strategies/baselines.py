@@ -28,7 +28,7 @@ class Random(Strategy):
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """By lot, and nothing else."""
+        """One part: the lot."""
         return Parts(parts=[Part(name=f"its lot under seed {evidence.seed}", value=evidence.score)])
 
 
@@ -66,7 +66,7 @@ class LengthMatchedRandom(Strategy):
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
         """The log weight of its length, and noise (Gumbel top-k)."""
-        lot = uniform(np.array([int(evidence.sentence.id, 16)], dtype=np.uint64), evidence.seed)
+        draw = uniform(np.array([int(evidence.sentence.id, 16)], dtype=np.uint64), evidence.seed)
         n = len(evidence.sentence.tokens)
         weight = evidence.model["log_weight"][np.digitize(n, EDGES)]
         likelier = f"how much likelier {n} tokens are in T_C than in D_C (natural logarithm)"
@@ -74,7 +74,7 @@ class LengthMatchedRandom(Strategy):
         return Parts(
             parts=[
                 Part(name=likelier, value=float(weight)),
-                Part(name=noise, value=float(-np.log(-np.log(lot[0])))),
+                Part(name=noise, value=float(-np.log(-np.log(draw[0])))),
             ]
         )
 

@@ -54,19 +54,19 @@ class DomainClassifier(Strategy):
         )
         domain = sources[Role.DOMAIN]
         ids = domain.corpus.ids()
-        drawn = np.sort(np.argsort(uniform(ids, self.seed), kind="stable")[: self.options.sample])
+        sampled_rows = np.sort(np.argsort(uniform(ids, self.seed), kind="stable")[: self.options.sample])
         report.stage("reading the words of T_C and of a sample of D_C")
         task_words = self._hash.transform([sentence.text for sentence in sources[Role.TASK].sentences()])
-        rest_words = self._hash.transform([sentence.text for sentence in domain.corpus.take(drawn)])
-        seen = np.asarray((task_words > 0).sum(axis=0) + (rest_words > 0).sum(axis=0)).ravel()
-        self.idf = np.log((1 + task_words.shape[0] + len(drawn)) / (1 + seen)) + 1
-        rest_vectors = np.asarray(cast(FloatArray, domain.vectors)[drawn], dtype=np.float32)
+        rest_words = self._hash.transform([sentence.text for sentence in domain.corpus.take(sampled_rows)])
+        document_counts = np.asarray((task_words > 0).sum(axis=0) + (rest_words > 0).sum(axis=0)).ravel()
+        self.idf = np.log((1 + task_words.shape[0] + len(sampled_rows)) / (1 + document_counts)) + 1
+        rest_vectors = np.asarray(cast(FloatArray, domain.vectors)[sampled_rows], dtype=np.float32)
         views = (
             (sources[Role.TASK].learnable()[0], rest_vectors),
             (self._weighted(task_words), self._weighted(rest_words)),
         )
         report.stage("telling T_C from D_C")
-        self.weights = [self._fit(task, rest, self._fold(ids[drawn]), report) for task, rest in views]
+        self.weights = [self._fit(task, rest, self._fold(ids[sampled_rows]), report) for task, rest in views]
 
     def score(self, batch: Batch) -> FloatArray:
         assert batch.vectors is not None
@@ -94,6 +94,7 @@ class DomainClassifier(Strategy):
             raise CorpusError("D_C's vectors are gone.")
         meaning, wording = model["meaning"][fold], model["wording"][fold]
         grams = _grams_of_buckets(evidence.sentence.text, len(wording) - 1)
+        # The same length-1 scaling as `_weighted`; 1.0 where the sentence has no word at all.
         length = sum(float(model["idf"][bucket]) ** 2 for bucket in grams) ** 0.5 or 1.0
         words = [
             Part(name=f"“{gram}”", value=float(model["idf"][bucket]) * float(wording[bucket]) / length)
@@ -123,6 +124,7 @@ class DomainClassifier(Strategy):
             model.fit(stack([task, rest[others]]), np.repeat([1, 0], [task.shape[0], len(others)]))
             weights[fold] = np.append(model.coef_[0], model.intercept_)
             report.progress(fold + 1, self.options.folds, "folds")
+        # Standardised out of fold, so that both views weigh alike: the scale of log-odds hangs on the penalty.
         scores = _decide(rest, weights, folds)
         weights[:, -1] -= scores.mean()
         return weights / max(float(scores.std()), 1e-12)
@@ -139,8 +141,8 @@ class DomainClassifier(Strategy):
 
 def _decide(features: Any, weights: FloatArray, folds: IntArray) -> FloatArray:
     """`(n,)`: each row's w x + b by its own fold's model."""
-    every: FloatArray = np.asarray(features @ weights[:, :-1].T) + weights[:, -1]
-    result: FloatArray = every[np.arange(len(folds)), folds]
+    decisions: FloatArray = np.asarray(features @ weights[:, :-1].T) + weights[:, -1]
+    result: FloatArray = decisions[np.arange(len(folds)), folds]
     return result
 
 

@@ -125,8 +125,10 @@ class CosinePretrained(Strategy):
 
     def _fit_whitening(self, task: FloatArray, domain: FloatArray) -> None:
         """PCA whitening of T_C and a sample of D_C together (Su et al. 2021); test data has no part in it."""
+        # Both corpora: directions along which they differ must stay, and D_C alone would not know T_C's.
         sample = np.concatenate([task, _sample(domain)]).astype(np.float64)
         self._shift = sample.mean(axis=0).astype(np.float32)
+        # Axes of next to no variance are held at 1e-5 of the widest: divided by their own they would be noise blown up.
         values, axes = np.linalg.eigh(np.cov(sample - self._shift, rowvar=False))
         self._rotation = (axes / np.sqrt(np.maximum(values, values.max() * 1e-5))).astype(np.float32)
 

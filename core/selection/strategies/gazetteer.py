@@ -57,13 +57,14 @@ class Gazetteer(Strategy):
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
-        """One for each name of the list, and the density below 1 that breaks ties."""
+        """One part a name of the list, and the density below 1 that breaks ties."""
         if evidence.labelled is None:
             raise CorpusError("The list of names is gone.")
         strategy = Gazetteer(GazetteerOptions.parse(dict(evidence.options)), evidence.seed)
         strategy.prepare({Role.LABELLED: Source(corpus=evidence.labelled)}, Silent())
         tokens = evidence.sentence.tokens
         names = [Part(name=" ".join(tokens[start:end]), value=1.0) for start, end in strategy.matches(tokens)]
+        # One token more than there are: below 1 even where every token is a name.
         density = len(names) / (len(tokens) + 1)
         return Parts(parts=[*names, Part(name="names per token, a tie-break", value=density)])
 
@@ -74,15 +75,15 @@ class Gazetteer(Strategy):
         node[_END] = True
 
     def matches(self, tokens: Sequence[str]) -> list[tuple[int, int]]:
-        """Where the names are, `(start, end)` in tokens, none overlapping another."""
+        """Spans of names, `(start, end)` in tokens, none overlapping another."""
         words = [self._fold(word) for word in tokens]
-        found, position = [], 0
-        while position < len(words):
-            length = _longest(self._trie, words, position)
+        spans, start = [], 0
+        while start < len(words):
+            length = _longest(self._trie, words, start)
             if length:
-                found.append((position, position + length))
-            position += max(length, 1)
-        return found
+                spans.append((start, start + length))
+            start += max(length, 1)
+        return spans
 
     def _score(self, tokens: Sequence[str]) -> float:
         count = len(self.matches(tokens))

@@ -15,7 +15,7 @@ from core.selection.spans import Spans
 
 Rank = Literal["count", "density", "type-balanced", "rarity"]
 
-_STEPS = 2.0**20  # a mean posterior's steps: what of it breaks ties, before density does
+_STEPS = 2.0**20  # a mean posterior's steps: so much of it breaks ties before density does; both fit a double
 HAIR = 1e-6  # of the tie-break where scores are no counts: below the distance of two shares of up to 1,000 tokens
 
 
@@ -69,23 +69,24 @@ class NerSelected(Strategy):
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         domain = sources[Role.DOMAIN]
         self._labelled = np.unique(sources[Role.LABELLED].corpus.ids())
-        self._types = tuple(sorted({name for found in domain.spans for name in found.types}))
+        self._types = tuple(sorted({name for spans in domain.spans for name in spans.types}))
         if not self._types:
             raise CorpusError(f"{sources[Role.LABELLED].corpus.name}: holds no entity; give labelled training data.")
         if self.options.rank not in ("rarity", "type-balanced"):
             return
         report.stage("counting the entities of D_C")
+        # Both ranks look at all of D_C first: a type's rarity, or its queue of sentences, is no one sentence's own.
         counts, keys = np.zeros(len(self._types)), []
         for batch in domain.batches(self.reads):
             report.check()
-            of_type, fraction = self._counted(batch)
+            of_type, fraction = self._counts_and_ties(batch)
             counts += of_type.sum(axis=0)
             keys.append(np.where(of_type > 0, of_type + fraction[:, None], 0))
         self._worth = 1 / np.log(2 + counts)
         self._rivals = list(np.sort(np.concatenate(keys), axis=0).T)
 
     def score(self, batch: Batch) -> FloatArray:
-        of_type, fraction = self._counted(batch)
+        of_type, fraction = self._counts_and_ties(batch)
         scores: FloatArray
         match self.options.rank:
             case "count":
@@ -99,7 +100,7 @@ class NerSelected(Strategy):
         return scores
 
     def learned(self) -> Arrays:
-        """What an entity of each type is worth, where that is not the same for all."""
+        """The worth of an entity of each type, where that is not the same for all."""
         return {"types": np.array(self._types), "worth": self._worth} if self.options.rank == "rarity" else {}
 
     @staticmethod
@@ -108,13 +109,13 @@ class NerSelected(Strategy):
         if not evidence.spans:
             raise CorpusError("The predicted entities are gone.")
         counting, tokens = _may_count(evidence), evidence.sentence.tokens
-        found = [
+        entities = [
             (entity.type, " ".join(tokens[entity.start : entity.end]))
             for spans in counting
             for entity in spans.entities(0)
         ]
-        mean = sum(float(spans.confidence()[0]) for spans in counting) / max(len(found), 1)
-        density = len(found) / len(counting) / (len(tokens) + 1)
+        mean = sum(float(spans.confidence()[0]) for spans in counting) / max(len(entities), 1)
+        density = len(entities) / len(counting) / (len(tokens) + 1)
         fraction = float(tie_break(np.array([mean]), np.array([density]))[0]) / len(evidence.spans)
         tie = "how sure the tagger is, then entities a token: a tie-break"
         rank = evidence.options["rank"]
@@ -126,23 +127,26 @@ class NerSelected(Strategy):
         worth = {}
         if rank == "rarity":
             worth = dict(zip(evidence.model["types"].tolist(), evidence.model["worth"].tolist(), strict=True))
-        parts = [Part(name=f"{words} ({kind})", value=worth.get(kind, same) / len(counting)) for kind, words in found]
+        parts = [
+            Part(name=f"{words} ({kind})", value=worth.get(kind, same) / len(counting)) for kind, words in entities
+        ]
         return Parts(parts=[*parts, Part(name=tie, value=fraction * (1.0 if rank == "count" else HAIR))])
 
-    def _counted(self, batch: Batch) -> tuple[FloatArray, FloatArray]:
+    def _counts_and_ties(self, batch: Batch) -> tuple[FloatArray, FloatArray]:
         """`(n, t)` entities of each type, a mean over the taggers that may count, and the tie-break `(n,)`."""
         k = len(batch.spans)
         assert k == self.options.folds
         may = np.ones((k, len(batch)), dtype=bool)
+        # A tagger finds every entity of a sentence that it was trained on, which says nothing of the sentence.
         if k > 1:
             copies = np.isin(batch.ids, self._labelled)
             may[:, copies] = fold(batch.ids[copies], k) == np.arange(k)[:, None]
         counts = np.zeros((len(batch), len(self._types)))
         confidence = np.zeros(len(batch))
-        for found, counting in zip(batch.spans, may, strict=True):
-            columns = [self._types.index(name) for name in found.types]
-            counts[:, columns] += found.counts() * counting[:, None]
-            confidence += found.confidence() * counting
+        for spans, counting in zip(batch.spans, may, strict=True):
+            columns = [self._types.index(name) for name in spans.types]
+            counts[:, columns] += spans.counts() * counting[:, None]
+            confidence += spans.confidence() * counting
         total = counts.sum(axis=1)
         mean = np.clip(confidence / np.maximum(total, 1), 0, 1)
         counts /= may.sum(axis=0)[:, None]
@@ -154,6 +158,7 @@ class NerSelected(Strategy):
         n = len(self._rivals[0])
         rounds = np.full(len(of_type), n + 1.0)
         for counts, rivals in zip(of_type.T, self._rivals, strict=True):
+            # The sentences above this one in the type's queue: the round in which the type comes to it.
             better = n - np.searchsorted(rivals, counts + fraction, side="right")
             rounds = np.where(counts > 0, np.minimum(rounds, better + 1), rounds)
         return rounds

@@ -34,11 +34,11 @@ class PseudoOptions(AdaptedOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pass:
-    """One look of the model at a sentence. masked: places hidden from it. asked: places whose piece it must guess."""
+    """One reading of a sentence. masked: places hidden from the model. targets: places whose piece it must guess."""
 
     row: int
     masked: Sequence[int]
-    asked: Sequence[int]
+    targets: Sequence[int]
 
 
 class PseudoPerplexity(Strategy):
@@ -85,23 +85,23 @@ class PseudoPerplexity(Strategy):
         if not texts:
             return np.empty(0)
         pieces = self._lm.tokenizer(texts, truncation=True, max_length=self._longest, return_special_tokens_mask=True)
-        looks = [look for row in range(len(texts)) for look in self._passes(pieces, row, int(batch.ids[row]))]
-        loss, asked = np.zeros(len(texts)), np.zeros(len(texts))
-        lengths = np.array([len(pieces["input_ids"][look.row]) for look in looks], dtype=np.int64)
+        passes = [pass_ for row in range(len(texts)) for pass_ in self._passes(pieces, row, int(batch.ids[row]))]
+        loss, guesses = np.zeros(len(texts)), np.zeros(len(texts))
+        lengths = np.array([len(pieces["input_ids"][pass_.row]) for pass_ in passes], dtype=np.int64)
         done = 0
         for group in length_groups(lengths, self._budget(lengths)):
             batch.report.check()
-            some = [looks[i] for i in group.tolist()]
-            owners = np.repeat([look.row for look in some], [len(look.asked) for look in some])
-            loss += np.bincount(owners, weights=self._losses(pieces["input_ids"], some), minlength=len(texts))
-            asked += np.bincount(owners, minlength=len(texts))
+            batch_passes = [passes[i] for i in group.tolist()]
+            owners = np.repeat([pass_.row for pass_ in batch_passes], [len(pass_.targets) for pass_ in batch_passes])
+            loss += np.bincount(owners, weights=self._losses(pieces["input_ids"], batch_passes), minlength=len(texts))
+            guesses += np.bincount(owners, minlength=len(texts))
             done += len(group)
-            batch.report.progress(len(texts) * done // len(looks), len(texts), "sentences")
+            batch.report.progress(len(texts) * done // len(passes), len(texts), "sentences")
         with np.errstate(invalid="ignore"):  # a sentence without pieces: 0 / 0, "could not be scored"
-            return np.exp(loss / asked)
+            return np.exp(loss / guesses)
 
     def _passes(self, pieces: Any, row: int, id: int) -> Iterator[_Pass]:
-        """All looks at a sentence."""
+        """All passes over a sentence."""
         places = np.flatnonzero(np.array(pieces["special_tokens_mask"][row]) == 0)
         if not len(places):
             return
@@ -111,14 +111,15 @@ class PseudoPerplexity(Strategy):
                 end = place + 1
                 while end < len(words) and words[end] is not None and words[end] == words[place]:
                     end += 1
-                yield _Pass(row=row, masked=range(place, end), asked=(place,))
+                yield _Pass(row=row, masked=range(place, end), targets=(place,))
         elif self.options.method == "sampled":
-            lots = np.random.default_rng((self.seed, id)).random((self.options.passes, len(places)))
-            for order in lots.argsort(axis=1)[:, : max(round(_SHARE * len(places)), 1)]:
+            # Seeded by seed and id: the same draws in every chunk, after every resume.
+            random = np.random.default_rng((self.seed, id)).random((self.options.passes, len(places)))
+            for order in random.argsort(axis=1)[:, : max(round(_SHARE * len(places)), 1)]:
                 hidden = np.sort(places[order]).tolist()
-                yield _Pass(row=row, masked=hidden, asked=hidden)
+                yield _Pass(row=row, masked=hidden, targets=hidden)
         else:
-            yield _Pass(row=row, masked=(), asked=places.tolist())
+            yield _Pass(row=row, masked=(), targets=places.tolist())
 
     def _budget(self, lengths: IntArray) -> int:
         """Pieces a batch, and so few that no more than `_WIDTH` are asked for."""
@@ -126,23 +127,23 @@ class PseudoPerplexity(Strategy):
         share = {"exact": 0.0, "sampled": _SHARE, "one-pass": 1.0}[self.options.method]
         return min(usual, int(_WIDTH / share)) if share else usual
 
-    def _losses(self, ids: Sequence[list[int]], looks: Sequence[_Pass]) -> FloatArray:
-        """-log p of every piece asked for, look by look; the shortest sentence first."""
+    def _losses(self, ids: Sequence[list[int]], passes: Sequence[_Pass]) -> FloatArray:
+        """-log p of every target piece, pass by pass; the shortest sentence first."""
         import torch
 
-        width = len(ids[looks[-1].row])
-        tokens = np.full((len(looks), width), self._lm.tokenizer.pad_token_id or 0, dtype=np.int64)
-        attend = np.zeros((len(looks), width), dtype=np.int64)
-        for line, look in enumerate(looks):
-            row = ids[look.row]
+        width = len(ids[passes[-1].row])
+        tokens = np.full((len(passes), width), self._lm.tokenizer.pad_token_id or 0, dtype=np.int64)
+        attend = np.zeros((len(passes), width), dtype=np.int64)
+        for line, pass_ in enumerate(passes):
+            row = ids[pass_.row]
             tokens[line, : len(row)], attend[line, : len(row)] = row, 1
-            tokens[line, list(look.masked)] = self._lm.tokenizer.mask_token_id
-        at = np.concatenate([line * width + np.asarray(look.asked) for line, look in enumerate(looks)])
-        wanted = np.concatenate([np.asarray(ids[look.row])[list(look.asked)] for look in looks])
-        given, places, right = (torch.from_numpy(part).to(self._lm.model.device) for part in (tokens, at, wanted))
-        mask = None if attend.all() else torch.from_numpy(attend).to(given.device)  # without padding: a faster kernel
+            tokens[line, list(pass_.masked)] = self._lm.tokenizer.mask_token_id
+        at = np.concatenate([line * width + np.asarray(pass_.targets) for line, pass_ in enumerate(passes)])
+        pieces = np.concatenate([np.asarray(ids[pass_.row])[list(pass_.targets)] for pass_ in passes])
+        inputs, places, gold = (torch.from_numpy(part).to(self._lm.model.device) for part in (tokens, at, pieces))
+        mask = None if attend.all() else torch.from_numpy(attend).to(inputs.device)  # without padding: a faster kernel
         with torch.inference_mode():
-            logits = self._lm.logits(given, mask, places).float()
-            losses = torch.nn.functional.cross_entropy(logits, right, reduction="none")
+            logits = self._lm.logits(inputs, mask, places).float()
+            losses = torch.nn.functional.cross_entropy(logits, gold, reduction="none")
             result: FloatArray = losses.double().cpu().numpy()
         return result
