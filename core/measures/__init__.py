@@ -22,7 +22,7 @@ def make_measure(name: str, options: Mapping[str, Any], *, seed: int, vocabulary
 
 
 def title(name: str) -> str:
-    """How people write a measure's name; one that is not ours keeps its own."""
+    """A measure's name as people write it; any other name stays as it is."""
     return str(MEASURES[name].title) if name in MEASURES else name
 
 

@@ -20,7 +20,7 @@ NEAR = 0.02  # two values that differ by less, relative to the larger, are calle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwoMeasures:
-    """How often two measures give one answer, of all items; Cohen's kappa, None where it is undefined."""
+    """Items on which two measures give one answer; Cohen's kappa, None where it is undefined."""
 
     measures: tuple[str, str]
     agree: int

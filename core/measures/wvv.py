@@ -73,9 +73,18 @@ class Wvv:
 
         o = self._options
         model = Word2Vec(
-            vector_size=o.dimension, window=o.window, negative=o.negative, min_count=o.min_count, sample=1e-3,
-            sg=1, hs=0, alpha=ALPHA, epochs=o.skipgram_epochs, workers=o.workers, seed=self._seed,
-        )  # fmt: skip
+            vector_size=o.dimension,
+            window=o.window,
+            negative=o.negative,
+            min_count=o.min_count,
+            sample=1e-3,
+            sg=1,
+            hs=0,
+            alpha=ALPHA,
+            epochs=o.skipgram_epochs,
+            workers=o.workers,
+            seed=self._seed,
+        )
         with _quiet():
             model.build_vocab(source.sentences)
         if not len(model.wv):

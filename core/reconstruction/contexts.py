@@ -103,7 +103,7 @@ def _types(sentence: Sentence) -> Types:
 
 
 def _seats(host: Sentence, orphaned: Sentence) -> dict[int, Name]:
-    """Which of the orphaned names goes to which place of `host`, type by type from the left; none if one is there."""
+    """{place of `host`: orphaned name}, type by type from the left; none if one is there."""
     waiting: dict[str, list[Name]] = defaultdict(list)
     for entity in ordered(orphaned):
         waiting[entity.type].append(name_of(orphaned, entity))

@@ -19,7 +19,7 @@ FEW, BOTTOM = 0.05, 0.2  # auto: where fewer than 5% of a type are below 0 bits,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """Of PVI, each in bits (`0.5`) or as a share of the type's mentions (`50%`: the median).
+    """Thresholds of PVI, each in bits (`0.5`) or as a share of the type's mentions (`50%`: the median).
 
     entity_low: at most so much (below 0 bits, or the bottom 20%, where it is `auto`). entity_high, context_high:
     at least so much. A mention that is low is not high.

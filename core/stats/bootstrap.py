@@ -106,7 +106,7 @@ def compare(
     seed: int = 0,
     level: float = 0.95,
 ) -> Difference:
-    """How much better `system` is than `other`; each is one evaluation a seed, all on the same test sentences.
+    """The difference of `system` over `other`; each is one evaluation a seed, all on the same test sentences.
 
     With a single seed, or a single sentence, the interval is [-100, 100]: nothing is ruled out.
     Errors: CorpusError where the evaluations are not of the same sentences or there are none.

@@ -1,4 +1,4 @@
-"""How far F1 moves by chance, and so the smallest difference of two arms that an experiment could show, before it runs.
+"""Spread of F1 by chance, and so the smallest difference of two arms that an experiment could show, before it runs.
 
 The standard error of a difference has two parts: seeds, which more seeds average out, and what the test sentences do to
 the two arms, which they do not. Both are measured on what was trained before on the same labels, else assumed.
@@ -20,7 +20,7 @@ ASSUMED_SENTENCE = 12.0  # points that one test sentence moves a difference by; 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """How far F1 moves by chance, in points.
+    """Spread of F1 by chance, in points.
 
     seeds: sd of one arm's F1 between seeds. both: the part of it that is a seed's luck with these very sentences.
     sentences: sd of a difference of two arms that other test sentences would make, however many seeds there are.
