@@ -91,7 +91,6 @@ class BiLstmTagger(Tagger):
         self.mix = nn.Parameter(torch.zeros(self._states.layers)) if self._states else None
         self.scale = nn.Parameter(torch.ones(1)) if self._states else None
         self.characters = CharCnn(len(letters), layout.letter_size, layout.filters, layout.widths, layout.dropout)
-        size = self._states.size if self._states else 0
         self.towers = nn.ModuleList(
             Tower(
                 vocabulary,
@@ -100,7 +99,7 @@ class BiLstmTagger(Tagger):
                 hidden=layout.hidden,
                 layers=layout.layers,
                 dropout=layout.dropout,
-                states=size,
+                states=self._states.size if self._states else 0,
                 vectors=vectors if index == PRIMARY else None,
             )
             for index, vocabulary in enumerate(vocabularies)

@@ -147,9 +147,14 @@ def new_tagger(
         max_length=min(max_length, longest(model, tokenizer)),
         dtype=pick_dtype(precision, on_device),
     )
-    torch.nn.init.normal_(tagger.last_layer.weight, std=float(getattr(model.config, "initializer_range", 0.02)))
-    torch.nn.init.zeros_(tagger.last_layer.bias)
+    _begin(tagger.last_layer, model.config)
     return tagger.to(on_device)
+
+
+def _begin(layer: nn.Linear, config: Any) -> None:
+    """Draw a last layer anew, as its encoder's layers were: what the file may hold was trained on other tags."""
+    nn.init.normal_(layer.weight, std=float(getattr(config, "initializer_range", 0.02)))
+    nn.init.zeros_(layer.bias)
 
 
 def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto") -> Tagger:

@@ -143,13 +143,20 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
             save_file(self.best, folder / BEST, metadata={"epochs": json.dumps(record)})
         super()._save_checkpoint(model, trial)
 
-    def run_to_end(self, checkpoint: Path | None) -> None:
-        """Train all epochs that are wanted, from a checkpoint where there is one. Errors: Cancelled."""
-        if checkpoint:
-            self.go_on_from(checkpoint)
-        if not self.epochs.ended(self.settings):
-            self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-            self.events.stop_if_cancelled()
+    def run_to_end(self, folder: Path, stopped: Callable[[Epochs], None] | None) -> None:
+        """Train all epochs that are wanted, from the last checkpoint in `folder` where there is one; see `finetune`."""
+        try:
+            with memory_watched(self.settings.batch_size, self.settings.accumulation):
+                if checkpoint := last_checkpoint(folder):
+                    self.go_on_from(checkpoint)
+                if not self.epochs.ended(self.settings):
+                    self.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+                    self.events.stop_if_cancelled()
+        except Cancelled:
+            if self.best and stopped:
+                self.tagger.load_state_dict(self.best)
+                stopped(self.epochs)
+            raise
 
     def go_on_from(self, checkpoint: Path) -> None:
         """Take up what is known of the epochs, and evaluate the last one if it ended without that."""
@@ -234,14 +241,7 @@ def finetune(
         arguments=_arguments(folder, settings, seed, tagger.device),
         types=types or sorted({e.type for s in (*train, *dev) for e in s.entities or ()}),
     )
-    try:
-        with memory_watched(settings.batch_size, settings.accumulation):
-            trainer.run_to_end(last_checkpoint(folder))
-    except Cancelled:
-        if trainer.best and stopped:
-            tagger.load_state_dict(trainer.best)
-            stopped(trainer.epochs)
-        raise
+    trainer.run_to_end(folder, stopped)
     tagger.load_state_dict(trainer.best)
     trainer.epochs.seconds = trainer.seconds()
     return trainer.epochs
