@@ -37,9 +37,8 @@ def chosen(home: Path, made: dict[str, Corpus], budget: str = "10%") -> Run:
     options = {"task": made["task"].fingerprint, "domain": made["domain"].fingerprint, "budget": budget}
 
     def work(context: RunContext) -> dict[str, object]:
-        score = RunStore(home).create(
-            "score", {}, {"domain": made["domain"].fingerprint}, versions={}, key=f"s{budget}", parent=context.run.id
-        )
+        domain = {"domain": made["domain"].fingerprint}
+        score = RunStore(home).create("score", domain, domain, versions={}, key=f"s{budget}", parent=context.run.id)
         execute(score, lambda context: {})
         origin = {"run": context.run.id, "from": made["domain"].fingerprint}
         rows = np.arange(int(budget.removesuffix("%")))

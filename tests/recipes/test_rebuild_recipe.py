@@ -162,8 +162,8 @@ def test_a_robustness_set_and_a_test_split_of_any_run_are_refused(made, home):
         run = store.create(kind, {"seed": 1}, {"train": made["train"].fingerprint, role: test}, versions={}, key=kind)
         refused(test, f"is a test split of the run {run.id}")
         removals.remove_run(run.id)
-    store.create("robustness", {}, {"test": test}, versions={}, key="r")
-    store.create("finetune", {}, {"train": test, "dev": test}, versions={}, key="f")
+    store.create("robustness", {"test": test}, {"test": test}, versions={}, key="r")
+    store.create("finetune", {"train": test}, {"train": test, "dev": test}, versions={}, key="f")
     assert not rebuilding.preview({"train": test, "method": "dataaug", "difficulty": made["run"].id})["empty"]
 
 
