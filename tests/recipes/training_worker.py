@@ -1,6 +1,6 @@
 """The worker that tests of a training's life spawn: the usual one, but for a checkpoint ten times a second."""
 
-from core.cli.main import run_main
+from core.recipes.__main__ import main as work
 from core.training.events import EventCallback
 from core.training.finetune import finetune
 
@@ -9,7 +9,7 @@ def main() -> int:
     for trains in (EventCallback.__init__, finetune):
         assert trains.__kwdefaults__
         trains.__kwdefaults__["checkpoint_every"] = 0.1
-    return run_main()
+    return work()
 
 
 if __name__ == "__main__":
