@@ -163,10 +163,16 @@ def _library(sealed: list[Corpus]) -> None:
         if (fingerprint := corpora.roles().get(role))
     }
     rows = [
-        {"name": c.name, "n": len(c), "tokens": c.n_tokens, "labels": ", ".join(c.types) if c.labelled else "no",
-         "part": parts.get(c.fingerprint, ""), "file": _from(c)}
+        {
+            "name": c.name,
+            "n": len(c),
+            "tokens": c.n_tokens,
+            "labels": ", ".join(c.types) if c.labelled else "no",
+            "part": parts.get(c.fingerprint, ""),
+            "file": _from(c),
+        }
         for c in sealed
-    ]  # fmt: skip
+    ]
     names = {"name": "Name", "n": "Sentences", "tokens": "Tokens", "labels": "Labels", "part": "Part", "file": "From"}
     table(rows, names, "All corpora", names=("name", "file"))
     removal()

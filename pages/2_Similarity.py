@@ -57,10 +57,13 @@ def _setup() -> None:
             "target": _pick("Targets: text like that of the task (T_C)", known, [roles.get("task")], "target"),
             "source": _pick("Sources: what you might pre-train on", known, own[:8], "source"),
             "measure": st.multiselect(
-                "Measures", list(similarity.MEASURES), list(similarity.MEASURES),
-                format_func=similarity.title, key="similarity.measure",
+                "Measures",
+                list(similarity.MEASURES),
+                list(similarity.MEASURES),
+                format_func=similarity.title,
+                key="similarity.measure",
             ),
-        }  # fmt: skip
+        }
         config = runs.RECIPES["similarity"].config
         with st.expander("Sample and details", icon=":material/settings:"):
             joined = _pick("Sources that count as one", known, [], "together")
@@ -75,9 +78,13 @@ def _setup() -> None:
 
 def _pick(label: str, known: dict[str, Corpus], chosen: list[str | None], name: str) -> list[str]:
     return st.multiselect(
-        label, list(known), [mark for mark in chosen if mark in known],
-        format_func=lambda mark: corpus_label(known[mark]), key=f"similarity.{name}", placeholder="pick corpora",
-    )  # fmt: skip
+        label,
+        list(known),
+        [mark for mark in chosen if mark in known],
+        format_func=lambda mark: corpus_label(known[mark]),
+        key=f"similarity.{name}",
+        placeholder="pick corpora",
+    )
 
 
 def _together(sources: list[str], joined: list[str]) -> list[str]:

@@ -31,16 +31,27 @@ IN_SHORT = {
     "random": "by lot: a control",
 }
 PICKERS = {
-    "task": ("T_C, your task's text", "Sentences like those that your tagger will read, without labels, a few hundred"
-             " at least. What is chosen from D_C is to be like them. It cannot do without."),
-    "domain": ("D_C, to select from", "The large pile of plain text that sentences are chosen from. It cannot do"
-               " without."),
-    "train": ("L_C train, or a list of names", "Labelled sentences, or names, for the strategies gazetteer,"
-              " ner-selected and cos-mlm-ner; the others do without."),
-    "dev": ("L_C dev", "Labelled sentences on which ner-selected and cos-mlm-ner stop in time. Copies of its sentences"
-            " in D_C are kept out."),
+    "task": (
+        "T_C, your task's text",
+        "Sentences like those that your tagger will read, without labels, a few hundred"
+        " at least. What is chosen from D_C is to be like them. It cannot do without.",
+    ),
+    "domain": (
+        "D_C, to select from",
+        "The large pile of plain text that sentences are chosen from. It cannot do without.",
+    ),
+    "train": (
+        "L_C train, or a list of names",
+        "Labelled sentences, or names, for the strategies gazetteer,"
+        " ner-selected and cos-mlm-ner; the others do without.",
+    ),
+    "dev": (
+        "L_C dev",
+        "Labelled sentences on which ner-selected and cos-mlm-ner stop in time. Copies of its sentences"
+        " in D_C are kept out.",
+    ),
     "test": ("L_C test", "Copies of its sentences in D_C are kept out, so that no tagger has read its test."),
-}  # fmt: skip
+}
 ENCODER = ("encoder", "pooling", "max_length", "precision", "allow_download")
 TRAINED = ("encoder", "allow_download")
 READING = {

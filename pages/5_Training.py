@@ -51,9 +51,14 @@ def main() -> None:
 
 def _setup() -> None:
     kind = st.segmented_control(
-        "What to train", list(KINDS), format_func=KINDS.__getitem__, default="finetune", required=True,
-        key="training.kind", label_visibility="collapsed",
-    )  # fmt: skip
+        "What to train",
+        list(KINDS),
+        format_func=KINDS.__getitem__,
+        default="finetune",
+        required=True,
+        key="training.kind",
+        label_visibility="collapsed",
+    )
     st.markdown(WHAT[kind])
     options = form.options(kind)
     if options is None:

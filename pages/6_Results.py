@@ -71,9 +71,14 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
     side would be taken for its answer.
     """
     arms = _arms(run_id, single)
-    drawn = {} if run_id is None else {
-        "Leaderboard": partial(board.leaderboard, run_id), "Curves": partial(board.curves, run_id),
-    }  # fmt: skip
+    drawn = (
+        {}
+        if run_id is None
+        else {
+            "Leaderboard": partial(board.leaderboard, run_id),
+            "Curves": partial(board.curves, run_id),
+        }
+    )
     if arms:
         drawn |= {
             "By type": partial(beside.types, arms),

@@ -29,9 +29,11 @@ _SCORES, _DRIFT = "scores.parquet", "drift.parquet"
 def write(run: Run, ids: IntArray, scores: FloatArray, overlaps: IntArray, drift: Drift) -> None:
     """ids, scores, overlaps: `(n,)` of the assisting corpus's sentences."""
     columns = {
-        "sentence": np.arange(len(scores)), "id": [f"{number:016x}" for number in ids.tolist()], "score": scores,
+        "sentence": np.arange(len(scores)),
+        "id": [f"{number:016x}" for number in ids.tolist()],
+        "score": scores,
         "overlapping": overlaps,
-    }  # fmt: skip
+    }
     pq.write_table(pa.table(columns), run.artifacts / _SCORES)
     entities: dict[str, Any] = {"entity": list(drift.names), "skl": drift.skl}
     for side, table in (("primary", drift.primary), ("assisting", drift.assisting)):

@@ -112,8 +112,10 @@ class _Split:
 
 def _row(run: Run, index: int, split: _Split) -> Row:
     found = [read_predictions(run, seed, index) for seed in run.manifest.config["seeds"]]
-    scores = {name: [split.f1(one, certain=certain) for one in found]
-              for name, certain in (("micro_f1", False), ("certain_f1", True))}  # fmt: skip
+    scores = {
+        name: [split.f1(one, certain=certain) for one in found]
+        for name, certain in (("micro_f1", False), ("certain_f1", True))
+    }
     spread = {
         f"{prefix}{name}": value
         for prefix, values in (("", scores["micro_f1"]), ("certain_", scores["certain_f1"]))
@@ -123,10 +125,15 @@ def _row(run: Run, index: int, split: _Split) -> Row:
         )
     }
     return {
-        "run": run.id, "test": split.corpus.fingerprint, "name": split.corpus.name,
+        "run": run.id,
+        "test": split.corpus.fingerprint,
+        "name": split.corpus.name,
         "kind": PLAIN if not index else split.corpus.origin.get("kind", ""),
-        "mentions": sum(map(len, split.gold)), "ambiguous": sum(map(len, split.unsure)), **scores, **spread,
-    }  # fmt: skip
+        "mentions": sum(map(len, split.gold)),
+        "ambiguous": sum(map(len, split.unsure)),
+        **scores,
+        **spread,
+    }
 
 
 def _all(corpus: Corpus) -> Iterable[Sentence]:

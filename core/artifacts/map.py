@@ -69,9 +69,16 @@ def write_table(
     """
     axes = ["x", "y", "z"][: len(coordinates)]
     schema = pa.schema(
-        [*((axis, pa.float32()) for axis in axes), ("id", pa.string()), ("text", pa.string()), ("class", pa.string()),
-         ("score", pa.float64()), ("row", pa.int64()), ("corpus", pa.string())]
-    )  # fmt: skip
+        [
+            *((axis, pa.float32()) for axis in axes),
+            ("id", pa.string()),
+            ("text", pa.string()),
+            ("class", pa.string()),
+            ("score", pa.float64()),
+            ("row", pa.int64()),
+            ("corpus", pa.string()),
+        ]
+    )
     path, done = table_file(context.run), 0
     with replacing(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
         for corpus, rows, scores in blocks:
@@ -226,10 +233,15 @@ class Mapped:
                 "text": text,
             }
             for point, id, text, score, length, mask in zip(
-                np.asarray(points).tolist(), self.column(points, "id"), self.column(points),
-                scores, lengths, flags, strict=True,
+                np.asarray(points).tolist(),
+                self.column(points, "id"),
+                self.column(points),
+                scores,
+                lengths,
+                flags,
+                strict=True,
             )
-        ]  # fmt: skip
+        ]
 
     def search(self, query: str, mode: Literal["substring", "words"]) -> Hits:
         """Every sentence of D_C and T_C that holds `query`, in any case."""

@@ -28,9 +28,13 @@ def grid_of(rows: Sequence[Mapping[str, Any]]) -> Grid:
     several = any(len(row["draws"]) > 1 for row in rows)
     prefer = tuple(MEASURES[name].prefer for name in measures)
     return Grid(
-        targets=targets, sources=sources, measures=measures, prefer=prefer, values=values,
+        targets=targets,
+        sources=sources,
+        measures=measures,
+        prefer=prefer,
+        values=values,
         spread=spread if several else None,
-    )  # fmt: skip
+    )
 
 
 def closest_first(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

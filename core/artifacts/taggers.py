@@ -53,10 +53,15 @@ def by_type(a: Run, b: Run) -> list[Row]:
         return mean(one.by_type().get(name, 0.0) for one in arm)
 
     return [
-        {"type": name, "mentions": gold.get(name, 0), "a": (x := f1(ours, name)), "b": (y := f1(theirs, name)),
-         "difference": x - y}
+        {
+            "type": name,
+            "mentions": gold.get(name, 0),
+            "a": (x := f1(ours, name)),
+            "b": (y := f1(theirs, name)),
+            "difference": x - y,
+        }
         for name in types
-    ]  # fmt: skip
+    ]
 
 
 def unfound(runs: Sequence[Run], train: Corpus) -> list[Row]:

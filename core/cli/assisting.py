@@ -19,9 +19,12 @@ _MAP_FILE = "A file of OLD=NEW lines, in place of or beside --type-map."
 @config_options(CONFIG)
 @click.option("--type-map-file", type=click.Path(dir_okay=False), help=_MAP_FILE)
 @click.option(
-    "--threshold", type=float, default=1.0, show_default=True,
+    "--threshold",
+    type=float,
+    default=1.0,
+    show_default=True,
     help="Keep sentences that score below; choose it on dev (`assist` does), never on test.",
-)  # fmt: skip
+)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the kept sentences: a CoNLL file (IOB2).")
 @click.option("--drift", type=click.Path(dir_okay=False), help="Write the table of shared entities: a .csv file.")
 @json_option

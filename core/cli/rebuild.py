@@ -32,9 +32,13 @@ def rebuild(output: str | None, as_json: bool, **values: Any) -> None:
 @click.command()
 @config_options(ROBUSTNESS)
 @click.option(
-    "--names", type=click.Path(dir_okay=False), multiple=True, callback=several, metavar="FILE,...",
+    "--names",
+    type=click.Path(dir_okay=False),
+    multiple=True,
+    callback=several,
+    metavar="FILE,...",
     help="oov: a text file, NAME<tab>TYPE a line; it joins the gazetteer.",
-)  # fmt: skip
+)
 @_OUTPUT
 @json_option
 def robustness(names: tuple[str, ...], output: str | None, as_json: bool, **values: Any) -> None:

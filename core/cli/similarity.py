@@ -51,8 +51,11 @@ def in_words(result: Mapping[str, Any]) -> list[str]:
         lines += ["", *_matrix(target, rows), sentence]
     kappa = result["agreement"]
     if kappa["items"]:
-        lines += ["", f"The measures agree on {kappa['unanimous']} of {kappa['items']} pairs of sources: Fleiss' kappa "
-                  f"{_number(kappa['fleiss_kappa'])}, Randolph's {_number(kappa['randolph_kappa'])}."]  # fmt: skip
+        lines += [
+            "",
+            f"The measures agree on {kappa['unanimous']} of {kappa['items']} pairs of sources: Fleiss' kappa "
+            f"{_number(kappa['fleiss_kappa'])}, Randolph's {_number(kappa['randolph_kappa'])}.",
+        ]
     return [*lines, *(f"warning: {warning}" for warning in result["warnings"])]
 
 

@@ -26,8 +26,18 @@ FEW = 20  # mentions of a type; with fewer its numbers are hardly more than chan
 MOST_DRAWN = 10_000  # points of the scatter; what is drawn around is counted on all
 MOST_PANELS = 24  # types with a histogram of their own, the frequent ones
 _COLUMNS = (
-    "number", "sentence", "start", "end", "mention", "type", "pvi_entity", "pvi_context", "ceim", "bin", "text",
-)  # fmt: skip
+    "number",
+    "sentence",
+    "start",
+    "end",
+    "mention",
+    "type",
+    "pvi_entity",
+    "pvi_context",
+    "ceim",
+    "bin",
+    "text",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -90,11 +100,17 @@ def v_information(run_ids: Sequence[str]) -> list[Row]:
     for run_id in run_ids:
         run = store().get(run_id)
         told = run.result()
-        rows.append({
-            "run": run_id, "corpus": run.manifest.inputs["train"], "encoder": run.manifest.config["encoder"],
-            "mentions": told["mentions"], **told["v_information"], "intervals": told["intervals"],
-            "entropy": told["entropy"],
-        })  # fmt: skip
+        rows.append(
+            {
+                "run": run_id,
+                "corpus": run.manifest.inputs["train"],
+                "encoder": run.manifest.config["encoder"],
+                "mentions": told["mentions"],
+                **told["v_information"],
+                "intervals": told["intervals"],
+                "entropy": told["entropy"],
+            }
+        )
     return rows
 
 
@@ -108,10 +124,16 @@ def bin_rows(run_id: str) -> list[Row]:
     for kind in BINS:
         mask = found.bins == kind
         means = (found.entity[mask].mean(), found.context[mask].mean()) if mask.any() else (None, None)
-        rows.append({
-            "bin": kind, "name": BIN_LOOKS[kind][0], "mentions": int(mask.sum()),
-            "share": float(mask.mean()), "entity": means[0], "context": means[1],
-        })  # fmt: skip
+        rows.append(
+            {
+                "bin": kind,
+                "name": BIN_LOOKS[kind][0],
+                "mentions": int(mask.sum()),
+                "share": float(mask.mean()),
+                "entity": means[0],
+                "context": means[1],
+            }
+        )
     return rows
 
 
@@ -121,12 +143,17 @@ def type_rows(run_id: str) -> list[Row]:
     rows = []
     for name, n in found.counts().items():
         mask = found.types == name
-        rows.append({
-            "type": name, "mentions": n, "few": name in found.few,
-            "entity": float(found.entity[mask].mean()), "context": float(found.context[mask].mean()),
-            "ceim": float(found.ceim[mask].mean()),
-            **{kind: float((found.bins[mask] == kind).mean()) for kind in ("low", "high")},
-        })  # fmt: skip
+        rows.append(
+            {
+                "type": name,
+                "mentions": n,
+                "few": name in found.few,
+                "entity": float(found.entity[mask].mean()),
+                "context": float(found.context[mask].mean()),
+                "ceim": float(found.ceim[mask].mean()),
+                **{kind: float((found.bins[mask] == kind).mean()) for kind in ("low", "high")},
+            }
+        )
     return rows
 
 
@@ -181,13 +208,21 @@ def mention_rows(run_id: str, numbers: Sequence[int] | IntArray) -> list[Row]:
     sentences = found.corpus.take([mention.row for mention in picked])
     return [
         {
-            "number": number, "sentence": mention.sentence, "start": mention.start, "end": mention.end,
-            "mention": mention.surface, "type": mention.type, "pvi_entity": mention.pvi_entity,
-            "pvi_context": mention.pvi_context, "ceim": mention.ceim, "bin": mention.bin, "text": sentence.text,
+            "number": number,
+            "sentence": mention.sentence,
+            "start": mention.start,
+            "end": mention.end,
+            "mention": mention.surface,
+            "type": mention.type,
+            "pvi_entity": mention.pvi_entity,
+            "pvi_context": mention.pvi_context,
+            "ceim": mention.ceim,
+            "bin": mention.bin,
+            "text": sentence.text,
             "tokens": sentence.tokens,
         }
         for number, mention, sentence in zip(map(int, numbers), picked, sentences, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 @exporting

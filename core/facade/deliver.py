@@ -81,9 +81,17 @@ def report(run_id: str) -> str:
 
 
 def _corpus_row(role: str, fingerprint: str) -> Row:
-    named = {"task": "T_C, text of the task", "domain": "D_C, text to select from", "train": "L_C, training",
-             "dev": "L_C, choices", "test": "L_C, test", "also_test": "L_C, further test", "holdout": "held out",
-             "sources": "a source", "assisting": "labels to borrow"}  # fmt: skip
+    named = {
+        "task": "T_C, text of the task",
+        "domain": "D_C, text to select from",
+        "train": "L_C, training",
+        "dev": "L_C, choices",
+        "test": "L_C, test",
+        "also_test": "L_C, further test",
+        "holdout": "held out",
+        "sources": "a source",
+        "assisting": "labels to borrow",
+    }
     role = role.partition(".")[0]
     row: Row = {"role": named.get(role, role), "name": corpus_name(fingerprint), "fingerprint": fingerprint}
     with suppress(CorpusError):

@@ -146,9 +146,15 @@ def class_counts(points: IntArray, kinds: IntArray) -> dict[str, tuple[int, int]
 
 
 def page_of(
-    map_run: str, points: IntArray, kinds: IntArray, *, sort: Sort = "score", descending: bool | None = None,
-    page: int = 0, size: int = 50,
-) -> list[dict[str, Any]]:  # fmt: skip
+    map_run: str,
+    points: IntArray,
+    kinds: IntArray,
+    *,
+    sort: Sort = "score",
+    descending: bool | None = None,
+    page: int = 0,
+    size: int = 50,
+) -> list[dict[str, Any]]:
     """One page of a table: `point, corpus, row, id, class, score, tokens, flags, text`; reads only that page's text.
 
     descending: None puts what the strategy prefers first (score) or the smallest first. T_C has no score: last.

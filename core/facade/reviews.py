@@ -21,8 +21,19 @@ from core.stats.mistakes import KINDS as KINDS
 from core.stats.mistakes import Kind as Kind
 from core.stats.mistakes import Mistake as Mistake
 
-_COLUMNS = ("time", "action", "sentence", "start", "end", "mention", "before", "after", "pvi_entity", "pvi_context",
-            "text")  # fmt: skip
+_COLUMNS = (
+    "time",
+    "action",
+    "sentence",
+    "start",
+    "end",
+    "mention",
+    "before",
+    "after",
+    "pvi_entity",
+    "pvi_context",
+    "text",
+)
 _DECIMALS = 6  # of PVI
 
 

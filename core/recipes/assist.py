@@ -111,12 +111,19 @@ def _row(config: AssistConfig, job: Job, arm: str, threshold: float, lent: Resul
     size, epochs = max(mine, kept), mean(told["epochs"])
     dev, test = told["dev"]["micro_f1"], told["test"]["micro_f1"]
     return {
-        "arm": arm, "share": lent.get("share", "none"), "kept": kept,
-        "threshold": threshold if math.isfinite(threshold) else None, "dev": dev, "test": test,
-        "dev_mean": mean(dev), "mean": mean(test), "sd": stdev(test) if len(test) > 1 else None, "run": run.id,
+        "arm": arm,
+        "share": lent.get("share", "none"),
+        "kept": kept,
+        "threshold": threshold if math.isfinite(threshold) else None,
+        "dev": dev,
+        "test": test,
+        "dev_mean": mean(dev),
+        "mean": mean(test),
+        "sd": stdev(test) if len(test) > 1 else None,
+        "run": run.id,
         "steps": round(epochs * math.ceil((size + kept) / told["settings"]["batch_size"])),
         "passes": round(epochs * size / mine, 1),
-    }  # fmt: skip
+    }
 
 
 def _table(rows: Sequence[Result], share: str) -> Result:
@@ -126,12 +133,16 @@ def _table(rows: Sequence[Result], share: str) -> Result:
     every = next(row for row in mine if row["arm"] == "all")
     best = max((row for row in mine if row["arm"] != "all"), key=lambda row: row["dev_mean"])
     return {
-        "share": share, "threshold": best["threshold"], "kept": best["kept"],
-        "monolingual": alone["mean"], "all": every["mean"], "skl": best["mean"],
+        "share": share,
+        "threshold": best["threshold"],
+        "kept": best["kept"],
+        "monolingual": alone["mean"],
+        "all": every["mean"],
+        "skl": best["mean"],
         "against_all": welch(best["test"], every["test"]),
         "against_monolingual": welch(best["test"], alone["test"]),
         "runs": {"skl": best["run"], "all": every["run"], "monolingual": alone["run"]},
-    }  # fmt: skip
+    }
 
 
 def _verdict(job: Job, table: Result, other: str) -> Result:

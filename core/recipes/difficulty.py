@@ -85,10 +85,14 @@ def run(config: DifficultyConfig, job: Job) -> Result:
     return {
         **summary(mentions, config.draws, config.seed),
         "repeats": [dict(zip(VIEWS, row, strict=True)) for row in np.round(repeats.mean(1), 4).tolist()],
-        "folds": len(set(asked.folds[0].tolist())), "grouped_by": asked.grouped_by,
+        "folds": len(set(asked.folds[0].tolist())),
+        "grouped_by": asked.grouped_by,
         "strength": {view: round(float(np.mean(each)), 3) for view, each in told.strengths.items() if each},
-        "settings": told.settings, "notes": notes, "corpus": corpus.fingerprint, "seconds": told.seconds,
-    }  # fmt: skip
+        "settings": told.settings,
+        "notes": notes,
+        "corpus": corpus.fingerprint,
+        "seconds": told.seconds,
+    }
 
 
 def summary(mentions: Sequence[Mention], draws: int, seed: int) -> Result:
@@ -98,7 +102,8 @@ def summary(mentions: Sequence[Mention], draws: int, seed: int) -> Result:
     kinds = Counter(mention.type for mention in mentions)
     bins = Counter(mention.bin for mention in mentions)
     return {
-        "mentions": len(mentions), "sentences": len({mention.row for mention in mentions}),
+        "mentions": len(mentions),
+        "sentences": len({mention.row for mention in mentions}),
         "v_information": _means(values),
         "intervals": {view: [_bits(low[i]), _bits(high[i])] for i, view in enumerate(VIEWS)},
         "entropy": _bits(entropy(np.repeat(np.arange(len(kinds)), list(kinds.values())))),
@@ -108,7 +113,7 @@ def summary(mentions: Sequence[Mention], draws: int, seed: int) -> Result:
         },
         "ceim": {name: bins[name] for name in BINS},
         "mean_pvi": {name: _means(values[[m.bin == name for m in mentions]]) for name in BINS},
-    }  # fmt: skip
+    }
 
 
 def _of_type(mentions: Sequence[Mention], n: int) -> dict[str, Any]:
@@ -116,9 +121,12 @@ def _of_type(mentions: Sequence[Mention], n: int) -> dict[str, Any]:
     bins = Counter(mention.bin for mention in mentions)
     means = _means(np.array([[mention.pvi_entity, mention.pvi_context] for mention in mentions]))
     return {
-        "mentions": len(mentions), **means, "ceim": _bits(float(np.mean([mention.ceim for mention in mentions]))),
-        "prior": _bits(-float(np.log2(len(mentions) / n))), "bins": {name: bins[name] for name in BINS},
-    }  # fmt: skip
+        "mentions": len(mentions),
+        **means,
+        "ceim": _bits(float(np.mean([mention.ceim for mention in mentions]))),
+        "prior": _bits(-float(np.log2(len(mentions) / n))),
+        "bins": {name: bins[name] for name in BINS},
+    }
 
 
 def _means(values: FloatArray) -> dict[str, float | None]:
@@ -151,9 +159,12 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
     labels = np.array([types.index(instance.type) for instance in found], dtype=np.int64)
     repeats = config.repeats or (3 if config.preset == "paper" else 1)
     asked = Questions(
-        instances=found, types=types, labels=labels, grouped_by=grouped_by,
+        instances=found,
+        types=types,
+        labels=labels,
+        grouped_by=grouped_by,
         folds=[folds(number, labels, n, config.seed + 1000 * repeat) for repeat in range(repeats)],
-    )  # fmt: skip
+    )
     return asked, _notes(counts, n, config.folds, grouped_by)
 
 
@@ -194,11 +205,17 @@ def _mentions(asked: Questions, pvi: FloatArray) -> list[Mention]:
     """pvi: `(n, 2)`, the mean over repeats of what name and context tell."""
     return [
         Mention(
-            row=one.row, sentence=one.sentence.id, start=one.start, end=one.end, type=one.type,
-            surface=" ".join(one.name), pvi_entity=entity, pvi_context=context, ceim=entity - context,
-            bin=bin_of(entity - context), fold=fold,
+            row=one.row,
+            sentence=one.sentence.id,
+            start=one.start,
+            end=one.end,
+            type=one.type,
+            surface=" ".join(one.name),
+            pvi_entity=entity,
+            pvi_context=context,
+            ceim=entity - context,
+            bin=bin_of(entity - context),
+            fold=fold,
         )
-        for one, (entity, context), fold in zip(
-            asked.instances, pvi.tolist(), asked.folds[0].tolist(), strict=True
-        )
-    ]  # fmt: skip
+        for one, (entity, context), fold in zip(asked.instances, pvi.tolist(), asked.folds[0].tolist(), strict=True)
+    ]

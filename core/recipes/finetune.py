@@ -37,9 +37,16 @@ if TYPE_CHECKING:
 
 
 _SETTINGS = (
-    "epochs", "batch_size", "accumulation", "learning_rate", "head_learning_rate", "weight_decay", "patience",
-    "min_epochs", "dev_sentences",
-)  # fmt: skip
+    "epochs",
+    "batch_size",
+    "accumulation",
+    "learning_rate",
+    "head_learning_rate",
+    "weight_decay",
+    "patience",
+    "min_epochs",
+    "dev_sentences",
+)
 
 
 class FinetuneConfig(NetworkOptions):
@@ -59,9 +66,10 @@ class FinetuneConfig(NetworkOptions):
     head: Literal["crf", "softmax"] = option("crf", "A linear-chain CRF, or every word by itself.")
     constrained: bool = option(False, "Decode only tag sequences that BIOES allows.")
     stages: Literal["joint", "lpft"] = option(
-        "joint", "lpft: first the last layer and the CRF under a frozen encoder, then all, both by these settings.",
+        "joint",
+        "lpft: first the last layer and the CRF under a frozen encoder, then all, both by these settings.",
         exclude_if=lambda stages: stages == "joint",  # so runs from before there were two keep their keys
-    )  # fmt: skip
+    )
     epochs: int | None = option(None, "At most so many. None: as the preset says, here and below.", ge=1, le=1000)
     batch_size: int | None = option(None, "An optimizer step.", unit="sentences", ge=1, le=4096)
     accumulation: int | None = option(
@@ -73,9 +81,11 @@ class FinetuneConfig(NetworkOptions):
     patience: int | None = option(None, "Training ends after so many without a better dev F1.", unit="epochs", ge=1)
     min_epochs: int | None = option(None, "But not before.", unit="epochs", ge=1)
     dev_sentences: int | None = option(
-        None, "An epoch is judged by a sample of dev of this size; what is reported is of all. 0: all.",
-        unit="sentences", ge=0,
-    )  # fmt: skip
+        None,
+        "An epoch is judged by a sample of dev of this size; what is reported is of all. 0: all.",
+        unit="sentences",
+        ge=0,
+    )
     max_length: int = option(256, "Longer sentences are read in overlapping windows.", unit="pieces", ge=16, le=8192)
     precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
@@ -151,9 +161,14 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
         )
     borrowed = borrow(config, job, sorted(seen), model_folder(config.states, job))
     return Splits(
-        train=train, training=training_set(config, train, borrowed), borrowed=borrowed, dev=dev, tests=tests,
-        types=tuple(sorted(seen)), every=tuple(sorted(seen | rest)),
-    )  # fmt: skip
+        train=train,
+        training=training_set(config, train, borrowed),
+        borrowed=borrowed,
+        dev=dev,
+        tests=tests,
+        types=tuple(sorted(seen)),
+        every=tuple(sorted(seen | rest)),
+    )
 
 
 def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before: Sequence[Result]) -> Result:
@@ -181,20 +196,35 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
 
     train = lpft if config.stages == "lpft" else finetune
     epochs = train(
-        tagger, training.sentences, splits.dev, settings, seed=seed, folder=checkpoints, report=job.context,
-        types=splits.every, weights=training.weights, sources=training.sources, saved=job.context.checkpoint,
+        tagger,
+        training.sentences,
+        splits.dev,
+        settings,
+        seed=seed,
+        folder=checkpoints,
+        report=job.context,
+        types=splits.every,
+        weights=training.weights,
+        sources=training.sources,
+        saved=job.context.checkpoint,
         stopped=stopped,
-    )  # fmt: skip
+    )
     names = ["dev", *map(evaluations.split_name, range(len(splits.tests)))]
-    told = [tested(job, tagger, gold, splits.every, evaluations.part(name, seed))
-            for name, gold in zip(names, (splits.dev, *splits.tests), strict=True)]  # fmt: skip
+    told = [
+        tested(job, tagger, gold, splits.every, evaluations.part(name, seed))
+        for name, gold in zip(names, (splits.dev, *splits.tests), strict=True)
+    ]
     if told[0]["micro_f1"] > max((outcome["dev"]["micro_f1"] for outcome in before), default=-1.0):
         _keep(tagger, model)
     outcome = {
-        "seed": seed, "best_epoch": epochs.best, "epochs": len(epochs.dev_f1), "seconds": round(epochs.seconds, 1),
-        "dev": told[0], "tests": told[1:],
+        "seed": seed,
+        "best_epoch": epochs.best,
+        "epochs": len(epochs.dev_f1),
+        "seconds": round(epochs.seconds, 1),
+        "dev": told[0],
+        "tests": told[1:],
         "settings": {name: getattr(settings.planned(len(training.sentences)), name) for name in _SETTINGS},
-    }  # fmt: skip
+    }
     evaluations.write_outcome(job.context.run, seed, outcome)
     shutil.rmtree(checkpoints, ignore_errors=True)
     return outcome

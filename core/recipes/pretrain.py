@@ -72,9 +72,11 @@ class PretrainConfig(Config):
         "none", "T_C beside the others: every sentence once; T_C repeated to their size; or as few of them as of T_C."
     )
     holdout: tuple[str, ...] = option(
-        (), "Labelled splits: their sentences, and near copies, are not read.", corpus=True,
+        (),
+        "Labelled splits: their sentences, and near copies, are not read.",
+        corpus=True,
         exclude_if=lambda splits: not splits,
-    )  # fmt: skip
+    )
     heldout_task: str = option("", "Sentences of T_C for the dev loss; without: 5% of T_C, held out.", corpus=True)
     general: str = option("", "General text that shows what is forgotten; without: 5% of the last corpus.", corpus=True)
     seed: int = option(1, "Seed of everything random.", ge=0)
@@ -229,9 +231,13 @@ def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) 
         include={"epochs", "batch_size", "learning_rate", "accumulation", "max_pieces", "patience"}
     )
     return Settings(
-        **shared, max_steps=steps, mask_probability=config.mask_probability, mask_unit=config.mask, seed=config.seed,
+        **shared,
+        max_steps=steps,
+        mask_probability=config.mask_probability,
+        mask_unit=config.mask,
+        seed=config.seed,
         bf16=pick_dtype(config.precision, lm.model.device) == torch.bfloat16,
-    )  # fmt: skip
+    )
 
 
 def _device(job: Job, lm: "MaskedLM") -> Any:

@@ -34,9 +34,12 @@ from core.text.sentence import Sentence
 
 Method = Literal["random2low", "highc2low", "redundant2low", "random2high", "low2high", "low-share", "dataaug"]
 METHODS: Mapping[str, Callable[[Training, Pools, float, int], Rebuilt]] = {
-    "random2low": random2low, "highc2low": highc2low, "redundant2low": redundant2low,
-    "random2high": random2high, "low2high": low2high,
-}  # fmt: skip
+    "random2low": random2low,
+    "highc2low": highc2low,
+    "redundant2low": redundant2low,
+    "random2high": random2high,
+    "low2high": low2high,
+}
 READS: Mapping[str, tuple[str, ...]] = {  # the pools that must not be empty
     "random2low": ("entity_high", "entity_low"),
     "highc2low": ("both_high", "entity_low"),
@@ -61,9 +64,10 @@ class RebuildConfig(Config):
     difficulty: str = option("", "The finished difficulty run of this corpus; all but dataaug need one.")
     holdout: tuple[str, ...] = option((), "Dev and test splits whose text must not come in.", corpus=True)
     entity_low: str = option(
-        pools.AUTO, "A name tells little at most at so many bits (0.5) or in this share of its type (20%); auto: below "
+        pools.AUTO,
+        "A name tells little at most at so many bits (0.5) or in this share of its type (20%); auto: below "
         "0 bits, or the bottom 20% of a type with fewer than 5% there.",
-    )  # fmt: skip
+    )
     entity_high: str = option("50%", "A name tells much at least at so many bits, or from this share of its type on.")
     context_high: str = option("50%", "The same of contexts.")
     size: int = option(1000, "low-share: how many sentences.", unit="sentences", ge=1)
@@ -93,9 +97,7 @@ class RebuildConfig(Config):
     @property
     def thresholds(self) -> Thresholds:
         """Which names and contexts tell much or little."""
-        return Thresholds(
-            entity_low=self.entity_low, entity_high=self.entity_high, context_high=self.context_high
-        )  # fmt: skip
+        return Thresholds(entity_low=self.entity_low, entity_high=self.entity_high, context_high=self.context_high)
 
 
 def run(config: RebuildConfig, job: Job) -> Result:
@@ -122,10 +124,16 @@ def run(config: RebuildConfig, job: Job) -> Result:
     log = rebuilt.write_edits(job.context, made.edits)
     conll = rebuilt.write_sentences(job.context, made.sentences)
     return {
-        "corpus": corpus.fingerprint, "sentences": len(corpus), "mentions": sum(corpus.types.values()),
-        "changed": len(made.edits), "wanted": made.wanted, "of": len(training), "pools": sizes,
-        "output": str(conll), "edits": str(log),
-    }  # fmt: skip
+        "corpus": corpus.fingerprint,
+        "sentences": len(corpus),
+        "mentions": sum(corpus.types.values()),
+        "changed": len(made.edits),
+        "wanted": made.wanted,
+        "of": len(training),
+        "pools": sizes,
+        "output": str(conll),
+        "edits": str(log),
+    }
 
 
 def preview(config: RebuildConfig, train: Corpus, mentions: Sequence[Mention], store: RunStore) -> Result:
@@ -144,9 +152,13 @@ def preview(config: RebuildConfig, train: Corpus, mentions: Sequence[Mention], s
     if able is None:
         able = sum(sizes[READS.get(config.method, ("entity_high",))[0]].values())
     told = {
-        "pools": sizes, "of": total, "measured": len(mentions), "wanted": round(config.rate * total), "able": able,
+        "pools": sizes,
+        "of": total,
+        "measured": len(mentions),
+        "wanted": round(config.rate * total),
+        "able": able,
         "bins": {name: len({mention.row for mention in mentions if mention.bin == name}) for name in BINS},
-    }  # fmt: skip
+    }
     try:
         refuse_tests(train, store)
         check_pools(config.method, sizes, train.name)
@@ -193,9 +205,7 @@ def _made(config: RebuildConfig, training: Training, found: Pools) -> Rebuilt:
     return low_share(training, config.rate, config.size, config.seed)
 
 
-def _measures(
-    config: RebuildConfig, job: Job, sentences: Sequence[Sentence]
-) -> dict[tuple[int, int, int], Measured]:  # fmt: skip
+def _measures(config: RebuildConfig, job: Job, sentences: Sequence[Sentence]) -> dict[tuple[int, int, int], Measured]:
     if config.method == "dataaug":
         return {}
     if not config.difficulty:

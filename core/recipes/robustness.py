@@ -30,9 +30,10 @@ class RobustnessConfig(Config):
         ..., "oov: names of the type that train does not hold. cross-category: names of other types. typos: one slip."
     )
     gazetteer: tuple[str, ...] = option(
-        (), "oov: labelled corpora whose names are taken, where train lacks them; of types without any they are "
-        "generated.", corpus=True,
-    )  # fmt: skip
+        (),
+        "oov: labelled corpora whose names are taken, where train lacks them; of types without any they are generated.",
+        corpus=True,
+    )
     ambiguous: Literal["strict", "textflint"] = option(
         "strict", "cross-category: names that train never has under the slot's type, or (textflint) may have there too."
     )
@@ -60,11 +61,16 @@ def run(config: RobustnessConfig, job: Job) -> Result:
     slots = rebuilt.write_slots(job.context, made.slots)
     sources = made.sources()
     return {
-        "corpus": corpus.fingerprint, "sentences": len(corpus), "mentions": len(made.slots),
-        "changed": len(made.edits), "ambiguous": sum(bool(slot.ambiguous) for slot in made.slots),
+        "corpus": corpus.fingerprint,
+        "sentences": len(corpus),
+        "mentions": len(made.slots),
+        "changed": len(made.edits),
+        "ambiguous": sum(bool(slot.ambiguous) for slot in made.slots),
         "sources": {"gazetteer": sources.pop("gazetteer", 0), "generated": sources.pop("generated", 0), **sources},
-        "output": str(conll), "edits": str(log), "slots": str(slots),
-    }  # fmt: skip
+        "output": str(conll),
+        "edits": str(log),
+        "slots": str(slots),
+    }
 
 
 def _sealed(config: RobustnessConfig, job: Job, test: Corpus, gold: list[Sentence], made: Robust) -> Corpus:

@@ -114,8 +114,11 @@ class Heard:
     def __init__(self, context: RunContext, about: str, aloud: bool) -> None:
         self._context, self._about, self._aloud = context, about, aloud
         self.stage, self.progress, self.metric, self.check = (
-            context.stage, context.progress, context.metric, context.check,
-        )  # fmt: skip
+            context.stage,
+            context.progress,
+            context.metric,
+            context.check,
+        )
         self.notes: list[str] = []
 
     def note(self, text: str) -> None:

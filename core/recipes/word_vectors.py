@@ -20,9 +20,14 @@ def run(config: VectorsConfig, job: Job) -> Result:
     corpus = job.corpus(config.corpus)
     job.context.stage(f"reading {corpus.name}")
     sample = draw(
-        [corpus], name=corpus.name, cap=config.cap_tokens or None, seed=config.seed, tokens="blanks", lowercase=False,
+        [corpus],
+        name=corpus.name,
+        cap=config.cap_tokens or None,
+        seed=config.seed,
+        tokens="blanks",
+        lowercase=False,
         report=job.context,
-    )  # fmt: skip
+    )
     job.context.stage(f"learning word vectors of {corpus.name}")
     options = WvvOptions(**config.model_dump(include=set(WvvOptions.model_fields)))
     found = Wvv(options, seed=config.seed, vocabulary_size=0).fit(sample, job.context).wv

@@ -50,9 +50,13 @@ def sentence_list(sentences: Sequence[Sentence], types: Sequence[str], name: str
 
 
 def table(
-    rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str], name: str, *, wrapped: Collection[str] | None = None,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, str],
+    name: str,
+    *,
+    wrapped: Collection[str] | None = None,
     names: Collection[str] = (),
-) -> None:  # fmt: skip
+) -> None:
     """A small table for reading. columns: {key: heading}; name: its caption for assistive technology.
 
     wrapped: the columns whose text may be broken into lines, the others widen the table; None: all of them.

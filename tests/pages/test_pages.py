@@ -656,8 +656,8 @@ def test_the_app_never_loads_torch(tmp_path: Path) -> None:
 )
 def test_pages_stay_small(file: Path) -> None:
     source = file.read_text(encoding="utf-8")
-    assert len(source.splitlines()) <= 250
+    assert len(source.splitlines()) <= 300
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef):
-            assert (node.end_lineno or 0) - node.lineno < 25, f"{file.name}: {node.name} is longer than 25 lines"
+            assert (node.end_lineno or 0) - node.lineno < 30, f"{file.name}: {node.name} is longer than 30 lines"
     assert "unsafe_allow" not in source

@@ -31,9 +31,15 @@ def next_budget(leaderboard: Sequence[Row], worth: float) -> list[dict[str, Any]
         size = 2 * int(last["sentences"])
         step, hours = next_step(points, size), 2 * float(last.get("hours", {}).get("pretrain", 0.0))
         found.append(
-            {"arm": arm, "sentences": size, "gain": step.gain, "upper": step.upper, "hours": hours,
-             "stop": step.stop(hours, worth)}
-        )  # fmt: skip
+            {
+                "arm": arm,
+                "sentences": size,
+                "gain": step.gain,
+                "upper": step.upper,
+                "hours": hours,
+                "stop": step.stop(hours, worth),
+            }
+        )
     return found
 
 

@@ -129,12 +129,14 @@ _FIXED: Mapping[str, Arm] = {
             without="L_C as it is",
         ),
     )
-}  # fmt: skip
+}
 # What an arm must beat beside `none`, in words.
 AGAINST: Mapping[str, str] = {
-    RANDOM: "a random S_C of equal size", CONTROL: "a random S_C of equal size",
-    STATES: "the states of the encoder as it came", ALL: "all assisting sentences",
-}  # fmt: skip
+    RANDOM: "a random S_C of equal size",
+    CONTROL: "a random S_C of equal size",
+    STATES: "the states of the encoder as it came",
+    ALL: "all assisting sentences",
+}
 
 
 def _vectors(name: str, source: str) -> Arm:
@@ -194,9 +196,11 @@ def find(name: str) -> Arm:
 
 
 _LACKS = {
-    "task": ("reads T_C", "a task corpus"), "domain": ("chooses from D_C", "a domain corpus"),
-    "sources": ("begins from a source", "sources"), "assisting": ("borrows sentences", "an assisting corpus"),
-}  # fmt: skip
+    "task": ("reads T_C", "a task corpus"),
+    "domain": ("chooses from D_C", "a domain corpus"),
+    "sources": ("begins from a source", "sources"),
+    "assisting": ("borrows sentences", "an assisting corpus"),
+}
 
 
 def complete(names: Sequence[str], given: Mapping[str, Any], network: str) -> tuple[str, ...]:

@@ -25,11 +25,14 @@ def also(finetune: Run, none: Run, library: Library, seed: int) -> list[Row]:
         found = compare(table, evaluations.read(none, number), seed=seed)
         rows.append(
             {
-                "test": library.find(reference).name, "micro_f1": f1s, "mean": mean(f1s),
+                "test": library.find(reference).name,
+                "micro_f1": f1s,
+                "mean": mean(f1s),
                 "sd": stdev(f1s) if len(f1s) > 1 else None,
-                "delta": found.delta, "interval": [found.lo, found.hi] if finetune.id != none.id else [0.0, 0.0],
+                "delta": found.delta,
+                "interval": [found.lo, found.hi] if finetune.id != none.id else [0.0, 0.0],
             }
-        )  # fmt: skip
+        )
     return rows
 
 

@@ -7,9 +7,13 @@ from core.recipes.experiment.cost import Priced
 from core.reporter import Parted
 
 _WORDS = {
-    "select": "selecting", "skl": "scoring the assisting corpus", "difficulty": "measuring how hard mentions are",
-    "rebuild": "rebuilding L_C", "pretrain": "pre-training", "finetune": "fine-tuning",
-}  # fmt: skip
+    "select": "selecting",
+    "skl": "scoring the assisting corpus",
+    "difficulty": "measuring how hard mentions are",
+    "rebuild": "rebuilding L_C",
+    "pretrain": "pre-training",
+    "finetune": "fine-tuning",
+}
 TRUSTED = 20.0  # planned seconds after which the passed time says more about this machine than the calibration does
 LIMITS = (0.25, 4.0)
 

@@ -41,9 +41,13 @@ _OURS = {
     ),
 }
 _RECIPES: dict[str, type[Config]] = {
-    "select": SelectConfig, "pretrain": PretrainConfig, "finetune": FinetuneConfig, "difficulty": DifficultyConfig,
-    "rebuild": RebuildConfig, "skl": SklConfig,
-}  # fmt: skip
+    "select": SelectConfig,
+    "pretrain": PretrainConfig,
+    "finetune": FinetuneConfig,
+    "difficulty": DifficultyConfig,
+    "rebuild": RebuildConfig,
+    "skl": SklConfig,
+}
 
 
 def _empty(value: Any) -> bool:
@@ -64,15 +68,16 @@ class ExperimentConfig(Config):
         ("none", "random", "classifier"),
         f"What is compared, each with none: {', '.join(arms.FIXED_NAMES)}, a strategy, or one with a value: "
         f"{', '.join(arms.ARM_SHAPES)}.",
-    )  # fmt: skip
+    )
     budgets: tuple[str, ...] = option(("10%",), "How much each strategy selects: 1000, 50000tokens or 20% of D_C.")
     seeds: tuple[int, ...] = option((1, 2, 3), "Seeds of fine-tuning, the same for every arm; 5 for a claim.")
     encoder: str = option("minilm", "What every arm starts from: a Hugging Face name, a folder, or minilm (bundled).")
     preset: Literal["quick", "paper"] = option("quick", "Settings of pre-training and fine-tuning.")
     fixed: Literal["none", "steps", "tokens"] = option(
-        "none", "Give every pre-trained arm as many MLM steps, or pieces, as the one with the most text (those on all "
-        "of D_C left aside), so that more text is not also more training."
-    )  # fmt: skip
+        "none",
+        "Give every pre-trained arm as many MLM steps, or pieces, as the one with the most text (those on all "
+        "of D_C left aside), so that more text is not also more training.",
+    )
     transductive: Literal["none", "dev", "all"] = option(
         "none", "Held-out sentences found in T_C that may be learnt from as plain text: none, those of dev, or all."
     )
@@ -85,9 +90,11 @@ class ExperimentConfig(Config):
     draw_seed: int = option(0, "Seed of selection, of pre-training and of which part of L_C is drawn.", ge=0)
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
     also_test: tuple[str, ...] = option(
-        (), "Further labelled test splits, harder ones say: shown beside the test split, in no verdict.", corpus=True,
+        (),
+        "Further labelled test splits, harder ones say: shown beside the test split, in no verdict.",
+        corpus=True,
         exclude_if=_empty,
-    )  # fmt: skip
+    )
     sources: tuple[str, ...] = option(
         (), "What vectors:SOURCE and lm:SOURCE read, by name.", corpus=True, exclude_if=_empty
     )
@@ -98,9 +105,10 @@ class ExperimentConfig(Config):
         "", "Another labelled corpus, which all and skl:THRESHOLD borrow from.", corpus=True, exclude_if=_empty
     )
     type_map: tuple[str, ...] = option(
-        (), "OLD=NEW, a type's name where L_C and the assisting corpus differ (PER=person); OLD= leaves it out.",
+        (),
+        "OLD=NEW, a type's name where L_C and the assisting corpus differ (PER=person); OLD= leaves it out.",
         exclude_if=_empty,
-    )  # fmt: skip
+    )
     difficulty_encoder: str = option(
         "", "Whose PVI L_C is rebuilt by, where that is not the encoder that is fine-tuned.", exclude_if=_empty
     )

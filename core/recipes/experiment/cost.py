@@ -97,11 +97,15 @@ def cost(config: ExperimentConfig, measured: Mapping[str, Any], home: Path, reci
     found = _look(job, steps)
     priced = tuple(
         Priced(
-            kind=step.kind, line=str(step.cell), what=step.what, finished=step in found,
+            kind=step.kind,
+            line=str(step.cell),
+            what=step.what,
+            finished=step in found,
             seconds=0.0 if step in found else step.seconds(seconds),
         )
-        for step in steps if step.kind != CHECK
-    )  # fmt: skip
+        for step in steps
+        if step.kind != CHECK
+    )
     disk_gb = _disk_gb(priced, seconds, measured)
     return Cost(steps=priced, device=measured["device"], memory_gb=measured["memory_gb"], disk_gb=disk_gb)
 

@@ -58,10 +58,15 @@ class Foresight:
     def as_json(self) -> dict[str, Any]:
         """What `--plan-only --json` says of it."""
         return {
-            "points": self.points, "seeds": self.seeds, "level": self.level, "with_more_seeds": dict(self.further),
-            "sd_between_seeds": self.spread.seeds, "assumed": not self.spread.trainings,
-            "trainings": self.spread.trainings, "test_sentences": self.spread.n_sentences,
-        }  # fmt: skip
+            "points": self.points,
+            "seeds": self.seeds,
+            "level": self.level,
+            "with_more_seeds": dict(self.further),
+            "sd_between_seeds": self.spread.seeds,
+            "assumed": not self.spread.trainings,
+            "trainings": self.spread.trainings,
+            "test_sentences": self.spread.n_sentences,
+        }
 
 
 def _points(value: float) -> str:

@@ -25,10 +25,29 @@ from core.stats.verdict import Arm, Verdict, few_seeds, needed, verdicts
 
 Row = dict[str, Any]
 COLUMNS = (
-    "arm", "budget", "sentences", "mean", "sd", "dev_mean", "delta", "low", "high", "delta_random", "low_random",
-    "high_random", "verdict", "wins", "ties", "losses", "gpu_hours", "f1_per_hour", "low_per_hour", "high_per_hour",
-    "micro_f1", "why",
-)  # fmt: skip
+    "arm",
+    "budget",
+    "sentences",
+    "mean",
+    "sd",
+    "dev_mean",
+    "delta",
+    "low",
+    "high",
+    "delta_random",
+    "low_random",
+    "high_random",
+    "verdict",
+    "wins",
+    "ties",
+    "losses",
+    "gpu_hours",
+    "f1_per_hour",
+    "low_per_hour",
+    "high_per_hour",
+    "micro_f1",
+    "why",
+)
 ALSO = ("mean", "sd", "delta")  # of each further test set
 
 
@@ -183,9 +202,7 @@ def as_csv(result: Mapping[str, Any]) -> str:
         if row["f1_per_hour"] and row["delta"]:  # the rate is as unsure as the difference
             hours = row["delta"] / row["f1_per_hour"]
             bounds |= {"low_per_hour": low / hours, "high_per_hour": high / hours}
-        bounds |= {
-            f"{column} {test['test']}": test[column] for test in row.get("also", ()) for column in ALSO
-        }  # fmt: skip
+        bounds |= {f"{column} {test['test']}": test[column] for test in row.get("also", ()) for column in ALSO}
         writer.writerow({**row, **bounds, "micro_f1": " ".join(map(str, row["micro_f1"]))})
     return out.getvalue()
 

@@ -27,9 +27,13 @@ class Seconds:
     """
 
     def __init__(
-        self, config: ExperimentConfig, measured: Mapping[str, Any], corpora: Mapping[str, Corpus],
-        sources: Sequence[Corpus] = (), also_test: Sequence[Corpus] = (),
-    ) -> None:  # fmt: skip
+        self,
+        config: ExperimentConfig,
+        measured: Mapping[str, Any],
+        corpora: Mapping[str, Corpus],
+        sources: Sequence[Corpus] = (),
+        also_test: Sequence[Corpus] = (),
+    ) -> None:
         self.config, self.measured, self.corpora = config, measured, corpora
         self.sources, self.also_test = sources, also_test
         self.embeds = 0  # of D_C

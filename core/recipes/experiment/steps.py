@@ -95,9 +95,11 @@ def _labels(stages: Stages, cell: Cell, part: Part) -> tuple[Step, ...]:
     )
     needs = (difficulty,) if arm.measures else ()
     rebuild = step(
-        kind="rebuild", needs=needs, options=lambda found: labels.rebuild(cell, [found[s] for s in needs], part),
+        kind="rebuild",
+        needs=needs,
+        options=lambda found: labels.rebuild(cell, [found[s] for s in needs], part),
         seconds=Seconds.rebuild,
-    )  # fmt: skip
+    )
     return (*needs, rebuild)
 
 
@@ -120,6 +122,10 @@ def _finetune(stages: Stages, cell: Cell, pretrain: Step | None, labels: tuple[S
         return stages.finetune(cell, found[pretrain] if pretrain else None, [found[step] for step in made], part)
 
     return Step(
-        kind="finetune", cell=cell, part=part, needs=(*((pretrain,) if pretrain else ()), *made), options=options,
+        kind="finetune",
+        cell=cell,
+        part=part,
+        needs=(*((pretrain,) if pretrain else ()), *made),
+        options=options,
         seconds=lambda timed: timed.finetune(part[0], cell),
-    )  # fmt: skip
+    )

@@ -106,9 +106,13 @@ def answers(config: "DifficultyConfig", asked: Questions, job: Job) -> Answers:
                 done += one.pieces
     bits, strengths, seconds = _read(config, asked, trainings)
     return Answers(
-        pvi=bits, strengths=strengths, settings={view: asdict(each) for view, each in settings.items()}, cut=cut,
-        window=reader.pieces.max_length, seconds=round(seconds, 1),
-    )  # fmt: skip
+        pvi=bits,
+        strengths=strengths,
+        settings={view: asdict(each) for view, each in settings.items()},
+        cut=cut,
+        window=reader.pieces.max_length,
+        seconds=round(seconds, 1),
+    )
 
 
 def _read(
@@ -154,20 +158,31 @@ def _inputs(reader: "Classifier", instances: Sequence[Instance]) -> tuple[dict[V
 
 
 def _trainings(
-    config: "DifficultyConfig", asked: Questions, inputs: Mapping[View, Sequence["Ids"]],
-    settings: Mapping[View, ClassifySettings], chunks: Path,
-) -> list[_Training]:  # fmt: skip
+    config: "DifficultyConfig",
+    asked: Questions,
+    inputs: Mapping[View, Sequence["Ids"]],
+    settings: Mapping[View, ClassifySettings],
+    chunks: Path,
+) -> list[_Training]:
     found: list[_Training] = []
     steps = dict.fromkeys(VIEWS, 0)
     n_folds = int(asked.folds[0].max()) + 1
     for repeat, fold, view in product(range(len(asked.folds)), range(n_folds), VIEWS):
         held, how = asked.folds[repeat] == fold, settings[view]
         lengths = [len(row) for row, out in zip(inputs[view], held.tolist(), strict=True) if not out]
-        found.append(_Training(
-            seed=(config.seed, repeat, fold, VIEWS.index(view)), repeat=repeat, view=view, settings=how,
-            null=replace(settings["entity"], epochs=1), held=held,
-            pieces=how.epochs * sum(lengths), earlier=steps[view], path=chunks / f"r{repeat}-f{fold}-{view}.npz",
-        ))  # fmt: skip
+        found.append(
+            _Training(
+                seed=(config.seed, repeat, fold, VIEWS.index(view)),
+                repeat=repeat,
+                view=view,
+                settings=how,
+                null=replace(settings["entity"], epochs=1),
+                held=held,
+                pieces=how.epochs * sum(lengths),
+                earlier=steps[view],
+                path=chunks / f"r{repeat}-f{fold}-{view}.npz",
+            )
+        )
         steps[view] += how.epochs * -(-len(lengths) // how.batch_size)
     return found
 

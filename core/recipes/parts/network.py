@@ -39,10 +39,11 @@ class NetworkOptions(Config):
         "all", "bilstm, charcnn: what both corpora learn together; all, or the char-CNN alone."
     )
     assisting_types: tuple[str, ...] = option(
-        (), "bilstm, charcnn: all types of the corpus that the assisting sentences are a part of; with others than the "
+        (),
+        "bilstm, charcnn: all types of the corpus that the assisting sentences are a part of; with others than the "
         "training sentences' they get an output layer of their own, whatever the part holds.",
         exclude_if=lambda types: not types,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +103,14 @@ def training_set(config: NetworkOptions, train: Sequence[Sentence], borrowed: Bo
 
 
 def new_recurrent(
-    config: NetworkOptions, train: Sequence[Sentence], types: Sequence[str], borrowed: Borrowed, *,
-    head: Literal["crf", "softmax"], constrained: bool,
-) -> "Tagger":  # fmt: skip
+    config: NetworkOptions,
+    train: Sequence[Sentence],
+    types: Sequence[str],
+    borrowed: Borrowed,
+    *,
+    head: Literal["crf", "softmax"],
+    constrained: bool,
+) -> "Tagger":
     """A `bilstm` or `charcnn` tagger, random from torch's seed as it stands.
 
     Its size and layers follow from whether there is an assisting corpus and from all its types, not from a part of it.
@@ -121,11 +127,14 @@ def new_recurrent(
     theirs = borrowed.types | set(config.assisting_types)
     parts = [train, other] if own_words else [[*train, *other]]
     tagger = BiLstmTagger(
-        types, head, layout,
+        types,
+        head,
+        layout,
         [build_vocabulary(part, borrowed.vectors if index == 0 else None) for index, part in enumerate(parts)],
         assisting_types=sorted(theirs) if own_words or (other and theirs != set(types)) else None,
-        constrained=constrained, vectors=borrowed.vectors,
-    )  # fmt: skip
+        constrained=constrained,
+        vectors=borrowed.vectors,
+    )
     return tagger.to(pick_device())
 
 
@@ -136,10 +145,26 @@ def recurrent_settings(config: NetworkOptions, preset: Literal["quick", "paper",
     epochs = 200 if preset == "paper" else 40
     if config.network == "charcnn":
         return Settings(
-            epochs=epochs, batch_size=16, learning_rate=0.4, head_learning_rate=0.4, weight_decay=0.0,
-            patience=epochs, min_epochs=1, max_steps=steps, clip=5.0, decay=0.7, least_rate=0.002,
-        )  # fmt: skip
+            epochs=epochs,
+            batch_size=16,
+            learning_rate=0.4,
+            head_learning_rate=0.4,
+            weight_decay=0.0,
+            patience=epochs,
+            min_epochs=1,
+            max_steps=steps,
+            clip=5.0,
+            decay=0.7,
+            least_rate=0.002,
+        )
     return Settings(
-        epochs=epochs, batch_size=16, learning_rate=1e-3, head_learning_rate=1e-3, weight_decay=0.0,
-        patience=10, min_epochs=10, max_steps=steps, clip=5.0,
-    )  # fmt: skip
+        epochs=epochs,
+        batch_size=16,
+        learning_rate=1e-3,
+        head_learning_rate=1e-3,
+        weight_decay=0.0,
+        patience=10,
+        min_epochs=10,
+        max_steps=steps,
+        clip=5.0,
+    )

@@ -37,14 +37,31 @@ def card(config: "PretrainConfig", corpora: Sequence[Corpus], result: dict[str, 
     perplexity = result["pseudo_perplexity"]
     return "\n".join(
         [
-            "---", "library_name: transformers", "pipeline_tag: fill-mask", "tags: [masked-language-modelling]", "---",
-            f"# {config.init}, pre-trained on", *data, "", f"{result['sentences']:,} sentences an epoch,"
-            f" {result['epochs']:g} epochs, {result['steps']:,} steps.", "", head, "", "## Settings", *settings, "",
-            "## What came of it", "Losses in nats a masked piece, after each epoch.", "",
-            "| | before | after each epoch |", "|---|---|---|", *rows,
-            f"| pseudo-perplexity, T_C | {_number(perplexity['before'])} | {_number(perplexity['after'])} |", "",
+            "---",
+            "library_name: transformers",
+            "pipeline_tag: fill-mask",
+            "tags: [masked-language-modelling]",
+            "---",
+            f"# {config.init}, pre-trained on",
+            *data,
+            "",
+            f"{result['sentences']:,} sentences an epoch, {result['epochs']:g} epochs, {result['steps']:,} steps.",
+            "",
+            head,
+            "",
+            "## Settings",
+            *settings,
+            "",
+            "## What came of it",
+            "Losses in nats a masked piece, after each epoch.",
+            "",
+            "| | before | after each epoch |",
+            "|---|---|---|",
+            *rows,
+            f"| pseudo-perplexity, T_C | {_number(perplexity['before'])} | {_number(perplexity['after'])} |",
+            "",
         ]
-    )  # fmt: skip
+    )
 
 
 def _number(value: float | None) -> str:

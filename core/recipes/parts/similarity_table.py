@@ -92,10 +92,15 @@ def _curve(study: Study, cells: Cells) -> list[dict[str, Any]]:
     rounds = sorted((each for each in study.rounds if each.curve or each.number == 0), key=lambda each: -each.number)
     points = [(each, cell) for each in rounds if len(rounds) > 1 for cell in study.cells() if cell[1] is each]
     return [
-        {"target": study.targets[j].name, "source": study.sources[i].name, "measure": name,
-         "tokens": cells[name, each.number, i, j]["source_tokens"], "value": cells[name, each.number, i, j]["value"]}
+        {
+            "target": study.targets[j].name,
+            "source": study.sources[i].name,
+            "measure": name,
+            "tokens": cells[name, each.number, i, j]["source_tokens"],
+            "value": cells[name, each.number, i, j]["value"],
+        }
         for each, (name, _, i, j) in points
-    ]  # fmt: skip
+    ]
 
 
 def _warnings(study: Study, rows: Sequence[Mapping[str, Any]]) -> list[str]:

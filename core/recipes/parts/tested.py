@@ -43,9 +43,12 @@ def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], every: Sequence
     }
     decodings = {"viterbi": table.f1(), **others}
     return {
-        "micro_f1": table.f1(), "precision": table.precision(), "recall": table.recall(),
-        "by_type": table.by_type(), "decodings": decodings,
-    }  # fmt: skip
+        "micro_f1": table.f1(),
+        "precision": table.precision(),
+        "recall": table.recall(),
+        "by_type": table.by_type(),
+        "decodings": decodings,
+    }
 
 
 def over_seeds(told: Sequence[Result]) -> Result:

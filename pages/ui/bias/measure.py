@@ -25,9 +25,22 @@ MEANING = {
     "custom": "Every option is yours; what is left empty stays as usual.",
 }
 OPTIONS = (
-    "folds", "repeats", "group", "null", "calibrate", "seed", "draws", "entity_epochs", "context_epochs", "batch_size",
-    "learning_rate", "head_learning_rate", "max_length", "precision", "allow_download",
-)  # fmt: skip
+    "folds",
+    "repeats",
+    "group",
+    "null",
+    "calibrate",
+    "seed",
+    "draws",
+    "entity_epochs",
+    "context_epochs",
+    "batch_size",
+    "learning_rate",
+    "head_learning_rate",
+    "max_length",
+    "precision",
+    "allow_download",
+)
 LINES = {"context": "context alone", "entity": "name alone"}  # in the order of their colours
 MEANT = """
 Two classifiers read every labelled mention, never one that they were trained on. One sees **only the name**, the
@@ -64,20 +77,33 @@ def finished(run_id: str) -> bool:
     return runs.state(run_id).state == "succeeded"
 
 
+def _encoder() -> str:
+    return st.selectbox(
+        "Encoder",
+        [BUNDLED],
+        0,
+        lambda name: "MiniLM, bundled: works offline" if name == BUNDLED else name,
+        key="bias.encoder",
+        accept_new_options=True,
+        help="Or type a folder, or a Hugging Face name that is on this machine, such as bert-base-cased.",
+    )
+
+
 def _setup() -> None:
     labelled = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types}
     train = corpora.roles().get("train")
     names = list(labelled)
     left, right = st.columns(2)
     picked = left.selectbox(
-        "Labelled corpus", names, names.index(train) if train in names else None,
-        lambda name: corpus_label(labelled[name]), key=f"bias.train.{train}", placeholder="pick a labelled corpus",
-    )  # fmt: skip
-    encoder = right.selectbox(
-        "Encoder", [BUNDLED], 0, lambda name: "MiniLM, bundled: works offline" if name == BUNDLED else name,
-        key="bias.encoder", accept_new_options=True,
-        help="Or type a folder, or a Hugging Face name that is on this machine, such as bert-base-cased.",
-    )  # fmt: skip
+        "Labelled corpus",
+        names,
+        names.index(train) if train in names else None,
+        lambda name: corpus_label(labelled[name]),
+        key=f"bias.train.{train}",
+        placeholder="pick a labelled corpus",
+    )
+    with right:
+        encoder = _encoder()
     settings = _settings()
     if picked is None:
         return
@@ -116,15 +142,24 @@ def _settings() -> dict[str, Any]:
     left, right = st.columns(2)
     with left:
         preset = st.segmented_control(
-            "Settings", list(PRESETS), default="quick", format_func=PRESETS.__getitem__, required=True,
+            "Settings",
+            list(PRESETS),
+            default="quick",
+            format_func=PRESETS.__getitem__,
+            required=True,
             key="bias.preset",
-        )  # fmt: skip
+        )
         st.caption(MEANING[preset])
     with right:
         mentions = st.number_input(
-            "Mentions to measure, about", 1, None, None, placeholder="all of them", key="bias.mentions",
+            "Mentions to measure, about",
+            1,
+            None,
+            None,
+            placeholder="all of them",
+            key="bias.mentions",
             help="A sample of whole sentences with about so many labelled entities takes less time.",
-        )  # fmt: skip
+        )
         found: dict[str, Any] = {"mentions": mentions or 0}
     if preset == "custom":
         for i, column in enumerate(st.columns(3)):

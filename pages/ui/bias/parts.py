@@ -59,26 +59,40 @@ def _told(row: dict[str, Any]) -> str:
 def download(run_id: str, numbers: Any, key: str) -> None:
     """Mentions as CSV, written once somebody asks for it."""
     st.download_button(
-        f"These {len(numbers):,} as CSV", lambda: bias.mentions_csv(run_id, numbers), f"mentions-{run_id[-4:]}.csv",
-        on_click="ignore", key=f"{key}.csv", icon=":material/download:",
-    )  # fmt: skip
+        f"These {len(numbers):,} as CSV",
+        lambda: bias.mentions_csv(run_id, numbers),
+        f"mentions-{run_id[-4:]}.csv",
+        on_click="ignore",
+        key=f"{key}.csv",
+        icon=":material/download:",
+    )
 
 
 def mention_table(rows: Sequence[dict[str, Any]], key: str) -> dict[str, Any] | None:
     """A row a mention; the one that is ticked."""
-    heads = {"mention": "Mention", "type": "Type", "pvi_entity": "Name", "pvi_context": "Context", "ceim": "CEIM",
-             "text": "Sentence"}  # fmt: skip
+    heads = {
+        "mention": "Mention",
+        "type": "Type",
+        "pvi_entity": "Name",
+        "pvi_context": "Context",
+        "ceim": "CEIM",
+        "text": "Sentence",
+    }
     number = st.column_config.NumberColumn
     told = grid(
-        {name: [_unsigned(row[name]) for row in rows] for name in heads}, key=key, hide_index=True, height=330,
-        on_select="rerun", selection_mode="single-row",
+        {name: [_unsigned(row[name]) for row in rows] for name in heads},
+        key=key,
+        hide_index=True,
+        height=330,
+        on_select="rerun",
+        selection_mode="single-row",
         alt="Mentions with their type, what name and context tell of it in bits, and their sentence",
         column_config={
             **{name: st.column_config.TextColumn(head) for name, head in heads.items()},
             **{name: number(heads[name], format="%.2f", width=80) for name in ("pvi_entity", "pvi_context", "ceim")},
             "text": st.column_config.TextColumn("Sentence", width="large"),
         },
-    )  # fmt: skip
+    )
     ticked = told.selection.rows
     return rows[ticked[0]] if ticked and ticked[0] < len(rows) else None
 
@@ -106,8 +120,10 @@ def _diff(diff: Diff) -> str:
     old, new = (sorted(sentence.entities or ()) for sentence in (diff.before, diff.after))
     starts = {edit.start for edit in diff.edits}
     places = [place for place, entity in enumerate(new) if entity.start in starts]
-    lines = [("before", _painted(diff.before.tokens, [old[place] for place in places], OLD)),
-             ("after", _painted(diff.after.tokens, [new[place] for place in places], NEW, diff.unsure))]  # fmt: skip
+    lines = [
+        ("before", _painted(diff.before.tokens, [old[place] for place in places], OLD)),
+        ("after", _painted(diff.after.tokens, [new[place] for place in places], NEW, diff.unsure)),
+    ]
     if diff.gone is not None:
         lines.append(("deleted", escape(diff.gone.text)))
     return "".join(f"<div><strong>{name}</strong> {text}</div>" for name, text in lines)

@@ -17,21 +17,37 @@ from pages.ui.widgets import config_form, corpus_label, plain, same_command, tab
 
 RUN = "bias.rebuild"
 METHODS = {
-    "highc2low": ("Harder names where the context tells", "Adds copies of sentences whose name and context both tell"
-                  " the type, the name replaced by one of the type that tells little."),
+    "highc2low": (
+        "Harder names where the context tells",
+        "Adds copies of sentences whose name and context both tell"
+        " the type, the name replaced by one of the type that tells little.",
+    ),
     "random2low": ("Harder names anywhere", "The same for any sentence whose name tells the type."),
-    "redundant2low": ("Harder names for repeated ones", "Keeps a name once and replaces its repetitions, in place, by"
-                      " names of the type that tell little."),
-    "low2high": ("Better sentences for the poorest ones", "Deletes the sentences that tell least and puts their names"
-                 " into copies of sentences that tell much."),
+    "redundant2low": (
+        "Harder names for repeated ones",
+        "Keeps a name once and replaces its repetitions, in place, by names of the type that tell little.",
+    ),
+    "low2high": (
+        "Better sentences for the poorest ones",
+        "Deletes the sentences that tell least and puts their names into copies of sentences that tell much.",
+    ),
     "random2high": ("Better sentences anywhere", "The same, but the sentences to delete are drawn at random."),
-    "low-share": ("A fixed share told by their context", "Draws a set of a fixed size in which so many mentions are"
-                  " told by their context."),
-    "dataaug": ("Typos and like names (a baseline)", "Adds a copy of each sentence with a typo in a name or a name"
-                " spelt alike; goes by no measurement."),
-}  # fmt: skip
-POOLS = {"type": "Type", "entity_low": "Name tells little", "entity_high": "Name tells much",
-         "context_high": "Context tells much", "both_high": "Both tell much"}  # fmt: skip
+    "low-share": (
+        "A fixed share told by their context",
+        "Draws a set of a fixed size in which so many mentions are told by their context.",
+    ),
+    "dataaug": (
+        "Typos and like names (a baseline)",
+        "Adds a copy of each sentence with a typo in a name or a name spelt alike; goes by no measurement.",
+    ),
+}
+POOLS = {
+    "type": "Type",
+    "entity_low": "Name tells little",
+    "entity_high": "Name tells much",
+    "context_high": "Context tells much",
+    "both_high": "Both tell much",
+}
 
 
 def rebuild(run_id: str) -> None:
@@ -59,8 +75,13 @@ def _setup(run_id: str, own: str) -> None:
         told = rebuilding.preview(options)
         _pools(options, told)
         unknown = not options["holdout"] and not _none_held_out(own)
-        if pressed("Rebuild", "bias.rebuild.start", type="primary", icon=":material/construction:",
-                   disabled=bool(told["empty"]) or unknown):  # fmt: skip
+        if pressed(
+            "Rebuild",
+            "bias.rebuild.start",
+            type="primary",
+            icon=":material/construction:",
+            disabled=bool(told["empty"]) or unknown,
+        ):
             st.session_state[RUN] = runs.start("rebuild", options)
             st.rerun()
         st.code(runs.command("rebuild", options), language="bash", wrap_lines=True)
@@ -95,9 +116,13 @@ def _holdout(place: Any, own: str) -> list[str]:
     beside, source = rebuilding.splits_of(own)
     usual = [name for name in beside if name in known]
     picked: list[str] = place.multiselect(
-        "Held out: no sentence of these comes in", list(known), usual, lambda name: corpus_label(known[name]),
-        key=f"bias.holdout.{own}.{'.'.join(usual)}", placeholder="pick its dev and test splits",
-    )  # fmt: skip
+        "Held out: no sentence of these comes in",
+        list(known),
+        usual,
+        lambda name: corpus_label(known[name]),
+        key=f"bias.holdout.{own}.{'.'.join(usual)}",
+        placeholder="pick its dev and test splits",
+    )
     if picked and picked == usual:
         place.caption(f"The dev and test splits of {plain(results.corpus_name(own))}: {source}.")
     return picked
@@ -108,8 +133,9 @@ def _none_held_out(own: str) -> bool:
     name = plain(results.corpus_name(own))
     st.warning(
         f"Which dev and test splits go with {name}? Nothing here says so. Pick them above, so that none of their"
-        " sentences is made.", icon=":material/help:",
-    )  # fmt: skip
+        " sentences is made.",
+        icon=":material/help:",
+    )
     return st.checkbox(f"{name} has no dev or test split", key=f"bias.holdout.none.{own}")
 
 
@@ -136,11 +162,14 @@ def _sentences(options: Mapping[str, Any], told: Mapping[str, Any]) -> None:
     """What a set of one size is drawn from."""
     size, looks = options["size"], figures.BIN_LOOKS
     if options["add_bin"]:
-        st.markdown(f"**{size:,} sentences** are drawn for any mention, and {size:,} where the"
-                    f" {looks[options['add_bin']][0]}.")  # fmt: skip
+        st.markdown(
+            f"**{size:,} sentences** are drawn for any mention, and {size:,} where the {looks[options['add_bin']][0]}."
+        )
     else:
-        st.markdown(f"**{size:,} sentences** are drawn, {round(options['rate'] * size):,} of them for a mention of"
-                    " which the context tells more.")  # fmt: skip
+        st.markdown(
+            f"**{size:,} sentences** are drawn, {round(options['rate'] * size):,} of them for a mention of"
+            " which the context tells more."
+        )
     rows = [{"bin": looks[name][0], "sentences": n} for name, n in told["bins"].items()]
     table(rows, {"bin": "Of a mention", "sentences": "Sentences"}, "Sentences to draw from, by what tells the type")
     st.caption("A sentence with several mentions counts with each of them; held-out ones count too but are not drawn.")

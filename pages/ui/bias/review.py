@@ -81,20 +81,40 @@ def _one(run_id: str, number: int) -> None:
             f" {bits(row['pvi_context'])}: neither makes this type likelier than it is on average."
             f"{few if row['type'] in found.few else ''}"
         )
-        types = sorted(found.corpus.types)
-        say = partial(_say, run_id, number)
-        with st.container(horizontal=True, vertical_alignment="bottom"):
-            st.button("Label is right", key="bias.accept", icon=":material/check:", shortcut="Alt+A", on_click=say,
-                      args=("accept",))  # fmt: skip
-            st.button("Skip", key="bias.skip", icon=":material/skip_next:", shortcut="Alt+S", on_click=say,
-                      args=("skip",))  # fmt: skip
-            right = st.selectbox(
-                "It should be", [*(name for name in types if name != row["type"]), NOTHING], None,
-                key=f"bias.right.{run_id}.{number}", placeholder="another type, or none", width=240,
-            )  # fmt: skip
-            action = ("remove", "") if right == NOTHING else ("fix", right)
-            st.button("Fix", key="bias.fix", icon=":material/edit:", type="primary", disabled=right is None,
-                      on_click=say, args=action)  # fmt: skip
+        _answers(run_id, number, [name for name in sorted(found.corpus.types) if name != row["type"]])
+
+
+def _answers(run_id: str, number: int, others: Sequence[str]) -> None:
+    """The buttons under a label in question. others: the types that it does not have."""
+    say = partial(_say, run_id, number)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.button(
+            "Label is right",
+            key="bias.accept",
+            icon=":material/check:",
+            shortcut="Alt+A",
+            on_click=say,
+            args=("accept",),
+        )
+        st.button("Skip", key="bias.skip", icon=":material/skip_next:", shortcut="Alt+S", on_click=say, args=("skip",))
+        right = st.selectbox(
+            "It should be",
+            [*others, NOTHING],
+            None,
+            key=f"bias.right.{run_id}.{number}",
+            placeholder="another type, or none",
+            width=240,
+        )
+        action = ("remove", "") if right == NOTHING else ("fix", right)
+        st.button(
+            "Fix",
+            key="bias.fix",
+            icon=":material/edit:",
+            type="primary",
+            disabled=right is None,
+            on_click=say,
+            args=action,
+        )
 
 
 def _say(run_id: str, number: int, action: str, type: str = "") -> None:
@@ -106,8 +126,9 @@ def _undo(run_id: str, told: Reviews) -> None:
         last = told.history[-1]
         mention = bias.measured(run_id).mentions[last.mention].surface
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.button("Undo", key="bias.undo", icon=":material/undo:", shortcut="Alt+U",
-                      on_click=reviews.undo, args=(run_id,))  # fmt: skip
+            st.button(
+                "Undo", key="bias.undo", icon=":material/undo:", shortcut="Alt+U", on_click=reviews.undo, args=(run_id,)
+            )
             st.caption(f"You said of {plain(mention)}: {SAID[last.action]} {plain(last.type)}", width="content")
 
 
@@ -117,13 +138,21 @@ def _take_away(run_id: str, told: Reviews) -> None:
     name = f"corrected-{run_id[-4:]}"
     with st.container(horizontal=True):
         st.download_button(
-            "Corrected labels as CoNLL", partial(_conll, run_id), f"{name}.conll", on_click="ignore",
-            key="bias.corrected", icon=":material/download:",
-        )  # fmt: skip
+            "Corrected labels as CoNLL",
+            partial(_conll, run_id),
+            f"{name}.conll",
+            on_click="ignore",
+            key="bias.corrected",
+            icon=":material/download:",
+        )
         st.download_button(
-            "Log of the reviews as CSV", partial(reviews.review_log, run_id), f"{name}-log.csv", on_click="ignore",
-            key="bias.log", icon=":material/download:",
-        )  # fmt: skip
+            "Log of the reviews as CSV",
+            partial(reviews.review_log, run_id),
+            f"{name}-log.csv",
+            on_click="ignore",
+            key="bias.log",
+            icon=":material/download:",
+        )
         if pressed("Keep as a corpus", "bias.seal", icon=":material/library_add:", disabled=not told.changes):
             sealed = reviews.seal(run_id)
             st.success(f"{plain(sealed.name)}: {len(sealed):,} sentences, ready to train on.")

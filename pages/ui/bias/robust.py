@@ -22,8 +22,13 @@ PROMISES = {
     "typos": "one slip; none is a name of the training split (a name too short for a slip stays)",
 }
 MOST = 12  # taggers compared unless more are asked for
-SETS = {"name": "Test set", "promise": "What holds for renamed names", "mentions": "Mentions", "changed": "Renamed",
-        "ambiguous": "Ambiguous"}  # fmt: skip
+SETS = {
+    "name": "Test set",
+    "promise": "What holds for renamed names",
+    "mentions": "Mentions",
+    "changed": "Renamed",
+    "ambiguous": "Ambiguous",
+}
 
 
 def robust() -> None:
@@ -53,8 +58,9 @@ def _setup() -> None:
         with left:
             test = corpus_picker("Test split", f"bias.test.{roles.get('test')}", roles.get("test"))
         with right:
-            train = corpus_picker("Training split: what taggers know", f"bias.known.{roles.get('train')}",
-                                  roles.get("train"))  # fmt: skip
+            train = corpus_picker(
+                "Training split: what taggers know", f"bias.known.{roles.get('train')}", roles.get("train")
+            )
         kinds = st.multiselect("Sets", list(KINDS), list(KINDS), KINDS.__getitem__, key="bias.kinds")
         own = _names()
         if not (test and train and kinds):
@@ -75,13 +81,18 @@ def _names() -> dict[str, dict[str, Any]]:
     with st.expander("Where new names come from", icon=":material/settings:"):
         gazetteer = st.multiselect(
             "Names of these corpora, where the training split lacks them; else they are generated",
-            list(labelled), [], lambda name: corpus_label(labelled[name]), key="bias.gazetteer",
+            list(labelled),
+            [],
+            lambda name: corpus_label(labelled[name]),
+            key="bias.gazetteer",
             placeholder="generate them",
-        )  # fmt: skip
+        )
         strict = st.toggle(
-            "Use only names that never have the replaced name's type in training", True, key="bias.strict",
+            "Use only names that never have the replaced name's type in training",
+            True,
+            key="bias.strict",
             help="Off: a name may have both types in the training split, as in TextFlint's sets.",
-        )  # fmt: skip
+        )
     return {"oov": {"gazetteer": gazetteer}, "cross-category": {"ambiguous": "strict" if strict else "textflint"}}
 
 
@@ -105,14 +116,17 @@ def _made(runs: Sequence[Run]) -> None:
 def _files(run_id: str, name: str) -> None:
     """The set, what was changed, and every slot with whether it is ambiguous."""
     logs = rebuilding.log_files(run_id)
-    files = {"conll": ("CoNLL", rebuilding.set_file(run_id), "conll"),
-             "log": ("Log of the edits", logs["edits"], "edits.jsonl"),
-             "slots": ("All names, the ambiguous marked", logs["slots"], "slots.jsonl")}  # fmt: skip
+    files = {
+        "conll": ("CoNLL", rebuilding.set_file(run_id), "conll"),
+        "log": ("Log of the edits", logs["edits"], "edits.jsonl"),
+        "slots": ("All names, the ambiguous marked", logs["slots"], "slots.jsonl"),
+    }
     with st.container(horizontal=True):
         for key, (label, file, ending) in files.items():
             data = partial(deliver.take_bytes, run_id, file)
-            st.download_button(label, data, f"{name}.{ending}", on_click="ignore", key=f"bias.robust.{key}",
-                               icon=":material/download:")  # fmt: skip
+            st.download_button(
+                label, data, f"{name}.{ending}", on_click="ignore", key=f"bias.robust.{key}", icon=":material/download:"
+            )
 
 
 @st.fragment
@@ -126,8 +140,13 @@ def _frontier() -> None:
             return
         group = st.selectbox("Tested on", groups, 0, _group, key="bias.group") if len(groups) > 1 else groups[0]
         names = taggers.names(group.runs)
-        picked = st.multiselect("Taggers", list(names), list(names)[:MOST], lambda run: names.get(run, run),
-                                key=f"bias.taggers.{group.runs[0]}.{len(names)}")  # fmt: skip
+        picked = st.multiselect(
+            "Taggers",
+            list(names),
+            list(names)[:MOST],
+            lambda run: names.get(run, run),
+            key=f"bias.taggers.{group.runs[0]}.{len(names)}",
+        )
         if not picked:
             return
         certain = st.toggle("Leave ambiguous names out of the figures", False, key="bias.certain")

@@ -27,9 +27,12 @@ def scatter(run_id: str) -> None:
             found.context[numbers], found.entity[numbers], found.bins[numbers].tolist(), numbers
         )
         chart(
-            figure, key, f"{len(numbers):,} mentions by what context and name tell; the table below lists them",
-            on_select=partial(_boxed, key, sliders, spans), selection_mode="box",
-        )  # fmt: skip
+            figure,
+            key,
+            f"{len(numbers):,} mentions by what context and name tell; the table below lists them",
+            on_select=partial(_boxed, key, sliders, spans),
+            selection_mode="box",
+        )
         some = ""
         if len(numbers) < len(found):
             some = f" A random {len(numbers):,} of {len(found):,} are drawn; a box takes all."

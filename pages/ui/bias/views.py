@@ -12,10 +12,23 @@ from pages.ui.frame import guard
 from pages.ui.widgets import chart, plain, table
 
 MOST = 8  # data sets beside each other
-BIN_HEADS = {"name": "By CEIM", "mentions": "Mentions", "share": "Share", "entity": "Mean PVI of the name",
-             "context": "Mean PVI of the context"}  # fmt: skip
-TYPE_HEADS = {"type": "Type", "mentions": "Mentions", "entity": "Name (bits)", "context": "Context (bits)",
-              "ceim": "CEIM (bits)", "high": "Name tells more", "low": "Context tells more", "note": ""}  # fmt: skip
+BIN_HEADS = {
+    "name": "By CEIM",
+    "mentions": "Mentions",
+    "share": "Share",
+    "entity": "Mean PVI of the name",
+    "context": "Mean PVI of the context",
+}
+TYPE_HEADS = {
+    "type": "Type",
+    "mentions": "Mentions",
+    "entity": "Name (bits)",
+    "context": "Context (bits)",
+    "ceim": "CEIM (bits)",
+    "high": "Name tells more",
+    "low": "Context tells more",
+    "note": "",
+}
 
 
 def views(run_id: str) -> None:
@@ -62,9 +75,13 @@ def _data_sets(run_id: str) -> None:
         if len(runs) > 1:
             usual = {names[name]: name for name in reversed(runs)} | {names[run_id]: run_id}  # one of each kind
             shown = st.multiselect(
-                "Data sets beside each other", list(runs), sorted(usual.values(), key=list(runs).index)[:MOST],
-                lambda name: f"{names[name]} ({name[-4:]})", key=f"bias.sets.{run_id}", max_selections=MOST,
-            )  # fmt: skip
+                "Data sets beside each other",
+                list(runs),
+                sorted(usual.values(), key=list(runs).index)[:MOST],
+                lambda name: f"{names[name]} ({name[-4:]})",
+                key=f"bias.sets.{run_id}",
+                max_selections=MOST,
+            )
         here = [names[name] for name in shown]
         rows = [
             {**row, "name": name if here.count(name) < 2 else f"{name} ({row['run'][-4:]})"}
@@ -85,9 +102,14 @@ def _histogram(run_id: str) -> None:
     with guard():
         st.subheader("What tells the type, mention by mention", anchor=False)
         by_type = st.segmented_control(
-            "Show", [False, True], format_func={False: "All mentions", True: "By type"}.get, default=False,
-            required=True, key="bias.by_type", label_visibility="collapsed",
-        )  # fmt: skip
+            "Show",
+            [False, True],
+            format_func={False: "All mentions", True: "By type"}.get,
+            default=False,
+            required=True,
+            key="bias.by_type",
+            label_visibility="collapsed",
+        )
         panels = bias.panels(run_id, by_type)
         kinds = [row["type"] for row in bias.type_rows(run_id)][: len(panels)] if by_type else [""]
         picker, key = f"bias.bar.{run_id}.{by_type}", f"bias.ceim.{run_id}.{by_type}"
@@ -99,9 +121,7 @@ def _histogram(run_id: str) -> None:
 
         told = ", ".join(f"{row['name']} {row['mentions']:,}" for row in bias.bin_rows(run_id))
         alt = f"Histogram of CEIM: {told}. The sentences of a bar can be listed below."
-        chart(
-            figures.ceim_histogram(panels), key, alt, on_select=clicked, selection_mode="points"
-        )  # fmt: skip
+        chart(figures.ceim_histogram(panels), key, alt, on_select=clicked, selection_mode="points")
         _bar(run_id, panels, kinds, picker)
 
 
@@ -113,10 +133,13 @@ def _bar(run_id: str, panels: Sequence[Any], kinds: Sequence[str], picker: str) 
         for bar in sorted(set(panel.bars.tolist()))
     }
     picked = st.selectbox(
-        "Sentences of a bar", list(sizes), None,
+        "Sentences of a bar",
+        list(sizes),
+        None,
         lambda at: f"{f'{at[0]}, ' if at[0] else ''}{figures.bar_words(at[1])} ({sizes[at]:,})",
-        key=picker, placeholder="click a bar, or pick it here",
-    )  # fmt: skip
+        key=picker,
+        placeholder="click a bar, or pick it here",
+    )
     if picked is None:
         return
     numbers = bias.in_bar(run_id, picked[1], picked[0])

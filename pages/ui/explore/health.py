@@ -51,9 +51,13 @@ def _again(run_id: str) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         kind = st.segmented_control(
-            "Spread by", list(KINDS), format_func=KINDS.__getitem__, default="quota", required=True,
+            "Spread by",
+            list(KINDS),
+            format_func=KINDS.__getitem__,
+            default="quota",
+            required=True,
             key="explore.spread",
-        )  # fmt: skip
+        )
         if pressed("Choose with diversity", "explore.choose", icon=":material/diversity_2:"):
             config: Mapping[str, Any] = runs.get(run_id).manifest.config
             new = runs.start("select", {**config, "diversity": kind})

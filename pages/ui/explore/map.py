@@ -14,9 +14,13 @@ from pages.ui.widgets import budget_words, is_dark, plain
 KEY = "explore-map"
 MOST_DRAWN, MOST_HOVERED = 50_000, 20_000  # a lasso sends every drawn point back: 130 bytes each, and their hover
 COLOURINGS = {
-    "class": "class", "score": "score", "cluster": "topic", "entities": "entities", "length": "length",
+    "class": "class",
+    "score": "score",
+    "cluster": "topic",
+    "entities": "entities",
+    "length": "length",
     "source": "source file",
-}  # fmt: skip
+}
 PAPER = {"#31333f": "rgba(255, 255, 255, 0.6)", "#e6e6e6": "rgba(14, 17, 23, 0.6)"}  # behind words, by their ink
 MODES = {"substring": "as written", "words": "all words, any order"}
 WHEEL = {"scrollZoom": True, "displayModeBar": True, "modeBarButtonsToRemove": ["toImage", "zoomIn2d", "zoomOut2d"]}
@@ -24,6 +28,17 @@ _bridge = st.components.v2.component("winnow_map", js=(ASSETS / "map.js").read_t
 
 
 Controls = tuple[str, int, str, str, bool]  # colour by, points to draw, what to search for and how, topics' words
+
+
+def _search_mode() -> str:
+    return st.segmented_control(
+        "Search for",
+        list(MODES),
+        format_func=MODES.__getitem__,
+        default="substring",
+        required=True,
+        key="explore.mode",
+    )
 
 
 def controls(map_run: str) -> Controls:
@@ -34,14 +49,16 @@ def controls(map_run: str) -> Controls:
     with st.container(horizontal=True, vertical_alignment="center"):
         by = _colouring(choices)
         query = st.text_input(
-            "Search all sentences", key="explore.query", type="search", icon=":material/search:", width=270,
-            placeholder="Search all sentences", label_visibility="collapsed",
-        ).strip()  # fmt: skip
+            "Search all sentences",
+            key="explore.query",
+            type="search",
+            icon=":material/search:",
+            width=270,
+            placeholder="Search all sentences",
+            label_visibility="collapsed",
+        ).strip()
         with st.popover("Options", icon=":material/settings:", key="explore.options"):
-            mode = st.segmented_control(
-                "Search for", list(MODES), format_func=MODES.__getitem__, default="substring", required=True,
-                key="explore.mode",
-            )  # fmt: skip
+            mode = _search_mode()
             n = _to_draw(len(maps.get(map_run)), f"explore.n.{map_run}")
             named = st.toggle("Topic words on the map", True, key="explore.named")
     state.searched(map_run, query, mode)
@@ -60,10 +77,15 @@ def _colouring(choices: list[str]) -> str:
 def _to_draw(most: int, key: str) -> int:
     return int(
         st.number_input(
-            "Sentences to draw", min(100, most), most, min(20_000, most), 5_000, key=key,
+            "Sentences to draw",
+            min(100, most),
+            most,
+            min(20_000, most),
+            5_000,
+            key=key,
             help=f"At most {MOST_DRAWN:,} are drawn; a lasso takes the others with it all the same.",
         )
-    )  # fmt: skip
+    )
 
 
 def _hits(map_run: str, query: str, mode: str) -> None:
@@ -106,9 +128,13 @@ def draw(run_id: str, map_run: str, kinds: Any, asked: Controls) -> None:
     with st.container(key=KEY):
         _bridged(map_run)
         st.plotly_chart(
-            fig, key=key, config=WHEEL, alt=_alt(map_run, kinds, drawn),
-            on_select=lambda: state.take(map_run, key), selection_mode=("points", "lasso", "box"),
-        )  # fmt: skip
+            fig,
+            key=key,
+            config=WHEEL,
+            alt=_alt(map_run, kinds, drawn),
+            on_select=lambda: state.take(map_run, key),
+            selection_mode=("points", "lasso", "box"),
+        )
     _told(map_run, len(drawn), n)
 
 
@@ -169,9 +195,12 @@ def _bridged(map_run: str) -> None:
     """Hears of zooms and clicks; alone in its fragment, so that a zoom reruns nothing else."""
     with guard():
         told = _bridge(
-            key="explore.bridge", data={"chart": KEY}, height=1,
-            on_zoom_change=lambda: None, on_click_change=lambda: None,
-        )  # fmt: skip
+            key="explore.bridge",
+            data={"chart": KEY},
+            height=1,
+            on_zoom_change=lambda: None,
+            on_click_change=lambda: None,
+        )
         if told.zoom is not None or "zoom" in told:
             zoom = told.zoom
             st.session_state[state.ZOOM] = {map_run: tuple(zoom) if zoom else None}

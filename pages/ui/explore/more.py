@@ -12,9 +12,12 @@ from pages.ui.widgets import budget_words, chart, plain, table
 
 DRAWN = 20_000
 SHORT = {
-    "exact_duplicate": "copy", "near_duplicate": "near copy", "leak": "leak", "too_short": "too short",
+    "exact_duplicate": "copy",
+    "near_duplicate": "near copy",
+    "leak": "leak",
+    "too_short": "too short",
     "too_long": "too long",
-}  # fmt: skip
+}
 SAID = {"both": "Both", "only A": "Only this selection (A)", "only B": "Only the other (B)", "neither": "Neither"}
 
 
@@ -71,11 +74,14 @@ def _sides(home: str, map_run: str, stamp: str, other: str, other_stamp: str, _s
     kinds[found.n_task :] = _sides[found.rows[found.n_task :]]
     points = maps.draw(map_run, kinds, DRAWN)
     drawn = figures.Dots(
-        x=found.xy[0][points], y=found.xy[1][points], points=points, kinds=kinds[points],
+        x=found.xy[0][points],
+        y=found.xy[1][points],
+        points=points,
+        kinds=kinds[points],
         hover=figures.hover_lines(
             [figures.SIDE_LOOKS[kind].name for kind in kinds[points].tolist()], maps.hover(map_run, points)
         ),
-    )  # fmt: skip
+    )
     totals = np.bincount(kinds, minlength=len(figures.SIDE_LOOKS)).tolist()
     told = ", ".join(f"{n:,} {look.name}" for n, look in zip(totals, figures.SIDE_LOOKS, strict=True))
     return figures.by_class(drawn, totals, figures.View(tool="pan", height=480), figures.SIDE_LOOKS), told
@@ -85,9 +91,10 @@ def _curve(run_id: str, other: str) -> None:
     points = insights.overlap_curve(run_id, other)
     st.markdown("**Overlap by budget**")
     chart(
-        figures.overlap_lines(points, len(selections.scored(run_id).domain)), "explore.overlap",
+        figures.overlap_lines(points, len(selections.scored(run_id).domain)),
+        "explore.overlap",
         "Share of the best sentences that both selections hold, by how many are selected",
-    )  # fmt: skip
+    )
     with st.expander("In numbers", icon=":material/table:"):
         rows = [{"n": n, "shared": shared, "share": f"{shared / max(n, 1):.1%}"} for n, shared in points]
         table(rows, {"n": "Sentences", "shared": "Shared", "share": "Share"}, "Overlap by budget")
@@ -102,10 +109,15 @@ def side_by_side(map_run: str) -> None:
         st.info("There is no pair to show: S_C or what was filtered is empty.")
         return
     rows = [
-        {"ours": ours["text"], "theirs": theirs["text"], "gap": f"{ours['score']:.3g} / {theirs['score']:.3g}",
-         "cosine": float(cosine), "why": ", ".join(SHORT[flag] for flag in theirs["flags"]) or "score"}
+        {
+            "ours": ours["text"],
+            "theirs": theirs["text"],
+            "gap": f"{ours['score']:.3g} / {theirs['score']:.3g}",
+            "cosine": float(cosine),
+            "why": ", ".join(SHORT[flag] for flag in theirs["flags"]) or "score",
+        }
         for ours, theirs, cosine in pairs
-    ]  # fmt: skip
+    ]
     columns = {
         "ours": "Selected",
         "theirs": "Filtered",

@@ -71,9 +71,15 @@ def _groups(map_run: str) -> None:
             state.pick(map_run, *st.session_state[key])
 
     st.selectbox(
-        "Pick a topic or a class", options, None, names.__getitem__, key, on_change=chosen,
-        placeholder="Pick a topic or a class", label_visibility="collapsed",
-    )  # fmt: skip
+        "Pick a topic or a class",
+        options,
+        None,
+        names.__getitem__,
+        key,
+        on_change=chosen,
+        placeholder="Pick a topic or a class",
+        label_visibility="collapsed",
+    )
 
 
 def _counts(counts: dict[str, tuple[int, int]]) -> None:
@@ -213,13 +219,21 @@ def _turn(page: int, last: int, n: int) -> None:
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(
-            "Previous", key="explore.previous", icon=":material/chevron_left:", disabled=page == 0, on_click=go,
+            "Previous",
+            key="explore.previous",
+            icon=":material/chevron_left:",
+            disabled=page == 0,
+            on_click=go,
             args=(page - 1,),
-        )  # fmt: skip
+        )
         st.button(
-            "Next", key="explore.next", icon=":material/chevron_right:", disabled=page == last, on_click=go,
+            "Next",
+            key="explore.next",
+            icon=":material/chevron_right:",
+            disabled=page == last,
+            on_click=go,
             args=(page + 1,),
-        )  # fmt: skip
+        )
         st.caption(f"{page * ROWS + 1:,} to {min((page + 1) * ROWS, n):,} of {n:,}", width="content")
 
 
@@ -230,8 +244,14 @@ def _table(shown: Sequence[dict[str, Any]], key: str) -> int | None:
         for name in HEADS
     }
     told = grid(
-        columns, key=f"explore.table.{key}", on_select="rerun", selection_mode="single-row", hide_index=True,
-        row_height=66, height="content", alt="Sentences picked on the map, with class, score and length",
+        columns,
+        key=f"explore.table.{key}",
+        on_select="rerun",
+        selection_mode="single-row",
+        hide_index=True,
+        row_height=66,
+        height="content",
+        alt="Sentences picked on the map, with class, score and length",
         column_config={
             "class": st.column_config.TextColumn("Class", width=80),
             "score": st.column_config.NumberColumn("Score", format="%.4g", width=80),
@@ -239,6 +259,6 @@ def _table(shown: Sequence[dict[str, Any]], key: str) -> int | None:
             "text": st.column_config.TextColumn("Sentence", width="large"),
             "flags": st.column_config.TextColumn("Flags", width=110),
         },
-    )  # fmt: skip
+    )
     ticked = told.selection.rows
     return shown[ticked[0]]["point"] if ticked and ticked[0] < len(shown) else None

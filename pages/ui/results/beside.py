@@ -48,8 +48,9 @@ def apart(arms: Mapping[str, str], runs: Sequence[str]) -> None:
         names = [f"{plain(row['option'])} ({plain(row['a'])} against {plain(row['b'])})" for row in rows]
     st.warning(
         f"**Not trained alike**: {'A and B' if len(runs) == 2 else 'these trainings'} differ in {', '.join(names)}."
-        " What sets their scores apart may come from that alone.", icon=":material/balance:",
-    )  # fmt: skip
+        " What sets their scores apart may come from that alone.",
+        icon=":material/balance:",
+    )
 
 
 def types(arms: Mapping[str, str]) -> None:
@@ -66,10 +67,14 @@ def types(arms: Mapping[str, str]) -> None:
     table(said, columns, "F1 by entity type, mean of the seeds")
     st.subheader("Names seen in training, and new ones", anchor=False)
     novel = [
-        {"surfaces": SEEN[ours["surfaces"]], "mentions": ours["mentions"], "a": f"{ours['f1']:.2f}",
-         "b": f"{theirs['f1']:.2f}"}
+        {
+            "surfaces": SEEN[ours["surfaces"]],
+            "mentions": ours["mentions"],
+            "a": f"{ours['f1']:.2f}",
+            "b": f"{theirs['f1']:.2f}",
+        }
         for ours, theirs in zip(results.novelty_scores(a), results.novelty_scores(b), strict=True)
-    ]  # fmt: skip
+    ]
     columns = {"surfaces": "Entities", "mentions": "In the test set", "a": "F1 of A", "b": "F1 of B"}
     table(novel, columns, "F1 on entities seen and not seen in the training sentences", wrapped=("surfaces",))
 

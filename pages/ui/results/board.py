@@ -11,8 +11,13 @@ from core.facade.shown import duration
 from pages.ui.widgets import chart, plain, table
 
 Row = Mapping[str, Any]
-SIGNS = {"improves": "▲ improves", "hurts": "▼ hurts", "no evidence": "● no evidence", "baseline": "◆ baseline",
-         "control": "■ control"}  # fmt: skip
+SIGNS = {
+    "improves": "▲ improves",
+    "hurts": "▼ hurts",
+    "no evidence": "● no evidence",
+    "baseline": "◆ baseline",
+    "control": "■ control",
+}
 ONCE = (
     "The test set was read once an arm, after the best epoch had been chosen on dev. The arms stand in the order of "
     "dev F1: choose by that, never by the test F1 that you see here."
@@ -52,9 +57,15 @@ def leaderboard(run_id: str) -> None:
 
 
 COLUMNS = {
-    "arm": "Arm", "verdict": "Verdict", "f1": "Test F1", "none": "Against none", "random": "Against its control",
-    "dev": "Dev F1", "sentences": "Sentences read", "seeds": "Seeds won, level, lost",
-}  # fmt: skip
+    "arm": "Arm",
+    "verdict": "Verdict",
+    "f1": "Test F1",
+    "none": "Against none",
+    "random": "Against its control",
+    "dev": "Dev F1",
+    "sentences": "Sentences read",
+    "seeds": "Seeds won, level, lost",
+}
 
 
 def _line(row: Row) -> dict[str, Any]:
@@ -119,9 +130,14 @@ def _cost(run_id: str, rows: Sequence[Row]) -> None:
     every = duration(3600 * sum(hours.values()))
     st.markdown(f"**{every} of computing** in all ({told}). What arms share counts with each of them below.")
     price = st.number_input(
-        "What an hour of computing costs, in your currency", 0.0, value=None, step=0.5, key="results.price",
-        placeholder="nothing", help="The price of a rented machine, say: then each arm has its price in the table.",
-    )  # fmt: skip
+        "What an hour of computing costs, in your currency",
+        0.0,
+        value=None,
+        step=0.5,
+        key="results.price",
+        placeholder="nothing",
+        help="The price of a rented machine, say: then each arm has its price in the table.",
+    )
     columns = {"arm": "Arm", "hours": "Time by itself", "rate": "F1 points a further hour [interval]"}
     columns |= {"price": "Price, in your currency"} if price else {}
     table(
@@ -170,11 +186,15 @@ def _budgets(run_id: str, rows: Sequence[Row]) -> None:
         st.caption("With three budgets or more of one strategy you get advice here on whether to go on.")
         return
     said = [
-        {"arm": figures.arm_words(row["arm"]), "next": row["sentences"],
-         "gain": f"{row['gain']:+z.2f}, hardly over {row['upper']:+z.2f}",
-         "hours": duration(3600 * row["hours"]), "advice": "not worth it" if row["stop"] else "may be worth it"}
+        {
+            "arm": figures.arm_words(row["arm"]),
+            "next": row["sentences"],
+            "gain": f"{row['gain']:+z.2f}, hardly over {row['upper']:+z.2f}",
+            "hours": duration(3600 * row["hours"]),
+            "advice": "not worth it" if row["stop"] else "may be worth it",
+        }
         for row in advice
-    ]  # fmt: skip
+    ]
     columns = {
         "arm": "Strategy",
         "next": "Twice as many",
@@ -196,10 +216,14 @@ def _labels(run_id: str) -> None:
     minutes = left.number_input("Minutes to label a sentence", 0.0, value=2.0, key="results.minutes")
     wage = right.number_input("Wage an hour, in your currency", 0.0, value=40.0, key="results.wage")
     said = [
-        {"arm": _name(row), "spared": _amount(row["spared"]), "range": _between(row["lo"], row["hi"]),
-         "worth": _amount(max(row["spared"], 0) * minutes / 60 * wage)}
+        {
+            "arm": _name(row),
+            "spared": _amount(row["spared"]),
+            "range": _between(row["lo"], row["hi"]),
+            "worth": _amount(max(row["spared"], 0) * minutes / 60 * wage),
+        }
         for row in advice
-    ]  # fmt: skip
+    ]
     columns = {"arm": "Arm", "spared": "Labels it spares", "range": "In 80 of 100 draws", "worth": "Worth in wages"}
     table(said, columns, "Labelled sentences that pre-training spares")
 

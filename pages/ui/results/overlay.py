@@ -16,9 +16,14 @@ def overlay(arms: Mapping[str, str]) -> None:
     """A line a tagger and seed over the optimizer steps. arms: {finetune run: what it is called here}."""
     left, right = st.columns((3, 1))
     runs = left.multiselect(
-        "Trainings", list(arms), list(arms)[:MOST], arms.__getitem__, key="results.overlay.runs",
-        placeholder="pick trainings", max_selections=MOST,
-    )  # fmt: skip
+        "Trainings",
+        list(arms),
+        list(arms)[:MOST],
+        arms.__getitem__,
+        key="results.overlay.runs",
+        placeholder="pick trainings",
+        max_selections=MOST,
+    )
     apart(arms, runs)
     what = right.selectbox("Curve", list(WHAT), format_func=WHAT.__getitem__, key="results.overlay.what")
     lines = [line for run in runs for line in _lines(run, arms[run], what)]

@@ -67,8 +67,11 @@ def _filters(every: Sequence[Beside]) -> tuple[str, list[Kind], list[str]]:
 def _wanted(row: Beside, which: str) -> bool:
     right_a, right_b = not row.wrong_a, not row.wrong_b
     kept: bool = {
-        "differ": row.differs, "a": right_a and not right_b, "b": right_b and not right_a, "all": True,
-    }[which]  # fmt: skip
+        "differ": row.differs,
+        "a": right_a and not right_b,
+        "b": right_b and not right_a,
+        "all": True,
+    }[which]
     return kept
 
 

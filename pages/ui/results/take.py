@@ -13,9 +13,15 @@ from pages.ui.widgets import size, table
 
 ZIP_LIMIT = 200_000_000  # bytes that a browser is handed at once
 COLUMNS = {
-    "name": "Training", "state": "State", "seeds": "Seeds", "dev": "Best dev F1", "epoch": "At epoch",
-    "f1": "Test F1", "gain": "Over no pre-training", "id": "Run",
-}  # fmt: skip
+    "name": "Training",
+    "state": "State",
+    "seeds": "Seeds",
+    "dev": "Best dev F1",
+    "epoch": "At epoch",
+    "f1": "Test F1",
+    "gain": "Over no pre-training",
+    "id": "Run",
+}
 
 
 def origin(row: Mapping[str, Any]) -> str:
@@ -87,9 +93,15 @@ def _report(run_id: str) -> None:
 
 def _file(label: str, data: Any, name: str, mime: str, kind: Any = "secondary") -> None:
     st.download_button(
-        label, data, file_name=name, mime=mime, type=kind, icon=":material/download:", on_click="ignore",
+        label,
+        data,
+        file_name=name,
+        mime=mime,
+        type=kind,
+        icon=":material/download:",
+        on_click="ignore",
         key=f"results.take.{name.rsplit('.', 1)[-1]}",
-    )  # fmt: skip
+    )
 
 
 def _model(arms: Mapping[str, str]) -> None:

@@ -15,13 +15,23 @@ CORPORA, SIMILARITY, SELECTION = "pages/1_Corpora.py", "pages/2_Similarity.py", 
 EXPLORE, TRAINING, RESULTS = "pages/4_Explore.py", "pages/5_Training.py", "pages/6_Results.py"
 BIAS, ASSISTING = "pages/7_Bias.py", "pages/8_Assisting.py"
 OPENS: Mapping[str, str] = {  # what shows a run of each kind
-    "add": CORPORA, "similarity": SIMILARITY, "select": SELECTION, "map": EXPLORE, "difficulty": BIAS,
-    "skl": ASSISTING, **dict.fromkeys(training.TRAININGS, TRAINING),
-}  # fmt: skip
+    "add": CORPORA,
+    "similarity": SIMILARITY,
+    "select": SELECTION,
+    "map": EXPLORE,
+    "difficulty": BIAS,
+    "skl": ASSISTING,
+    **dict.fromkeys(training.TRAININGS, TRAINING),
+}
 BELONGS: Mapping[str, str] = {  # what shows runs of these kinds too, though not by their id
-    "audit": CORPORA, "rebuild": BIAS, "robustness": BIAS, "assist": ASSISTING, "tag": EXPLORE, "predict": RESULTS,
+    "audit": CORPORA,
+    "rebuild": BIAS,
+    "robustness": BIAS,
+    "assist": ASSISTING,
+    "tag": EXPLORE,
+    "predict": RESULTS,
     "calibrate": TRAINING,
-}  # fmt: skip
+}
 
 
 def link(run: Run, label: str, width: Any = "content") -> None:

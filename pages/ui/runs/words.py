@@ -39,10 +39,20 @@ _TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 PARTS = {
-    "task": "T_C", "domain": "D_C", "train": "L_C train", "dev": "L_C dev", "test": "L_C test", "holdout": "L_C test",
-    "held_out": "what was held out", "corpora": "what was read", "corpus": "its corpus", "source": "a source",
-    "target": "the target", "primary": "the primary corpus", "assisting": "the assisting corpus",
-}  # fmt: skip
+    "task": "T_C",
+    "domain": "D_C",
+    "train": "L_C train",
+    "dev": "L_C dev",
+    "test": "L_C test",
+    "holdout": "L_C test",
+    "held_out": "what was held out",
+    "corpora": "what was read",
+    "corpus": "its corpus",
+    "source": "a source",
+    "target": "the target",
+    "primary": "the primary corpus",
+    "assisting": "the assisting corpus",
+}
 
 
 _ENDED = {"succeeded": "Finished", "failed": "Failed", "cancelled": "Cancelled", "interrupted": "Interrupted"}

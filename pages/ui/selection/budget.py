@@ -35,9 +35,13 @@ def controls(run_id: str) -> None:
     _show(key, kept.unit)
     with st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
         st.segmented_control(
-            "Budget by", list(UNITS), format_func=UNITS.__getitem__, required=True, key=key,
+            "Budget by",
+            list(UNITS),
+            format_func=UNITS.__getitem__,
+            required=True,
+            key=key,
             on_change=lambda: _keep(run_id, lambda: selections.budget_in(run_id, st.session_state[key])),
-        )  # fmt: skip
+        )
         {"fraction": _share, "threshold": _threshold}.get(kept.unit, _count)(run_id, kept)
     say_refused()
 
@@ -52,9 +56,15 @@ def _share(run_id: str, kept: Budget) -> None:
     share = float(f"{100 * kept.value:.12g}")
     key = _amount(run_id, kept, share)
     st.slider(
-        "Share of D_C", min(0.1, share), 100.0, step=0.1, format="%.6g%%", key=key, width=420,
+        "Share of D_C",
+        min(0.1, share),
+        100.0,
+        step=0.1,
+        format="%.6g%%",
+        key=key,
+        width=420,
         on_change=lambda: _keep(run_id, lambda: f"{st.session_state[key]:.6g}%"),
-    )  # fmt: skip
+    )
 
 
 def _threshold(run_id: str, kept: Budget) -> None:
@@ -63,10 +73,15 @@ def _threshold(run_id: str, kept: Budget) -> None:
     key = _amount(run_id, kept, kept.value)
     way = "at least" if selections.scored(run_id).scores.prefer == "high" else "at most"
     st.slider(
-        f"Take sentences that score {way}", min(low, kept.value), max(high, kept.value), step=10.0**-decimals,
-        format="%.6g", key=key, width=420,
+        f"Take sentences that score {way}",
+        min(low, kept.value),
+        max(high, kept.value),
+        step=10.0**-decimals,
+        format="%.6g",
+        key=key,
+        width=420,
         on_change=lambda: _keep(run_id, lambda: f"threshold:{round(st.session_state[key], decimals)}"),
-    )  # fmt: skip
+    )
 
 
 def _count(run_id: str, kept: Budget) -> None:
@@ -74,9 +89,14 @@ def _count(run_id: str, kept: Budget) -> None:
     most = len(domain) if kept.unit == "sentences" else domain.n_tokens
     key = _amount(run_id, kept, int(kept.value))
     st.number_input(
-        f"At most, in {kept.unit}", 1, most, step=max(most // 100, 1), key=key, width=420,
+        f"At most, in {kept.unit}",
+        1,
+        most,
+        step=max(most // 100, 1),
+        key=key,
+        width=420,
         on_change=lambda: _keep(run_id, lambda: f"{st.session_state[key]}{kept.unit}"),
-    )  # fmt: skip
+    )
 
 
 def _amount(run_id: str, kept: Budget, value: float) -> str:

@@ -19,10 +19,13 @@ def guess_button(run_id: str, target: str) -> None:
     """The offer, beside the result, until a guess was made; there is nothing to rank in one source."""
     if len(runs.get(run_id).result()["sources"]) > 1 and not similarity.guess(run_id, target):
         st.button(
-            "Guess first", key="similarity.guess", icon=":material/visibility_off:", on_click=_turn,
+            "Guess first",
+            key="similarity.guess",
+            icon=":material/visibility_off:",
+            on_click=_turn,
             args=(run_id, target, True),
             help="Hides the numbers and asks you which source is closest; then shows who was right.",
-        )  # fmt: skip
+        )
 
 
 def _ask(run_id: str, target: str, sources: list[str]) -> None:

@@ -147,9 +147,13 @@ def _curve(curve: SimilarityRows, target: str) -> None:
     st.subheader("Does the size of the sample matter?", anchor=False)
     measures = list(dict.fromkeys(point["measure"] for point in points))
     picked = st.segmented_control(
-        "Measure", measures, format_func=similarity.title, default=measures[0], required=True,
+        "Measure",
+        measures,
+        format_func=similarity.title,
+        default=measures[0],
+        required=True,
         key="similarity.curve.measure",
-    )  # fmt: skip
+    )
     mine = [point for point in points if point["measure"] == picked]
     title = similarity.title(picked)
     chart(figures.size_curve(mine, title), "similarity.curve", f"{title} by tokens of the source, first draw")
@@ -167,10 +171,13 @@ def _made(rows: SimilarityRows, found: Mapping[str, Any]) -> None:
             st.markdown(f"**{similarity.title(measure)}.** {plain(similarity.MEASURES[measure].summary)}")
             meaning = similarity.MEASURES[measure].columns
             shown = [
-                {"source": row["source"], "how": row["convention"] or row["problem"],
-                 **{key: _told(row["columns"].get(key)) for key in meaning}}
+                {
+                    "source": row["source"],
+                    "how": row["convention"] or row["problem"],
+                    **{key: _told(row["columns"].get(key)) for key in meaning},
+                }
                 for row in mine
-            ]  # fmt: skip
+            ]
             table(shown, {"source": "Source", **{key: key for key in meaning}, "how": "How"}, f"Readings of {measure}")
             for key, text in meaning.items():
                 st.caption(f"{plain(key)}: {plain(text)}")
@@ -192,7 +199,11 @@ def _export(run_id: str, rows: SimilarityRows, target: str) -> None:
             icon=":material/download:",
         )
         st.download_button(
-            "Figure (.html)", lambda: deliver.figure_page(run_id, _figure(rows)),
-            f"similarity-{run_id[-4:]}.html", on_click="ignore", key="similarity.html", icon=":material/download:",
-        )  # fmt: skip
+            "Figure (.html)",
+            lambda: deliver.figure_page(run_id, _figure(rows)),
+            f"similarity-{run_id[-4:]}.html",
+            on_click="ignore",
+            key="similarity.html",
+            icon=":material/download:",
+        )
     same_command(runs.command("similarity", runs.get(run_id).manifest.config))

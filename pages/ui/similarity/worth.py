@@ -90,9 +90,13 @@ def _regrets(effect: Mapping[str, Any]) -> None:
         for regret in effect["regrets"]
     ]
     columns = {
-        "measure": "Measure", "hits": "Best source found", "mean": "F1 lost on average", "random": "Lost by lot",
-        "pairs": "Pairs in F1's order", "misses": "Where it missed",
-    }  # fmt: skip
+        "measure": "Measure",
+        "hits": "Best source found",
+        "mean": "F1 lost on average",
+        "random": "Lost by lot",
+        "pairs": "Pairs in F1's order",
+        "misses": "Where it missed",
+    }
     table(rows, columns, f"F1 lost by following each measure, {effect['name']}")
 
 

@@ -12,9 +12,11 @@ from pages.ui.training.parts import seed_list, settings, several, splits, start_
 from pages.ui.widgets import config_form, corpus_picker, listed, plain
 
 NETWORKS = {
-    "": "the one that the arms need", "encoder": "encoder with a CRF", "bilstm": "BiLSTM with a CRF",
+    "": "the one that the arms need",
+    "encoder": "encoder with a CRF",
+    "bilstm": "BiLSTM with a CRF",
     "charcnn": "BiLSTM with a CRF, letters read too",
-}  # fmt: skip
+}
 ARMS = ("none", "random", selections.DEFAULT_STRATEGY)
 FIXED = {
     "none": "its own text, so many times over: more text is more training",
@@ -60,17 +62,23 @@ def _lines(further: Mapping[str, Any], unlabelled: bool) -> dict[str, Any]:
     """The lines of the leaderboard. unlabelled: there are a T_C and a D_C."""
     names = arm_names(further)
     arms = st.multiselect(
-        "What is compared", names, [name for name in ARMS if name in names] if unlabelled else [ARMS[0]], arm_label,
-        key="training.experiment.arms", placeholder="pick what the tagger gets beside its labels",
+        "What is compared",
+        names,
+        [name for name in ARMS if name in names] if unlabelled else [ARMS[0]],
+        arm_label,
+        key="training.experiment.arms",
+        placeholder="pick what the tagger gets beside its labels",
         help="What no verdict can do without is added by itself: no pre-training, and what a choice must beat.",
-    )  # fmt: skip
+    )
     left, right = st.columns(2)
     budgets = listed(
         left.text_input(
-            "How much each choice takes", "10%", key="training.experiment.budgets",
+            "How much each choice takes",
+            "10%",
+            key="training.experiment.budgets",
             help="A share of D_C (10%) or a number of sentences (1000). Several, by commas, are a line each.",
         )
-    )  # fmt: skip
+    )
     with right:
         return {"arms": arms, "budgets": budgets, "seeds": seed_list("experiment", "1, 2, 3")}
 
@@ -81,24 +89,38 @@ def _further() -> dict[str, Any]:
         left, right = st.columns(2)
         with left:
             sources = several(
-                "Sources to learn word vectors from, or to read", "training.experiment.sources",
+                "Sources to learn word vectors from, or to read",
+                "training.experiment.sources",
                 "as much is read of each",
-            )  # fmt: skip
-            told = "shown beside the test set, in no verdict"
-            also_test = several("Further test sets", "training.experiment.also_test", told, labelled=True)
+            )
+            aside = "shown beside the test set, in no verdict"
+            also_test = several("Further test sets", "training.experiment.also_test", aside, labelled=True)
         with right:
-            assisting = corpus_picker("Labelled corpus to borrow sentences from (assisting)",
-                                      "training.experiment.assisting", None) or ""  # fmt: skip
-            network = st.selectbox(
-                "Network", NETWORKS, 0, lambda name: NETWORKS[name], key="training.experiment.network",
-                help="The same for every arm.",
-            )  # fmt: skip
+            assisting = (
+                corpus_picker(
+                    "Labelled corpus to borrow sentences from (assisting)", "training.experiment.assisting", None
+                )
+                or ""
+            )
+            network = _network()
         maps = st.text_input(
-            "Types by another name", key="training.experiment.map", placeholder="PER=person",
+            "Types by another name",
+            key="training.experiment.map",
+            placeholder="PER=person",
             help="Where a type has another name in the corpus that sentences are borrowed from, or in yours.",
-        )  # fmt: skip
-    found = {"sources": sources, "also_test": also_test, "assisting": assisting, "type_map": listed(maps)}
-    return found | ({"finetune": {"network": network}} if network else {})
+        )
+    options = {"sources": sources, "also_test": also_test, "assisting": assisting, "type_map": listed(maps)}
+    return options | ({"finetune": {"network": network}} if network else {})
+
+
+def _network() -> str:
+    return st.selectbox(
+        "Network",
+        list(NETWORKS),
+        format_func=NETWORKS.__getitem__,
+        key="training.experiment.network",
+        help="The same for every arm.",
+    )
 
 
 def _numbers(further: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,9 +128,13 @@ def _numbers(further: Mapping[str, Any]) -> dict[str, Any]:
     found = {stage: dict(further.get(stage, {})) for stage, _ in NUMBERS}
     for column, ((stage, name), label) in zip(st.columns(len(NUMBERS)), NUMBERS.items(), strict=True):
         value = column.number_input(
-            label, 1, 1000 if name == "epochs" else 4096, None, placeholder="as usual",
+            label,
+            1,
+            1000 if name == "epochs" else 4096,
+            None,
+            placeholder="as usual",
             key=f"training.experiment.{stage}.{name}",
-        )  # fmt: skip
+        )
         if value is not None:
             found[stage][name] = value
     return {stage: own for stage, own in found.items() if own}
@@ -127,9 +153,11 @@ def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
         with right:
             found["transductive"] = _worded("transductive", "Dev and test sentences that T_C holds", TRANSDUCTIVE)
             found["difficulty_encoder"] = st.text_input(
-                "Encoder that judges names and contexts", key=f"{key}.judge", placeholder="the one that is trained",
+                "Encoder that judges names and contexts",
+                key=f"{key}.judge",
+                placeholder="the one that is trained",
                 help="For arms that rebuild the labels.",
-            ).strip()  # fmt: skip
+            ).strip()
             found |= _sizes() | _cap(bool(further["sources"]))
         download = {"allow_download": "Fetch the encoder from the internet if it is not on this machine"}
         found |= config_form(config, list(download), key, download)
@@ -143,14 +171,24 @@ def _worded(name: str, label: str, words: Mapping[str, str]) -> str:
 
 def _sizes() -> dict[str, Any]:
     """Smaller parts of L_C, and how many of each are drawn, which matters only where there are any."""
-    sizes = listed(st.text_input(
-        "Train on fewer labelled sentences too", key="training.experiment.train_sizes", placeholder="such as 50, 100",
-        help="Shows how the gain changes with the labels there are: a training of every arm for each of these sizes.",
-    ))  # fmt: skip
+    sizes = listed(
+        st.text_input(
+            "Train on fewer labelled sentences too",
+            key="training.experiment.train_sizes",
+            placeholder="such as 50, 100",
+            help="Shows how the gain changes with the labels there are: every arm is trained once for each size.",
+        )
+    )
     if not sizes:
         return {}
-    draws = st.number_input("Random parts of each size", 1, None, 3, key="training.experiment.draws",
-                            help="Which sentences are labelled matters more than the seed.")  # fmt: skip
+    draws = st.number_input(
+        "Random parts of each size",
+        1,
+        None,
+        3,
+        key="training.experiment.draws",
+        help="Which sentences are labelled matters more than the seed.",
+    )
     return {"train_sizes": sizes, "draws": draws}
 
 
@@ -158,8 +196,14 @@ def _cap(sources: bool) -> dict[str, Any]:
     """How much is read of sources, where there are any."""
     if not sources:
         return {}
-    cap = st.number_input("Tokens read of every source", 1, None, None, placeholder="as many as the smallest has",
-                          key="training.experiment.cap_tokens")  # fmt: skip
+    cap = st.number_input(
+        "Tokens read of every source",
+        1,
+        None,
+        None,
+        placeholder="as many as the smallest has",
+        key="training.experiment.cap_tokens",
+    )
     return {"cap_tokens": cap or 0}
 
 
@@ -167,12 +211,15 @@ def _advanced() -> tuple[tuple[str, ...], list[str]]:
     """Arms and options of stages in the words of the command line: what no field offers."""
     with st.expander("Advanced: type arms and options", icon=":material/terminal:"):
         arms = st.text_input(
-            "Further arms", key="training.experiment.typed.arms", placeholder="highc2low:30%, skl:3",
+            "Further arms",
+            key="training.experiment.typed.arms",
+            placeholder="highc2low:30%, skl:3",
             help=f"A name with a value: {', '.join(experiments.ARM_SHAPES)}.",
-        )  # fmt: skip
+        )
         typed = st.text_area(
-            "Options of single stages, a line each", key="training.experiment.typed",
+            "Options of single stages, a line each",
+            key="training.experiment.typed",
             placeholder="pretrain.learning_rate=5e-5\nstrategies.knn.neighbours=10",
             help=f"STAGE.NAME=VALUE, where a stage is one of {', '.join(experiments.STAGES)}.",
-        )  # fmt: skip
+        )
     return tuple(part.strip() for part in arms.split(",") if part.strip()), typed.splitlines()

@@ -33,11 +33,14 @@ def _text() -> tuple[str, ...]:
     """What the encoder reads: an S_C, hand edits counted, and whole corpora."""
     roles, here = corpora.roles(), {corpus.fingerprint: corpus for corpus in corpora.listed()}
     whole = st.multiselect(
-        "Text to pre-train on", list(here), [roles["task"]] if "task" in roles else [],
-        lambda fingerprint: corpus_label(here[fingerprint]), key=f"training.corpora.{roles.get('task')}",
+        "Text to pre-train on",
+        list(here),
+        [roles["task"]] if "task" in roles else [],
+        lambda fingerprint: corpus_label(here[fingerprint]),
+        key=f"training.corpora.{roles.get('task')}",
         placeholder="pick corpora",
         help="T_C alone, or T_C and what was chosen for being like it; an experiment shows which of them helps.",
-    )  # fmt: skip
+    )
     names = {run.id: _selection(run) for run in selections.finished()}
     if not names:
         st.page_link("pages/3_Selection.py", label="Select an S_C to go with it", icon=":material/filter_alt:")

@@ -102,9 +102,12 @@ def _charts(found: Sequence[Metric], types: Sequence[str]) -> None:
 
 
 def _chart(
-    found: Sequence[Metric], names: Mapping[str, str], heading: str, types: Mapping[str, str] | None = None,
+    found: Sequence[Metric],
+    names: Mapping[str, str],
+    heading: str,
+    types: Mapping[str, str] | None = None,
     height: int = 260,
-) -> None:  # fmt: skip
+) -> None:
     """One chart. names: {metric: its line}. types: {type: its line} where the metric has one for each."""
     wanted = list(types or {"": ""})
     drawn = [metric for metric in found if metric.name in names and metric.type in wanted]

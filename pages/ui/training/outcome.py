@@ -79,9 +79,11 @@ def result(run_id: str) -> None:
     {"pretrain": _pretrained, "finetune": _finetuned, "experiment": _experiment}[run.manifest.kind](found)
     if run.manifest.kind != "pretrain":
         st.page_link(
-            RESULTS, label="Everything about it on the page Results", icon=":material/leaderboard:",
+            RESULTS,
+            label="Everything about it on the page Results",
+            icon=":material/leaderboard:",
             query_params={"run": run_id},
-        )  # fmt: skip
+        )
     if "model" in found:
         _model(run_id, str(found["model"]))
 

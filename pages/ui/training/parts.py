@@ -22,9 +22,12 @@ MEANING = {
 def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
     """Who plays which part, prefilled with the parts given on the page Corpora."""
     labels = {
-        "task": "T_C, your task's text", "domain": "D_C, to select from", "train": "L_C train",
-        "dev": "L_C dev: every choice is made on it", "test": "L_C test: read once, at the end",
-    }  # fmt: skip
+        "task": "T_C, your task's text",
+        "domain": "D_C, to select from",
+        "train": "L_C train",
+        "dev": "L_C dev: every choice is made on it",
+        "test": "L_C test: read once, at the end",
+    }
     roles, picked = corpora.roles(), {}
     for column, name in zip(st.columns(len(names)), names, strict=True):
         with column:
@@ -38,10 +41,14 @@ def start_from(kind: str) -> str:
     done = runs.listed("pretrain", state="succeeded")
     names = {BUNDLED: "MiniLM, bundled: works offline"} | {run.id: encoder(run.id) for run in done}
     picked = st.selectbox(
-        "Start from", list(names), 0, lambda name: names.get(name, name), key=f"training.{kind}.init",
+        "Start from",
+        list(names),
+        0,
+        lambda name: names.get(name, name),
+        key=f"training.{kind}.init",
         accept_new_options=True,
         help="Or type a folder, or a Hugging Face name that is on this machine, such as bert-base-cased.",
-    )  # fmt: skip
+    )
     return picked if kind == "finetune" or picked not in {run.id for run in done} else str(deliver.model_folder(picked))
 
 
@@ -56,17 +63,27 @@ def several(label: str, key: str, told: str, *, labelled: bool = False) -> tuple
     """Fingerprints of corpora, which need not be any; labelled: of those that are."""
     here = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.labelled or not labelled}
     return tuple(
-        st.multiselect(label, list(here), format_func=lambda fingerprint: corpus_label(here[fingerprint]),
-                       key=key, placeholder="none", help=told)
-    )  # fmt: skip
+        st.multiselect(
+            label,
+            list(here),
+            format_func=lambda fingerprint: corpus_label(here[fingerprint]),
+            key=key,
+            placeholder="none",
+            help=told,
+        )
+    )
 
 
 def settings(kind: str, own: Sequence[str], presets: Sequence[str] = tuple(PRESETS)) -> dict[str, Any]:
     """The preset; under `custom` every option that is not asked for elsewhere (`own`)."""
     preset = st.segmented_control(
-        "Settings", presets, default="quick", format_func=PRESETS.__getitem__, required=True,
+        "Settings",
+        presets,
+        default="quick",
+        format_func=PRESETS.__getitem__,
+        required=True,
         key=f"training.{kind}.preset",
-    )  # fmt: skip
+    )
     st.caption(MEANING[preset])
     if preset != "custom":
         return {"preset": preset}

@@ -75,8 +75,12 @@ def _numbers(seconds: float | None, memory: float | None, disk: float | None, le
     free, _ = machine.memory()
     of = "GPU memory" if machine.device() == "gpu" else "memory"
     if memory is not None:
-        st.metric(f"{of.capitalize()}, {least or 'about '}".rstrip(", "), size(memory * GB), width="content",
-                  help=f"{size(free)} are free now.")  # fmt: skip
+        st.metric(
+            f"{of.capitalize()}, {least or 'about '}".rstrip(", "),
+            size(memory * GB),
+            width="content",
+            help=f"{size(free)} are free now.",
+        )
     if disk is not None:
         st.metric("Disk, at most", size(disk * GB), width="content", help=f"{size(machine.disk()[0])} are free now.")
     if memory is not None and memory * GB > free:
