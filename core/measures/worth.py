@@ -61,7 +61,7 @@ def _sentence(table: Mapping[str, Mapping[str, Any]], regrets: Sequence[Mapping[
     # Size, not sign: a measure that is reliably wrong predicts too, and its r says which way.
     best = max(by_size, key=by_size.__getitem__)
     r = table[best]["runs"]
-    over = f"{r['over']} target{'s' if r['over'] > 1 else ''}"
+    over = f"{r['targets']} target{'s' if r['targets'] > 1 else ''}"
     sure = (
         f"95% interval {r['interval'][0]:.2f} to {r['interval'][1]:.2f}" if r["interval"] else "one target, no interval"
     )

@@ -223,7 +223,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
     if request.param == "asked":
         monkeypatch.setattr("core.door._sockets", list)
     else:
-        monkeypatch.setattr("core.door._asked", nothing)
+        monkeypatch.setattr("core.door._socket_state", nothing)
 
 
 @pytest.mark.usefixtures("way")

@@ -88,14 +88,8 @@ def _answers(run_id: str, number: int, others: Sequence[str]) -> None:
     """The buttons under a label in question. others: the types that it does not have."""
     say = partial(_say, run_id, number)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.button(
-            "Label is right",
-            key="bias.accept",
-            icon=":material/check:",
-            shortcut="Alt+A",
-            on_click=say,
-            args=("accept",),
-        )
+        look = {"icon": ":material/check:", "shortcut": "Alt+A"}
+        st.button("Label is right", key="bias.accept", on_click=say, args=("accept",), **look)
         st.button("Skip", key="bias.skip", icon=":material/skip_next:", shortcut="Alt+S", on_click=say, args=("skip",))
         right = st.selectbox(
             "It should be",
