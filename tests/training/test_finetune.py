@@ -83,10 +83,10 @@ def undisturbed(tmp_path_factory):
     return epochs, tagger, listener
 
 
-def same(tagger, other):
-    return all(
-        torch.equal(a, b) for a, b in zip(tagger.state_dict().values(), other.state_dict().values(), strict=True)
-    )
+def apart(tagger, other):
+    """The largest difference of a weight: 0.0 for the same tagger."""
+    pairs = zip(tagger.state_dict().values(), other.state_dict().values(), strict=True)
+    return max(float((a.double() - b.double()).abs().max()) for a, b in pairs if a.numel())
 
 
 def test_it_learns_and_keeps_the_best_epoch(undisturbed):
@@ -104,10 +104,13 @@ def test_it_learns_and_keeps_the_best_epoch(undisturbed):
 def test_twice_the_same_seed_is_the_same_tagger(undisturbed, tmp_path):
     epochs, tagger = train(tmp_path)
     assert epochs.dev_f1 == undisturbed[0].dev_f1
-    assert same(tagger, undisturbed[1])
+    assert apart(tagger, undisturbed[1]) == 0.0
     assert train(tmp_path / "other", seed=2)[0].dev_f1 != epochs.dev_f1
 
 
+# Alone: beside other tests, after thousands of them, one run in some dozens differed, by how much was not said then.
+# Runs are processes of their own, and those never did (tests/recipes/test_training_killed.py).
+@pytest.mark.alone
 @pytest.mark.parametrize("after", [1, 4, 5, 6])
 @pytest.mark.parametrize("error", [Killed(), Cancelled("stop")], ids=["killed", "cancelled"])
 def test_disturbed_and_resumed_ends_as_undisturbed(undisturbed, tmp_path, after, error):
@@ -119,7 +122,7 @@ def test_disturbed_and_resumed_ends_as_undisturbed(undisturbed, tmp_path, after,
     epochs, tagger = train(tmp_path, listener, tagger=make(seed=99), checkpoint_every=0.0)  # weights come from there
     assert epochs.dev_f1 == undisturbed[0].dev_f1
     assert epochs.best == undisturbed[0].best
-    assert same(tagger, undisturbed[1])
+    assert apart(tagger, undisturbed[1]) == 0.0
     assert set(listener.curve("dev_f1@1")) == ({3, 6, 9, 12} if after == 1 else {6, 9, 12})  # goes on, not again
 
 
