@@ -22,7 +22,7 @@ def next_budget(leaderboard: Sequence[Row], worth: float) -> list[dict[str, Any]
     worth: F1 points an hour must bring. upper: the gain is above it in one case of ten. hours: of pre-training, at
     the pace so far.
     """
-    found = []
+    advice = []
     for arm, rows in _by_arm(leaderboard).items():
         points = {row["sentences"]: row["dev_f1"] for row in rows if row["sentences"]}
         if len(points) < SIZES:
@@ -30,7 +30,7 @@ def next_budget(leaderboard: Sequence[Row], worth: float) -> list[dict[str, Any]
         last = max(rows, key=lambda row: row["sentences"])
         size = 2 * int(last["sentences"])
         step, hours = next_step(points, size), 2 * float(last.get("hours", {}).get("pretrain", 0.0))
-        found.append(
+        advice.append(
             {
                 "arm": arm,
                 "sentences": size,
@@ -40,7 +40,7 @@ def next_budget(leaderboard: Sequence[Row], worth: float) -> list[dict[str, Any]
                 "stop": step.stop(hours, worth),
             }
         )
-    return found
+    return advice
 
 
 def labels_spared(curve: Sequence[Row], size: int) -> list[dict[str, Any]]:
@@ -52,12 +52,12 @@ def labels_spared(curve: Sequence[Row], size: int) -> list[dict[str, Any]]:
     for row in curve:
         arms[row["arm"], row["budget"]][row["train_sentences"]] += row["micro_f1"]
     base = arms.pop((NONE, ""), {})
-    found = []
+    gaps = []
     for (arm, budget), points in arms.items():
         if min(len(points), len(base)) >= SIZES:
             gap = saved(points, base, size)
-            found.append({"arm": arm, "budget": budget, "spared": gap.sentences, "lo": gap.lo, "hi": gap.hi})
-    return found
+            gaps.append({"arm": arm, "budget": budget, "spared": gap.sentences, "lo": gap.lo, "hi": gap.hi})
+    return gaps
 
 
 def _by_arm(rows: Sequence[Row]) -> dict[str, list[Row]]:

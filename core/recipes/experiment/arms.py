@@ -229,13 +229,13 @@ def complete(names: Sequence[str], given: Mapping[str, Any], network: str) -> tu
 
 def cells(names: Sequence[str], budgets: Sequence[str]) -> list[Cell]:
     """Every line of the leaderboard, in the order in which the arms are run."""
-    found: list[Cell] = []
+    lines: list[Cell] = []
     for arm in map(find, names):
-        found += [Cell(arm=arm, budget=budget) for budget in (budgets if arm.chooses else (arm.budget,))]
-    return found
+        lines += [Cell(arm=arm, budget=budget) for budget in (budgets if arm.chooses else (arm.budget,))]
+    return lines
 
 
-def control(cell: Cell, every: Sequence[Cell]) -> Cell | None:
+def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
     """What `cell` must beat beside `none`, as AGAINST says; None where it chooses nothing.
 
     SOURCES.md, Random controls: a selection has the random arm of its budget, TAPT has `random-only`, MLM on a source
@@ -244,9 +244,9 @@ def control(cell: Cell, every: Sequence[Cell]) -> Cell | None:
     arm = cell.arm
     if arm.name in CONTROLS:
         return None
-    named = {(other.arm.name, other.budget): other for other in every}
+    named = {(other.arm.name, other.budget): other for other in others}
     if arm.name == "tapt":
-        return next((other for other in every if other.arm.name == CONTROL), None)
+        return next((other for other in others if other.arm.name == CONTROL), None)
     if arm.chooses:
         return named.get((RANDOM, cell.budget))
     if arm.states and arm.source:

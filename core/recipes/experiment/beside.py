@@ -22,15 +22,15 @@ def also(finetune: Run, none: Run, library: Library, seed: int) -> list[Row]:
     for number, reference in enumerate(finetune.manifest.config["test"][1:], 1):
         table = evaluations.read(finetune, number)
         f1s = [one.f1() for one in table]
-        found = compare(table, evaluations.read(none, number), seed=seed)
+        difference = compare(table, evaluations.read(none, number), seed=seed)
         rows.append(
             {
                 "test": library.find(reference).name,
                 "micro_f1": f1s,
                 "mean": mean(f1s),
                 "sd": stdev(f1s) if len(f1s) > 1 else None,
-                "delta": found.delta,
-                "interval": [found.lo, found.hi] if finetune.id != none.id else [0.0, 0.0],
+                "delta": difference.delta,
+                "interval": [difference.lo, difference.hi] if finetune.id != none.id else [0.0, 0.0],
             }
         )
     return rows
@@ -38,11 +38,11 @@ def also(finetune: Run, none: Run, library: Library, seed: int) -> list[Row]:
 
 def with_welch(arm: Sequence[float], none: Sequence[float], why: str) -> Row:
     """`welch` against `none`, and `why` with it in words, as Murthy et al. 2018 tell results."""
-    found = welch(arm, none)
-    if found is None:
+    test = welch(arm, none)
+    if test is None:
         return {"welch": None}
-    said = f"Welch's two-sided test over seeds: t = {found['t']:z.2f}, p = {found['p']:.3f}."
-    return {"welch": found, "why": f"{why} {said}"}
+    sentence = f"Welch's two-sided test over seeds: t = {test['t']:z.2f}, p = {test['p']:.3f}."
+    return {"welch": test, "why": f"{why} {sentence}"}
 
 
 def as_markdown(rows: Sequence[Mapping[str, Any]]) -> list[str]:

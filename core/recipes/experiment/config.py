@@ -21,7 +21,7 @@ from core.selection import STRATEGIES, strategy_options
 
 Options = dict[str, Any]
 # What the experiment itself says; all else of these recipes may be set.
-_OURS = {
+_FIXED = {
     "select": ("task", "domain", "train", "dev", "holdout", "strategy", "options", "budget", "transductive", "seed"),
     "pretrain": ("corpora", "init", "seed"),
     "difficulty": ("train", "encoder", "allow_download"),
@@ -158,23 +158,23 @@ class ExperimentConfig(Config):
     @classmethod
     def _strategies(cls, strategies: dict[str, Options]) -> dict[str, Options]:
         """Checked, what was given in one spelling. Errors: ConfigError."""
-        found = {}
+        by_strategy = {}
         for name, own in strategies.items():
             try:
                 checked = strategy_options(name, own).model_dump(mode="json")
             except ConfigError as error:
                 raise ConfigError(f"strategies.{name}.{error}") from error
-            found[name] = {key: checked[key] for key in own}
-        return found
+            by_strategy[name] = {key: checked[key] for key in own}
+        return by_strategy
 
     @field_validator("select", "pretrain", "finetune", "difficulty", "rebuild", "skl")
     @classmethod
     def _options(cls, options: Options, info: ValidationInfo) -> Options:
         """Checked now, not after hours. Errors: ConfigError."""
         name = info.field_name or ""
-        recipe, ours = _RECIPES[name], _OURS[name]
-        if wrong := [key for key in options if key in ours or key not in recipe.model_fields]:
-            may = ", ".join(key for key in recipe.model_fields if key not in ours and key != "weights")
+        recipe, fixed = _RECIPES[name], _FIXED[name]
+        if wrong := [key for key in options if key in fixed or key not in recipe.model_fields]:
+            may = ", ".join(key for key in recipe.model_fields if key not in fixed and key != "weights")
             raise ConfigError(f"{name}.{wrong[0]}: is not an option here; choose among {may}.")
         required = [key for key, field in recipe.model_fields.items() if field.is_required()]
         needed: Options = {key: {"corpora": ("?",), "method": AUGMENT}.get(key, "?") for key in required}
@@ -207,12 +207,12 @@ class ExperimentConfig(Config):
     def tagger(self) -> Options:
         """Options of fine-tuning that are the same for every arm: the network, where it is not the usual one, and its
         size, so that an arm which borrows labels is not larger than one which does not."""
-        found: Options = {} if self.network == "encoder" else {"network": self.network}
+        options: Options = {} if self.network == "encoder" else {"network": self.network}
         borrows = any(arm.assisting for arm in map(arms.find, self.arms))
         usual = MULTILINGUAL if self.network == "charcnn" and borrows else None
         if hidden := self.finetune.get("hidden") or usual:
-            found["hidden"] = hidden
-        return found
+            options["hidden"] = hidden
+        return options
 
     @property
     def held_out(self) -> tuple[str, ...]:

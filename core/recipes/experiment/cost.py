@@ -74,10 +74,10 @@ class Looking(Job):
             wanted = plan(recipe, recipe.config.parse(options), self.home)
         except ModelError as error:  # an encoder that is still to be fetched
             raise NotYet from error
-        found = RunStore(self.home).finished(wanted.key)
-        if found is None:
+        run = RunStore(self.home).finished(wanted.key)
+        if run is None:
             raise NotYet
-        return found
+        return run
 
 
 def calibration_options(config: ExperimentConfig) -> dict[str, Any]:
@@ -94,14 +94,14 @@ def cost(config: ExperimentConfig, measured: Mapping[str, Any], home: Path, reci
     further = {role: [job.corpus(name) for name in getattr(config, role)] for role in ("sources", "also_test")}
     seconds = Seconds(config, measured, corpora, **further)
     steps = in_order(lines(Stages(config, job), measured["pieces"]["task"]))
-    found = _look(job, steps)
+    runs = _look(job, steps)
     priced = tuple(
         Priced(
             kind=step.kind,
             line=str(step.cell),
             what=step.what,
-            finished=step in found,
-            seconds=0.0 if step in found else step.seconds(seconds),
+            finished=step in runs,
+            seconds=0.0 if step in runs else step.seconds(seconds),
         )
         for step in steps
         if step.kind != CHECK
@@ -112,13 +112,13 @@ def cost(config: ExperimentConfig, measured: Mapping[str, Any], home: Path, reci
 
 def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:
     """The runs that have finished, each behind all that it needs."""
-    found: dict[Step, Run] = {}
+    runs: dict[Step, Run] = {}
     for step in steps:
-        if all(need in found for need in step.needs):
+        if all(need in runs for need in step.needs):
             with suppress(NotYet):
-                options = step.options(found)
-                found |= {step: job.child(step.kind, **options)} if step.kind != CHECK else {}
-    return found
+                options = step.options(runs)
+                runs |= {step: job.child(step.kind, **options)} if step.kind != CHECK else {}
+    return runs
 
 
 def _disk_gb(steps: Sequence[Priced], seconds: Seconds, measured: Mapping[str, Any]) -> float:

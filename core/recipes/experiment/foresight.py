@@ -94,13 +94,13 @@ def _before(train: str, test: str, home: Path) -> list[list[Evaluation]]:
     """The newest finished trainings on these labels with this test set, an evaluation a seed."""
     runs = (run for run in RunStore(home).list("finetune") if _alike(run, train, test))
     finished = (run for run in runs if run.state().state == "succeeded")
-    found = []
+    trainings = []
     for run in islice(finished, NEWEST):
         try:
-            found.append(evaluations.read(run))
+            trainings.append(evaluations.read(run))
         except (OSError, CorpusError):  # its files are gone
             continue
-    return found
+    return trainings
 
 
 def _alike(run: Run, train: str, test: str) -> bool:

@@ -49,9 +49,9 @@ class Labels:
         given |= {"rate": arm.rate, "difficulty": measured[0].id} if measured else {"encoder": config.encoder}
         return {"train": self.part(part), "holdout": (*config.held_out, config.dev), **given}
 
-    def train(self, cell: Cell, made: Sequence[Run], part: Part) -> str:
-        """Fingerprint of the sentences that a line is trained on. made: the runs behind its labels."""
-        return str(made[-1].result()["corpus"]) if cell.arm.rebuild else self.part(part)
+    def train(self, cell: Cell, runs: Sequence[Run], part: Part) -> str:
+        """Fingerprint of the sentences that a line is trained on. runs: those behind its labels."""
+        return str(runs[-1].result()["corpus"]) if cell.arm.rebuild else self.part(part)
 
     @cached_property
     def assisting(self) -> Corpus:
@@ -60,18 +60,18 @@ class Labels:
         check_trainable(self.job.corpus(config.train), parse_map(config.type_map))
         return learnable(config.assisting, (*config.held_out, config.dev), self.job)
 
-    def lent(self, cell: Cell, made: Sequence[Run], part: Part) -> Options:
-        """The options of fine-tuning by which a line learns from assisting sentences too. made: its `skl` run, if any.
+    def lent(self, cell: Cell, runs: Sequence[Run], part: Part) -> Options:
+        """The options of fine-tuning by which a line learns from assisting sentences too. runs: its `skl` run, if any.
 
         Errors: ConfigError, CorpusError where no sentence is left to borrow or the network cannot learn from them.
         """
         config, library = self.config, self.job.library
-        if made:
-            return Assisted.read(made[-1], library).lent(cell.arm.assisting, config.network, library)
+        if runs:
+            return Assisted.read(runs[-1], library).lent(cell.arm.assisting, config.network, library)
         primary = self.job.corpus(self.part(part))
-        every = mapped(self.assisting, primary, parse_map(config.type_map), library)
-        check_assisting(config.network, every, primary.types)
-        return {"assisting": every.fingerprint}
+        whole = mapped(self.assisting, primary, parse_map(config.type_map), library)
+        check_assisting(config.network, whole, primary.types)
+        return {"assisting": whole.fingerprint}
 
     @property
     def sizes(self) -> list[Part]:

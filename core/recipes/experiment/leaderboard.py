@@ -51,21 +51,21 @@ COLUMNS = (
 ALSO = ("mean", "sd", "delta")  # of each further test set
 
 
-def result(made: Sequence[Made], *, seed: int, store: RunStore, report: Reporter) -> dict[str, Any]:
+def result(lines: Sequence[Made], *, seed: int, store: RunStore, report: Reporter) -> dict[str, Any]:
     """`leaderboard` in the order of dev F1, on which alone a choice may rest; `curve`: F1 by size of L_C; `hours`."""
-    rows = _rows(made, seed, report)
-    none = next(line.finetune for line in made if line.cell.arm.name == arms.NONE)
-    for row, line in zip(rows, made, strict=True):
+    rows = _rows(lines, seed, report)
+    none = next(line.finetune for line in lines if line.cell.arm.name == arms.NONE)
+    for row, line in zip(rows, lines, strict=True):
         seconds = hours.spent(line.runs, store)
         row["hours"] = {kind: s / 3600 for kind, s in seconds.items()}
         row["gpu_hours"] = sum(row["hours"].values())
         row["f1_per_hour"] = gain_per_hour(row["delta"], sum(hours.spent(line.added, store).values()))
         row["also"] = beside.also(line.finetune, none, Library(store.home), seed)
-    every = [run for line in made for run in (*line.runs, *line.tuned.values())]
+    runs = [run for line in lines for run in (*line.runs, *line.tuned.values())]
     return {
         "leaderboard": sorted(rows, key=lambda row: -row["dev_mean"]),
-        "curve": _curve(made),
-        "hours": {kind: seconds / 3600 for kind, seconds in hours.spent(every, store).items()},
+        "curve": _curve(lines),
+        "hours": {kind: seconds / 3600 for kind, seconds in hours.spent(runs, store).items()},
     }
 
 
@@ -74,36 +74,36 @@ def gain_per_hour(points: float, seconds: float) -> float | None:
     return points * 3600 / seconds if seconds else None
 
 
-def _rows(made: Sequence[Made], seed: int, report: Reporter) -> list[Row]:
-    cells = [line.cell for line in made]
-    found = {str(line.cell): evaluations.read(line.finetune) for line in made}
-    none = found[arms.NONE]
+def _rows(lines: Sequence[Made], seed: int, report: Reporter) -> list[Row]:
+    cells = [line.cell for line in lines]
+    tables = {str(line.cell): evaluations.read(line.finetune) for line in lines}
+    none = tables[arms.NONE]
     judged = [cell for cell in cells if cell.arm.name not in (arms.NONE, *arms.CONTROLS)]
     controls = {cell: control for cell in judged if (control := arms.control(cell, cells))}
     report.check()
     pairs = {
         str(cell): Arm(
-            system=found[str(cell)],
+            system=tables[str(cell)],
             without=cell.arm.without,
-            random=found[str(controls[cell])] if cell in controls else None,
+            random=tables[str(controls[cell])] if cell in controls else None,
             control=arms.AGAINST.get(controls[cell].arm.name, "") if cell in controls else "",
         )
         for cell in judged
     }
-    said = verdicts(pairs, none, seed=seed) if pairs else {}
+    verdict_by_arm = verdicts(pairs, none, seed=seed) if pairs else {}
     rows = []
-    for line in made:
+    for line in lines:
         report.check()
         row = _scores(line)
         if line.cell in judged:
-            row |= _judged(said[str(line.cell)], line.cell)
+            row |= _judged(verdict_by_arm[str(line.cell)], line.cell)
             if line.cell.arm.assisting:
-                row |= beside.with_welch(row["micro_f1"], said[str(line.cell)].none.other, row["why"])
+                row |= beside.with_welch(row["micro_f1"], verdict_by_arm[str(line.cell)].none.other, row["why"])
         elif line.cell.arm.name == arms.NONE:
-            row |= _told("baseline", "What every other arm is measured against.", None)
+            row |= _verdict_row("baseline", "What every other arm is measured against.", None)
         else:
-            difference = compare(found[str(line.cell)], none, seed=seed)
-            row |= _told("control", "Random sentences: what a choice of sentences must beat.", difference)
+            difference = compare(tables[str(line.cell)], none, seed=seed)
+            row |= _verdict_row("control", "Random sentences: what a choice of sentences must beat.", difference)
         rows.append(row)
     return rows
 
@@ -129,18 +129,19 @@ def _scores(line: Made) -> Row:
     }
 
 
-def _judged(said: Verdict, cell: Cell) -> Row:
-    row = _told(said.verdict, said.why, said.none)
-    if said.random:
-        row |= {"delta_random": said.random.delta, "interval_random": [said.random.lo, said.random.hi]}
-    elif said.none.sign > 0:
+def _judged(verdict: Verdict, cell: Cell) -> Row:
+    none = verdict.none
+    row = _verdict_row(verdict.verdict, verdict.why, none)
+    if verdict.random:
+        row |= {"delta_random": verdict.random.delta, "interval_random": [verdict.random.lo, verdict.random.hi]}
+    elif none.sign > 0:
         arm = cell.arm
-        gain = f"{said.none.delta:+z.2f} points [{said.none.lo:+z.2f}, {said.none.hi:+z.2f}] against {arm.without}"
+        gain = f"{none.delta:+z.2f} points [{none.lo:+z.2f}, {none.hi:+z.2f}] against {arm.without}"
         if arm.budget:
             why = f"{gain}: above 0. It takes all of D_C, so there is no random choice of equal size to beat."
-            return row | {"verdict": "improves", "why": why + few_seeds(said.none)}
+            return row | {"verdict": "improves", "why": why + few_seeds(none)}
         if not arm.adapts:
-            return row | {"verdict": "improves", "why": f"{gain}: above 0.{few_seeds(said.none)}"}
+            return row | {"verdict": "improves", "why": f"{gain}: above 0.{few_seeds(none)}"}
         if not arm.strategy:
             row["why"] = (
                 f"{gain}: above 0, but nobody can tell what T_C is worth from what any text of its size is; give a "
@@ -149,7 +150,7 @@ def _judged(said: Verdict, cell: Cell) -> Row:
     return row
 
 
-def _told(word: str, why: str, none: Difference | None) -> Row:
+def _verdict_row(word: str, why: str, none: Difference | None) -> Row:
     wins, ties, losses = _duels(none)
     return {
         "verdict": word,
@@ -173,7 +174,7 @@ def _duels(none: Difference | None) -> tuple[int, int, int]:
     return wins, len(gaps) - wins - losses, losses
 
 
-def _curve(made: Sequence[Made]) -> list[Row]:
+def _curve(lines: Sequence[Made]) -> list[Row]:
     """F1 of every arm by size of L_C and draw (Mahapatra et al. 2022, Fig. 4); nothing where none were asked for."""
     return [
         {
@@ -184,7 +185,7 @@ def _curve(made: Sequence[Made]) -> list[Row]:
             "micro_f1": run.result()["test"]["micro_f1"],
             "finetune_run": run.id,
         }
-        for line in made
+        for line in lines
         for (size, draw), run in line.tuned.items()
         if size
     ]

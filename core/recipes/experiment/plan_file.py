@@ -54,7 +54,7 @@ class PlanFile:
         lists = {name for name in options if isinstance(config.model_fields[name].default, tuple)}
         options |= {name: [options[name]] for name in lists if isinstance(options[name], str)}
         named = [name for name in fields_with(config, "corpus") if name in options]
-        options |= {name: _found(options[name], path.parent) for name in named}
+        options |= {name: _absolute(options[name], path.parent) for name in named}
         return plan
 
     def blame(self, error: InputError) -> ReadError:
@@ -80,9 +80,9 @@ def _keys(node: yaml.MappingNode, file: str, prefix: str = "") -> Iterator[tuple
             yield from _keys(value, file, f"{prefix}{key.value}.")
 
 
-def _found(value: Any, folder: Path) -> Any:
+def _absolute(value: Any, folder: Path) -> Any:
     """A corpus's path made absolute where it lies beside the file; a name stays."""
     if isinstance(value, list):
-        return [_found(item, folder) for item in value]
-    beside = folder / str(value)
-    return str(beside.absolute()) if value and beside.exists() else value
+        return [_absolute(item, folder) for item in value]
+    path = folder / str(value)
+    return str(path.absolute()) if value and path.exists() else value

@@ -27,31 +27,31 @@ def run(config: ExperimentConfig, job: Job) -> Result:
     stages, clock = Stages(config, job), Clock(cost(config, measured, job.home, job.recipes).steps, job.context)
     sources = {cell: stages.named[cell.arm.source].fingerprint for cell in cells if stages.source(cell)}
     planned = lines(stages, measured["pieces"]["task"])
-    found = _made(in_order(planned), job, clock)
-    made = [_line(line, found, sources.get(line.cell)) for line in planned]
+    runs = _run_steps(in_order(planned), job, clock)
+    finished = [_line(line, runs, sources.get(line.cell)) for line in planned]
     job.context.stage("comparing the arms")
-    result = leaderboard.result(made, seed=config.draw_seed, store=RunStore(job.home), report=job.context)
+    result = leaderboard.result(finished, seed=config.draw_seed, store=RunStore(job.home), report=job.context)
     write(job.context, {"csv": leaderboard.as_csv(result), "md": leaderboard.as_markdown(result)})
     return result
 
 
-def _made(steps: Iterable[Step], job: Job, clock: Clock) -> dict[Step, Run]:
-    found: dict[Step, Run] = {}
+def _run_steps(steps: Iterable[Step], job: Job, clock: Clock) -> dict[Step, Run]:
+    runs: dict[Step, Run] = {}
     for step in steps:
         if step.kind == CHECK:
-            step.options(found)
+            step.options(runs)
         else:
-            clock.next(len(found))
-            found[step] = job.child(step.kind, **step.options(found))
-    return found
+            clock.next(len(runs))
+            runs[step] = job.child(step.kind, **step.options(runs))
+    return runs
 
 
-def _line(line: Line, found: Mapping[Step, Run], source: str | None) -> Made:
+def _line(line: Line, runs: Mapping[Step, Run], source: str | None) -> Made:
     return Made(
         cell=line.cell,
-        select=found[line.select] if line.select else None,
-        pretrain=found[line.pretrain] if line.pretrain else None,
-        tuned={part: found[step] for part, step in line.tuned.items()},
-        labels=tuple(found[step] for step in line.labels[0, 0] if step in found),
+        select=runs[line.select] if line.select else None,
+        pretrain=runs[line.pretrain] if line.pretrain else None,
+        tuned={part: runs[step] for part, step in line.tuned.items()},
+        labels=tuple(runs[step] for step in line.labels[0, 0] if step in runs),
         source=source,
     )

@@ -52,23 +52,23 @@ class Seconds:
             seconds += self._mlm(len(self.corpora["task"]), self.corpora["task"].n_tokens)
         if "ner" in models and self._first("B2", str(folds)):
             seconds += self.finetune(0) / len(self.config.seeds) * folds
-        every = self._pieces("domain") * self.measured["embed"][1]
+        one_pass = self._pieces("domain") * self.measured["embed"][1]
         if strategy.reads in ("vectors", "both"):
             new = [encoder for encoder in (*models, *(() if models else ("base",))) if self._first("embed", encoder)]
             self.embeds += len(new)
-            seconds += every * len(new)
+            seconds += one_pass * len(new)
         elif strategy.reads == "spans":
-            seconds += every * folds if self._first("tag", str(folds)) else 0
+            seconds += one_pass * folds if self._first("tag", str(folds)) else 0
         elif models:  # pseudo-perplexity: a pass for every piece of a sentence
-            seconds += every * self._pieces("domain") / len(domain)
+            seconds += one_pass * self._pieces("domain") / len(domain)
         return seconds
 
     def pretrain(self, cell: Cell) -> float:
         """MLM of a line."""
         sentences, tokens = self._reads(cell)
         if self.config.fixed != "none":
-            every = [self._reads(c) for c in self.config.cells if c.arm.pretrains and c.arm.budget != WHOLE]
-            sentences, tokens = max(every, default=(sentences, tokens))
+            reads = [self._reads(c) for c in self.config.cells if c.arm.pretrains and c.arm.budget != WHOLE]
+            sentences, tokens = max(reads, default=(sentences, tokens))
         return self._mlm(sentences, tokens)
 
     def skl(self) -> float:
@@ -128,8 +128,8 @@ class Seconds:
         if arm.assisting:
             return self.corpora["assisting"].n_tokens * AUDIT if self._first("audit assisting") else 0.0
         if arm.states:
-            every = (self.corpora[name] for name in ("train", "dev", "test"))
-            tokens = sum(corpus.n_tokens for corpus in every) * float(self.measured["pieces"]["train"])
+            splits = (self.corpora[name] for name in ("train", "dev", "test"))
+            tokens = sum(corpus.n_tokens for corpus in splits) * float(self.measured["pieces"]["train"])
             return STATES * len(self.config.seeds) * tokens * float(self.measured["embed"][1])
         return self.cap * (SKIPGRAM + (AUDIT if self._first("audit source") else 0)) if arm.source else 0.0
 
@@ -147,8 +147,8 @@ class Seconds:
     def _reads(self, cell: Cell) -> tuple[int, float]:
         """(sentences, tokens) that a line's MLM reads, flags not known yet."""
         if cell.arm.source:
-            every = sum(map(len, self.sources)) / sum(corpus.n_tokens for corpus in self.sources)
-            return round(self.cap * every), float(self.cap)
+            per_token = sum(map(len, self.sources)) / sum(corpus.n_tokens for corpus in self.sources)
+            return round(self.cap * per_token), float(self.cap)
         task = self.corpora["task"]
         sentences, tokens = (len(task), float(task.n_tokens)) if cell.arm.task else (0, 0.0)
         if cell.arm.strategy:
@@ -159,9 +159,9 @@ class Seconds:
 
     def _chosen(self, text: str, mean: float) -> int:
         """Sentences that a budget takes of D_C, whose mean length is `mean` tokens."""
-        budget, every = Budget.parse(text), len(self.corpora["domain"])
-        wanted = {"tokens": budget.value / mean, "fraction": budget.value * every}.get(budget.unit, budget.value)
-        return min(int(wanted), every)
+        budget, n_domain = Budget.parse(text), len(self.corpora["domain"])
+        wanted = {"tokens": budget.value / mean, "fraction": budget.value * n_domain}.get(budget.unit, budget.value)
+        return min(int(wanted), n_domain)
 
     def _pieces(self, name: str) -> float:
         return float(self.corpora[name].n_tokens * self.measured["pieces"][name])

@@ -65,15 +65,15 @@ class Stages:
 
     def _named(self, arm: Arm) -> Corpus:
         """The source that an arm is called after. Errors: ConfigError."""
-        every = [self.job.corpus(reference) for reference in self.config.sources]
-        found = [corpus for corpus in every if arm.source in (corpus.name, *corpus.origin.get("names", ()))]
-        found = found or [corpus for corpus in every if corpus.fingerprint.startswith(arm.source)]
-        if len(found) != 1:
+        sources = [self.job.corpus(reference) for reference in self.config.sources]
+        matches = [corpus for corpus in sources if arm.source in (corpus.name, *corpus.origin.get("names", ()))]
+        matches = matches or [corpus for corpus in sources if corpus.fingerprint.startswith(arm.source)]
+        if len(matches) != 1:
             raise ConfigError(
-                f"arms: {arm.name} names {len(found) or 'none'} of the sources; choose among "
-                f"{', '.join(corpus.name for corpus in every)}, or write the fingerprint."
+                f"arms: {arm.name} names {len(matches) or 'none'} of the sources; choose among "
+                f"{', '.join(corpus.name for corpus in sources)}, or write the fingerprint."
             )
-        return found[0]
+        return matches[0]
 
     @cached_property
     def task(self) -> Corpus:
@@ -183,11 +183,11 @@ class Stages:
     def _borrowed(self, cell: Cell, pretrain: Run | None) -> Options:
         """The options of fine-tuning in which a line differs from `none`, but for labels."""
         arm = cell.arm
-        found: Options = {}
+        options: Options = {}
         if arm.states:
-            found["states"] = pretrain.id if pretrain else self.config.encoder
+            options["states"] = pretrain.id if pretrain else self.config.encoder
         elif source := self.source(cell):
-            found["vectors"] = source.fingerprint
+            options["vectors"] = source.fingerprint
         if arm.lpft:
-            found["stages"] = "lpft"
-        return found
+            options["stages"] = "lpft"
+        return options

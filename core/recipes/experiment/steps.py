@@ -55,28 +55,28 @@ def lines(stages: Stages, pieces: float) -> list[Line]:
     """One for every line of the leaderboard. pieces: a token has."""
     cells = stages.config.cells
     selects = {cell: _select(stages, cell) for cell in cells if cell.arm.strategy}
-    found = []
+    planned = []
     for cell in cells:
         labels = {part: _labels(stages, cell, part) for part in stages.labels.sizes}
         pretrain = _pretrain(stages, cell, selects, pieces) if cell.arm.pretrains else None
         tuned = {part: _finetune(stages, cell, pretrain, labels[part], part) for part in stages.labels.sizes}
-        found.append(Line(cell=cell, select=selects.get(cell), labels=labels, pretrain=pretrain, tuned=tuned))
-    return found
+        planned.append(Line(cell=cell, select=selects.get(cell), labels=labels, pretrain=pretrain, tuned=tuned))
+    return planned
 
 
 def in_order(lines: Iterable[Line]) -> list[Step]:
     """Every choice of text and labels first, so that what cannot work fails early; then arm by arm the training."""
-    every = list(lines)
+    all_lines = list(lines)
     return [
-        *(line.select for line in every if line.select),
-        *(step for line in every for steps in line.labels.values() for step in steps),
-        *(step for line in every for step in (line.pretrain, *line.tuned.values()) if step),
+        *(line.select for line in all_lines if line.select),
+        *(step for line in all_lines for steps in line.labels.values() for step in steps),
+        *(step for line in all_lines for step in (line.pretrain, *line.tuned.values()) if step),
     ]
 
 
 def _select(stages: Stages, cell: Cell) -> Step:
     return Step(
-        kind="select", cell=cell, options=lambda found: stages.select(cell), seconds=lambda timed: timed.select(cell)
+        kind="select", cell=cell, options=lambda runs: stages.select(cell), seconds=lambda timed: timed.select(cell)
     )
 
 
@@ -84,20 +84,20 @@ def _labels(stages: Stages, cell: Cell, part: Part) -> tuple[Step, ...]:
     """What says what a line learns from beside, or instead of, one part of L_C; nothing where that is all."""
     arm, labels, step = cell.arm, stages.labels, partial(Step, cell=cell, part=part)
     if arm.assisting:
-        skl = step(kind="skl", options=lambda found: labels.skl(part), seconds=Seconds.skl)
+        skl = step(kind="skl", options=lambda runs: labels.skl(part), seconds=Seconds.skl)
         needs = (skl,) if arm.assisting < math.inf else ()
-        check = step(kind=CHECK, needs=needs, options=lambda found: labels.lent(cell, [found[s] for s in needs], part))
+        check = step(kind=CHECK, needs=needs, options=lambda runs: labels.lent(cell, [runs[s] for s in needs], part))
         return (*needs, check)
     if not arm.rebuild:
         return ()
     difficulty = step(
-        kind="difficulty", options=lambda found: labels.difficulty(part), seconds=lambda timed: timed.difficulty(part)
+        kind="difficulty", options=lambda runs: labels.difficulty(part), seconds=lambda timed: timed.difficulty(part)
     )
     needs = (difficulty,) if arm.measures else ()
     rebuild = step(
         kind="rebuild",
         needs=needs,
-        options=lambda found: labels.rebuild(cell, [found[s] for s in needs], part),
+        options=lambda runs: labels.rebuild(cell, [runs[s] for s in needs], part),
         seconds=Seconds.rebuild,
     )
     return (*needs, rebuild)
@@ -108,24 +108,24 @@ def _pretrain(stages: Stages, cell: Cell, selects: Mapping[Cell, Step], pieces: 
     own = (selects[cell],) if cell in selects else ()
     needs = own if stages.config.fixed == "none" else tuple(selects.values())
 
-    def options(found: Mapping[Step, Run]) -> Options:
-        chosen = {other: found[step] for other, step in selects.items() if step in needs}
+    def options(runs: Mapping[Step, Run]) -> Options:
+        chosen = {other: runs[step] for other, step in selects.items() if step in needs}
         return stages.pretrain(cell, chosen, pieces)
 
     return Step(kind="pretrain", cell=cell, needs=needs, options=options, seconds=lambda timed: timed.pretrain(cell))
 
 
 def _finetune(stages: Stages, cell: Cell, pretrain: Step | None, labels: tuple[Step, ...], part: Part) -> Step:
-    made = tuple(step for step in labels if step.kind != CHECK)
+    label_steps = tuple(step for step in labels if step.kind != CHECK)
 
-    def options(found: Mapping[Step, Run]) -> Options:
-        return stages.finetune(cell, found[pretrain] if pretrain else None, [found[step] for step in made], part)
+    def options(runs: Mapping[Step, Run]) -> Options:
+        return stages.finetune(cell, runs[pretrain] if pretrain else None, [runs[step] for step in label_steps], part)
 
     return Step(
         kind="finetune",
         cell=cell,
         part=part,
-        needs=(*((pretrain,) if pretrain else ()), *made),
+        needs=(*((pretrain,) if pretrain else ()), *label_steps),
         options=options,
         seconds=lambda timed: timed.finetune(part[0], cell),
     )
