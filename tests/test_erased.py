@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +16,14 @@ import pytest
 from core.corpora.corpus import Library
 from core.facade import corpora, deliver, maps, removals, results, runs, selections, uploads
 from core.facade.home import home
+from core.paths import private
 from core.recipes import RECIPES, calibrate
 from core.text.sentence import Sentence
 from tests import every_kind, finished_bias
 from tests.conftest import sentence
 from tests.planted import contracts, kitchen
 from tests.searched import holding
+from tests.test_at_rest import wider
 
 NAMES = [f"Zyxnåme{i}" for i in range(40)]
 
@@ -126,9 +130,11 @@ def patients(texts: list[str], labelled: bool) -> list[Sentence]:
 
 
 @pytest.fixture
-def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """A finished run of every kind, all of text with names in it; the corpora, the last one from a file."""
     monkeypatch.setattr(calibrate, "SECONDS", 0.0)
+    mask = os.umask(0o022)
+    private()  # as every process of Winnow begins
     texts, library = contracts(110, seed=1), Library(home)
     piles = {"task": texts[:36], "domain": [*texts[56:], *kitchen(60)], "train": texts[:24], "dev": texts[24:36],
              "test": texts[36:56], "again": contracts(20, seed=9)}  # fmt: skip
@@ -144,13 +150,15 @@ def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> li
     for kind, options in every_kind.second(made).items():
         runs.execute(kind, options)
     added = str(runs.listed("add")[0].result()["corpus"])
-    return [*made.values(), again, added]
+    yield [*made.values(), again, added]
+    os.umask(mask)
 
 
 def test_no_file_of_a_run_of_any_kind_holds_a_name_after_it(home: Path, every_run: list[str]) -> None:
     """Whatever keeps text is found by what it was made from: a new kind of run too."""
     kinds = {run.manifest.kind for run in runs.listed() if runs.state(run.id).state == "succeeded"}
     assert kinds == set(RECIPES), "a kind of run that nobody removes here"
+    assert wider(home) == []  # no kind's files are for another account, whoever writes them
     keeping = {line.split("/")[1].split("-")[2] for line in holding(home, NAMES) if line.startswith("runs/")}
     assert {"map", "predict", "finetune", "rebuild", "difficulty", "robustness"} <= keeping
     for mark in every_run:

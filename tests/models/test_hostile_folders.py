@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import sys
+import time
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -103,8 +104,10 @@ def test_whatever_is_wrong_is_a_sentence_and_nothing_runs(
     monkeypatch.setitem(sys.modules, "kernels", kernels)
     monkeypatch.setattr(torch, "load", lambda *args, **kwargs: fetched.append(args))
     spoil(folder)
+    began = time.process_time()
     with pytest.raises(ModelError) as raised:
         used(folder)
+    assert time.process_time() - began < 5  # seconds; the worst walked for minutes
     assert not fetched
     assert str(folder) in str(raised.value)
 
