@@ -15,5 +15,5 @@ def write(run: Run, audit: Audit) -> None:
 
 
 def read(run: Run) -> Audit:
-    """What `write` wrote."""
+    """Read what `write` wrote."""
     return Audit.load(run.artifacts / _FOLDER)

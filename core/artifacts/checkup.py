@@ -42,7 +42,7 @@ def check_up(
     inside[rows] = True
     fresh, names = (None, 0) if labelled is None else health.new_entities(texts["S_C"], _names(labelled))
     embedded = domain_vectors is not None and task_vectors is not None
-    found = Health(
+    result = Health(
         sentences=len(rows),
         tokens=int(lengths["S_C"].sum(dtype=np.int64)),
         median_tokens={name: float(np.median(values)) if len(values) else 0.0 for name, values in lengths.items()},
@@ -59,7 +59,7 @@ def check_up(
         new_entities_of=names,
         warnings=(),
     )
-    return replace(found, warnings=tuple(health.warnings(found)))
+    return replace(result, warnings=tuple(health.warnings(result)))
 
 
 def _some(rows: IntArray, n: int, seed: int) -> IntArray:

@@ -74,7 +74,7 @@ class Assisted:
 
     @classmethod
     def read(cls, run: Run, library: Library) -> Self:
-        """What a finished run says. Of a removed corpus the numbers stay, and its sentences raise CorpusError."""
+        """Read a finished run. Of a removed corpus the numbers stay, and its sentences raise CorpusError."""
         scores, drift = (pq.read_table(run.artifacts / name) for name in (_SCORES, _DRIFT))
         types = [name.removeprefix("primary ") for name in drift.column_names if name.startswith("primary ")]
         return cls(
@@ -108,13 +108,13 @@ class Assisted:
         usual = self.counts["primary"].argmax(axis=1)
         return [
             Mark(
-                start=found.start,
-                end=found.end,
-                type=found.type,
+                start=entity.start,
+                end=entity.end,
+                type=entity.type,
                 usual=self.types[usual[row]],
                 skl=float(self.skl[row]),
             )
-            for name, found in skl.units(sentence, self.unit)
+            for name, entity in skl.units(sentence, self.unit)
             if (row := rows.get(name)) is not None
         ]
 
@@ -126,13 +126,13 @@ class Assisted:
             {
                 "entity": self.names[row],
                 "skl": float(self.skl[row]),
-                **{side: self._told(table[row]) for side, table in self.counts.items()},
+                **{side: self._types_in_words(table[row]) for side, table in self.counts.items()},
                 **{f"in_{side}": int(table[row].sum()) for side, table in self.counts.items()},
             }
             for row in np.lexsort((-often, -self.skl.round(6))).tolist()
         ]
 
-    def _told(self, counts: IntArray) -> str:
+    def _types_in_words(self, counts: IntArray) -> str:
         order = np.argsort(-counts, kind="stable")
         return ", ".join(f"{self.types[column]} {counts[column]}" for column in order if counts[column])
 
@@ -155,11 +155,11 @@ class Assisted:
         """
         corpus = self.seal(threshold, library)
         check_assisting(network, corpus, self.primary.types)
-        every = {self.type_map.get(name, name) for name in self.assisting.types} - {""}
-        found: dict[str, Any] = {"assisting": corpus.fingerprint}
-        if network != "encoder" and every != set(corpus.types):
-            found["assisting_types"] = tuple(sorted(every))
-        return found
+        types = {self.type_map.get(name, name) for name in self.assisting.types} - {""}
+        options: dict[str, Any] = {"assisting": corpus.fingerprint}
+        if network != "encoder" and types != set(corpus.types):
+            options["assisting_types"] = tuple(sorted(types))
+        return options
 
     def export(self, threshold: float, path: Path, scheme: Scheme = "iob2") -> int:
         """Write the kept sentences as CoNLL; how many there are. Errors: ConfigError where none is kept."""

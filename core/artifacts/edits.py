@@ -27,7 +27,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Edits:
-    """What all actions together mean. added, removed: rows, ascending; no row is in both. history: oldest first."""
+    """The net effect of all actions. added, removed: rows, ascending; no row is in both. history: oldest first."""
 
     added: IntArray
     removed: IntArray

@@ -30,13 +30,13 @@ def part(split: str, seed: int) -> str:
 
 
 def write(run: Run, part: str, table: Evaluation, predictions: Sequence[Prediction]) -> None:
-    """What a tagger did on one split. part: see `part`; the split alone where there are no seeds."""
+    """Write a tagger's results on one split. part: see `part`; the split alone where there are no seeds."""
     table.save(_table(run, part))
     write_predictions(run, part, predictions)
 
 
 def write_predictions(run: Run, part: str, predictions: Sequence[Prediction]) -> None:
-    """What a tagger found, sentence by sentence."""
+    """Write a tagger's entities, sentence by sentence."""
     with replacing(_predictions(run, part)) as file:
         for one in predictions:
             file.write(json.dumps({"entities": [[e.start, e.end, e.type] for e in one.entities]}).encode() + b"\n")
@@ -51,7 +51,7 @@ def read(run: Run, number: int = 0) -> list[Evaluation]:
 
 
 def read_predictions(run: Run, seed: int, number: int = 0) -> list[tuple[Entity, ...]]:
-    """What the tagger of `seed` found, sentence by sentence of a test set. Errors: CorpusError as `read`."""
+    """The entities that the tagger of `seed` predicts, by sentence of a test set. Errors: CorpusError as `read`."""
     path = _predictions(run, part(split_name(number), seed))
     if not path.exists():
         raise CorpusError(f"run {run.id}: has no predictions under seed {seed}; fine-tune again with a test corpus.")
@@ -63,12 +63,12 @@ def read_predictions(run: Run, seed: int, number: int = 0) -> list[tuple[Entity,
 
 
 def write_outcome(run: Run, seed: int, outcome: Mapping[str, Any]) -> None:
-    """What came of a seed, when all else of it is there: a resumed run does not train it again."""
+    """Write a seed's outcome, when all else of it is there: a resumed run does not train it again."""
     write_atomic(_outcome(run, seed), json.dumps(outcome).encode())
 
 
 def read_outcome(run: Run, seed: int) -> dict[str, Any] | None:
-    """What `write_outcome` wrote; None where the seed was not finished."""
+    """Read what `write_outcome` wrote; None where the seed was not finished."""
     path = _outcome(run, seed)
     return json.loads(path.read_bytes()) if path.exists() else None
 

@@ -67,7 +67,7 @@ def known_train(runs: Sequence[Run], library: Library) -> Corpus:
 
 
 def _base(corpus: Corpus, here: Mapping[str, Corpus]) -> Corpus:
-    """What it was made from, and that from, as far as it is here."""
+    """The corpora it was made from, and those from, as far as they are here."""
     seen = {corpus.fingerprint}
     while (source := here.get(corpus.origin.get("from", ""))) and source.fingerprint not in seen:
         seen.add(source.fingerprint)
@@ -81,10 +81,10 @@ def _mentions(corpus: Corpus) -> tuple[int, str]:
 
 def averages(rows: Iterable[Row]) -> dict[str, float]:
     """{run: plain mean of its sets' mean F1}, as Ma et al. 2023 print; to stand beside the rows, not for them."""
-    found: dict[str, list[float]] = {}
+    f1_by_run: dict[str, list[float]] = {}
     for row in rows:
-        found.setdefault(row["run"], []).append(row["mean"])
-    return {run: mean(values) for run, values in found.items()}
+        f1_by_run.setdefault(row["run"], []).append(row["mean"])
+    return {run: mean(values) for run, values in f1_by_run.items()}
 
 
 class _Split:
@@ -98,22 +98,22 @@ class _Split:
             for sentence in _all(corpus)
         ]
 
-    def f1(self, found: Sequence[Iterable[Entity]], *, certain: bool) -> float:
+    def f1(self, predictions: Sequence[Iterable[Entity]], *, certain: bool) -> float:
         """Micro F1, percent, of one seed's predictions."""
         if not certain:
-            return count(self.gold, found).f1()
+            return count(self.gold, predictions).f1()
         gold = [known - unsure for known, unsure in zip(self.gold, self.unsure, strict=True)]
         guess = [
             [e for e in entities if not any(e.start < o.end and o.start < e.end for o in unsure)]
-            for unsure, entities in zip(self.unsure, found, strict=True)
+            for unsure, entities in zip(self.unsure, predictions, strict=True)
         ]
         return count(gold, guess).f1()
 
 
 def _row(run: Run, index: int, split: _Split) -> Row:
-    found = [read_predictions(run, seed, index) for seed in run.manifest.config["seeds"]]
+    by_seed = [read_predictions(run, seed, index) for seed in run.manifest.config["seeds"]]
     scores = {
-        name: [split.f1(one, certain=certain) for one in found]
+        name: [split.f1(one, certain=certain) for one in by_seed]
         for name, certain in (("micro_f1", False), ("certain_f1", True))
     }
     spread = {

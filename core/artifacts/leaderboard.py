@@ -12,7 +12,7 @@ from core.runs.run import Run
 
 
 def file(run: Run, suffix: str) -> Path:
-    """Where the table lies. suffix: `csv` or `md`."""
+    """The path of the table. suffix: `csv` or `md`."""
     return run.artifacts / f"leaderboard.{suffix}"
 
 

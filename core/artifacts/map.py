@@ -33,7 +33,7 @@ SPOKEN_FOR = 20_000  # sentences that stand for each side where words are counte
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Layout:
-    """Where `n` points lie. coordinates: `(2 or 3, n)` float32. rows: `(n,)` of their corpus. fitted: `(n,)` whether
+    """Places of `n` points. coordinates: `(2 or 3, n)` float32. rows: `(n,)` of their corpus. fitted: `(n,)` whether
     UMAP was fitted on it; the others were placed between their neighbours. cluster: `(n,)` its topic."""
 
     coordinates: FloatArray
@@ -53,7 +53,7 @@ class Layout:
 
 
 def table_file(run: Run) -> Path:
-    """Where the table lies."""
+    """The path of the table."""
     return run.artifacts / _TABLE
 
 
@@ -186,7 +186,7 @@ class Mapped:
 
     def points_of(self, rows: IntArray) -> IntArray:
         """The points of some rows of D_C, ascending; rows that are not on the map are left out."""
-        return self._found(rows, self.n_task, len(self))
+        return self._points(rows, self.n_task, len(self))
 
     def domain_rows(self, points: IntArray) -> IntArray:
         """The rows of D_C among `points`, in their order."""
@@ -198,22 +198,22 @@ class Mapped:
     ) -> FloatArray:
         """`(m,)` a column of both corpora at `points`; NaN for T_C where it has none."""
         points = np.asarray(points, dtype=np.int64)
-        found = np.full(len(points), np.nan)
+        values = np.full(len(points), np.nan)
         task = points < self.n_task
-        found[~task] = of_domain[self.rows[points[~task]]]
+        values[~task] = of_domain[self.rows[points[~task]]]
         if of_task is not None:
-            found[task] = of_task[self.rows[points[task]]]
-        return found
+            values[task] = of_task[self.rows[points[task]]]
+        return values
 
     def column(self, points: IntArray, name: str = "text") -> list[Any]:
         """A stored column at `points`, in their order: `text`, `doc` (None where unknown), `id` (hex digits)."""
         points = np.asarray(points, dtype=np.int64)
         task = points < self.n_task
-        found = np.empty(len(points), dtype=object)
+        values = np.empty(len(points), dtype=object)
         for which, corpus in ((task, self.task), (~task, self.domain)):
             taken = stored(corpus, name).take(pa.array(self.rows[points[which]])).to_pylist()
-            found[which] = np.array([*taken, None], dtype=object)[:-1]
-        return [f"{value:016x}" for value in found.tolist()] if name == "id" else found.tolist()
+            values[which] = np.array([*taken, None], dtype=object)[:-1]
+        return [f"{value:016x}" for value in values.tolist()] if name == "id" else values.tolist()
 
     def table(self, points: IntArray, kinds: IntArray, scored: Scored) -> list[dict[str, Any]]:
         """`point, corpus, row, id, class, score, tokens, flags, text` of some points, in the order given."""
@@ -244,21 +244,21 @@ class Mapped:
         ]
 
     def search(self, query: str, mode: Literal["substring", "words"]) -> Hits:
-        """Every sentence of D_C and T_C that holds `query`, in any case."""
+        """The sentences of D_C and T_C that hold `query`, in any case."""
         rows, task_rows = (matches(stored(corpus, "text"), query, mode) for corpus in (self.domain, self.task))
-        points = np.concatenate([self._found(task_rows, 0, self.n_task), self.points_of(rows)])
+        points = np.concatenate([self._points(task_rows, 0, self.n_task), self.points_of(rows)])
         return Hits(points=points, rows=rows, task_rows=task_rows)
 
     def telling(self, points: IntArray, n: int) -> list[Telling]:
         """Words that tell `points` from the other points; each side stands by `SPOKEN_FOR` sentences at most."""
         side = np.zeros(len(self), dtype=np.int64)
         side[np.asarray(points, dtype=np.int64)] = 1
-        ours, theirs = (self._some(np.flatnonzero(side == which)) for which in (1, 0))
-        return telling_words(count_words(self.column(ours)), count_words(self.column(theirs)), n)
+        picked, others = (self._some(np.flatnonzero(side == which)) for which in (1, 0))
+        return telling_words(count_words(self.column(picked)), count_words(self.column(others)), n)
 
     def _some(self, points: IntArray) -> IntArray:
         return points[stratified(np.zeros(len(points), dtype=np.int64), SPOKEN_FOR, self.seed)]
 
-    def _found(self, rows: IntArray, start: int, stop: int) -> IntArray:
+    def _points(self, rows: IntArray, start: int, stop: int) -> IntArray:
         """Points between `start` and `stop`, whose rows ascend, that have one of `rows`."""
         return start + np.flatnonzero(np.isin(self.rows[start:stop], rows))

@@ -15,7 +15,7 @@ _FILE = "mentions.parquet"
 
 
 def file(run: Run) -> Path:
-    """Where the table lies."""
+    """The path of the table."""
     return run.artifacts / _FILE
 
 
@@ -27,5 +27,5 @@ def write(context: RunContext, mentions: Iterable[Mention]) -> None:
 
 
 def read(run: Run) -> list[Mention]:
-    """What `write` wrote."""
+    """Read what `write` wrote."""
     return table.read(file(run))

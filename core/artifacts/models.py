@@ -13,7 +13,7 @@ _CONFIG, _CARD = "config.json", "README.md"
 
 
 def folder(run: Run) -> Path:
-    """Where the model lies, or will lie."""
+    """The folder in which the model lies, or will lie."""
     return run.artifacts / NAME
 
 

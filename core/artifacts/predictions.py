@@ -16,7 +16,7 @@ from core.text.sentence import Entity, Sentence
 
 
 def file(run: Run, suffix: str) -> Path:
-    """Where the sentences lie. suffix: `.jsonl` or `.conll`."""
+    """The path of the sentences. suffix: `.jsonl` or `.conll`."""
     return run.artifacts / f"predictions{suffix}"
 
 

@@ -27,8 +27,8 @@ def held(folder: Path) -> tuple[int, int]:
     """Words of the training text that a tagger's folder holds, and how many of them were seen once; (0, 0): none."""
     if not (folder / VOCABULARY).exists():
         return 0, 0
-    told = _read(folder)
-    return sum(len(each["words"]) for each in told), sum(map(_once, told))
+    vocabularies = _read(folder)
+    return sum(len(each["words"]) for each in vocabularies), sum(map(_once, vocabularies))
 
 
 def copy_without(folder: Path, target: Path) -> None:
@@ -42,19 +42,19 @@ def copy_without(folder: Path, target: Path) -> None:
 def _shorten(folder: Path, target: Path) -> None:
     from safetensors.numpy import load_file, save_file  # the app's process loads no torch
 
-    told, weights = _read(folder), load_file(folder / WEIGHTS)
-    for index, vocabulary in enumerate(told):
+    vocabularies, weights = _read(folder), load_file(folder / WEIGHTS)
+    for index, vocabulary in enumerate(vocabularies):
         n = len(vocabulary["words"]) - _once(vocabulary)
         name = f"towers.{index}.words.trained.weight"
         weights[name] = weights[name][: 1 + n].copy()  # the unknown word is the first
         vocabulary |= {"words": vocabulary["words"][:n], "rare": 0, "once": 0}
-    (target / VOCABULARY).write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
+    (target / VOCABULARY).write_text(json.dumps(vocabularies, ensure_ascii=False), encoding="utf-8")
     save_file(weights, target / WEIGHTS)
 
 
 def _read(folder: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((folder / VOCABULARY).read_text(encoding="utf-8"))
-    return found
+    vocabularies: list[dict[str, Any]] = json.loads((folder / VOCABULARY).read_text(encoding="utf-8"))
+    return vocabularies
 
 
 def _once(vocabulary: dict[str, Any]) -> int:

@@ -25,12 +25,12 @@ EDITS, SLOTS = "edits", "slots"  # the logs, by the name that the run tells them
 
 
 def write_edits(context: RunContext, rows: Iterable[Edit]) -> Path:
-    """What was changed, one a line."""
+    """Write the changes, one a line."""
     return _write(context, EDITS, rows)
 
 
 def write_slots(context: RunContext, rows: Iterable[Slot]) -> Path:
-    """Every mention's place and whether it is ambiguous, one a line."""
+    """Write each mention's place and whether it is ambiguous, one a line."""
     return _write(context, SLOTS, rows)
 
 
@@ -43,17 +43,17 @@ def write_sentences(context: RunContext, sentences: Iterable[Sentence]) -> Path:
 
 
 def sentences_file(run: Run) -> Path:
-    """Where the new set lies."""
+    """The path of the new set."""
     return run.artifacts / ("rebuilt.conll" if run.manifest.kind == "rebuild" else "robustness.conll")
 
 
 def read_edits(run: Run) -> list[Edit]:
-    """What `write_edits` wrote."""
+    """Read what `write_edits` wrote."""
     return [Edit(**record) for record in _read(run, EDITS)]
 
 
 def read_slots(run: Run) -> list[Slot]:
-    """What `write_slots` wrote; nothing of a `rebuild` run, which has none."""
+    """Read what `write_slots` wrote; nothing of a `rebuild` run, which has none."""
     return [Slot(**record) for record in _read(run, SLOTS)] if run.manifest.kind == "robustness" else []
 
 

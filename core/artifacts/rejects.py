@@ -11,5 +11,5 @@ FILE = "rejects.jsonl"
 
 
 def path(run: Run) -> Path:
-    """Where they are, or would be."""
+    """The path on which they are, or would be."""
     return run.artifacts / FILE

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.artifacts.usage import asked_for, counted, usage
+from core.artifacts.usage import counted, outermost, usage
 from core.corpora.corpus import ABOUT, Corpus, Library
 from core.runs.store import Run, RunStore
 
@@ -15,7 +15,7 @@ _MARK = re.compile(r"\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4}|[0-9a-f]{24}")  # a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """What goes, that which is nearest to the beginning first.
+    """The corpora, runs and exports that go, nearest to the beginning first.
 
     active: runs at work or queued that need some of it; nothing goes before they have ended. exports: in the home.
     """
@@ -47,8 +47,8 @@ def everything(mark: str, library: Library, store: RunStore) -> Removal:
     A corpus or run rests on what its description, options or result name. With a run go those of its parts that no
     other run needs. An export is known by the run in its name.
     """
-    corpora, runs = {found.fingerprint: found for found in library.list()}, {run.id: run for run in store.list()}
-    named = {mark: _named(found.path / ABOUT) for mark, found in corpora.items()}
+    corpora, runs = {corpus.fingerprint: corpus for corpus in library.list()}, {run.id: run for run in store.list()}
+    named = {mark: _named(corpus.path / ABOUT) for mark, corpus in corpora.items()}
     named |= {name: _needed(run) for name, run in runs.items()}
     going = {mark: None}  # in the order in which they were come upon
     size = 0
@@ -66,15 +66,15 @@ def everything(mark: str, library: Library, store: RunStore) -> Removal:
 
 def alone(run: Run, store: RunStore) -> list[Run]:
     """A run and those of its parts that no other run needs."""
-    runs = {found.id: found for found in store.list()}
-    named = {name: _needed(found) for name, found in runs.items()}
+    runs = {other.id: other for other in store.list()}
+    named = {name: _needed(other) for name, other in runs.items()}
     return [run, *(runs[name] for name in _own_parts({run.id}, runs, named))]
 
 
 def _needed(run: Run) -> set[str]:
-    """What a run rests on; not the run that began it, for another may need it as much."""
-    asked = json.dumps([run.manifest.config, run.manifest.inputs])
-    return _named(run.result_file).union(_MARK.findall(asked))
+    """The fingerprints and ids that a run rests on; not the run that began it, for another may need it as much."""
+    text = json.dumps([run.manifest.config, run.manifest.inputs])
+    return _named(run.result_file).union(_MARK.findall(text))
 
 
 def _named(file: Path) -> set[str]:
@@ -109,15 +109,15 @@ def _in_the_way(
     going: Iterable[str], corpora: Mapping[str, Corpus], runs: Mapping[str, Run], library: Library, store: RunStore
 ) -> tuple[Run, ...]:
     """The runs at work or queued that go, that need a corpus which goes, or that reuse a run which goes."""
-    found = dict[str, Run]()
+    blocking = dict[str, Run]()
     for run in runs.values():
         if run.state().active and (run.id in going or not _named(run.events_file).isdisjoint(going)):
-            asked = asked_for(run, runs)
-            found[asked.id] = asked
+            outer = outermost(run, runs)
+            blocking[outer.id] = outer
     for name in going:
         if name in corpora:
-            found |= {run.id: run for run in usage(corpora[name], library, store).active}
-    return tuple(found.values())
+            blocking |= {run.id: run for run in usage(corpora[name], library, store).active}
+    return tuple(blocking.values())
 
 
 def _exports(folder: Path, run_ids: Iterable[str]) -> tuple[Path, ...]:

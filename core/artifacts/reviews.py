@@ -22,7 +22,7 @@ CHANGES: tuple[Action, ...] = ("fix", "remove")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """What was said of one label. mention: its row of `mentions.parquet`. type: the right one, where it was fixed.
+    """The decision on one label. mention: its row of `mentions.parquet`. type: the right one, where it was fixed.
 
     time: seconds since 1970.
     """
@@ -46,7 +46,7 @@ class Reviews:
 
     @property
     def changes(self) -> list[Review]:
-        """What changes a label, in the order of the corpus."""
+        """The reviews that change a label, in the order of the corpus."""
         return [self.latest[number] for number in sorted(self.latest) if self.latest[number].action in CHANGES]
 
 
@@ -61,7 +61,7 @@ def read(folder: Path) -> Reviews:
 
 
 def corrected(corpus: Corpus, mentions: Sequence[Mention], changes: Sequence[Review]) -> Iterator[Sentence]:
-    """Every sentence of `corpus` in order, its labels as `changes` say."""
+    """The sentences of `corpus` in order, their labels as `changes` say."""
     by_row: dict[int, dict[tuple[int, int], Review]] = defaultdict(dict)
     for review in changes:
         mention = mentions[review.mention]
@@ -73,16 +73,16 @@ def corrected(corpus: Corpus, mentions: Sequence[Mention], changes: Sequence[Rev
             row += 1
 
 
-def _changed(sentence: Sentence, said: Mapping[tuple[int, int], Review]) -> Sentence:
+def _changed(sentence: Sentence, reviews: Mapping[tuple[int, int], Review]) -> Sentence:
     """Found by place, so that other entities of the sentence stay what they are."""
-    found: list[Entity] = []
+    entities: list[Entity] = []
     for entity in sentence.entities or ():
-        review = said.get((entity.start, entity.end))
+        review = reviews.get((entity.start, entity.end))
         if review is None:
-            found.append(entity)
+            entities.append(entity)
         elif review.action == "fix":
-            found.append(replace(entity, type=review.type))
-    return replace(sentence, entities=tuple(found))
+            entities.append(replace(entity, type=review.type))
+    return replace(sentence, entities=tuple(entities))
 
 
 def _parse(record: dict[str, Any]) -> Review:

@@ -36,7 +36,7 @@ def withheld(keep: Sequence[str]) -> tuple[str, ...]:
 
 
 def write(run: Run, values: FloatArray, order: IntArray, learnt: Mapping[str, Any]) -> None:
-    """What a `score` run found. learnt: arrays by name."""
+    """Write the scores of a `score` run. learnt: arrays by name."""
     np.save(run.artifacts / _SCORES, values)
     write_order(run, order)
     np.savez(run.artifacts / _LEARNT, allow_pickle=False, **learnt)
@@ -48,7 +48,7 @@ def write_order(run: Run, order: IntArray) -> None:
 
 
 def write_rows(run: Run, rows: IntArray) -> None:
-    """What a `select` run selected, in rank order."""
+    """Write the rows that a `select` run selected, in rank order."""
     np.save(run.artifacts / _ROWS, rows)
 
 
@@ -59,7 +59,7 @@ def read_values(score_run: Run) -> FloatArray:
 
 
 def read_learnt(score_run: Run) -> dict[str, Any]:
-    """What the strategy learnt, arrays by name; nothing where an older version kept nothing."""
+    """Read what the strategy learnt, arrays by name; nothing where an older version kept nothing."""
     if not (path := score_run.artifacts / _LEARNT).exists():
         return {}
     with np.load(path, allow_pickle=False) as kept:
@@ -84,7 +84,7 @@ class Scored:
 
     @classmethod
     def read(cls, score_run: Run, audit_run: Run, library: Library, select_run: Run | None = None) -> Self:
-        """What two finished runs say of D_C. select_run: the selection whose diversity re-ordered it, if it did."""
+        """Read two runs' results on D_C. select_run: the selection whose diversity re-ordered it, if it did."""
         own = select_run.artifacts / _ORDER if select_run else None
         result = score_run.result()
         domain = library.find(score_run.manifest.inputs["domain"])
@@ -116,11 +116,11 @@ class Scored:
 
     def rank(self, row: int) -> int | None:
         """A row's place by score alone, 1 the best, ties by row; None if it could not be scored."""
-        values, mine = self.scores.values, self.scores.values[row]
-        if np.isnan(mine):
+        values, value = self.scores.values, self.scores.values[row]
+        if np.isnan(value):
             return None
-        better = values > mine if self.scores.prefer == "high" else values < mine
-        return int(better.sum() + (values[:row] == mine).sum()) + 1
+        better = values > value if self.scores.prefer == "high" else values < value
+        return int(better.sum() + (values[:row] == value).sum()) + 1
 
     def table(self, rows: IntArray) -> list[dict[str, Any]]:
         """`row, id, score, tokens, flags, text` of some rows, in the order given."""

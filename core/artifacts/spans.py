@@ -14,12 +14,12 @@ from core.selection.spans import Spans
 _FILE = "spans.npy"
 
 
-def write(run: Run, found: npt.NDArray[Any]) -> None:
+def write(run: Run, spans: npt.NDArray[Any]) -> None:
     """found: `(m,)` of dtype `SPAN`; the types that it counts by are in the run's result."""
-    np.save(run.artifacts / _FILE, found)
+    np.save(run.artifacts / _FILE, spans)
 
 
 def read(run: Run) -> Spans:
-    """What a finished run found, memory-mapped."""
+    """Read a finished run's spans, memory-mapped."""
     result = run.result()
     return Spans.make(result["types"], np.load(run.artifacts / _FILE, mmap_mode="r"), result["sentences"])

@@ -43,10 +43,10 @@ def by_type(a: Run, b: Run) -> list[Row]:
 
     Mahapatra et al. 2022, Table 4.
     """
-    ours, theirs = evaluations.read(a), evaluations.read(b)
-    gold = dict(zip(ours[0].types, ours[0].gold.sum(axis=0).tolist(), strict=True))
+    arm_a, arm_b = evaluations.read(a), evaluations.read(b)
+    gold = dict(zip(arm_a[0].types, arm_a[0].gold.sum(axis=0).tolist(), strict=True))
     types = sorted(
-        {name for one in (*ours, *theirs) for name in one.types}, key=lambda name: (-gold.get(name, 0), name)
+        {name for one in (*arm_a, *arm_b) for name in one.types}, key=lambda name: (-gold.get(name, 0), name)
     )
 
     def f1(arm: Sequence[Evaluation], name: str) -> float:
@@ -56,8 +56,8 @@ def by_type(a: Run, b: Run) -> list[Row]:
         {
             "type": name,
             "mentions": gold.get(name, 0),
-            "a": (x := f1(ours, name)),
-            "b": (y := f1(theirs, name)),
+            "a": (x := f1(arm_a, name)),
+            "b": (y := f1(arm_b, name)),
             "difference": x - y,
         }
         for name in types
@@ -82,11 +82,11 @@ def by_novelty(run: Run, library: Library) -> list[Row]:
     any case, as an entity of any type (SOURCES.md, Leaks). Errors: CorpusError where a corpus or a file is gone."""
     known = {_surface(s, e) for s in _all(library, run.manifest.config["train"]) for e in s.entities or ()}
     gold = _tested_on(run, library)
-    found = [evaluations.read_predictions(run, seed) for seed in run.manifest.config["seeds"]]
+    by_seed = [evaluations.read_predictions(run, seed) for seed in run.manifest.config["seeds"]]
 
     def row(name: str, wanted: Callable[[Sentence, Entity], bool]) -> Row:
         truth = [{e for e in s.entities or () if wanted(s, e)} for s in gold]
-        guesses = ([{e for e in es if wanted(s, e)} for s, es in zip(gold, arm, strict=True)] for arm in found)
+        guesses = ([{e for e in es if wanted(s, e)} for s, es in zip(gold, arm, strict=True)] for arm in by_seed)
         scores = [count(truth, guess).f1() for guess in guesses]
         return {"surfaces": name, "mentions": sum(map(len, truth)), "f1": mean(scores)}
 
@@ -97,7 +97,7 @@ def by_novelty(run: Run, library: Library) -> list[Row]:
 
 
 def side_by_side(a: Run, seed_a: int, b: Run, seed_b: int, library: Library) -> list[Beside]:
-    """Every test sentence, in the corpus's order. Errors: CorpusError where the two were tested on different ones."""
+    """The test sentences, in the corpus's order. Errors: CorpusError where the two were tested on different ones."""
     if _tests(a) != _tests(b):
         raise CorpusError(f"{a.id} and {b.id}: were tested on different corpora; compare runs of one test set.")
     readings = (evaluations.read_predictions(run, seed) for run, seed in ((a, seed_a), (b, seed_b)))
@@ -105,12 +105,12 @@ def side_by_side(a: Run, seed_a: int, b: Run, seed_b: int, library: Library) -> 
     return [
         Beside(
             sentence=sentence,
-            a=ours,
-            b=theirs,
-            wrong_a=mistakes(sentence.entities or (), ours),
-            wrong_b=mistakes(sentence.entities or (), theirs),
+            a=entities_a,
+            b=entities_b,
+            wrong_a=mistakes(sentence.entities or (), entities_a),
+            wrong_b=mistakes(sentence.entities or (), entities_b),
         )
-        for sentence, ours, theirs in table
+        for sentence, entities_a, entities_b in table
     ]
 
 
@@ -139,21 +139,21 @@ def failed_seeds(run: Run) -> list[int]:
 
 def config_differences(a: Run, b: Run) -> list[Row]:
     """`option, a, b` for every option in which two runs differ; corpora by fingerprint."""
-    ours, theirs = a.manifest.config, b.manifest.config
+    config_a, config_b = a.manifest.config, b.manifest.config
     return [
-        {"option": name, "a": ours.get(name), "b": theirs.get(name)}
-        for name in dict.fromkeys((*ours, *theirs))
-        if name != "weights" and ours.get(name) != theirs.get(name)
+        {"option": name, "a": config_a.get(name), "b": config_b.get(name)}
+        for name in dict.fromkeys((*config_a, *config_b))
+        if name != "weights" and config_a.get(name) != config_b.get(name)
     ]
 
 
 def settings_apart(a: Run, b: Run) -> list[Row]:
     """`option, a, b`: what sets two finished runs apart beside what they start from; None where nothing says."""
-    ours, theirs = _settings(a), _settings(b)
+    settings_a, settings_b = _settings(a), _settings(b)
     return [
-        {"option": name, "a": ours.get(name), "b": theirs.get(name)}
-        for name in dict.fromkeys((*ours, *theirs))
-        if name not in _SAME_ANYWAY and ours.get(name) != theirs.get(name)
+        {"option": name, "a": settings_a.get(name), "b": settings_b.get(name)}
+        for name in dict.fromkeys((*settings_a, *settings_b))
+        if name not in _SAME_ANYWAY and settings_a.get(name) != settings_b.get(name)
     ]
 
 
@@ -167,7 +167,7 @@ def _settings(run: Run) -> Mapping[str, Any]:
 
 
 def missing(run: Run, library: Library) -> list[str]:
-    """What a run was made from or has made that is no longer here, in words; it cannot be made again as it was."""
+    """The inputs and results of a run that are no longer here, in words; it cannot be made again as it was."""
     gone = []
     for role, fingerprint in run.manifest.inputs.items():
         try:

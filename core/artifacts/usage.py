@@ -21,7 +21,9 @@ OTHERS = ("other run", "other runs")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What needs a corpus. Runs are those that somebody asked for, newest first; what their child runs read is theirs.
+    """The runs and corpora that need a corpus.
+
+    Runs are those that somebody asked for, newest first; what their child runs read counts as read by them.
 
     active: at work or queued; they cannot end without it. ended: they stay readable, but cannot be run again.
     derived: corpora that were made from it, directly or through others, newest first.
@@ -34,7 +36,7 @@ class Usage:
 
     @property
     def in_words(self) -> str:
-        """What becomes of the runs that have ended ("2 selections, 1 training: they stay ..."); "" for none."""
+        """Say what becomes of the runs that have ended ("2 selections, 1 training: they stay ..."); "" for none."""
         if not self.ended:
             return ""
         it = "it stays" if len(self.ended) == 1 else "they stay"
@@ -49,12 +51,12 @@ def counted(runs: Iterable[Run]) -> list[str]:
 
 
 def usage(corpus: Corpus, library: Library, store: RunStore) -> Usage:
-    """What needs `corpus` now.
+    """Find the runs and corpora that need `corpus` now.
 
     A run at work may also come to need what was made from a corpus that it reads (its own subsets, an S_C that it
     would reuse), so for a derived corpus those runs count as active too.
     """
-    here = {found.fingerprint: found for found in library.list()}
+    here = {sealed.fingerprint: sealed for sealed in library.list()}
     runs = {run.id: run for run in store.list()}
     sources = lineage(corpus.fingerprint, here)
     active, ended = dict[str, Run](), dict[str, Run]()
@@ -62,26 +64,26 @@ def usage(corpus: Corpus, library: Library, store: RunStore) -> Usage:
         read = set(run.manifest.inputs.values())
         if read.isdisjoint(sources):
             continue
-        asked = asked_for(run, runs)
-        if asked.state().active or run.state().active:
-            at_work = asked if asked.state().active else run
+        outer = outermost(run, runs)
+        if outer.state().active or run.state().active:
+            at_work = outer if outer.state().active else run
             active[at_work.id] = at_work
         elif corpus.fingerprint in read:
-            ended[asked.id] = asked
-    derived = [found for mark, found in here.items() if corpus.fingerprint in lineage(mark, here) - {mark}]
+            ended[outer.id] = outer
+    derived = [sealed for mark, sealed in here.items() if corpus.fingerprint in lineage(mark, here) - {mark}]
     return Usage(corpus=corpus, active=tuple(active.values()), ended=tuple(ended.values()), derived=tuple(derived))
 
 
 def lineage(fingerprint: str, here: Mapping[str, Corpus]) -> set[str]:
     """A corpus and all that it was made from, as far back as they are still here."""
-    found: list[str] = []
-    while fingerprint and fingerprint not in found:
-        found.append(fingerprint)
+    chain: list[str] = []
+    while fingerprint and fingerprint not in chain:
+        chain.append(fingerprint)
         fingerprint = here[fingerprint].origin.get("from", "") if fingerprint in here else ""
-    return set(found)
+    return set(chain)
 
 
-def asked_for(run: Run, runs: Mapping[str, Run]) -> Run:
+def outermost(run: Run, runs: Mapping[str, Run]) -> Run:
     """The run that somebody asked for and that needed `run`, perhaps through others; itself where that is gone."""
     while (parent := run.manifest.parent) and parent in runs:
         run = runs[parent]
@@ -94,7 +96,7 @@ def of_corpora(runs: Iterable[Run], roles: Mapping[str, str], library: Library) 
     What a run reads in a part by name (`train`, `test.0`) must be the corpus of that part; a run that names no part
     (sources, what an encoder reads) must read one of them. All runs where there are no parts or no inputs.
     """
-    here = {found.fingerprint: found for found in library.list()}
+    here = {corpus.fingerprint: corpus for corpus in library.list()}
     return [run for run in runs if _plays(run, roles, here)]
 
 

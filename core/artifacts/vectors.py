@@ -71,13 +71,13 @@ def find(store: RunStore, config: Mapping[str, Any], corpus: Corpus) -> tuple[Fl
 
 
 def write_words(run: Run, words: Sequence[str], values: FloatArray) -> None:
-    """What a `vectors` run learnt. values: `(n, d)`."""
+    """Write what a `vectors` run learnt. values: `(n, d)`."""
     write_atomic(run.artifacts / _WORDS, "\n".join(words).encode())
     save_array_atomic(run.artifacts / _VECTORS, values.astype(np.float32))
 
 
 def read_words(run: Run) -> "Vectors":
-    """What `write_words` wrote."""
+    """Read what `write_words` wrote."""
     from core.models.word_features import Vectors
 
     words = (run.artifacts / _WORDS).read_text(encoding="utf-8").split("\n")

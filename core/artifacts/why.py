@@ -53,7 +53,7 @@ def explain_row(
         raise CorpusError(f"row {row}: D_C has rows 0 to {len(scored.domain) - 1:,}; give one of them.")
     task = library.find(select.manifest.inputs["task"])
     evidence = _evidence(select, row, scored, task, library)
-    found = explain(scored.scores.name, evidence)
+    explanation = explain(scored.scores.name, evidence)
     near = neighbours(evidence)
     texts = task.take([at for at, _ in near])
     rank, of = scored.rank(row), len(scored.order)
@@ -66,15 +66,15 @@ def explain_row(
         of=of,
         percentile=None if rank is None else 100.0 * (of - rank) / max(of - 1, 1),
         verdict=verdict(row, rank, scored=scored, chosen=chosen, edits=edits, drop=drop),
-        parts=found.parts,
-        total=found.total,
-        formula=found.formula,
+        parts=explanation.parts,
+        total=explanation.total,
+        formula=explanation.formula,
         neighbours=[
             {"row": at, "cosine": cosine, "text": sentence.text}
             for (at, cosine), sentence in zip(near, texts, strict=True)
         ],
         duplicates=scored.table(near_duplicates_of(row, scored.audit)),
-        notes=found.notes,
+        notes=explanation.notes,
     )
 
 
@@ -115,12 +115,12 @@ def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Libr
         task=task_vectors[0] if known and task_vectors else None,
         task_norms=task_vectors[1] if known and task_vectors else None,
         labelled=_labelled(config["train"], library),
-        spans=[found.part(row, row + 1) for found in predicted(store, score_run)],
+        spans=[tagger_spans.part(row, row + 1) for tagger_spans in predicted(store, score_run)],
     )
 
 
 def _vectors(store: RunStore, score_run: Run, corpus: Corpus, role: Role) -> tuple[Rows, FloatArray] | None:
-    """What the score was made from, by models of its own where it has them; None where they are gone."""
+    """The vectors that the score was made from, by models of its own where it has them; None where they are gone."""
     names = score_run.result().get("made_by", {}).get(f"embed {role}")
     if names is None:
         return vectors.find(store, score_run.manifest.config, corpus)

@@ -36,10 +36,10 @@ def skl(
         raise ConfigError(f"threshold: {threshold:g} must be a number above 0; give for example 1.")
     pairs = (*values["type_map"], *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
     run = runs.execute("skl", given({**values, "type_map": pairs}, CONFIG), progress)
-    told = assisting.kept(run.id, threshold)
-    found = run.result()
-    result = {"run": run.id, "kept": told.kept, "of": told.of, "overlapping": found.pop("overlapping")}
-    result |= {"threshold": threshold, "kept_sharing_nothing": told.sharing_nothing, **found}
+    kept = assisting.kept(run.id, threshold)
+    counts = run.result()
+    result = {"run": run.id, "kept": kept.kept, "of": kept.of, "overlapping": counts.pop("overlapping")}
+    result |= {"threshold": threshold, "kept_sharing_nothing": kept.sharing_nothing, **counts}
     if output:
         assisting.export(run.id, threshold, Path(output))
         result["output"] = output

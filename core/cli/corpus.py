@@ -55,12 +55,12 @@ def corpus_show(reference: str, as_json: bool) -> None:
 def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: bool) -> None:
     """Flag duplicates, leaks of held-out sentences, too short and too long ones. Deletes nothing."""
     config = runs.RECIPES["audit"].config
-    found = {}
+    flags = {}
     for key, reference in (("flags", domain), ("task_flags", task)):
         options = runs.with_corpora(config, {"corpus": reference, "held_out": labelled}, progress)
         run = runs.execute("audit", options, progress)
-        found[key] = run.result()["flags"]
-    report({"run": run.id, **found}, as_json)
+        flags[key] = run.result()["flags"]
+    report({"run": run.id, **flags}, as_json)
 
 
 @corpus.command("rename")

@@ -20,7 +20,7 @@ _INPUTS = ("task", "train", "dev", "test")
 
 
 def _inputs(command: Any) -> Any:
-    """What a PLAN.yaml may say instead, so that click must not ask for it."""
+    """Make optional what a PLAN.yaml may say instead, so that click must not ask for it."""
     for name in reversed(_INPUTS):
         command = click.option(f"--{name}", type=CORPUS, help=CONFIG.model_fields[name].description)(command)
     return command
@@ -70,7 +70,7 @@ def run_experiment(options: Mapping[str, Any], *, plan_only: bool = False, as_js
         report(whole, as_json, cost)
         return {}
     echo(*cost, err=True)
-    run = runs.execute("experiment", options, Told())
+    run = runs.execute("experiment", options, ExperimentProgress())
     return finish(run, as_json, plain=lambda _: deliver.board_lines(run.id))
 
 
@@ -81,7 +81,7 @@ def typed_options(values: Mapping[str, Any]) -> dict[str, Any]:
     return options | experiments.stage_options(lines)
 
 
-class Told:
+class ExperimentProgress:
     """Progress on stderr: the arm and the stage, k of n, the time left of everything; below it the step's own."""
 
     def __init__(self) -> None:
@@ -96,8 +96,8 @@ class Told:
             echo(f"{data['name']}{self._time_left()}", err=True, begin="\r")
         elif event.kind == "progress" and sys.stderr.isatty() and data["total"]:
             share = f"{data['done'] / data['total']:4.0%}"
-            told = f"  {share} of {data['total']:,} {data['unit']}{self._time_left()}   "
-            echo(told, err=True, begin="\r", end="")
+            line = f"  {share} of {data['total']:,} {data['unit']}{self._time_left()}   "
+            echo(line, err=True, begin="\r", end="")
         elif event.kind == "note" and not data["text"].startswith("waiting"):
             progress(event)
 
@@ -115,21 +115,23 @@ def in_figures(planned: Cost) -> list[str]:
 
 
 def in_words(result: Mapping[str, Any]) -> list[str]:
-    """What came out, for somebody who has never seen a confidence interval."""
+    """The result in sentences, for somebody who has never seen a confidence interval."""
     rows = {row["arm"]: row for row in result["leaderboard"]}
-    said = {
+    verdicts = {
         "improves": "It helped, and more than random sentences did.",
         "hurts": "It did harm.",
         "no evidence": "That is no evidence that it helps.",
     }
     lines = [f"Without pre-training the tagger reaches F1 {rows['none']['mean']:.1f} on the test sentences."]
-    lines += [_arm_in_words(row, rows["random"]["mean"], said) for row in rows.values() if row["verdict"] in said]
+    lines += [
+        _arm_in_words(row, rows["random"]["mean"], verdicts) for row in rows.values() if row["verdict"] in verdicts
+    ]
     lines.append("Look at it: `make app`, page Results; the whole table lies in the run's folder.")
     return lines
 
 
-def _arm_in_words(row: Mapping[str, Any], random: float, said: Mapping[str, str]) -> str:
-    word = said[row["verdict"]]
+def _arm_in_words(row: Mapping[str, Any], random: float, verdicts: Mapping[str, str]) -> str:
+    word = verdicts[row["verdict"]]
     if row["verdict"] == "no evidence" and row["interval"][0] > 0:
         word = "Reading more helped; that choosing did is not shown."
     return (

@@ -39,8 +39,8 @@ def _write(run: Run, output: str) -> Mapping[str, str]:
 @json_option
 def predictiveness(table: str, as_json: bool) -> None:
     """Did the measures predict F1? TABLE.csv has target, source, measures and F1; correlations and regret come out."""
-    found = similarity.judge_file(Path(table))
-    report(found, as_json, worth_in_words(found))
+    correlations = similarity.judge_file(Path(table))
+    report(correlations, as_json, worth_in_words(correlations))
 
 
 def in_words(result: Mapping[str, Any]) -> list[str]:
@@ -73,13 +73,13 @@ def _matrix(target: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
-def worth_in_words(found: Mapping[str, Any]) -> list[str]:
+def worth_in_words(correlations: Mapping[str, Any]) -> list[str]:
     """Dai et al. 2019, Table 4, its other readings, and what following each measure would have cost."""
     lines = []
-    for effect in found["effects"]:
-        lines += ["", effect["name"], f"{'':<12}" + "".join(f"{name:>10}" for name in found["conventions"])]
+    for effect in correlations["effects"]:
+        lines += ["", effect["name"], f"{'':<12}" + "".join(f"{name:>10}" for name in correlations["conventions"])]
         for measure, row in effect["correlations"].items():
-            cells = "".join(f"{_number(row[name]['value']):>10}" for name in found["conventions"])
+            cells = "".join(f"{_number(row[name]['value']):>10}" for name in correlations["conventions"])
             lines.append(f"{similarity.title(measure):<12}{cells}")
         lines.append(effect["sentence"])
     return lines
