@@ -31,7 +31,7 @@ def get(run_id: str) -> Assisted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What a threshold keeps of the assisting corpus, in sentences.
+    """Counts of the sentences that a threshold keeps of the assisting corpus.
 
     sharing_nothing: kept only because no entity of them is in the primary corpus, so that nothing could drift.
     """
@@ -43,11 +43,11 @@ class Kept:
 
 
 def kept(run_id: str, threshold: float) -> Kept:
-    """Nothing is scored again."""
-    found = get(run_id)
-    rows = found.kept(threshold)
-    alone = int((found.overlaps[rows] == 0).sum())
-    return Kept(threshold=threshold, kept=len(rows), of=len(found.scores), sharing_nothing=alone)
+    """Count what a threshold keeps; nothing is scored again."""
+    assisted = get(run_id)
+    rows = assisted.kept(threshold)
+    alone = int((assisted.overlaps[rows] == 0).sum())
+    return Kept(threshold=threshold, kept=len(rows), of=len(assisted.scores), sharing_nothing=alone)
 
 
 @kept_per_home(4)
@@ -96,19 +96,19 @@ def sentences(
 
     at_line: those nearest to the threshold; else those farthest from it.
     """
-    found = get(run_id)
-    sharing = np.flatnonzero(found.overlaps > 0)
-    order = sharing[np.argsort(found.scores[sharing], kind="stable")]
-    cut = int((found.scores[order] < threshold).sum())
+    assisted = get(run_id)
+    sharing = np.flatnonzero(assisted.overlaps > 0)
+    order = sharing[np.argsort(assisted.scores[sharing], kind="stable")]
+    cut = int((assisted.scores[order] < threshold).sum())
     inside, outside = order[:cut], order[cut:]
     near = (inside[::-1][:n], outside[:n]) if at_line else (inside[:n], outside[::-1][:n])
-    return _told(found, near[0]), _told(found, near[1])
+    return _examples(assisted, near[0]), _examples(assisted, near[1])
 
 
-def _told(found: Assisted, rows: IntArray) -> list[tuple[float, Sentence, list[Mark]]]:
+def _examples(assisted: Assisted, rows: IntArray) -> list[tuple[float, Sentence, list[Mark]]]:
     return [
-        (float(found.scores[row]), sentence, found.marks(sentence))
-        for row, sentence in zip(rows.tolist(), found.sentences(rows), strict=True)
+        (float(assisted.scores[row]), sentence, assisted.marks(sentence))
+        for row, sentence in zip(rows.tolist(), assisted.sentences(rows), strict=True)
     ]
 
 
@@ -140,9 +140,11 @@ def read_type_map(path: Path) -> tuple[str, ...]:
 
 def sweeps(run_id: str) -> list[Run]:
     """`assist` runs on the corpora and options of a `skl` run, newest first."""
-    mine = store().get(run_id).manifest.config
+    config = store().get(run_id).manifest.config
     return [
-        run for run in store().list("assist") if all(run.manifest.config[name] == value for name, value in mine.items())
+        run
+        for run in store().list("assist")
+        if all(run.manifest.config[name] == value for name, value in config.items())
     ]
 
 
@@ -161,14 +163,14 @@ _SHARED = {"all": "With all of the network shared", "sub-word": "With only the s
 _VERDICTS = {"improves": "it helps", "no evidence": "no evidence of a difference", "hurts": "it hurts"}
 
 
-def in_words(told: Mapping[str, Any]) -> str:
+def in_words(table: Mapping[str, Any]) -> str:
     """One of an `assist` run's `tables` as a sentence."""
-    beside = []
+    comparisons = []
     for arm, name in (("all", "borrowing all"), ("monolingual", "borrowing none")):
-        found, welch = told["verdicts"][arm], told[f"against_{arm}"]
+        verdict, welch = table["verdicts"][arm], table[f"against_{arm}"]
         chance = f"; Welch's test: p = {welch['p']:.2g}" if welch else ""
-        beside.append(f"{found['delta']:+z.2f} beside {name} ({_VERDICTS[found['verdict']]}{chance})")
+        comparisons.append(f"{verdict['delta']:+z.2f} beside {name} ({_VERDICTS[verdict['verdict']]}{chance})")
     return (
-        f"{_SHARED[told['share']]}, dev chose the threshold {told['threshold']:g}, which borrows {told['kept']:,}"
-        f" sentences. Test F1 is {told['skl']:.2f}: {' and '.join(beside)}."
+        f"{_SHARED[table['share']]}, dev chose the threshold {table['threshold']:g}, which borrows {table['kept']:,}"
+        f" sentences. Test F1 is {table['skl']:.2f}: {' and '.join(comparisons)}."
     )

@@ -49,12 +49,12 @@ def exporting(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenat
 
 
 def lines(since: datetime | None = None) -> tuple[Path | None, list[Mapping[str, Any]]]:
-    """Where the log is (None: it is off), and what it holds from `since` (UTC) on, oldest first."""
+    """The path of the log (None: it is off) and its entries from `since` (UTC) on, oldest first."""
     return audit_log.place(home()), list(audit_log.lines(home(), since))
 
 
 def spoilt() -> int:
-    """How many lines of the log cannot be read."""
+    """The number of lines of the log that cannot be read."""
     return audit_log.spoilt(home())
 
 

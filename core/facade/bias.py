@@ -71,18 +71,18 @@ class Measured:
 def measured(run_id: str) -> Measured:
     """A finished `difficulty` run, read once. Where its corpus was removed, its numbers stay and its text raises."""
     run = store().get(run_id)
-    found = mentions.read(run)
-    ceim = np.array([mention.ceim for mention in found])
-    enough = max(FEW, 1 + max(mention.fold for mention in found))
-    counts = Counter(mention.type for mention in found)
+    rows = mentions.read(run)
+    ceim = np.array([mention.ceim for mention in rows])
+    enough = max(FEW, 1 + max(mention.fold for mention in rows))
+    counts = Counter(mention.type for mention in rows)
     return Measured(
         run=run_id,
         corpus=library().recall(run.manifest.inputs["train"]),
-        mentions=found,
-        types=np.array([mention.type for mention in found], dtype=object),
-        bins=np.array([mention.bin for mention in found], dtype=object),
-        entity=np.array([mention.pvi_entity for mention in found]),
-        context=np.array([mention.pvi_context for mention in found]),
+        mentions=rows,
+        types=np.array([mention.type for mention in rows], dtype=object),
+        bins=np.array([mention.bin for mention in rows], dtype=object),
+        entity=np.array([mention.pvi_entity for mention in rows]),
+        context=np.array([mention.pvi_context for mention in rows]),
         ceim=ceim,
         bars=ceim_bars(ceim, BAND),
         few=frozenset(kind for kind, n in counts.items() if n < enough),
@@ -99,16 +99,16 @@ def v_information(run_ids: Sequence[str]) -> list[Row]:
     rows = []
     for run_id in run_ids:
         run = store().get(run_id)
-        told = run.result()
+        result = run.result()
         rows.append(
             {
                 "run": run_id,
                 "corpus": run.manifest.inputs["train"],
                 "encoder": run.manifest.config["encoder"],
-                "mentions": told["mentions"],
-                **told["v_information"],
-                "intervals": told["intervals"],
-                "entropy": told["entropy"],
+                "mentions": result["mentions"],
+                **result["v_information"],
+                "intervals": result["intervals"],
+                "entropy": result["entropy"],
             }
         )
     return rows
@@ -119,11 +119,11 @@ def bin_rows(run_id: str) -> list[Row]:
 
     Ma et al. 2023, Table 1.
     """
-    found = measured(run_id)
+    difficulty = measured(run_id)
     rows = []
     for kind in BINS:
-        mask = found.bins == kind
-        means = (found.entity[mask].mean(), found.context[mask].mean()) if mask.any() else (None, None)
+        mask = difficulty.bins == kind
+        means = (difficulty.entity[mask].mean(), difficulty.context[mask].mean()) if mask.any() else (None, None)
         rows.append(
             {
                 "bin": kind,
@@ -139,19 +139,19 @@ def bin_rows(run_id: str) -> list[Row]:
 
 def type_rows(run_id: str) -> list[Row]:
     """`type, mentions, entity, context, ceim` (means, bits), `low, high` (share of mentions), `few`; frequent first."""
-    found = measured(run_id)
+    difficulty = measured(run_id)
     rows = []
-    for name, n in found.counts().items():
-        mask = found.types == name
+    for name, n in difficulty.counts().items():
+        mask = difficulty.types == name
         rows.append(
             {
                 "type": name,
                 "mentions": n,
-                "few": name in found.few,
-                "entity": float(found.entity[mask].mean()),
-                "context": float(found.context[mask].mean()),
-                "ceim": float(found.ceim[mask].mean()),
-                **{kind: float((found.bins[mask] == kind).mean()) for kind in ("low", "high")},
+                "few": name in difficulty.few,
+                "entity": float(difficulty.entity[mask].mean()),
+                "context": float(difficulty.context[mask].mean()),
+                "ceim": float(difficulty.ceim[mask].mean()),
+                **{kind: float((difficulty.bins[mask] == kind).mean()) for kind in ("low", "high")},
             }
         )
     return rows
@@ -159,37 +159,39 @@ def type_rows(run_id: str) -> list[Row]:
 
 def panels(run_id: str, by_type: bool) -> list[CeimPanel]:
     """One panel of all mentions, or one a type, the `MOST_PANELS` frequent ones."""
-    found = measured(run_id)
+    difficulty = measured(run_id)
     if not by_type:
-        return [CeimPanel(name="all mentions", bars=found.bars, bins=found.bins.tolist())]
+        return [CeimPanel(name="all mentions", bars=difficulty.bars, bins=difficulty.bins.tolist())]
     return [
         CeimPanel(
             name=f"{name}: {n:,} mentions" if n != 1 else f"{name}: 1 mention",
-            bars=found.bars[found.types == name],
-            bins=found.bins[found.types == name].tolist(),
-            weak="too few to judge" if name in found.few else "",
+            bars=difficulty.bars[difficulty.types == name],
+            bins=difficulty.bins[difficulty.types == name].tolist(),
+            weak="too few to judge" if name in difficulty.few else "",
         )
-        for name, n in list(found.counts().items())[:MOST_PANELS]
+        for name, n in list(difficulty.counts().items())[:MOST_PANELS]
     ]
 
 
 def in_bar(run_id: str, bar: int, kind: str = "") -> IntArray:
     """`(k,)` numbers of the mentions in a bar of the histogram, of one type or (kind "") of all; extreme first."""
-    found = measured(run_id)
-    mask = found.bars == bar
-    return _farthest(found, np.flatnonzero(mask & (found.types == kind) if kind else mask))
+    difficulty = measured(run_id)
+    mask = difficulty.bars == bar
+    return _farthest(difficulty, np.flatnonzero(mask & (difficulty.types == kind) if kind else mask))
 
 
 def in_box(run_id: str, context: tuple[float, float], entity: tuple[float, float]) -> IntArray:
     """`(k,)` numbers of the mentions with both PVI in these spans, drawn or not; those with the largest CEIM first."""
-    found = measured(run_id)
+    difficulty = measured(run_id)
     (x0, x1), (y0, y1) = sorted(context), sorted(entity)
-    inside = (found.context >= x0) & (found.context <= x1) & (found.entity >= y0) & (found.entity <= y1)
-    return _farthest(found, np.flatnonzero(inside))
+    inside = (
+        (difficulty.context >= x0) & (difficulty.context <= x1) & (difficulty.entity >= y0) & (difficulty.entity <= y1)
+    )
+    return _farthest(difficulty, np.flatnonzero(inside))
 
 
-def _farthest(found: Measured, numbers: IntArray) -> IntArray:
-    return numbers[np.argsort(-np.abs(found.ceim[numbers]), kind="stable")]
+def _farthest(difficulty: Measured, numbers: IntArray) -> IntArray:
+    return numbers[np.argsort(-np.abs(difficulty.ceim[numbers]), kind="stable")]
 
 
 def drawn(run_id: str, seed: int = 0) -> IntArray:
@@ -203,9 +205,9 @@ def drawn(run_id: str, seed: int = 0) -> IntArray:
 def mention_rows(run_id: str, numbers: Sequence[int] | IntArray) -> list[Row]:
     """Mentions with their sentences: `number, sentence, start, end, mention, type, pvi_entity, pvi_context, ceim, bin,
     text, tokens`."""
-    found = measured(run_id)
-    picked = [found.mentions[number] for number in numbers]
-    sentences = found.corpus.take([mention.row for mention in picked])
+    difficulty = measured(run_id)
+    picked = [difficulty.mentions[number] for number in numbers]
+    sentences = difficulty.corpus.take([mention.row for mention in picked])
     return [
         {
             "number": number,

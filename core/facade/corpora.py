@@ -42,8 +42,8 @@ _SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "samples"
 
 
 def listed() -> list[Corpus]:
-    """Every sealed corpus: the user's own, then what Winnow made (see `Corpus.derived`), the newest of each first."""
-    return sorted(library().list(), key=lambda found: found.derived)
+    """All sealed corpora: the user's own, then what Winnow made (see `Corpus.derived`), the newest of each first."""
+    return sorted(library().list(), key=lambda corpus: corpus.derived)
 
 
 def find(reference: str) -> Corpus:
@@ -52,7 +52,7 @@ def find(reference: str) -> Corpus:
 
 
 def needed_by(reference: str) -> Usage:
-    """What needs a corpus. Errors: CorpusError if it is not here."""
+    """The runs and corpora that need a corpus. Errors: CorpusError if it is not here."""
     return usage(find(reference), library(), store())
 
 
@@ -88,7 +88,7 @@ def rename(reference: str, name: str) -> Corpus:
 
 
 def preview(path: Path, **options: Any) -> readers.Preview:
-    """What a file looks like: format, text column, label scheme, first rows. Reads only its beginning, in a process of
+    """Preview a file: format, text column, label scheme, first rows. Reads only its beginning, in a process of
     its own.
 
     options: those of `ReadOptions`, where the first look was wrong (encoding, part, text_column). Errors: those of
@@ -194,23 +194,23 @@ def length_warnings(lengths: Mapping[str, IntArray], tolerance: float = 0.25) ->
     ]
 
 
-def first_sentences(found: Corpus, n: int = 5) -> list[Sentence]:
+def first_sentences(corpus: Corpus, n: int = 5) -> list[Sentence]:
     """A corpus's first `n` rows; of a labelled one, the first that hold an entity where there are such."""
-    first = next(found.batches(0, 500), [])
+    first = next(corpus.batches(0, 500), [])
     return list(islice([*(s for s in first if s.entities), *(s for s in first if not s.entities)], n))
 
 
-def describe(found: Corpus) -> dict[str, Any]:
+def describe(corpus: Corpus) -> dict[str, Any]:
     """A corpus in JSON, as `corpus add` and `corpus show` print it."""
     return {
-        "corpus": found.fingerprint,
-        "name": found.name,
-        "sentences": found.n_sentences,
-        "tokens": found.n_tokens,
-        "types": dict(found.types),
-        "labelled": found.labelled,
-        "derived": found.derived,
-        **{key: found.origin[key] for key in ("repaired", "rejected") if key in found.origin},
+        "corpus": corpus.fingerprint,
+        "name": corpus.name,
+        "sentences": corpus.n_sentences,
+        "tokens": corpus.n_tokens,
+        "types": dict(corpus.types),
+        "labelled": corpus.labelled,
+        "derived": corpus.derived,
+        **{key: corpus.origin[key] for key in ("repaired", "rejected") if key in corpus.origin},
     }
 
 

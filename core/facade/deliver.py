@@ -29,7 +29,7 @@ TRIED = "sentences to try"  # the corpus of a try, gone again once that was show
 
 
 def exports() -> Path:
-    """Where the app puts exports that are too large for a download."""
+    """The folder for exports that are too large for a download."""
     folder = home() / "exports"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
@@ -62,15 +62,15 @@ def board_markdown(run_id: str) -> str:
 @exporting
 def report(run_id: str) -> str:
     """A finished experiment on one page of HTML."""
-    run, found = store().get(run_id), board(run_id)
+    run, summary = store().get(run_id), board(run_id)
     config = run.manifest.config
     report = figures.Report(
-        rows=found["leaderboard"],
+        rows=summary["leaderboard"],
         corpora=[_corpus_row(role, fingerprint) for role, fingerprint in run.manifest.inputs.items()],
         encoder=config["encoder"],
         preset=config["preset"],
         seeds=config["seeds"],
-        hours=sum(found["hours"].values()),
+        hours=sum(summary["hours"].values()),
         command=command("experiment", config),
         begun=f"Experiment {run_id}, begun {run.manifest.created[:16].replace('T', ' ')} UTC.",
         version=run.manifest.versions.get("winnow", __version__),
@@ -100,7 +100,7 @@ def _corpus_row(role: str, fingerprint: str) -> Row:
 
 
 def model_folder(run_id: str) -> Path:
-    """Where a `finetune` run's model lies. Errors: ConfigError if it is gone."""
+    """The folder of a `finetune` run's model. Errors: ConfigError if it is gone."""
     run = store().get(run_id)
     if not models.is_here(run):
         raise ConfigError(f"{run_id}: its model is no longer here; run it again.")
@@ -176,12 +176,12 @@ def try_sentences(model_run: str, text: str) -> str:
     if not lines:
         raise ConfigError("try: there is no sentence; type one.")
     sentences = [Sentence(id=sentence_id(line), tokens=tokenize(line), text=line, doc=TRIED) for line in lines]
-    made = library().seal(sentences, name=TRIED, origin={"typed": True})
-    return start("predict", {"model": model_run, "corpus": made.fingerprint})
+    corpus = library().seal(sentences, name=TRIED, origin={"typed": True})
+    return start("predict", {"model": model_run, "corpus": corpus.fingerprint})
 
 
 def tried(run_id: str) -> list[Sentence]:
-    """What a finished `predict` run found."""
+    """The sentences of a finished `predict` run, tagged."""
     return predictions.read(store().get(run_id))
 
 
@@ -206,7 +206,7 @@ def known_types(model_runs: Sequence[str]) -> list[str]:
 
 
 def predictions_file(run_id: str, suffix: str) -> Path:
-    """What a finished `predict` run tagged. suffix: `.jsonl` or `.conll`."""
+    """The path of what a finished `predict` run tagged. suffix: `.jsonl` or `.conll`."""
     return predictions.file(store().get(run_id), suffix)
 
 

@@ -20,11 +20,11 @@ def mode() -> Mode:
 
     Errors: ConfigError for another word.
     """
-    asked = os.environ.get("WINNOW_DOOR") or "user"
+    word = os.environ.get("WINNOW_DOOR") or "user"
     for known in get_args(Mode):
-        if asked == known:
+        if word == known:
             return known  # type: ignore[no-any-return]
-    raise ConfigError(f"WINNOW_DOOR: {asked!r} is none of {', '.join(get_args(Mode))}; choose one of them.")
+    raise ConfigError(f"WINNOW_DOOR: {word!r} is none of {', '.join(get_args(Mode))}; choose one of them.")
 
 
 def key() -> str:
@@ -33,7 +33,7 @@ def key() -> str:
 
 
 def unseen(address: str) -> str:
-    """What a browser is told to open for an address with the key in it: a file that leads there.
+    """The path that a browser is told to open for an address with the key in it: a file that leads there.
 
     Every account of a machine sees with which words a program was started; the file its owner alone may read.
     """

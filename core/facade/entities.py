@@ -20,8 +20,8 @@ def tag_runs(run_id: str) -> list[Run]:
     select = store().get(run_id)
     own = store().get(select.result()["score_run"]).result().get("made_by", {}).get("tag", ())
     done = store().list("tag", state="succeeded")
-    if mine := [run for run in done if run.id in own]:
-        return mine
+    if sources := [run for run in done if run.id in own]:
+        return sources
     return [run for run in done if run.manifest.inputs["corpus"] == select.manifest.inputs["domain"]][:1]
 
 
@@ -32,15 +32,15 @@ def _spans(run_id: str) -> Spans:
 
 def entity_types(run_id: str) -> Sequence[str]:
     """The types that D_C's taggers know; empty where it was never tagged."""
-    found = [_spans(run.id) for run in tag_runs(run_id)]
-    return sorted({name for spans in found for name in spans.types})
+    by_tagger = [_spans(run.id) for run in tag_runs(run_id)]
+    return sorted({name for spans in by_tagger for name in spans.types})
 
 
 def entity_counts(map_run: str, points: IntArray) -> FloatArray:
     """`(m,)` predicted entities of some points, a mean where there are several taggers; NaN for T_C."""
-    found = maps.get(map_run)
-    counts = [_spans(run.id).totals() for run in tag_runs(found.selection)]
-    return found.values(points, np.mean(counts, axis=0))
+    mapped = maps.get(map_run)
+    counts = [_spans(run.id).totals() for run in tag_runs(mapped.selection)]
+    return mapped.values(points, np.mean(counts, axis=0))
 
 
 def with_entities(run_id: str, row: int) -> Sentence | None:

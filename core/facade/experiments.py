@@ -51,7 +51,7 @@ def stage_options(lines: Iterable[str], before: Mapping[str, Any] | None = None)
 
     before: options that these lines join, or change. Errors: ConfigError.
     """
-    found = {stage: dict(before[stage]) for stage in STAGES if before and stage in before}
+    options = {stage: dict(before[stage]) for stage in STAGES if before and stage in before}
     for line in filter(None, map(str.strip, lines)):
         stage, _, rest = line.partition(".")
         if stage not in STAGES:
@@ -61,11 +61,11 @@ def stage_options(lines: Iterable[str], before: Mapping[str, Any] | None = None)
         if not sign or len(keys) != 1 + (stage == "strategies"):
             shape = "STRATEGY.NAME=VALUE" if stage == "strategies" else "NAME=VALUE"
             raise ConfigError(f"{stage}: {rest!r} is not {shape}.")
-        table = found.setdefault(stage, {})
+        table = options.setdefault(stage, {})
         for key in keys[:-1]:
             table = table.setdefault(key, {})
         table[keys[-1]] = value.strip()
-    return found
+    return options
 
 
 def _named(name: str, value: Any, listener: Callable[[Event], None] | None) -> dict[str, Any]:
@@ -76,12 +76,12 @@ def _named(name: str, value: Any, listener: Callable[[Event], None] | None) -> d
 
 
 def calibration(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What to `start("calibrate", ...)` with, so that `cost` can speak of this machine."""
+    """The options to `start("calibrate", ...)` with, so that `cost` can speak of this machine."""
     return calibration_options(ExperimentConfig.parse(dict(options)))
 
 
 def cost(options: Mapping[str, Any]) -> Cost:
-    """What an experiment with these options will cost; what is finished already costs nothing.
+    """Estimate the cost of an experiment with these options; what is finished already costs nothing.
 
     Errors: RunError while the calibration that it needs has not finished; ConfigError, CorpusError.
     """

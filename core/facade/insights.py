@@ -30,7 +30,7 @@ SIDES: tuple[Side, ...] = ("neither", "only A", "only B", "both")
 
 
 def why(run_id: str, row: int, budget: str | None = None, keep: Sequence[str] | None = None) -> Why:
-    """Why a sentence of D_C was or was not selected.
+    """Explain why a sentence of D_C was or was not selected.
 
     `Why`: `row, score, unit, prefer, rank` (1 is best; None: not scored), `of, percentile` (share of scored
     sentences that are worse, 0 to 100), `verdict` (a sentence), `parts` (`Part(name, value)`), `total, formula`
@@ -57,12 +57,12 @@ def flags_of(run_id: str, rows: IntArray) -> dict[str, BoolArray]:
 def health(
     run_id: str, budget: str | None = None, keep: Sequence[str] | None = None, labelled: str | None = None
 ) -> Health:
-    """How S_C is, hand edits counted (see `Health`: numbers, and `warnings` in words).
+    """Measure S_C, hand edits counted (see `Health`: numbers, and `warnings` in words).
 
     labelled: an L_C for the rate of new entities, found by their surface. Seconds for a million rows; kept.
     """
-    found = chosen(run_id, budget, keep)
-    return _health(run_id, found.rows.tobytes(), labelled)
+    selection = chosen(run_id, budget, keep)
+    return _health(run_id, selection.rows.tobytes(), labelled)
 
 
 @kept_per_home(16)
@@ -70,13 +70,13 @@ def _health(run_id: str, rows: bytes, labelled: str | None) -> Health:
     select, about = store().get(run_id), scored(run_id)
     config = store().get(select.result()["score_run"]).manifest.config
     task = library().find(select.manifest.inputs["task"])
-    ours, theirs = (vectors.find(store(), config, corpus) for corpus in (about.domain, task))
+    domain_vectors, task_vectors = (vectors.find(store(), config, corpus) for corpus in (about.domain, task))
     return check_up(
         about,
         np.frombuffer(rows, dtype=np.int64),
         task,
-        domain_vectors=ours[0] if ours else None,
-        task_vectors=theirs[0] if theirs else None,
+        domain_vectors=domain_vectors[0] if domain_vectors else None,
+        task_vectors=task_vectors[0] if task_vectors else None,
         labelled=library().find(labelled) if labelled else None,
         seed=config["seed"],
     )
@@ -86,8 +86,8 @@ def health_without_diversity(run_id: str) -> Health:
     """`health` of what the same run would have chosen by score alone: what re-ordering has changed."""
     plain: Scored = replace(scored(run_id), order=ranking(scored(run_id).scores.values, scored(run_id).scores.prefer))
     config = store().get(run_id).manifest.config
-    found = plain.choose(Budget.parse(kept_budget(run_id)), withheld(config["keep"]))
-    return _health(run_id, found.rows.tobytes(), None)
+    selection = plain.choose(Budget.parse(kept_budget(run_id)), withheld(config["keep"]))
+    return _health(run_id, selection.rows.tobytes(), None)
 
 
 def sides(run_id: str, other: str, budget: str | None = None, keep: Sequence[str] | None = None) -> IntArray:
@@ -97,10 +97,10 @@ def sides(run_id: str, other: str, budget: str | None = None, keep: Sequence[str
     """
     if scored(run_id).domain.fingerprint != scored(other).domain.fingerprint:
         raise CorpusError(f"{run_id} and {other}: select from different corpora; compare selections of one D_C.")
-    found = np.zeros(len(scored(run_id).domain), dtype=np.uint8)
+    membership = np.zeros(len(scored(run_id).domain), dtype=np.uint8)
     for bit, name in enumerate((run_id, other)):
-        found[chosen(name, budget, keep).rows] += np.uint8(1 << bit)
-    return found
+        membership[chosen(name, budget, keep).rows] += np.uint8(1 << bit)
+    return membership
 
 
 def overlap_curve(run_id: str, other: str, keep: Sequence[str] | None = None) -> list[tuple[int, int]]:
@@ -122,19 +122,19 @@ def side_examples(
     run_id: str, other: str, side: Side, n: int = 8, *, budget: str | None = None, keep: Sequence[str] | None = None
 ) -> list[dict[str, Any]]:
     """Some sentences of a side, best first by B's score for "only B", else by A's ("neither": the first left out)."""
-    found = sides(run_id, other, budget, keep)
+    membership = sides(run_id, other, budget, keep)
     by = other if side == "only B" else run_id
     free = scored(by).order if side != "neither" else scored(by).free(withheld(_keep(by, keep)))
-    return scored(by).table(free[found[free] == SIDES.index(side)][:n])
+    return scored(by).table(free[membership[free] == SIDES.index(side)][:n])
 
 
 @kept_per_home(4)
 def _free(run_id: str, keep: tuple[str, ...]) -> tuple[IntArray, IntArray]:
     """D_C's rows, best first: those that may be chosen, and those that a flag withholds."""
-    found = scored(run_id)
+    about = scored(run_id)
     bits = np.uint8(sum(1 << FLAGS.index(flag) for flag in withheld(keep)))
-    free = (found.audit.mask[found.order] & bits) == 0
-    return found.order[free], found.order[~free]
+    free = (about.audit.mask[about.order] & bits) == 0
+    return about.order[free], about.order[~free]
 
 
 @kept_per_home(32)
@@ -173,21 +173,21 @@ class Overlap:
 
 
 def overlap(run_id: str, other: str, budget: str, keep: Sequence[str], n: int = 5) -> Overlap:
-    """How far two scorings agree at one budget. Errors: ConfigError where one of them chooses nothing."""
-    ours, theirs = (choose(name, budget, keep).rows for name in (run_id, other))
-    only_ours, only_theirs = ours[~np.isin(ours, theirs)], theirs[~np.isin(theirs, ours)]
+    """Measure how far two scorings agree at one budget. Errors: ConfigError where one of them chooses nothing."""
+    rows, other_rows = (choose(name, budget, keep).rows for name in (run_id, other))
+    exclusive, other_exclusive = rows[~np.isin(rows, other_rows)], other_rows[~np.isin(other_rows, rows)]
     return Overlap(
-        ours=len(ours),
-        theirs=len(theirs),
-        shared=len(ours) - len(only_ours),
-        only_ours=scored(run_id).table(only_ours[:n]),
-        only_theirs=scored(other).table(only_theirs[:n]),
+        ours=len(rows),
+        theirs=len(other_rows),
+        shared=len(rows) - len(exclusive),
+        only_ours=scored(run_id).table(exclusive[:n]),
+        only_theirs=scored(other).table(other_exclusive[:n]),
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Remains:
-    """What a finished `select` run holds without D_C and T_C.
+    """The part of a finished `select` run that is left without D_C and T_C.
 
     bins: all scores as a histogram. chosen: `(k,)` scores of what it selected, best first. drawn: `(m,)` x, y and
     class (see `artifacts.map.CLASSES`) of its latest map's points, where it has one. corpus: S_C, where that is here.
@@ -213,11 +213,11 @@ def remains(run_id: str) -> Remains:
         unit=score.result()["unit"],
         prefer=score.result()["prefer"],
         corpus=sealed if len(sealed) else None,
-        drawn=_drawn(run_id),
+        drawn=_map_points(run_id),
     )
 
 
-def _drawn(run_id: str) -> tuple[FloatArray, FloatArray, IntArray] | None:
+def _map_points(run_id: str) -> tuple[FloatArray, FloatArray, IntArray] | None:
     for run in store().list("map"):
         if run.manifest.config["selection"] == run_id and run.result_file.exists():
             return read_points(run)

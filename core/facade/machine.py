@@ -28,14 +28,14 @@ def doctor() -> dict[str, Any]:
 
 def memory() -> tuple[float, float]:
     """Bytes `(free, in all)` where training computes: of the first GPU where there is one, else of the machine."""
-    asked = ["nvidia-smi", "--query-gpu=memory.free,memory.total", "--format=csv,noheader,nounits", "--id=0"]
+    command = ["nvidia-smi", "--query-gpu=memory.free,memory.total", "--format=csv,noheader,nounits", "--id=0"]
     if device() == "gpu":
         with suppress(OSError, ValueError, subprocess.SubprocessError):
-            told = subprocess.run(asked, capture_output=True, text=True, check=True, timeout=5).stdout
-            free, total = (float(part) * 2**20 for part in told.split(","))
+            output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=5).stdout
+            free, total = (float(part) * 2**20 for part in output.split(","))
             return free, total
-    found = psutil.virtual_memory()
-    return float(found.available), float(found.total)
+    ram = psutil.virtual_memory()
+    return float(ram.available), float(ram.total)
 
 
 def device() -> str:

@@ -86,8 +86,8 @@ def get(map_run: str) -> Mapped:
     """A finished map: `n` points, `xy (2 or 3, n)`, `rows (n,)`, `n_task`, `fitted (n,)`, `cluster (n,)`, `clusters`
     (names and sizes), `selection` (the `select` run's id), `seed`, `of` (sentences of T_C and D_C in all). Kept in
     memory for the last few maps."""
-    found, selection = Mapped.read(_run(map_run), library()), map_run.partition("@")[2]
-    return replace(found, selection=selection) if selection else found
+    mapped, selection = Mapped.read(_run(map_run), library()), map_run.partition("@")[2]
+    return replace(mapped, selection=selection) if selection else mapped
 
 
 def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None = None) -> IntArray:
@@ -95,8 +95,8 @@ def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None 
 
     budget, keep: those kept of the `select` run unless given.
     """
-    found = get(map_run)
-    return found.classes(chosen(found.selection, budget, keep).rows)
+    mapped = get(map_run)
+    return mapped.classes(chosen(mapped.selection, budget, keep).rows)
 
 
 def draw(map_run: str, kinds: IntArray, n: int = 20_000) -> IntArray:
@@ -105,27 +105,29 @@ def draw(map_run: str, kinds: IntArray, n: int = 20_000) -> IntArray:
 
 
 def colour_values(map_run: str, points: IntArray, by: By) -> FloatArray | list[str]:
-    """What `points` are coloured by: numbers (score, length; NaN where unknown) or names (class, cluster, source).
+    """The colour values of `points`: numbers (score, length; NaN where unknown) or names (class, cluster, source).
 
     class: as the `select` run chose; for another budget take `classes` instead.
     """
-    found = get(map_run)
+    mapped = get(map_run)
     if by == "score":
-        return found.values(points, scored(found.selection).scores.values)
+        return mapped.values(points, scored(mapped.selection).scores.values)
     if by == "length":
-        return found.values(points, *(stored(corpus, "n_tokens").to_numpy() for corpus in (found.domain, found.task)))
+        return mapped.values(
+            points, *(stored(corpus, "n_tokens").to_numpy() for corpus in (mapped.domain, mapped.task))
+        )
     if by == "class":
         return [CLASSES[kind] for kind in classes(map_run)[points].tolist()]
     if by == "cluster":
-        return [found.clusters[kind]["name"] for kind in found.cluster[points].tolist()]
-    return [name or "unknown" for name in found.column(points, "doc")]
+        return [mapped.clusters[kind]["name"] for kind in mapped.cluster[points].tolist()]
+    return [name or "unknown" for name in mapped.column(points, "doc")]
 
 
 def hover(map_run: str, points: IntArray, width: int = 120) -> list[dict[str, Any]]:
     """`score, text` (its first `width` characters) of each point; plain text, to be escaped by who shows it."""
-    found = get(map_run)
-    scores = found.values(points, scored(found.selection).scores.values).tolist()
-    texts = (text if len(text) <= width else text[: width - 1] + "…" for text in found.column(points))
+    mapped = get(map_run)
+    scores = mapped.values(points, scored(mapped.selection).scores.values).tolist()
+    texts = (text if len(text) <= width else text[: width - 1] + "…" for text in mapped.column(points))
     return [{"score": score, "text": text} for score, text in zip(scores, texts, strict=True)]
 
 
@@ -159,12 +161,12 @@ def page_of(
 
     descending: None puts what the strategy prefers first (score) or the smallest first. T_C has no score: last.
     """
-    found, scores = get(map_run), scored(get(map_run).selection)
+    mapped, scores = get(map_run), scored(get(map_run).selection)
     points = np.asarray(points, dtype=np.int64)
     keys = _keys(map_run, points, kinds, sort)
     down = (sort == "score" and scores.scores.prefer == "high") if descending is None else descending
     here = points[np.argsort(-keys if down else keys, kind="stable")][page * size : (page + 1) * size]
-    return found.table(here, kinds, scores)
+    return mapped.table(here, kinds, scores)
 
 
 def _keys(map_run: str, points: IntArray, kinds: IntArray, sort: Sort) -> FloatArray:
@@ -194,13 +196,13 @@ def export(map_run: str, points: IntArray, path: Path, format: Format | None = N
 
     format: that of the path's name unless given.
     """
-    found = get(map_run)
-    scores = scored(found.selection)
+    mapped = get(map_run)
+    scores = scored(mapped.selection)
     points = np.asarray(points, dtype=np.int64)
-    keys = found.values(points, scores.scores.values)
+    keys = mapped.values(points, scores.scores.values)
     points = points[np.argsort(-keys if scores.scores.prefer == "high" else keys, kind="stable")]
-    kinds = np.zeros(len(found), dtype=np.uint8)
-    blocks = (found.table(points[i : i + BLOCK], kinds, scores) for i in range(0, len(points), BLOCK))
+    kinds = np.zeros(len(mapped), dtype=np.uint8)
+    blocks = (mapped.table(points[i : i + BLOCK], kinds, scores) for i in range(0, len(points), BLOCK))
     rows = (row for block in blocks for row in block)
     write_selection(({**row, "rank": rank} for rank, row in enumerate(rows, 1)), path, format)
     return path
@@ -212,15 +214,15 @@ def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[dict[str, An
     Mahapatra et al. 2022, Fig. 3a. The selected ones are drawn by lot, the same for the same map, so that they show its
     breadth, not its top.
     """
-    found = get(map_run)
+    mapped = get(map_run)
     selected, filtered = (np.flatnonzero(kinds == kind) for kind in (1, 2))
     if not len(selected) or not len(filtered):
         return []
-    ours = selected[stratified(np.zeros(len(selected), dtype=np.int64), n, found.seed)]
-    vectors, _ = vectors_of.read(store().get(found.embedded["domain"]))
-    which, cosines = nearest_rows(vectors, found.rows[ours], found.rows[filtered])
-    scores = scored(found.selection)
-    rows = [found.table(points, kinds, scores) for points in (ours, filtered[which])]
+    sample = selected[stratified(np.zeros(len(selected), dtype=np.int64), n, mapped.seed)]
+    vectors, _ = vectors_of.read(store().get(mapped.embedded["domain"]))
+    which, cosines = nearest_rows(vectors, mapped.rows[sample], mapped.rows[filtered])
+    scores = scored(mapped.selection)
+    rows = [mapped.table(points, kinds, scores) for points in (sample, filtered[which])]
     return list(zip(*rows, cosines.tolist(), strict=True))
 
 

@@ -19,7 +19,7 @@ from core.facade.corpora import import_roots
 from core.facade.home import home
 
 Verdict = Literal["ok", "look", "bad"]
-Told = tuple[Verdict, str]
+Finding = tuple[Verdict, str]
 ROOT = Path(__file__).resolve().parents[2]
 # What Streamlit has to be told, and what it does if nobody tells it.
 STREAMLIT = {
@@ -50,7 +50,7 @@ def checks() -> list[Check]:
     ]
 
 
-def _door() -> Told:
+def _door() -> Finding:
     try:
         mode = door.mode()
     except ConfigError as error:
@@ -70,16 +70,16 @@ def _sees_who_connects() -> bool:
         return doors.sees_owner(server.getsockname())
 
 
-def _modes() -> Told:
-    wide = [path for path, found in _files() if stat.S_IMODE(found.st_mode) & 0o077]
+def _modes() -> Finding:
+    wide = [path for path, status in _files() if stat.S_IMODE(status.st_mode) & 0o077]
     if wide:
         more = f" and {len(wide) - 1:,} more" if len(wide) > 1 else ""
         return "bad", f"{wide[0]}{more}: other accounts may read or change it; chmod -R go-rwx {home()}."
     return "ok", "Every file and folder of the home is its owner's alone (0600, 0700)."
 
 
-def _owner() -> Told:
-    foreign = [path for path, found in _files() if found.st_uid != os.getuid()]
+def _owner() -> Finding:
+    foreign = [path for path, status in _files() if status.st_uid != os.getuid()]
     if foreign:
         return "bad", f"{foreign[0]}: belongs to another account than the one that asks; give Winnow a home of its own."
     return "ok", f"{home()} belongs to the account that asks."
@@ -91,18 +91,18 @@ def _files() -> Iterator[tuple[Path, os.stat_result]]:
         return
     for path in (home(), *home().rglob("*")):
         with suppress(FileNotFoundError):  # gone since it was listed
-            found = path.lstat()
-            if not stat.S_ISLNK(found.st_mode):
-                yield path, found
+            status = path.lstat()
+            if not stat.S_ISLNK(status.st_mode):
+                yield path, status
 
 
-def _offline() -> Told:
+def _offline() -> Finding:
     if offline():
         return "ok", "WINNOW_OFFLINE is set: no model is fetched, whoever asks."
     return "look", "A model is fetched where somebody asks for one by name; WINNOW_OFFLINE=1 refuses that."
 
 
-def _roots() -> Told:
+def _roots() -> Finding:
     roots = import_roots()
     shown = ", ".join(str(root) for root in roots)
     if any(root.resolve() == Path(root.anchor) for root in roots):
@@ -110,7 +110,7 @@ def _roots() -> Told:
     return "ok", f"Pages may read {shown}, nothing else."
 
 
-def _audit() -> Told:
+def _audit() -> Finding:
     try:
         path = audit_log.place(home())
     except ConfigError as error:
@@ -129,12 +129,16 @@ def _audit() -> Told:
     )
 
 
-def _streamlit() -> Told:
+def _streamlit() -> Finding:
     try:
-        told = _settings()
+        settings = _settings()
     except (OSError, tomllib.TOMLDecodeError) as error:
         return "bad", f"A config.toml of Streamlit cannot be read ({error}); mend it."
-    wrong = [f"{name} is {told.get(name, usual)}" for name, (due, usual) in STREAMLIT.items() if told.get(name) != due]
+    wrong = [
+        f"{name} is {settings.get(name, usual)}"
+        for name, (due, usual) in STREAMLIT.items()
+        if settings.get(name) != due
+    ]
     if wrong:
         return "bad", f"{'; '.join(wrong)}: restore .streamlit/config.toml, and unset STREAMLIT_ variables."
     return "ok", "No usage statistics, no orders from other pages, bound to 127.0.0.1."
@@ -142,26 +146,26 @@ def _streamlit() -> Told:
 
 def _settings() -> Mapping[str, Any]:
     """{"section.name": value} of Streamlit: the account's settings, the project's, the environment's, in this order."""
-    found = dict[str, Any]()
+    settings = dict[str, Any]()
     for folder in (Path.home(), ROOT):
         path = folder / ".streamlit" / "config.toml"
         if path.exists():
             sections = tomllib.loads(path.read_text(encoding="utf-8"))
-            found |= {f"{part}.{name}": value for part, table in sections.items() for name, value in table.items()}
+            settings |= {f"{part}.{name}": value for part, table in sections.items() for name, value in table.items()}
     for name in STREAMLIT:
         variable = "STREAMLIT_" + "".join(f"_{char}" if char.isupper() else char for char in name)
         given = os.environ.get(variable.upper().replace(".", "_"))
         if given is not None:
-            found[name] = {"false": False, "[]": [], "": []}.get(given.lower(), given)
-    return found
+            settings[name] = {"false": False, "[]": [], "": []}.get(given.lower(), given)
+    return settings
 
 
-def _disk() -> Told:
+def _disk() -> Finding:
     where = next(path for path in (home(), *home().parents) if path.exists())
-    found = disks.encrypted(where)
-    if found:
+    encrypted = disks.encrypted(where)
+    if encrypted:
         return "ok", f"{where} lies on a disk that this system encrypts."
-    if found is None:
+    if encrypted is None:
         return "look", f"Whether {where} lies on an encrypted disk is not known here; see FileVault, BitLocker or LUKS."
     return (
         "look",
@@ -169,19 +173,19 @@ def _disk() -> Told:
     )
 
 
-def _swap() -> Told:
-    found = disks.open_swaps()
-    if found is None:
+def _swap() -> Finding:
+    swaps = disks.open_swaps()
+    if swaps is None:
         return "look", "Whether swap is encrypted is not known here."
-    if found:
+    if swaps:
         return (
             "look",
-            f"Memory, and with it text, may be written in clear to {', '.join(found)}; encrypt swap or do without.",
+            f"Memory, and with it text, may be written in clear to {', '.join(swaps)}; encrypt swap or do without.",
         )
     return "ok", "No swap, or none that is in clear."
 
 
-CHECKS: Mapping[str, Callable[[], Told]] = {
+CHECKS: Mapping[str, Callable[[], Finding]] = {
     "door": _door,
     "modes": _modes,
     "owner": _owner,

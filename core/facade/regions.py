@@ -23,18 +23,18 @@ from core.facade.maps import alike, box, classes, export, get, lasso, search
 from core.facade.selections import kept_budget
 from core.results import IntArray
 
-DRAWN = ("lasso", "box")
+SHAPES = ("lasso", "box")
 
 
 def kept_region(map_run: str) -> dict[str, Any] | None:
-    """What is picked on a map, as `keep_region` kept it last; None: nothing."""
+    """The region picked on a map, as `keep_region` kept it last; None: nothing."""
     return _region(choice.read(_folder(map_run), choice.REGION))
 
 
 def keep_region(map_run: str, region: Mapping[str, Any] | None) -> None:
     """Keep what is picked on a map, or that nothing is; borders once drawn stay, under their token."""
     kept = None if region is None else {"kind": region["kind"], "value": region["value"]}
-    if kept and kept["kind"] in DRAWN:
+    if kept and kept["kind"] in SHAPES:
         choice.write(_folder(map_run), _file(region_token(kept)), kept)
     choice.write(_folder(map_run), choice.REGION, kept)
 
@@ -44,7 +44,7 @@ def region_token(region: Mapping[str, Any] | None) -> str:
     if region is None or region["kind"] == "hits":
         return ""
     value = region["value"]
-    if region["kind"] in DRAWN:
+    if region["kind"] in SHAPES:
         value = hashlib.sha256(json.dumps(value).encode()).hexdigest()[:8]
     return f"{region['kind']}:{value}"
 
@@ -52,14 +52,14 @@ def region_token(region: Mapping[str, Any] | None) -> str:
 def region_of(map_run: str, token: str) -> dict[str, Any]:
     """The region of a token on this map. Errors: ConfigError where there is none."""
     kind, _, value = token.partition(":")
-    found, number = get(map_run), int(value) if value.isdecimal() else -1
-    if kind in DRAWN:
+    mapped, number = get(map_run), int(value) if value.isdecimal() else -1
+    if kind in SHAPES:
         for kept in (_region(choice.read(_folder(map_run), _file(token))), kept_region(map_run)):
             if kept and region_token(kept) == token:
                 return kept
     if kind == "class" and value in CLASSES:
         return {"kind": kind, "value": value}
-    if 0 <= number < {"topic": len(found.clusters), "point": len(found)}.get(kind, 0):
+    if 0 <= number < {"topic": len(mapped.clusters), "point": len(mapped)}.get(kind, 0):
         return {"kind": kind, "value": number}
     raise ConfigError(f"region: {token!r} is not on this map; pick it there again, or copy it from the page's address.")
 

@@ -17,7 +17,7 @@ from core.runs.store import is_run_id
 
 
 def removal(reference: str) -> Removal:
-    """What goes with a corpus (name, fingerprint; of a removed one its whole fingerprint) or a run (id).
+    """The removal of a corpus (name, fingerprint; of a removed one the whole of it) or a run (id), and of what needs it.
 
     Errors: CorpusError, RunError where it is not here.
     """
@@ -45,10 +45,10 @@ def remove_everything(reference: str) -> Removal:
         if doomed.active:
             runs = ", ".join(run.id for run in doomed.active)
             raise RunError(f"{reference}: is needed by a run at work ({runs}); wait for its end or cancel it first.")
-        names = {"runs": [run.id for run in doomed.runs], "corpora": [found.fingerprint for found in doomed.corpora]}
+        names = {"runs": [run.id for run in doomed.runs], "corpora": [corpus.fingerprint for corpus in doomed.corpora]}
         with noted("remove", **names):
             _remove(doomed)
-    forget_roles({found.fingerprint for found in doomed.corpora})
+    forget_roles({corpus.fingerprint for corpus in doomed.corpora})
     return doomed
 
 
@@ -57,8 +57,8 @@ def _remove(doomed: Removal) -> None:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     for run in reversed(doomed.runs):  # what is interrupted still leads to the rest from its beginning
         store().remove(run.id)
-    for found in reversed(doomed.corpora):
-        library().remove(found.fingerprint)
+    for corpus in reversed(doomed.corpora):
+        library().remove(corpus.fingerprint)
 
 
 def remove_run(run_id: str) -> None:
@@ -81,8 +81,8 @@ def sweep() -> None:
     for run in store().list():
         if run.cancel_file.exists() and run.state().active:
             launch.see_to_end(run)
-    for found in library().list():
-        typed = "typed" in found.origin and len(found.origin["names"]) == 1
-        if typed and time.time() - (found.path / ABOUT).stat().st_mtime > uploads.STALE:
+    for corpus in library().list():
+        typed = "typed" in corpus.origin and len(corpus.origin["names"]) == 1
+        if typed and time.time() - (corpus.path / ABOUT).stat().st_mtime > uploads.STALE:
             with suppress(RunError):  # one that is at work after all
-                remove_everything(found.fingerprint)
+                remove_everything(corpus.fingerprint)

@@ -40,12 +40,12 @@ def tagger_rows(limit: int = 100) -> list[Row]:
 
 
 def _tagger_row(run: Run) -> Row:
-    told, config = run.state(), run.manifest.config
-    result = run.result() if told.state == "succeeded" else {}
+    status, config = run.state(), run.manifest.config
+    result = run.result() if status.state == "succeeded" else {}
     (dev_f1, dev_sd), (f1, sd) = (_over_seeds(result.get(split, {})) for split in ("dev", "test"))
     return {
         "run": run.id,
-        "state": told.state,
+        "state": status.state,
         "init": config["init"],
         "train": corpus_name(config["train"]),
         "seeds": len(config["seeds"]),
@@ -87,7 +87,7 @@ def unfound_types(run_id: str) -> list[Row]:
 
 
 def settings_apart(a: str, b: str) -> list[Row]:
-    """What sets two `finetune` runs apart beside what they start from: `option, a, b`, in words."""
+    """The settings that set two `finetune` runs apart beside what they start from: `option, a, b`, in words."""
     first, second = store().get(a), store().get(b)
     return _in_words(tagger_tables.settings_apart(first, second), first)
 
@@ -100,7 +100,7 @@ def novelty_scores(run_id: str) -> list[Row]:
 
 @kept_per_home(4)
 def beside(a: str, seed_a: int, b: str, seed_b: int) -> list[Beside]:
-    """Every test sentence as labelled and as the taggers of two `finetune` runs read it. Errors: CorpusError."""
+    """The test sentences as labelled and as the taggers of two `finetune` runs read it. Errors: CorpusError."""
     return tagger_tables.side_by_side(store().get(a), seed_a, store().get(b), seed_b, library())
 
 
@@ -119,7 +119,7 @@ def _in_words(rows: Sequence[Row], run: Run) -> list[Row]:
     """Options of a run's kind and their values under `a` and `b`, corpora by name."""
     corpora = set(fields_with(RECIPES[run.manifest.kind].config, "corpus"))
 
-    def told(name: str, value: Any) -> str:
+    def value_in_words(name: str, value: Any) -> str:
         values = value if isinstance(value, list | tuple) else [value]
         words = [corpus_name(str(one)) if name in corpora and one else str(one) for one in values if one != ""]
         return "as usual" if value is None else ", ".join(words) or "none"
@@ -127,8 +127,8 @@ def _in_words(rows: Sequence[Row], run: Run) -> list[Row]:
     return [
         {
             "option": row["option"].replace("_", " "),
-            "a": told(row["option"], row["a"]),
-            "b": told(row["option"], row["b"]),
+            "a": value_in_words(row["option"], row["a"]),
+            "b": value_in_words(row["option"], row["b"]),
         }
         for row in rows
     ]
@@ -142,7 +142,7 @@ def removed_inputs(run_id: str) -> list[str]:
 
 
 def missing(run_id: str) -> list[str]:
-    """What a run rests on that is gone, in words: it cannot be made again as it was."""
+    """The inputs of a run that are gone, in words: it cannot be made again as it was."""
     run = store().get(run_id)
     gone = tagger_tables.missing(run, library())
     if run.manifest.kind != "experiment":

@@ -43,27 +43,27 @@ def suspicious(run_id: str) -> IntArray:
     Worst first: by the larger PVI, then by their sum; mentions of types that are too few to be judged are last. A view
     that calibration found to tell nothing has a PVI of 0 but for rounding, which must not hide what the other one says.
     """
-    found = measured(run_id)
-    entity, context = np.round(found.entity, _DECIMALS), np.round(found.context, _DECIMALS)
+    difficulty = measured(run_id)
+    entity, context = np.round(difficulty.entity, _DECIMALS), np.round(difficulty.context, _DECIMALS)
     best, both = np.maximum(entity, context), entity + context
     numbers = np.flatnonzero((best <= 0) & (both < 0))
-    few = np.isin(found.types[numbers].astype(str), list(found.few))
+    few = np.isin(difficulty.types[numbers].astype(str), list(difficulty.few))
     return numbers[np.lexsort((both[numbers], best[numbers], few))]
 
 
 def read(run_id: str) -> Reviews:
-    """What was said of this run's labels: `history`, `latest` {mention: review}, `changes`."""
+    """The reviews of this run's labels: `history`, `latest` {mention: review}, `changes`."""
     return log.read(store().get(run_id).path)
 
 
 def review(run_id: str, number: int, action: Action, type: str = "") -> None:
     """Accept, fix (to `type`), remove or skip one label; kept at once. Errors: ConfigError for a mention or a type that
     there is not."""
-    found = measured(run_id)
-    if not 0 <= number < len(found):
-        raise ConfigError(f"review: there is no mention {number}; give one of 0 to {len(found) - 1}.")
-    if action == "fix" and (type not in found.corpus.types or type == found.mentions[number].type):
-        raise ConfigError(f"review: {type!r} is not another type of {found.corpus.name}; choose one that it has.")
+    difficulty = measured(run_id)
+    if not 0 <= number < len(difficulty):
+        raise ConfigError(f"review: there is no mention {number}; give one of 0 to {len(difficulty) - 1}.")
+    if action == "fix" and (type not in difficulty.corpus.types or type == difficulty.mentions[number].type):
+        raise ConfigError(f"review: {type!r} is not another type of {difficulty.corpus.name}; choose one that it has.")
     log.append(store().get(run_id).path, action, number, type)
 
 
@@ -76,25 +76,25 @@ def undo(run_id: str) -> None:
 @exporting
 def export(run_id: str, path: Path) -> int:
     """Write the corpus with the reviewed labels as CoNLL (IOB2); how many sentences."""
-    found = measured(run_id)
-    return write_conll(log.corrected(found.corpus, found.mentions, read(run_id).changes), path)
+    difficulty = measured(run_id)
+    return write_conll(log.corrected(difficulty.corpus, difficulty.mentions, read(run_id).changes), path)
 
 
 def seal(run_id: str) -> Corpus:
     """The corpus with the reviewed labels, ready to train on."""
-    found = measured(run_id)
+    difficulty = measured(run_id)
     changes = read(run_id).changes
-    name = f"{found.corpus.name}, {len(changes)} label{'s' if len(changes) != 1 else ''} corrected"
-    origin = {"run": run_id, "from": found.corpus.fingerprint, "changed": len(changes)}
-    rows = log.corrected(found.corpus, found.mentions, changes)
+    name = f"{difficulty.corpus.name}, {len(changes)} label{'s' if len(changes) != 1 else ''} corrected"
+    origin = {"run": run_id, "from": difficulty.corpus.fingerprint, "changed": len(changes)}
+    rows = log.corrected(difficulty.corpus, difficulty.mentions, changes)
     return library().seal(rows, name=name, origin=origin, labelled=True)
 
 
 @exporting
 def review_log(run_id: str) -> bytes:
-    """Every review that counts, oldest first, for a spreadsheet: what became of which label, and when (UTC)."""
-    told = read(run_id)
-    counting = [review for review in told.history if told.latest[review.mention] is review]
+    """The reviews that count, oldest first, for a spreadsheet: what became of which label, and when (UTC)."""
+    reviews = read(run_id)
+    counting = [review for review in reviews.history if reviews.latest[review.mention] is review]
     out = io.StringIO()
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(_COLUMNS)

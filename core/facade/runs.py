@@ -36,9 +36,9 @@ def own(*kinds: str, state: State | None = None) -> list[Run]:
     return [run for run in listed(*kinds, state=state) if run.manifest.parent is None]
 
 
-def of_corpora_in_use(found: Iterable[Run]) -> list[Run]:
+def of_corpora_in_use(candidates: Iterable[Run]) -> list[Run]:
     """Those of some runs whose corpora have the parts that are given now; see `usage.of_corpora`."""
-    return of_corpora(found, roles(), library())
+    return of_corpora(candidates, roles(), library())
 
 
 def at_work() -> list[Run]:
@@ -69,29 +69,29 @@ def start(kind: str, options: Mapping[str, Any]) -> str:
     """
     ready()
     recipe = RECIPES[kind]
-    found = register(recipe, recipe.config.parse(dict(options)), store())
-    if found.state().state != "succeeded":
+    run = register(recipe, recipe.config.parse(dict(options)), store())
+    if run.state().state != "succeeded":
         with suppress(RunBusy):  # somebody is at it already
-            _launch(found)
-            _note_start(found)
-    return found.id
+            _launch(run)
+            _note_start(run)
+    return run.id
 
 
 def execute(kind: str, options: Mapping[str, Any], listener: Callable[[Event], None] | None = None) -> Run:
     """Do the work here and now; a finished run of the same key is returned instead."""
     ready()
     recipe = RECIPES[kind]
-    found = register(recipe, recipe.config.parse(dict(options)), store())
-    if found.state().state != "succeeded":
-        _note_start(found)
-    worker.execute(found, work_of(found, RECIPES), listener=listener)
-    return found
+    run = register(recipe, recipe.config.parse(dict(options)), store())
+    if run.state().state != "succeeded":
+        _note_start(run)
+    worker.execute(run, work_of(run, RECIPES), listener=listener)
+    return run
 
 
-def _note_start(found: Run) -> None:
+def _note_start(run: Run) -> None:
     """In the audit log; an import is written down by itself, once its fingerprint is known."""
-    if found.manifest.kind != "add":
-        note("start", runs=[found.id], corpora=dict.fromkeys(found.manifest.inputs.values()))
+    if run.manifest.kind != "add":
+        note("start", runs=[run.id], corpora=dict.fromkeys(run.manifest.inputs.values()))
 
 
 def cancel(run_id: str) -> None:
@@ -107,12 +107,12 @@ def resume(run_id: str) -> None:
         _launch(store().get(run_id))
 
 
-def _launch(found: Run) -> None:
+def _launch(run: Run) -> None:
     """Start its worker, at a moment in which none of its corpora is being removed."""
-    config = RECIPES[found.manifest.kind].config.parse(dict(found.manifest.config))
+    config = RECIPES[run.manifest.kind].config.parse(dict(run.manifest.config))
     with store().critical():
         resolve(config, library())
-        launch.start(found)
+        launch.start(run)
 
 
 def command(kind: str, options: Mapping[str, Any]) -> str:
@@ -144,7 +144,7 @@ def command(kind: str, options: Mapping[str, Any]) -> str:
 
 
 def flag(name: str) -> str:
-    """What an option is called on the command line; one that is repeated goes by its singular: `--seed 1 --seed 2`."""
+    """The name of an option on the command line; one that is repeated goes by its singular: `--seed 1 --seed 2`."""
     return "--" + {"corpora": "corpus", "options": "option", "seeds": "seed"}.get(name, name).replace("_", "-")
 
 
@@ -177,10 +177,10 @@ def stop(run_id: str) -> RunState:
 def go_on(run_id: str, listener: Callable[[Event], None] | None = None) -> dict[str, Any]:
     """Resume a run here and now; its result."""
     ready()
-    found = store().get(run_id)
-    if found.state().state != "succeeded":
+    run = store().get(run_id)
+    if run.state().state != "succeeded":
         note("resume", runs=[run_id])
-    return worker.execute(found, work_of(found, RECIPES), listener=listener)
+    return worker.execute(run, work_of(run, RECIPES), listener=listener)
 
 
 def with_corpora(
@@ -191,14 +191,14 @@ def with_corpora(
     Errors: ConfigError for a download on a machine kept offline, before anything is added; those of `fingerprint_of`.
     """
     refuse_download(options)
-    found = dict(options)
+    resolved = dict(options)
     for name in fields_with(config, "corpus"):
-        value = found.get(name)
+        value = resolved.get(name)
         if isinstance(value, str):
-            found[name] = fingerprint_of(value, listener)
+            resolved[name] = fingerprint_of(value, listener)
         elif value:
-            found[name] = tuple(fingerprint_of(item, listener) for item in value)
-    return found
+            resolved[name] = tuple(fingerprint_of(item, listener) for item in value)
+    return resolved
 
 
 def fingerprint_of(text: str, listener: Callable[[Event], None] | None = None) -> str:
@@ -213,5 +213,5 @@ def fingerprint_of(text: str, listener: Callable[[Event], None] | None = None) -
 
 
 def train_along() -> None:
-    """What every process of torchrun's but the first does: take its share of the run that the first announces."""
+    """Take a share of the run that torchrun's first process announces: what every other process does."""
     ranks.train_along(home(), RECIPES)

@@ -35,7 +35,7 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 
 @kept_per_home(4)
 def scored(run_id: str) -> Scored:
-    """What a finished `select` run scored, ready to be chosen from. Kept in memory for the last few runs."""
+    """Read what a finished `select` run scored, ready to be chosen from. Kept in memory for the last few runs."""
     select = store().get(run_id)
     score, audit = (store().get(select.result()[name]) for name in ("score_run", "audit_run"))
     return Scored.read(score, audit, library(), select)
@@ -54,18 +54,18 @@ def comparable(run_id: str) -> list[Run]:
 
 
 def choose(run_id: str, budget: str, keep: Sequence[str] = ()) -> Selection:
-    """What a `select` run's scores choose for a budget. Errors: ConfigError."""
+    """The rows that a `select` run's scores choose for a budget. Errors: ConfigError."""
     return scored(run_id).choose(Budget.parse(budget), withheld(keep))
 
 
 def chosen(
     run_id: str, budget: str | None = None, keep: Sequence[str] | None = None, *, edited: bool = True
 ) -> Selection:
-    """What is selected: `choose`, then (edited) the hand edits. budget, keep: the kept ones unless given."""
+    """The selection: `choose`, then (edited) the hand edits. budget, keep: the kept ones unless given."""
     config = store().get(run_id).manifest.config
     budget = kept_budget(run_id) if budget is None else budget
-    found = choose(run_id, budget, config["keep"] if keep is None else keep)
-    return edits(run_id).apply(found, scored(run_id).scores) if edited else found
+    selection = choose(run_id, budget, config["keep"] if keep is None else keep)
+    return edits(run_id).apply(selection, scored(run_id).scores) if edited else selection
 
 
 def kept_budget(run_id: str) -> str:
@@ -103,7 +103,7 @@ def score_range(run_id: str) -> tuple[float, float, int]:
 def budget_in(run_id: str, unit: Unit) -> str:
     """The kept budget in another unit: what is chosen stays the same, but for rounding to a tenth of a per cent, or a
     score to four digits."""
-    found, keep = scored(run_id), store().get(run_id).manifest.config["keep"]
+    about, keep = scored(run_id), store().get(run_id).manifest.config["keep"]
     now = choose(run_id, kept_budget(run_id), keep)
     if now.budget.unit == unit:
         return str(now.budget)
@@ -111,11 +111,11 @@ def budget_in(run_id: str, unit: Unit) -> str:
         case "sentences":
             value: float = len(now.rows)
         case "tokens":
-            value = max(int(found.lengths[now.rows].sum()), 1)
+            value = max(int(about.lengths[now.rows].sum()), 1)
         case "fraction":
-            value = max(round(len(now.rows) / len(found.domain), 3), 0.001)
+            value = max(round(len(now.rows) / len(about.domain), 3), 0.001)
         case "threshold":  # rounded so that the last one taken stays in
-            down = found.scores.prefer == "high"
+            down = about.scores.prefer == "high"
             worst = float(now.scores.min() if down else now.scores.max())
             decimals = max(
                 score_range(run_id)[2], 3 - math.floor(math.log10(abs(worst) or 1.0))

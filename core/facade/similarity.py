@@ -30,7 +30,7 @@ def rows(run_id: str, target: str | None = None) -> SimilarityRows:
 
 
 def recommendation(run_id: str, target: str) -> str:
-    """Which source to take, in one sentence with its uncertainty; own experiments on these sources have their say."""
+    """Recommend a source in one sentence, with its uncertainty; own experiments on these sources have their say."""
     grid = _grid(run_id)
     past = [regret for outcomes in own_f1(run_id) for regret in regrets(grid, outcomes)]
     return advice(grid, target, past)
@@ -103,8 +103,8 @@ def check_output(path: Path) -> None:
 
 def guess(run_id: str, target: str) -> list[str] | None:
     """The sources as the user ranked them before the numbers, closest first; [] if skipped, None if not asked yet."""
-    found: list[str] | None = _guesses(run_id).get(target)
-    return found
+    order: list[str] | None = _guesses(run_id).get(target)
+    return order
 
 
 def save_guess(run_id: str, target: str, order: Sequence[str]) -> None:
@@ -122,10 +122,10 @@ def guess_held(run_id: str, target: str) -> dict[str, tuple[int, int]]:
 
 def _guesses(run_id: str) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads((store().get(run_id).path / "guess.json").read_bytes())
+        guesses: dict[str, Any] = json.loads((store().get(run_id).path / "guess.json").read_bytes())
     except (OSError, ValueError):
         return {}
-    return found
+    return guesses
 
 
 def _grid(run_id: str) -> Grid:

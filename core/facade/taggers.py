@@ -31,13 +31,13 @@ class TestedAlike:
 
 def tested_alike() -> list[TestedAlike]:
     """Runs with two test sets or more, those with the newest run first; sets that were removed count for nothing."""
-    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    runs_by_tests: dict[tuple[str, ...], list[str]] = defaultdict(list)
     here = {corpus.fingerprint for corpus in library().list()}
     for run in store().list("finetune", state="succeeded"):
         tests = tuple(run.manifest.config["test"])
         if len(tests) > 1 and here.issuperset(tests):
-            found[tests].append(run.id)
-    return [TestedAlike(tests=tests, runs=tuple(runs)) for tests, runs in found.items()]
+            runs_by_tests[tests].append(run.id)
+    return [TestedAlike(tests=tests, runs=tuple(runs)) for tests, runs in runs_by_tests.items()]
 
 
 def here() -> dict[str, str]:
@@ -46,7 +46,7 @@ def here() -> dict[str, str]:
 
 
 def names(run_ids: Sequence[str]) -> dict[str, str]:
-    """What to call `finetune` runs: the arm of the experiment that they belong to, else start, corpus and id."""
+    """Names of `finetune` runs: the arm of the experiment that they belong to, else start, corpus and id."""
     arms: dict[str, str] = {}
     for run in store().list("experiment", state="succeeded"):
         for row in run.result()["leaderboard"]:
@@ -96,5 +96,5 @@ def frontier_points(rows: Sequence[Row], test: str, names: Mapping[str, str], *,
 
 
 def changed_sentences(run_id: str) -> int:
-    """How many sentences a finished `rebuild` or `robustness` run changed or made."""
+    """The number of sentences that a finished `rebuild` or `robustness` run changed or made."""
     return len({edit.row for edit in read_edits(store().get(run_id))})

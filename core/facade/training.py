@@ -45,9 +45,9 @@ class Metric:
 
 
 def curves(run_id: str) -> list[Metric]:
-    """Every curve of a run that trains, in the order of its first point; reads only what is new since the last call."""
-    found = _history(run_id).read()
-    return [_metric(name, curve.steps, curve.values) for name, curve in found.items()]
+    """The curves of a run that trains, in the order of its first point; reads only what is new since the last call."""
+    history = _history(run_id).read()
+    return [_metric(name, curve.steps, curve.values) for name, curve in history.items()]
 
 
 @kept_per_home(64)
@@ -78,7 +78,7 @@ def _below(run_id: str) -> Iterator[Run]:
 
 
 def preflight(kind: str, options: Mapping[str, Any]) -> Preflight:
-    """What a `pretrain` or a `finetune` will take. Errors: ConfigError, CorpusError. See `experiment_cost`."""
+    """Estimate what a `pretrain` or a `finetune` will take. Errors: ConfigError, CorpusError. See `experiment_cost`."""
     config = RECIPES[kind].config.parse(dict(options))
     assert isinstance(config, PretrainConfig | FinetuneConfig)
     return estimate(config, library(), store())
@@ -123,7 +123,7 @@ def halved(run_id: str) -> tuple[str, dict[str, Any]] | None:
 
 
 def left_behind(run_id: str) -> tuple[int | None, Path | None]:
-    """What is kept of the training in which a run was stopped: the step of its last checkpoint, and the folder of the
+    """The remains of the training in which a run was stopped: the step of its last checkpoint, and the folder of the
     best model so far; None where there is none."""
     begun = trainings(run_id)
     if not begun:
