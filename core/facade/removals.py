@@ -17,7 +17,7 @@ from core.runs.store import is_run_id
 
 
 def removal(reference: str) -> Removal:
-    """The removal of a corpus (name, fingerprint; of a removed one the whole of it) or a run (id), and of what needs it.
+    """The removal of a corpus (name, fingerprint; of a removed one all of it) or a run (id), with all that needs it.
 
     Errors: CorpusError, RunError where it is not here.
     """
