@@ -89,9 +89,9 @@ def run(config: AssistConfig, job: Job) -> Result:
     parts = Parts(job.context, [1.0] * (1 + len(config.shares) * len(lent)))
     parts.next(0, "monolingual")
     rows = [_row(config, job, "monolingual", 0.0, {})]
-    for i, (share, (arm, found)) in enumerate(product(config.shares, lent.items()), 1):
+    for i, (share, (arm, extra)) in enumerate(product(config.shares, lent.items()), 1):
         parts.next(i, arm)
-        rows.append(_row(config, job, arm, limits[arm], {**found, "share": share}))
+        rows.append(_row(config, job, arm, limits[arm], {**extra, "share": share}))
     job.context.stage("comparing the arms")
     tables = [_table(rows, share) for share in config.shares]
     for table in tables:
@@ -106,10 +106,10 @@ def _row(config: AssistConfig, job: Job, arm: str, threshold: float, lent: Resul
     if lent:
         options["assisting_weight"] = config.assisting_weight
     run = job.child("finetune", **options)
-    told = run.result()
-    mine, kept = len(job.corpus(config.primary)), len(job.corpus(lent["assisting"])) if lent else 0
-    size, epochs = max(mine, kept), mean(told["epochs"])
-    dev, test = told["dev"]["micro_f1"], told["test"]["micro_f1"]
+    result = run.result()
+    n_primary, kept = len(job.corpus(config.primary)), len(job.corpus(lent["assisting"])) if lent else 0
+    size, epochs = max(n_primary, kept), mean(result["epochs"])
+    dev, test = result["dev"]["micro_f1"], result["test"]["micro_f1"]
     return {
         "arm": arm,
         "share": lent.get("share", "none"),
@@ -121,33 +121,33 @@ def _row(config: AssistConfig, job: Job, arm: str, threshold: float, lent: Resul
         "mean": mean(test),
         "sd": stdev(test) if len(test) > 1 else None,
         "run": run.id,
-        "steps": round(epochs * math.ceil((size + kept) / told["settings"]["batch_size"])),
-        "passes": round(epochs * size / mine, 1),
+        "steps": round(epochs * math.ceil((size + kept) / result["settings"]["batch_size"])),
+        "passes": round(epochs * size / n_primary, 1),
     }
 
 
 def _table(rows: Sequence[Result], share: str) -> Result:
     """The threshold that is best on dev (the lowest of several), and its test F1 against the two other ways."""
     alone = rows[0]
-    mine = [row for row in rows if row["share"] == share]
-    every = next(row for row in mine if row["arm"] == "all")
-    best = max((row for row in mine if row["arm"] != "all"), key=lambda row: row["dev_mean"])
+    of_share = [row for row in rows if row["share"] == share]
+    whole = next(row for row in of_share if row["arm"] == "all")
+    best = max((row for row in of_share if row["arm"] != "all"), key=lambda row: row["dev_mean"])
     return {
         "share": share,
         "threshold": best["threshold"],
         "kept": best["kept"],
         "monolingual": alone["mean"],
-        "all": every["mean"],
+        "all": whole["mean"],
         "skl": best["mean"],
-        "against_all": welch(best["test"], every["test"]),
+        "against_all": welch(best["test"], whole["test"]),
         "against_monolingual": welch(best["test"], alone["test"]),
-        "runs": {"skl": best["run"], "all": every["run"], "monolingual": alone["run"]},
+        "runs": {"skl": best["run"], "all": whole["run"], "monolingual": alone["run"]},
     }
 
 
 def _verdict(job: Job, table: Result, other: str) -> Result:
     """What was chosen against another arm, over seeds and test sentences; the word is that of a verdict."""
     store = RunStore(job.home)
-    found = compare(*(evaluations.read(store.get(table["runs"][arm])) for arm in ("skl", other)))
-    word = {1: "improves", 0: "no evidence", -1: "hurts"}[found.sign]
-    return {"verdict": word, "delta": found.delta, "interval": [found.lo, found.hi]}
+    difference = compare(*(evaluations.read(store.get(table["runs"][arm])) for arm in ("skl", other)))
+    word = {1: "improves", 0: "no evidence", -1: "hurts"}[difference.sign]
+    return {"verdict": word, "delta": difference.delta, "interval": [difference.lo, difference.hi]}

@@ -24,6 +24,6 @@ def run(config: AuditConfig, job: Job) -> Result:
     """Artifacts: `audit/` (one byte of flags and one cluster number a row)."""
     corpus = job.corpus(config.corpus)
     held_out = [job.corpus(reference) for reference in config.held_out]
-    found = hygiene.audit(corpus, held_out, job.context, min_tokens=config.min_tokens, max_tokens=config.max_tokens)
-    write(job.context.run, found)
-    return {"flags": found.counts, "leak_rules": found.leak_rules, "sentences": len(corpus)}
+    flags = hygiene.audit(corpus, held_out, job.context, min_tokens=config.min_tokens, max_tokens=config.max_tokens)
+    write(job.context.run, flags)
+    return {"flags": flags.counts, "leak_rules": flags.leak_rules, "sentences": len(corpus)}

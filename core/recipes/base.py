@@ -120,13 +120,13 @@ def register(recipe: Recipe, config: Config, store: RunStore) -> Run:
     wanted = plan(recipe, config, store.home)
     with store.critical():
         resolve(wanted.config, Library(store.home))  # no corpus was removed meanwhile
-        found = (store.finished(wanted.key) or store.unfinished(wanted.key)) if recipe.reuse else None
-        return found or store.create(**wanted.manifest())
+        run = (store.finished(wanted.key) or store.unfinished(wanted.key)) if recipe.reuse else None
+        return run or store.create(**wanted.manifest())
 
 
 @cache
 def versions() -> Mapping[str, str]:
     """What the numbers of a run may depend on."""
     packages = ("numpy", "torch", "transformers", "scikit-learn", "pyarrow", "gensim")
-    found = {package: metadata.version(package) for package in packages}
-    return {"winnow": __version__, "python": platform.python_version(), **found}
+    by_package = {package: metadata.version(package) for package in packages}
+    return {"winnow": __version__, "python": platform.python_version(), **by_package}

@@ -155,8 +155,8 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
     def loss(micro: Micro) -> torch.Tensor:
         ids, attend, at, wanted = (part if part is None else part.to(device) for part in micro)
         with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
-            found: torch.Tensor = lm.loss(ids, attend, at, wanted)  # type: ignore[arg-type]
-        return found
+            value: torch.Tensor = lm.loss(ids, attend, at, wanted)  # type: ignore[arg-type]
+        return value
 
     layout = {"pieces": PIECES.get(device.type, PIECES["cpu"]), "pad": int(lm.tokenizer.pad_token_id or 0), "total": 0}
 
@@ -236,15 +236,15 @@ def _line(step: Callable[[int, int], int], sizes: Sequence[int], report: Reporte
     points = []
     for size in sizes:
         step(size, 0)
-        found, end = [], time.perf_counter() + SECONDS
+        timings, end = [], time.perf_counter() + SECONDS
         for i in range(1, 9):
             report.check()
             started = time.perf_counter()
             pieces = step(size, i)
-            found.append((pieces, time.perf_counter() - started))
+            timings.append((pieces, time.perf_counter() - started))
             if time.perf_counter() > end:
                 break
-        points.append(min(found, key=lambda point: point[1] / max(point[0], 1)))
+        points.append(min(timings, key=lambda point: point[1] / max(point[0], 1)))
     (n, t), (m, u) = points
     b = max((u - t) / max(m - n, 1.0), u / m / 4)
     return max(t - b * n, 0.0), b

@@ -74,24 +74,24 @@ def run(config: DifficultyConfig, job: Job) -> Result:
     """Artifact: `mentions.parquet` (see `difficulty.mentions`). Bits throughout."""
     corpus = job.corpus(config.train)
     job.context.stage("reading the mentions")
-    asked, notes = _questions(config, corpus)
-    told = answers(config, asked, job) if len(asked.types) > 1 else nothing_to_tell(asked)
-    notes += _window_notes(told.cut, told.window)
+    questions, notes = _questions(config, corpus)
+    results = answers(config, questions, job) if len(questions.types) > 1 else nothing_to_tell(questions)
+    notes += _window_notes(results.cut, results.window)
     for note in notes:
         job.context.note(note)
-    repeats = np.stack([told.pvi[view] for view in VIEWS], axis=-1)  # (repeats, n, 2)
-    mentions = _mentions(asked, repeats.mean(0))
+    repeats = np.stack([results.pvi[view] for view in VIEWS], axis=-1)  # (repeats, n, 2)
+    mentions = _mentions(questions, repeats.mean(0))
     write(job.context, mentions)
     return {
         **summary(mentions, config.draws, config.seed),
         "repeats": [dict(zip(VIEWS, row, strict=True)) for row in np.round(repeats.mean(1), 4).tolist()],
-        "folds": len(set(asked.folds[0].tolist())),
-        "grouped_by": asked.grouped_by,
-        "strength": {view: round(float(np.mean(each)), 3) for view, each in told.strengths.items() if each},
-        "settings": told.settings,
+        "folds": len(set(questions.folds[0].tolist())),
+        "grouped_by": questions.grouped_by,
+        "strength": {view: round(float(np.mean(each)), 3) for view, each in results.strengths.items() if each},
+        "settings": results.settings,
         "notes": notes,
         "corpus": corpus.fingerprint,
-        "seconds": told.seconds,
+        "seconds": results.seconds,
     }
 
 
@@ -141,14 +141,14 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
     """And what a reader of the result should know. Errors: CorpusError where nothing can be judged, or by nobody."""
     if not corpus.labelled:
         raise CorpusError(f"{corpus.name}: is not labelled; give a corpus with entities, for example a CoNLL file.")
-    found = sampled(instances(chain.from_iterable(corpus.batches())), config.mentions, config.seed)
-    if not found:
+    chosen = sampled(instances(chain.from_iterable(corpus.batches())), config.mentions, config.seed)
+    if not chosen:
         raise CorpusError(
             f"{corpus.name}: no sentence holds an entity, so there is neither a name nor a context to judge; give a"
             " corpus with entities."
         )
-    number, grouped_by = groups(found, config.group, config.folds)
-    counts = Counter(instance.type for instance in found)
+    number, grouped_by = groups(chosen, config.group, config.folds)
+    counts = Counter(instance.type for instance in chosen)
     n_groups, types = int(number.max()) + 1, tuple(sorted(counts))
     if n_groups == 1 and len(types) > 1:
         raise CorpusError(
@@ -156,16 +156,16 @@ def _questions(config: DifficultyConfig, corpus: Corpus) -> tuple[Questions, lis
             f" give more {grouped_by}s{', or group by sentence' if grouped_by == 'document' else ''}."
         )
     n = min(config.folds, n_groups)
-    labels = np.array([types.index(instance.type) for instance in found], dtype=np.int64)
+    labels = np.array([types.index(instance.type) for instance in chosen], dtype=np.int64)
     repeats = config.repeats or (3 if config.preset == "paper" else 1)
-    asked = Questions(
-        instances=found,
+    questions = Questions(
+        instances=chosen,
         types=types,
         labels=labels,
         grouped_by=grouped_by,
         folds=[folds(number, labels, n, config.seed + 1000 * repeat) for repeat in range(repeats)],
     )
-    return asked, _notes(counts, n, config.folds, grouped_by)
+    return questions, _notes(counts, n, config.folds, grouped_by)
 
 
 def _notes(counts: Mapping[str, int], n: int, wanted: int, grouped_by: str) -> list[str]:
@@ -174,34 +174,34 @@ def _notes(counts: Mapping[str, int], n: int, wanted: int, grouped_by: str) -> l
             f"{next(iter(counts))}: is the only type, so neither name nor context has anything to tell and every PVI is"
             " 0 bits; nothing was trained."
         ]
-    found = []
+    notes = []
     if n < wanted:
-        found.append(f"Only {n} {grouped_by}s hold an entity, so there are {n} folds, not {wanted}.")
+        notes.append(f"Only {n} {grouped_by}s hold an entity, so there are {n} folds, not {wanted}.")
     if rare := sorted(kind for kind, count in counts.items() if count < n):
-        told = ", ".join(f"{kind} ({counts[kind]})" for kind in rare)
-        found.append(
-            f"{told}: fewer mentions than the {n} folds, so the models that judge them have seen next to none; do not"
+        names = ", ".join(f"{kind} ({counts[kind]})" for kind in rare)
+        notes.append(
+            f"{names}: fewer mentions than the {n} folds, so the models that judge them have seen next to none; do not"
             " lean on the PVI there. The other types are judged as ever."
         )
-    return found
+    return notes
 
 
 def _window_notes(cut: Mapping[View, int], window: int) -> list[str]:
     """cut: inputs that are longer than the window of so many pieces."""
     of_names, of_contexts = cut["entity"], cut["context"]
     longer = f"longer than the window of {window} pieces"
-    found = []
+    notes = []
     if of_names:
-        found.append(f"{of_names:,} {'name is' if of_names == 1 else 'names are'} {longer}: the beginning was read.")
+        notes.append(f"{of_names:,} {'name is' if of_names == 1 else 'names are'} {longer}: the beginning was read.")
     if of_contexts:
-        found.append(
+        notes.append(
             f"{of_contexts:,} {'context is' if of_contexts == 1 else 'contexts are'} {longer}: what lies nearest to the"
             " mention was read."
         )
-    return found
+    return notes
 
 
-def _mentions(asked: Questions, pvi: FloatArray) -> list[Mention]:
+def _mentions(questions: Questions, pvi: FloatArray) -> list[Mention]:
     """pvi: `(n, 2)`, the mean over repeats of what name and context tell."""
     return [
         Mention(
@@ -217,5 +217,7 @@ def _mentions(asked: Questions, pvi: FloatArray) -> list[Mention]:
             bin=bin_of(entity - context),
             fold=fold,
         )
-        for one, (entity, context), fold in zip(asked.instances, pvi.tolist(), asked.folds[0].tolist(), strict=True)
+        for one, (entity, context), fold in zip(
+            questions.instances, pvi.tolist(), questions.folds[0].tolist(), strict=True
+        )
     ]

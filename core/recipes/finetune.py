@@ -109,7 +109,7 @@ class FinetuneConfig(NetworkOptions):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splits:
-    """L_C in memory. types: of train, which a tagger can learn. every: of all splits, which count.
+    """L_C in memory. types: of train, which a tagger can learn. all_types: of all splits, which count.
 
     training: what is trained on, the sentences of an assisting corpus among it.
     """
@@ -120,7 +120,7 @@ class Splits:
     dev: list[Sentence]
     tests: list[list[Sentence]]
     types: tuple[str, ...]
-    every: tuple[str, ...]
+    all_types: tuple[str, ...]
 
 
 def run(config: FinetuneConfig, job: Job) -> Result:
@@ -167,7 +167,7 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
         dev=dev,
         tests=tests,
         types=tuple(sorted(seen)),
-        every=tuple(sorted(seen | rest)),
+        all_types=tuple(sorted(seen | rest)),
     )
 
 
@@ -203,26 +203,26 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
         seed=seed,
         folder=checkpoints,
         report=job.context,
-        types=splits.every,
+        types=splits.all_types,
         weights=training.weights,
         sources=training.sources,
         saved=job.context.checkpoint,
         stopped=stopped,
     )
     names = ["dev", *map(evaluations.split_name, range(len(splits.tests)))]
-    told = [
-        tested(job, tagger, gold, splits.every, evaluations.part(name, seed))
+    results = [
+        tested(job, tagger, gold, splits.all_types, evaluations.part(name, seed))
         for name, gold in zip(names, (splits.dev, *splits.tests), strict=True)
     ]
-    if told[0]["micro_f1"] > max((outcome["dev"]["micro_f1"] for outcome in before), default=-1.0):
+    if results[0]["micro_f1"] > max((outcome["dev"]["micro_f1"] for outcome in before), default=-1.0):
         _keep(tagger, model)
     outcome = {
         "seed": seed,
         "best_epoch": epochs.best,
         "epochs": len(epochs.dev_f1),
         "seconds": round(epochs.seconds, 1),
-        "dev": told[0],
-        "tests": told[1:],
+        "dev": results[0],
+        "tests": results[1:],
         "settings": {name: getattr(settings.planned(len(training.sentences)), name) for name in _SETTINGS},
     }
     evaluations.write_outcome(job.context.run, seed, outcome)

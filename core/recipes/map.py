@@ -52,8 +52,8 @@ def run(config: MapConfig, job: Job) -> Result:
     fitted[chosen_points] = True
     layout_key = _layout_key(config, job, pile, fitted, embedded)
     if twin := _laid_out(job, layout_key):
-        found = Layout.read(twin)
-        coordinates, cluster = np.array(found.coordinates), np.array(found.cluster)
+        earlier = Layout.read(twin)
+        coordinates, cluster = np.array(earlier.coordinates), np.array(earlier.cluster)
         clusters = twin.result()["clusters"]
         job.context.note(f"The same sentences are laid out in {twin.id} already: its layout is taken over.")
     else:
@@ -144,8 +144,8 @@ class _Layout:
         if not path.exists():
             with replacing(path) as file:
                 np.savez(file, allow_pickle=False, **_fit(config, job.context, vectors))
-        with np.load(path, allow_pickle=False) as found:
-            return cls(**{name: found[name] for name in cls.__slots__})
+        with np.load(path, allow_pickle=False) as arrays:
+            return cls(**{name: arrays[name] for name in cls.__slots__})
 
 
 def _fit(config: MapConfig, report: Reporter, vectors: FloatArray) -> dict[str, FloatArray]:
@@ -185,8 +185,8 @@ def _everywhere(
 
     def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[Any]:
         points = pca(pile.vectors_at(others[start:stop]))
-        found = projection.place(points, layout.points, layout.coordinates, config.neighbours, report)
-        return np.column_stack([found, topics(points)]).astype(np.float32)
+        places = projection.place(points, layout.points, layout.coordinates, config.neighbours, report)
+        return np.column_stack([places, topics(points)]).astype(np.float32)
 
     coordinates = np.empty((config.dimensions, len(fitted)), dtype=np.float32)
     cluster = np.empty(len(fitted), dtype=np.int16)

@@ -43,17 +43,17 @@ class EvaluateConfig(ModelConfig):
 def predict(config: PredictConfig, job: Job) -> Result:
     """A `tag` run, written out; see `artifacts.predictions`."""
     corpus = job.corpus(config.corpus)
-    found = spans.read(job.child("tag", corpus=corpus.fingerprint, model=model_folder(config.model, job)))
+    tagged = spans.read(job.child("tag", corpus=corpus.fingerprint, model=model_folder(config.model, job)))
     job.context.stage(f"writing what was found in {corpus.name}")
     sentences = chain.from_iterable(corpus.batches())
     predictions.write(
         job.context.run,
         (
-            (replace(sentence, entities=found.entities(row)), found.part(row, row + 1).records["confidence"].tolist())
+            (replace(sentence, entities=tagged.entities(row)), tagged.part(row, row + 1).records["confidence"].tolist())
             for row, sentence in enumerate(sentences)
         ),
     )
-    totals = zip(found.types, np.bincount(found.records["type"], minlength=len(found.types)).tolist(), strict=True)
+    totals = zip(tagged.types, np.bincount(tagged.records["type"], minlength=len(tagged.types)).tolist(), strict=True)
     types = dict(sorted(((name, n) for name, n in totals if n), key=lambda pair: -pair[1]))
     return {"sentences": len(corpus), "entities": sum(types.values()), "types": types}
 
@@ -65,6 +65,6 @@ def evaluate(config: EvaluateConfig, job: Job) -> Result:
     gold = labelled(job.corpus(config.test))
     job.context.stage("loading the tagger")
     tagger = load_tagger(Path(model_folder(config.model, job)))
-    every = sorted({*tagger.types, *types_of(gold)})
-    told = tested(job, tagger, gold, every, split_name(0))
-    return {"model": config.model, "test": over_seeds([told])}
+    types = sorted({*tagger.types, *types_of(gold)})
+    result = tested(job, tagger, gold, types, split_name(0))
+    return {"model": config.model, "test": over_seeds([result])}

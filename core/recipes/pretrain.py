@@ -173,12 +173,12 @@ class Draw:
         self.others = min(n_task, n_others) if both and balance == "downsample_SC" else n_others
 
     def __call__(self, epoch: int) -> IntArray:
-        lots = np.random.default_rng([self.seed, 2, epoch])
+        rng = np.random.default_rng([self.seed, 2, epoch])
         whole, rest = divmod(self.task, self.n_task or 1)
-        task = np.concatenate([np.tile(np.arange(self.n_task), whole), lots.permutation(self.n_task)[:rest]])
+        task = np.concatenate([np.tile(np.arange(self.n_task), whole), rng.permutation(self.n_task)[:rest]])
         others = np.arange(self.n_others)
         if self.others < self.n_others:
-            others = np.sort(lots.permutation(self.n_others)[: self.others])
+            others = np.sort(rng.permutation(self.n_others)[: self.others])
         return np.concatenate([task, self.n_task + others]).astype(np.int64)
 
 

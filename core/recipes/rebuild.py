@@ -110,25 +110,25 @@ def run(config: RebuildConfig, job: Job) -> Result:
         raise CorpusError(f"{train.name}: holds no entity, so there is no mention to change; give a labelled corpus.")
     closed = held_out(train, sentences, config.holdout, job)
     training = Training.of(sentences, _measures(config, job, sentences), closed)
-    found = find_pools(training.kinds, training.entity, training.context, config.thresholds)
-    sizes = found.sizes() if config.method in METHODS else {}
+    mention_pools = find_pools(training.kinds, training.entity, training.context, config.thresholds)
+    sizes = mention_pools.sizes() if config.method in METHODS else {}
     check_pools(config.method, sizes, train.name)
     job.context.stage(f"rebuilding by {config.method}")
-    made = _made(config, training, found)
-    if len(made.edits) < made.wanted:
+    outcome = _rebuild(config, training, mention_pools)
+    if len(outcome.edits) < outcome.wanted:
         job.context.note(
-            f"{len(made.edits):,} of {made.wanted:,} mentions are changed: no more are in the pools, or the others"
-            " would make a sentence that is there already."
+            f"{len(outcome.edits):,} of {outcome.wanted:,} mentions are changed: no more are in the pools, or the"
+            " others would make a sentence that is there already."
         )
-    corpus = _sealed(config, job, train, sentences, made)
-    log = rebuilt.write_edits(job.context, made.edits)
-    conll = rebuilt.write_sentences(job.context, made.sentences)
+    corpus = _sealed(config, job, train, sentences, outcome)
+    log = rebuilt.write_edits(job.context, outcome.edits)
+    conll = rebuilt.write_sentences(job.context, outcome.sentences)
     return {
         "corpus": corpus.fingerprint,
         "sentences": len(corpus),
         "mentions": sum(corpus.types.values()),
-        "changed": len(made.edits),
-        "wanted": made.wanted,
+        "changed": len(outcome.edits),
+        "wanted": outcome.wanted,
         "of": len(training),
         "pools": sizes,
         "output": str(conll),
@@ -151,7 +151,7 @@ def preview(config: RebuildConfig, train: Corpus, mentions: Sequence[Mention], s
     able = {"random2high": total, "low2high": len(mentions)}.get(config.method)
     if able is None:
         able = sum(sizes[READS.get(config.method, ("entity_high",))[0]].values())
-    told = {
+    figures = {
         "pools": sizes,
         "of": total,
         "measured": len(mentions),
@@ -164,8 +164,8 @@ def preview(config: RebuildConfig, train: Corpus, mentions: Sequence[Mention], s
         check_pools(config.method, sizes, train.name)
         _check_shares(config, mentions)
     except (ConfigError, CorpusError) as error:
-        return {**told, "wanted": 0, "able": 0, "empty": str(error)}
-    return {**told, "empty": ""}
+        return {**figures, "wanted": 0, "able": 0, "empty": str(error)}
+    return {**figures, "empty": ""}
 
 
 def _check_shares(config: RebuildConfig, mentions: Sequence[Mention]) -> None:
@@ -195,11 +195,11 @@ def check_pools(method: str, sizes: Mapping[str, Mapping[str, int]], corpus: str
             )
 
 
-def _made(config: RebuildConfig, training: Training, found: Pools) -> Rebuilt:
+def _rebuild(config: RebuildConfig, training: Training, mention_pools: Pools) -> Rebuilt:
     if config.method == "dataaug":
         return dataaug(training, by_tokenizer(load_tokenizer(config.encoder)), config.seed)
     if config.method != "low-share":
-        return METHODS[config.method](training, found, config.rate, config.seed)
+        return METHODS[config.method](training, mention_pools, config.rate, config.seed)
     if config.add_bin:
         return base_and(training, config.add_bin, config.size, config.seed)
     return low_share(training, config.rate, config.size, config.seed)
@@ -231,23 +231,23 @@ def _measures(config: RebuildConfig, job: Job, sentences: Sequence[Sentence]) ->
     }
 
 
-def _sealed(config: RebuildConfig, job: Job, train: Corpus, sentences: list[Sentence], made: Rebuilt) -> Corpus:
+def _sealed(config: RebuildConfig, job: Job, train: Corpus, sentences: list[Sentence], outcome: Rebuilt) -> Corpus:
     """The new set as a corpus; the training corpus itself where nothing changed, which keeps its name."""
-    if made.sentences == sentences:
+    if outcome.sentences == sentences:
         return train
     origin = {"run": job.context.run.id, "from": train.fingerprint, "method": config.method}
     name = f"{train.name}, {in_words(config)}"
-    return job.library.seal(iter(made.sentences), name=name, origin=origin, labelled=True)
+    return job.library.seal(iter(outcome.sentences), name=name, origin=origin, labelled=True)
 
 
 def in_words(config: RebuildConfig) -> str:
     """The method and what else makes the set another one, options at their default left out."""
-    said = f"{config.method} {config.rate * 100:.6g}%"
+    text = f"{config.method} {config.rate * 100:.6g}%"
     names: tuple[str, ...] = ("entity_low", "entity_high", "context_high")
     if config.method == "dataaug":
-        said, names = config.method, ("encoder",)
+        text, names = config.method, ("encoder",)
     elif config.method == "low-share":
-        said, names = f"{said} of {config.size:,}", ()
+        text, names = f"{text} of {config.size:,}", ()
         if config.add_bin:
-            said = f"{config.size:,} and {config.size:,} {config.add_bin}"
-    return ", ".join([said, *unusual(config, (*names, "seed"))])
+            text = f"{config.size:,} and {config.size:,} {config.add_bin}"
+    return ", ".join([text, *unusual(config, (*names, "seed"))])

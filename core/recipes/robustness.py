@@ -54,18 +54,18 @@ def run(config: RobustnessConfig, job: Job) -> Result:
             f"{', '.join(strange)}: in the test but not in the training sentences; no tagger can find them."
         )
     job.context.stage(f"renaming the mentions of {test.name}")
-    made = _made(config, job, known, gold)
-    corpus = _sealed(config, job, test, gold, made)
-    conll = rebuilt.write_sentences(job.context, made.sentences)
-    log = rebuilt.write_edits(job.context, made.edits)
-    slots = rebuilt.write_slots(job.context, made.slots)
-    sources = made.sources()
+    renamed = _rename(config, job, known, gold)
+    corpus = _sealed(config, job, test, gold, renamed)
+    conll = rebuilt.write_sentences(job.context, renamed.sentences)
+    log = rebuilt.write_edits(job.context, renamed.edits)
+    slots = rebuilt.write_slots(job.context, renamed.slots)
+    sources = renamed.sources()
     return {
         "corpus": corpus.fingerprint,
         "sentences": len(corpus),
-        "mentions": len(made.slots),
-        "changed": len(made.edits),
-        "ambiguous": sum(bool(slot.ambiguous) for slot in made.slots),
+        "mentions": len(renamed.slots),
+        "changed": len(renamed.edits),
+        "ambiguous": sum(bool(slot.ambiguous) for slot in renamed.slots),
         "sources": {"gazetteer": sources.pop("gazetteer", 0), "generated": sources.pop("generated", 0), **sources},
         "output": str(conll),
         "edits": str(log),
@@ -73,23 +73,23 @@ def run(config: RobustnessConfig, job: Job) -> Result:
     }
 
 
-def _sealed(config: RobustnessConfig, job: Job, test: Corpus, gold: list[Sentence], made: Robust) -> Corpus:
+def _sealed(config: RobustnessConfig, job: Job, test: Corpus, gold: list[Sentence], renamed: Robust) -> Corpus:
     """The new set as a corpus; the test corpus itself where no name could be changed, which keeps its name."""
-    if made.sentences == gold:
+    if renamed.sentences == gold:
         job.context.note(f"No name of {test.name} could be changed, so no new test set is made.")
         return test
-    said: list[str] = [config.kind]
+    words: list[str] = [config.kind]
     if config.kind == "oov" and config.gazetteer:
-        said.append(f"names of {' and '.join(job.corpus(reference).name for reference in config.gazetteer)}")
+        words.append(f"names of {' and '.join(job.corpus(reference).name for reference in config.gazetteer)}")
     if config.kind == "cross-category" and config.ambiguous != "strict":
-        said.append(config.ambiguous)
+        words.append(config.ambiguous)
     train = job.corpus(config.train).fingerprint
     origin = {"run": job.context.run.id, "from": test.fingerprint, "kind": config.kind, "train": train}
-    name = ", ".join([test.name, *said, *unusual(config, ("seed",))])
-    return job.library.seal(iter(made.sentences), name=name, origin=origin, labelled=True)
+    name = ", ".join([test.name, *words, *unusual(config, ("seed",))])
+    return job.library.seal(iter(renamed.sentences), name=name, origin=origin, labelled=True)
 
 
-def _made(config: RobustnessConfig, job: Job, known: Known, gold: list[Sentence]) -> Robust:
+def _rename(config: RobustnessConfig, job: Job, known: Known, gold: list[Sentence]) -> Robust:
     if config.kind == "cross-category":
         return cross_category(gold, known, strict=config.ambiguous == "strict", seed=config.seed)
     if config.kind == "typos":

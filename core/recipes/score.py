@@ -96,8 +96,8 @@ def run(config: ScoreConfig, job: Job) -> Result:
     write(job.context.run, scores, ranking(scores, strategy.prefer), learnt)
     for path in chunks:
         path.unlink()
-    told = {"strategy": strategy.name, "unit": strategy.unit, "prefer": strategy.prefer, "scored": len(scores)}
-    return told | ({"made_by": made_by} if made_by else {})
+    summary = {"strategy": strategy.name, "unit": strategy.unit, "prefer": strategy.prefer, "scored": len(scores)}
+    return summary | ({"made_by": made_by} if made_by else {})
 
 
 def _sources(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[dict[Role, Source], dict[str, list[str]]]:

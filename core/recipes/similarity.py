@@ -85,14 +85,14 @@ def _compared(
 
     aloud: notes are worth telling; that a small cap is small is not.
     """
-    learning = Heard(context, source.name, aloud)
+    fit_report = PairReporter(context, source.name, aloud)
     learnt, problem = None, None
     try:
-        learnt = measure.fit(source, learning)
+        learnt = measure.fit(source, fit_report)
     except CorpusError as error:
         problem = str(error)
     for j, target in targets.items():
-        heard = Heard(context, f"{source.name} for {target.name}", aloud)
+        pair_report = PairReporter(context, f"{source.name} for {target.name}", aloud)
         cell: dict[str, Any] = {
             "source_tokens": source.n_tokens,
             "target_tokens": target.n_tokens,
@@ -101,14 +101,14 @@ def _compared(
         try:
             if problem:
                 raise CorpusError(problem)
-            found = measure.compare(learnt, target, heard)
-            cell |= {"value": found.value, **found.detail}
+            comparison = measure.compare(learnt, target, pair_report)
+            cell |= {"value": comparison.value, **comparison.detail}
         except CorpusError as error:
             cell |= {"value": None, "problem": str(error), "columns": {}, "convention": ""}
-        yield j, cell | {"notes": [*learning.notes, *heard.notes]}
+        yield j, cell | {"notes": [*fit_report.notes, *pair_report.notes]}
 
 
-class Heard:
+class PairReporter:
     """A reporter for one comparison: passes everything on, notes under the name of what they are about."""
 
     def __init__(self, context: RunContext, about: str, aloud: bool) -> None:

@@ -71,13 +71,13 @@ def _check(primary: Corpus, assisting: Corpus, types: TypeMap) -> dict[str, list
             raise CorpusError(f"{corpus.name}: {what}; SKL compares labelled corpora, so give one with entities.")
     named = [{types.get(kind, kind) for kind in corpus.types} - {""} for corpus in (primary, assisting)]
     if not named[0] & named[1]:
-        ours, theirs = (", ".join(sorted(each)) or "none" for each in named)
+        of_primary, of_assisting = (", ".join(sorted(each)) or "none" for each in named)
         raise CorpusError(
-            f"{assisting.name}: shares no type with {primary.name} ({theirs} against {ours});"
+            f"{assisting.name}: shares no type with {primary.name} ({of_assisting} against {of_primary});"
             " say with a type map which are the same, for example PER=person."
         )
-    found = {primary.name: sorted(named[0] - named[1]), assisting.name: sorted(named[1] - named[0])}
-    return {corpus: names for corpus, names in found.items() if names}
+    unshared = {primary.name: sorted(named[0] - named[1]), assisting.name: sorted(named[1] - named[0])}
+    return {corpus: names for corpus, names in unshared.items() if names}
 
 
 def check_trainable(primary: Corpus, types: TypeMap) -> None:
@@ -100,9 +100,9 @@ def _unmapped_note(corpus: str, names: list[str]) -> str:
 
 
 def _drift(config: SklConfig, primary: Corpus, assisting: Corpus, types: TypeMap, report: Reporter) -> Drift:
-    ours = _counts(config, primary, types, report)
-    theirs = _counts(config, assisting, types, report)
-    drift = skl.compare(ours, theirs, config)
+    primary_counts = _counts(config, primary, types, report)
+    assisting_counts = _counts(config, assisting, types, report)
+    drift = skl.compare(primary_counts, assisting_counts, config)
     if not drift.names:
         least = f" at least {config.min_count} times" if config.min_count > 1 else ""
         raise CorpusError(

@@ -44,8 +44,8 @@ def run(config: TagConfig, job: Job) -> Result:
 
     job.context.stage(f"finding entities in {corpus.name}")
     chunks = chunked(job.context, len(corpus), CHUNK, compute, "tag")
-    found = np.concatenate([np.load(path) for path in chunks])
-    spans.write(job.context.run, found)
+    records = np.concatenate([np.load(path) for path in chunks])
+    spans.write(job.context.run, records)
     for path in chunks:
         path.unlink()
-    return {"types": list(tagger.types), "sentences": len(corpus), "entities": len(found)}
+    return {"types": list(tagger.types), "sentences": len(corpus), "entities": len(records)}

@@ -30,6 +30,6 @@ def run(config: VectorsConfig, job: Job) -> Result:
     )
     job.context.stage(f"learning word vectors of {corpus.name}")
     options = WvvOptions(**config.model_dump(include=set(WvvOptions.model_fields)))
-    found = Wvv(options, seed=config.seed, vocabulary_size=0).fit(sample, job.context).wv
-    vectors.write_words(job.context.run, found.index_to_key, found.vectors)
-    return {"words": len(found), "dimension": int(found.vector_size), "tokens": sample.n_tokens}
+    trained = Wvv(options, seed=config.seed, vocabulary_size=0).fit(sample, job.context).wv
+    vectors.write_words(job.context.run, trained.index_to_key, trained.vectors)
+    return {"words": len(trained), "dimension": int(trained.vector_size), "tokens": sample.n_tokens}

@@ -73,15 +73,15 @@ class _Training:
     path: Path
 
 
-def nothing_to_tell(asked: Questions) -> Answers:
+def nothing_to_tell(questions: Questions) -> Answers:
     """Of one type alone: 0 bits, whoever is asked."""
-    zeros = np.zeros((len(asked.folds), len(asked.instances)))
+    zeros = np.zeros((len(questions.folds), len(questions.instances)))
     return Answers(
         pvi=dict.fromkeys(VIEWS, zeros), strengths={}, settings={}, cut=dict.fromkeys(VIEWS, 0), window=0, seconds=0.0
     )
 
 
-def answers(config: "DifficultyConfig", asked: Questions, job: Job) -> Answers:
+def answers(config: "DifficultyConfig", questions: Questions, job: Job) -> Answers:
     """Train what is not there yet; the device is this run's alone meanwhile. Errors: Cancelled, ModelError."""
     from core.models.classifier import new_classifier
     from core.models.devices import pick_device
@@ -89,9 +89,9 @@ def answers(config: "DifficultyConfig", asked: Questions, job: Job) -> Answers:
     options = config.model_dump(include={"max_length", "precision", "allow_download"})
     reader = new_classifier(config.encoder, 1, **options)
     width = reader.last_layer.in_features
-    inputs, cut = _inputs(reader, asked.instances)
-    settings = {view: settings_of(config, view, len(asked.instances), width) for view in VIEWS}
-    trainings = _trainings(config, asked, inputs, settings, job.context.run.chunks)
+    inputs, cut = _inputs(reader, questions.instances)
+    settings = {view: settings_of(config, view, len(questions.instances), width) for view in VIEWS}
+    trainings = _trainings(config, questions, inputs, settings, job.context.run.chunks)
     for leftover in job.context.run.chunks.glob(TEMPORARY):
         leftover.unlink()
     device = pick_device()
@@ -102,9 +102,9 @@ def answers(config: "DifficultyConfig", asked: Questions, job: Job) -> Answers:
         for i, one in enumerate(trainings):
             if not one.path.exists():
                 parts.next(i, _ALONE[one.view])
-                _train(config, asked, inputs[one.view], one, Part(job.context, done, total, "pieces"))
+                _train(config, questions, inputs[one.view], one, Part(job.context, done, total, "pieces"))
                 done += one.pieces
-    bits, strengths, seconds = _read(config, asked, trainings)
+    bits, strengths, seconds = _read(config, questions, trainings)
     return Answers(
         pvi=bits,
         strengths=strengths,
@@ -116,25 +116,25 @@ def answers(config: "DifficultyConfig", asked: Questions, job: Job) -> Answers:
 
 
 def _read(
-    config: "DifficultyConfig", asked: Questions, trainings: Sequence[_Training]
+    config: "DifficultyConfig", questions: Questions, trainings: Sequence[_Training]
 ) -> tuple[dict[View, FloatArray], dict[View, list[float]], float]:
     """What came of all trainings: PVI `(repeats, n)` and the strengths of its calibration, a view; seconds."""
-    n, seconds = len(asked.instances), 0.0
-    bits: dict[View, FloatArray] = {view: np.zeros((len(asked.folds), n)) for view in VIEWS}
+    n, seconds = len(questions.instances), 0.0
+    bits: dict[View, FloatArray] = {view: np.zeros((len(questions.folds), n)) for view in VIEWS}
     strengths: dict[View, list[float]] = {view: [] for view in VIEWS}
-    truth = (np.arange(n), asked.labels)
-    for view, repeat in product(VIEWS, range(len(asked.folds))):
-        model, null = np.zeros((2, n, len(asked.types)))
+    truth = (np.arange(n), questions.labels)
+    for view, repeat in product(VIEWS, range(len(questions.folds))):
+        model, null = np.zeros((2, n, len(questions.types)))
         for one in trainings:
             if (one.view, one.repeat) == (view, repeat):
                 with np.load(one.path) as file:
                     model[one.held], null[one.held] = file["model"], file["null"]
                     seconds += float(file["seconds"])
-        told: FloatArray = model
+        log2s: FloatArray = model
         if config.calibrates:
-            told, chosen = calibrated(model, null, asked.labels, asked.folds[repeat])
+            log2s, chosen = calibrated(model, null, questions.labels, questions.folds[repeat])
             strengths[view] += chosen
-        bits[view][repeat] = pvi(told[truth], null[truth])
+        bits[view][repeat] = pvi(log2s[truth], null[truth])
     return bits, strengths, seconds
 
 
@@ -159,18 +159,18 @@ def _inputs(reader: "Classifier", instances: Sequence[Instance]) -> tuple[dict[V
 
 def _trainings(
     config: "DifficultyConfig",
-    asked: Questions,
+    questions: Questions,
     inputs: Mapping[View, Sequence["Ids"]],
     settings: Mapping[View, ClassifySettings],
     chunks: Path,
 ) -> list[_Training]:
-    found: list[_Training] = []
+    trainings: list[_Training] = []
     steps = dict.fromkeys(VIEWS, 0)
-    n_folds = int(asked.folds[0].max()) + 1
-    for repeat, fold, view in product(range(len(asked.folds)), range(n_folds), VIEWS):
-        held, how = asked.folds[repeat] == fold, settings[view]
+    n_folds = int(questions.folds[0].max()) + 1
+    for repeat, fold, view in product(range(len(questions.folds)), range(n_folds), VIEWS):
+        held, how = questions.folds[repeat] == fold, settings[view]
         lengths = [len(row) for row, out in zip(inputs[view], held.tolist(), strict=True) if not out]
-        found.append(
+        trainings.append(
             _Training(
                 seed=(config.seed, repeat, fold, VIEWS.index(view)),
                 repeat=repeat,
@@ -184,66 +184,66 @@ def _trainings(
             )
         )
         steps[view] += how.epochs * -(-len(lengths) // how.batch_size)
-    return found
+    return trainings
 
 
 def _train(
-    config: "DifficultyConfig", asked: Questions, inputs: Sequence["Ids"], one: _Training, report: Reporter
+    config: "DifficultyConfig", questions: Questions, inputs: Sequence["Ids"], one: _Training, report: Reporter
 ) -> None:
     """One model, and its word on the fold it has not seen."""
     from core.training.classify import log2_probabilities, train
 
     began, seed = time.monotonic(), _number(one.seed)
     learnt, held = np.flatnonzero(~one.held), np.flatnonzero(one.held)
-    model = _new(config, asked, one, seed)
+    model = _new(config, questions, one, seed)
     log = lambda bits, step: report.metric(f"loss/{one.view}", bits, one.earlier + step)
     train(
         model,
         [inputs[i] for i in learnt.tolist()],
-        asked.labels[learnt],
+        questions.labels[learnt],
         one.settings,
         seed=seed,
         report=report,
         log=log,
     )
-    told = log2_probabilities(model, [inputs[i] for i in held.tolist()], report)
-    null = _null(config, asked, one, report)
+    log2s = log2_probabilities(model, [inputs[i] for i in held.tolist()], report)
+    null = _null(config, questions, one, report)
     with replacing(one.path) as file:
-        np.savez(file, model=told, null=null, seconds=time.monotonic() - began)
+        np.savez(file, model=log2s, null=null, seconds=time.monotonic() - began)
 
 
 def _number(seed: tuple[int, ...]) -> int:
     return int(np.random.SeedSequence(seed).generate_state(1)[0])
 
 
-def _new(config: "DifficultyConfig", asked: Questions, one: _Training, seed: int) -> "Classifier":
+def _new(config: "DifficultyConfig", questions: Questions, one: _Training, seed: int) -> "Classifier":
     import torch
 
     from core.models.classifier import new_classifier
 
     torch.manual_seed(seed)
     options = config.model_dump(include={"max_length", "precision", "allow_download"})
-    return new_classifier(config.encoder, len(asked.types), pooling=one.settings.pooling, **options)
+    return new_classifier(config.encoder, len(questions.types), pooling=one.settings.pooling, **options)
 
 
-def _null(config: "DifficultyConfig", asked: Questions, one: _Training, report: Reporter) -> FloatArray:
+def _null(config: "DifficultyConfig", questions: Questions, one: _Training, report: Reporter) -> FloatArray:
     """`(k,)` log2 g[null] of each type: the prior in closed form, or a classifier that was shown nothing, one epoch.
 
     It is the same one for both views of a fold, so that CEIM does not depend on it.
     """
-    learnt = asked.labels[~one.held]
+    learnt = questions.labels[~one.held]
     if config.null == "closed":
-        return log2_prior(learnt, len(asked.types))
+        return log2_prior(learnt, len(questions.types))
     from core.training.classify import log2_probabilities, train
 
     seed = _number((*one.seed[:-1], len(VIEWS)))
-    model = _new(config, asked, one, seed)
+    model = _new(config, questions, one, seed)
     inputs = [model.nothing()] * len(learnt)
-    train(model, inputs, learnt, one.null, seed=seed, report=_Hearing(report), log=lambda bits, step: None)
+    train(model, inputs, learnt, one.null, seed=seed, report=_Stoppable(report), log=lambda bits, step: None)
     return log2_probabilities(model, inputs[:1], report)[0]  # type: ignore[no-any-return]
 
 
-class _Hearing(Silent):
+class _Stoppable(Silent):
     """Tells nothing, but hears a wish to stop."""
 
     def __init__(self, report: Reporter) -> None:

@@ -124,14 +124,14 @@ def new_recurrent(
     usual = MULTILINGUAL if other and config.network == "charcnn" else MONOLINGUAL
     layout = replace(LAYOUTS[config.network], hidden=config.hidden or usual, states=borrowed.states, share=config.share)
     own_words = bool(other) and config.share == "sub-word"
-    theirs = borrowed.types | set(config.assisting_types)
+    other_types = borrowed.types | set(config.assisting_types)
     parts = [train, other] if own_words else [[*train, *other]]
     tagger = BiLstmTagger(
         types,
         head,
         layout,
         [build_vocabulary(part, borrowed.vectors if index == 0 else None) for index, part in enumerate(parts)],
-        assisting_types=sorted(theirs) if own_words or (other and theirs != set(types)) else None,
+        assisting_types=sorted(other_types) if own_words or (other and other_types != set(types)) else None,
         constrained=constrained,
         vectors=borrowed.vectors,
     )

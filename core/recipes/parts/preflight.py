@@ -79,10 +79,10 @@ def _speed(
     """And what it rests on, a sentence: the last training of the kind, else what was measured in a few seconds."""
     pretrains = isinstance(config, PretrainConfig)
     timed = Speed.measured(measured, *(("mlm", "task") if pretrains else ("tagger", "train"))) if measured else None
-    if seen := _seen(store, "pretrain" if pretrains else "finetune", root(config.init, store)):
+    if rate := _rate_seen(store, "pretrain" if pretrains else "finetune", root(config.init, store)):
         usual = timed or Speed(a=0.0, b=0.0, load=0.0, pieces=PIECES)
-        said = f"From your last training of this encoder on this machine, {seen:,.0f} pieces a second."
-        return replace(usual, a=0.0, b=1 / seen), said
+        basis = f"From your last training of this encoder on this machine, {rate:,.0f} pieces a second."
+        return replace(usual, a=0.0, b=1 / rate), basis
     return timed, "This encoder was timed on this machine, on your text, for a few seconds." if timed else ""
 
 
@@ -137,17 +137,17 @@ def calibrated(store: RunStore, encoder: str) -> Mapping[str, Any] | None:
     return None
 
 
-def _seen(store: RunStore, kind: str, encoder: str) -> float | None:
+def _rate_seen(store: RunStore, kind: str, encoder: str) -> float | None:
     """Pieces a second of the newest training of that kind that has told them."""
     for run in (run for run in store.list(kind) if run.events_file.exists()):
         same = root(str(run.manifest.config["init"]), store) == encoder
-        if same and (found := _told(run, run.events_file.stat().st_size)):
-            return found
+        if same and (rate := _pieces_a_second(run, run.events_file.stat().st_size)):
+            return rate
     return None
 
 
 @lru_cache(maxsize=256)
-def _told(run: Run, size: int) -> float | None:
+def _pieces_a_second(run: Run, size: int) -> float | None:
     """size: of its log, which only grows."""
     curves = Curves(run).read()
     values = [value for name, curve in curves.items() if name.startswith("tokens_per_second") for value in curve.values]

@@ -43,10 +43,10 @@ def train_along(home: Path, recipes: Mapping[str, Recipe]) -> None:
     if not (run_id := _store().get(_KEY).decode()):
         return
     run = RunStore(home).get(run_id)
-    work_of(run, recipes)(_Along(run))  # type: ignore[arg-type]
+    work_of(run, recipes)(_SilentContext(run))  # type: ignore[arg-type]
 
 
-class _Along(Silent):
+class _SilentContext(Silent):
     """The context of a process that has nothing to say."""
 
     def __init__(self, run: Run) -> None:

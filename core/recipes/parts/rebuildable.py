@@ -46,13 +46,13 @@ def held_out(train: Corpus, sentences: Sequence[Sentence], holdout: Sequence[str
         job.context.note(
             "No held-out split was named, so nothing tells this corpus from a test split; name dev and test."
         )
-    ours = {key_of(sentence.text) for sentence in sentences}
-    every: list[str] = []
+    train_keys = {key_of(sentence.text) for sentence in sentences}
+    held_texts: list[str] = []
     for reference in holdout:
         corpus = job.corpus(reference)
         texts = [sentence.text for sentence in chain.from_iterable(corpus.batches())]
-        theirs = set(map(key_of, texts))
-        shared, smaller = len(ours & theirs), min(len(ours), len(theirs))
+        held_keys = set(map(key_of, texts))
+        shared, smaller = len(train_keys & held_keys), min(len(train_keys), len(held_keys))
         if shared >= NEARLY * smaller or shared > max(STOCK, SHARED * smaller):
             raise CorpusError(
                 f"{train.name}: {shared:,} of its sentences are in the held-out {corpus.name}; only training data is"
@@ -60,8 +60,8 @@ def held_out(train: Corpus, sentences: Sequence[Sentence], holdout: Sequence[str
             )
         if shared:
             job.context.note(f"{shared:,} sentences are in {corpus.name} too; they stay as they are and give nothing.")
-        every += texts
-    return every
+        held_texts += texts
+    return held_texts
 
 
 def splits_beside(train: Corpus, roles: Mapping[str, str], library: Library, store: RunStore) -> tuple[list[str], str]:

@@ -55,10 +55,11 @@ def summarise(study: Study, cells: Cells) -> Result:
 def _row(study: Study, name: str, i: int, j: int, cells: Cells) -> dict[str, Any]:
     """One number: the mean over the draws, what they were, and how it came about."""
     measure, config = MEASURES[name], study.config
-    drawn = [cells[name, each.number, i, j] for each in study.rounds if not each.curve]
-    made = [cell for cell in drawn if cell["value"] is not None]
-    values = [cell["value"] for cell in made]
-    first = made[0] if made else drawn[0]
+    by_draw = [cells[name, each.number, i, j] for each in study.rounds if not each.curve]
+    measured = [cell for cell in by_draw if cell["value"] is not None]
+    values = [cell["value"] for cell in measured]
+    columns = measure.columns if measured else ()
+    first = measured[0] if measured else by_draw[0]
     seeds = ", ".join(str(each.seed) for each in study.rounds if not each.curve)
     how = f"{first['source_tokens']:,} tokens of the source, {first['target_tokens']:,} of the target, seed {seeds}"
     case = "lower case" if config.lowercase else "case kept"
@@ -76,9 +77,9 @@ def _row(study: Study, name: str, i: int, j: int, cells: Cells) -> dict[str, Any
         "draws": values,
         "low": min(values, default=None),
         "high": max(values, default=None),
-        "columns": {key: _mean(cell["columns"][key] for cell in made) for key in measure.columns} if made else {},
+        "columns": {key: _mean(cell["columns"][key] for cell in measured) for key in columns},
         "whole": first["whole"],
-        "problem": next((cell["problem"] for cell in drawn if "problem" in cell), ""),
+        "problem": next((cell["problem"] for cell in by_draw if "problem" in cell), ""),
     }
 
 
@@ -106,30 +107,30 @@ def _curve(study: Study, cells: Cells) -> list[dict[str, Any]]:
 def _warnings(study: Study, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     sizes = {row["source"]: row["sample_tokens"] for row in rows}
     small, large = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
-    found = [
+    warnings = [
         f"{party.name} is too small to compare ({party.n_tokens:,} tokens, fewer than "
         f"{study.config.min_source_tokens:,}); it was left out."
         for party in study.too_small
     ]
     if sizes[large] > TOLERANCE * sizes[small]:
-        found.append(
+        warnings.append(
             f"The sources differ in size: {large} was read with {sizes[large]:,} tokens, {small} with "
             f"{sizes[small]:,}; more text lowers PPL and raises TVC by itself, so cap them alike before you compare."
         )
     whole = [row["source"] for row in rows if row["whole"]]
     if study.config.draws > 1 and whole and len(set(whole)) < len(sizes):
         names = ", ".join(dict.fromkeys(whole))
-        found.append(f"Taken whole, so that draws differ by the seed of WVV alone: {names}.")
+        warnings.append(f"Taken whole, so that draws differ by the seed of WVV alone: {names}.")
     both = [s.name for s in study.sources if any(c in t.corpora for t in study.targets for c in s.corpora)]
     if both:
-        found.append(f"A source and a target at once, so of course the closest: {', '.join(both)}.")
+        warnings.append(f"A source and a target at once, so of course the closest: {', '.join(both)}.")
     derived = [party.name for party in study.sources if _derived_from(party, study.targets)]
     if derived:
-        found.append(f"Taken from the target's own sentences, so of course close: {', '.join(derived)}.")
+        warnings.append(f"Taken from the target's own sentences, so of course close: {', '.join(derived)}.")
     for target in study.targets:
-        found += _readings([row for row in rows if row["target"] == target.name and row["measure"] == "ppl"])
+        warnings += _readings([row for row in rows if row["target"] == target.name and row["measure"] == "ppl"])
     problems = dict.fromkeys(f"{title(row['measure'])}: {row['problem']}" for row in rows if row["problem"])
-    return [*found, *problems]
+    return [*warnings, *problems]
 
 
 def _derived_from(source: Party, targets: Sequence[Party]) -> bool:

@@ -53,8 +53,8 @@ def taggers(
 
 def _without_folds(job: Job, train: Corpus, folds: int) -> list[Corpus]:
     """L_C without fold 0, without fold 1, ..., each sealed."""
-    mine = fold(train.ids(), folds)
-    if missing := set(range(folds)) - set(mine.tolist()):
+    fold_of = fold(train.ids(), folds)
+    if missing := set(range(folds)) - set(fold_of.tolist()):
         raise CorpusError(
             f"{train.name}: {len(train)} sentences do not fill {folds} folds (number {min(missing)} is empty); "
             "give fewer folds."
@@ -62,7 +62,7 @@ def _without_folds(job: Job, train: Corpus, folds: int) -> list[Corpus]:
     return [
         job.library.subset(
             train,
-            np.flatnonzero(mine != k),
+            np.flatnonzero(fold_of != k),
             name=f"{train.name} without fold {k + 1} of {folds}",
             origin={"from": train.fingerprint, "fold": k, "folds": folds},
         )

@@ -128,12 +128,12 @@ class Study:
     def rounds(self) -> list[Round]:
         """The draws, then the smaller caps of the first one."""
         n, seed = self.config.draws, self.config.seed
-        found = [Round(i, seed + i, self.cap, False, f"draw {i + 1} of {n}") for i in range(n)]
+        rounds = [Round(i, seed + i, self.cap, False, f"draw {i + 1} of {n}") for i in range(n)]
         largest = self.cap or max(source.n_tokens for source in self.sources)
         for power in range(1, self.config.sizes + 1):
             if cap := largest // SHRINK**power:
-                found.append(Round(len(found), seed, cap, True, f"at {cap:,} tokens"))
-        return found
+                rounds.append(Round(len(rounds), seed, cap, True, f"at {cap:,} tokens"))
+        return rounds
 
     def cells(self) -> Iterator[tuple[str, Round, int, int]]:
         """(measure, round, source, target), in the order they are made."""

@@ -29,7 +29,7 @@ python -m core predict --model "this folder" INPUT --output OUTPUT.jsonl
 """
 
 
-_USE_OURS = """
+_USE_WINNOW = """
 ## Use
 
 ```
@@ -77,7 +77,7 @@ def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[Result]) -> str:
     library = "library_name: transformers\n" if config.network == "encoder" else ""
     header = f"---\n{library}pipeline_tag: token-classification\n---\n\n# Tagger\n"
     parts = (header + "\n" + about, "## Data", tables[0], "## Settings", tables[1], "## Scores", scores, tables[2])
-    return "\n\n".join(parts) + "\n" + (_USE if config.network == "encoder" else _USE_OURS + HELD + "\n")
+    return "\n\n".join(parts) + "\n" + (_USE if config.network == "encoder" else _USE_WINNOW + HELD + "\n")
 
 
 def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
@@ -102,10 +102,10 @@ def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
 
 
 def _scores(outcome: Result) -> list[tuple[object, ...]]:
-    splits = [("dev", outcome["dev"]), *((f"test{i or ''}", told) for i, told in enumerate(outcome["tests"]))]
+    splits = [("dev", outcome["dev"]), *((f"test{i or ''}", scored) for i, scored in enumerate(outcome["tests"]))]
     return [
-        (outcome["seed"], outcome["best_epoch"], name, *(f"{f1:.2f}" for f1 in told["decodings"].values()))
-        for name, told in splits
+        (outcome["seed"], outcome["best_epoch"], name, *(f"{f1:.2f}" for f1 in scored["decodings"].values()))
+        for name, scored in splits
     ]
 
 

@@ -28,18 +28,18 @@ def types_of(*splits: Sequence[Sentence]) -> set[str]:
     return {entity.type for split in splits for sentence in split for entity in sentence.entities or ()}
 
 
-def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], every: Sequence[str], name: str) -> Result:
+def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence[str], name: str) -> Result:
     """One split under both decodings; what the headline says is strict and by Viterbi."""
     from core.models.tagger import prediction_of
 
     job.context.stage(f"evaluating {name}")
     tags = tagger.tag(gold, job.context)
     best = [prediction_of(sentence.viterbi) for sentence in tags]
-    table = evaluate(gold, best, every)
+    table = evaluate(gold, best, types)
     evaluations.write(job.context.run, name, table, best)
     others = {
-        "argmax": evaluate(gold, [prediction_of(sentence.argmax) for sentence in tags], every).f1(),
-        "cited_scorer": evaluate(gold, [cited_spans(sentence.viterbi) for sentence in tags], every).f1(),
+        "argmax": evaluate(gold, [prediction_of(sentence.argmax) for sentence in tags], types).f1(),
+        "cited_scorer": evaluate(gold, [cited_spans(sentence.viterbi) for sentence in tags], types).f1(),
     }
     decodings = {"viterbi": table.f1(), **others}
     return {
@@ -51,13 +51,13 @@ def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], every: Sequence
     }
 
 
-def over_seeds(told: Sequence[Result]) -> Result:
+def over_seeds(results: Sequence[Result]) -> Result:
     """What `tested` says of one split, seed by seed and together; nothing is rounded before it is shown."""
-    values = [one["micro_f1"] for one in told]
-    by_type = {name: mean(one["by_type"][name] for one in told) for name in told[0]["by_type"]}
+    values = [one["micro_f1"] for one in results]
+    by_type = {name: mean(one["by_type"][name] for one in results) for name in results[0]["by_type"]}
     # By place and not by name: outcomes that an older version left call the last decoding otherwise.
-    scores = zip(*(one["decodings"].values() for one in told), strict=True)
-    decodings = {name: list(values) for name, values in zip(told[-1]["decodings"], scores, strict=True)}
+    scores = zip(*(one["decodings"].values() for one in results), strict=True)
+    decodings = {name: list(values) for name, values in zip(results[-1]["decodings"], scores, strict=True)}
     spread = {"mean": mean(values), "sd": stdev(values) if len(values) > 1 else None}
     return {"micro_f1": values, **spread, "by_type": by_type, "decodings": decodings}
 
