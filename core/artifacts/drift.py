@@ -121,6 +121,7 @@ class Assisted:
     def table(self) -> list[dict[str, Any]]:
         """The drift table, farthest first, of those as far the more frequent first: `entity, skl`, `primary, assisting`
         (types and times, commonest first), `in_primary, in_assisting` (times in all)."""
+        # Rounded below, so that frequency orders what differs by arithmetic noise alone.
         often = np.minimum(*(table.sum(axis=1) for table in self.counts.values()))
         return [
             {

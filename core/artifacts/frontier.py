@@ -67,8 +67,8 @@ def known_train(runs: Sequence[Run], library: Library) -> Corpus:
 
 
 def _base(corpus: Corpus, here: Mapping[str, Corpus]) -> Corpus:
-    """The corpora it was made from, and those from, as far as they are here."""
-    seen = {corpus.fingerprint}
+    """The first corpus of those that it was made from, one from another, as far as they are here."""
+    seen = {corpus.fingerprint}  # an origin is text in a file: a circle of them must end
     while (source := here.get(corpus.origin.get("from", ""))) and source.fingerprint not in seen:
         seen.add(source.fingerprint)
         corpus = source
@@ -76,6 +76,7 @@ def _base(corpus: Corpus, here: Mapping[str, Corpus]) -> Corpus:
 
 
 def _mentions(corpus: Corpus) -> tuple[int, str]:
+    # The fingerprint decides between equals, so that the order of the runs does not.
     return sum(corpus.types.values()), corpus.fingerprint
 
 
@@ -102,6 +103,7 @@ class _Split:
         """Micro F1, percent, of one seed's predictions."""
         if not certain:
             return count(self.gold, predictions).f1()
+        # Neither right nor wrong: an ambiguous slot goes from the gold, and what overlaps it from the predictions.
         gold = [known - unsure for known, unsure in zip(self.gold, self.unsure, strict=True)]
         guess = [
             [e for e in entities if not any(e.start < o.end and o.start < e.end for o in unsure)]

@@ -52,7 +52,7 @@ def everything(mark: str, library: Library, store: RunStore) -> Removal:
     named |= {name: _needed(run) for name, run in runs.items()}
     going = {mark: None}  # in the order in which they were come upon
     size = 0
-    while len(going) > size:
+    while len(going) > size:  # what goes takes along what rests on it, and so on until nothing joins
         size = len(going)
         going |= {name: None for name, marks in named.items() if not marks.isdisjoint(going)}
         going |= dict.fromkeys(_own_parts(going, runs, named))
@@ -90,7 +90,7 @@ def _own_parts(going: Collection[str], runs: Mapping[str, Run], named: Mapping[s
         needed = set[str]().union(*(named[name] | _named(runs[name].events_file) for name in stays))
         if needed.isdisjoint(parts):
             break
-        parts -= needed
+        parts -= needed  # one that is spared may itself need another
     return [name for name in runs if name in parts and name not in going]
 
 

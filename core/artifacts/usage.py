@@ -77,7 +77,7 @@ def usage(corpus: Corpus, library: Library, store: RunStore) -> Usage:
 def lineage(fingerprint: str, here: Mapping[str, Corpus]) -> set[str]:
     """A corpus and all that it was made from, as far back as they are still here."""
     chain: list[str] = []
-    while fingerprint and fingerprint not in chain:
+    while fingerprint and fingerprint not in chain:  # an origin is text in a file: a circle of them must end
         chain.append(fingerprint)
         fingerprint = here[fingerprint].origin.get("from", "") if fingerprint in here else ""
     return set(chain)

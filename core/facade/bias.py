@@ -73,6 +73,7 @@ def measured(run_id: str) -> Measured:
     run = store().get(run_id)
     rows = mentions.read(run)
     ceim = np.array([mention.ceim for mention in rows])
+    # With fewer mentions than folds, some fold has none of the type.
     enough = max(FEW, 1 + max(mention.fold for mention in rows))
     counts = Counter(mention.type for mention in rows)
     return Measured(

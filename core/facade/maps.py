@@ -165,6 +165,7 @@ def page_of(
     points = np.asarray(points, dtype=np.int64)
     keys = _keys(map_run, points, kinds, sort)
     down = (sort == "score" and scores.scores.prefer == "high") if descending is None else descending
+    # Negated, not reversed: T_C's NaN sorts last either way, and ties keep their order.
     here = points[np.argsort(-keys if down else keys, kind="stable")][page * size : (page + 1) * size]
     return mapped.table(here, kinds, scores)
 
