@@ -146,7 +146,7 @@ def _table(rows: Sequence[Result], share: str) -> Result:
 
 
 def _verdict(job: Job, table: Result, other: str) -> Result:
-    """What was chosen against another arm, over seeds and test sentences; the word is that of a verdict."""
+    """Compare what was chosen with another arm, over seeds and test sentences; the word is that of a verdict."""
     store = RunStore(job.home)
     difference = compare(*(evaluations.read(store.get(table["runs"][arm])) for arm in ("skl", other)))
     word = {1: "improves", 0: "no evidence", -1: "hurts"}[difference.sign]

@@ -59,7 +59,7 @@ class Job:
 
 
 def work_of(run: Run, recipes: Mapping[str, Recipe]) -> Callable[[RunContext], Result]:
-    """What a run does, from its manifest: a function of the context of an attempt."""
+    """Read what a run does from its manifest: a function of the context of an attempt."""
     recipe = recipes[run.manifest.kind]
     config = recipe.config.parse(dict(run.manifest.config))
     return lambda context: recipe.run(config, Job(run.home, context, recipes))
@@ -126,7 +126,7 @@ def register(recipe: Recipe, config: Config, store: RunStore) -> Run:
 
 @cache
 def versions() -> Mapping[str, str]:
-    """What the numbers of a run may depend on."""
+    """Versions that the numbers of a run may depend on, by package."""
     packages = ("numpy", "torch", "transformers", "scikit-learn", "pyarrow", "gensim")
     by_package = {package: metadata.version(package) for package in packages}
     return {"winnow": __version__, "python": platform.python_version(), **by_package}

@@ -246,5 +246,7 @@ def _line(step: Callable[[int, int], int], sizes: Sequence[int], report: Reporte
                 break
         points.append(min(timings, key=lambda point: point[1] / max(point[0], 1)))
     (n, t), (m, u) = points
+    # Other work may make the small step as slow as the large one: a piece never counts for less than a quarter of the
+    # large step's pace, so b stays above 0.
     b = max((u - t) / max(m - n, 1.0), u / m / 4)
     return max(t - b * n, 0.0), b

@@ -172,7 +172,7 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
 
 
 def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before: Sequence[Result]) -> Result:
-    """What comes of one seed. before: what came of those before it."""
+    """Train and test one seed. before: what came of those before it."""
     from core.training.finetune import finetune
     from core.training.lpft import lpft
 

@@ -137,7 +137,7 @@ def run(config: RebuildConfig, job: Job) -> Result:
 
 
 def preview(config: RebuildConfig, train: Corpus, mentions: Sequence[Mention], store: RunStore) -> Result:
-    """What a rebuild would draw from, before it is run; no sentence is read, so held-out ones are counted too.
+    """Preview what a rebuild would draw from, before it is run; no sentence is read, so held-out ones are counted too.
 
     mentions: as a finished `difficulty` run measured them; `measured`, how many. `pools` as the result's; `of`,
     mentions of `train`; `wanted`, of these; `able`, how many could be changed at most (several may share a sentence

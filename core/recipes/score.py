@@ -101,7 +101,7 @@ def run(config: ScoreConfig, job: Job) -> Result:
 
 
 def _sources(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[dict[Role, Source], dict[str, list[str]]]:
-    """What the strategy looks at, and, where models were trained for it, the runs behind it by kind."""
+    """Sources that the strategy looks at, and, where models were trained for it, the runs behind it by kind."""
     task, domain = job.corpus(config.task), job.corpus(config.domain)
     _refuse_swapped(task, domain)
     keep = _learnable(config, job)

@@ -236,7 +236,7 @@ def cells(names: Sequence[str], budgets: Sequence[str]) -> list[Cell]:
 
 
 def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
-    """What `cell` must beat beside `none`, as AGAINST says; None where it chooses nothing.
+    """The line that `cell` must beat beside `none`, as AGAINST says; None where it chooses nothing.
 
     SOURCES.md, Random controls: a selection has the random arm of its budget, TAPT has `random-only`, MLM on a source
     the encoder as it came, a threshold all assisting sentences; DAPT takes all there is and has no such arm.

@@ -54,7 +54,7 @@ class Cost:
         return {name: sum(step.seconds for step in self.steps if step.line == name) for name in names}
 
     def as_json(self) -> dict[str, Any]:
-        """What `--plan-only --json` says."""
+        """Fields that `--plan-only --json` prints."""
         arms = {name: seconds / 3600 for name, seconds in self.lines.items()}
         sizes = {"memory_gb": self.memory_gb, "disk_gb": self.disk_gb, "device": self.device}
         return {"hours": self.seconds / 3600, "arms": arms, **sizes, "steps": [asdict(step) for step in self.steps]}

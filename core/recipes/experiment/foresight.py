@@ -56,7 +56,7 @@ class Foresight:
         return f"By {n} training{'s' * (n > 1)} on these labels so far: {moves}; {test}."
 
     def as_json(self) -> dict[str, Any]:
-        """What `--plan-only --json` says of it."""
+        """Fields that `--plan-only --json` prints of it."""
         return {
             "points": self.points,
             "seeds": self.seeds,

@@ -55,7 +55,7 @@ class Labels:
 
     @cached_property
     def assisting(self) -> Corpus:
-        """What may be borrowed from: nothing that is held out. Errors: ConfigError for a map of L_C's own types."""
+        """Sentences to borrow from: none that is held out. Errors: ConfigError for a map of L_C's own types."""
         config = self.config
         check_trainable(self.job.corpus(config.train), parse_map(config.type_map))
         return learnable(config.assisting, (*config.held_out, config.dev), self.job)
@@ -75,7 +75,7 @@ class Labels:
 
     @property
     def sizes(self) -> list[Part]:
-        """What every arm is fine-tuned on."""
+        """Parts of L_C that every arm is fine-tuned on."""
         config = self.config
         return [(0, 0), *((size, draw) for draw in range(config.draws) for size in config.train_sizes)]
 

@@ -113,7 +113,7 @@ class Seconds:
         return Speed.measured(self.measured, "tagger", "train").of_network(self.config.network)
 
     def _labelled(self, arm: Arm | None, n: int) -> Read:
-        """What an epoch reads of `n` of L_C, and of what an arm adds to them."""
+        """Text that an epoch reads of `n` of L_C, and of what an arm adds to them."""
         train = self.corpora["train"]
         pieces = self._read(train).pieces / len(train)
         if arm and arm.assisting:
@@ -167,7 +167,7 @@ class Seconds:
         return float(self.corpora[name].n_tokens * self.measured["pieces"][name])
 
     def _read(self, corpus: Corpus) -> Read:
-        """What a tagger reads of a labelled corpus."""
+        """Text that a tagger reads of a labelled corpus."""
         return Read(sentences=len(corpus), pieces=corpus.n_tokens * self._tagger.pieces)
 
     def _folds(self, strategy: str) -> int:

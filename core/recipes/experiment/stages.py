@@ -46,7 +46,7 @@ class Made:
 
     @property
     def runs(self) -> list[Run]:
-        """What the line with the whole of L_C rests on."""
+        """Runs that the line with the whole of L_C rests on."""
         return [*self.added, self.finetune]
 
     @property
@@ -93,7 +93,7 @@ class Stages:
 
     @cached_property
     def sources(self) -> dict[str, Corpus]:
-        """What is read of each source, by its fingerprint: as many tokens of all, nothing that is held out."""
+        """Text that is read of each source, by its fingerprint: as many tokens of all, nothing that is held out."""
         config = self.config
         held_out = (*config.held_out, config.dev)
         whole = {self.job.corpus(ref).fingerprint: learnable(ref, held_out, self.job) for ref in config.sources}
@@ -107,7 +107,7 @@ class Stages:
         return {fingerprint: self._capped(corpus, cap) for fingerprint, corpus in whole.items()}
 
     def source(self, cell: Cell) -> Corpus | None:
-        """What a line reads of its source; None where it has none."""
+        """Text that a line reads of its source; None where it has none."""
         return self.sources[self.named[cell.arm.source].fingerprint] if cell.arm.source else None
 
     def _capped(self, corpus: Corpus, cap: int) -> Corpus:
@@ -147,7 +147,7 @@ class Stages:
         return {"corpora": self.read(cell, selects.get(cell)), "init": config.encoder, **options}
 
     def amount(self, selects: Mapping[Cell, Run], pieces: float) -> Options:
-        """What `fixed` gives every arm alike; nothing where each has the preset's epochs. pieces: a token has."""
+        """Options `fixed` gives every arm alike; nothing where each has the preset's epochs. pieces: a token has."""
         kind, config = self.config.fixed, self.config
         if kind == "none":
             return {}

@@ -81,7 +81,7 @@ def _select(stages: Stages, cell: Cell) -> Step:
 
 
 def _labels(stages: Stages, cell: Cell, part: Part) -> tuple[Step, ...]:
-    """What says what a line learns from beside, or instead of, one part of L_C; nothing where that is all."""
+    """Steps that say what a line learns from beside, or instead of, one part of L_C; nothing where that is all."""
     arm, labels, step = cell.arm, stages.labels, partial(Step, cell=cell, part=part)
     if arm.assisting:
         skl = step(kind="skl", options=lambda runs: labels.skl(part), seconds=Seconds.skl)

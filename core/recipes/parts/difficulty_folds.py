@@ -118,7 +118,7 @@ def answers(config: "DifficultyConfig", questions: Questions, job: Job) -> Answe
 def _read(
     config: "DifficultyConfig", questions: Questions, trainings: Sequence[_Training]
 ) -> tuple[dict[View, FloatArray], dict[View, list[float]], float]:
-    """What came of all trainings: PVI `(repeats, n)` and the strengths of its calibration, a view; seconds."""
+    """Read what came of all trainings: PVI `(repeats, n)` and the strengths of its calibration, a view; seconds."""
     n, seconds = len(questions.instances), 0.0
     bits: dict[View, FloatArray] = {view: np.zeros((len(questions.folds), n)) for view in VIEWS}
     strengths: dict[View, list[float]] = {view: [] for view in VIEWS}

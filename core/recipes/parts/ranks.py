@@ -39,7 +39,7 @@ def announce(run_id: str) -> None:
 
 
 def train_along(home: Path, recipes: Mapping[str, Recipe]) -> None:
-    """What every process but the first does."""
+    """Take this process's share of the run that the first announces."""
     if not (run_id := _store().get(_KEY).decode()):
         return
     run = RunStore(home).get(run_id)

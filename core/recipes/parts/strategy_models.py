@@ -83,6 +83,6 @@ def embedded(
 
 
 def tagged(job: Job, corpus: str, models: Adapted) -> tuple[tuple[Spans, ...], list[str]]:
-    """What each tagger finds in a corpus; and the runs that found it."""
+    """Spans that each tagger finds in a corpus; and the runs that found it."""
     runs = [job.child("tag", corpus=corpus, model=str(folder(run))) for run in models.ner]
     return tuple(spans.read(run) for run in runs), [run.id for run in runs]

@@ -52,7 +52,7 @@ def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence
 
 
 def over_seeds(results: Sequence[Result]) -> Result:
-    """What `tested` says of one split, seed by seed and together; nothing is rounded before it is shown."""
+    """Join what `tested` says of one split, seed by seed and together; nothing is rounded before it is shown."""
     values = [one["micro_f1"] for one in results]
     by_type = {name: mean(one["by_type"][name] for one in results) for name in results[0]["by_type"]}
     # By place and not by name: outcomes that an older version left call the last decoding otherwise.
@@ -63,7 +63,7 @@ def over_seeds(results: Sequence[Result]) -> Result:
 
 
 def all_seeds(outcomes: Sequence[Result]) -> Result:
-    """What all seeds of a fine-tuning say together; outcomes: one a seed."""
+    """Join what all seeds of a fine-tuning say; outcomes: one a seed."""
     tests = [over_seeds([outcome["tests"][i] for outcome in outcomes]) for i in range(len(outcomes[0]["tests"]))]
     return {
         "dev": over_seeds([outcome["dev"] for outcome in outcomes]),
