@@ -15,7 +15,7 @@ _FILE = "spans.npy"
 
 
 def write(run: Run, spans: npt.NDArray[Any]) -> None:
-    """found: `(m,)` of dtype `SPAN`; the types that it counts by are in the run's result."""
+    """Write `spans`: `(m,)` of dtype `SPAN`; the types that it counts by are in the run's result."""
     np.save(run.artifacts / _FILE, spans)
 
 
