@@ -17,19 +17,6 @@ from pages.ui.selection.chosen import selected
 from pages.ui.widgets import budget_words, config_form, corpus_picker
 
 RUN = "selection.run"
-IN_SHORT = {
-    "classifier": "told apart from other text; the default",
-    "knn": "near a few sentences of yours",
-    "cos-pretrained": "near the mean of yours",
-    "cos-mlm": "the same, after reading your text",
-    "cos-mlm-ner": "the same, after learning your labels too",
-    "ner-selected": "full of entities that a tagger finds",
-    "pseudo-perplexity": "easy for a language model of your text; slow",
-    "ngram-perplexity": "worded like yours",
-    "gazetteer": "holding names from your list",
-    "length-matched-random": "by lot, as long as yours: a control",
-    "random": "by lot: a control",
-}
 PICKERS = {
     "task": (
         "T_C, your task's text",
@@ -92,7 +79,7 @@ def _setup() -> None:
         "Strategy",
         list(selections.STRATEGIES),
         index=list(selections.STRATEGIES).index(selections.DEFAULT_STRATEGY),
-        format_func=lambda name: f"{name} ({IN_SHORT[name]})" if name in IN_SHORT else name,
+        format_func=lambda name: f"{name} ({selections.STRATEGIES[name].in_short})",
         key="selection.strategy",
     )
     strategy = selections.STRATEGIES[name]

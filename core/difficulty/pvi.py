@@ -1,4 +1,4 @@
-"""PVI, CEIM and V-information in bits, from log-probabilities; no model here (Ma et al. 2023, 2; SOURCES.md, PVI)."""
+"""PVI and V-information in bits, from log-probabilities; no model here (Ethayarajh et al. 2022; Ma et al. 2023, 2)."""
 
 import numpy as np
 

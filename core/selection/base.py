@@ -104,7 +104,7 @@ class Source:
 class Strategy(ABC):
     """A way to score the sentences of D_C, and to explain a score: one file of `strategies/` holds all of it.
 
-    name, unit: of its scores. prefer: which end of them is wanted.
+    name, unit: of its scores. prefer: which end of them is wanted. in_short: which sentences those are, in a few words.
     needs: roles beside T_C and D_C.
     reads: whether `score` looks at sentences, at embeddings, at both, or at sentences and predicted entities.
     models: what is trained for it first; embeddings, if it reads them, are then these models', side by side.
@@ -113,6 +113,7 @@ class Strategy(ABC):
     """
 
     name: ClassVar[str]
+    in_short: ClassVar[str]
     unit: ClassVar[str]
     prefer: ClassVar[Prefer] = "high"
     needs: ClassVar[frozenset[Role]] = frozenset()

@@ -19,6 +19,7 @@ class CosineMlm(CosinePretrained):
     """`cos-pretrained` with e(x) by B1, the encoder after masked language modelling on T_C."""
 
     name: ClassVar[str] = "cos-mlm"
+    in_short: ClassVar[str] = "the same, after reading your text"
     models: ClassVar[frozenset[Model]] = frozenset({"mlm"})
     summary: ClassVar[str] = "Continues the encoder's pre-training on T_C first, then compares embeddings with it."
     trust: ClassVar[str] = (
@@ -41,6 +42,7 @@ class CosineMlmNer(CosineMlm):
     """`cos-pretrained` with e(x) = [e_B1(x); e_B2(x)], B2 being B1 after training as a tagger on L_C."""
 
     name: ClassVar[str] = "cos-mlm-ner"
+    in_short: ClassVar[str] = "the same, after learning your labels too"
     needs: ClassVar[frozenset[Role]] = frozenset({Role.LABELLED})
     models: ClassVar[frozenset[Model]] = frozenset({"mlm", "ner"})
     summary: ClassVar[str] = "Joins the embeddings of an encoder trained on T_C and of a tagger trained on L_C."

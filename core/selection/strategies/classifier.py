@@ -36,6 +36,7 @@ class DomainClassifier(Strategy):
     """
 
     name: ClassVar[str] = "classifier"
+    in_short: ClassVar[str] = "told apart from other text; the default"
     unit: ClassVar[str] = "standard deviations"
     reads: ClassVar[Reads] = "both"
     summary: ClassVar[str] = "Learns what tells T_C from the rest of D_C, by meaning and by wording, and prefers it."

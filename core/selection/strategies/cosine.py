@@ -37,6 +37,7 @@ class CosinePretrained(Strategy):
     """
 
     name: ClassVar[str] = "cos-pretrained"
+    in_short: ClassVar[str] = "near the mean of yours"
     unit: ClassVar[str] = "cosine"
     reads: ClassVar[Reads] = "vectors"
     summary: ClassVar[str] = "Prefers sentences whose embedding points the way T_C's average embedding does."

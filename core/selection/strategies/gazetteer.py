@@ -30,6 +30,7 @@ class Gazetteer(Strategy):
     """
 
     name: ClassVar[str] = "gazetteer"
+    in_short: ClassVar[str] = "holding names from your list"
     unit: ClassVar[str] = "names (+ density)"
     needs: ClassVar[frozenset[Role]] = frozenset({Role.LABELLED})
     summary: ClassVar[str] = "Counts the names of a list (your labelled entities, or a file of names) in each sentence."

@@ -23,6 +23,7 @@ class Neighbours(Strategy):
     """Mean cosine to the k nearest sentences of T_C: keeps the small topics that a mean loses."""
 
     name: ClassVar[str] = "knn"
+    in_short: ClassVar[str] = "near a few sentences of yours"
     unit: ClassVar[str] = "cosine"
     reads: ClassVar[Reads] = "vectors"
     summary: ClassVar[str] = "Prefers sentences that are close to a few sentences of T_C, whichever they are."

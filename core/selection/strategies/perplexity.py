@@ -28,6 +28,7 @@ class NgramPerplexity(Strategy):
     """
 
     name: ClassVar[str] = "ngram-perplexity"
+    in_short: ClassVar[str] = "worded like yours"
     unit: ClassVar[str] = "perplexity"
     prefer: ClassVar[Prefer] = "low"
     summary: ClassVar[str] = "Prefers sentences whose word sequences a 5-gram model of T_C finds least surprising."

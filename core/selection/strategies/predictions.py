@@ -49,6 +49,7 @@ class NerSelected(Strategy):
     """
 
     name: ClassVar[str] = "ner-selected"
+    in_short: ClassVar[str] = "full of entities that a tagger finds"
     unit: ClassVar[str] = "entities (+ tie-break)"
     needs: ClassVar[frozenset[Role]] = frozenset({Role.LABELLED})
     reads: ClassVar[Reads] = "spans"

@@ -52,6 +52,7 @@ class PseudoPerplexity(Strategy):
     """
 
     name: ClassVar[str] = "pseudo-perplexity"
+    in_short: ClassVar[str] = "easy for a language model of your text; slow"
     unit: ClassVar[str] = "pseudo-perplexity"
     prefer: ClassVar[Prefer] = "low"
     models: ClassVar[frozenset[Model]] = frozenset({"mlm"})
