@@ -52,7 +52,7 @@ def region_token(region: Mapping[str, Any] | None) -> str:
 def region_of(map_run: str, token: str) -> dict[str, Any]:
     """The region of a token on this map. Errors: ConfigError where there is none."""
     kind, _, value = token.partition(":")
-    mapped, number = get(map_run), int(value) if value.isdecimal() else -1
+    mapped, number = get(map_run), int(value) if value.isdecimal() and len(value) < 10 else -1
     if kind in SHAPES:
         for kept in (_region(choice.read(_folder(map_run), _file(token))), kept_region(map_run)):
             if kept and region_token(kept) == token:
