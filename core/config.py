@@ -1,5 +1,6 @@
 """Options: one line feeds validation, `--help`, the form on the page and the README."""
 
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -96,14 +97,15 @@ class Budget:
     def parse(cls, text: str) -> Self:
         """`1000`, `1000sentences`, `50000tokens`, `20%` or `threshold:0.75`."""
         text = text.strip().replace("_", "").replace(" ", "")
-        if match := re.fullmatch(r"threshold:(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)", text):
-            return cls(value=float(match[1]), unit="threshold")
+        match = re.fullmatch(r"threshold:(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)", text)
+        if match and math.isfinite(value := float(match[1])):
+            return cls(value=value, unit="threshold")
         if match := re.fullmatch(r"(\d+(?:\.\d+)?)%", text):
             return cls(value=float(match[1]) / 100, unit="fraction")
-        if match := re.fullmatch(r"(\d+)(sentences|tokens)?", text):
+        if match := re.fullmatch(r"(\d{1,15})(sentences|tokens)?", text):
             return cls(value=int(match[1]), unit="tokens" if match[2] == "tokens" else "sentences")
         raise ConfigError(
-            f"budget: {text!r} is not understood; give 1000 (sentences), 50000tokens, 20% or threshold:0.75."
+            f"budget: {text[:40]!r} is not understood; give 1000 (sentences), 50000tokens, 20% or threshold:0.75."
         )
 
     def __str__(self) -> str:

@@ -122,7 +122,23 @@ def test_budgets_are_read_and_written(text: str, value: float, unit: str) -> Non
     assert Budget.parse(str(budget)) == budget
 
 
-@pytest.mark.parametrize("text", ["", "0", "-5", "120%", "0%", "ten", "5 apples", "1.5", "threshold:"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "0",
+        "-5",
+        "120%",
+        "0%",
+        "ten",
+        "5 apples",
+        "1.5",
+        "threshold:",
+        "9" * 5000,
+        "9" * 5000 + "%",
+        "threshold:" + "9" * 5000,
+    ],
+)
 def test_a_wrong_budget_is_told_in_a_sentence(text: str) -> None:
     with pytest.raises(ConfigError, match=r"^budget: "):
         Budget.parse(text)
