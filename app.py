@@ -27,7 +27,7 @@ from core.facade.home import private, serving
 from core.facade.removals import sweep
 from pages.ui.ahead import Ahead
 from pages.ui.door import Door
-from pages.ui.doorstep import Doorstep
+from pages.ui.doorstep import AT_ONCE, Doorstep
 
 try:
     private()
@@ -62,6 +62,7 @@ def main() -> None:
         uvicorn.Config(
             app,
             http=Doorstep,
+            backlog=AT_ONCE,
             ws="websockets-sansio",
             ws_max_size=megabytes * 1_000_000,
             access_log=False,
@@ -105,7 +106,8 @@ def _opening(sockets: list[socket.socket], address: str) -> str:
     if door.mode() == "open":
         return address
     if door.mode() == "user":
-        if all(door.sees_owner(bound.getsockname()[:2]) for bound in sockets):
+        Doorstep.sees_owners = all(door.sees_owner(bound.getsockname()[:2]) for bound in sockets)
+        if Doorstep.sees_owners:
             return address
         print("\n  This system does not show who connects, so the address below has your key in it: show it to nobody.")
     return f"{address}/?key={door.key()}"

@@ -3,9 +3,11 @@
 import json
 import os
 import resource
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -148,22 +150,40 @@ print(json.dumps(found))
 """
 
 
+def held(port: int) -> int:
+    """How many connections to a port there are."""
+    with Path("/proc/net/tcp").open() as table:
+        ends = [line.split() for line in table][1:]
+    return sum(end[2].endswith(f":{port:04X}") and int(end[3], 16) == 1 for end in ends)
+
+
 @as_another_account
-def test_another_account_cannot_keep_the_owner_out_by_holding_connections(tmp_path: Path) -> None:
-    """As many as a process usually may have, on none of which a request is ever ended."""
+@pytest.mark.parametrize("asleep", [False, True], ids=["awake", "all at once"])
+def test_another_account_cannot_keep_the_owner_out_by_holding_connections(tmp_path: Path, asleep: bool) -> None:
+    """As many as a process usually may have, on none of which a request is ever ended; all at once for a server that
+    was slow to take them."""
     server = Server(home=tmp_path / "home", data=tmp_path)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (1024, before[1]))
     server.start()
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert server.process
     with subprocess.Popen(
         program_of(HOLD, server.port, user=STRANGER), stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
         assert holder.stdout
+        if asleep:
+            server.process.send_signal(signal.SIGSTOP)
+            waiting = time.monotonic()
+            while held(server.port) < 1200 and time.monotonic() - waiting < 3:  # until the kernel takes no more
+                time.sleep(0.05)
+            server.process.send_signal(signal.SIGCONT)
         assert int(holder.stdout.readline()) == 1200
-        status, _ = asked(ASK, f"{server.url}/_stcore/host-config").popitem()[1]
-        holder.kill()
-    server.stop()
+        try:
+            status, _ = asked(ASK, f"{server.url}/_stcore/host-config").popitem()[1]
+        finally:
+            holder.kill()
+            server.stop()
     assert status == 200
 
 
