@@ -82,10 +82,28 @@ def side_by_side(
         return
     torch.set_num_threads(1)
     try:
-        with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        with single_threads(threads) as pool:
             waiting = deque(pool.submit(work, item) for item in islice(upcoming, 2 * threads))
             while waiting:
                 yield waiting.popleft().result()
                 waiting.extend(pool.submit(work, item) for item in islice(upcoming, 1))
     finally:
         torch.set_num_threads(threads)
+
+
+def single_threads(n: int) -> ThreadPoolExecutor:
+    """A pool of `n` threads in each of which torch computes with that thread alone."""
+    return ThreadPoolExecutor(n, initializer=_alone)
+
+
+def _alone() -> None:
+    """Have torch compute with this thread alone, whatever another thread asks for later.
+
+    A thread's first look takes over what was last asked for anywhere in the process. One that did not compute before
+    somebody asked for two would compute with two, and sums over rows (layer norm's gradients) would differ in their
+    last digits: it looks first, then asks for one.
+    """
+    import torch
+
+    torch.get_num_threads()
+    torch.set_num_threads(1)

@@ -6,7 +6,6 @@ work too; a thread that has a micro-batch for itself does not wait. What comes o
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -15,6 +14,8 @@ import torch
 from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import sdpa_mask
+
+from core.models.devices import single_threads
 
 Item = TypeVar("Item")
 NAME = "own_lots"
@@ -85,7 +86,7 @@ class Threads:
             self._model.set_attn_implementation(NAME)
         for part in self._parts:
             part.forward = partial(_drop, part)
-        self._pool = ThreadPoolExecutor(self.n, initializer=torch.set_num_threads, initargs=(1,))
+        self._pool = single_threads(self.n)
         return self
 
     def __exit__(

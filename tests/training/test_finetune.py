@@ -108,9 +108,6 @@ def test_twice_the_same_seed_is_the_same_tagger(undisturbed, tmp_path):
     assert train(tmp_path / "other", seed=2)[0].dev_f1 != epochs.dev_f1
 
 
-# Alone: beside other tests, after thousands of them, one run in some dozens differed, by how much was not said then.
-# Runs are processes of their own, and those never did (tests/recipes/test_training_killed.py).
-@pytest.mark.alone
 @pytest.mark.parametrize("after", [1, 4, 5, 6])
 @pytest.mark.parametrize("error", [Killed(), Cancelled("stop")], ids=["killed", "cancelled"])
 def test_disturbed_and_resumed_ends_as_undisturbed(undisturbed, tmp_path, after, error):
