@@ -3,10 +3,25 @@
 artifacts/audit/    see `corpora.hygiene.Audit.save`
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from core.corpora.hygiene import Audit
 from core.runs.run import Run
 
 _FOLDER = "audit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditResult:
+    """What an `audit` run came to.
+
+    flags: rows by flag. leak_rules: leaked rows by the rule that found them. sentences: rows looked through.
+    """
+
+    flags: Mapping[str, int]
+    leak_rules: Mapping[str, int]
+    sentences: int
 
 
 def write(run: Run, audit: Audit) -> None:

@@ -1,9 +1,9 @@
 """`audit`: flags of one corpus's rows: duplicates, leaks of held-out data, too short, too long."""
 
-from core.artifacts.audit import write
+from core.artifacts.audit import AuditResult, write
 from core.config import Config, option
 from core.corpora import hygiene
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 
 
 class Lengths(Config):
@@ -20,10 +20,10 @@ class AuditConfig(Lengths):
     held_out: tuple[str, ...] = option((), "Labelled dev and test splits whose sentences count as leaks.", corpus=True)
 
 
-def run(config: AuditConfig, job: Job) -> Result:
+def run(config: AuditConfig, job: Job) -> AuditResult:
     """Artifacts: `audit/` (one byte of flags and one cluster number a row)."""
     corpus = job.corpus(config.corpus)
     held_out = [job.corpus(reference) for reference in config.held_out]
     flags = hygiene.audit(corpus, held_out, job.context, min_tokens=config.min_tokens, max_tokens=config.max_tokens)
     write(job.context.run, flags)
-    return {"flags": flags.counts, "leak_rules": flags.leak_rules, "sentences": len(corpus)}
+    return AuditResult(flags=flags.counts, leak_rules=flags.leak_rules, sentences=len(corpus))

@@ -1,8 +1,8 @@
-"""What a recipe is: options in, a JSON result out, with a `Job` to reach corpora, artifacts and other runs."""
+"""What a recipe is: options in, a result out, with a `Job` to reach corpora, artifacts and other runs."""
 
 import platform
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -27,7 +27,7 @@ class Recipe:
 
     kind: str
     config: type[Config]
-    run: Callable[[Any, "Job"], Result]
+    run: Callable[[Any, "Job"], object]
     reuse: bool = True
 
 
@@ -53,7 +53,7 @@ class Job:
         wanted = plan(recipe, recipe.config.parse(options), self.home)
 
         def function(context: RunContext) -> Result:
-            return recipe.run(wanted.config, Job(self.home, context, self.recipes))
+            return as_json(recipe.run(wanted.config, Job(self.home, context, self.recipes)))
 
         return run_or_reuse(self.context, function=function, **wanted.manifest())
 
@@ -62,7 +62,15 @@ def work_of(run: Run, recipes: Mapping[str, Recipe]) -> Callable[[RunContext], R
     """Read what a run does from its manifest: a function of the context of an attempt."""
     recipe = recipes[run.manifest.kind]
     config = recipe.config.parse(dict(run.manifest.config))
-    return lambda context: recipe.run(config, Job(run.home, context, recipes))
+    return lambda context: as_json(recipe.run(config, Job(run.home, context, recipes)))
+
+
+def as_json(result: object) -> Result:
+    """What a run keeps of a recipe's result, a dataclass, as `artifacts.result.read` reads it back."""
+    if is_dataclass(result) and not isinstance(result, type):
+        return asdict(result)
+    assert isinstance(result, dict)
+    return result
 
 
 def resolve(config: Config, library: Library) -> tuple[Config, dict[str, str]]:

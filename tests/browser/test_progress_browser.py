@@ -13,7 +13,7 @@ from playwright.sync_api import Page, expect
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled
 from core.facade import corpora, runs
-from core.recipes.base import Job
+from core.recipes.base import Job, as_json
 from core.runs.context import RunContext
 from core.runs.store import RunStore
 from core.text.sentence import Sentence, sentence_id
@@ -114,8 +114,7 @@ def test_at_the_end_of_a_run_nothing_stands_twice(
         context.progress(1, 2, "sentences")
         assert go_on.wait(120)
         recipe = runs.RECIPES["select"]
-        result: dict[str, Any] = recipe.run(recipe.config.parse(options), Job(server.home, context, runs.RECIPES))
-        return result
+        return as_json(recipe.run(recipe.config.parse(options), Job(server.home, context, runs.RECIPES)))
 
     thread = threading.Thread(target=finish, args=(server.home, "select", options, work))
     thread.start()

@@ -1,0 +1,36 @@
+"""A run's result goes to disk and comes back as what it was."""
+
+from pathlib import Path
+
+import pytest
+
+from core.artifacts.audit import AuditResult
+from core.artifacts.result import read
+from core.errors import RunError
+from core.recipes.base import as_json
+from core.runs.run import Run
+from core.runs.store import RunStore
+from core.runs.worker import execute
+
+RESULT = AuditResult(flags={"leak": 1}, leak_rules={"exact": 1}, sentences=7)
+
+
+def finished(home: Path, result: dict[str, object]) -> Run:
+    store = RunStore(home)
+    run = store.create("audit", {}, {}, seed=None, versions={}, key="k")
+    execute(run, lambda context: result)
+    return run
+
+
+def test_what_a_recipe_returned_is_read_back(tmp_path: Path) -> None:
+    run = finished(tmp_path, as_json(RESULT))
+    assert read(run, AuditResult) == RESULT
+
+
+@pytest.mark.parametrize(
+    "spoilt", [{}, {"flags": 3, "leak_rules": {}, "sentences": 7}, {"flags": {}, "leak_rules": {}}]
+)
+def test_another_result_is_refused_in_a_sentence(tmp_path: Path, spoilt: dict[str, object]) -> None:
+    run = finished(tmp_path, spoilt)
+    with pytest.raises(RunError, match=f"run {run.id}: its result is not one of audit .*; remove the run"):
+        read(run, AuditResult)
