@@ -44,10 +44,8 @@ class CalibrateConfig(Config):
     domain: str = option("", "D_C, which is embedded.", corpus=True)
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
 
-    network: Literal["encoder", "bilstm", "charcnn"] = option(
-        "encoder", "What is timed as the tagger.", exclude_if=lambda network: network == "encoder"
-    )
-    hidden: int | None = option(None, "LSTM units of such a one.", ge=1, exclude_if=lambda hidden: hidden is None)
+    network: Literal["encoder", "bilstm", "charcnn"] = option("encoder", "What is timed as the tagger.")
+    hidden: int | None = option(None, "bilstm, charcnn: LSTM units a direction.", ge=1)
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
     machine: str = option("", "The device that is timed, so that another one is timed anew.", hidden=True)

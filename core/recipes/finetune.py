@@ -68,7 +68,6 @@ class FinetuneConfig(NetworkOptions):
     stages: Literal["joint", "lpft"] = option(
         "joint",
         "lpft: first the last layer and the CRF under a frozen encoder, then all, both by these settings.",
-        exclude_if=lambda stages: stages == "joint",  # so runs from before there were two keep their keys
     )
     epochs: int | None = option(None, "At most so many. None: as the preset says, here and below.", ge=1, le=1000)
     batch_size: int | None = option(None, "An optimizer step.", unit="sentences", ge=1, le=4096)

@@ -72,10 +72,7 @@ class PretrainConfig(Config):
         "none", "T_C beside the others: every sentence once; T_C repeated to their size; or as few of them as of T_C."
     )
     holdout: tuple[str, ...] = option(
-        (),
-        "Labelled splits: their sentences, and near copies, are not read.",
-        corpus=True,
-        exclude_if=lambda splits: not splits,
+        (), "Labelled splits: their sentences, and near copies, are not read.", corpus=True
     )
     heldout_task: str = option("", "Sentences of T_C for the dev loss; without: 5% of T_C, held out.", corpus=True)
     general: str = option("", "General text that shows what is forgotten; without: 5% of the last corpus.", corpus=True)

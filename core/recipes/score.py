@@ -35,9 +35,7 @@ class ScoreConfig(EncoderOptions):
     task: str = option(..., "T_C: sentences of the task, unlabelled.", corpus=True)
     domain: str = option(..., "D_C: the large corpus to select from.", corpus=True)
     train: str = option("", "L_C: labelled training sentences, or a list of names (gazetteer).", corpus=True)
-    dev: str = option(
-        "", "Labelled dev split, where a tagger is trained first.", corpus=True, exclude_if=lambda dev: not dev
-    )  # left out of the key where it plays no part
+    dev: str = option("", "Labelled dev split, where a tagger is trained first.", corpus=True)
     holdout: tuple[str, ...] = option((), "Labelled splits; their sentences count as leaks.", corpus=True)
     strategy: str = option(DEFAULT_STRATEGY, "How sentences are scored.")
     options: dict[str, Any] = option({}, "The strategy's own options.")

@@ -136,12 +136,6 @@ def test_what_an_arm_must_beat() -> None:
     assert {arms.control(cell, every).arm.name for cell in every if arms.control(cell, every)} <= set(arms.AGAINST)  # type: ignore[union-attr]
 
 
-def test_an_experiment_without_new_options_keeps_its_key() -> None:
-    plain = ExperimentConfig.parse({"task": "t", "domain": "d", "train": "l", "dev": "l", "test": "l"}).model_dump()
-    assert not {"sources", "cap_tokens", "assisting", "also_test", "difficulty", "rebuild"} & plain.keys()
-    assert plain["arms"] == ("none", "random", "classifier")
-
-
 def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> None:
     _, rows = made(
         sources=("law", "food"), arms=("vectors:food", "lm:law"), pretrain={"epochs": 1}, seeds=(1,),

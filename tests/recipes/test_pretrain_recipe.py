@@ -53,6 +53,7 @@ def test_a_folder_that_loads_elsewhere_with_a_card(seal: Seal) -> None:
     card = (Path(result["model"]) / "README.md").read_text()
     for said in (*made.manifest.inputs.values(), "One was fitted first", "- seed: 1", "pseudo-perplexity"):
         assert said in card
+    assert "holdout" not in card  # nothing is said of what was not given
     metrics = runs.state(made.id).metrics
     assert {"loss", "learning_rate", "dev_loss_task", "dev_loss_general", "tokens_per_second"} <= set(metrics)
 

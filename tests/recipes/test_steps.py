@@ -62,6 +62,12 @@ def test_the_room_of_recipes_holds_kinds_of_run(file: Path) -> None:
     assert file in kinds or file.stem in ("__init__", "__main__", "base"), "a part of one goes to core/recipes/parts"
 
 
+@pytest.mark.parametrize("kind", RECIPES)
+def test_the_key_and_the_manifest_say_every_option(kind: str) -> None:
+    fields = RECIPES[kind].config.model_fields.items()
+    assert not [name for name, field in fields if field.exclude or field.exclude_if]
+
+
 def test_tapt_and_b1_are_one_run_where_their_options_are_equal(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """B1 holds out a part of T_C where TAPT is judged on dev; told to hold out the same, TAPT is B1."""
     task, held, keys = fill(home)["task"], [], []

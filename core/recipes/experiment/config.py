@@ -50,11 +50,6 @@ _RECIPES: dict[str, type[Config]] = {
 }
 
 
-def _empty(value: Any) -> bool:
-    """Options that are not used leave no trace, so that experiments made before there were any keep their key."""
-    return not value
-
-
 class ExperimentConfig(Config):
     """What is compared, on what."""
 
@@ -90,31 +85,20 @@ class ExperimentConfig(Config):
     draw_seed: int = option(0, "Seed of selection, of pre-training and of which part of L_C is drawn.", ge=0)
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
     also_test: tuple[str, ...] = option(
-        (),
-        "Further labelled test splits, harder ones say: shown beside the test split, in no verdict.",
-        corpus=True,
-        exclude_if=_empty,
+        (), "Further labelled test splits, harder ones say: shown beside the test split, in no verdict.", corpus=True
     )
-    sources: tuple[str, ...] = option(
-        (), "What vectors:SOURCE and lm:SOURCE read, by name.", corpus=True, exclude_if=_empty
-    )
-    cap_tokens: int = option(
-        0, "So much of every source; 0: as much as the smallest has.", unit="tokens", ge=0, exclude_if=_empty
-    )
-    assisting: str = option(
-        "", "Another labelled corpus, which all and skl:THRESHOLD borrow from.", corpus=True, exclude_if=_empty
-    )
+    sources: tuple[str, ...] = option((), "What vectors:SOURCE and lm:SOURCE read, by name.", corpus=True)
+    cap_tokens: int = option(0, "So much of every source; 0: as much as the smallest has.", unit="tokens", ge=0)
+    assisting: str = option("", "Another labelled corpus, which all and skl:THRESHOLD borrow from.", corpus=True)
     type_map: tuple[str, ...] = option(
-        (),
-        "OLD=NEW, a type's name where L_C and the assisting corpus differ (PER=person); OLD= leaves it out.",
-        exclude_if=_empty,
+        (), "OLD=NEW, a type's name where L_C and the assisting corpus differ (PER=person); OLD= leaves it out."
     )
     difficulty_encoder: str = option(
-        "", "Whose PVI L_C is rebuilt by, where that is not the encoder that is fine-tuned.", exclude_if=_empty
+        "", "Whose PVI L_C is rebuilt by, where that is not the encoder that is fine-tuned."
     )
-    difficulty: Options = option({}, "Further options of measuring PVI: {repeats: 3}.", exclude_if=_empty)
-    rebuild: Options = option({}, "Further options of rebuilding L_C.", exclude_if=_empty)
-    skl: Options = option({}, "Further options of scoring assisting sentences: {unit: surface}.", exclude_if=_empty)
+    difficulty: Options = option({}, "Further options of measuring PVI: {repeats: 3}.")
+    rebuild: Options = option({}, "Further options of rebuilding L_C.")
+    skl: Options = option({}, "Further options of scoring assisting sentences: {unit: surface}.")
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
 

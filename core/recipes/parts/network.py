@@ -42,7 +42,6 @@ class NetworkOptions(Config):
         (),
         "bilstm, charcnn: all types of the corpus that the assisting sentences are a part of; with others than the "
         "training sentences' they get an output layer of their own, whatever the part holds.",
-        exclude_if=lambda types: not types,
     )
 
 

@@ -18,7 +18,7 @@ def card(config: "PretrainConfig", corpora: Sequence[Corpus], result: dict[str, 
     settings = [
         f"- {name}: {value}"
         for name, value in config.model_dump(mode="json").items()
-        if name not in ("corpora", "allow_download") and value not in ("", False)
+        if name not in ("corpora", "allow_download") and value not in ("", False, [])
     ]
     head = (
         "The encoder came without a vocabulary head. One was fitted first with the encoder frozen (transform from the"
