@@ -148,7 +148,7 @@ def _flags(role: str) -> None:
     if run is None:
         st.caption("Duplicates and leaks: not checked yet.")
         return
-    rows = [{"n": n, "flag": FLAG_WORDS[flag]} for flag, n in run.result()["flags"].items()]
+    rows = [{"n": n, "flag": FLAG_WORDS[flag]} for flag, n in corpora.audit_result(run.id).flags.items()]
     table(rows, {"n": "Sentences", "flag": "Flagged as"}, "Flagged sentences")
     if not options["held_out"]:
         st.caption("No dev or test split has its part yet, so leaks were not looked for.")

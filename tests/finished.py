@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from core.artifacts import evaluations
+from core.artifacts.rejects import AddResult
+from core.artifacts.scores import SelectResult
 from core.corpora.corpus import Corpus, Library
 from core.facade import corpora as facade_corpora
 from core.recipes import RECIPES
-from core.recipes.base import register
+from core.recipes.base import as_json, register
 from core.recipes.experiment import leaderboard
 from core.recipes.experiment.arms import Cell, find
 from core.recipes.experiment.stages import Made
@@ -79,10 +81,26 @@ def corpora(home: Path) -> dict[str, Corpus]:
     return made
 
 
-def finish(home: Path, kind: str, options: Mapping[str, Any], work: Callable[[RunContext], dict[str, Any]]) -> Run:
-    """A run of `kind` whose work is done by `work`."""
+SELECTED = SelectResult(
+    strategy="random", selected=1, of=1, tokens=5, dropped={}, corpus="", score_run="", audit_run=""
+)
+
+
+def imported(corpus: Corpus) -> AddResult:
+    """What the import of a corpus came to: every row was kept."""
+    n = len(corpus)
+    return AddResult(
+        corpus=corpus.fingerprint, name=corpus.name, sentences=n, tokens=corpus.n_tokens, types=dict(corpus.types),
+        asked_name=corpus.name, was_here=False, unspaced=0, format="txt", scheme=None, text_column=None,
+        encoding="utf-8", files=1, read=n, kept=n, repaired=0, repaired_rows=0, rejected=0, rejected_spans=0, skipped=0,
+        empty=0, problems=(),
+    )  # fmt: skip
+
+
+def finish(home: Path, kind: str, options: Mapping[str, Any], work: Callable[[RunContext], object]) -> Run:
+    """A run of `kind` whose work is done by `work`, which returns its result."""
     run = register(RECIPES[kind], RECIPES[kind].config.parse(dict(options)), RunStore(home))
-    worker.execute(run, work)
+    worker.execute(run, lambda context: as_json(work(context)))
     return run
 
 

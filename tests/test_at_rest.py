@@ -16,7 +16,7 @@ from core.errors import RunError
 from core.facade import corpora
 from core.facade.home import private, store, unreadable
 from core.runs.store import RunStore
-from tests.finished import finish
+from tests.finished import SELECTED, finish
 from tests.pages.test_pages import opened, texts
 from tests.planted import contracts, kitchen
 
@@ -145,7 +145,7 @@ def test_a_spoilt_event_changes_nothing(event: dict[str, object], home: Path) ->
 
 def test_a_torn_result_takes_no_page_and_a_sentence_names_it(seal: Callable[..., Corpus], home: Path) -> None:
     marks = {role: seal([f"a sentence of {role} ."], role).fingerprint for role in ("task", "domain")}
-    run = finish(home, "select", marks, lambda context: {"selected": 1, "of": 1, "tokens": 5})
+    run = finish(home, "select", marks, lambda context: SELECTED)
     run.result_file.write_bytes(b'{"n_sent')
     app = opened("home.py")
     assert not app.exception

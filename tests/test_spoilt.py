@@ -13,7 +13,7 @@ from core.corpora.corpus import Corpus
 from core.facade import corpora, runs
 from core.facade.home import _store, unreadable
 from core.runs.store import Run
-from tests.finished import finish
+from tests.finished import SELECTED, finish
 from tests.pages.test_pages import opened, texts
 from tests.planted import contracts, kitchen
 
@@ -45,7 +45,7 @@ def sound(seal: Callable[..., Corpus], home: Path) -> tuple[Corpus, Corpus, Run,
 
     def select(seed: int) -> Run:
         options = {"task": task.fingerprint, "domain": domain.fingerprint, "seed": seed}
-        return finish(home, "select", options, lambda context: {"selected": 1, "of": 1, "tokens": 5})
+        return finish(home, "select", options, lambda context: SELECTED)
 
     return task, domain, select(1), select(2)
 

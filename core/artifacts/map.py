@@ -5,7 +5,7 @@ artifacts/  map.parquet       x, y, (z,) id, text, class, score, row, corpus: fo
             fitted.npy        (n,) whether UMAP saw it  cluster.npy  (n,) int16
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.artifacts.result import read as read_result
 from core.artifacts.scores import Scored
 from core.corpora.columns import matches, stored
 from core.corpora.corpus import Corpus, Library
@@ -29,6 +30,34 @@ from core.stats.draws import stratified
 _TABLE = "map.parquet"
 CLASSES = ("T_C", "selected", "filtered")
 SPOKEN_FOR = 20_000  # sentences that stand for each side where words are counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topic:
+    """Sentences that lie together. name: the words that tell them from the others. size: points."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapResult:
+    """What a `map` run came to.
+
+    points, task_points: on the map, in all and of T_C. fitted: points that UMAP saw. of: sentences of T_C and D_C in
+    all. task, domain: their fingerprints. clusters: by number. layout: equal where the layout must be. embedded:
+    {"task", "domain": id of the `embed` run}.
+    """
+
+    points: int
+    task_points: int
+    fitted: int
+    of: int
+    task: str
+    domain: str
+    clusters: Sequence[Topic]
+    layout: str
+    embedded: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -118,7 +147,7 @@ class Mapped:
 
     selection: id of the `select` run. xy: `(2 or 3, n)` float32. rows: `(n,)` rows of their corpus. fitted: `(n,)`
     whether UMAP was fitted on it; the others were placed between their neighbours. cluster: `(n,)` index into
-    `clusters`, each a `{"name", "size"}`. of: sentences of T_C and D_C in all, mapped or not.
+    `clusters`. of: sentences of T_C and D_C in all, mapped or not.
     """
 
     run_id: str
@@ -130,28 +159,28 @@ class Mapped:
     n_task: int
     fitted: BoolArray
     cluster: IntArray
-    clusters: Sequence[dict[str, Any]]
+    clusters: Sequence[Topic]
     seed: int
-    embedded: dict[str, str]
+    embedded: Mapping[str, str]
 
     @classmethod
     def read(cls, run: Run, library: Library) -> Self:
         """A finished `map` run. Errors: RunError, CorpusError."""
-        result = run.result()
+        result = read_result(run, MapResult)
         layout = Layout.read(run)
         return cls(
             run_id=run.id,
             selection=run.manifest.config["selection"],
-            task=library.find(result["task"]),
-            domain=library.find(result["domain"]),
+            task=library.find(result.task),
+            domain=library.find(result.domain),
             xy=layout.coordinates,
             rows=layout.rows,
-            n_task=result["task_points"],
+            n_task=result.task_points,
             fitted=layout.fitted,
             cluster=layout.cluster,
-            clusters=result["clusters"],
+            clusters=result.clusters,
             seed=run.manifest.config["seed"],
-            embedded=result["embedded"],
+            embedded=result.embedded,
         )
 
     def __len__(self) -> int:

@@ -1,13 +1,49 @@
-"""The rows that an `add` run could not use.
+"""What an `add` run leaves: its result, and the rows that it could not use.
 
 artifacts/rejects.jsonl    file, line, kind, reason, raw; there only if anything was rejected
 """
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from core.corpora.formats.ledger import Problem
 from core.runs.run import Run
 
 FILE = "rejects.jsonl"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddResult:
+    """What an `add` run came to; rows are counted as in `ledger.ReadReport`.
+
+    corpus: fingerprint. name: what the corpus is called, another than `asked_name` where its text `was_here` or another
+    corpus bears that name. sentences, tokens: sealed. types: entities by type. unspaced: sentences with letters of a
+    script that writes no blanks between words. problems: the first rows that were not taken as they came.
+    """
+
+    corpus: str
+    name: str
+    sentences: int
+    tokens: int
+    types: Mapping[str, int]
+    asked_name: str
+    was_here: bool
+    unspaced: int
+    format: str
+    scheme: str | None
+    text_column: str | None
+    encoding: str
+    files: int
+    read: int
+    kept: int
+    repaired: int
+    repaired_rows: int
+    rejected: int
+    rejected_spans: int
+    skipped: int
+    empty: int
+    problems: Sequence[Problem]
 
 
 def path(run: Run) -> Path:

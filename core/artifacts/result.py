@@ -11,6 +11,7 @@ from core.errors import RunError
 from core.runs.run import Run
 
 ResultT = TypeVar("ResultT")
+_readers: dict[type[object], TypeAdapter[object]] = {}  # kept: building one takes milliseconds, a list shows many runs
 
 
 def read(run: Run, kind: type[ResultT]) -> ResultT:
@@ -18,8 +19,10 @@ def read(run: Run, kind: type[ResultT]) -> ResultT:
 
     Errors: RunError where the run has none, or one that is not of this kind or was spoilt.
     """
+    if kind not in _readers:
+        _readers[kind] = TypeAdapter(kind)
     try:
-        return TypeAdapter(kind).validate_python(run.result())
+        result = _readers[kind].validate_python(run.result())
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or kind.__name__
@@ -27,3 +30,5 @@ def read(run: Run, kind: type[ResultT]) -> ResultT:
             f"run {run.id}: its result is not one of {run.manifest.kind} ({place}: {first['msg']}); "
             "remove the run and start it again."
         ) from error
+    assert isinstance(result, kind)
+    return result

@@ -16,16 +16,50 @@ import numpy as np
 
 from core.artifacts.audit import read as read_audit
 from core.artifacts.edits import Edits
+from core.artifacts.result import read as read_result
 from core.config import Budget
 from core.corpora.corpus import BLOCK, Corpus, Library
 from core.corpora.hygiene import FLAGS, Audit
 from core.corpora.writers import Format, format_of, write_card, write_selection
 from core.errors import ConfigError
-from core.results import FloatArray, IntArray, Scores, Selection
+from core.results import FloatArray, IntArray, Prefer, Scores, Selection
 from core.runs.store import Run
 from core.selection.choose import choose
 
 _SCORES, _ORDER, _LEARNT, _ROWS = "scores.npy", "order.npy", "model.npz", "rows.npy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreResult:
+    """What a `score` run came to.
+
+    unit, prefer: of the scores. scored: sentences of D_C. made_by: {kind of run, for embeddings with the role that was
+    embedded: ids of the runs of that kind that the scores rest on}, where models were trained for them.
+    """
+
+    strategy: str
+    unit: str
+    prefer: Prefer
+    scored: int
+    made_by: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectResult:
+    """What a `select` run came to.
+
+    selected, of: sentences, taken and in D_C. tokens: of what was taken. dropped: sentences that each flag withheld.
+    corpus: fingerprint of S_C. score_run, audit_run: ids of the runs that it rests on.
+    """
+
+    strategy: str
+    selected: int
+    of: int
+    tokens: int
+    dropped: Mapping[str, int]
+    corpus: str
+    score_run: str
+    audit_run: str
 
 
 def withheld(keep: Sequence[str]) -> tuple[str, ...]:
@@ -86,12 +120,12 @@ class Scored:
     def read(cls, score_run: Run, audit_run: Run, library: Library, select_run: Run | None = None) -> Self:
         """Read two runs' results on D_C. select_run: the selection whose diversity re-ordered it, if it did."""
         own = select_run.artifacts / _ORDER if select_run else None
-        result = score_run.result()
+        result = read_result(score_run, ScoreResult)
         domain = library.find(score_run.manifest.inputs["domain"])
         scores = Scores(
-            name=result["strategy"],
-            unit=result["unit"],
-            prefer=result["prefer"],
+            name=result.strategy,
+            unit=result.unit,
+            prefer=result.prefer,
             values=read_values(score_run),
             corpus=domain.fingerprint,
             params=score_run.manifest.config,

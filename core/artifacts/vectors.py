@@ -6,6 +6,7 @@ artifacts/  vectors.npy   (n, d) float16 rows of length 1, of sentences; (n, d) 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,23 @@ if TYPE_CHECKING:
     from core.models.word_features import Vectors
 
 _VECTORS, _NORMS, _WORDS = "vectors.npy", "norms.npy", "words.txt"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedResult:
+    """What an `embed` run came to. rows: sentences. dimension: numbers a vector."""
+
+    rows: int
+    dimension: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VectorsResult:
+    """What a `vectors` run came to. words: those with a vector of `dimension` numbers. tokens: of text read for it."""
+
+    words: int
+    dimension: int
+    tokens: int
 
 
 def write(run: Run, chunks: Sequence[Path], n: int, row: np.dtype[Any]) -> None:

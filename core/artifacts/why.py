@@ -8,7 +8,8 @@ import numpy as np
 
 from core.artifacts import spans, vectors
 from core.artifacts.edits import Edits
-from core.artifacts.scores import Scored, read_learnt
+from core.artifacts.result import read as read_result
+from core.artifacts.scores import Scored, ScoreResult, SelectResult, read_learnt
 from core.corpora.corpus import Corpus, Library
 from core.corpora.hygiene import FLAGS, near_duplicates_of
 from core.errors import CorpusError, RunError
@@ -99,7 +100,7 @@ def verdict(row: int, rank: int | None, *, scored: Scored, chosen: Selection, ed
 
 def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Library) -> Evidence:
     store = RunStore(select.home)
-    score_run = store.get(select.result()["score_run"])
+    score_run = store.get(read_result(select, SelectResult).score_run)
     config = score_run.manifest.config
     domain_vectors = _vectors(store, score_run, scored.domain, Role.DOMAIN)
     task_vectors = _vectors(store, score_run, task, Role.TASK)
@@ -121,7 +122,7 @@ def _evidence(select: Run, row: int, scored: Scored, task: Corpus, library: Libr
 
 def _vectors(store: RunStore, score_run: Run, corpus: Corpus, role: Role) -> tuple[Rows, FloatArray] | None:
     """The vectors that the score was made from, by models of its own where it has them; None where they are gone."""
-    names = score_run.result().get("made_by", {}).get(f"embed {role}")
+    names = read_result(score_run, ScoreResult).made_by.get(f"embed {role}")
     if names is None:
         return vectors.find(store, score_run.manifest.config, corpus)
     try:
@@ -133,7 +134,7 @@ def _vectors(store: RunStore, score_run: Run, corpus: Corpus, role: Role) -> tup
 def predicted(store: RunStore, score_run: Run) -> list[Spans]:
     """The entities of D_C that a scoring rests on, a tagger each; none where it rests on none, or they are gone."""
     try:
-        return [spans.read(store.get(name)) for name in score_run.result().get("made_by", {}).get("tag", ())]
+        return [spans.read(store.get(name)) for name in read_result(score_run, ScoreResult).made_by.get("tag", ())]
     except RunError:
         return []
 

@@ -59,7 +59,7 @@ def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: boo
     for key, reference in (("flags", domain), ("task_flags", task)):
         options = runs.with_corpora(config, {"corpus": reference, "held_out": labelled}, progress)
         run = runs.execute("audit", options, progress)
-        flags[key] = run.result()["flags"]
+        flags[key] = corpora.audit_result(run.id).flags
     report({"run": run.id, **flags}, as_json)
 
 

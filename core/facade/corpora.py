@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 
 from core.artifacts import rejects
+from core.artifacts.audit import AuditResult as AuditResult
+from core.artifacts.rejects import AddResult as AddResult
+from core.artifacts.result import read as read_result
 from core.artifacts.usage import Usage as Usage
 from core.artifacts.usage import usage
 from core.corpora import preview as previews
@@ -212,6 +215,16 @@ def describe(corpus: Corpus) -> dict[str, Any]:
         "derived": corpus.derived,
         **{key: corpus.origin[key] for key in ("repaired", "rejected") if key in corpus.origin},
     }
+
+
+def import_result(run_id: str) -> AddResult:
+    """A finished `add` run's result. Errors: RunError."""
+    return read_result(store().get(run_id), AddResult)
+
+
+def audit_result(run_id: str) -> AuditResult:
+    """A finished `audit` run's result. Errors: RunError."""
+    return read_result(store().get(run_id), AuditResult)
 
 
 def rejects_file(run_id: str) -> Path | None:

@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from core.artifacts import spans
+from core.artifacts.result import read
+from core.artifacts.scores import ScoreResult, SelectResult
 from core.facade import maps
 from core.facade.home import kept_per_home, store
 from core.facade.selections import scored
@@ -18,7 +20,8 @@ from core.text.sentence import Sentence
 def tag_runs(run_id: str) -> list[Run]:
     """Finished `tag` runs of a `select` run's D_C: those its scores were counted from, else the latest, else none."""
     select = store().get(run_id)
-    own = store().get(select.result()["score_run"]).result().get("made_by", {}).get("tag", ())
+    score = store().get(read(select, SelectResult).score_run)
+    own = read(score, ScoreResult).made_by.get("tag", ())
     done = store().list("tag", state="succeeded")
     if sources := [run for run in done if run.id in own]:
         return sources

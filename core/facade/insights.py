@@ -10,7 +10,8 @@ from core import plots as figures
 from core.artifacts import vectors
 from core.artifacts.checkup import check_up
 from core.artifacts.map import read_points
-from core.artifacts.scores import Scored, read_rows, read_values, withheld
+from core.artifacts.result import read as read_result
+from core.artifacts.scores import Scored, ScoreResult, read_rows, read_values, withheld
 from core.artifacts.why import Why as Why
 from core.artifacts.why import explain_row
 from core.config import Budget
@@ -18,7 +19,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.hygiene import FLAGS
 from core.errors import CorpusError
 from core.facade.home import kept_per_home, library, store
-from core.facade.selections import choose, chosen, edits, kept_budget, scored
+from core.facade.selections import choose, chosen, edits, kept_budget, result, scored
 from core.results import BoolArray, FloatArray, IntArray, Selection
 from core.selection.choose import ranking
 from core.selection.health import Health as Health
@@ -68,7 +69,7 @@ def health(
 @kept_per_home(16)
 def _health(run_id: str, rows: bytes, labelled: str | None) -> Health:
     select, about = store().get(run_id), scored(run_id)
-    config = store().get(select.result()["score_run"]).manifest.config
+    config = store().get(result(run_id).score_run).manifest.config
     task = library().find(select.manifest.inputs["task"])
     domain_vectors, task_vectors = (vectors.find(store(), config, corpus) for corpus in (about.domain, task))
     return check_up(
@@ -203,15 +204,15 @@ class Remains:
 
 def remains(run_id: str) -> Remains:
     """A finished selection whose corpora were removed."""
-    select = store().get(run_id)
-    score = store().get(select.result()["score_run"])
-    values = read_values(score)
-    sealed = library().recall(select.result()["corpus"])
+    select, selected = store().get(run_id), result(run_id)
+    score = store().get(selected.score_run)
+    values, scoring = read_values(score), read_result(score, ScoreResult)
+    sealed = library().recall(selected.corpus)
     return Remains(
         bins=figures.score_bins(values),
         chosen=values[read_rows(select)],
-        unit=score.result()["unit"],
-        prefer=score.result()["prefer"],
+        unit=scoring.unit,
+        prefer=scoring.prefer,
         corpus=sealed if len(sealed) else None,
         drawn=_map_points(run_id),
     )

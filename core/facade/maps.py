@@ -16,6 +16,8 @@ from core.artifacts import vectors as vectors_of
 from core.artifacts.map import CLASSES as CLASSES
 from core.artifacts.map import Hits as Hits
 from core.artifacts.map import Mapped as Mapped
+from core.artifacts.map import MapResult as MapResult
+from core.artifacts.result import read as read_result
 from core.corpora.columns import stored
 from core.corpora.corpus import BLOCK
 from core.corpora.writers import Format, write_selection
@@ -81,6 +83,11 @@ def _run(map_run: str) -> Run:
     return store().get(map_run.partition("@")[0])
 
 
+def result(map_run: str) -> MapResult:
+    """A finished map's result. Errors: RunError."""
+    return read_result(_run(map_run), MapResult)
+
+
 @kept_per_home(4)
 def get(map_run: str) -> Mapped:
     """A finished map: `n` points, `xy (2 or 3, n)`, `rows (n,)`, `n_task`, `fitted (n,)`, `cluster (n,)`, `clusters`
@@ -119,7 +126,7 @@ def colour_values(map_run: str, points: IntArray, by: By) -> FloatArray | list[s
     if by == "class":
         return [CLASSES[kind] for kind in classes(map_run)[points].tolist()]
     if by == "cluster":
-        return [mapped.clusters[kind]["name"] for kind in mapped.cluster[points].tolist()]
+        return [mapped.clusters[kind].name for kind in mapped.cluster[points].tolist()]
     return [name or "unknown" for name in mapped.column(points, "doc")]
 
 

@@ -6,6 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from core.artifacts.rejects import AddResult
+from core.artifacts.result import read
 from core.artifacts.usage import of_corpora
 from core.config import Config as Config
 from core.config import fields_with, refuse_download
@@ -208,8 +210,7 @@ def fingerprint_of(text: str, listener: Callable[[Event], None] | None = None) -
     except CorpusError:
         if not text or not Path(text).exists():
             raise
-    fingerprint: str = execute("add", {"path": str(Path(text).absolute())}, listener).result()["corpus"]
-    return fingerprint
+    return read(execute("add", {"path": str(Path(text).absolute())}, listener), AddResult).corpus
 
 
 def train_along() -> None:

@@ -14,7 +14,9 @@ from core.artifacts import choice
 from core.artifacts import edits as edit_log
 from core.artifacts.edits import Edits as Edits
 from core.artifacts.edits import read as read_edits
+from core.artifacts.result import read as read_result
 from core.artifacts.scores import Scored as Scored
+from core.artifacts.scores import SelectResult as SelectResult
 from core.artifacts.scores import withheld
 from core.config import Budget as Budget
 from core.config import Unit
@@ -33,12 +35,17 @@ from core.selection import STRATEGIES as STRATEGIES
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
+def result(run_id: str) -> SelectResult:
+    """A finished `select` run's result. Errors: RunError."""
+    return read_result(store().get(run_id), SelectResult)
+
+
 @kept_per_home(4)
 def scored(run_id: str) -> Scored:
     """Read what a finished `select` run scored, ready to be chosen from. Kept in memory for the last few runs."""
-    select = store().get(run_id)
-    score, audit = (store().get(select.result()[name]) for name in ("score_run", "audit_run"))
-    return Scored.read(score, audit, library(), select)
+    ids = result(run_id)
+    score, audit = store().get(ids.score_run), store().get(ids.audit_run)
+    return Scored.read(score, audit, library(), store().get(run_id))
 
 
 def finished() -> list[Run]:
@@ -163,7 +170,7 @@ def seal(run_id: str, budget: str | None = None, keep: Sequence[str] | None = No
     keep = tuple(config["keep"] if keep is None else keep)
     if not changes and (budget, keep) == (config["budget"], tuple(config["keep"])):
         with suppress(CorpusError):  # it was removed
-            return library().find(store().get(run_id).result()["corpus"])
+            return library().find(result(run_id).corpus)
     with suppress(CorpusError):
         return library().find(_sealed(run_id, budget, keep, changes.added.tobytes(), changes.removed.tobytes()))
     return _seal(run_id, budget, keep)

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import field_validator
 
 from core import audit_log
+from core.artifacts.rejects import AddResult
 from core.artifacts.rejects import path as rejects_of
 from core.config import Config, option
 from core.corpora.corpus import Corpus
@@ -15,7 +16,7 @@ from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.corpora.uploads import forget, still_needed, sweep
 from core.errors import OptionsError, ReadError
 from core.paths import user_path
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 from core.reporter import Reporter
 from core.shown import in_utf8, shown
 from core.text.sentence import Sentence
@@ -58,12 +59,11 @@ class AddConfig(Config):
         return path
 
 
-def run(config: AddConfig, job: Job) -> Result:
+def run(config: AddConfig, job: Job) -> AddResult:
     """Artifacts: `rejects.jsonl`, every row that could not be used, with its line and the reason.
 
     An upload's copy is gone once it is sealed, or cannot be read whatever is chosen. Of an import that failed no row is
-    kept. Of the result, unspaced: sentences with letters of a script that writes no blanks between words; name: what
-    the corpus is called, another than asked_name where its text was_here or another corpus bears that name.
+    kept.
     """
     path, rejects = user_path(config.path), rejects_of(job.context.run)
     if config.move:
@@ -82,7 +82,7 @@ def run(config: AddConfig, job: Job) -> Result:
     return result
 
 
-def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> Result:
+def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult:
     name = shown(config.name) or proposed_name(path)
     options = ReadOptions(
         **config.model_dump(include={"format", "scheme", "split", "unit", "encoding"}),
@@ -98,8 +98,15 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> Result:
             n_unspaced += unspaced(sentence.text)
             yield sentence
 
-    tell: dict[str, Any] = {"stage": job.context.stage, "progress": partial(_progress, job.context)}
-    sentences = read(path, options, report=report, rejects=rejects, check=job.context.check, **tell)
+    sentences = read(
+        path,
+        options,
+        report=report,
+        rejects=rejects,
+        stage=job.context.stage,
+        progress=partial(_progress, job.context),
+        check=job.context.check,
+    )
     here = {corpus.fingerprint for corpus in job.library.list()}
     sealed = job.library.seal(
         watched(sentences),
@@ -114,17 +121,34 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> Result:
         job.context.note(f"This text is here already as {sealed.name}; opened that one.")
     elif sealed.name != name:
         job.context.note(f"Another corpus is called {name}, so this one is called {sealed.name}.")
-    return {**_described(sealed), "asked_name": name, "was_here": known, "unspaced": n_unspaced, **report.as_dict()}
+    return _result(sealed, report, asked_name=name, was_here=known, unspaced=n_unspaced)
 
 
-def _described(sealed: Corpus) -> Result:
-    return {
-        "corpus": sealed.fingerprint,
-        "name": sealed.name,
-        "sentences": sealed.n_sentences,
-        "tokens": sealed.n_tokens,
-        "types": dict(sealed.types),
-    }
+def _result(sealed: Corpus, report: ReadReport, *, asked_name: str, was_here: bool, unspaced: int) -> AddResult:
+    return AddResult(
+        corpus=sealed.fingerprint,
+        name=sealed.name,
+        sentences=sealed.n_sentences,
+        tokens=sealed.n_tokens,
+        types=dict(sealed.types),
+        asked_name=asked_name,
+        was_here=was_here,
+        unspaced=unspaced,
+        format=report.format,
+        scheme=report.scheme,
+        text_column=report.text_column,
+        encoding=report.encoding,
+        files=report.files,
+        read=report.read,
+        kept=report.kept,
+        repaired=report.repaired,
+        repaired_rows=report.repaired_rows,
+        rejected=report.rejected,
+        rejected_spans=report.rejected_spans,
+        skipped=report.skipped,
+        empty=report.empty,
+        problems=tuple(report.problems),
+    )
 
 
 def _progress(report: Reporter, done: int, total: int) -> None:

@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from core.artifacts import vectors
+from core.artifacts.vectors import EmbedResult
 from core.config import option
 from core.models.encoder_options import EncoderOptions
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 from core.reporter import Reporter
 from core.runs.chunks import chunked
 
@@ -23,7 +24,7 @@ class EmbedConfig(EncoderOptions):
     corpus: str = option(..., "The corpus to embed.", corpus=True)
 
 
-def run(config: EmbedConfig, job: Job) -> Result:
+def run(config: EmbedConfig, job: Job) -> EmbedResult:
     """Artifacts: `vectors.npy` `(n, d)` float16 rows of length 1, `norms.npy` `(n,)` float32."""
     from core.maps.projection import compile_ahead
     from core.models.encoder import Encoder
@@ -47,4 +48,4 @@ def run(config: EmbedConfig, job: Job) -> Result:
     vectors.write(job.context.run, chunks, len(corpus), row)
     for path in chunks:
         path.unlink()
-    return {"rows": len(corpus), "dimension": encoder.dimension}
+    return EmbedResult(rows=len(corpus), dimension=encoder.dimension)

@@ -10,13 +10,15 @@ import numpy.typing as npt
 
 from core import __version__
 from core.artifacts import scores, vectors
-from core.artifacts.map import Layout, write_table
+from core.artifacts.map import Layout, MapResult, write_table
+from core.artifacts.result import read
+from core.artifacts.scores import SelectResult
 from core.config import Config, option
 from core.corpora.corpus import BLOCK
 from core.errors import ConfigError
 from core.files import replacing
 from core.models.encoder_options import EncoderOptions
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 from core.recipes.parts.pile import Pile, name_topics
 from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, IntArray
@@ -44,7 +46,7 @@ class MapConfig(Config):
     seed: int = option(0, "Seed of everything random.", ge=0)
 
 
-def run(config: MapConfig, job: Job) -> Result:
+def run(config: MapConfig, job: Job) -> MapResult:
     """Artifacts: see `artifacts.map`."""
     pile, embedded = _pile(config, job)
     chosen_points = stratified(pile.kinds(), config.sample, config.seed)
@@ -54,7 +56,7 @@ def run(config: MapConfig, job: Job) -> Result:
     if twin := _laid_out(job, layout_key):
         earlier = Layout.read(twin)
         coordinates, cluster = np.array(earlier.coordinates), np.array(earlier.cluster)
-        clusters = twin.result()["clusters"]
+        clusters = read(twin, MapResult).clusters
         job.context.note(f"The same sentences are laid out in {twin.id} already: its layout is taken over.")
     else:
         job.context.part(3, PARTS, "the layout")
@@ -66,17 +68,17 @@ def run(config: MapConfig, job: Job) -> Result:
     Layout(coordinates=coordinates, rows=pile.rows, fitted=fitted, cluster=cluster).write(job.context.run)
     job.context.stage("writing map.parquet")
     write_table(job.context, coordinates, pile.kinds(), pile.blocks())
-    return {
-        "points": len(pile.rows),
-        "task_points": pile.n_task,
-        "fitted": len(chosen_points),
-        "of": len(pile.task) + len(pile.domain),
-        "task": pile.task.fingerprint,
-        "domain": pile.domain.fingerprint,
-        "clusters": clusters,
-        "layout": layout_key,
-        "embedded": embedded,
-    }
+    return MapResult(
+        points=len(pile.rows),
+        task_points=pile.n_task,
+        fitted=len(chosen_points),
+        of=len(pile.task) + len(pile.domain),
+        task=pile.task.fingerprint,
+        domain=pile.domain.fingerprint,
+        clusters=clusters,
+        layout=layout_key,
+        embedded=embedded,
+    )
 
 
 def _layout_key(config: MapConfig, job: Job, pile: Pile, fitted: BoolArray, embedded: Mapping[str, str]) -> str:
@@ -93,7 +95,7 @@ def _laid_out(job: Job, layout_key: str) -> Run | None:
     """A finished map with this layout."""
     maps = (run for run in RunStore(job.home).list("map") if run.id != job.context.run.id)
     return next(
-        (run for run in maps if run.state().state == "succeeded" and run.result().get("layout") == layout_key), None
+        (run for run in maps if run.state().state == "succeeded" and read(run, MapResult).layout == layout_key), None
     )
 
 
@@ -101,7 +103,7 @@ def _pile(config: MapConfig, job: Job) -> tuple[Pile, dict[str, str]]:
     select = RunStore(job.home).get(config.selection)
     if select.manifest.kind != "select":
         raise ConfigError(f"selection: {select.id} is a run of {select.manifest.kind}; give a finished select run.")
-    result, inputs = select.result(), select.manifest.inputs
+    result, inputs = read(select, SelectResult), select.manifest.inputs
     task, domain = job.corpus(inputs["task"]), job.corpus(inputs["domain"])
     options = {name: select.manifest.config[name] for name in EncoderOptions.model_fields}
     runs = {}
@@ -120,7 +122,7 @@ def _pile(config: MapConfig, job: Job) -> tuple[Pile, dict[str, str]]:
         domain=domain,
         vectors=(vectors.read(runs["task"])[0], vectors.read(runs["domain"])[0]),
         chosen=chosen,
-        scores=scores.read_values(RunStore(job.home).get(result["score_run"])),
+        scores=scores.read_values(RunStore(job.home).get(result.score_run)),
         rows=everything[taken],
         n_task=int(np.searchsorted(taken, len(task))),
     )

@@ -8,12 +8,12 @@ import numpy.typing as npt
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from core.artifacts.models import folder
-from core.artifacts.scores import write
+from core.artifacts.scores import ScoreResult, write
 from core.config import option
 from core.corpora.corpus import BLOCK, Corpus
 from core.errors import ConfigError, CorpusError
 from core.models.encoder_options import EncoderOptions
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 from core.recipes.parts import strategy_models
 from core.recipes.parts.learnable import learnable_rows
 from core.recipes.parts.strategy_models import Adapted
@@ -66,11 +66,8 @@ class ScoreConfig(EncoderOptions):
         return self
 
 
-def run(config: ScoreConfig, job: Job) -> Result:
-    """Artifacts: see `artifacts.scores`.
-
-    The result's `made_by` names the runs of B1, B2, embeddings and predicted entities that the scores rest on.
-    """
+def run(config: ScoreConfig, job: Job) -> ScoreResult:
+    """Artifacts: see `artifacts.scores`."""
     strategy = make_strategy(config.strategy, config.options, config.seed)
     sources, made_by = _sources(config, strategy, job)
     job.context.stage(f"preparing {strategy.name}")
@@ -94,8 +91,9 @@ def run(config: ScoreConfig, job: Job) -> Result:
     write(job.context.run, scores, ranking(scores, strategy.prefer), learnt)
     for path in chunks:
         path.unlink()
-    summary = {"strategy": strategy.name, "unit": strategy.unit, "prefer": strategy.prefer, "scored": len(scores)}
-    return summary | ({"made_by": made_by} if made_by else {})
+    return ScoreResult(
+        strategy=strategy.name, unit=strategy.unit, prefer=strategy.prefer, scored=len(scores), made_by=made_by
+    )
 
 
 def _sources(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[dict[Role, Source], dict[str, list[str]]]:

@@ -8,13 +8,13 @@ import numpy as np
 from pydantic import field_validator
 
 from core.artifacts import scores, vectors
-from core.artifacts.scores import Scored, withheld
+from core.artifacts.scores import Scored, SelectResult, withheld
 from core.config import Budget, option
 from core.corpora.hygiene import FLAGS
 from core.errors import ConfigError
 from core.models.encoder_options import encoder_options
 from core.recipes.audit import Lengths
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 from core.recipes.score import ScoreConfig
 from core.results import IntArray, Selection
 from core.selection import STRATEGIES, diversity
@@ -49,7 +49,7 @@ class SelectConfig(ScoreConfig, Lengths):
         return keep
 
 
-def run(config: SelectConfig, job: Job) -> Result:
+def run(config: SelectConfig, job: Job) -> SelectResult:
     """Artifacts: see `artifacts.scores`.
 
     S_C itself is sealed as a corpus.
@@ -81,16 +81,16 @@ def run(config: SelectConfig, job: Job) -> Result:
         name=f"S_C {domain.name} {config.strategy} {budget}{_SUFFIX[config.diversity]}",
         origin={"run": job.context.run.id, "from": domain.fingerprint},
     )
-    return {
-        "strategy": config.strategy,
-        "selected": len(chosen.rows),
-        "of": len(domain),
-        "tokens": sealed.n_tokens,
-        "dropped": dict(chosen.dropped),
-        "corpus": sealed.fingerprint,
-        "score_run": score_run.id,
-        "audit_run": audit_run.id,
-    }
+    return SelectResult(
+        strategy=config.strategy,
+        selected=len(chosen.rows),
+        of=len(domain),
+        tokens=sealed.n_tokens,
+        dropped=chosen.dropped,
+        corpus=sealed.fingerprint,
+        score_run=score_run.id,
+        audit_run=audit_run.id,
+    )
 
 
 def _diverse(config: SelectConfig, job: Job, scored: Scored, chosen: Selection, drop: Sequence[str]) -> IntArray:

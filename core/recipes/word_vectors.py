@@ -1,10 +1,11 @@
 """`vectors`: skip-gram word vectors of a corpus, for the taggers that begin with them (Dai et al. 2019, 6)."""
 
 from core.artifacts import vectors
+from core.artifacts.vectors import VectorsResult
 from core.config import option
 from core.measures.sample import draw
 from core.measures.wvv import Wvv, WvvOptions
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 
 
 class VectorsConfig(WvvOptions):
@@ -15,7 +16,7 @@ class VectorsConfig(WvvOptions):
     seed: int = option(0, "Seed of the draw and of the vectors.", ge=0)
 
 
-def run(config: VectorsConfig, job: Job) -> Result:
+def run(config: VectorsConfig, job: Job) -> VectorsResult:
     """Artifacts: `words.txt`, one a line, the most frequent first; `vectors.npy` `(n, d)` float32."""
     corpus = job.corpus(config.corpus)
     job.context.stage(f"reading {corpus.name}")
@@ -32,4 +33,4 @@ def run(config: VectorsConfig, job: Job) -> Result:
     options = WvvOptions(**config.model_dump(include=set(WvvOptions.model_fields)))
     trained = Wvv(options, seed=config.seed, vocabulary_size=0).fit(sample, job.context).wv
     vectors.write_words(job.context.run, trained.index_to_key, trained.vectors)
-    return {"words": len(trained), "dimension": int(trained.vector_size), "tokens": sample.n_tokens}
+    return VectorsResult(words=len(trained), dimension=int(trained.vector_size), tokens=sample.n_tokens)

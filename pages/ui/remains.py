@@ -1,14 +1,14 @@
 """Finished runs whose corpora were removed: what they kept of their own."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
-from core.facade import figures, insights, maps, results, runs
+from core.facade import figures, insights, maps, results, selections
 from core.facade.corpora import Corpus
 from core.facade.insights import Remains
+from core.facade.selections import SelectResult
 from pages.ui.frame import looked
 from pages.ui.widgets import chart, table
 
@@ -34,7 +34,7 @@ def text_gone(run_id: str) -> bool:
 
 def remains(run_id: str) -> None:
     """Numbers, scores, S_C where that is still here, and the map as it was drawn, without its sentences."""
-    found, result = insights.remains(run_id), runs.get(run_id).result()
+    found, result = insights.remains(run_id), selections.result(run_id)
     _numbers(found, result)
     figure = figures.score_histogram(found.bins, found.chosen, found.unit, found.prefer)
     name = f"Histogram of the scores of D_C: {len(found.chosen):,} selected, cut at {found.chosen[-1]:.4g}"
@@ -46,13 +46,13 @@ def remains(run_id: str) -> None:
         _map(run_id, *found.drawn)
 
 
-def _numbers(found: Remains, result: Mapping[str, Any]) -> None:
-    selected, of = result["selected"], result["of"]
+def _numbers(found: Remains, result: SelectResult) -> None:
+    selected, of = result.selected, result.of
     with st.container(horizontal=True):
         st.metric("Selected", f"{selected:,}", width="content", help=f"of {of:,} sentences")
         st.metric("of D_C", f"{selected / of:.1%}", width="content")
-        st.metric("Tokens", f"{result['tokens']:,}", width="content")
-        st.metric("Withheld", f"{sum(result['dropped'].values()):,}", width="content")
+        st.metric("Tokens", f"{result.tokens:,}", width="content")
+        st.metric("Withheld", f"{sum(result.dropped.values()):,}", width="content")
 
 
 def _sentences(sealed: Corpus, found: Remains) -> None:

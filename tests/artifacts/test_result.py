@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from core.artifacts.audit import AuditResult
+from core.artifacts.map import MapResult, Topic
 from core.artifacts.result import read
 from core.errors import RunError
 from core.recipes.base import as_json
@@ -15,6 +16,12 @@ from core.runs.worker import execute
 RESULT = AuditResult(flags={"leak": 1}, leak_rules={"exact": 1}, sentences=7)
 
 
+MAP = MapResult(
+    points=9, task_points=2, fitted=9, of=12, task="t", domain="d", layout="l", embedded={"task": "a", "domain": "b"},
+    clusters=[Topic(name="deed, clause", size=5), Topic(name="mixed", size=4)],
+)  # fmt: skip
+
+
 def finished(home: Path, result: dict[str, object]) -> Run:
     store = RunStore(home)
     run = store.create("audit", {}, {}, seed=None, versions={}, key="k")
@@ -22,9 +29,10 @@ def finished(home: Path, result: dict[str, object]) -> Run:
     return run
 
 
-def test_what_a_recipe_returned_is_read_back(tmp_path: Path) -> None:
-    run = finished(tmp_path, as_json(RESULT))
-    assert read(run, AuditResult) == RESULT
+@pytest.mark.parametrize("result", [RESULT, MAP])
+def test_what_a_recipe_returned_is_read_back(result: object, tmp_path: Path) -> None:
+    run = finished(tmp_path, as_json(result))
+    assert read(run, type(result)) == result
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from core.artifacts.scores import SelectResult
 from core.artifacts.usage import of_corpora
 from core.corpora.corpus import Corpus, Library
 from core.errors import CorpusError, RunError
@@ -20,7 +22,7 @@ from core.runs.context import RunContext
 from core.runs.events import EventLog
 from core.runs.store import Run, RunStore
 from core.runs.worker import execute
-from tests.finished import at_work, corpora, finish
+from tests.finished import SELECTED, at_work, corpora, finish
 
 
 @pytest.fixture
@@ -36,14 +38,14 @@ def chosen(home: Path, made: dict[str, Corpus], budget: str = "10%") -> Run:
     """A finished selection with a `score` of its own below it and its S_C sealed."""
     options = {"task": made["task"].fingerprint, "domain": made["domain"].fingerprint, "budget": budget}
 
-    def work(context: RunContext) -> dict[str, object]:
+    def work(context: RunContext) -> SelectResult:
         domain = {"domain": made["domain"].fingerprint}
         score = RunStore(home).create("score", domain, domain, versions={}, key=f"s{budget}", parent=context.run.id)
         execute(score, lambda context: {})
         origin = {"run": context.run.id, "from": made["domain"].fingerprint}
         rows = np.arange(int(budget.removesuffix("%")))
         sealed = Library(home).subset(made["domain"], rows, name=f"S_C {budget}", origin=origin)
-        return {"corpus": sealed.fingerprint, "score_run": score.id}
+        return replace(SELECTED, corpus=sealed.fingerprint, score_run=score.id)
 
     return finish(home, "select", {**options, "strategy": "random"}, work)
 
@@ -212,7 +214,9 @@ def test_a_part_goes_with_the_last_run_that_needs_it(home: Path, made: dict[str,
     first = chosen(home, made)
     part = runs.get(first.result()["score_run"])
     options = {"task": made["task"].fingerprint, "domain": made["domain"].fingerprint, "budget": "5%"}
-    second = finish(home, "select", {**options, "strategy": "random"}, lambda context: {"score_run": part.id})
+    second = finish(
+        home, "select", {**options, "strategy": "random"}, lambda context: replace(SELECTED, score_run=part.id)
+    )
     removals.remove_run(first.id)
     assert runs.get(part.id).id == part.id
     third = finish(home, "select", {**options, "strategy": "knn"}, lambda context: context.child(part) or {})

@@ -167,7 +167,7 @@ def test_the_map_is_drawn_and_told(made: tuple[str, str, str]) -> None:
 
 def test_topics_are_named_on_the_map_unless_switched_off(made: tuple[str, str, str]) -> None:
     app = opened(PAGE)
-    names = {plots_plain(cluster["name"]) for cluster in maps.get(made[2]).clusters}
+    names = {plots_plain(cluster.name) for cluster in maps.get(made[2]).clusters}
     assert {note["text"] for note in figure_of(app)["layout"]["annotations"]} == names
     app.session_state["explore.by"] = "cluster"
     app.run()

@@ -173,7 +173,7 @@ def test_home_lists_every_kind_of_run_and_what_came_out(made: dict[str, Corpus],
     labels = contracts(home)
     measured(home, labels)
     run = finished.experiment(home, made, finished.LINES[:2])
-    add = {"sentences": 50, "tokens": 400, "corpus": made["task"].fingerprint}
+    add = finished.imported(made["task"])
     for i in range(9):
         finish(home, "add", {"path": f"/corpora/{i}.txt"}, lambda context: add)
     said = texts(opened("home.py"))

@@ -103,11 +103,12 @@ def test_a_corpus_goes_by_its_file_or_its_name(
             return execute(*given, **kw)
         asked.append([given, kw])
         if given[0] == "audit":  # of D_C, then of T_C
-            return SimpleNamespace(id="", result=lambda: {"flags": {}})
+            return SimpleNamespace(id="")
         raise Cancelled("Nothing is to be done here.")
 
     execute = runs.execute
     monkeypatch.setattr(runs, "execute", instead)
+    monkeypatch.setattr(corpora, "audit_result", lambda run_id: SimpleNamespace(flags={}))
     monkeypatch.setattr(taggers, "frontier", instead)
     monkeypatch.setattr(experiments, "calibration", instead)
     monkeypatch.setattr(sys, "argv", ["core", *words])

@@ -41,7 +41,7 @@ def test_the_map_holds_everything_and_its_file_says_the_same(select: str, map_ru
     assert (result["points"], result["of"], result["task_points"], result["fitted"]) == (282, 282, 40, 150)
     assert found.xy.shape == (2, 282)
     assert np.isfinite(found.xy).all()
-    assert sum(cluster["size"] for cluster in found.clusters) == 282
+    assert sum(cluster.size for cluster in found.clusters) == 282
     table = pq.read_table(runs.get(map_run).artifacts / "map.parquet").to_pylist()
     assert list(table[0]) == ["x", "y", "id", "text", "class", "score", "row", "corpus"]
     kinds = maps.classes(map_run)

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from core.artifacts.map import Topic
 from core.corpora.corpus import BLOCK, Corpus
 from core.maps.words import count_words, topic_words
 from core.reporter import Reporter
@@ -48,7 +48,7 @@ class Pile:
                 yield corpus, here, self.scores[here] if corpus is self.domain else None
 
 
-def name_topics(pile: Pile, points: IntArray, cluster: IntArray, report: Reporter) -> list[dict[str, Any]]:
+def name_topics(pile: Pile, points: IntArray, cluster: IntArray, report: Reporter) -> list[Topic]:
     """Each topic's size on the map and the words that tell it from the others, counted in the fitted sentences."""
     kinds = cluster[points]
     holding: list[Counter[str]] = [Counter() for _ in range(int(cluster.max()) + 1)]
@@ -64,4 +64,4 @@ def name_topics(pile: Pile, points: IntArray, cluster: IntArray, report: Reporte
                 holding[topic].update(count_words([sentence.text]).keys())
     counted, sizes = (np.bincount(part, minlength=len(holding)).tolist() for part in (kinds, cluster))
     words = topic_words(holding, counted)
-    return [{"name": ", ".join(name) or "mixed", "size": size} for name, size in zip(words, sizes, strict=True)]
+    return [Topic(name=", ".join(name) or "mixed", size=size) for name, size in zip(words, sizes, strict=True)]

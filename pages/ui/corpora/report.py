@@ -1,31 +1,36 @@
 """What became of every row of a finished import, under which name, and which part the corpus plays."""
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
 
 import streamlit as st
 
-from core.facade import corpora, deliver, results, runs
+from core.facade import corpora, deliver, results
+from core.facade.corpora import AddResult
 from pages.ui.presses import pressed
 from pages.ui.widgets import plain, short, table
 
 
 def report(run_id: str) -> None:
     """What became of every row of a finished import, and the rows that were rejected, to take away."""
-    result = runs.get(run_id).result()
+    result = corpora.import_result(run_id)
     with st.container(border=True):
         _report(run_id, result)
 
 
-def _report(run_id: str, result: Mapping[str, Any]) -> None:
+def _report(run_id: str, result: AddResult) -> None:
     _named(result)
     with st.container(horizontal=True):
-        for label in ("read", "kept", "repaired", "rejected"):
-            st.metric(label.capitalize(), f"{result[label]:,}", width="content")
-    if result.get("unspaced"):
-        _counted_letters(result["unspaced"])
-    if result["problems"]:
-        rows = [{**problem, "line": str(problem["line"] or "")} for problem in result["problems"][:20]]
+        for label, n in (
+            ("Read", result.read),
+            ("Kept", result.kept),
+            ("Repaired", result.repaired),
+            ("Rejected", result.rejected),
+        ):
+            st.metric(label, f"{n:,}", width="content")
+    if result.unspaced:
+        _counted_letters(result.unspaced)
+    if result.problems:
+        rows = [{**asdict(problem), "line": str(problem.line or "")} for problem in result.problems[:20]]
         names = {"line": "Line", "file": "File", "kind": "What", "reason": "Why"}
         table(rows, names, "Rows that were not taken as they came")
     if rejects := corpora.rejects_file(run_id):
@@ -38,17 +43,17 @@ def _report(run_id: str, result: Mapping[str, Any]) -> None:
             icon=":material/download:",
             key="corpora.rejects",
         )
-    _give_role(result["corpus"])
+    _give_role(result.corpus)
 
 
-def _named(result: Mapping[str, Any]) -> None:
+def _named(result: AddResult) -> None:
     """What the corpus is called, where that is not what was asked for; its text may have been here."""
-    name, asked = results.corpus_name(result["corpus"]), result.get("asked_name", "")
-    if result.get("was_here"):
+    name, asked = results.corpus_name(result.corpus), result.asked_name
+    if result.was_here:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.info(f"This text is here already as **{plain(name)}**; opened that one.", icon=":material/inventory_2:")
             if asked != name and pressed(f"Call it {plain(short(asked))}", "corpora.rename"):
-                corpora.rename(result["corpus"], asked)
+                corpora.rename(result.corpus, asked)
                 st.rerun()
     elif asked and asked != name:
         st.info(f"Another corpus is called **{plain(asked)}**, so this one is called **{plain(name)}**.")

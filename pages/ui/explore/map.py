@@ -170,7 +170,7 @@ def _figure(data: tuple[Any, ...], view: Any, _kinds: Any) -> tuple[Any, Any]:
     if query:
         figures.mark(fig, drawn, state.found(map_run, query, mode).points, "found")
     if named:
-        names = [cluster["name"] for cluster in found.clusters]
+        names = [cluster.name for cluster in found.clusters]
         figures.label_topics(fig, drawn.x, drawn.y, found.cluster[points], names)
         ink = figures.DARK_INK if dark else figures.INK
         fig.update_annotations(bgcolor=PAPER[ink], arrowcolor=ink, opacity=0.9)

@@ -61,7 +61,7 @@ def _groups(map_run: str) -> None:
     options = [*((("topic", i)) for i in range(len(clusters))), *(("class", name) for name in maps.CLASSES)]
     names = {
         option: state.words(map_run, {"kind": option[0], "value": option[1]})
-        + (f" ({clusters[option[1]]['size']:,})" if option[0] == "topic" else "")
+        + (f" ({clusters[option[1]].size:,})" if option[0] == "topic" else "")
         for option in options
     }
     key = f"explore.group.{state.nth()}"

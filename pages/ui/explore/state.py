@@ -135,7 +135,7 @@ def words(map_run: str, region: Region | None) -> str:
     value = region["value"]
     match region["kind"]:
         case "topic":
-            return f"Topic {plain(maps.get(map_run).clusters[value]['name'])}"
+            return f"Topic {plain(maps.get(map_run).clusters[value].name)}"
         case "class":
             return f"All of {value}" if value == "T_C" else f"All {value} sentences"
         case "hits":

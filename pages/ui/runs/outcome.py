@@ -2,30 +2,29 @@
 
 from collections.abc import Callable, Mapping
 from statistics import mean
-from typing import Any
 
-from core.facade import assisting, figures
+from core.facade import assisting, corpora, figures, maps, selections
 from core.facade.errors import WinnowError
 from core.facade.runs import Run
 from pages.ui.runs.words import corpus_name
-
-Values = Mapping[str, Any]
 
 
 def outcome(run: Run) -> str:
     """Of a finished run; "" where its kind has nothing to say in a line, or an earlier version wrote less."""
     say = SAYS.get(run.manifest.kind)
     try:
-        return say(run.result(), run.manifest.config) if say else ""
+        return say(run) if say else ""
     except (KeyError, IndexError, TypeError, WinnowError):
         return ""
 
 
-def _selected(found: Values, config: Values) -> str:
-    return f"S_C: {found['selected']:,} of {found['of']:,} sentences, {found['tokens']:,} tokens"
+def _selected(run: Run) -> str:
+    result = selections.result(run.id)
+    return f"S_C: {result.selected:,} of {result.of:,} sentences, {result.tokens:,} tokens"
 
 
-def _finetuned(found: Values, config: Values) -> str:
+def _finetuned(run: Run) -> str:
+    found, config = run.result(), run.manifest.config
     test, dev = found["test"], found["dev"]["micro_f1"]
     if not test:
         return f"F1 {max(dev):.1f} on dev, the best of {len(dev)} {'seed' if len(dev) == 1 else 'seeds'}"
@@ -33,51 +32,61 @@ def _finetuned(found: Values, config: Values) -> str:
     return f"F1 {mean(test['micro_f1']):.1f}{spread} on {corpus_name(config['test'][0])}"
 
 
-def _pretrained(found: Values, config: Values) -> str:
-    perplexity = found["pseudo_perplexity"]
+def _pretrained(run: Run) -> str:
+    perplexity = run.result()["pseudo_perplexity"]
     return f"Pseudo-perplexity of held-out text: {perplexity['before']:,.1f} before, {perplexity['after']:,.1f} after"
 
 
-def _checked(found: Values, config: Values) -> str:
-    told = [f"{n:,} {name.replace('_', ' ')}" for name, n in found["flags"].items() if n]
-    return f"Of {found['sentences']:,} sentences: {', '.join(told) or 'nothing to flag'}"
+def _audited(run: Run) -> str:
+    result = corpora.audit_result(run.id)
+    flagged = [f"{n:,} {name.replace('_', ' ')}" for name, n in result.flags.items() if n]
+    return f"Of {result.sentences:,} sentences: {', '.join(flagged) or 'nothing to flag'}"
 
 
-def _measured(found: Values, config: Values) -> str:
+def _measured(run: Run) -> str:
+    found = run.result()
     bits = found["v_information"]
     return f"Names tell {bits['entity']:.2f} bits, contexts {bits['context']:.2f}, over {found['mentions']:,} mentions"
 
 
-def _drifting(found: Values, config: Values) -> str:
+def _drifting(run: Run) -> str:
+    found = run.result()
     drifting, shared = found["entities"]["drifting"], found["overlapping"]
     return f"{drifting:,} of the {shared:,} entities in both corpora drift"
 
 
-def _imported(found: Values, config: Values) -> str:
-    return f"{found['sentences']:,} sentences, {found['tokens']:,} tokens"
+def _imported(run: Run) -> str:
+    result = corpora.import_result(run.id)
+    return f"{result.sentences:,} sentences, {result.tokens:,} tokens"
 
 
-def _timed(found: Values, config: Values) -> str:
+def _tagged(run: Run) -> str:
+    found = run.result()
+    return f"{found['entities']:,} entities in {found['sentences']:,} sentences"
+
+
+def _timed(run: Run) -> str:
+    found = run.result()
     pace = 1 / max(found["mlm"][1], 1e-9)
     busy = ", while it was busy with other work" if found["busy"] else ""
     return f"{found['machine']}: pre-training reads about {pace:,.0f} pieces a second{busy}"
 
 
-SAYS: Mapping[str, Callable[[Values, Values], str]] = {
+SAYS: Mapping[str, Callable[[Run], str]] = {
     "add": _imported,
-    "audit": _checked,
+    "audit": _audited,
     "select": _selected,
-    "map": lambda found, config: f"{found['points']:,} sentences laid out",
-    "similarity": lambda found, config: " ".join(found["recommendation"].values()),
+    "map": lambda run: f"{maps.result(run.id).points:,} sentences laid out",
+    "similarity": lambda run: " ".join(run.result()["recommendation"].values()),
     "difficulty": _measured,
-    "rebuild": lambda found, config: f"{found['changed']:,} mentions changed",
-    "robustness": lambda found, config: f"{found['changed']:,} of {found['mentions']:,} mentions renamed",
+    "rebuild": lambda run: f"{run.result()['changed']:,} mentions changed",
+    "robustness": lambda run: f"{run.result()['changed']:,} of {run.result()['mentions']:,} mentions renamed",
     "skl": _drifting,
-    "assist": lambda found, config: assisting.in_words(found["tables"][0]),
+    "assist": lambda run: assisting.in_words(run.result()["tables"][0]),
     "pretrain": _pretrained,
     "finetune": _finetuned,
-    "experiment": lambda found, config: figures.answer(found["leaderboard"]),
-    "tag": lambda found, config: f"{found['entities']:,} entities in {found['sentences']:,} sentences",
-    "predict": lambda found, config: f"{found['entities']:,} entities in {found['sentences']:,} sentences",
+    "experiment": lambda run: figures.answer(run.result()["leaderboard"]),
+    "tag": _tagged,
+    "predict": _tagged,
     "calibrate": _timed,
 }
