@@ -16,10 +16,10 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from core import errors
 from core.errors import ResourceError, WinnowError, memory_ran_out
@@ -41,6 +41,19 @@ def serving() -> None:
 def is_serving() -> bool:
     """Whether this process is the app's server; a worker or a command dies for itself alone."""
     return _server.is_set()
+
+
+class _Reply(TypedDict, total=False):
+    """What the other process writes: `answer`, or one of the ways in which there is none.
+
+    error, args: the name of a class of `core.errors`, and what it is made of. bug: the frames of any other exception.
+    """
+
+    answer: object
+    error: str
+    args: Sequence[object]
+    memory: bool
+    bug: str
 
 
 class Apart:
@@ -66,7 +79,7 @@ class Apart:
             self._spare = None
         return self._spare
 
-    def ask(self, what: str, **request: Any) -> Any:
+    def ask(self, what: str, **request: object) -> object:
         """The result of the module's `answer(**request)`, as JSON holds it.
 
         what: the file's name for errors. Errors: ResourceError if it took too long or too much memory, killed its
@@ -89,7 +102,7 @@ class Apart:
             raise self._failed(what, "its reader broke off, as a damaged or forged file makes it, or memory ran out")
         return self._answer(what, json.loads(written))
 
-    def _answer(self, what: str, reply: dict[str, Any]) -> Any:
+    def _answer(self, what: str, reply: _Reply) -> object:
         if "memory" in reply:
             raise self._failed(what, f"reading it took more than {MEMORY >> 20} MB of memory")
         if "bug" in reply:
@@ -147,7 +160,7 @@ def _limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def _reply(answer: Callable[..., Any], request: bytes) -> bytes:
+def _reply(answer: Callable[..., object], request: bytes) -> bytes:
     try:
         folder, environment, arguments = json.loads(request)  # as they are now, where a spare was started before
         os.chdir(folder)
@@ -156,7 +169,7 @@ def _reply(answer: Callable[..., Any], request: bytes) -> bytes:
         result = {"answer": answer(**arguments)}
         return json.dumps(result, ensure_ascii=False).encode("utf-8", "replace")
     except WinnowError as error:
-        reply: dict[str, Any] = {"error": type(error).__name__, "args": error.__reduce__()[1]}
+        reply: _Reply = {"error": type(error).__name__, "args": error.__reduce__()[1]}
     except Exception as error:  # noqa: BLE001  the server writes its log
         frames = "".join(traceback.format_tb(error.__traceback__))  # no message: it may quote the file
         reply = {"memory": True} if memory_ran_out(error) else {"bug": f"{frames}{type(error).__name__}"}

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NotRequired, TypedDict, TypeGuard
 
 from core.errors import ConfigError, ResourceError
 from core.files import append_line
@@ -23,6 +23,18 @@ Origin = Literal["page", "command line"]
 OFF = "off"
 _origin: ContextVar[Origin] = ContextVar("origin", default="page")
 logger = logging.getLogger("winnow.audit")
+
+
+class Line(TypedDict):
+    """One entry of the log. time: UTC, ISO 8601."""
+
+    time: str
+    uid: int
+    account: str
+    action: Action
+    origin: Origin
+    runs: NotRequired[list[str]]
+    corpora: NotRequired[list[str]]
 
 
 @contextmanager
@@ -85,7 +97,7 @@ def note(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Col
         append_line(path, json.dumps(line).encode())
 
 
-def lines(home: Path, since: datetime | None = None) -> Iterator[dict[str, Any]]:
+def lines(home: Path, since: datetime | None = None) -> Iterator[Line]:
     """Entries of the log, oldest first, from `since` (UTC) on; see `spoilt` for lines that cannot be read."""
     earliest = "" if since is None else since.isoformat()
     yield from (line for line in _read(home) if line and line["time"] >= earliest)
@@ -96,7 +108,7 @@ def spoilt(home: Path) -> int:
     return sum(line is None for line in _read(home))
 
 
-def _read(home: Path) -> Iterator[dict[str, Any] | None]:
+def _read(home: Path) -> Iterator[Line | None]:
     """None for each line that is none of ours."""
     path = place(home)
     if path is None or not path.exists():
@@ -110,9 +122,10 @@ def _read(home: Path) -> Iterator[dict[str, Any] | None]:
             yield line if _well_formed(line) else None
 
 
-def _well_formed(line: Any) -> bool:
-    lists = [line.get(name, []) for name in ("runs", "corpora")] if isinstance(line, dict) else [None]
-    return all(isinstance(names, list) for names in lists) and isinstance(line.get("time"), str)
+def _well_formed(line: object) -> TypeGuard[Line]:
+    if not isinstance(line, dict) or not isinstance(line.get("time"), str):
+        return False
+    return all(isinstance(line.get(name, []), list) for name in ("runs", "corpora"))
 
 
 def _usual(home: Path) -> Path:

@@ -3,9 +3,9 @@
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypedDict, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -19,7 +19,7 @@ def offline() -> bool:
     return os.environ.get("WINNOW_OFFLINE", "") not in ("", "0")
 
 
-def refuse_download(options: Mapping[str, Any]) -> None:
+def refuse_download(options: Mapping[str, object]) -> None:
     """Errors: ConfigError where `options`, or a stage's in them, ask for a download on a machine kept offline."""
     wanted = options.get("allow_download") not in (None, False)
     if wanted and offline():
@@ -42,7 +42,7 @@ class Config(BaseModel):
         return self
 
     @classmethod
-    def parse(cls, values: dict[str, Any]) -> Self:
+    def parse(cls, values: Mapping[str, object]) -> Self:
         """Validate `values`. Errors: ConfigError that names the option, what came and what was expected."""
         try:
             return cls.model_validate(values)
@@ -53,15 +53,32 @@ class Config(BaseModel):
             raise ConfigError(f"{name}: {first['msg'].removeprefix('Value error, ')}{given}.") from error
 
 
+class Bounds(TypedDict, total=False):
+    """What pydantic's `Field` holds a value to; exclude_if: which values are left out of a run's key."""
+
+    ge: float
+    gt: float
+    le: float
+    lt: float
+    min_length: int
+    max_length: int
+    exclude_if: Callable[[object], bool]
+
+
 def option(
-    default: Any, help: str, *, unit: str | None = None, corpus: bool = False, hidden: bool = False, **bounds: Any
+    default: object,
+    help: str,
+    *,
+    unit: str | None = None,
+    corpus: bool = False,
+    hidden: bool = False,
+    **bounds: Unpack[Bounds],
 ) -> Any:
-    """A field of a `Config`.
+    """A field of a `Config`: of any type, as pydantic's `Field`, since it stands where the option's default does.
 
     default: `...` where the user must say. unit: shown behind the value ("pieces", "tokens").
     corpus: the value names a corpus (or several), by name, fingerprint or path.
     hidden: filled in by `settled`, offered to nobody.
-    bounds: pydantic's `ge`, `le`, `gt`, `lt`, `min_length`.
     """
     return Field(
         default, description=help, json_schema_extra={"unit": unit, "corpus": corpus, "hidden": hidden}, **bounds

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -58,13 +58,13 @@ def write_atomic(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-def save_array_atomic(path: Path, array: npt.NDArray[Any]) -> None:
+def save_array_atomic(path: Path, array: npt.NDArray[np.generic]) -> None:
     """`np.save` of any shape, without pickle; `path` ends in `.npy`."""
     with replacing(path) as file:
         np.save(file, array, allow_pickle=False)
 
 
-def read_object(path: Path) -> dict[str, Any] | None:
+def read_object(path: Path) -> dict[str, object] | None:
     """A file that holds one JSON object; None where there is none, or it is spoilt."""
     try:
         value = json.loads(path.read_bytes())

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Literal, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from core.config import Budget
 
-FloatArray = npt.NDArray[np.floating[Any]]
-IntArray = npt.NDArray[np.integer[Any]]
+FloatArray = npt.NDArray[np.floating]
+IntArray = npt.NDArray[np.integer]
 BoolArray = npt.NDArray[np.bool_]
 
 Prefer = Literal["high", "low"]
@@ -23,7 +23,7 @@ class Rows(Protocol):
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, rows: Any, /) -> Any: ...
+    def __getitem__(self, rows: int | slice | IntArray | BoolArray, /) -> FloatArray: ...
 
 
 class Role(StrEnum):
@@ -49,7 +49,7 @@ class Scores:
     prefer: Prefer
     values: FloatArray
     corpus: str
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class Measurement:
     prefer: Prefer
     value: float
     per_sentence: FloatArray | None = None
-    detail: Mapping[str, Any] = field(default_factory=dict)
+    detail: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,7 +69,7 @@ def known_train(runs: Sequence[Run], library: Library) -> Corpus:
 def _base(corpus: Corpus, here: Mapping[str, Corpus]) -> Corpus:
     """The first corpus of those that it was made from, one from another, as far as they are here."""
     seen = {corpus.fingerprint}  # an origin is text in a file: a circle of them must end
-    while (source := here.get(corpus.origin.get("from", ""))) and source.fingerprint not in seen:
+    while (source := here.get(corpus.parent)) and source.fingerprint not in seen:
         seen.add(source.fingerprint)
         corpus = source
     return corpus

@@ -20,7 +20,7 @@ from core.artifacts.result import read as read_result
 from core.config import Budget
 from core.corpora.corpus import BLOCK, Corpus, Library
 from core.corpora.hygiene import FLAGS, Audit
-from core.corpora.writers import Format, format_of, write_card, write_selection
+from core.corpora.writers import Format, Row, format_of, write_card, write_selection
 from core.errors import ConfigError
 from core.results import FloatArray, IntArray, Prefer, Scores, Selection
 from core.runs.store import Run
@@ -203,7 +203,7 @@ class Scored:
             },
         )
 
-    def _records(self, chosen: Selection) -> Iterator[dict[str, Any]]:
+    def _records(self, chosen: Selection) -> Iterator[Row]:
         for start in range(0, len(chosen.rows), BLOCK):
             rows = chosen.rows[start : start + BLOCK]
             for rank, (row, sentence) in enumerate(zip(rows.tolist(), self.domain.take(rows), strict=True), start + 1):

@@ -79,7 +79,7 @@ def lineage(fingerprint: str, here: Mapping[str, Corpus]) -> set[str]:
     chain: list[str] = []
     while fingerprint and fingerprint not in chain:  # an origin is text in a file: a circle of them must end
         chain.append(fingerprint)
-        fingerprint = here[fingerprint].origin.get("from", "") if fingerprint in here else ""
+        fingerprint = here[fingerprint].parent if fingerprint in here else ""
     return set(chain)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +43,7 @@ class Corpus:
     labelled: bool
     path: Path
     types: Mapping[str, int] = field(default_factory=dict)
-    origin: Mapping[str, Any] = field(default_factory=dict)
+    origin: Mapping[str, object] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return self.n_sentences
@@ -83,6 +82,17 @@ class Corpus:
         return self.column("n_tokens").to_numpy()  # type: ignore[no-any-return]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names that it is found by, the present one first; none once it was removed."""
+        names = self.origin.get("names")
+        return tuple(names) if isinstance(names, list) else ()
+
+    @property
+    def parent(self) -> str:
+        """Fingerprint of the corpus that it was made from, "" where it was made from none."""
+        return str(self.origin.get("from", ""))
+
+    @property
     def derived(self) -> bool:
         """Whether Winnow made it: from another corpus (a selection, a subset, a changed copy) or of typed sentences."""
         return not self.origin.keys().isdisjoint(("from", "typed"))
@@ -107,9 +117,9 @@ class Library:
         sentences: Iterable[Sentence],
         *,
         name: str,
-        origin: Mapping[str, Any],
+        origin: Mapping[str, object],
         labelled: bool = False,
-        describe: Callable[[], Mapping[str, Any]] = dict,
+        describe: Callable[[], Mapping[str, object]] = dict,
     ) -> Corpus:
         """Write a stream of sentences in blocks and name it by its content.
 
@@ -122,14 +132,14 @@ class Library:
         self.folder.mkdir(parents=True, exist_ok=True)
         draft = Path(mkdtemp(prefix=".draft-", dir=self.folder))
         try:
-            about = write_sentences(draft / SENTENCES, iter(sentences), labelled, BLOCK)
-            if not about["n_sentences"]:
+            written = write_sentences(draft / SENTENCES, iter(sentences), labelled, BLOCK)
+            if not written["n_sentences"]:
                 raise CorpusError(
                     f"{name}: no sentence was left to keep; choose a file with at least one line of text."
                 )
-            about |= {"names": [self._free(name)], "origin": {**origin, **describe()}}
+            about = {**written, "names": [self._free(name)], "origin": {**origin, **describe()}}
             _write_json(draft / ABOUT, about)
-            target = self.folder / about["fingerprint"]
+            target = self.folder / written["fingerprint"]
             if not target.exists():
                 sync(draft / SENTENCES)
                 draft.rename(target)
@@ -143,7 +153,7 @@ class Library:
             shutil.rmtree(draft, ignore_errors=True)
         return self._also_named(target, name)
 
-    def subset(self, corpus: Corpus, rows: IntArray, *, name: str, origin: Mapping[str, Any]) -> Corpus:
+    def subset(self, corpus: Corpus, rows: IntArray, *, name: str, origin: Mapping[str, object]) -> Corpus:
         """The sentences at `rows`, in that order, sealed as a corpus of their own: same ids, same text."""
         blocks = (corpus.take(rows[i : i + BLOCK]) for i in range(0, len(rows), BLOCK))
         return self.seal((s for block in blocks for s in block), name=name, origin=origin, labelled=corpus.labelled)
@@ -172,7 +182,7 @@ class Library:
         matches = [
             corpus
             for corpus in self.list()
-            if reference in (*corpus.origin.get("names", ()), corpus.name)
+            if reference in (*corpus.names, corpus.name)
             or (len(reference) >= 6 and corpus.fingerprint.startswith(reference))
         ]
         if not matches:
@@ -225,7 +235,7 @@ class Library:
     def _free(self, name: str, fingerprint: str = "") -> str:
         """`name`, or numbered where a corpus other than `fingerprint` bears it."""
         others = (corpus for corpus in self.list() if corpus.fingerprint != fingerprint)
-        taken = {bearer for corpus in others for bearer in corpus.origin["names"]}
+        taken = {bearer for corpus in others for bearer in corpus.names}
         numbered = (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3)))
         return next(candidate for candidate in numbered if candidate not in taken)
 
@@ -270,5 +280,5 @@ def _readable(path: Path) -> Corpus | None:
         return None
 
 
-def _write_json(path: Path, value: Any) -> None:
+def _write_json(path: Path, value: Mapping[str, object]) -> None:
     write_atomic(path, json.dumps(value, ensure_ascii=False, indent=1).encode())

@@ -19,6 +19,6 @@ def preview(path: Path, options: ReadOptions) -> Preview:
     return TypeAdapter(Preview).validate_python(_apart.ask(path.name, path=str(path), options=asdict(options)))
 
 
-def answer(path: str, options: Mapping[str, Any]) -> dict[str, Any]:
+def answer(path: str, options: Mapping[str, Any]) -> dict[str, object]:
     """The other process's part."""
     return asdict(sniff(Path(path), ReadOptions(**options)))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from core.corpora.formats import annotated, conll, hf, plain
 from core.corpora.formats.detect import Kind, kind_of, records
@@ -201,7 +201,7 @@ def _sentences(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iterat
 
 def _texts(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Sentence]:
     for line, record in rows:
-        value: Any = record.get(cast(str, kind.text_column))
+        value = record.get(cast(str, kind.text_column))
         if value is None:
             if kind.text_column in record:
                 ledger.report.empty += 1

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,7 +19,32 @@ _ENTITY = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("type", pa.str
 _LABELLED = _PLAIN.append(pa.field("tokens", pa.list_(pa.string()))).append(pa.field("entities", pa.list_(_ENTITY)))
 
 
-def write_sentences(file: Path, sentences: Iterator[Sentence], labelled: bool, block: int) -> dict[str, Any]:
+class _EntityCell(TypedDict):
+    start: int
+    end: int
+    type: str
+
+
+class _Columns(TypedDict):
+    id: list[int]
+    text: list[str]
+    n_tokens: list[int]
+    doc: list[str | None]
+    tokens: NotRequired[list[list[str]]]
+    entities: NotRequired[list[list[_EntityCell]]]
+
+
+class Written(TypedDict):
+    """What was written: its fingerprint and counts; types: entities a type, the most frequent first."""
+
+    fingerprint: str
+    n_sentences: int
+    n_tokens: int
+    labelled: bool
+    types: dict[str, int]
+
+
+def write_sentences(file: Path, sentences: Iterator[Sentence], labelled: bool, block: int) -> Written:
     """Write a stream of sentences, `block` rows a row group: fingerprint, counts and types of what was written."""
     digest = sha256(b"winnow corpus 1, labelled\n" if labelled else b"winnow corpus 1\n")
     types: Counter[str] = Counter()
@@ -28,7 +53,9 @@ def write_sentences(file: Path, sentences: Iterator[Sentence], labelled: bool, b
     with pq.ParquetWriter(file, schema, compression="zstd", compression_level=1) as writer:
         while (columns := _take_block(sentences, labelled, block))["id"]:
             # What a reader gets back is what is fingerprinted: text, origin and, if labelled, tokens and entities.
-            digest.update(json.dumps([columns[key] for key in columns if key != "id"], ensure_ascii=False).encode())
+            digest.update(
+                json.dumps([cells for name, cells in columns.items() if name != "id"], ensure_ascii=False).encode()
+            )
             writer.write_table(pa.table(columns, schema=schema))
             n_sentences += len(columns["id"])
             n_tokens += sum(columns["n_tokens"])
@@ -42,22 +69,22 @@ def write_sentences(file: Path, sentences: Iterator[Sentence], labelled: bool, b
     }
 
 
-def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> dict[str, list[Any]]:
+def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _Columns:
     """The next `block` sentences by column. No sentence outlives its turn: kept, they cost a third more."""
-    columns: dict[str, list[Any]] = {"id": [], "text": [], "n_tokens": [], "doc": []}
-    ids, texts, lengths, docs = columns.values()
+    columns: _Columns = {"id": [], "text": [], "n_tokens": [], "doc": []}
+    ids, texts, lengths, docs = columns["id"], columns["text"], columns["n_tokens"], columns["doc"]
+    tokens: list[list[str]] = []
+    entities: list[list[_EntityCell]] = []
     if labelled:
-        columns |= {"tokens": [], "entities": []}
+        columns["tokens"], columns["entities"] = tokens, entities
     for sentence in islice(sentences, block):
         ids.append(int(sentence.id, 16))
         texts.append(sentence.text)
         lengths.append(len(sentence.tokens))
         docs.append(sentence.doc)
         if labelled:
-            columns["tokens"].append(list(sentence.tokens))
-            columns["entities"].append(
-                [{"start": e.start, "end": e.end, "type": e.type} for e in sentence.entities or ()]
-            )
+            tokens.append(list(sentence.tokens))
+            entities.append([{"start": e.start, "end": e.end, "type": e.type} for e in sentence.entities or ()])
     return columns
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import BinaryIO, Literal, TypedDict
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,6 +24,17 @@ from core.text.sentence import Sentence
 Format = Literal["txt", "jsonl", "csv", "parquet", "folder"]
 FORMATS: Mapping[str, Format] = {".txt": "txt", ".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 COLUMNS = ("id", "text", "row", "score", "rank")
+
+
+class Row(TypedDict):
+    """A selected sentence. row: in its corpus; score: None where it has none; rank: from 1, the best."""
+
+    id: str
+    text: str
+    row: int
+    score: float | None
+    rank: int
+
 
 _BLOCK = 8192  # rows a row group
 _SCHEMA = pa.schema(
@@ -46,7 +57,7 @@ def format_of(path: Path) -> Format:
     return "folder"
 
 
-def write_selection(rows: Iterable[Mapping[str, Any]], path: Path, format: Format | None = None) -> int:
+def write_selection(rows: Iterable[Row], path: Path, format: Format | None = None) -> int:
     """Write rows (`id, text, row, score, rank`, best first) to a file; how many there were.
 
     format: that of `path`'s ending unless given. A txt has the texts alone, one a line. In a csv a text that a
@@ -83,7 +94,7 @@ def write_file(data: bytes, path: Path) -> None:
         out.write(data)
 
 
-def write_card(folder: Path, *, data_file: str, title: str, about: Mapping[str, Any]) -> Path:
+def write_card(folder: Path, *, data_file: str, title: str, about: Mapping[str, object]) -> Path:
     """Write `README.md`, a data card with which `datasets.load_dataset(folder)` finds `data_file`.
 
     about: what the card's table says (strategy, budget, corpora, seed ...), one row a key.
@@ -105,20 +116,20 @@ def write_card(folder: Path, *, data_file: str, title: str, about: Mapping[str, 
     return card
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
-def _txt(rows: Iterable[Mapping[str, Any]], out: BinaryIO) -> int:
+def _txt(rows: Iterable[Row], out: BinaryIO) -> int:
     return sum(bool(out.write((" ".join(row["text"].split()) + "\n").encode())) for row in rows)
 
 
-def _jsonl(rows: Iterable[Mapping[str, Any]], out: BinaryIO) -> int:
+def _jsonl(rows: Iterable[Row], out: BinaryIO) -> int:
     return sum(bool(out.write((json.dumps(_values(row), ensure_ascii=False) + "\n").encode())) for row in rows)
 
 
-def _csv(rows: Iterable[Mapping[str, Any]], out: BinaryIO) -> int:
+def _csv(rows: Iterable[Row], out: BinaryIO) -> int:
     text = TextIOWrapper(out, encoding="utf-8-sig", newline="")  # Excel knows UTF-8 by its mark alone
     writer = csv.writer(text)
     writer.writerow(COLUMNS)
@@ -127,7 +138,7 @@ def _csv(rows: Iterable[Mapping[str, Any]], out: BinaryIO) -> int:
     return count
 
 
-def harmless(value: Any) -> Any:
+def harmless(value: object) -> object:
     """A .csv's cell, a quote before what a spreadsheet would compute.
 
     Where the semicolon separates (a German Excel), a cell may be cut at one, so what follows it is guarded too.
@@ -135,7 +146,7 @@ def harmless(value: Any) -> Any:
     return _CELL_START.sub(r"\1'", value) if isinstance(value, str) else value
 
 
-def _parquet(rows: Iterable[Mapping[str, Any]], out: BinaryIO) -> int:
+def _parquet(rows: Iterable[Row], out: BinaryIO) -> int:
     count = 0
     stream = iter(rows)
     with pq.ParquetWriter(out, _SCHEMA, compression="zstd") as writer:
@@ -145,7 +156,7 @@ def _parquet(rows: Iterable[Mapping[str, Any]], out: BinaryIO) -> int:
     return count
 
 
-def _values(row: Mapping[str, Any]) -> dict[str, Any]:
+def _values(row: Row) -> Row:
     """The five columns as plain Python values; a score that is not a number is empty, which JSON can say."""
     score = None if row["score"] is None or row["score"] != row["score"] else float(row["score"])
     return {

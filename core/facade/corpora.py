@@ -169,7 +169,7 @@ def roles() -> dict[str, str]:
     if not stored:
         return {}
     here = {corpus.fingerprint for corpus in library().list()}
-    return {role: fingerprint for role, fingerprint in stored.items() if role in ROLES and str(fingerprint) in here}
+    return {role: str(mark) for role, mark in stored.items() if role in ROLES and str(mark) in here}
 
 
 def set_role(role: str, reference: str | None) -> None:

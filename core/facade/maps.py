@@ -20,7 +20,7 @@ from core.artifacts.map import MapResult as MapResult
 from core.artifacts.result import read as read_result
 from core.corpora.columns import stored
 from core.corpora.corpus import BLOCK
-from core.corpora.writers import Format, write_selection
+from core.corpora.writers import Format, Row, write_selection
 from core.errors import RunError
 from core.facade.audit import exporting
 from core.facade.home import kept_per_home, library, store
@@ -212,7 +212,11 @@ def export(map_run: str, points: IntArray, path: Path, format: Format | None = N
     kinds = np.zeros(len(mapped), dtype=np.uint8)
     blocks = (mapped.table(points[i : i + BLOCK], kinds, scores) for i in range(0, len(points), BLOCK))
     rows = (row for block in blocks for row in block)
-    write_selection(({**row, "rank": rank} for rank, row in enumerate(rows, 1)), path, format)
+    ranked: Iterator[Row] = (
+        {"id": row["id"], "text": row["text"], "row": row["row"], "score": row["score"], "rank": rank}
+        for rank, row in enumerate(rows, 1)
+    )
+    write_selection(ranked, path, format)
     return path
 
 

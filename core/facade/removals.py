@@ -82,7 +82,7 @@ def sweep() -> None:
         if run.cancel_file.exists() and run.state().active:
             launch.see_to_end(run)
     for corpus in library().list():
-        typed = "typed" in corpus.origin and len(corpus.origin["names"]) == 1
+        typed = "typed" in corpus.origin and len(corpus.names) == 1
         if typed and time.time() - (corpus.path / ABOUT).stat().st_mtime > uploads.STALE:
             with suppress(RunError):  # one that is at work after all
                 remove_everything(corpus.fingerprint)

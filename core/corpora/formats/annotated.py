@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
 from core.corpora.formats.ledger import Ledger, Record
 from core.corpora.formats.sentences import Span, from_spans
@@ -16,12 +16,14 @@ def read_doccano(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence
     """`{"text", "label" | "labels" | "entities": [[start, end, type] | {start_offset, end_offset, label}]}`."""
     column = ledger.options.text_column or "text"
     for line, record in records:
-        key = next((key for key in ("label", "labels", "entities") if isinstance(record.get(key), list)), None)
-        if not isinstance(record.get(column), str) or key is None:
+        text = record.get(column)
+        items = next(
+            (value for key in ("label", "labels", "entities") if isinstance(value := record.get(key), list)), None
+        )
+        if not isinstance(text, str) or items is None:
             ledger.reject(line, f'expected a text under "{column}" and a list under "label"', str(dict(record)))
             continue
-        spans = list(_spans(record[key], record[column], line, ledger))
-        yield from from_spans(record[column], spans, line, ledger)
+        yield from from_spans(text, list(_spans(items, text, line, ledger)), line, ledger)
 
 
 def read_prodigy(records: Iterator[Record], ledger: Ledger) -> Iterator[Sentence]:
@@ -61,14 +63,14 @@ def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sen
         yield from from_spans(text, list(_spans(items, text, line, ledger)), line, ledger)
 
 
-def _task_text(data: Mapping[str, Any], column: str | None) -> str | None:
+def _task_text(data: Mapping[str, object], column: str | None) -> str | None:
     texts = {key: value for key, value in data.items() if isinstance(value, str)}
     if column or "text" in texts:
         return texts.get(column or "text")
     return max(texts.values(), key=len, default=None)
 
 
-def _spans(items: list[Any], text: str, line: int, ledger: Ledger) -> Iterator[Span]:
+def _spans(items: list[object], text: str, line: int, ledger: Ledger) -> Iterator[Span]:
     for item in items:
         start = end = kind = None
         if isinstance(item, list | tuple) and len(item) >= 3:
@@ -87,7 +89,7 @@ def _spans(items: list[Any], text: str, line: int, ledger: Ledger) -> Iterator[S
         yield Span(*_by_characters(text, start, end, given_text), kind)
 
 
-def _whole(value: Any) -> TypeGuard[int]:
+def _whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 

@@ -1,9 +1,9 @@
 """Rows of Parquet and Arrow files, one at a time."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,7 +35,7 @@ def arrow_batches(path: Path, columns: Sequence[str] | None, ledger: Ledger) -> 
 
 def _streamed(file: BinaryIO, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
     try:
-        reader: Any = pa.ipc.open_stream(file)
+        reader: Iterable[pa.RecordBatch] = pa.ipc.open_stream(file)
     except pa.ArrowInvalid:
         file.seek(0)
         whole = pa.ipc.open_file(file)
@@ -68,7 +68,7 @@ def _refuse_bomb(path: Path, size: int, metadata: pq.FileMetaData) -> None:
         )
 
 
-def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, object]]:
     """The rows as Python values; rows that share one stored text share one string.
 
     A dictionary may name one huge text a thousand times: what no row may hold is never copied, only named once by a
@@ -80,7 +80,7 @@ def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     return (dict(zip(batch.schema.names, values, strict=True)) for values in zip(*columns, strict=True))
 
 
-def _shared(column: pa.DictionaryArray) -> list[Any]:
+def _shared(column: pa.DictionaryArray) -> list[str | None]:
     lengths = pc.binary_length(column.dictionary).to_pylist()
     texts = [
         text.as_py() if (length or 0) <= MAX_TEXT else _TOO_LONG

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from core.corpora.formats.arrow import arrow_batches, arrow_schema
 from core.corpora.formats.conll import looks_like_conll
@@ -121,7 +120,7 @@ def _by_content(path: Path, choice: str, head: str) -> str:
     return ending[1:] if ending in (".csv", ".tsv") else "txt"
 
 
-def _first_rows(path: Path, container: str, options: ReadOptions) -> tuple[list[str], list[Mapping[str, Any]]]:
+def _first_rows(path: Path, container: str, options: ReadOptions) -> tuple[list[str], list[Mapping[str, object]]]:
     ledger = Ledger(options)
     ledger.file = path.name
     rows = [row for _, row in islice(records(path, Kind("", container, options.encoding), ledger), HEAD)]
@@ -137,7 +136,7 @@ def _first_rows(path: Path, container: str, options: ReadOptions) -> tuple[list[
     return columns, rows
 
 
-def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
+def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str:
     """The labelled format that the rows have, "" for none."""
 
     def lists(name: str) -> bool:
@@ -155,7 +154,7 @@ def _shape(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
     return ""
 
 
-def guess_text_column(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str | None:
+def guess_text_column(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> str | None:
     """The column with a usual name, else the one with the longest texts; None if none holds letters."""
     usual = {name.lower(): name for name in reversed(columns)}
     for name in _TEXT_NAMES:

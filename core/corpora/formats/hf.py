@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from core.corpora.formats.arrow import arrow_schema
 from core.corpora.formats.ledger import Ledger, Record
@@ -51,7 +50,7 @@ def _around(path: Path) -> Iterator[Path]:
         yield allowed
 
 
-def _stored(metadata: bytes, path: Path) -> Any:
+def _stored(metadata: bytes, path: Path) -> object:
     try:
         return json.loads(metadata)
     except (ValueError, RecursionError) as error:
@@ -60,7 +59,7 @@ def _stored(metadata: bytes, path: Path) -> Any:
         ) from error
 
 
-def _metadata(file: Path) -> Any:
+def _metadata(file: Path) -> object:
     with open_bytes(file) as stream:
         text = stream.read(_LONGEST).decode("utf-8", "replace")
     try:
@@ -77,7 +76,7 @@ def _metadata(file: Path) -> Any:
         raise ReadError(file.name, 1, "its header is not YAML; repair or remove it.") from error
 
 
-def _names(value: Any, tags: str, seen: set[int]) -> list[str] | None:
+def _names(value: object, tags: str, seen: set[int]) -> list[str] | None:
     """The class names found under `tags`, wherever the features are: each version of `datasets` nests them anew.
 
     seen: what was looked through, by identity: YAML's aliases make nine lines into a tree of billions of paths.
@@ -93,7 +92,7 @@ def _names(value: Any, tags: str, seen: set[int]) -> list[str] | None:
     return next((names for part in parts if (names := _names(part, tags, seen))), None)
 
 
-def _class_names(value: Any, seen: set[int]) -> list[str] | None:
+def _class_names(value: object, seen: set[int]) -> list[str] | None:
     if isinstance(value, Mapping) and id(value) not in seen:
         seen.add(id(value))
         names = value.get("names")
@@ -120,7 +119,9 @@ def detect(records: Iterator[Record], names: Names, ledger: Ledger, detector: De
             detector.add(row[1], [line] * len(row[1]))
 
 
-def _tagged(line: int, record: Mapping[str, Any], names: Names, ledger: Ledger) -> tuple[list[str], list[str]] | None:
+def _tagged(
+    line: int, record: Mapping[str, object], names: Names, ledger: Ledger
+) -> tuple[list[str], list[str]] | None:
     pair = tag_columns(list(record))
     tokens, tags = (record[pair[0]], record[pair[1]]) if pair else (None, None)
     if not isinstance(tokens, list) or not isinstance(tags, list) or not all(isinstance(t, str) for t in tokens):

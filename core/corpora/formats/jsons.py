@@ -4,7 +4,7 @@ import codecs
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from core.corpora.formats.ledger import TOO_LONG, Ledger, Record, short
 from core.corpora.formats.source import BLOCK_BYTES, MAX_RECORD, lines, open_stream
@@ -85,7 +85,7 @@ class _Feed:
             if not self._more(BLOCK_BYTES):
                 return ""
 
-    def take(self, decoder: json.JSONDecoder) -> Any:
+    def take(self, decoder: json.JSONDecoder) -> object:
         """The value that begins here. Errors: ReadError if it is broken or too long."""
         while True:
             try:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Literal, TextIO
 
 from core.errors import EncodingError
 
@@ -13,7 +13,7 @@ Format = Literal[
 ]
 LABELLED: frozenset[str] = frozenset({"conll", "doccano", "labelstudio", "prodigy", "brat", "hf"})
 
-Record = tuple[int, Mapping[str, Any]]  # line (or row of a Parquet file) from 1, values by column
+Record = tuple[int, Mapping[str, object]]  # line (or row of a Parquet file) from 1, values by column
 
 TOO_LONG = "a line of more than {:,} bytes; break it into lines"
 MAX_PROBLEMS = 50  # kept in memory and shown; the reject file has them all
@@ -77,7 +77,7 @@ class ReadReport:
     sentences: int = 0
     problems: list[Problem] = field(default_factory=list)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """JSON-ready."""
         return asdict(self)
 

@@ -6,12 +6,15 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
 from core.errors import ConfigError, EncodingError, PathError, ReadError
 from core.paths import opened
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 MAX_TEXT = 1_000_000  # bytes: a longer line of text is rejected, without ever being held whole
 MAX_RECORD = 4_000_000  # bytes: the same for a record of JSON
@@ -51,14 +54,17 @@ class _Watched(io.RawIOBase):
         self._file.seek(0)
         codec = next((codec for start, codec in _PACKED.items() if magic.startswith(start)), None)
         self.packed = codec is not None
-        self._inner: Any = pa.CompressedInputStream(pa.PythonFile(self._file, "r"), codec) if codec else self._file
+        self._inner: BinaryIO = self._file
+        if codec:
+            self._inner = pa.CompressedInputStream(pa.PythonFile(self._file, "r"), codec)
 
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer)
         try:
-            data = self._inner.read(len(buffer))
+            data = self._inner.read(len(view))
         except OSError as error:  # pyarrow's ArrowIOError is OSError: damaged or cut off
             raise ReadError(
                 self._name,
@@ -77,7 +83,7 @@ class _Watched(io.RawIOBase):
                 " unpack it yourself if it is to be trusted.",
             )
         self._tick(self._file.tell())
-        buffer[: len(data)] = data
+        view[: len(data)] = data
         return len(data)
 
     def close(self) -> None:
@@ -99,7 +105,8 @@ class _Transcoded(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer)
         while not self._ready and not self._ended:
             block = self._raw.read(BLOCK_BYTES)
             self._ended = not block
@@ -113,8 +120,8 @@ class _Transcoded(io.RawIOBase):
                     self._name, line, f"these bytes are not {self._encoding}; give the file's true encoding."
                 ) from error
             self._line += text.count("\n")
-        part, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
-        buffer[: len(part)] = part
+        part, self._ready = self._ready[: len(view)], self._ready[len(view) :]
+        view[: len(part)] = part
         return len(part)
 
 
@@ -127,9 +134,10 @@ class _NewLines(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: Any) -> int:
-        data = self._raw.read(len(buffer)).replace(b"\r", b"\n")
-        buffer[: len(data)] = data
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer)
+        data = self._raw.read(len(view)).replace(b"\r", b"\n")
+        view[: len(data)] = data
         return len(data)
 
 

@@ -66,7 +66,7 @@ class Stages:
     def _named(self, arm: Arm) -> Corpus:
         """The source that an arm is called after. Errors: ConfigError."""
         sources = [self.job.corpus(reference) for reference in self.config.sources]
-        matches = [corpus for corpus in sources if arm.source in (corpus.name, *corpus.origin.get("names", ()))]
+        matches = [corpus for corpus in sources if arm.source in (corpus.name, *corpus.names)]
         matches = matches or [corpus for corpus in sources if corpus.fingerprint.startswith(arm.source)]
         if len(matches) != 1:
             raise ConfigError(

@@ -95,7 +95,7 @@ def _family(train: Corpus, here: Mapping[str, Corpus]) -> Iterator[Corpus]:
     while corpus and corpus.fingerprint not in seen:
         yield corpus
         seen.add(corpus.fingerprint)
-        corpus = here.get(corpus.origin.get("from", ""))
+        corpus = here.get(corpus.parent)
 
 
 def _of_runs(trained_on: set[str], store: RunStore) -> list[str]:
@@ -122,4 +122,4 @@ def _named_beside(train: Corpus, other: Corpus) -> bool:
 
 
 def _names(corpus: Corpus) -> set[str]:
-    return {corpus.name, *corpus.origin.get("names", ())}
+    return {corpus.name, *corpus.names}
