@@ -102,9 +102,9 @@ def _arms(run_id: str | None, single: str) -> dict[str, str]:
         here = {run.id for run in runs.listed("finetune")}
         rows = results.board(run_id)["leaderboard"]
         return {row["finetune_run"]: figures.line_name(row) for row in rows if row["finetune_run"] in here}
-    rows = [row for row in results.tagger_rows() if row["f1"] is not None]
-    rows.sort(key=lambda row: row["run"] != single)
-    return {row["run"]: f"{take.origin(row)} on {row['train']} ({row['run'][-4:]})" for row in rows}
+    rows = [row for row in results.tagger_rows() if row.f1 is not None]
+    rows.sort(key=lambda row: row.run != single)
+    return {row.run: f"{take.origin(row)} on {row.train} ({row.run[-4:]})" for row in rows}
 
 
 main()

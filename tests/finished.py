@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 
 from core.artifacts import evaluations
+from core.artifacts.calibrate import CalibrateResult
+from core.artifacts.evaluations import FinetuneResult, OverSeeds, SeedOutcome, SplitScores
+from core.artifacts.models import Perplexity, PretrainResult
 from core.artifacts.rejects import AddResult
 from core.artifacts.scores import SelectResult
 from core.corpora.corpus import Corpus, Library
@@ -19,7 +22,9 @@ from core.recipes.base import as_json, register
 from core.recipes.experiment import leaderboard
 from core.recipes.experiment.arms import Cell, find
 from core.recipes.experiment.stages import Made
+from core.recipes.parts.tested import all_seeds
 from core.reporter import Silent
+from core.results import Evaluation
 from core.runs import worker
 from core.runs.context import RunContext
 from core.runs.events import EventLog
@@ -31,6 +36,10 @@ TYPES = ("PARTY", "DATE", "<b>COURT</b>")
 NASTY = "<img src=x onerror=alert(1)>"
 SKILL = {"none": 0.45, "random": 0.44, "classifier": 0.66}
 SEEDS = (1, 2, 3)
+TIMED = CalibrateResult(
+    machine="A processor", busy=False, device="cpu", mlm=(0.1, 0.001), tagger=(0.2, 0.002), embed=(0.0, 0.0001), load=1.0,
+    has_head=True, parameters=1000, dimension=64, memory_gb=1.0, pieces={"task": 1.5, "train": 1.5, "domain": 1.5},
+)  # fmt: skip
 
 
 def labelled(n: int, seed: int, prefix: str) -> list[Sentence]:
@@ -116,6 +125,46 @@ def at_work(run: Run) -> Iterator[Run]:
         run.lock.release()
 
 
+def split_scores(table: Evaluation) -> SplitScores:
+    """What a `finetune` run says of one seed's table."""
+    return SplitScores(
+        micro_f1=table.f1(), precision=table.precision(), recall=table.recall(), by_type={}, decodings={}
+    )
+
+
+def seed_outcome(seed: int, best_epoch: int, dev: SplitScores, *tests: SplitScores) -> SeedOutcome:
+    """One seed of a `finetune` run."""
+    return SeedOutcome(seed=seed, best_epoch=best_epoch, epochs=5, seconds=9.0, dev=dev, tests=tests, settings={})
+
+
+def over_seeds(f1s: Sequence[float], by_type: Mapping[str, float] | None = None) -> OverSeeds:
+    """Scores of all seeds on one split. f1s: one a seed."""
+    spread = float(np.std(f1s, ddof=1)) if len(f1s) > 1 else None
+    return OverSeeds(micro_f1=f1s, mean=float(np.mean(f1s)), sd=spread, by_type=by_type or {}, decodings={})
+
+
+def fine_tuned(
+    *tests: Sequence[float], dev: Sequence[float] = (60.0,), model: str = "", by_type: Mapping[str, float] | None = None
+) -> FinetuneResult:
+    """What a `finetune` run comes to. tests, dev: F1 of every seed. by_type: of the first test set."""
+    scores = [over_seeds(f1s, None if i else by_type) for i, f1s in enumerate(tests)]
+    return FinetuneResult(
+        model=model, dev=over_seeds(dev), test=scores[0] if scores else None, tests=scores,
+        best_epoch=[3] * len(dev), epochs=[5] * len(dev), seconds=[9.0] * len(dev), settings={},
+    )  # fmt: skip
+
+
+def pretrained(
+    sentences: int = 40, before: float = 90.5, after: float = 30.25, *, head_fitted: bool = False
+) -> PretrainResult:
+    """What a `pretrain` run comes to. before, after: pseudo-perplexity."""
+    return PretrainResult(
+        model="/nowhere", sentences=sentences, epochs=1.0, steps=10, dev_loss=[3.9], dev_loss_general=[5.0],
+        pseudo_perplexity=Perplexity(before=before, after=after), before={}, head_fitted=head_fitted,
+        tokens_per_second=900.0,
+    )  # fmt: skip
+
+
 def tuned(
     home: Path,
     made: Mapping[str, Corpus],
@@ -128,8 +177,8 @@ def tuned(
     """A finished `finetune` run. lucks: what each seed adds to `skill`. never: a type that it does not know."""
     gold = {name: list(next(made[name].batches(0, 1000))) for name in ("dev", "test")}
 
-    def work(context: RunContext) -> dict[str, Any]:
-        told: dict[str, list[float]] = {"dev": [], "test": []}
+    def work(context: RunContext) -> FinetuneResult:
+        scores: dict[str, list[SplitScores]] = {"dev": [], "test": []}
         for seed, luck in zip(SEEDS, lucks, strict=True):
             for name, sentences in gold.items():
                 read = [
@@ -139,15 +188,12 @@ def tuned(
                 for step in (1, 2) if name == "dev" else ():
                     context.metric(f"dev_f1@{seed}", table.f1() * step / 2, 10 * step)
                 evaluations.write(context.run, evaluations.part(name, seed), table, read)
-                told[name].append(table.f1())
+                scores[name].append(split_scores(table))
         model = context.run.artifacts / "model"
         model.mkdir()
         (model / "config.json").write_text(json.dumps({"skill": skill}))
-        scores = {
-            name: {"micro_f1": f1s, "mean": float(np.mean(f1s)), "sd": float(np.std(f1s, ddof=1)), "by_type": {}}
-            for name, f1s in told.items()
-        }
-        return {"model": str(model), **scores, "tests": [scores["test"]], "best_epoch": [3, 4, 3], "seconds": [9.0] * 3}
+        outcomes = zip(SEEDS, (3, 4, 3), scores["dev"], scores["test"], strict=True)
+        return all_seeds(str(model), [seed_outcome(*outcome) for outcome in outcomes])
 
     options = {"init": init, "seeds": SEEDS, **settings, **{name: made[name].fingerprint for name in ("train", "dev")}}
     return finish(home, "finetune", {**options, "test": (made["test"].fingerprint,)}, work)
@@ -159,7 +205,7 @@ def experiment(home: Path, made: Mapping[str, Corpus], lines: Sequence[tuple[str
     for number, (arm, budget, sentences) in enumerate(lines):
         pretrain = None
         if sentences:
-            result = {"model": "", "sentences": sentences}
+            result = pretrained(sentences)
             options = {"corpora": (made["task"].fingerprint,), "init": "tiny", "seed": number}
             pretrain = finish(home, "pretrain", options, lambda context, result=result: result)
         skill = SKILL[arm] + sentences / 1e3

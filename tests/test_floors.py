@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "samples": FLOOR_0 | {"text", "samples"},
     "stats": FLOOR_1 | {"stats"},
     **{name: FLOOR_1 | {name} for name in ("corpora", "models")},
-    "plots": FLOOR_0 | {"results", "plots"},
+    "plots": FLOOR_0 | {"results", "artifacts", "plots"},
     **{name: FLOOR_1 | {"stats", "corpora", "models", name} for name in (*PEERS, "training")},
     "runs": FLOOR_0 | {"results", "runs"},
     "artifacts": BELOW_ARTIFACTS | {"artifacts"},

@@ -9,14 +9,100 @@ Splits are `dev`, `test`, `test1`, `test2`, ...
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from statistics import mean, stdev
+
+from pydantic import TypeAdapter
 
 from core.errors import CorpusError
 from core.files import replacing, write_atomic
 from core.results import Evaluation
 from core.runs.run import Run
 from core.text.sentence import Entity, Prediction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SplitScores:
+    """Scores of one tagger on one split, in percent.
+
+    micro_f1, precision, recall: over exact entities, strict, by Viterbi. by_type: F1 by entity type. decodings: micro
+    F1 by how tags are decoded and read.
+    """
+
+    micro_f1: float
+    precision: float
+    recall: float
+    by_type: Mapping[str, float]
+    decodings: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeedOutcome:
+    """What came of one seed of a fine-tuning.
+
+    best_epoch: from 1, the one that is best on dev. epochs: that were trained. seconds: of training. tests: one a test
+    set. settings: of the training, by the option's name.
+    """
+
+    seed: int
+    best_epoch: int
+    epochs: int
+    seconds: float
+    dev: SplitScores
+    tests: Sequence[SplitScores]
+    settings: Mapping[str, int | float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverSeeds:
+    """Scores of all seeds on one split, in percent.
+
+    micro_f1: one a seed. mean, sd: of these; sd None for one seed. by_type: mean F1 by entity type. decodings: micro F1
+    by how tags are decoded and read, one a seed.
+    """
+
+    micro_f1: Sequence[float]
+    mean: float
+    sd: float | None
+    by_type: Mapping[str, float]
+    decodings: Mapping[str, Sequence[float]]
+
+    @property
+    def f1(self) -> float:
+        """Mean of the seeds' own: older runs hold one that was rounded before it is shown."""
+        return mean(self.micro_f1)
+
+    @property
+    def spread(self) -> float | None:
+        """Standard deviation of the seeds' own; None for one."""
+        return stdev(self.micro_f1) if len(self.micro_f1) > 1 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinetuneResult:
+    """What a `finetune` run came to.
+
+    model: the folder of the seed that is best on dev. test: of the first test set, None where there is none. tests: one
+    a test set. best_epoch, epochs, seconds: as `SeedOutcome` has them, one a seed. settings: of the training.
+    """
+
+    model: str
+    dev: OverSeeds
+    test: OverSeeds | None
+    tests: Sequence[OverSeeds]
+    best_epoch: Sequence[int]
+    epochs: Sequence[int]
+    seconds: Sequence[float]
+    settings: Mapping[str, int | float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluateResult:
+    """What an `evaluate` run came to. model: the tagger's folder, or the run that left it. test: of one tagger."""
+
+    model: str
+    test: OverSeeds
 
 
 def split_name(number: int) -> str:
@@ -62,15 +148,15 @@ def read_predictions(run: Run, seed: int, number: int = 0) -> list[tuple[Entity,
         ]
 
 
-def write_outcome(run: Run, seed: int, outcome: Mapping[str, Any]) -> None:
+def write_outcome(run: Run, seed: int, outcome: SeedOutcome) -> None:
     """Write a seed's outcome, when all else of it is there: a resumed run does not train it again."""
-    write_atomic(_outcome(run, seed), json.dumps(outcome).encode())
+    write_atomic(_outcome(run, seed), json.dumps(asdict(outcome)).encode())
 
 
-def read_outcome(run: Run, seed: int) -> dict[str, Any] | None:
+def read_outcome(run: Run, seed: int) -> SeedOutcome | None:
     """Read what `write_outcome` wrote; None where the seed was not finished."""
     path = _outcome(run, seed)
-    return json.loads(path.read_bytes()) if path.exists() else None
+    return TypeAdapter(SeedOutcome).validate_python(json.loads(path.read_bytes())) if path.exists() else None
 
 
 def _table(run: Run, part: str) -> Path:

@@ -3,6 +3,8 @@
 artifacts/model/    a Hugging Face folder: weights, config.json, tokenizer; its card
 """
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from core.files import write_atomic
@@ -10,6 +12,35 @@ from core.runs.run import Run
 
 NAME = "model"  # also the name that the run tells it by
 _CONFIG, _CARD = "config.json", "README.md"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Perplexity:
+    """Pseudo-perplexity of held-out text of T_C, before and after the training; NaN where nothing could be probed."""
+
+    before: float
+    after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PretrainResult:
+    """What a `pretrain` run came to.
+
+    model: its folder. sentences: that an epoch reads. epochs: passes over them. steps: of the optimizer. dev_loss,
+    dev_loss_general: nats a masked piece of T_C and of general text, one an epoch, none without such text. before: the
+    same before the first step, by name. head_fitted: whether the encoder came without a vocabulary head.
+    """
+
+    model: str
+    sentences: int
+    epochs: float
+    steps: int
+    dev_loss: Sequence[float]
+    dev_loss_general: Sequence[float]
+    pseudo_perplexity: Perplexity
+    before: Mapping[str, float]
+    head_fitted: bool
+    tokens_per_second: float
 
 
 def folder(run: Run) -> Path:

@@ -6,6 +6,7 @@ artifacts/predictions.jsonl    id, tokens, entities with their confidence, a sen
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,6 +14,15 @@ from core.corpora.writers import write_conll
 from core.files import replacing
 from core.runs.run import Run
 from core.text.sentence import Entity, Sentence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictResult:
+    """What a `predict` run came to: counts; types: of entities by type, frequent ones first."""
+
+    sentences: int
+    entities: int
+    types: Mapping[str, int]
 
 
 def file(run: Run, suffix: str) -> Path:

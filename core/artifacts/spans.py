@@ -3,23 +3,34 @@
 artifacts/  spans.npy   (m,) of dtype `selection.spans.SPAN`, sentence by sentence
 """
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from core.artifacts import result
 from core.runs.run import Run
 from core.selection.spans import Spans
 
 _FILE = "spans.npy"
 
 
-def write(run: Run, spans: npt.NDArray[Any]) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TagResult:
+    """What a `tag` run came to. types: that the tagger knows; spans count by them. sentences, entities: counts."""
+
+    types: Sequence[str]
+    sentences: int
+    entities: int
+
+
+def write(run: Run, spans: npt.NDArray[np.void]) -> None:
     """Write `spans`: `(m,)` of dtype `SPAN`; the types that it counts by are in the run's result."""
     np.save(run.artifacts / _FILE, spans)
 
 
 def read(run: Run) -> Spans:
     """Read a finished run's spans, memory-mapped."""
-    result = run.result()
-    return Spans.make(result["types"], np.load(run.artifacts / _FILE, mmap_mode="r"), result["sentences"])
+    counts = result.read(run, TagResult)
+    return Spans.make(counts.types, np.load(run.artifacts / _FILE, mmap_mode="r"), counts.sentences)

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from statistics import mean
-from typing import Any
+from typing import Literal
 
-from core.artifacts import evaluations, models
+from core.artifacts import evaluations, models, result
+from core.artifacts.evaluations import FinetuneResult
 from core.corpora.corpus import Corpus, Library
 from core.errors import CorpusError
 from core.results import Evaluation
@@ -18,8 +19,49 @@ from core.stats.mistakes import Mistake, mistakes
 from core.stats.scoring import count
 from core.text.sentence import Entity, Sentence
 
-Row = dict[str, Any]
 FAILED = 0.5  # of the best seed's F1; a tagger below it did not learn (Dodge et al. 2020)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeScores:
+    """F1 of an entity type under taggers A and B, percent, averaged over seeds. mentions: in the test set."""
+
+    type: str
+    mentions: int
+    a: float
+    b: float
+
+    @property
+    def difference(self) -> float:
+        """A less B."""
+        return self.a - self.b
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfound:
+    """A type of which no mention was found. mentions: in the test set. labelled: in the training sentences."""
+
+    type: str
+    mentions: int
+    labelled: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Novelty:
+    """F1, percent, averaged over seeds, on mentions whose words are (`seen`) or are not an entity of train."""
+
+    surfaces: Literal["seen", "unseen"]
+    mentions: int
+    f1: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Apart:
+    """An option in which two runs differ, and its values; None where one does not have it."""
+
+    option: str
+    a: object
+    b: object
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +80,13 @@ class Beside:
         return set(self.a) != set(self.b)
 
 
-def by_type(a: Run, b: Run) -> list[Row]:
-    """`type, mentions, a, b, difference`, F1 in percent averaged over seeds, frequent types first.
+def read(run: Run) -> FinetuneResult:
+    """What a finished run came to. Errors: RunError."""
+    return result.read(run, FinetuneResult)
+
+
+def by_type(a: Run, b: Run) -> list[TypeScores]:
+    """F1 of every entity type, frequent types first.
 
     Mahapatra et al. 2022, Table 4.
     """
@@ -52,43 +99,36 @@ def by_type(a: Run, b: Run) -> list[Row]:
     def f1(arm: Sequence[Evaluation], name: str) -> float:
         return mean(one.by_type().get(name, 0.0) for one in arm)
 
-    return [
-        {
-            "type": name,
-            "mentions": gold.get(name, 0),
-            "a": (x := f1(arm_a, name)),
-            "b": (y := f1(arm_b, name)),
-            "difference": x - y,
-        }
-        for name in types
-    ]
+    return [TypeScores(type=name, mentions=gold.get(name, 0), a=f1(arm_a, name), b=f1(arm_b, name)) for name in types]
 
 
-def unfound(runs: Sequence[Run], train: Corpus) -> list[Row]:
-    """Types of the test set of which no seed of any run got one mention right: `type, mentions, labelled`, the mentions
-    in the test set and in `train`. Errors: CorpusError as `evaluations.read`."""
+def unfound(runs: Sequence[Run], train: Corpus) -> list[Unfound]:
+    """Types of the test set of which no seed of any run got one mention right. Errors: CorpusError as
+    `evaluations.read`."""
     tables = [one for run in runs for one in evaluations.read(run)]
     gold = dict(zip(tables[0].types, tables[0].gold.sum(axis=0).tolist(), strict=True)) if tables else {}
     right = {name for one in tables for name, n in zip(one.types, one.tp.sum(axis=0), strict=True) if n}
     return [
-        {"type": name, "mentions": n, "labelled": train.types.get(name, 0)}
+        Unfound(type=name, mentions=n, labelled=train.types.get(name, 0))
         for name, n in gold.items()
         if n and name not in right
     ]
 
 
-def by_novelty(run: Run, library: Library) -> list[Row]:
-    """`surfaces` (seen, unseen), `mentions`, `f1` averaged over seeds: spans by whether train has the same words, in
-    any case, as an entity of any type (SOURCES.md, Leaks). Errors: CorpusError where a corpus or a file is gone."""
+def by_novelty(run: Run, library: Library) -> list[Novelty]:
+    """F1 on mentions by whether train has the same words, in any case, as an entity of any type (SOURCES.md, Leaks).
+
+    Errors: CorpusError where a corpus or a file is gone.
+    """
     known = {_surface(s, e) for s in _all(library, run.manifest.config["train"]) for e in s.entities or ()}
     gold = _tested_on(run, library)
     by_seed = [evaluations.read_predictions(run, seed) for seed in run.manifest.config["seeds"]]
 
-    def row(name: str, wanted: Callable[[Sentence, Entity], bool]) -> Row:
+    def row(name: Literal["seen", "unseen"], wanted: Callable[[Sentence, Entity], bool]) -> Novelty:
         truth = [{e for e in s.entities or () if wanted(s, e)} for s in gold]
         guesses = ([{e for e in es if wanted(s, e)} for s, es in zip(gold, arm, strict=True)] for arm in by_seed)
         scores = [count(truth, guess).f1() for guess in guesses]
-        return {"surfaces": name, "mentions": sum(map(len, truth)), "f1": mean(scores)}
+        return Novelty(surfaces=name, mentions=sum(map(len, truth)), f1=mean(scores))
 
     return [
         row("seen", lambda sentence, entity: _surface(sentence, entity) in known),
@@ -133,25 +173,26 @@ def _surface(sentence: Sentence, entity: Entity) -> str:
 
 def failed_seeds(run: Run) -> list[int]:
     """Seeds whose tagger did not learn: under half the best test F1. No mean leaves them out (SOURCES.md, Seeds)."""
-    scores = run.result()["test"].get("micro_f1", [])
+    test = read(run).test
+    scores = test.micro_f1 if test else ()
     return [seed for seed, f1 in zip(run.manifest.config["seeds"], scores, strict=False) if f1 < FAILED * max(scores)]
 
 
-def config_differences(a: Run, b: Run) -> list[Row]:
-    """`option, a, b` for every option in which two runs differ; corpora by fingerprint."""
+def config_differences(a: Run, b: Run) -> list[Apart]:
+    """Every option in which two runs differ; corpora by fingerprint."""
     config_a, config_b = a.manifest.config, b.manifest.config
     return [
-        {"option": name, "a": config_a.get(name), "b": config_b.get(name)}
+        Apart(option=name, a=config_a.get(name), b=config_b.get(name))
         for name in dict.fromkeys((*config_a, *config_b))
         if name != "weights" and config_a.get(name) != config_b.get(name)
     ]
 
 
-def settings_apart(a: Run, b: Run) -> list[Row]:
-    """`option, a, b`: what sets two finished runs apart beside what they start from; None where nothing says."""
+def settings_apart(a: Run, b: Run) -> list[Apart]:
+    """What sets two finished runs apart beside what they start from."""
     settings_a, settings_b = _settings(a), _settings(b)
     return [
-        {"option": name, "a": settings_a.get(name), "b": settings_b.get(name)}
+        Apart(option=name, a=settings_a.get(name), b=settings_b.get(name))
         for name in dict.fromkeys((*settings_a, *settings_b))
         if name not in _SAME_ANYWAY and settings_a.get(name) != settings_b.get(name)
     ]
@@ -160,10 +201,10 @@ def settings_apart(a: Run, b: Run) -> list[Row]:
 _SAME_ANYWAY = ("init", "weights", "allow_download")  # what is compared, and what changes no number
 
 
-def _settings(run: Run) -> Mapping[str, Any]:
-    """The config; what it left to the preset, as the run had it (older runs say none)."""
+def _settings(run: Run) -> Mapping[str, object]:
+    """The config; what it left to the preset, as the run had it."""
     own = {name: value for name, value in run.manifest.config.items() if value is not None}
-    return {**run.result().get("settings", {}), **own}
+    return {**read(run).settings, **own}
 
 
 def missing(run: Run, library: Library) -> list[str]:

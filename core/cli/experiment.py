@@ -60,7 +60,7 @@ def run_experiment(options: Mapping[str, Any], *, plan_only: bool = False, as_js
     """Plan, say the cost, do it, print the leaderboard; its result."""
     known = {run.id for run in runs.listed("calibrate")}
     measured = runs.execute("calibrate", experiments.calibration(options), progress)
-    if measured.id in known and measured.result().get("busy", True):  # it may be quiet now
+    if measured.id in known and experiments.calibrated(measured.id).busy:  # it may be quiet now
         removals.remove_run(measured.id)
         runs.execute("calibrate", experiments.calibration(options), progress)
     planned, foresight = experiments.cost(options), experiments.foresight(options)

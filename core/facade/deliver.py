@@ -18,7 +18,7 @@ from core.errors import ConfigError, CorpusError, RunError
 from core.facade.audit import exporting
 from core.facade.home import home, library, store
 from core.facade.removals import remove_run
-from core.facade.results import board, corpus_name, missing, unfound_types
+from core.facade.results import board, corpus_name, missing, tuned, unfound_types
 from core.facade.runs import command, start
 from core.recipes.experiment import leaderboard
 from core.text.sentence import Sentence, sentence_id
@@ -202,7 +202,8 @@ def forget_try(run_id: str) -> None:
 
 def known_types(model_runs: Sequence[str]) -> list[str]:
     """The entity types of some finished `finetune` runs that were tested."""
-    return sorted({name for run_id in model_runs for name in store().get(run_id).result()["test"]["by_type"]})
+    tests = [tuned(run_id).test for run_id in model_runs]
+    return sorted({name for test in tests if test for name in test.by_type})
 
 
 def predictions_file(run_id: str, suffix: str) -> Path:

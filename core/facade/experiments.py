@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from core.artifacts import result
+from core.artifacts.calibrate import CalibrateResult
 from core.config import fields_with
 from core.errors import ConfigError, InputError, RunError
 from core.facade.corpora import open_sample, roles, set_role
@@ -80,6 +82,11 @@ def calibration(options: Mapping[str, Any]) -> dict[str, Any]:
     return calibration_options(ExperimentConfig.parse(dict(options)))
 
 
+def calibrated(run_id: str) -> CalibrateResult:
+    """How fast this machine was when it was timed. Errors: RunError."""
+    return result.read(store().get(run_id), CalibrateResult)
+
+
 def cost(options: Mapping[str, Any]) -> Cost:
     """Estimate the cost of an experiment with these options; what is finished already costs nothing.
 
@@ -93,7 +100,7 @@ def cost(options: Mapping[str, Any]) -> Cost:
         raise RunError("experiment: this machine has not been timed for this encoder; run the calibration first.")
     settled = plan(RECIPES["experiment"], config, home()).config
     assert isinstance(settled, ExperimentConfig)
-    return cost_of(settled, measured.result(), home(), RECIPES)
+    return cost_of(settled, result.read(measured, CalibrateResult), home(), RECIPES)
 
 
 def foresight(options: Mapping[str, Any]) -> Foresight:

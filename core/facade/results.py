@@ -3,11 +3,13 @@
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from statistics import mean, stdev
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core import plots as figures
 from core.artifacts import taggers as tagger_tables
+from core.artifacts.evaluations import FinetuneResult, OverSeeds
+from core.artifacts.taggers import Apart, Novelty, TypeScores, Unfound
 from core.artifacts.taggers import Beside as Beside
 from core.config import fields_with
 from core.errors import CorpusError, RunError, WinnowError
@@ -24,43 +26,65 @@ def board(run_id: str) -> dict[str, Any]:
     return store().get(run_id).result()
 
 
-def tagger_rows(limit: int = 100) -> list[Row]:
-    """The newest `finetune` runs, those within experiments too: `run, state, init, train, seeds, dev_f1, dev_sd,
-    best_epoch, f1, sd, gain`; None where a run has not come so far.
+def tuned(run_id: str) -> FinetuneResult:
+    """What a finished `finetune` run came to. Errors: RunError."""
+    return tagger_tables.read(store().get(run_id))
 
-    gain: mean test F1 over that of the same training from an encoder that was not pre-trained, where there is one.
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaggerRow:
+    """A `finetune` run in a list; None where it has not come so far.
+
+    init: what it starts from. train: the corpus's name. seeds: how many. dev_f1, dev_sd, f1, sd: over seeds, percent.
+    best_epoch: one a seed. gain: mean test F1 over that of the same training from an encoder that was not pre-trained,
+    where there is one.
     """
+
+    run: str
+    state: str
+    init: str
+    train: str
+    seeds: int
+    dev_f1: float | None
+    dev_sd: float | None
+    best_epoch: Sequence[int]
+    f1: float | None
+    sd: float | None
+    gain: float | None = None
+
+
+def tagger_rows(limit: int = 100) -> list[TaggerRow]:
+    """The newest `finetune` runs, those within experiments too."""
     runs = store().list("finetune")
     rows = [_tagger_row(run) for run in runs]
-    bare = {_but_init(run): row["f1"] for run, row in zip(runs, rows, strict=True) if not is_run_id(row["init"])}
-    for run, row in zip(runs, rows, strict=True):
-        base = bare.get(_but_init(run)) if is_run_id(row["init"]) else None
-        row["gain"] = row["f1"] - base if None not in (row["f1"], base) else None
-    return rows[:limit]
+    bare = {_but_init(run): row.f1 for run, row in zip(runs, rows, strict=True) if not is_run_id(row.init)}
+    return [_with_gain(row, bare.get(_but_init(run))) for run, row in zip(runs[:limit], rows, strict=False)]
 
 
-def _tagger_row(run: Run) -> Row:
+def _with_gain(row: TaggerRow, bare: float | None) -> TaggerRow:
+    """bare: F1 of the same training without pre-training."""
+    if row.f1 is None or bare is None or not is_run_id(row.init):
+        return row
+    return replace(row, gain=row.f1 - bare)
+
+
+def _tagger_row(run: Run) -> TaggerRow:
     status, config = run.state(), run.manifest.config
-    result = run.result() if status.state == "succeeded" else {}
-    (dev_f1, dev_sd), (f1, sd) = (_over_seeds(result.get(split, {})) for split in ("dev", "test"))
-    return {
-        "run": run.id,
-        "state": status.state,
-        "init": config["init"],
-        "train": corpus_name(config["train"]),
-        "seeds": len(config["seeds"]),
-        "dev_f1": dev_f1,
-        "dev_sd": dev_sd,
-        "best_epoch": result.get("best_epoch", ()),
-        "f1": f1,
-        "sd": sd,
-    }
-
-
-def _over_seeds(split: Row) -> tuple[float | None, float | None]:
-    """Mean and sd of F1, of the seeds' own: older runs hold a mean that was rounded before it is shown."""
-    f1 = split.get("micro_f1", ())
-    return (mean(f1) if f1 else None), (stdev(f1) if len(f1) > 1 else None)
+    result = tagger_tables.read(run) if status.state == "succeeded" else None
+    dev: OverSeeds | None = result.dev if result else None
+    test = result.test if result else None
+    return TaggerRow(
+        run=run.id,
+        state=status.state,
+        init=config["init"],
+        train=corpus_name(config["train"]),
+        seeds=len(config["seeds"]),
+        dev_f1=dev.f1 if dev else None,
+        dev_sd=dev.spread if dev else None,
+        best_epoch=result.best_epoch if result else (),
+        f1=test.f1 if test else None,
+        sd=test.spread if test else None,
+    )
 
 
 def _but_init(run: Run) -> str:
@@ -73,12 +97,12 @@ def corpus_name(reference: str) -> str:
     return library().recall(reference).name
 
 
-def type_scores(a: str, b: str) -> list[Row]:
-    """F1 of every entity type under two `finetune` runs: `type, mentions, a, b, difference`. Errors: CorpusError."""
+def type_scores(a: str, b: str) -> list[TypeScores]:
+    """F1 of every entity type under two `finetune` runs. Errors: CorpusError."""
     return tagger_tables.by_type(store().get(a), store().get(b))
 
 
-def unfound_types(run_id: str) -> list[Row]:
+def unfound_types(run_id: str) -> list[Unfound]:
     """Types with an F1 of 0 in every arm of a finished experiment; see `taggers.unfound`. None if files are gone."""
     with suppress(RunError, CorpusError):
         runs = [store().get(row["finetune_run"]) for row in board(run_id)["leaderboard"]]
@@ -86,15 +110,24 @@ def unfound_types(run_id: str) -> list[Row]:
     return []
 
 
-def settings_apart(a: str, b: str) -> list[Row]:
-    """The settings that set two `finetune` runs apart beside what they start from: `option, a, b`, in words."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApartInWords:
+    """An option in which two runs differ, and its values, as people read them."""
+
+    option: str
+    a: str
+    b: str
+
+
+def settings_apart(a: str, b: str) -> list[ApartInWords]:
+    """The settings that set two `finetune` runs apart beside what they start from."""
     first, second = store().get(a), store().get(b)
     return _in_words(tagger_tables.settings_apart(first, second), first)
 
 
 @kept_per_home(32)
-def novelty_scores(run_id: str) -> list[Row]:
-    """F1 on entities that the training sentences name and on those they do not: `surfaces, mentions, f1`."""
+def novelty_scores(run_id: str) -> list[Novelty]:
+    """F1 on entities that the training sentences name and on those they do not."""
     return tagger_tables.by_novelty(store().get(run_id), library())
 
 
@@ -109,27 +142,27 @@ def failed_seeds(run_id: str) -> list[int]:
     return tagger_tables.failed_seeds(store().get(run_id))
 
 
-def option_differences(a: str, b: str) -> list[Row]:
-    """`option, a, b` for every option in which two runs differ, as people read them."""
+def option_differences(a: str, b: str) -> list[ApartInWords]:
+    """Every option in which two runs differ."""
     first, second = store().get(a), store().get(b)
     return _in_words(tagger_tables.config_differences(first, second), first)
 
 
-def _in_words(rows: Sequence[Row], run: Run) -> list[Row]:
-    """Options of a run's kind and their values under `a` and `b`, corpora by name."""
+def _in_words(rows: Sequence[Apart], run: Run) -> list[ApartInWords]:
+    """rows: options of a run's kind; their corpora by name."""
     corpora = set(fields_with(RECIPES[run.manifest.kind].config, "corpus"))
 
-    def value_in_words(name: str, value: Any) -> str:
+    def value_in_words(name: str, value: object) -> str:
         values = value if isinstance(value, list | tuple) else [value]
         words = [corpus_name(str(one)) if name in corpora and one else str(one) for one in values if one != ""]
         return "as usual" if value is None else ", ".join(words) or "none"
 
     return [
-        {
-            "option": row["option"].replace("_", " "),
-            "a": value_in_words(row["option"], row["a"]),
-            "b": value_in_words(row["option"], row["b"]),
-        }
+        ApartInWords(
+            option=row.option.replace("_", " "),
+            a=value_in_words(row.option, row.a),
+            b=value_in_words(row.option, row.b),
+        )
         for row in rows
     ]
 

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from core.artifacts import models
+from core.artifacts import models, result
 from core.artifacts.frontier import averages as averages
 from core.artifacts.frontier import frontier as frontier_rows
 from core.artifacts.frontier import known_train
+from core.artifacts.predictions import PredictResult
 from core.artifacts.rebuilt import read_edits
+from core.artifacts.spans import TagResult
 from core.facade.home import kept_per_home, library, store
 from core.facade.results import corpus_name
 from core.plots.bias import best_of_both
@@ -93,6 +95,12 @@ def frontier_points(rows: Sequence[Row], test: str, names: Mapping[str, str], *,
         {"run": run, "name": names[run], "plain": plain[run], "hard": hard[run], "best": bool(ahead)}
         for run, ahead in zip(hard, best, strict=True)
     ]
+
+
+def tagged(run_id: str) -> TagResult | PredictResult:
+    """What a finished `tag` or `predict` run came to. Errors: RunError."""
+    run = store().get(run_id)
+    return result.read(run, TagResult) if run.manifest.kind == "tag" else result.read(run, PredictResult)
 
 
 def changed_sentences(run_id: str) -> int:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from core.artifacts import models
+from core.artifacts import models, result
+from core.artifacts.models import PretrainResult
 from core.errors import RunError
 from core.facade.home import kept_per_home, library, store
 from core.recipes import RECIPES
@@ -91,7 +92,7 @@ def difficulty_estimate(options: Mapping[str, Any]) -> float | None:
     if measured is None:
         return None
     train = library().find(config.train)
-    pieces = measured["pieces"]["train"] * train.n_tokens / len(train)
+    pieces = measured.pieces["train"] * train.n_tokens / len(train)
     return estimates.difficulty(config, train, measured, pieces=pieces)
 
 
@@ -134,14 +135,24 @@ def left_behind(run_id: str) -> tuple[int | None, Path | None]:
     return step, models.folder(begun[-1]) if models.is_here(begun[-1]) else None
 
 
+def pretrained(run_id: str) -> PretrainResult:
+    """What a finished `pretrain` run came to. Errors: RunError."""
+    return result.read(store().get(run_id), PretrainResult)
+
+
 def card(run_id: str) -> str:
     """The model card of a finished training: Markdown, as it lies beside the weights."""
-    return models.read_card(Path(store().get(run_id).result()["model"]))
+    return models.read_card(models.folder(store().get(run_id)))
+
+
+def model(run_id: str) -> str:
+    """The path of the folder in which a training's model lies."""
+    return str(models.folder(store().get(run_id)))
 
 
 def loading(run_id: str) -> Mapping[str, str]:
     """`{what it gives: Python that loads the model of a finished training}`, for a process without Winnow and with."""
-    folder = str(store().get(run_id).result()["model"])
+    folder = model(run_id)
     if store().get(run_id).manifest.kind == "pretrain":
         return {
             "With transformers": "from transformers import AutoModelForMaskedLM, AutoTokenizer\n\n"

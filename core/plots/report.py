@@ -6,6 +6,7 @@ from html import escape
 from math import ceil, floor, log10
 from typing import Any
 
+from core.artifacts.taggers import Unfound
 from core.plots.results import (
     VERDICT_MARKS,
     hours_words,
@@ -38,7 +39,7 @@ class Report:
 
     rows: the leaderboard's. corpora: `role, name, sentences, fingerprint`. hours: of computing. begun: a sentence that
     says which experiment and when. missing: why the command would not repeat it, a phrase each. unfound: types that
-    no arm got right, as `outcome.unfound` has them.
+    no arm got right.
     """
 
     rows: Sequence[Row]
@@ -51,7 +52,7 @@ class Report:
     begun: str
     version: str
     missing: Sequence[str]
-    unfound: Sequence[Row] = ()
+    unfound: Sequence[Unfound] = ()
 
 
 def one_page(report: Report) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from core.artifacts.taggers import TypeScores, Unfound
 from core.plots.theme import ENTITY_COLOURS, figure, plain
 
 Row = Mapping[str, Any]
@@ -70,12 +71,12 @@ def rate_words(row: Row) -> str:
     return f"{rate:+z,.{digits}f} [{low:+z,.{digits}f}, {high:+z,.{digits}f}]"
 
 
-def unfound_words(types: Sequence[Row]) -> str:
-    """Types that no arm got right, in a sentence; nothing where there are none. types: as `outcome.unfound`'s."""
+def unfound_words(types: Sequence[Unfound]) -> str:
+    """Types that no arm got right, in a sentence; nothing where there are none."""
     if not types:
         return ""
     counts = "; ".join(
-        f"{row['type']} ({row['mentions']:,} in the test set, {row['labelled']:,} to learn from)" for row in types
+        f"{each.type} ({each.mentions:,} in the test set, {each.labelled:,} to learn from)" for each in types
     )
     return f"F1 is 0.00 in every arm for {counts}: no tagger found a single one. Every F1 here counts them as missed."
 
@@ -218,23 +219,24 @@ def _lines(fig: go.Figure, points: Sequence[tuple[str, int, Sequence[float]]], t
     return fig
 
 
-def type_differences(rows: Sequence[Row], a: str, b: str, limit: int = 20) -> go.Figure:
-    """F1 of every entity type under two arms, joined. rows: `type, mentions, a, b`, as `outcome.by_type` has them."""
+def type_differences(rows: Sequence[TypeScores], a: str, b: str, limit: int = 20) -> go.Figure:
+    """F1 of every entity type under two arms, joined. a, b: what they are called."""
     rows = rows[:limit]
-    names = [f"{plain(row['type'])} ({row['mentions']:,})" for row in rows]
+    names = [f"{plain(row.type)} ({row.mentions:,})" for row in rows]
     fig = figure(120 + 26 * max(len(rows), 1), x="test F1 (percent)", y="")
     for name, row in zip(names, rows, strict=True):
         fig.add_scatter(
-            x=[row["a"], row["b"]],
+            x=[row.a, row.b],
             y=[name, name],
             mode="lines",
             line={"width": 2, "color": "#8F8F8F"},
             hoverinfo="skip",
             showlegend=False,
         )
-    for key, label, colour, symbol in (("a", a, ARM_A, "circle"), ("b", b, ARM_B, "diamond")):
+    arms = (([row.a for row in rows], a, ARM_A, "circle"), ([row.b for row in rows], b, ARM_B, "diamond"))
+    for f1s, label, colour, symbol in arms:
         fig.add_scatter(
-            x=[row[key] for row in rows],
+            x=f1s,
             y=names,
             name=plain(label),
             mode="markers",

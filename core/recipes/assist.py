@@ -15,7 +15,9 @@ from typing import Literal
 from pydantic import field_validator
 
 from core.artifacts import evaluations
+from core.artifacts import result as results
 from core.artifacts.drift import Assisted
+from core.artifacts.evaluations import FinetuneResult
 from core.config import option
 from core.errors import ConfigError
 from core.measures.skl import parse_map
@@ -106,10 +108,11 @@ def _row(config: AssistConfig, job: Job, arm: str, threshold: float, lent: Resul
     if lent:
         options["assisting_weight"] = config.assisting_weight
     run = job.child("finetune", **options)
-    result = run.result()
+    result = results.read(run, FinetuneResult)
     n_primary, kept = len(job.corpus(config.primary)), len(job.corpus(lent["assisting"])) if lent else 0
-    size, epochs = max(n_primary, kept), mean(result["epochs"])
-    dev, test = result["dev"]["micro_f1"], result["test"]["micro_f1"]
+    size, epochs = max(n_primary, kept), mean(result.epochs)
+    assert result.test
+    dev, test = result.dev.micro_f1, result.test.micro_f1
     return {
         "arm": arm,
         "share": lent.get("share", "none"),
@@ -121,7 +124,7 @@ def _row(config: AssistConfig, job: Job, arm: str, threshold: float, lent: Resul
         "mean": mean(test),
         "sd": stdev(test) if len(test) > 1 else None,
         "run": run.id,
-        "steps": round(epochs * math.ceil((size + kept) / result["settings"]["batch_size"])),
+        "steps": round(epochs * math.ceil((size + kept) / result.settings["batch_size"])),
         "passes": round(epochs * size / n_primary, 1),
     }
 

@@ -10,14 +10,15 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
+from core.artifacts.calibrate import CalibrateResult
 from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.models.encoder_options import EncoderOptions
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 from core.recipes.parts.network import Borrowed, NetworkOptions, new_recurrent
 from core.reporter import Reporter, Silent
 from core.runs.shared import device_lock
@@ -68,8 +69,8 @@ def _read(path: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def run(config: CalibrateConfig, job: Job) -> Result:
-    """Seconds `[a step, a piece]` of mlm, tagger and embed; `pieces` a token of each corpus; `parameters`; `load`."""
+def run(config: CalibrateConfig, job: Job) -> CalibrateResult:
+    """Times a small and a large step of each way to train, and the embedding, on samples of the corpora."""
     from core.models.encoder import Encoder
     from core.models.mlm import MaskedLM
 
@@ -78,10 +79,9 @@ def run(config: CalibrateConfig, job: Job) -> Result:
         job.context.note("This machine is busy with other work, so what it is timed at is too slow.")
     names = {name: getattr(config, name) for name in ("task", "train", "domain")}
     samples = {name: _sample(job.corpus(reference)) for name, reference in names.items() if reference}
-    options: dict[str, Any] = {"allow_download": config.allow_download}
     job.context.stage(f"loading {config.encoder}")
     started = time.perf_counter()
-    lm = MaskedLM.load(config.encoder, **options)
+    lm = MaskedLM.load(config.encoder, allow_download=config.allow_download)
     load = time.perf_counter() - started
     with device_lock(job.home, "gpu0" if lm.model.device.type == "cuda" else "cpu", job.context):
         job.context.stage("timing pre-training")
@@ -89,21 +89,22 @@ def run(config: CalibrateConfig, job: Job) -> Result:
         job.context.stage("timing fine-tuning")
         tagger = _time_tagger(_new_tagger(config, samples["train"]), samples["train"], job.context)
         job.context.stage("timing the embedding")
-        embed = _time_embedding(Encoder.load(config.encoder, **options), samples.get("domain", samples["task"]), lm)
-    return {
-        "machine": config.machine,
-        "busy": busy,
-        "device": lm.model.device.type,
-        "mlm": mlm,
-        "tagger": tagger,
-        "embed": embed,
-        "load": load,
-        "has_head": lm.has_head,
-        "parameters": sum(parameter.numel() for parameter in lm.model.parameters()),
-        "dimension": lm.model.config.hidden_size,
-        "memory_gb": _memory_gb(lm.model.device.type),
-        "pieces": {name: _pieces(lm, sample) / _tokens(sample) for name, sample in samples.items()},
-    }
+        encoder = Encoder.load(config.encoder, allow_download=config.allow_download)
+        embed = _time_embedding(encoder, samples.get("domain", samples["task"]), lm)
+    return CalibrateResult(
+        machine=config.machine,
+        busy=busy,
+        device=lm.model.device.type,
+        mlm=mlm,
+        tagger=tagger,
+        embed=embed,
+        load=load,
+        has_head=lm.has_head,
+        parameters=sum(parameter.numel() for parameter in lm.model.parameters()),
+        dimension=lm.model.config.hidden_size,
+        memory_gb=_memory_gb(lm.model.device.type),
+        pieces={name: _pieces(lm, sample) / _tokens(sample) for name, sample in samples.items()},
+    )
 
 
 def _memory_gb(device: str) -> float:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Literal, Self
 from pydantic import field_validator
 
 from core.artifacts import evaluations, models
+from core.artifacts.evaluations import FinetuneResult, SeedOutcome
 from core.config import option
 from core.errors import ConfigError, CorpusError, Unfinished
 from core.models.fingerprint import fingerprint
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 from core.recipes.parts.network import (
     Borrowed,
     NetworkOptions,
@@ -122,7 +123,7 @@ class Splits:
     all_types: tuple[str, ...]
 
 
-def run(config: FinetuneConfig, job: Job) -> Result:
+def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
     """Artifacts: a model (of the seed that is best on dev), and what `artifacts.evaluations` lists."""
     from core.models.devices import pick_device
 
@@ -130,7 +131,7 @@ def run(config: FinetuneConfig, job: Job) -> Result:
     splits = _read(config, job)
     device = pick_device()
     name = "cpu" if device.type == "cpu" else f"gpu{device.index or 0}"
-    outcomes: list[Result] = []
+    outcomes: list[SeedOutcome] = []
     with device_lock(job.home, name, job.context):
         parts = Parts(job.context, [1.0] * len(config.seeds))
         for i, seed in enumerate(config.seeds):
@@ -142,7 +143,7 @@ def run(config: FinetuneConfig, job: Job) -> Result:
     model = models.folder(job.context.run)
     models.write_card(model, card(config, job, outcomes))
     job.context.artifact(models.NAME, model)
-    return {"model": str(model), **all_seeds(outcomes)}
+    return all_seeds(str(model), outcomes)
 
 
 def _read(config: FinetuneConfig, job: Job) -> Splits:
@@ -170,7 +171,7 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
     )
 
 
-def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before: Sequence[Result]) -> Result:
+def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before: Sequence[SeedOutcome]) -> SeedOutcome:
     """Train and test one seed. before: what came of those before it."""
     from core.training.finetune import finetune
     from core.training.lpft import lpft
@@ -213,17 +214,17 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
         tested(job, tagger, gold, splits.all_types, evaluations.part(name, seed))
         for name, gold in zip(names, (splits.dev, *splits.tests), strict=True)
     ]
-    if results[0]["micro_f1"] > max((outcome["dev"]["micro_f1"] for outcome in before), default=-1.0):
+    if results[0].micro_f1 > max((outcome.dev.micro_f1 for outcome in before), default=-1.0):
         _keep(tagger, model)
-    outcome = {
-        "seed": seed,
-        "best_epoch": epochs.best,
-        "epochs": len(epochs.dev_f1),
-        "seconds": round(epochs.seconds, 1),
-        "dev": results[0],
-        "tests": results[1:],
-        "settings": {name: getattr(settings.planned(len(training.sentences)), name) for name in _SETTINGS},
-    }
+    outcome = SeedOutcome(
+        seed=seed,
+        best_epoch=epochs.best,
+        epochs=len(epochs.dev_f1),
+        seconds=round(epochs.seconds, 1),
+        dev=results[0],
+        tests=results[1:],
+        settings={name: getattr(settings.planned(len(training.sentences)), name) for name in _SETTINGS},
+    )
     evaluations.write_outcome(job.context.run, seed, outcome)
     shutil.rmtree(checkpoints, ignore_errors=True)
     return outcome

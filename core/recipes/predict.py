@@ -8,10 +8,11 @@ from typing import Self
 import numpy as np
 
 from core.artifacts import predictions, spans
-from core.artifacts.evaluations import split_name
+from core.artifacts.evaluations import EvaluateResult, split_name
+from core.artifacts.predictions import PredictResult
 from core.config import Config, option
 from core.models.fingerprint import fingerprint
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 from core.recipes.finetune import model_folder
 from core.recipes.parts.tested import labelled, over_seeds, tested, types_of
 from core.runs.store import is_run_id
@@ -40,7 +41,7 @@ class EvaluateConfig(ModelConfig):
     test: str = option(..., "Labelled sentences.", corpus=True)
 
 
-def predict(config: PredictConfig, job: Job) -> Result:
+def predict(config: PredictConfig, job: Job) -> PredictResult:
     """A `tag` run, written out; see `artifacts.predictions`."""
     corpus = job.corpus(config.corpus)
     tagged = spans.read(job.child("tag", corpus=corpus.fingerprint, model=model_folder(config.model, job)))
@@ -55,10 +56,10 @@ def predict(config: PredictConfig, job: Job) -> Result:
     )
     totals = zip(tagged.types, np.bincount(tagged.records["type"], minlength=len(tagged.types)).tolist(), strict=True)
     types = dict(sorted(((name, n) for name, n in totals if n), key=lambda pair: -pair[1]))
-    return {"sentences": len(corpus), "entities": sum(types.values()), "types": types}
+    return PredictResult(sentences=len(corpus), entities=sum(types.values()), types=types)
 
 
-def evaluate(config: EvaluateConfig, job: Job) -> Result:
+def evaluate(config: EvaluateConfig, job: Job) -> EvaluateResult:
     """Artifacts: see `artifacts.evaluations`."""
     from core.models.taggers import load_tagger
 
@@ -67,4 +68,4 @@ def evaluate(config: EvaluateConfig, job: Job) -> Result:
     tagger = load_tagger(Path(model_folder(config.model, job)))
     types = sorted({*tagger.types, *types_of(gold)})
     result = tested(job, tagger, gold, types, split_name(0))
-    return {"model": config.model, "test": over_seeds([result])}
+    return EvaluateResult(model=config.model, test=over_seeds([result]))

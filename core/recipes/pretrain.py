@@ -8,17 +8,17 @@ On several GPUs or machines the same command under torchrun; the first process o
 import shutil
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from core.artifacts import models
+from core.artifacts.models import Perplexity, PretrainResult
 from core.config import Config, option
 from core.corpora.corpus import BLOCK, Corpus
 from core.errors import CorpusError
 from core.models.encoder_options import EncoderOptions
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 from core.recipes.parts.learnable import learnable
 from core.recipes.parts.pretrain_card import card
 from core.recipes.parts.ranks import announce, device, rank
@@ -89,7 +89,7 @@ class PretrainConfig(Config):
         return self.model_copy(update=preset | {"weights": named.weights})
 
 
-def run(config: PretrainConfig, job: Job) -> Result:
+def run(config: PretrainConfig, job: Job) -> PretrainResult:
     """Artifact: `model`, a Hugging Face folder with vocabulary head, tokenizer and card."""
     from core.models.mlm import MaskedLM
     from core.training.pretrain import pretrain
@@ -108,12 +108,18 @@ def run(config: PretrainConfig, job: Job) -> Result:
             lm, piles, settings, folder=context.run.checkpoints, report=context, saved=context.checkpoint
         )
     sentences = len(piles.draw(0))
-    result = {
-        "model": str(models.folder(context.run)),
-        "sentences": sentences,
-        "epochs": round(outcome.steps / -(-sentences // config.batch_size), 2),
-        **asdict(outcome),
-    }
+    result = PretrainResult(
+        model=str(models.folder(context.run)),
+        sentences=sentences,
+        epochs=round(outcome.steps / -(-sentences // config.batch_size), 2),
+        steps=outcome.steps,
+        dev_loss=outcome.dev_loss,
+        dev_loss_general=outcome.dev_loss_general,
+        pseudo_perplexity=Perplexity(**outcome.pseudo_perplexity),
+        before=outcome.before,
+        head_fitted=outcome.head_fitted,
+        tokens_per_second=outcome.tokens_per_second,
+    )
     if not rank():
         context.stage("saving")
         lm.save(models.folder(context.run), card(config, corpora, result))

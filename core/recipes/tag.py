@@ -2,15 +2,16 @@
 
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from core.artifacts import spans
+from core.artifacts.spans import TagResult
 from core.config import Config, option
 from core.models.fingerprint import fingerprint
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 from core.reporter import Reporter
 from core.runs.chunks import chunked
 from core.selection.spans import flat
@@ -30,7 +31,7 @@ class TagConfig(Config):
         return self.model_copy(update={"weights": fingerprint(self.model)})
 
 
-def run(config: TagConfig, job: Job) -> Result:
+def run(config: TagConfig, job: Job) -> TagResult:
     """Artifacts: `spans.npy` `(m,)` of dtype `SPAN`, the entities found, sentence by sentence."""
     from core.models.taggers import load_tagger
 
@@ -38,7 +39,7 @@ def run(config: TagConfig, job: Job) -> Result:
     job.context.stage("loading the tagger")
     tagger = load_tagger(Path(config.model))
 
-    def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[Any]:
+    def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[np.void]:
         sentences = list(chain.from_iterable(corpus.batches(start, stop)))
         return flat(tagger.predict(sentences, report), tagger.types, start)
 
@@ -48,4 +49,4 @@ def run(config: TagConfig, job: Job) -> Result:
     spans.write(job.context.run, records)
     for path in chunks:
         path.unlink()
-    return {"types": list(tagger.types), "sentences": len(corpus), "entities": len(records)}
+    return TagResult(types=list(tagger.types), sentences=len(corpus), entities=len(records))

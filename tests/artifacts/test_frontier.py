@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from core.artifacts import evaluations
+from core.artifacts.evaluations import FinetuneResult
 from core.artifacts.frontier import frontier
 from core.corpora.corpus import Corpus, Library
 from core.runs.context import RunContext
 from core.text.sentence import Entity, Prediction
 from tests.conftest import sentence
-from tests.finished import finish
+from tests.finished import fine_tuned, finish
 
 PER, LOC = "PER", "LOC"
 KNOWN = [("Paris sues Ada .", [(0, 1, PER), (2, 3, PER)]), ("She lives in Paris .", [(3, 4, LOC)])]
@@ -29,12 +30,12 @@ def test_without_ambiguous_slots_neither_they_nor_what_is_said_over_them_counts(
     said and 4 there are (seed 1), 3 of 4 and 4 (seed 2); without Paris 2 of 3 and 3 by either."""
     train, test = sealed(home, "train", KNOWN), sealed(home, "test", ASKED)
 
-    def work(context: RunContext) -> dict[str, Any]:
+    def work(context: RunContext) -> FinetuneResult:
         for seed, said in SAID.items():
             entities = [tuple(Entity(start=a, end=b, type=kind) for a, b, kind in row) for row in said]
             found = [Prediction(entities=row, confidence=(1.0,) * len(row)) for row in entities]
             evaluations.write_predictions(context.run, evaluations.part("test", seed), found)
-        return {}
+        return fine_tuned([50.0, 75.0])
 
     options = {"init": "tiny", "seeds": tuple(SAID), "train": train.fingerprint, "dev": train.fingerprint}
     run = finish(home, "finetune", {**options, "test": (test.fingerprint,)}, work)

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.artifacts import evaluations
+from core.artifacts.evaluations import FinetuneResult
 from core.corpora.corpus import Corpus, Library
 from core.facade import bias, corpora, reviews, taggers, training
 from core.facade import runs as facade_runs
@@ -21,7 +21,7 @@ from core.runs.events import EventLog
 from core.runs.store import RunStore
 from core.text.schemes import decode
 from tests.conftest import sentence
-from tests.finished import NASTY, SEEDS, finish, read_by_lot
+from tests.finished import NASTY, SEEDS, TIMED, fine_tuned, finish, read_by_lot
 from tests.finished import corpora as finished_corpora
 from tests.finished_bias import contracts, measured
 from tests.pages.test_pages import opened, texts
@@ -343,13 +343,13 @@ def tuned_on_both(home: Path, made: Mapping[str, Corpus], hard: Corpus, init: st
     """A finished `finetune` run that was tested on the plain set and on `hard`, where it is worse."""
     tests = [list(next(corpus.batches())) for corpus in (made["test"], hard)]
 
-    def work(context: RunContext) -> dict[str, Any]:
+    def work(context: RunContext) -> FinetuneResult:
         for index, (sentences, lost) in enumerate(zip(tests, (0, 0.2), strict=True)):
             for seed in SEEDS:
                 read = read_by_lot(sentences, skill - lost, seed)
                 part = evaluations.part(evaluations.split_name(index), seed)
                 evaluations.write_predictions(context.run, part, read)
-        return {"test": {"micro_f1": [50.0]}}
+        return fine_tuned([50.0])
 
     options = {"init": init, "seeds": SEEDS, "train": made["train"].fingerprint, "dev": made["dev"].fingerprint}
     return finish(home, "finetune", {**options, "test": (made["test"].fingerprint, hard.fingerprint)}, work).id
@@ -381,8 +381,7 @@ def test_how_long_a_measurement_takes_is_said_once_this_machine_was_timed(home: 
     app = opened(PAGE)
     assert "How long 123 mentions take on this machine is not known yet" in texts(app)
     assert app.button(key="bias.time")
-    speed = {"tagger": [0.1, 0.001], "load": 1.0, "dimension": 384, "pieces": {"train": 1.3}}
-    finish(home, "calibrate", {"task": corpus.fingerprint, "train": corpus.fingerprint}, lambda context: speed)
+    finish(home, "calibrate", {"task": corpus.fingerprint, "train": corpus.fingerprint}, lambda context: TIMED)
     options = {"train": corpus.fingerprint}
     seconds = training.difficulty_estimate(options)
     assert seconds is not None

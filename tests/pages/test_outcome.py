@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from core.artifacts.predictions import PredictResult
+from core.artifacts.spans import TagResult
 from core.facade import runs as facade_runs
 from core.facade.runs import RECIPES, Run
 from core.recipes.base import as_json
@@ -14,6 +17,7 @@ from core.runs.worker import execute
 from pages.ui.runs.links import BELONGS, OPENS
 from pages.ui.runs.outcome import SAYS, outcome
 from tests.browser.laid import lay
+from tests.finished import TIMED, pretrained
 
 WITHIN = {"embed", "evaluate", "score", "vectors"}  # what other kinds of run ask for; no list shows them
 IN_PARTS = {"assist", "difficulty", "experiment", "finetune", "map", "select", "similarity", "skl"}
@@ -34,13 +38,15 @@ LAID = {  # of the real thing
     "experiment": r"^This experiment gives|^Yes|^With|^It did harm|no evidence|improve",
     "add": r"3 sentences, \d+ tokens",
 }
-PERPLEXITY = {"before": 1234.56, "after": 78.9}
 MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
-    "pretrain": ({"pseudo_perplexity": PERPLEXITY}, "Pseudo-perplexity of held-out text: 1,234.6 before, 78.9 after"),
-    "tag": ({"entities": 1200, "sentences": 3400}, "1,200 entities in 3,400 sentences"),
-    "predict": ({"entities": 1, "sentences": 2}, "1 entities in 2 sentences"),
+    "pretrain": (
+        pretrained(before=1234.56, after=78.9),
+        "Pseudo-perplexity of held-out text: 1,234.6 before, 78.9 after",
+    ),
+    "tag": (TagResult(entities=1200, sentences=3400, types=["LOC"]), "1,200 entities in 3,400 sentences"),
+    "predict": (PredictResult(entities=1, sentences=2, types={"LOC": 1}), "1 entities in 2 sentences"),
     "calibrate": (
-        {"mlm": [0.1, 0.0005], "machine": "A processor", "busy": False},
+        replace(TIMED, mlm=(0.1, 0.0005)),
         "A processor: pre-training reads about 2,000 pieces a second",
     ),
 }
@@ -74,7 +80,7 @@ def test_what_came_out(kind: str, runs: dict[str, Run], monkeypatch: pytest.Monk
 @pytest.mark.parametrize("kind", sorted(MADE))
 def test_what_came_out_of_a_model(kind: str, home: Path) -> None:
     result, line = MADE[kind]
-    run = RunStore(home).create(kind, {}, {}, seed=None, versions={}, key="k")
+    run = RunStore(home).create(kind, {"of": "the test"}, {}, seed=None, versions={}, key="k")
     execute(run, lambda context: as_json(result))
     assert outcome(run) == line
 

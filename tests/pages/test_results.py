@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.artifacts.predictions import PredictResult
 from core.artifacts.taggers import by_novelty
 from core.corpora.corpus import Library
 from core.errors import ConfigError, CorpusError
@@ -441,7 +442,7 @@ def test_a_try_is_a_run_that_leaves_no_corpus(home: Path, monkeypatch: pytest.Mo
 
     def work(context):
         (context.run.artifacts / "predictions.jsonl").write_text(lines)
-        return {"types": ["P"]}
+        return PredictResult(sentences=1, entities=1, types={"P": 1})
 
     predict = finished.finish(home, "predict", {"model": run.id, "corpus": typed.fingerprint}, work)
     for _ in range(2):

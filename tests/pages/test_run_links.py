@@ -7,7 +7,7 @@ import pytest
 from core.corpora.corpus import Corpus
 from core.facade import corpora as facade_corpora
 from core.facade import runs
-from tests.finished import LINES, corpora, experiment, finish
+from tests.finished import LINES, corpora, experiment, fine_tuned, finish
 from tests.finished_bias import contracts, measured
 from tests.pages.test_pages import opened, opened_on, texts, trio  # noqa: F401
 
@@ -58,7 +58,7 @@ def test_a_single_training_is_not_answered_with_an_experiment(home: Path) -> Non
     made = corpora(home)
     experiment(home, made, LINES[:2])
     options = {"init": "tiny", "seeds": (1, 2), **{name: made[name].fingerprint for name in ("train", "dev")}}
-    single = finish(home, "finetune", options, lambda context: {"dev": {}, "test": {}})
+    single = finish(home, "finetune", options, lambda context: fine_tuned())
     app = opened_on("pages/6_Results.py", single.id)
     assert not app.exception
     assert "Leaderboard" not in [tab.label for tab in app.tabs]
@@ -97,8 +97,7 @@ def test_another_run_is_picked_by_when_it_was_begun(home: Path) -> None:
     made = corpora(home)
     marks = {name: made[name].fingerprint for name in ("train", "dev")}
     older, newer = (
-        finish(home, "finetune", {"init": "tiny", "seeds": (seed,), **marks}, lambda _: {"dev": {}, "test": {}})
-        for seed in (1, 2)
+        finish(home, "finetune", {"init": "tiny", "seeds": (seed,), **marks}, lambda _: fine_tuned()) for seed in (1, 2)
     )
     app = opened_on("pages/5_Training.py", newer.id)
     choice = app.selectbox(key=f"training.which.{newer.id}")

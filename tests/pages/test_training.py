@@ -16,11 +16,12 @@ from streamlit.testing.v1 import AppTest
 from core.corpora.corpus import Corpus
 from core.facade import corpora, experiments, machine, runs, selections, training
 from core.facade.home import home, store
-from core.recipes.base import plan
+from core.recipes.base import as_json, plan
 from core.runs.events import EventLog
 from core.runs.store import Run
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui.widgets import plain
+from tests.finished import fine_tuned, pretrained
 from tests.pages.test_pages import opened, texts
 
 PAGE = "pages/5_Training.py"
@@ -491,8 +492,8 @@ def test_a_finished_tagger_says_how_good_it_is_and_how_to_load_it(parts: dict[st
     folder = run.artifacts / "model"
     folder.mkdir()
     (folder / "README.md").write_text("---\nlanguage: en\n---\n# A card of <img src=x>\n")
-    test = {"micro_f1": [60.0, 64.0], "mean": 62.0, "sd": 2.83, "by_type": {"<b>ORG</b>": 50.0, "PER": 70.0}}
-    finish(run, {"model": str(folder), "dev": {"micro_f1": [61.5, 60.0]}, "test": test, "best_epoch": [3, 4]})
+    by_type = {"<b>ORG</b>": 50.0, "PER": 70.0}
+    finish(run, fine_tuned([60.0, 64.0], dev=[61.5, 60.0], model=str(folder), by_type=by_type))
     app = opened(PAGE)
     assert not app.exception
     assert not app.error
@@ -515,9 +516,7 @@ def test_a_finished_encoder_says_what_reading_has_changed(parts: dict[str, str])
         metric("dev_loss_task", 3.9, 1),
         metric("dev_loss_general", 5, 1),
     )
-    perplexity = {"before": 90.5, "after": 30.25}
-    result = {"model": "/nowhere", "sentences": 40, "pseudo_perplexity": perplexity, "head_fitted": True}
-    finish(run, {**result, "tokens_per_second": 900.0})
+    finish(run, pretrained(40, 90.5, 30.25, head_fitted=True))
     app = opened(PAGE)
     assert not app.exception
     assert not app.error
@@ -526,8 +525,8 @@ def test_a_finished_encoder_says_what_reading_has_changed(parts: dict[str, str])
     assert set(charts(app)) == {"Training loss", "Held-out loss"}
 
 
-def finish(run: Run, result: Mapping[str, Any]) -> None:
-    run.result_file.write_text(json.dumps(result))
+def finish(run: Run, result: object) -> None:
+    run.result_file.write_text(json.dumps(as_json(result)))
     log(run, ("succeeded", {}))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from core import plots
+from core.artifacts.taggers import TypeScores
 from core.plots.report import _drawing, answer
 from core.plots.results import VERDICT_MARKS
 
@@ -112,7 +113,7 @@ def test_a_label_curve_pools_draws() -> None:
 
 
 def test_types_stand_under_both_arms() -> None:
-    rows = [{"type": f"T{i}", "mentions": i, "a": 50.0 + i, "b": 60.0} for i in range(25)]
+    rows = [TypeScores(type=f"T{i}", mentions=i, a=50.0 + i, b=60.0) for i in range(25)]
     fig = plots.type_differences(rows, "A: <i>knn</i>", "B: none")
     a, b = (trace for trace in fig.data if trace.mode == "markers")
     assert len(a.x) == len(b.x) == 20

@@ -26,8 +26,8 @@ from core.recipes.experiment.labels import Labels
 from core.recipes.experiment.seconds import Seconds
 from core.results import Evaluation
 from tests.conftest import sentence
+from tests.finished import TIMED
 from tests.planted import contracts, kitchen
-from tests.recipes.test_calibrate import MEASURED
 from tests.recipes.test_experiment import labelled
 from tests.stand_ins import tiny_mlm
 
@@ -273,13 +273,13 @@ def test_what_an_arm_adds_takes_its_time(corpora: Library) -> None:
     here = {corpus.name: corpus for corpus in facade_corpora.listed()}
     names = ("highc2low:20%", "low2high:20%", "dataaug", "lpft", "all")
     config = ExperimentConfig.parse({**SPLITS, "assisting": "theirs", "arms": names, "finetune": {"epochs": 10}})
-    timed = Seconds(config, MEASURED, {**here, "assisting": here["theirs"]}, also_test=[here["hard"]])
+    timed = Seconds(config, TIMED, {**here, "assisting": here["theirs"]}, also_test=[here["hard"]])
     cells = {cell.arm.name: cell for cell in config.cells}
     none = timed.finetune(0)
     assert none == timed.finetune(0, cells["none"]) == timed.finetune(0, cells["low2high:20%"])
     for arm in ("highc2low:20%", "dataaug", "lpft", "all"):
         assert timed.finetune(0, cells[arm]) > none
-    assert none > Seconds(config, MEASURED, here).finetune(0)  # the harder test set is read too
+    assert none > Seconds(config, TIMED, here).finetune(0)  # the harder test set is read too
     assert timed.difficulty((0, 0)) > timed.rebuild()
     assert timed.difficulty((0, 0)) == 0  # one measurement for all that is rebuilt by it
 

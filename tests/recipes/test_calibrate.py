@@ -16,12 +16,8 @@ from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import Priced
 from core.recipes.experiment.seconds import Seconds
 from core.reporter import Silent
+from tests.finished import TIMED
 from tests.recipes.test_experiment import OPTIONS, fill
-
-MEASURED: dict[str, Any] = {
-    "device": "cpu", "mlm": [0.1, 0.001], "tagger": [0.2, 0.002], "embed": [0.0, 0.0001], "load": 1.0, "has_head": True,
-    "pieces": {"task": 1.5, "train": 1.5, "domain": 1.5}, "parameters": 1000, "dimension": 64, "memory_gb": 1.0,
-}  # fmt: skip
 
 
 def test_a_line_through_two_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,12 +38,12 @@ def test_calibration_is_made_once_and_speaks_of_this_encoder(home: Path, monkeyp
     fill(home)
     options = experiments.calibration(OPTIONS)
     run = runs.execute("calibrate", options)
-    found = run.result()
-    for name in ("mlm", "tagger", "embed"):
-        assert found[name][0] >= 0
-        assert found[name][1] > 0
-    assert found["pieces"]["task"] > 3  # `tiny` reads single characters
-    assert found["memory_gb"] > 0.1
+    found = experiments.calibrated(run.id)
+    for step, piece in (found.mlm, found.tagger, found.embed):
+        assert step >= 0
+        assert piece > 0
+    assert found.pieces["task"] > 3  # `tiny` reads single characters
+    assert found.memory_gb > 0.1
     assert runs.execute("calibrate", options).id == run.id
     assert experiments.cost(OPTIONS).seconds > 0
 
@@ -58,10 +54,10 @@ def test_a_cost_needs_its_calibration(home: Path) -> None:
         experiments.cost(OPTIONS)
 
 
-def seconds(home: Path, measured: dict[str, Any] = MEASURED, **changed: Any) -> tuple[Seconds, ExperimentConfig]:
+def seconds(home: Path, **changed: Any) -> tuple[Seconds, ExperimentConfig]:
     corpora = {c.name: c for c in facade_corpora.listed()} or fill(home)
     config = ExperimentConfig.parse({**OPTIONS, **changed})
-    return Seconds(config, measured, corpora), config
+    return Seconds(config, TIMED, corpora), config
 
 
 def cell(config: ExperimentConfig, name: str) -> Any:

@@ -1,7 +1,7 @@
 """The cost model on Mahapatra et al. 2022, Table 5: one number a sentence tells the time of all fourteen rows."""
 
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from core.corpora.corpus import Corpus
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.leaderboard import gain_per_hour
 from core.recipes.experiment.seconds import Seconds
+from tests.finished import TIMED
 
 PIECES, TOKENS = 1.3, 25.0  # a token, a sentence; what they are does not matter to times that go with sentences
 BARE = {"Literature": 61.35, "Music": 67.13}
@@ -69,9 +70,7 @@ def test_the_times_of_table_5(domain: str, arm: str, sentences: int, f1: float, 
     names = {name: name for name in ("task", "domain", "train", "dev", "test")}
     budgets = (str(sentences - task),) if arm == "random" else ("1",)
     config = ExperimentConfig.parse(names | {"arms": (arm,), "budgets": budgets, "preset": "paper"})
-    measured: dict[str, Any] = {
-        "mlm": [0.0, a_sentence() / 5 / TOKENS / PIECES], "load": 0.0, "has_head": True, "pieces": {"task": PIECES},
-    }  # fmt: skip
+    measured = replace(TIMED, mlm=(0.0, a_sentence() / 5 / TOKENS / PIECES), load=0.0, pieces={"task": PIECES})
     corpora = {"task": Sized(task), "domain": Sized(whole), "dev": Sized(400)}
     timed = Seconds(config, measured, cast(dict[str, Corpus], corpora))
     (cell,) = (cell for cell in config.cells if cell.arm.name == arm)

@@ -12,7 +12,7 @@ from core.recipes.finetune import FinetuneConfig
 from core.recipes.parts.estimate import Estimate, Speed
 from core.recipes.parts.preflight import _finetune, _pretrain
 from core.recipes.pretrain import PretrainConfig
-from tests.recipes.test_calibrate import MEASURED
+from tests.finished import TIMED
 from tests.recipes.test_experiment import fill
 
 SPLITS = {"train": "train", "dev": "dev", "test": "test"}
@@ -25,13 +25,13 @@ def corpora(home: Path) -> dict[str, Corpus]:
 
 def planned(corpora: dict[str, Corpus], **options: Any) -> tuple[Seconds, ExperimentConfig]:
     config = ExperimentConfig.parse({**SPLITS, "task": "task", "domain": "domain", **options})
-    return Seconds(config, MEASURED, corpora), config
+    return Seconds(config, TIMED, corpora), config
 
 
 def alone(home: Path, **options: Any) -> Estimate:
     """The same fine-tuning by itself."""
     config = FinetuneConfig.parse({**SPLITS, "test": ("test",), **options})
-    return _finetune(config, Library(home)).time(Speed.measured(MEASURED, "tagger", "train"))
+    return _finetune(config, Library(home)).time(Speed.measured(TIMED, "tagger", "train"))
 
 
 @pytest.mark.parametrize("options", [{"preset": "paper"}, {"preset": "quick", "network": "bilstm"}])
@@ -53,5 +53,5 @@ def test_a_pre_training_takes_as_long_alone_as_in_an_experiment(home: Path, corp
     timed, config = planned(corpora, arms=("tapt",), pretrain={"epochs": 3})
     tapt = next(cell for cell in config.cells if cell.arm.name == "tapt")
     same = PretrainConfig.parse({"corpora": ("task",), "epochs": 3, "heldout_task": "dev"})
-    time = _pretrain(same, Library(home)).time(Speed.measured(MEASURED, "mlm", "task"))
+    time = _pretrain(same, Library(home)).time(Speed.measured(TIMED, "mlm", "task"))
     assert time.expected == time.most == pytest.approx(timed.pretrain(tapt))

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from core.artifacts.calibrate import CalibrateResult
 from core.errors import ModelError
 from core.recipes.base import Job, Recipe, plan
 from core.recipes.experiment.config import ExperimentConfig
@@ -86,14 +87,14 @@ def calibration_options(config: ExperimentConfig) -> dict[str, Any]:
     return {**given, **config.tagger, "task": config.task or config.train}
 
 
-def cost(config: ExperimentConfig, measured: Mapping[str, Any], home: Path, recipes: Mapping[str, Recipe]) -> Cost:
+def cost(config: ExperimentConfig, measured: CalibrateResult, home: Path, recipes: Mapping[str, Recipe]) -> Cost:
     """measured: the result of a `calibrate` run on these corpora."""
     job = Looking(home, cast(RunContext, Silent()), recipes)
     names = {role: getattr(config, role) for role in ("task", "domain", "train", "dev", "test", "assisting")}
     corpora = {role: job.corpus(name) for role, name in names.items() if name}
     further = {role: [job.corpus(name) for name in getattr(config, role)] for role in ("sources", "also_test")}
     seconds = Seconds(config, measured, corpora, **further)
-    steps = in_order(lines(Stages(config, job), measured["pieces"]["task"]))
+    steps = in_order(lines(Stages(config, job), measured.pieces["task"]))
     runs = _look(job, steps)
     priced = tuple(
         Priced(
@@ -107,7 +108,7 @@ def cost(config: ExperimentConfig, measured: Mapping[str, Any], home: Path, reci
         if step.kind != CHECK
     )
     disk_gb = _disk_gb(priced, seconds, measured)
-    return Cost(steps=priced, device=measured["device"], memory_gb=measured["memory_gb"], disk_gb=disk_gb)
+    return Cost(steps=priced, device=measured.device, memory_gb=measured.memory_gb, disk_gb=disk_gb)
 
 
 def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:
@@ -121,9 +122,9 @@ def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:
     return runs
 
 
-def _disk_gb(steps: Sequence[Priced], seconds: Seconds, measured: Mapping[str, Any]) -> float:
+def _disk_gb(steps: Sequence[Priced], seconds: Seconds, measured: CalibrateResult) -> float:
     """Every model in float32, one training's checkpoints beside it, and the embeddings of D_C."""
-    weights = 4 * float(measured["parameters"]) / GB
+    weights = 4 * measured.parameters / GB
     models = sum(not step.finished and step.kind in ("pretrain", "finetune") for step in steps)
     rows = len(seconds.corpora["domain"]) * seconds.embeds if seconds.embeds else 0
-    return weights * (models + (3 if models else 0)) + rows * 2 * int(measured["dimension"]) / GB
+    return weights * (models + (3 if models else 0)) + rows * 2 * measured.dimension / GB

@@ -7,6 +7,8 @@ otherwise, the encoder and L_C. The best epoch is chosen on dev; the test set is
 
 from collections.abc import Iterable, Mapping
 
+from core.artifacts import result as results
+from core.artifacts.calibrate import CalibrateResult
 from core.artifacts.leaderboard import write
 from core.recipes.base import Job, Result
 from core.recipes.experiment import leaderboard
@@ -23,10 +25,10 @@ def run(config: ExperimentConfig, job: Job) -> Result:
     cells = config.cells
     if added := [name for name in dict.fromkeys(cell.arm.name for cell in cells) if name not in config.arms]:
         job.context.note(f"Added {' and '.join(added)}: without them nobody can tell what an arm is worth.")
-    measured = job.child("calibrate", **calibration_options(config)).result()
+    measured = results.read(job.child("calibrate", **calibration_options(config)), CalibrateResult)
     stages, clock = Stages(config, job), Clock(cost(config, measured, job.home, job.recipes).steps, job.context)
     sources = {cell: stages.named[cell.arm.source].fingerprint for cell in cells if stages.source(cell)}
-    planned = lines(stages, measured["pieces"]["task"])
+    planned = lines(stages, measured.pieces["task"])
     runs = _run_steps(in_order(planned), job, clock)
     finished = [_line(line, runs, sources.get(line.cell)) for line in planned]
     job.context.stage("comparing the arms")

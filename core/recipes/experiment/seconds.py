@@ -1,8 +1,8 @@
 """How long an experiment's steps take on this machine, from a `calibrate` run; trainings as `estimate` has them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from core.artifacts.calibrate import CalibrateResult
 from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.recipes.difficulty import DifficultyConfig
@@ -29,7 +29,7 @@ class Seconds:
     def __init__(
         self,
         config: ExperimentConfig,
-        measured: Mapping[str, Any],
+        measured: CalibrateResult,
         corpora: Mapping[str, Corpus],
         sources: Sequence[Corpus] = (),
         also_test: Sequence[Corpus] = (),
@@ -52,7 +52,7 @@ class Seconds:
             seconds += self._mlm(len(self.corpora["task"]), self.corpora["task"].n_tokens)
         if "ner" in models and self._first("B2", str(folds)):
             seconds += self.finetune(0) / len(self.config.seeds) * folds
-        one_pass = self._pieces("domain") * self.measured["embed"][1]
+        one_pass = self._pieces("domain") * self.measured.embed[1]
         if strategy.reads in ("vectors", "both"):
             new = [encoder for encoder in (*models, *(() if models else ("base",))) if self._first("embed", encoder)]
             self.embeds += len(new)
@@ -129,8 +129,8 @@ class Seconds:
             return self.corpora["assisting"].n_tokens * AUDIT if self._first("audit assisting") else 0.0
         if arm.states:
             splits = (self.corpora[name] for name in ("train", "dev", "test"))
-            tokens = sum(corpus.n_tokens for corpus in splits) * float(self.measured["pieces"]["train"])
-            return STATES * len(self.config.seeds) * tokens * float(self.measured["embed"][1])
+            tokens = sum(corpus.n_tokens for corpus in splits) * self.measured.pieces["train"]
+            return STATES * len(self.config.seeds) * tokens * self.measured.embed[1]
         return self.cap * (SKIPGRAM + (AUDIT if self._first("audit source") else 0)) if arm.source else 0.0
 
     @property
@@ -164,7 +164,7 @@ class Seconds:
         return min(int(wanted), n_domain)
 
     def _pieces(self, name: str) -> float:
-        return float(self.corpora[name].n_tokens * self.measured["pieces"][name])
+        return self.corpora[name].n_tokens * self.measured.pieces[name]
 
     def _read(self, corpus: Corpus) -> Read:
         """Text that a tagger reads of a labelled corpus."""

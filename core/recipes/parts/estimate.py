@@ -4,10 +4,11 @@ One estimator for all that tells a time: the box above Start on the page Trainin
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Literal, Self
 
+from core.artifacts.calibrate import CalibrateResult
 from core.corpora.corpus import Corpus
 from core.recipes.difficulty import DifficultyConfig
 from core.recipes.pretrain import HELD_OUT_MOST, PRESETS, QUICK_STEPS, PretrainConfig
@@ -35,11 +36,10 @@ class Speed:
     has_head: bool = True
 
     @classmethod
-    def measured(cls, result: Mapping[str, Any], way: str, text: str) -> Self:
-        """Of a `calibrate` run. way: `mlm` or `tagger`. text: whose pieces, `task`, `train` or `domain`."""
-        a, b = map(float, result[way])
-        pieces = float(result["pieces"].get(text, 1.0))
-        return cls(a=a, b=b, load=float(result["load"]), pieces=pieces, has_head=bool(result.get("has_head", True)))
+    def measured(cls, result: CalibrateResult, way: Literal["mlm", "tagger"], text: str) -> Self:
+        """Of a `calibrate` run. text: whose pieces, `task`, `train` or `domain`."""
+        a, b = result.mlm if way == "mlm" else result.tagger
+        return cls(a=a, b=b, load=result.load, pieces=result.pieces.get(text, 1.0), has_head=result.has_head)
 
     def of_network(self, network: str) -> Self:
         """Of a tagger: a recurrent one loads no encoder and reads words."""
@@ -100,15 +100,15 @@ def tagger(
 
 
 def difficulty(
-    config: DifficultyConfig, train: Corpus, measured: Mapping[str, Any], *, pieces: float, share: float = 1.0
+    config: DifficultyConfig, train: Corpus, measured: CalibrateResult, *, pieces: float, share: float = 1.0
 ) -> float:
     """measured: the result of `calibrate`. pieces: that a sentence has. share: of the sentences of `train`."""
     mentions = min(share * sum(train.types.values()), config.mentions or math.inf)
-    a, b = map(float, measured["tagger"])
-    seconds = float(measured["load"])
+    a, b = measured.tagger
+    seconds = measured.load
     read = {"context": pieces, "entity": NAME}
     for view, own in (("context", config.context_epochs), ("entity", config.entity_epochs)):
-        usual = preset(config.preset, view, round(mentions), int(measured["dimension"]))  # type: ignore[arg-type]
+        usual = preset(config.preset, view, round(mentions), measured.dimension)  # type: ignore[arg-type]
         steps = (own or usual.epochs) * mentions * (1 - 1 / config.folds)
         seconds += steps / (config.batch_size or usual.batch_size) * a + steps * read[view] * b
         seconds += mentions / config.folds * read[view] * b * FORWARD

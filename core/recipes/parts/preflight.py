@@ -5,13 +5,14 @@ pieces a step; SOURCES.md, Cost); there is no third, guessed, source.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from statistics import median
-from typing import Any
 
+from core.artifacts import calibrate
+from core.artifacts.calibrate import CalibrateResult
 from core.corpora.corpus import Corpus, Library
 from core.errors import ModelError, PathError, RunError
 from core.models import hub
@@ -67,18 +68,20 @@ def preflight(config: PretrainConfig | FinetuneConfig, library: Library, store: 
         seconds=time.expected if time else None,
         most=time.most if time else None,
         basis=basis,
-        memory_gb=measured["memory_gb"] if measured else least,
+        memory_gb=measured.memory_gb if measured else least,
         measured=measured is not None,
         disk_gb=None if weights is None else work.models * weights,
     )
 
 
 def _speed(
-    config: PretrainConfig | FinetuneConfig, measured: Mapping[str, Any] | None, store: RunStore
+    config: PretrainConfig | FinetuneConfig, measured: CalibrateResult | None, store: RunStore
 ) -> tuple[Speed | None, str]:
     """And what it rests on, a sentence: the last training of the kind, else what was measured in a few seconds."""
     pretrains = isinstance(config, PretrainConfig)
-    timed = Speed.measured(measured, *(("mlm", "task") if pretrains else ("tagger", "train"))) if measured else None
+    timed = None
+    if measured:
+        timed = Speed.measured(measured, "mlm", "task") if pretrains else Speed.measured(measured, "tagger", "train")
     if rate := _rate_seen(store, "pretrain" if pretrains else "finetune", root(config.init, store)):
         usual = timed or Speed(a=0.0, b=0.0, load=0.0, pieces=PIECES)
         basis = f"From your last training of this encoder on this machine, {rate:,.0f} pieces a second."
@@ -127,14 +130,9 @@ def root(init: str, store: RunStore) -> str:
     return init
 
 
-def calibrated(store: RunStore, encoder: str) -> Mapping[str, Any] | None:
+def calibrated(store: RunStore, encoder: str) -> CalibrateResult | None:
     """The newest `calibrate` result for `encoder` on this machine."""
-    wanted = (encoder, machine())
-    for run in store.list("calibrate"):
-        here = (run.manifest.config["encoder"], run.manifest.config["machine"]) == wanted
-        if here and run.state().state == "succeeded":
-            return run.result()
-    return None
+    return calibrate.newest(store, encoder, machine())
 
 
 def _rate_seen(store: RunStore, kind: str, encoder: str) -> float | None:

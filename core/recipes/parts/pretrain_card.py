@@ -1,15 +1,16 @@
 """The card of a pre-trained encoder: what it has read, how, and what came of it."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from core.artifacts.models import PretrainResult
 from core.corpora.corpus import Corpus
 
 if TYPE_CHECKING:
     from core.recipes.pretrain import PretrainConfig
 
 
-def card(config: "PretrainConfig", corpora: Sequence[Corpus], result: dict[str, Any]) -> str:
+def card(config: "PretrainConfig", corpora: Sequence[Corpus], result: PretrainResult) -> str:
     """Markdown with the front matter that the Hugging Face hub reads."""
     data = [
         f"- {c.name}: {c.n_sentences:,} sentences, {c.n_tokens:,} tokens, fingerprint `{c.fingerprint}`"
@@ -23,18 +24,18 @@ def card(config: "PretrainConfig", corpora: Sequence[Corpus], result: dict[str, 
     head = (
         "The encoder came without a vocabulary head. One was fitted first with the encoder frozen (transform from the"
         " identity, decoder tied to the embeddings, bias from the pieces' frequencies); losses below are after that."
-        if result["head_fitted"]
+        if result.head_fitted
         else "The vocabulary head is the encoder's own, trained on with it."
     )
     losses = [
-        ("dev loss, T_C", "dev_loss_task", "dev_loss"),
-        ("dev loss, general text", "dev_loss_general", "dev_loss_general"),
+        ("dev loss, T_C", "dev_loss_task", result.dev_loss),
+        ("dev loss, general text", "dev_loss_general", result.dev_loss_general),
     ]
     rows = [
-        f"| {name} | {_number(result['before'].get(key))} | {', '.join(map(_number, result[curve])) or '-'} |"
+        f"| {name} | {_number(result.before.get(key))} | {', '.join(map(_number, curve)) or '-'} |"
         for name, key, curve in losses
     ]
-    perplexity = result["pseudo_perplexity"]
+    perplexity = result.pseudo_perplexity
     return "\n".join(
         [
             "---",
@@ -45,7 +46,7 @@ def card(config: "PretrainConfig", corpora: Sequence[Corpus], result: dict[str, 
             f"# {config.init}, pre-trained on",
             *data,
             "",
-            f"{result['sentences']:,} sentences an epoch, {result['epochs']:g} epochs, {result['steps']:,} steps.",
+            f"{result.sentences:,} sentences an epoch, {result.epochs:g} epochs, {result.steps:,} steps.",
             "",
             head,
             "",
@@ -58,7 +59,7 @@ def card(config: "PretrainConfig", corpora: Sequence[Corpus], result: dict[str, 
             "| | before | after each epoch |",
             "|---|---|---|",
             *rows,
-            f"| pseudo-perplexity, T_C | {_number(perplexity['before'])} | {_number(perplexity['after'])} |",
+            f"| pseudo-perplexity, T_C | {_number(perplexity.before)} | {_number(perplexity.after)} |",
             "",
         ]
     )

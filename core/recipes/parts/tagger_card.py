@@ -4,8 +4,9 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from core.artifacts.evaluations import SeedOutcome
 from core.artifacts.rare_words import HELD
-from core.recipes.base import Job, Result, versions
+from core.recipes.base import Job, versions
 
 if TYPE_CHECKING:
     from core.recipes.finetune import FinetuneConfig
@@ -43,9 +44,9 @@ This network is Winnow's own; other software cannot load it.
 """
 
 
-def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[Result]) -> str:
+def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[SeedOutcome]) -> str:
     """Markdown."""
-    kept = max(outcomes, key=lambda outcome: outcome["dev"]["micro_f1"])
+    kept = max(outcomes, key=lambda outcome: outcome.dev.micro_f1)
     data = [("train", config.train), *([("assisting", config.assisting)] if config.assisting else [])]
     data += [("dev", config.dev), *(("test", name) for name in config.test)]
     corpora = [(role, job.corpus(name)) for role, name in data]
@@ -54,7 +55,7 @@ def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[Result]) -> str:
             ("split", "corpus", "sentences", "fingerprint"),
             [(role, corpus.name, f"{len(corpus):,}", f"`{corpus.fingerprint}`") for role, corpus in corpora],
         ),
-        _table(("setting", "value"), [*_settings(config), *kept["settings"].items(), *versions().items()]),
+        _table(("setting", "value"), [*_settings(config), *kept.settings.items(), *versions().items()]),
         _table(
             ("seed", "best epoch", "split", "F1, viterbi", "F1, argmax", "F1, cited_scorer"),
             [row for outcome in outcomes for row in _scores(outcome)],
@@ -66,7 +67,7 @@ def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[Result]) -> str:
         else f"({config.network}) trained from nothing"
     )
     about = (
-        f"A named-entity tagger {begun}. This folder holds seed {kept['seed']}, the best of "
+        f"A named-entity tagger {begun}. This folder holds seed {kept.seed}, the best of "
         f"{len(outcomes)} on dev, with the weights of its best epoch."
     )
     scores = (
@@ -101,10 +102,10 @@ def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
     return [(name, getattr(config, name)) for name in names]
 
 
-def _scores(outcome: Result) -> list[tuple[object, ...]]:
-    splits = [("dev", outcome["dev"]), *((f"test{i or ''}", scored) for i, scored in enumerate(outcome["tests"]))]
+def _scores(outcome: SeedOutcome) -> list[tuple[object, ...]]:
+    splits = [("dev", outcome.dev), *((f"test{i or ''}", scored) for i, scored in enumerate(outcome.tests))]
     return [
-        (outcome["seed"], outcome["best_epoch"], name, *(f"{f1:.2f}" for f1 in scored["decodings"].values()))
+        (outcome.seed, outcome.best_epoch, name, *(f"{f1:.2f}" for f1 in scored.decodings.values()))
         for name, scored in splits
     ]
 

@@ -6,9 +6,10 @@ from statistics import mean, stdev
 from typing import TYPE_CHECKING
 
 from core.artifacts import evaluations
+from core.artifacts.evaluations import FinetuneResult, OverSeeds, SeedOutcome, SplitScores
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 from core.stats.scoring import cited_spans, evaluate
 from core.text.sentence import Sentence
 
@@ -28,7 +29,7 @@ def types_of(*splits: Sequence[Sentence]) -> set[str]:
     return {entity.type for split in splits for sentence in split for entity in sentence.entities or ()}
 
 
-def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence[str], name: str) -> Result:
+def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence[str], name: str) -> SplitScores:
     """One split under both decodings; what the headline says is strict and by Viterbi."""
     from core.models.tagger import prediction_of
 
@@ -41,36 +42,39 @@ def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence
         "argmax": evaluate(gold, [prediction_of(sentence.argmax) for sentence in tags], types).f1(),
         "cited_scorer": evaluate(gold, [cited_spans(sentence.viterbi) for sentence in tags], types).f1(),
     }
-    decodings = {"viterbi": table.f1(), **others}
-    return {
-        "micro_f1": table.f1(),
-        "precision": table.precision(),
-        "recall": table.recall(),
-        "by_type": table.by_type(),
-        "decodings": decodings,
-    }
+    return SplitScores(
+        micro_f1=table.f1(),
+        precision=table.precision(),
+        recall=table.recall(),
+        by_type=table.by_type(),
+        decodings={"viterbi": table.f1(), **others},
+    )
 
 
-def over_seeds(results: Sequence[Result]) -> Result:
+def over_seeds(results: Sequence[SplitScores]) -> OverSeeds:
     """Join what `tested` says of one split, seed by seed and together; nothing is rounded before it is shown."""
-    values = [one["micro_f1"] for one in results]
-    by_type = {name: mean(one["by_type"][name] for one in results) for name in results[0]["by_type"]}
+    values = [one.micro_f1 for one in results]
     # By place and not by name: outcomes that an older version left call the last decoding otherwise.
-    scores = zip(*(one["decodings"].values() for one in results), strict=True)
-    decodings = {name: list(values) for name, values in zip(results[-1]["decodings"], scores, strict=True)}
-    spread = {"mean": mean(values), "sd": stdev(values) if len(values) > 1 else None}
-    return {"micro_f1": values, **spread, "by_type": by_type, "decodings": decodings}
+    scores = zip(*(one.decodings.values() for one in results), strict=True)
+    return OverSeeds(
+        micro_f1=values,
+        mean=mean(values),
+        sd=stdev(values) if len(values) > 1 else None,
+        by_type={name: mean(one.by_type[name] for one in results) for name in results[0].by_type},
+        decodings={name: list(f1s) for name, f1s in zip(results[-1].decodings, scores, strict=True)},
+    )
 
 
-def all_seeds(outcomes: Sequence[Result]) -> Result:
-    """Join what all seeds of a fine-tuning say; outcomes: one a seed."""
-    tests = [over_seeds([outcome["tests"][i] for outcome in outcomes]) for i in range(len(outcomes[0]["tests"]))]
-    return {
-        "dev": over_seeds([outcome["dev"] for outcome in outcomes]),
-        "test": tests[0] if tests else {},
-        "tests": tests,
-        "best_epoch": [outcome["best_epoch"] for outcome in outcomes],
-        "epochs": [outcome["epochs"] for outcome in outcomes],
-        "seconds": [outcome["seconds"] for outcome in outcomes],
-        "settings": outcomes[0]["settings"],
-    }
+def all_seeds(model: str, outcomes: Sequence[SeedOutcome]) -> FinetuneResult:
+    """Join what all seeds of a fine-tuning say; outcomes: one a seed. model: the folder of the best."""
+    tests = [over_seeds([outcome.tests[i] for outcome in outcomes]) for i in range(len(outcomes[0].tests))]
+    return FinetuneResult(
+        model=model,
+        dev=over_seeds([outcome.dev for outcome in outcomes]),
+        test=tests[0] if tests else None,
+        tests=tests,
+        best_epoch=[outcome.best_epoch for outcome in outcomes],
+        epochs=[outcome.epochs for outcome in outcomes],
+        seconds=[outcome.seconds for outcome in outcomes],
+        settings=outcomes[0].settings,
+    )

@@ -43,9 +43,9 @@ def apart(arms: Mapping[str, str], runs: Sequence[str]) -> None:
     rows = [row for run in runs[1:] for row in results.settings_apart(runs[0], run)]
     if not rows:
         return
-    names = dict.fromkeys(plain(row["option"]) for row in rows)
+    names = dict.fromkeys(plain(row.option) for row in rows)
     if len(runs) == 2:
-        names = [f"{plain(row['option'])} ({plain(row['a'])} against {plain(row['b'])})" for row in rows]
+        names = [f"{plain(row.option)} ({plain(row.a)} against {plain(row.b)})" for row in rows]
     st.warning(
         f"**Not trained alike**: {'A and B' if len(runs) == 2 else 'these trainings'} differ in {', '.join(names)}."
         " What sets their scores apart may come from that alone.",
@@ -60,7 +60,13 @@ def types(arms: Mapping[str, str]) -> None:
     name = f"Test F1 of every entity type under A, {arms[a]}, and B, {arms[b]}; the table below has the numbers"
     chart(figures.type_differences(rows, f"A: {arms[a]}", f"B: {arms[b]}"), "results.types.chart", name)
     said = [
-        {**row, "a": f"{row['a']:.2f}", "b": f"{row['b']:.2f}", "difference": f"{row['difference']:+z.2f}"}
+        {
+            "type": row.type,
+            "mentions": row.mentions,
+            "a": f"{row.a:.2f}",
+            "b": f"{row.b:.2f}",
+            "difference": f"{row.difference:+z.2f}",
+        }
         for row in rows
     ]
     columns = {"type": "Type", "mentions": "In the test set", "a": "F1 of A", "b": "F1 of B", "difference": "A less B"}
@@ -68,10 +74,10 @@ def types(arms: Mapping[str, str]) -> None:
     st.subheader("Names seen in training, and new ones", anchor=False)
     novel = [
         {
-            "surfaces": SEEN[ours["surfaces"]],
-            "mentions": ours["mentions"],
-            "a": f"{ours['f1']:.2f}",
-            "b": f"{theirs['f1']:.2f}",
+            "surfaces": SEEN[ours.surfaces],
+            "mentions": ours.mentions,
+            "a": f"{ours.f1:.2f}",
+            "b": f"{theirs.f1:.2f}",
         }
         for ours, theirs in zip(results.novelty_scores(a), results.novelty_scores(b), strict=True)
     ]

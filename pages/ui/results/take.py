@@ -1,11 +1,13 @@
 """All trainings in a table, what sets two of them apart, and everything that can be taken away."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import streamlit as st
 
 from core.facade import deliver, results, runs
+from core.facade.results import TaggerRow
 from pages.ui.presses import pressed
 from pages.ui.results.board import spread
 from pages.ui.runs.words import encoder, title
@@ -24,9 +26,9 @@ COLUMNS = {
 }
 
 
-def origin(row: Mapping[str, Any]) -> str:
+def origin(row: TaggerRow) -> str:
     """What a tagger started from."""
-    return str(encoder(row["init"]))
+    return str(encoder(row.init))
 
 
 def trainings() -> None:
@@ -37,21 +39,21 @@ def trainings() -> None:
         return
     told = [
         {
-            "name": f"{origin(row)} on {row['train']}",
-            "state": row["state"],
-            "seeds": row["seeds"],
-            "dev": spread(row["dev_f1"], row["dev_sd"]),
-            "epoch": ", ".join(map(str, row["best_epoch"])),
-            "f1": spread(row["f1"], row["sd"]),
-            "gain": "" if row["gain"] is None else f"{row['gain']:+z.2f}",
-            "id": row["run"],
+            "name": f"{origin(row)} on {row.train}",
+            "state": row.state,
+            "seeds": row.seeds,
+            "dev": spread(row.dev_f1, row.dev_sd),
+            "epoch": ", ".join(map(str, row.best_epoch)),
+            "f1": spread(row.f1, row.sd),
+            "gain": "" if row.gain is None else f"{row.gain:+z.2f}",
+            "id": row.run,
         }
         for row in rows
     ]
     table(told, COLUMNS, "Every fine-tuning run, newest first", wrapped=("name",))
     st.caption("Over no pre-training: mean test F1 less that of the same training from an encoder as it came.")
     if len(rows) > 1:
-        _apart([row["run"] for row in rows])
+        _apart([row.run for row in rows])
 
 
 def _apart(names: list[str]) -> None:
@@ -61,7 +63,11 @@ def _apart(names: list[str]) -> None:
     b = right.selectbox("Second", names, 1, _label, key=f"results.apart.b.{names[0]}")
     rows = results.option_differences(a, b)
     if rows:
-        table(rows, {"option": "Option", "a": "First", "b": "Second"}, "Options in which the two differ")
+        table(
+            [asdict(row) for row in rows],
+            {"option": "Option", "a": "First", "b": "Second"},
+            "Options in which the two differ",
+        )
     else:
         st.caption("They were trained alike.")
 

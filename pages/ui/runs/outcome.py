@@ -1,9 +1,8 @@
 """What came out of a finished run, in a line."""
 
 from collections.abc import Callable, Mapping
-from statistics import mean
 
-from core.facade import assisting, corpora, figures, maps, selections
+from core.facade import assisting, corpora, experiments, figures, maps, results, selections, taggers, training
 from core.facade.errors import WinnowError
 from core.facade.runs import Run
 from pages.ui.runs.words import corpus_name
@@ -24,17 +23,17 @@ def _selected(run: Run) -> str:
 
 
 def _finetuned(run: Run) -> str:
-    found, config = run.result(), run.manifest.config
-    test, dev = found["test"], found["dev"]["micro_f1"]
+    tuned = results.tuned(run.id)
+    test, dev = tuned.test, tuned.dev.micro_f1
     if not test:
         return f"F1 {max(dev):.1f} on dev, the best of {len(dev)} {'seed' if len(dev) == 1 else 'seeds'}"
-    spread = f" ± {test['sd']:.1f} over {len(test['micro_f1'])} seeds" if len(test["micro_f1"]) > 1 else ""
-    return f"F1 {mean(test['micro_f1']):.1f}{spread} on {corpus_name(config['test'][0])}"
+    spread = "" if test.spread is None else f" ± {test.spread:.1f} over {len(test.micro_f1)} seeds"
+    return f"F1 {test.f1:.1f}{spread} on {corpus_name(run.manifest.config['test'][0])}"
 
 
 def _pretrained(run: Run) -> str:
-    perplexity = run.result()["pseudo_perplexity"]
-    return f"Pseudo-perplexity of held-out text: {perplexity['before']:,.1f} before, {perplexity['after']:,.1f} after"
+    perplexity = training.pretrained(run.id).pseudo_perplexity
+    return f"Pseudo-perplexity of held-out text: {perplexity.before:,.1f} before, {perplexity.after:,.1f} after"
 
 
 def _audited(run: Run) -> str:
@@ -61,15 +60,15 @@ def _imported(run: Run) -> str:
 
 
 def _tagged(run: Run) -> str:
-    found = run.result()
-    return f"{found['entities']:,} entities in {found['sentences']:,} sentences"
+    tagged = taggers.tagged(run.id)
+    return f"{tagged.entities:,} entities in {tagged.sentences:,} sentences"
 
 
 def _timed(run: Run) -> str:
-    found = run.result()
-    pace = 1 / max(found["mlm"][1], 1e-9)
-    busy = ", while it was busy with other work" if found["busy"] else ""
-    return f"{found['machine']}: pre-training reads about {pace:,.0f} pieces a second{busy}"
+    timed = experiments.calibrated(run.id)
+    pace = 1 / max(timed.mlm[1], 1e-9)
+    busy = ", while it was busy with other work" if timed.busy else ""
+    return f"{timed.machine}: pre-training reads about {pace:,.0f} pieces a second{busy}"
 
 
 SAYS: Mapping[str, Callable[[Run], str]] = {

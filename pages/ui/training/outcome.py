@@ -1,12 +1,10 @@
 """Around a training: who waits for whom, what to start instead where memory ran out, and what came out."""
 
-from collections.abc import Mapping, Sequence
-from statistics import mean
-from typing import Any
+from collections.abc import Sequence
 
 import streamlit as st
 
-from core.facade import figures, runs, training
+from core.facade import figures, results, runs, training
 from core.facade.runs import RunState
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
@@ -74,51 +72,50 @@ def smaller(run_id: str, state: RunState, key: str) -> None:
 
 def result(run_id: str) -> None:
     """What came out, in the order in which it is asked for: how good, where it lies, how to use it."""
-    run = runs.get(run_id)
-    found = run.result()
-    {"pretrain": _pretrained, "finetune": _finetuned, "experiment": _experiment}[run.manifest.kind](found)
-    if run.manifest.kind != "pretrain":
+    kind = runs.get(run_id).manifest.kind
+    {"pretrain": _pretrained, "finetune": _finetuned, "experiment": _experiment}[kind](run_id)
+    if kind != "pretrain":
         st.page_link(
             RESULTS,
             label="Everything about it on the page Results",
             icon=":material/leaderboard:",
             query_params={"run": run_id},
         )
-    if "model" in found:
-        _model(run_id, str(found["model"]))
+    if kind != "experiment":
+        _model(run_id, training.model(run_id))
 
 
-def _pretrained(found: Mapping[str, Any]) -> None:
-    perplexity = found["pseudo_perplexity"]
+def _pretrained(run_id: str) -> None:
+    result = training.pretrained(run_id)
+    perplexity = result.pseudo_perplexity
     with st.container(horizontal=True):
-        st.metric("Sentences", f"{found['sentences']:,}", width="content")
-        st.metric("Pseudo-perplexity before", f"{perplexity['before']:,.1f}", width="content")
-        st.metric("after", f"{perplexity['after']:,.1f}", width="content", help="On held-out text; lower is better.")
-        st.metric("Pieces a second", f"{found['tokens_per_second']:,.0f}", width="content")
-    if found["head_fitted"]:
+        st.metric("Sentences", f"{result.sentences:,}", width="content")
+        st.metric("Pseudo-perplexity before", f"{perplexity.before:,.1f}", width="content")
+        st.metric("after", f"{perplexity.after:,.1f}", width="content", help="On held-out text; lower is better.")
+        st.metric("Pieces a second", f"{result.tokens_per_second:,.0f}", width="content")
+    if result.head_fitted:
         st.info(
             "The encoder came without a vocabulary head, so one was fitted first, the encoder frozen. A loss that "
             "falls fast at the beginning is that head's, and says nothing of the text."
         )
 
 
-def _finetuned(found: Mapping[str, Any]) -> None:
-    test, dev = found["test"], found["dev"]["micro_f1"]  # test: {} without a test split
+def _finetuned(run_id: str) -> None:
+    tuned = results.tuned(run_id)
+    test, dev = tuned.test, tuned.dev.micro_f1
     with st.container(horizontal=True):
         if test:
-            of = f"± {test['sd']:.1f} over {len(test['micro_f1'])} seeds" if len(test["micro_f1"]) > 1 else "one seed"
-            st.metric(
-                "Test F1", f"{mean(test['micro_f1']):.1f}", of, delta_color="off", delta_arrow="off", width="content"
-            )
+            of = "one seed" if test.spread is None else f"± {test.spread:.1f} over {len(test.micro_f1)} seeds"
+            st.metric("Test F1", f"{test.f1:.1f}", of, delta_color="off", delta_arrow="off", width="content")
         st.metric("Dev F1, best seed", f"{max(dev):.1f}", width="content")
-        st.metric("Best epoch", ", ".join(map(str, found["best_epoch"])), width="content")
+        st.metric("Best epoch", ", ".join(map(str, tuned.best_epoch)), width="content")
     if test:
-        rows = [{"type": name, "f1": float(f1)} for name, f1 in sorted(test["by_type"].items(), key=lambda x: -x[1])]
+        rows = [{"type": name, "f1": f1} for name, f1 in sorted(test.by_type.items(), key=lambda x: -x[1])]
         with st.expander("Test F1 by type", icon=":material/table:"):
             table(rows, {"type": "Type", "f1": "F1 (%)"}, "Test F1 by type")
 
 
-def _experiment(found: Mapping[str, Any]) -> None:
+def _experiment(run_id: str) -> None:
     rows = [
         {
             "arm": figures.line_name(row),
@@ -127,7 +124,7 @@ def _experiment(found: Mapping[str, Any]) -> None:
             "verdict": row["verdict"],
             "why": row.get("why") or "",
         }
-        for row in found["leaderboard"]
+        for row in results.board(run_id)["leaderboard"]
     ]
     headings = {"arm": "Arm", "mean": "Test F1 (%)", "delta": "against none", "verdict": "Verdict", "why": "Why"}
     table(rows, headings, "Leaderboard", wrapped=("why",))
