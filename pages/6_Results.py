@@ -100,8 +100,8 @@ def _arms(run_id: str | None, single: str) -> dict[str, str]:
     """Finished taggers with a test set by what they are called here: {finetune run: name}."""
     if run_id is not None:
         here = {run.id for run in runs.listed("finetune")}
-        rows = results.board(run_id)["leaderboard"]
-        return {row["finetune_run"]: figures.line_name(row) for row in rows if row["finetune_run"] in here}
+        arms = results.board(run_id).leaderboard
+        return {arm.finetune_run: figures.line_name(arm) for arm in arms if arm.finetune_run in here}
     rows = [row for row in results.tagger_rows() if row.f1 is not None]
     rows.sort(key=lambda row: row.run != single)
     return {row.run: f"{take.origin(row)} on {row.train} ({row.run[-4:]})" for row in rows}

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from core.artifacts import evaluations
 from core.artifacts.calibrate import CalibrateResult
 from core.artifacts.evaluations import FinetuneResult, OverSeeds, SeedOutcome, SplitScores
+from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult
 from core.artifacts.models import Perplexity, PretrainResult
 from core.artifacts.rejects import AddResult
 from core.artifacts.scores import SelectResult
@@ -212,14 +214,14 @@ def experiment(home: Path, made: Mapping[str, Corpus], lines: Sequence[tuple[str
         sizes = {(0, 0): tuned(home, made, pretrain.id if pretrain else "tiny", skill, never=never)}
         finished.append(Made(cell=Cell(arm=find(arm), budget=budget), select=None, pretrain=pretrain, tuned=sizes))
 
-    def work(context: RunContext) -> dict[str, Any]:
+    def work(context: RunContext) -> ExperimentResult:
         found = leaderboard.result(finished, seed=0, store=store, report=Silent())
         curve = [
-            {"arm": arm, "budget": budget, "train_sentences": n, "draw": draw, "finetune_run": "",
-             "micro_f1": [100 * SKILL[arm] - 100 * (n * (2 if sentences else 1)) ** -0.5 + draw / 5] * 2}
+            CurvePoint(arm=arm, budget=budget, train_sentences=n, draw=draw, finetune_run="",
+                       micro_f1=[100 * SKILL[arm] - 100 * (n * (2 if sentences else 1)) ** -0.5 + draw / 5] * 2)
             for arm, budget, sentences in lines[:3] for n in (10, 25, 50) for draw in (0, 1)
         ]  # fmt: skip
-        return {**found, "curve": curve}
+        return replace(found, curve=curve)
 
     options = {
         "arms": tuple(dict.fromkeys(arm for arm, _, _ in lines)), "encoder": "tiny", "seeds": SEEDS,
@@ -229,6 +231,12 @@ def experiment(home: Path, made: Mapping[str, Corpus], lines: Sequence[tuple[str
     return finish(home, "experiment", options, work)
 
 
+ARM_ROW = ArmRow(
+    arm="knn", budget="", about="An arm.", sentences=0, micro_f1=[60.0], dev_f1=[60.0], mean=60.0, dev_mean=60.0, sd=0.5,
+    source=None, select_run=None, pretrain_run=None, label_runs=(), finetune_run="", verdict="no evidence", why="Why.",
+    delta=0.0, interval=(-1.0, 2.0), level=0.95, delta_random=None, interval_random=None, wins=0, ties=1, losses=0,
+    seeds_needed="", hours={}, gpu_hours=1.0, f1_per_hour=0.5,
+)  # fmt: skip
 LINES = (
     ("none", "", 0), ("classifier", "10", 60), ("classifier", "20", 70), ("classifier", "40", 90), ("random", "10", 60),
     ("random", "20", 70), ("random", "40", 90),

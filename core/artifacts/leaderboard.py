@@ -1,14 +1,111 @@
-"""The table that an `experiment` leaves beside its result.
+"""What an `experiment` found, and the table that it leaves beside its result.
 
 artifacts/leaderboard.csv, leaderboard.md    for a spreadsheet, for people
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from core.artifacts import result
 from core.files import write_atomic
 from core.runs.context import RunContext
 from core.runs.run import Run
+from core.stats.welch import Welch
+
+Word = Literal["improves", "hurts", "no evidence", "baseline", "control"]
+Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FurtherTest:
+    """An arm on a test set beside the first. Percent; delta, interval: points over `none`, at 95%.
+
+    test: the corpus's name. micro_f1: one a seed. sd: None for one seed.
+    """
+
+    test: str
+    micro_f1: Sequence[float]
+    mean: float
+    sd: float | None
+    delta: float
+    interval: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmRow:
+    """A line of the leaderboard: an arm at a budget. F1 in percent, differences in points of it.
+
+    budget: "" where the arm chooses nothing. about: the arm in a sentence. sentences: that its MLM read. micro_f1,
+    dev_f1: one a seed, of the first test set and of dev. mean, dev_mean, sd: of these; sd None for one seed. source:
+    fingerprint of what its word vectors or states come from. verdict, why: in a word and in a sentence. delta,
+    interval: over `none`, at `level`, which the baseline has not. delta_random, interval_random: over its control,
+    where it has one. wins, ties, losses: seeds against those of `none`. seeds_needed: a sentence. welch: of an arm that
+    borrows labels. hours: of computing by kind of run, what arms share counted with each; gpu_hours: in all.
+    f1_per_hour: delta for each hour that `none` does not need. also: the further test sets.
+    """
+
+    arm: str
+    budget: str
+    about: str = ""  # results of older versions have none, nor the last two
+    sentences: int
+    micro_f1: Sequence[float]
+    dev_f1: Sequence[float]
+    mean: float
+    dev_mean: float
+    sd: float | None
+    source: str | None
+    select_run: str | None
+    pretrain_run: str | None
+    label_runs: Sequence[str]
+    finetune_run: str
+    verdict: Word
+    why: str
+    delta: float
+    interval: Interval
+    level: float | None
+    delta_random: float | None
+    interval_random: Interval | None
+    wins: int
+    ties: int
+    losses: int
+    seeds_needed: str
+    welch: Welch | None = None
+    hours: Mapping[str, float]
+    gpu_hours: float
+    f1_per_hour: float | None
+    also: Sequence[FurtherTest] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """An arm on a part of L_C: so many sentences, the draw they are of. micro_f1: percent, one a seed."""
+
+    arm: str
+    budget: str
+    train_sentences: int
+    draw: int
+    micro_f1: Sequence[float]
+    finetune_run: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExperimentResult:
+    """What an `experiment` run came to.
+
+    leaderboard: in the order of dev F1, on which alone a choice may rest. curve: F1 by size of L_C, empty where no
+    sizes were asked for. hours: of computing by kind of run, each run once.
+    """
+
+    leaderboard: Sequence[ArmRow]
+    curve: Sequence[CurvePoint]
+    hours: Mapping[str, float]
+
+
+def read(run: Run) -> ExperimentResult:
+    """What a finished run came to. Errors: RunError."""
+    return result.read(run, ExperimentResult)
 
 
 def file(run: Run, suffix: str) -> Path:

@@ -10,9 +10,10 @@ import click
 
 from core.cli.options import CORPUS, config_options
 from core.cli.terminal import echo, finish, json_option, progress, report
-from core.facade import deliver, experiments, removals, runs
+from core.facade import deliver, experiments, removals, results, runs
 from core.facade.experiments import Cost
-from core.facade.runs import Event
+from core.facade.results import ArmRow, ExperimentResult
+from core.facade.runs import Event, Run
 from core.facade.shown import duration
 
 CONFIG = runs.RECIPES["experiment"].config
@@ -51,13 +52,13 @@ def demo(as_json: bool) -> None:
     """The legal sample from T_C and D_C to a verdict, in a few minutes."""
     echo("Contracts of our own writing: does pre-training on chosen sentences help to find parties and", err=True)
     echo("dates in them? Three arms, three seeds each; everything runs on this machine.", err=True)
-    result = run_experiment(experiments.demo(), as_json=as_json)
-    if not as_json:
-        echo(*in_words(result))
+    run = run_experiment(experiments.demo(), as_json=as_json)
+    if run and not as_json:
+        echo(*in_words(results.board(run.id)))
 
 
-def run_experiment(options: Mapping[str, Any], *, plan_only: bool = False, as_json: bool = False) -> dict[str, Any]:
-    """Plan, say the cost, do it, print the leaderboard; its result."""
+def run_experiment(options: Mapping[str, Any], *, plan_only: bool = False, as_json: bool = False) -> Run | None:
+    """Plan, say the cost, do it, print the leaderboard; the run, None where it was only planned."""
     known = {run.id for run in runs.listed("calibrate")}
     measured = runs.execute("calibrate", experiments.calibration(options), progress)
     if measured.id in known and experiments.calibrated(measured.id).busy:  # it may be quiet now
@@ -68,10 +69,11 @@ def run_experiment(options: Mapping[str, Any], *, plan_only: bool = False, as_js
     if plan_only:
         whole = {**planned.as_json(), "smallest_difference": foresight.as_json()}
         report(whole, as_json, cost)
-        return {}
+        return None
     echo(*cost, err=True)
     run = runs.execute("experiment", options, ExperimentProgress())
-    return finish(run, as_json, plain=lambda _: deliver.board_lines(run.id))
+    finish(run, as_json, plain=lambda _: deliver.board_lines(run.id))
+    return run
 
 
 def typed_options(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,27 +116,25 @@ def in_figures(planned: Cost) -> list[str]:
     return [*lines, f"{total}{planned.memory_gb:.1f} GB of memory, {planned.disk_gb:.1f} GB of disk"]
 
 
-def in_words(result: Mapping[str, Any]) -> list[str]:
+def in_words(result: ExperimentResult) -> list[str]:
     """The result in sentences, for somebody who has never seen a confidence interval."""
-    rows = {row["arm"]: row for row in result["leaderboard"]}
+    rows = {row.arm: row for row in result.leaderboard}
     verdicts = {
         "improves": "It helped, and more than random sentences did.",
         "hurts": "It did harm.",
         "no evidence": "That is no evidence that it helps.",
     }
-    lines = [f"Without pre-training the tagger reaches F1 {rows['none']['mean']:.1f} on the test sentences."]
-    lines += [
-        _arm_in_words(row, rows["random"]["mean"], verdicts) for row in rows.values() if row["verdict"] in verdicts
-    ]
+    lines = [f"Without pre-training the tagger reaches F1 {rows['none'].mean:.1f} on the test sentences."]
+    lines += [_arm_in_words(row, rows["random"].mean, verdicts) for row in rows.values() if row.verdict in verdicts]
     lines.append("Look at it: `make app`, page Results; the whole table lies in the run's folder.")
     return lines
 
 
-def _arm_in_words(row: Mapping[str, Any], random: float, verdicts: Mapping[str, str]) -> str:
-    word = verdicts[row["verdict"]]
-    if row["verdict"] == "no evidence" and row["interval"][0] > 0:
+def _arm_in_words(row: ArmRow, random: float, verdicts: Mapping[str, str]) -> str:
+    word = verdicts[row.verdict]
+    if row.verdict == "no evidence" and row.interval[0] > 0:
         word = "Reading more helped; that choosing did is not shown."
     return (
-        f"Pre-trained on sentences chosen by {row['arm']} it reaches {row['mean']:.1f} ({row['delta']:+z.1f}; with "
-        f"equally many random ones {random:.1f}). {word} {row['why']}"
+        f"Pre-trained on sentences chosen by {row.arm} it reaches {row.mean:.1f} ({row.delta:+z.1f}; with "
+        f"equally many random ones {random:.1f}). {word} {row.why}"
     )

@@ -24,7 +24,6 @@ from core.recipes.experiment import leaderboard
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import clean, tokenize
 
-Row = dict[str, Any]
 TRIED = "sentences to try"  # the corpus of a try, gone again once that was shown
 
 
@@ -65,12 +64,12 @@ def report(run_id: str) -> str:
     run, summary = store().get(run_id), board(run_id)
     config = run.manifest.config
     report = figures.Report(
-        rows=summary["leaderboard"],
+        rows=summary.leaderboard,
         corpora=[_corpus_row(role, fingerprint) for role, fingerprint in run.manifest.inputs.items()],
         encoder=config["encoder"],
         preset=config["preset"],
         seeds=config["seeds"],
-        hours=sum(summary["hours"].values()),
+        hours=sum(summary.hours.values()),
         command=command("experiment", config),
         begun=f"Experiment {run_id}, begun {run.manifest.created[:16].replace('T', ' ')} UTC.",
         version=run.manifest.versions.get("winnow", __version__),
@@ -80,7 +79,7 @@ def report(run_id: str) -> str:
     return figures.one_page(report)
 
 
-def _corpus_row(role: str, fingerprint: str) -> Row:
+def _corpus_row(role: str, fingerprint: str) -> figures.CorpusRow:
     named = {
         "task": "T_C, text of the task",
         "domain": "D_C, text to select from",
@@ -93,10 +92,12 @@ def _corpus_row(role: str, fingerprint: str) -> Row:
         "assisting": "labels to borrow",
     }
     role = role.partition(".")[0]
-    row: Row = {"role": named.get(role, role), "name": corpus_name(fingerprint), "fingerprint": fingerprint}
+    sentences = 0
     with suppress(CorpusError):
-        return {**row, "sentences": len(library().find(fingerprint))}
-    return {**row, "sentences": 0}
+        sentences = len(library().find(fingerprint))
+    return figures.CorpusRow(
+        role=named.get(role, role), name=corpus_name(fingerprint), sentences=sentences, fingerprint=fingerprint
+    )
 
 
 def model_folder(run_id: str) -> Path:

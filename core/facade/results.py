@@ -4,26 +4,27 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 from core import plots as figures
+from core.artifacts import leaderboard
 from core.artifacts import taggers as tagger_tables
 from core.artifacts.evaluations import FinetuneResult, OverSeeds
+from core.artifacts.leaderboard import ArmRow as ArmRow
+from core.artifacts.leaderboard import ExperimentResult as ExperimentResult
+from core.artifacts.leaderboard import FurtherTest as FurtherTest
 from core.artifacts.taggers import Apart, Novelty, TypeScores, Unfound
 from core.artifacts.taggers import Beside as Beside
 from core.config import fields_with
 from core.errors import CorpusError, RunError, WinnowError
 from core.facade.home import kept_per_home, library, store
 from core.recipes import RECIPES
-from core.recipes.experiment.advice import labels_spared, next_budget
+from core.recipes.experiment.advice import LabelsSpared, NextBudget, labels_spared, next_budget
 from core.runs.store import Run, is_run_id
 
-Row = dict[str, Any]
 
-
-def board(run_id: str) -> dict[str, Any]:
-    """A finished experiment's `leaderboard`, `curve` and `hours`. Errors: RunError."""
-    return store().get(run_id).result()
+def board(run_id: str) -> ExperimentResult:
+    """What a finished experiment came to. Errors: RunError."""
+    return leaderboard.read(store().get(run_id))
 
 
 def tuned(run_id: str) -> FinetuneResult:
@@ -105,7 +106,7 @@ def type_scores(a: str, b: str) -> list[TypeScores]:
 def unfound_types(run_id: str) -> list[Unfound]:
     """Types with an F1 of 0 in every arm of a finished experiment; see `taggers.unfound`. None if files are gone."""
     with suppress(RunError, CorpusError):
-        runs = [store().get(row["finetune_run"]) for row in board(run_id)["leaderboard"]]
+        runs = [store().get(row.finetune_run) for row in board(run_id).leaderboard]
         return tagger_tables.unfound(runs, library().find(store().get(run_id).manifest.config["train"]))
     return []
 
@@ -180,9 +181,9 @@ def missing(run_id: str) -> list[str]:
     gone = tagger_tables.missing(run, library())
     if run.manifest.kind != "experiment":
         return gone
-    for row in board(run_id)["leaderboard"]:
+    for row in board(run_id).leaderboard:
         try:
-            child = store().get(row["finetune_run"])
+            child = store().get(row.finetune_run)
             own = [what for what in tagger_tables.missing(child, library()) if what not in gone]
             gone += [f"{what} of {figures.line_name(row)}" for what in own]
         except WinnowError:
@@ -190,12 +191,12 @@ def missing(run_id: str) -> list[str]:
     return list(dict.fromkeys(gone))
 
 
-def budget_advice(run_id: str, worth: float) -> list[Row]:
+def budget_advice(run_id: str, worth: float) -> list[NextBudget]:
     """For each arm with three budgets or more: whether doubling the largest is worth its hours."""
-    return next_budget(board(run_id)["leaderboard"], worth)
+    return next_budget(board(run_id).leaderboard, worth)
 
 
-def label_advice(run_id: str) -> list[Row]:
+def label_advice(run_id: str) -> list[LabelsSpared]:
     """For each arm with three sizes of L_C or more: how many labels it spares over no pre-training."""
-    curve = board(run_id).get("curve", [])
-    return labels_spared(curve, max((row["train_sentences"] for row in curve), default=0))
+    curve = board(run_id).curve
+    return labels_spared(curve, max((point.train_sentences for point in curve), default=0))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from core.artifacts import models, result
+from core.artifacts import leaderboard, models, result
 from core.artifacts.frontier import averages as averages
 from core.artifacts.frontier import frontier as frontier_rows
 from core.artifacts.frontier import known_train
@@ -51,8 +51,8 @@ def names(run_ids: Sequence[str]) -> dict[str, str]:
     """Names of `finetune` runs: the arm of the experiment that they belong to, else start, corpus and id."""
     arms: dict[str, str] = {}
     for run in store().list("experiment", state="succeeded"):
-        for row in run.result()["leaderboard"]:
-            arms.setdefault(row["finetune_run"], line_name(row))
+        for row in leaderboard.read(run).leaderboard:
+            arms.setdefault(row.finetune_run, line_name(row))
     names = {run_id: arms.get(run_id) or _named(store().get(run_id)) for run_id in run_ids}
     several = [name for name in set(names.values()) if list(names.values()).count(name) > 1]
     return {run_id: f"{name} ({run_id[-4:]})" if name in several else name for run_id, name in names.items()}

@@ -27,14 +27,16 @@ from core.plots.explore import (
     overlap_lines,
 )
 from core.plots.map_labels import label_topics
-from core.plots.report import Report, answer, one_page
+from core.plots.report import CorpusRow, Report, answer, one_page
 from core.plots.results import (
     ARM_A,
     ARM_B,
     GOLD,
     VERDICT_MARKS,
+    ArmAtBudget,
     arm_words,
     budget_curve,
+    difference_words,
     differences,
     interval_words,
     label_curve,
@@ -63,7 +65,9 @@ __all__ = [
     "ON_DARK",
     "SIDE_LOOKS",
     "VERDICT_MARKS",
+    "ArmAtBudget",
     "CeimPanel",
+    "CorpusRow",
     "Dots",
     "Line",
     "Look",
@@ -82,6 +86,7 @@ __all__ = [
     "ceim_histogram",
     "css_colour",
     "curves",
+    "difference_words",
     "differences",
     "dressed",
     "f1_by_threshold",

@@ -1,11 +1,11 @@
 """An experiment on one page of HTML for a reader who trains no models: no scripts, nothing fetched, text escaped."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
-from typing import Any
 
+from core.artifacts.leaderboard import ArmRow, FurtherTest
 from core.artifacts.taggers import Unfound
 from core.plots.results import (
     VERDICT_MARKS,
@@ -17,7 +17,6 @@ from core.plots.results import (
     unfound_words,
 )
 
-Row = Mapping[str, Any]
 _STYLE = """
 body { font: 16px/1.55 system-ui, sans-serif; max-width: 52rem; margin: 2rem auto; padding: 0 1rem;
   color: light-dark(#1d1f24, #e6e6e6); background: light-dark(#fff, #15171c); color-scheme: light dark; }
@@ -34,16 +33,26 @@ _SIGN = {"improves": "▲", "hurts": "▼", "no evidence": "●", "baseline": "�
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusRow:
+    """A corpus of an experiment. role: its part, in words. sentences: 0 where it is gone."""
+
+    role: str
+    name: str
+    sentences: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """An experiment's results and how they came about, as the report prints them.
 
-    rows: the leaderboard's. corpora: `role, name, sentences, fingerprint`. hours: of computing. begun: a sentence that
+    rows: the leaderboard's. hours: of computing. begun: a sentence that
     says which experiment and when. missing: why the command would not repeat it, a phrase each. unfound: types that
     no arm got right.
     """
 
-    rows: Sequence[Row]
-    corpora: Sequence[Row]
+    rows: Sequence[ArmRow]
+    corpora: Sequence[CorpusRow]
     encoder: str
     preset: str
     seeds: Sequence[int]
@@ -82,12 +91,12 @@ def _answer_block(report: Report) -> str:
     return f'<p class="answer">{escape(answer(report.rows))}</p>{also}'
 
 
-def answer(rows: Sequence[Row]) -> str:
+def answer(rows: Sequence[ArmRow]) -> str:
     """One or two sentences for the whole experiment, by the verdicts alone: means without a verdict prove nothing."""
-    named = {word: [line_name(row) for row in rows if row["verdict"] == word] for word in VERDICT_MARKS}
-    open_rows = [row for row in rows if row["verdict"] == "no evidence"]
-    helped = [line_name(row) for row in open_rows if row["interval"][0] > 0]
-    level = [line_name(row) for row in open_rows if row["interval"][0] <= 0]
+    named = {word: [line_name(row) for row in rows if row.verdict == word] for word in VERDICT_MARKS}
+    open_rows = [row for row in rows if row.verdict == "no evidence"]
+    helped = [line_name(row) for row in open_rows if row.interval[0] > 0]
+    level = [line_name(row) for row in open_rows if row.interval[0] <= 0]
     all_read = _all_read(rows)
     sentences = []
     if named["improves"]:
@@ -114,9 +123,9 @@ def answer(rows: Sequence[Row]) -> str:
     return " ".join(sentences) or "Nothing was compared with the tagger that had no pre-training."
 
 
-def _all_read(rows: Sequence[Row]) -> bool:
+def _all_read(rows: Sequence[ArmRow]) -> bool:
     """Whether pre-training is all that arms differ in."""
-    return all(row["sentences"] for row in rows if row["verdict"] != "baseline")
+    return all(row.sentences for row in rows if row.verdict != "baseline")
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -135,7 +144,7 @@ def _compared(report: Report) -> str:
         )
     else:
         text += ", which is called an arm:"
-        named = {row["arm"]: row.get("about", "") for row in report.rows}
+        named = {row.arm: row.about for row in report.rows}
         arms = "".join(f"<li><strong>{escape(name)}</strong>: {escape(about)}</li>" for name, about in named.items())
     alike = (
         f"Every arm starts from the encoder {report.encoder} with the settings “{report.preset}”, and was trained "
@@ -148,7 +157,7 @@ def _compared(report: Report) -> str:
 
 
 def _corpora(report: Report) -> str:
-    rows = [(c["role"], c["name"], f"{c['sentences']:,}", c["fingerprint"][:16]) for c in report.corpora]
+    rows = [(c.role, c.name, f"{c.sentences:,}", c.fingerprint[:16]) for c in report.corpora]
     table = _table(("Part", "Corpus", "Sentences", "Fingerprint"), rows, numbers=(2,))
     if not report.missing:
         return table
@@ -162,37 +171,38 @@ def _results_table(report: Report) -> str:
     )
     rows = []
     for row in report.rows:
-        spread = f"{row['mean']:.2f}" + ("" if row["sd"] is None else f" ± {row['sd']:.2f}")
-        verdict = f"{_SIGN[row['verdict']]} {row['verdict']}"
-        rows.append((line_name(row), f"{row['sentences']:,}", spread, interval_words(row), verdict))
+        spread = f"{row.mean:.2f}" + ("" if row.sd is None else f" ± {row.sd:.2f}")
+        verdict = f"{_SIGN[row.verdict]} {row.verdict}"
+        rows.append((line_name(row), f"{row.sentences:,}", spread, interval_words(row), verdict))
     heads = ("Arm", "Sentences read", "F1 ± spread", "Difference (interval)", "Verdict")
     return (
         f"<p>{escape(text)}</p>{_drawing(report.rows)}{_table(heads, rows, numbers=(1, 2, 3))}{_further(report.rows)}"
     )
 
 
-def _further(rows: Sequence[Row]) -> str:
+def _further(rows: Sequence[ArmRow]) -> str:
     """The test set beside the harder ones, never as one mean."""
-    names = [test["test"] for test in rows[0].get("also", ())]
+    names = [test.test for test in rows[0].also]
     if not names:
         return ""
-    cells = [
-        (line_name(row), *(f"{test['mean']:.2f} ({test['delta']:+z.2f})" for test in (row, *row["also"])))
-        for row in rows
-    ]
+    cells = [(line_name(row), _tested(row), *map(_tested, row.also)) for row in rows]
     text = "The same taggers on further test sets, and their difference to “none”. No verdict rests on these."
     heads = ("Arm", "Test set", *names)
     return f"<p>{escape(text)}</p>{_table(heads, cells, numbers=range(1, len(heads)))}"
 
 
-def _drawing(rows: Sequence[Row]) -> str:
+def _tested(test: ArmRow | FurtherTest) -> str:
+    return f"{test.mean:.2f} ({test.delta:+z.2f})"
+
+
+def _drawing(rows: Sequence[ArmRow]) -> str:
     """Intervals about zero, a line an arm."""
-    shown = [row for row in rows if row["verdict"] != "baseline" and known_interval(row)]
+    shown = [row for row in rows if row.verdict != "baseline" and known_interval(row)]
     if not shown:
         return ""
     # Zero stands on the axis even where no interval touches it: what is judged is the distance to it.
-    low = min(0.0, *(row["interval"][0] for row in shown))
-    high = max(0.0, *(row["interval"][1] for row in shown))
+    low = min(0.0, *(row.interval[0] for row in shown))
+    high = max(0.0, *(row.interval[1] for row in shown))
     scale = 460 / ((high - low) or 1)
 
     def x(value: float) -> float:
@@ -202,13 +212,11 @@ def _drawing(rows: Sequence[Row]) -> str:
         f'<line x1="{x(0):.1f}" x2="{x(0):.1f}" y1="0" y2="{28 * len(shown)}" stroke="#888" stroke-dasharray="4"/>'
     ]
     for i, row in enumerate(shown):
-        y, colour = 28 * i + 14, VERDICT_MARKS[row["verdict"]].colour
-        (lo, hi), name = row["interval"], escape(line_name(row))
-        lines.append(
-            f'<text x="215" y="{y + 5}" text-anchor="end" font-size="14">{name} {_SIGN[row["verdict"]]}</text>'
-        )
+        y, colour = 28 * i + 14, VERDICT_MARKS[row.verdict].colour
+        (lo, hi), name = row.interval, escape(line_name(row))
+        lines.append(f'<text x="215" y="{y + 5}" text-anchor="end" font-size="14">{name} {_SIGN[row.verdict]}</text>')
         lines.append(f'<line x1="{x(lo):.1f}" x2="{x(hi):.1f}" y1="{y}" y2="{y}" stroke="{colour}" stroke-width="4"/>')
-        lines.append(f'<circle cx="{x(row["delta"]):.1f}" cy="{y}" r="6" fill="{colour}"/>')
+        lines.append(f'<circle cx="{x(row.delta):.1f}" cy="{y}" r="6" fill="{colour}"/>')
     lines += _scale(low, high, x, 28 * len(shown))
     name = "Difference of every arm to no pre-training, with its interval; the table below has the numbers"
     size = f'viewBox="0 0 700 {28 * len(shown) + 44}"'
@@ -248,15 +256,15 @@ def _how_sure(report: Report) -> str:
         "another selection of sentences, another pre-training run or text from elsewhere would change."
     )
     reasons = "".join(
-        f"<li><strong>{escape(line_name(row))}</strong>: {escape(row['why'])}</li>"
+        f"<li><strong>{escape(line_name(row))}</strong>: {escape(row.why)}</li>"
         for row in report.rows
-        if row["verdict"] != "baseline"
+        if row.verdict != "baseline"
     )
     return f"<p>{escape(text)}</p><ul>{reasons}</ul>"
 
 
 def _cost(report: Report) -> str:
-    rows = [(line_name(row), hours_words(row["gpu_hours"]), rate_words(row)) for row in report.rows]
+    rows = [(line_name(row), hours_words(row.gpu_hours), rate_words(row)) for row in report.rows]
     text = f"All in all {hours_words(report.hours)} of computing. What arms share is counted with each of them below."
     heads = ("Arm", "Time by itself", "Points of F1 for each further hour (interval)")
     return f"<p>{escape(text)}</p>{_table(heads, rows, numbers=(1, 2))}"

@@ -4,14 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from statistics import mean
-from typing import Any
+from typing import Protocol
 
 import plotly.graph_objects as go
 
+from core.artifacts.leaderboard import ArmRow, CurvePoint, FurtherTest
 from core.artifacts.taggers import TypeScores, Unfound
 from core.plots.theme import ENTITY_COLOURS, figure, plain
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,32 +39,44 @@ def arm_words(arm: str) -> str:
     return ARM_WORDS.get(arm, arm)
 
 
-def line_name(row: Row) -> str:
+class ArmAtBudget(Protocol):
+    """What belongs to one line of a leaderboard."""
+
+    @property
+    def arm(self) -> str: ...
+    @property
+    def budget(self) -> str: ...
+
+
+def line_name(row: ArmAtBudget) -> str:
     """An arm and its budget."""
-    return f"{arm_words(row['arm'])} {row['budget']}".strip()
+    return f"{arm_words(row.arm)} {row.budget}".strip()
 
 
-def interval_words(row: Row) -> str:
-    """An arm's difference to `none` and its interval, in words."""
-    low, high = row["interval"]
-    if row["verdict"] == "baseline":
-        return ""
-    return f"{row['delta']:+z.2f} " + (
+def interval_words(row: ArmRow) -> str:
+    """An arm's difference to `none` and its interval, in words; "" of `none` itself."""
+    return "" if row.verdict == "baseline" else difference_words(row)
+
+
+def difference_words(row: ArmRow | FurtherTest) -> str:
+    """A difference to `none` on a test set, and its interval."""
+    low, high = row.interval
+    return f"{row.delta:+z.2f} " + (
         f"[{low:+z.2f}, {high:+z.2f}]" if known_interval(row) else "(one seed: no interval)"
     )
 
 
-def rate_words(row: Row) -> str:
+def rate_words(row: ArmRow) -> str:
     """Points of F1 for each hour that an arm takes beyond `none`, with the interval of its difference, in words.
 
     A rate without its interval says nothing: "+21 points an hour" may be anything from -329 to +373.
     """
-    rate = row["f1_per_hour"]
-    if not rate or not row["delta"]:
+    rate = row.f1_per_hour
+    if not rate or not row.delta:
         return ""
     if not known_interval(row):
         return f"{rate:+z.2f} (one seed: no interval)"
-    low, high = (bound * rate / row["delta"] for bound in row["interval"])
+    low, high = (bound * rate / row.delta for bound in row.interval)
     # Digits that the interval's width cannot hold would look like precision.
     digits = 2 if high - low < 10 else 1 if high - low < 100 else 0
     return f"{rate:+z,.{digits}f} [{low:+z,.{digits}f}, {high:+z,.{digits}f}]"
@@ -89,46 +100,46 @@ def hours_words(hours: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{hours:.1f} h"
 
 
-def known_interval(row: Row) -> bool:
+def known_interval(row: ArmRow | FurtherTest) -> bool:
     """False for [-100, 100], the interval of a single seed."""
-    low, high = row["interval"]
-    return bool(high - low < 200)
+    low, high = row.interval
+    return high - low < 200
 
 
-def seed_dots(rows: Sequence[Row]) -> go.Figure:
+def seed_dots(rows: Sequence[ArmRow]) -> go.Figure:
     """F1 of every seed as a ring, their mean as its verdict's mark; a line an arm."""
     fig = figure(_height(rows), x="test F1 (percent), a ring a seed", y="")
     names = [plain(line_name(row)) for row in rows]
     fig.add_scatter(
-        x=[f1 for row in rows for f1 in row["micro_f1"]],
-        y=[name for name, row in zip(names, rows, strict=True) for _ in row["micro_f1"]],
+        x=[f1 for row in rows for f1 in row.micro_f1],
+        y=[name for name, row in zip(names, rows, strict=True) for _ in row.micro_f1],
         mode="markers",
         marker={"symbol": "circle-open", "size": 8, "color": "#8F8F8F", "line": {"width": 1.5}},
         hovertemplate="%{y}: %{x:.2f}<extra></extra>",
         showlegend=False,
     )
     for row, name in zip(rows, names, strict=True):
-        _mark(fig, row, name, row["mean"], "mean %{x:.2f}")
+        _mark(fig, row, name, row.mean, "mean %{x:.2f}")
     return _arms_down(fig, names)
 
 
-def differences(rows: Sequence[Row]) -> go.Figure:
+def differences(rows: Sequence[ArmRow]) -> go.Figure:
     """Mean F1 less that of `none`, and the interval, for every arm but that one."""
-    rows = [row for row in rows if row["verdict"] != "baseline"]
+    rows = [row for row in rows if row.verdict != "baseline"]
     names = [plain(line_name(row)) for row in rows]
     fig = figure(_height(rows), x="F1 points over none", y="")
     fig.add_vline(x=0, line={"dash": "dash", "width": 1.5, "color": "#8F8F8F"})
     for row, name in zip(rows, names, strict=True):
-        mark = VERDICT_MARKS[row["verdict"]]
+        mark = VERDICT_MARKS[row.verdict]
         fig.add_scatter(
-            x=row["interval"] if known_interval(row) else [row["delta"]] * 2,
+            x=row.interval if known_interval(row) else [row.delta] * 2,
             y=[name, name],
             mode="lines",
             line={"width": 3, "color": mark.colour},
             hoverinfo="skip",
             showlegend=False,
         )
-        _mark(fig, row, name, row["delta"], f"{row['delta']:+z.2f} points")
+        _mark(fig, row, name, row.delta, f"{row.delta:+z.2f} points")
     # A range by hand: plotly's own would let the verdicts' large marks stick out at the border.
     ends = [0.0, *(x for trace in fig.data for x in trace.x)]
     room = 0.05 * (max(ends) - min(ends)) or 1.0
@@ -136,14 +147,14 @@ def differences(rows: Sequence[Row]) -> go.Figure:
     return _arms_down(fig, names)
 
 
-def _mark(fig: go.Figure, row: Row, name: str, x: float, template: str) -> None:
-    mark = VERDICT_MARKS[row["verdict"]]
-    first = all(trace.name != row["verdict"] for trace in fig.data)
+def _mark(fig: go.Figure, row: ArmRow, name: str, x: float, template: str) -> None:
+    mark = VERDICT_MARKS[row.verdict]
+    first = all(trace.name != row.verdict for trace in fig.data)
     fig.add_scatter(
         x=[x],
         y=[name],
-        name=row["verdict"],
-        legendgroup=row["verdict"],
+        name=row.verdict,
+        legendgroup=row.verdict,
         showlegend=first,
         mode="markers",
         marker={"symbol": mark.symbol, "size": 13, "color": mark.colour},
@@ -151,7 +162,7 @@ def _mark(fig: go.Figure, row: Row, name: str, x: float, template: str) -> None:
     )
 
 
-def _height(rows: Sequence[Row]) -> int:
+def _height(rows: Sequence[ArmRow]) -> int:
     return 120 + 34 * max(len(rows), 1)
 
 
@@ -160,31 +171,31 @@ def _arms_down(fig: go.Figure, names: Sequence[str]) -> go.Figure:
     return fig
 
 
-def budget_curve(rows: Sequence[Row]) -> go.Figure:
+def budget_curve(rows: Sequence[ArmRow]) -> go.Figure:
     """F1 by sentences that MLM read, a line a strategy; arms that read a fixed amount are points.
 
     Mahapatra et al. 2022, Fig. 2.
     """
     fig = figure(380, x="sentences pre-trained on", y="test F1 (percent), mean of the seeds")
-    if base := [row for row in rows if row["verdict"] == "baseline"]:
-        fig.add_hline(y=base[0]["mean"], line={"dash": "dash", "width": 1.5, "color": VERDICT_MARKS["baseline"].colour})
+    if base := [row for row in rows if row.verdict == "baseline"]:
+        fig.add_hline(y=base[0].mean, line={"dash": "dash", "width": 1.5, "color": VERDICT_MARKS["baseline"].colour})
         fig.add_annotation(
             x=0,
             xref="paper",
             xanchor="left",
-            y=base[0]["mean"],
+            y=base[0].mean,
             yanchor="bottom",
             text="no pre-training",
             showarrow=False,
         )
-    points = [(arm_words(row["arm"]), row["sentences"], row["micro_f1"]) for row in rows if row["sentences"]]
+    points = [(arm_words(row.arm), row.sentences, row.micro_f1) for row in rows if row.sentences]
     return _lines(fig, points, "%{x:,} sentences: %{y:.2f}")
 
 
-def label_curve(curve: Sequence[Row]) -> go.Figure:
+def label_curve(curve: Sequence[CurvePoint]) -> go.Figure:
     """F1 by labelled sentences, a line an arm; every draw's seeds are dots (Mahapatra et al. 2022, Fig. 4)."""
     fig = figure(380, x="labelled training sentences", y="test F1 (percent), mean of draws and seeds")
-    points = [(line_name(row), row["train_sentences"], row["micro_f1"]) for row in curve]
+    points = [(line_name(row), row.train_sentences, row.micro_f1) for row in curve]
     return _lines(fig, points, "%{x:,} labelled sentences: %{y:.2f}")
 
 

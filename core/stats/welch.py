@@ -1,16 +1,17 @@
 """Welch's two-sided t-test of two means, variances not taken for equal (Welch 1947; SOURCES.md, Verdict)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import sqrt
 from statistics import mean, stdev
-from typing import TypedDict
 
 import numpy as np
 
 Moments = tuple[float, float, int]  # mean, variance with n - 1, and n: at least 2
 
 
-class Welch(TypedDict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Welch:
     """delta: of the means, a less b. dagger: a is better, p below 0.05 (Murthy et al. 2018)."""
 
     delta: float
@@ -25,7 +26,7 @@ def welch(a: Sequence[float], b: Sequence[float]) -> Welch | None:
         return None
     first, second = ((float(np.mean(x)), float(np.var(x, ddof=1)), len(x)) for x in (a, b))
     t, p = from_moments(first, second)
-    return {"delta": mean(a) - mean(b), "t": t, "p": p, "dagger": p < 0.05 and t > 0}
+    return Welch(delta=mean(a) - mean(b), t=t, p=p, dagger=p < 0.05 and t > 0)
 
 
 def from_moments(a: Moments, b: Moments) -> tuple[float, float]:

@@ -46,8 +46,8 @@ def run_id(prepared: tuple[Path, str], home: Path) -> str:
 
 def arm(run_id: str, name: str, budget: str = "") -> str:
     """The `finetune` run of a line."""
-    rows = results.board(run_id)["leaderboard"]
-    return next(row["finetune_run"] for row in rows if (row["arm"], row["budget"]) == (name, budget))
+    rows = results.board(run_id).leaderboard
+    return next(row.finetune_run for row in rows if (row.arm, row.budget) == (name, budget))
 
 
 def tab(app: AppTest, name: str) -> AppTest:
@@ -75,8 +75,8 @@ def test_the_leaderboard_tells_verdict_and_cost(run_id: str) -> None:
     assert (
         unescape(app.subheader[0].value).replace("\u2060", "").startswith("Yes: pre-training improved the tagger with")
     )
-    for row in results.board(run_id)["leaderboard"]:
-        assert f"{row['mean']:.2f} ± {row['sd']:.2f}" in said
+    for row in results.board(run_id).leaderboard:
+        assert f"{row.mean:.2f} ± {row.sd:.2f}" in said
     assert "▲ improves" in said
     assert "against a random S_C of equal size" in said
     assert [chart.proto.alt[:7] for chart in app.get("plotly_chart")] == ["Test F1", "F1 less"]
@@ -115,18 +115,18 @@ def test_a_price_becomes_a_column(run_id: str) -> None:
 
 
 def test_a_rate_stands_nowhere_without_its_interval(run_id: str) -> None:
-    [row] = [row for row in results.board(run_id)["leaderboard"] if (row["arm"], row["budget"]) == ("classifier", "10")]
-    hours = row["delta"] / row["f1_per_hour"]
+    [row] = [row for row in results.board(run_id).leaderboard if (row.arm, row.budget) == ("classifier", "10")]
+    hours = row.delta / row.f1_per_hour
     words = figures.rate_words(row)
     low, high = words.split("[")[1].rstrip("]").replace(",", "").split()
-    assert float(low) == pytest.approx(row["interval"][0] / hours, rel=0.01)
-    assert float(high) == pytest.approx(row["interval"][1] / hours, rel=0.01)
+    assert float(low) == pytest.approx(row.interval[0] / hours, rel=0.01)
+    assert float(high) == pytest.approx(row.interval[1] / hours, rel=0.01)
     assert words in texts(opened(PAGE))
     assert words in deliver.report(run_id)
     table = list(csv.DictReader(io.StringIO(deliver.board_csv(run_id).decode("utf-8-sig"))))
     [line] = [line for line in table if (line["arm"], line["budget"]) == ("classifier", "10")]
-    assert float(line["low_per_hour"]) == pytest.approx(row["interval"][0] / hours)
-    assert float(line["high_per_hour"]) == pytest.approx(row["interval"][1] / hours)
+    assert float(line["low_per_hour"]) == pytest.approx(row.interval[0] / hours)
+    assert float(line["high_per_hour"]) == pytest.approx(row.interval[1] / hours)
 
 
 def test_a_type_that_no_arm_finds_is_told_beside_the_answer_and_in_the_report(home: Path) -> None:
@@ -203,13 +203,13 @@ def test_types_of_two_arms_and_new_names(run_id: str) -> None:
     a, b = (app.selectbox(key=f"results.types.{side}.{next(iter(rows(run_id)))}").value for side in "ab")
     assert b == arm(run_id, "none")
     for row in results.type_scores(a, b):
-        assert f"{row['a']:.2f}" in said
-        assert f"{row['difference']:+.2f}" in said
+        assert f"{row.a:.2f}" in said
+        assert f"{row.difference:+.2f}" in said
     assert "whose words are not" in said
 
 
 def rows(run_id: str) -> list[str]:
-    return [row["finetune_run"] for row in results.board(run_id)["leaderboard"]]
+    return [row.finetune_run for row in results.board(run_id).leaderboard]
 
 
 def test_sentences_side_by_side_and_where_they_differ(run_id: str) -> None:
@@ -324,8 +324,8 @@ def test_the_report_is_one_whole_page_that_fetches_nothing(run_id: str) -> None:
     assert "&lt;script&gt;alert" in page
     for heading in ("What was compared", "On what", "What came out", "How sure", "What it cost"):
         assert f"<h2>{heading}</h2>" in page
-    for row in results.board(run_id)["leaderboard"]:
-        assert f"{row['mean']:.2f} ± {row['sd']:.2f}" in page
+    for row in results.board(run_id).leaderboard:
+        assert f"{row.mean:.2f} ± {row.sd:.2f}" in page
     assert "python -m core experiment" in page
 
 
@@ -410,10 +410,10 @@ def test_novelty_is_by_words_in_any_case(home: Path) -> None:
     }
     test = made["test"].take(range(150))
     seen = sum(" ".join(s.tokens[e.start : e.end]).lower() in known for s in test for e in s.entities or ())
-    told = {row["surfaces"]: row for row in by_novelty(run, Library(home))}
-    assert told["seen"]["mentions"] == seen > 0
-    assert told["unseen"]["mentions"] == 300 - seen
-    assert 0 < told["unseen"]["f1"] < 100
+    told = {row.surfaces: row for row in by_novelty(run, Library(home))}
+    assert told["seen"].mentions == seen > 0
+    assert told["unseen"].mentions == 300 - seen
+    assert 0 < told["unseen"].f1 < 100
 
 
 def test_runs_of_different_test_sets_are_not_laid_side_by_side(home: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.artifacts.leaderboard import ExperimentResult
 from core.corpora.corpus import Corpus
 from core.facade import corpora, experiments, machine, runs, selections, training
 from core.facade.home import home, store
@@ -21,7 +23,7 @@ from core.runs.events import EventLog
 from core.runs.store import Run
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui.widgets import plain
-from tests.finished import fine_tuned, pretrained
+from tests.finished import ARM_ROW, fine_tuned, pretrained
 from tests.pages.test_pages import opened, texts
 
 PAGE = "pages/5_Training.py"
@@ -540,8 +542,8 @@ def test_an_experiment_shows_the_training_at_work_and_then_its_verdicts(parts: d
     assert metrics(app)["Loss"] == "2"
     choose(app, f"training.part.{run.id}", children[0].id)
     assert metrics(app)["Loss"] == "3"
-    row = {"budget": "10%", "mean": 61.0, "sd": 0.5, "delta": 1.5, "verdict": "no evidence", "why": "<i>too few</i>"}
-    finish(run, {"leaderboard": [{"arm": "knn", **row}]})
+    row = replace(ARM_ROW, arm="knn", budget="10%", mean=61.0, delta=1.5, why="<i>too few</i>")
+    finish(run, ExperimentResult(leaderboard=[row], curve=[], hours={}))
     app = opened(PAGE)
     assert not app.exception
     assert "no evidence" in texts(app)

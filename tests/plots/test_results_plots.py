@@ -1,24 +1,29 @@
 """Figures of Results: every number once, told apart by shape as well as colour, and nobody's markup."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from core import plots
+from core.artifacts.leaderboard import ArmRow, CurvePoint, Word
 from core.artifacts.taggers import TypeScores
 from core.plots.report import _drawing, answer
 from core.plots.results import VERDICT_MARKS
+from tests.finished import ARM_ROW
 
 
-def row(
-    arm: str, verdict: str, f1s: list[float], *, sentences: int = 0, gap: tuple[float, float] = (-1, 2)
-) -> dict[str, Any]:
+def row(arm: str, verdict: Word, f1s: list[float], *, sentences: int = 0, gap: tuple[float, float] = (-1, 2)) -> ArmRow:
     mean = sum(f1s) / len(f1s)
-    return {
-        "arm": arm, "budget": "", "micro_f1": f1s, "mean": mean, "sd": 0.5, "verdict": verdict, "sentences": sentences,
-        "delta": mean - 60, "interval": list(gap), "why": f"because {arm}", "gpu_hours": 1.0, "f1_per_hour": 0.5,
-    }  # fmt: skip
+    return replace(
+        ARM_ROW, arm=arm, micro_f1=f1s, mean=mean, verdict=verdict, sentences=sentences, delta=mean - 60, interval=gap,
+        why=f"because {arm}",
+    )  # fmt: skip
+
+
+def point(arm: str, sentences: int, draw: int, f1s: list[float]) -> CurvePoint:
+    return CurvePoint(arm=arm, budget="", train_sentences=sentences, draw=draw, micro_f1=f1s, finetune_run="")
 
 
 ROWS = [
@@ -33,14 +38,14 @@ ROWS = [
 def test_every_seed_is_a_ring_and_every_mean_a_mark() -> None:
     fig = plots.seed_dots(ROWS)
     rings, *marks = fig.data
-    assert sorted(rings.x) == sorted(f1 for one in ROWS for f1 in one["micro_f1"])
-    assert [mark.x[0] for mark in marks] == [one["mean"] for one in ROWS]
+    assert sorted(rings.x) == sorted(f1 for one in ROWS for f1 in one.micro_f1)
+    assert [mark.x[0] for mark in marks] == [one.mean for one in ROWS]
     assert rings.marker.symbol.endswith("open")
 
 
 def test_an_arm_whose_name_says_little_is_in_words_on_every_axis() -> None:
     rows = [*ROWS, row("length-matched-random", "control", [60.0], sentences=1000)]
-    curve = [{"arm": "length-matched-random", "budget": "", "train_sentences": 10, "micro_f1": [60.0]}]
+    curve = [point("length-matched-random", 10, 0, [60.0])]
     figures = [plots.seed_dots(rows), plots.differences(rows), plots.budget_curve(rows), plots.label_curve(curve)]
     for drawn in figures:
         assert "random, same lengths" in drawn.to_json()
@@ -56,7 +61,7 @@ def test_differences_are_those_to_no_pre_training_with_their_intervals() -> None
     fig = plots.differences(ROWS)
     lines = [tuple(trace.x) for trace in fig.data if trace.mode == "lines"]
     assert lines == [(1.5, 4.5), (-7, -3), (-1, 2), (-1, 2)]
-    assert [trace.x[0] for trace in fig.data if trace.mode == "markers"] == [one["delta"] for one in ROWS[1:]]
+    assert [trace.x[0] for trace in fig.data if trace.mode == "markers"] == [one.delta for one in ROWS[1:]]
 
 
 def test_one_seed_has_no_interval_to_draw() -> None:
@@ -68,7 +73,7 @@ def test_one_seed_has_no_interval_to_draw() -> None:
 
 
 def test_no_number_is_a_negative_nought() -> None:
-    level = row("knn", "no evidence", [59.999, 59.999], gap=(-0.004, 0.004)) | {"f1_per_hour": -0.0001}
+    level = replace(row("knn", "no evidence", [59.999, 59.999], gap=(-0.004, 0.004)), f1_per_hour=-0.0001)
     hover = [trace.hovertemplate for trace in plots.differences([level]).data if trace.hovertemplate]
     for words in (plots.interval_words(level), plots.rate_words(level), *hover):
         assert "-0.00" not in words
@@ -85,11 +90,11 @@ def test_the_reports_intervals_have_a_scale() -> None:
 
 
 def test_a_rate_has_as_many_digits_as_its_interval_bears() -> None:
-    wide = row("knn", "no evidence", [61.0, 61.0], gap=(-20, 22)) | {"f1_per_hour": 20.0}
+    wide = replace(row("knn", "no evidence", [61.0, 61.0], gap=(-20, 22)), f1_per_hour=20.0)
     assert plots.rate_words(wide) == "+20 [-400, +440]"
-    assert plots.rate_words({**wide, "f1_per_hour": 1.0}) == "+1.0 [-20.0, +22.0]"
-    assert plots.rate_words({**wide, "interval": [-100, 100]}) == "+20.00 (one seed: no interval)"
-    assert plots.rate_words({**wide, "f1_per_hour": None}) == ""
+    assert plots.rate_words(replace(wide, f1_per_hour=1.0)) == "+1.0 [-20.0, +22.0]"
+    assert plots.rate_words(replace(wide, interval=(-100, 100))) == "+20.00 (one seed: no interval)"
+    assert plots.rate_words(replace(wide, f1_per_hour=None)) == ""
 
 
 def test_a_budget_curve_is_a_line_a_strategy_through_the_means() -> None:
@@ -102,7 +107,7 @@ def test_a_budget_curve_is_a_line_a_strategy_through_the_means() -> None:
 
 def test_a_label_curve_pools_draws() -> None:
     curve = [
-        {"arm": arm, "budget": "", "train_sentences": n, "draw": draw, "micro_f1": [n / 2 + draw, n / 2 + draw]}
+        point(arm, n, draw, [n / 2 + draw, n / 2 + draw])
         for arm in ("none", "knn") for n in (10, 20) for draw in (0, 1)
     ]  # fmt: skip
     lines = [trace for trace in plots.label_curve(curve).data if trace.mode == "lines+markers"]
@@ -141,7 +146,7 @@ def test_names_are_no_markup(figure: Any) -> None:
         (("baseline",), "Nothing was compared with the tagger that had no pre-training."),
     ],
 )
-def test_the_answer_follows_the_verdicts(words: tuple[str, ...], said: str) -> None:
+def test_the_answer_follows_the_verdicts(words: tuple[Word, ...], said: str) -> None:
     assert answer([row(f"a{i}", word, [60.0], sentences=9) for i, word in enumerate(words)]) == said
 
 
@@ -168,13 +173,13 @@ def test_an_arm_above_none_but_not_above_random_is_not_called_no_evidence_either
 
 def test_the_report_draws_the_intervals_to_scale() -> None:
     report = plots.Report(
-        rows=ROWS, corpora=[{"role": "T", "name": "n", "sentences": 3, "fingerprint": "f" * 64}], encoder="e<", preset="quick",
+        rows=ROWS, corpora=[plots.CorpusRow(role="T", name="n", sentences=3, fingerprint="f" * 64)], encoder="e<", preset="quick",
         seeds=(1, 2, 3), hours=2.0, command="run <x>", begun="then", version="1", missing=("a & b",),
     )  # fmt: skip
     page = plots.one_page(report)
     scale = 460 / (4.5 + 7)
     assert f'x1="{225 + (1.5 + 7) * scale:.1f}" x2="685.0"' in page
-    assert f'cx="{225 + (ROWS[1]["delta"] + 7) * scale:.1f}"' in page
+    assert f'cx="{225 + (ROWS[1].delta + 7) * scale:.1f}"' in page
     assert "run &lt;x&gt;" in page
     assert "a &amp; b" in page
     assert "&lt;b&gt;x&lt;/b&gt;" in page

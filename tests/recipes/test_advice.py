@@ -1,16 +1,18 @@
 """Advice on a board that is written down: what it looks at, and what it leaves out."""
 
+from dataclasses import replace
 from math import isinf
-from typing import Any
 
 import pytest
 
+from core.artifacts.leaderboard import ArmRow, CurvePoint
 from core.recipes.experiment.advice import labels_spared, next_budget
+from tests.finished import ARM_ROW
 
 
-def board(dev: list[float], test: list[float], arm: str = "knn") -> list[dict[str, Any]]:
+def board(dev: list[float], test: list[float], arm: str = "knn") -> list[ArmRow]:
     return [
-        {"arm": arm, "sentences": n, "dev_f1": [d] * 3, "micro_f1": [t] * 3, "hours": {"pretrain": n / 1000}}
+        replace(ARM_ROW, arm=arm, sentences=n, dev_f1=[d] * 3, micro_f1=[t] * 3, hours={"pretrain": n / 1000})
         for n, d, t in zip((1000, 2000, 4000), dev, test, strict=True)
     ]
 
@@ -18,28 +20,28 @@ def board(dev: list[float], test: list[float], arm: str = "knn") -> list[dict[st
 def test_budgets_are_advised_on_by_dev_alone() -> None:
     flat, rising = [50.0, 50.0, 50.0], [50.0, 55.0, 59.0]
     (stop,), (on,) = next_budget(board(flat, rising), 0.1), next_budget(board(rising, flat), 0.1)
-    assert (stop["sentences"], stop["hours"]) == (8000, 8.0)
-    assert stop["stop"]
-    assert stop["gain"] == pytest.approx(0, abs=1e-6)
-    assert not on["stop"]
-    assert on["gain"] > 2
+    assert (stop.sentences, stop.hours) == (8000, 8.0)
+    assert stop.stop
+    assert stop.gain == pytest.approx(0, abs=1e-6)
+    assert not on.stop
+    assert on.gain > 2
 
 
 def test_two_budgets_and_no_pre_training_are_left_out() -> None:
-    none = [{**row, "arm": "none", "sentences": 0} for row in board([50.0] * 3, [50.0] * 3)]
+    none = [replace(row, arm="none", sentences=0) for row in board([50.0] * 3, [50.0] * 3)]
     assert next_budget([*none, *board([50.0] * 3, [50.0] * 3)[:2]], 0.1) == []
 
 
 def test_labels_are_spared_where_the_arm_is_ahead() -> None:
-    def curve(arm: str, f1: list[float]) -> list[dict[str, Any]]:
+    def curve(arm: str, f1: list[float]) -> list[CurvePoint]:
         return [
-            {"arm": arm, "budget": "", "train_sentences": n, "draw": 0, "micro_f1": [x, x]}
+            CurvePoint(arm=arm, budget="", train_sentences=n, draw=0, micro_f1=[x, x], finetune_run="")
             for n, x in zip((10, 50, 250), f1, strict=True)
         ]
 
     rows = [*curve("none", [20.0, 30.0, 38.0]), *curve("tapt", [30.0, 38.0, 44.0])]
     (spared,) = labels_spared(rows, 50)
-    assert spared["arm"] == "tapt"
-    assert 100 < spared["spared"] < 300  # `none` has 38 at 250
+    assert spared.arm == "tapt"
+    assert 100 < spared.spared < 300  # `none` has 38 at 250
     (never,) = labels_spared([*curve("none", [20.0, 20.0, 20.0]), *curve("tapt", [30.0, 38.0, 44.0])], 50)
-    assert isinf(never["spared"])
+    assert isinf(never.spared)

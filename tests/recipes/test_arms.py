@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from collections import Counter
 from pathlib import Path
 from statistics import mean
@@ -14,7 +15,7 @@ import pytest
 from core.corpora.corpus import Library
 from core.errors import ConfigError
 from core.facade import corpora as facade_corpora
-from core.facade import experiments, runs, similarity
+from core.facade import experiments, results, runs, similarity
 from core.measures.sample import capped
 from core.models.fingerprint import fingerprint
 from core.recipes import calibrate
@@ -178,11 +179,15 @@ def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:
         assert test["mean"] == pytest.approx(mean(f1s))
         assert test["delta"] == pytest.approx(mean(f1s) - hard["none"][0]["mean"])
         assert row["micro_f1"] != test["micro_f1"] or not any(f1s)
-    table = list(csv.DictReader(io.StringIO(leaderboard.as_csv(run.result()))))
+    table = list(csv.DictReader(io.StringIO(leaderboard.as_csv(results.board(run.id)))))
     assert {row["arm"]: float(row["mean hard"]) for row in table} == {arm: hard[arm][0]["mean"] for arm in rows}
-    assert "| arm | budget | test | hard |" in leaderboard.as_markdown(run.result())
-    old = [{key: value for key, value in row.items() if key not in ("also", "about")} for row in rows.values()]
-    assert "hard" not in leaderboard.as_markdown({"leaderboard": old})  # made before there were any
+    assert "| arm | budget | test | hard |" in leaderboard.as_markdown(results.board(run.id))
+    board = run.result()
+    board["leaderboard"] = [
+        {key: row[key] for key in row if key not in ("also", "about", "welch")} for row in rows.values()
+    ]
+    run.result_file.write_text(json.dumps(board), encoding="utf-8")
+    assert "hard" not in leaderboard.as_markdown(results.board(run.id))  # made before there were any
 
     borrowed = {arm: runs.get(row["finetune_run"]).manifest.config["assisting"] for arm, row in rows.items()}
     assert borrowed["none"] == ""
@@ -307,15 +312,16 @@ def test_each_test_set_is_set_against_none_on_itself(corpora: Library, tmp_path:
         for name in ("arm", "none")
     )
     (told,) = beside.also(arm, none, corpora, seed=0)  # type: ignore[arg-type]
-    assert (told["test"], told["micro_f1"]) == ("hard", pytest.approx([60, 70]))
-    assert (told["mean"], told["sd"], told["delta"]) == pytest.approx((65, 50**0.5, 35))
-    assert told["interval"][0] < 35 < told["interval"][1]
+    assert (told.test, told.micro_f1) == ("hard", pytest.approx([60, 70]))
+    assert (told.mean, told.sd, told.delta) == pytest.approx((65, 50**0.5, 35))
+    assert told.interval[0] < 35 < told.interval[1]
     (same,) = beside.also(none, none, corpora, seed=0)  # type: ignore[arg-type]
-    assert (same["delta"], same["interval"]) == (0, [0, 0])
+    assert (same.delta, same.interval) == (0, (0, 0))
 
 
 def test_welch_stands_beside_the_verdict_in_words() -> None:
-    told = beside.with_welch([71.0, 72.0, 73.0], [60.0, 61.0, 62.0], "Why.")
-    assert told["welch"]["dagger"]
-    assert told["why"].startswith("Why. Welch's two-sided test over seeds: t = 13.47, p = 0.000")
-    assert beside.with_welch([71.0], [60.0], "Why.") == {"welch": None}
+    test, why = beside.with_welch([71.0, 72.0, 73.0], [60.0, 61.0, 62.0], "Why.")
+    assert test is not None
+    assert test.dagger
+    assert why.startswith("Why. Welch's two-sided test over seeds: t = 13.47, p = 0.000")
+    assert beside.with_welch([71.0], [60.0], "Why.") == (None, "Why.")

@@ -385,9 +385,9 @@ def test_dapt_has_no_random_choice_of_its_size_to_beat() -> None:
     assert gain.sign == 1
     said = Verdict(verdict="no evidence", why="add the arm random", none=gain, random=None)
     dapt, knn, tapt = (arms.cells((name,), ("10",))[0] for name in ("dapt", "knn", "tapt"))
-    assert _judged(said, dapt)["verdict"] == "improves"
-    assert "all of D_C" in _judged(said, dapt)["why"]
-    assert _judged(said, knn)["verdict"] == "no evidence"
-    assert (_judged(said, knn)["wins"], _judged(said, knn)["losses"]) == (3, 0)
-    assert _judged(said, tapt)["verdict"] == "no evidence"
-    assert "give a domain corpus" in _judged(said, tapt)["why"]
+    assert _judged(said, dapt).word == "improves"
+    assert "all of D_C" in _judged(said, dapt).why
+    assert _judged(said, knn).word == "no evidence"
+    assert _judged(said, knn).duels == (3, 0, 0)
+    assert _judged(said, tapt).word == "no evidence"
+    assert "give a domain corpus" in _judged(said, tapt).why

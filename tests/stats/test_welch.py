@@ -29,10 +29,10 @@ def test_from_moments(a: tuple[float, float], b: tuple[float, float], t: float, 
 def test_from_seeds(a: tuple[float, float], b: tuple[float, float], t: float, p: float) -> None:
     first, second = (five(*moments) for moments in (a, b))
     found = welch(first, second)
-    assert (found["t"], found["p"]) == pytest.approx((t, p), rel=2e-3)
-    assert (found["t"], found["p"]) == pytest.approx(tuple(stats.ttest_ind(first, second, equal_var=False)))
-    assert found["delta"] == pytest.approx(a[0] - b[0])
-    assert found["dagger"] == (t > 1)
+    assert (found.t, found.p) == pytest.approx((t, p), rel=2e-3)
+    assert (found.t, found.p) == pytest.approx(tuple(stats.ttest_ind(first, second, equal_var=False)))
+    assert found.delta == pytest.approx(a[0] - b[0])
+    assert found.dagger == (t > 1)
 
 
 def test_without_spread_nothing_is_tested() -> None:

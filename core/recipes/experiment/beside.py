@@ -1,20 +1,18 @@
 """What stands beside an arm's verdict: its F1 on further test sets, and Welch's test."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from statistics import mean, stdev
-from typing import Any
 
 from core.artifacts import evaluations
+from core.artifacts.leaderboard import ArmRow, FurtherTest
 from core.corpora.corpus import Library
 from core.runs.store import Run
 from core.stats.bootstrap import compare
-from core.stats.welch import welch
-
-Row = dict[str, Any]
+from core.stats.welch import Welch, welch
 
 
-def also(finetune: Run, none: Run, library: Library, seed: int) -> list[Row]:
-    """F1 on every test set beside the first: `test, micro_f1, mean, sd, delta, interval`; the last two against `none`.
+def also(finetune: Run, none: Run, library: Library, seed: int) -> list[FurtherTest]:
+    """F1 on every test set beside the first.
 
     Intervals at 95%, by seeds and test sentences; nothing is concluded from them, so there is no correction.
     """
@@ -24,40 +22,39 @@ def also(finetune: Run, none: Run, library: Library, seed: int) -> list[Row]:
         f1s = [one.f1() for one in table]
         difference = compare(table, evaluations.read(none, number), seed=seed)
         rows.append(
-            {
-                "test": library.find(reference).name,
-                "micro_f1": f1s,
-                "mean": mean(f1s),
-                "sd": stdev(f1s) if len(f1s) > 1 else None,
-                "delta": difference.delta,
-                "interval": [difference.lo, difference.hi] if finetune.id != none.id else [0.0, 0.0],
-            }
+            FurtherTest(
+                test=library.find(reference).name,
+                micro_f1=f1s,
+                mean=mean(f1s),
+                sd=stdev(f1s) if len(f1s) > 1 else None,
+                delta=difference.delta,
+                interval=(difference.lo, difference.hi) if finetune.id != none.id else (0.0, 0.0),
+            )
         )
     return rows
 
 
-def with_welch(arm: Sequence[float], none: Sequence[float], why: str) -> Row:
+def with_welch(arm: Sequence[float], none: Sequence[float], why: str) -> tuple[Welch | None, str]:
     """`welch` against `none`, and `why` with it in words, as Murthy et al. 2018 tell results."""
     test = welch(arm, none)
     if test is None:
-        return {"welch": None}
-    sentence = f"Welch's two-sided test over seeds: t = {test['t']:z.2f}, p = {test['p']:.3f}."
-    return {"welch": test, "why": f"{why} {sentence}"}
+        return None, why
+    return test, f"{why} Welch's two-sided test over seeds: t = {test.t:z.2f}, p = {test.p:.3f}."
 
 
-def as_markdown(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def as_markdown(rows: Sequence[ArmRow]) -> list[str]:
     """A table of the further test sets beside the first, a line an arm; nothing where there are none."""
-    tests = [test["test"] for test in rows[0].get("also", ())]
+    tests = [test.test for test in rows[0].also]
     if not tests:
         return []
     lines = [f"| arm | budget | test | {' | '.join(tests)} |", f"|---|---|---:|{'---:|' * len(tests)}"]
     for row in rows:
-        cells = [row["arm"], row["budget"], *map(in_words, (row, *row["also"]))]
+        cells = [row.arm, row.budget, in_words(row), *map(in_words, row.also)]
         lines.append(f"| {' | '.join(cells)} |")
     return [*lines, ""]
 
 
-def in_words(test: Mapping[str, Any]) -> str:
+def in_words(test: ArmRow | FurtherTest) -> str:
     """Mean, spread over seeds, difference to `none`."""
-    spread = "" if test["sd"] is None else f" ± {test['sd']:.2f}"
-    return f"{test['mean']:.2f}{spread} ({test['delta']:+z.2f})"
+    spread = "" if test.sd is None else f" ± {test.sd:.2f}"
+    return f"{test.mean:.2f}{spread} ({test.delta:+z.2f})"

@@ -8,22 +8,26 @@ what is lost on one for what is won on the other (SOURCES.md, Never only an aver
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from statistics import mean, stdev
-from typing import Any
 
 from core.artifacts import evaluations
+from core.artifacts import result as results
+from core.artifacts.evaluations import FinetuneResult
+from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult, Interval, Word
+from core.artifacts.models import PretrainResult
 from core.corpora.corpus import Library
 from core.recipes.experiment import arms, beside
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.stages import Made
 from core.reporter import Reporter
 from core.runs import hours
-from core.runs.store import RunStore
+from core.runs.store import Run, RunStore
 from core.stats.bootstrap import Difference, compare
 from core.stats.verdict import Arm, Verdict, few_seeds, needed, verdicts
+from core.stats.welch import Welch
 
-Row = dict[str, Any]
 COLUMNS = (
     "arm",
     "budget",
@@ -51,22 +55,17 @@ COLUMNS = (
 ALSO = ("mean", "sd", "delta")  # of each further test set
 
 
-def result(lines: Sequence[Made], *, seed: int, store: RunStore, report: Reporter) -> dict[str, Any]:
-    """`leaderboard` in the order of dev F1, on which alone a choice may rest; `curve`: F1 by size of L_C; `hours`."""
-    rows = _rows(lines, seed, report)
+def result(lines: Sequence[Made], *, seed: int, store: RunStore, report: Reporter) -> ExperimentResult:
+    """Compare the arms: scores, verdicts, hours."""
+    judgements = _judgements(lines, seed, report)
     none = next(line.finetune for line in lines if line.cell.arm.name == arms.NONE)
-    for row, line in zip(rows, lines, strict=True):
-        seconds = hours.spent(line.runs, store)
-        row["hours"] = {kind: s / 3600 for kind, s in seconds.items()}
-        row["gpu_hours"] = sum(row["hours"].values())
-        row["f1_per_hour"] = gain_per_hour(row["delta"], sum(hours.spent(line.added, store).values()))
-        row["also"] = beside.also(line.finetune, none, Library(store.home), seed)
+    rows = [_row(line, judgement, none, seed, store) for line, judgement in zip(lines, judgements, strict=True)]
     runs = [run for line in lines for run in (*line.runs, *line.tuned.values())]
-    return {
-        "leaderboard": sorted(rows, key=lambda row: -row["dev_mean"]),
-        "curve": _curve(lines),
-        "hours": {kind: seconds / 3600 for kind, seconds in hours.spent(runs, store).items()},
-    }
+    return ExperimentResult(
+        leaderboard=sorted(rows, key=lambda row: -row.dev_mean),
+        curve=_curve(lines),
+        hours={kind: seconds / 3600 for kind, seconds in hours.spent(runs, store).items()},
+    )
 
 
 def gain_per_hour(points: float, seconds: float) -> float | None:
@@ -74,7 +73,26 @@ def gain_per_hour(points: float, seconds: float) -> float | None:
     return points * 3600 / seconds if seconds else None
 
 
-def _rows(lines: Sequence[Made], seed: int, report: Reporter) -> list[Row]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """A verdict on one line and what it rests on: its differences to `none` and to its control."""
+
+    word: Word
+    why: str
+    none: Difference | None = None
+    random: Difference | None = None
+    welch: Welch | None = None
+
+    @property
+    def duels(self) -> tuple[int, int, int]:
+        """How many seeds of the arm beat, equal (within 0.05 points) and lose to the same seed of `none`."""
+        gaps = [a - b for a, b in zip(self.none.system, self.none.other, strict=True)] if self.none else []
+        wins, losses = sum(gap > 0.05 for gap in gaps), sum(gap < -0.05 for gap in gaps)
+        return wins, len(gaps) - wins - losses, losses
+
+
+def _judgements(lines: Sequence[Made], seed: int, report: Reporter) -> list[Judgement]:
+    """One a line."""
     cells = [line.cell for line in lines]
     tables = {str(line.cell): evaluations.read(line.finetune) for line in lines}
     none = tables[arms.NONE]
@@ -91,133 +109,145 @@ def _rows(lines: Sequence[Made], seed: int, report: Reporter) -> list[Row]:
         for cell in judged
     }
     verdict_by_arm = verdicts(pairs, none, seed=seed) if pairs else {}
-    rows = []
+    judgements = []
     for line in lines:
         report.check()
-        row = _scores(line)
-        if line.cell in judged:
-            row |= _judged(verdict_by_arm[str(line.cell)], line.cell)
-            if line.cell.arm.assisting:
-                row |= beside.with_welch(row["micro_f1"], verdict_by_arm[str(line.cell)].none.other, row["why"])
-        elif line.cell.arm.name == arms.NONE:
-            row |= _verdict_row("baseline", "What every other arm is measured against.", None)
+        cell = line.cell
+        if cell in judged:
+            judgement = _judged(verdict_by_arm[str(cell)], cell)
+            judgements.append(_with_welch(judgement, line) if cell.arm.assisting else judgement)
+        elif cell.arm.name == arms.NONE:
+            judgements.append(Judgement(word="baseline", why="What every other arm is measured against."))
         else:
-            difference = compare(tables[str(line.cell)], none, seed=seed)
-            row |= _verdict_row("control", "Random sentences: what a choice of sentences must beat.", difference)
-        rows.append(row)
-    return rows
+            difference = compare(tables[str(cell)], none, seed=seed)
+            why = "Random sentences: what a choice of sentences must beat."
+            judgements.append(Judgement(word="control", why=why, none=difference))
+    return judgements
 
 
-def _scores(line: Made) -> Row:
-    tuned = line.finetune.result()
-    test, dev = tuned["test"]["micro_f1"], tuned["dev"]["micro_f1"]
-    return {
-        "arm": line.cell.arm.name,
-        "budget": line.cell.budget,
-        "about": line.cell.arm.summary,
-        "sentences": line.pretrain.result()["sentences"] if line.pretrain else 0,
-        "micro_f1": test,
-        "dev_f1": dev,
-        "mean": mean(test),
-        "dev_mean": mean(dev),
-        "sd": stdev(test) if len(test) > 1 else None,
-        "source": line.source,
-        "select_run": line.select.id if line.select else None,
-        "pretrain_run": line.pretrain.id if line.pretrain else None,
-        "label_runs": [run.id for run in line.labels],
-        "finetune_run": line.finetune.id,
-    }
+def _with_welch(judgement: Judgement, line: Made) -> Judgement:
+    assert judgement.none
+    test, why = beside.with_welch(_tested(line.finetune), judgement.none.other, judgement.why)
+    return replace(judgement, welch=test, why=why)
 
 
-def _judged(verdict: Verdict, cell: Cell) -> Row:
-    none = verdict.none
-    row = _verdict_row(verdict.verdict, verdict.why, none)
-    if verdict.random:
-        row |= {"delta_random": verdict.random.delta, "interval_random": [verdict.random.lo, verdict.random.hi]}
-    elif none.sign > 0:
-        arm = cell.arm
-        gain = f"{none.delta:+z.2f} points [{none.lo:+z.2f}, {none.hi:+z.2f}] against {arm.without}"
-        if arm.budget:
-            why = f"{gain}: above 0. It takes all of D_C, so there is no random choice of equal size to beat."
-            return row | {"verdict": "improves", "why": why + few_seeds(none)}
-        if not arm.adapts:
-            return row | {"verdict": "improves", "why": f"{gain}: above 0.{few_seeds(none)}"}
-        if not arm.strategy:
-            row["why"] = (
-                f"{gain}: above 0, but nobody can tell what T_C is worth from what any text of its size is; give a "
-                "domain corpus, and the arm random-only reads as many sentences of that."
-            )
-    return row
+def _judged(verdict: Verdict, cell: Cell) -> Judgement:
+    none, arm = verdict.none, cell.arm
+    judgement = Judgement(word=verdict.verdict, why=verdict.why, none=none, random=verdict.random)
+    if verdict.random or none.sign <= 0:
+        return judgement
+    gain = f"{none.delta:+z.2f} points [{none.lo:+z.2f}, {none.hi:+z.2f}] against {arm.without}"
+    if arm.budget:
+        why = f"{gain}: above 0. It takes all of D_C, so there is no random choice of equal size to beat."
+        return replace(judgement, word="improves", why=why + few_seeds(none))
+    if not arm.adapts:
+        return replace(judgement, word="improves", why=f"{gain}: above 0.{few_seeds(none)}")
+    if not arm.strategy:
+        why = (
+            f"{gain}: above 0, but nobody can tell what T_C is worth from what any text of its size is; give a "
+            "domain corpus, and the arm random-only reads as many sentences of that."
+        )
+        return replace(judgement, why=why)
+    return judgement
 
 
-def _verdict_row(word: str, why: str, none: Difference | None) -> Row:
-    wins, ties, losses = _duels(none)
-    return {
-        "verdict": word,
-        "why": why,
-        "delta": none.delta if none else 0.0,
-        "interval": [none.lo, none.hi] if none else [0.0, 0.0],
-        "level": none.level if none else None,
-        "delta_random": None,
-        "interval_random": None,
-        "wins": wins,
-        "ties": ties,
-        "losses": losses,
-        "seeds_needed": needed(none) if none else "",
-    }
+def _row(line: Made, judgement: Judgement, none_run: Run, seed: int, store: RunStore) -> ArmRow:
+    """none_run: the fine-tuning of `none`."""
+    test, dev = _tested(line.finetune), results.read(line.finetune, FinetuneResult).dev.micro_f1
+    none, random = judgement.none, judgement.random
+    wins, ties, losses = judgement.duels
+    seconds = hours.spent(line.runs, store)
+    by_kind = {kind: s / 3600 for kind, s in seconds.items()}
+    delta = none.delta if none else 0.0
+    return ArmRow(
+        arm=line.cell.arm.name,
+        budget=line.cell.budget,
+        about=line.cell.arm.summary,
+        sentences=results.read(line.pretrain, PretrainResult).sentences if line.pretrain else 0,
+        micro_f1=test,
+        dev_f1=dev,
+        mean=mean(test),
+        dev_mean=mean(dev),
+        sd=stdev(test) if len(test) > 1 else None,
+        source=line.source,
+        select_run=line.select.id if line.select else None,
+        pretrain_run=line.pretrain.id if line.pretrain else None,
+        label_runs=[run.id for run in line.labels],
+        finetune_run=line.finetune.id,
+        verdict=judgement.word,
+        why=judgement.why,
+        delta=delta,
+        interval=_interval(none) or (0.0, 0.0),
+        level=none.level if none else None,
+        delta_random=random.delta if random else None,
+        interval_random=_interval(random),
+        wins=wins,
+        ties=ties,
+        losses=losses,
+        seeds_needed=needed(none) if none else "",
+        welch=judgement.welch,
+        hours=by_kind,
+        gpu_hours=sum(by_kind.values()),
+        f1_per_hour=gain_per_hour(delta, sum(hours.spent(line.added, store).values())),
+        also=beside.also(line.finetune, none_run, Library(store.home), seed),
+    )
 
 
-def _duels(none: Difference | None) -> tuple[int, int, int]:
-    """How many seeds of the arm beat, equal (within 0.05 points) and lose to the same seed without pre-training."""
-    gaps = [a - b for a, b in zip(none.system, none.other, strict=True)] if none else []
-    wins, losses = sum(gap > 0.05 for gap in gaps), sum(gap < -0.05 for gap in gaps)
-    return wins, len(gaps) - wins - losses, losses
+def _tested(finetune: Run) -> Sequence[float]:
+    """F1 on the first test set, one a seed."""
+    test = results.read(finetune, FinetuneResult).test
+    assert test  # every fine-tuning of an experiment is tested
+    return test.micro_f1
 
 
-def _curve(lines: Sequence[Made]) -> list[Row]:
+def _interval(difference: Difference | None) -> Interval | None:
+    return (difference.lo, difference.hi) if difference else None
+
+
+def _curve(lines: Sequence[Made]) -> list[CurvePoint]:
     """F1 of every arm by size of L_C and draw (Mahapatra et al. 2022, Fig. 4); nothing where none were asked for."""
     return [
-        {
-            "arm": line.cell.arm.name,
-            "budget": line.cell.budget,
-            "train_sentences": size,
-            "draw": draw,
-            "micro_f1": run.result()["test"]["micro_f1"],
-            "finetune_run": run.id,
-        }
+        CurvePoint(
+            arm=line.cell.arm.name,
+            budget=line.cell.budget,
+            train_sentences=size,
+            draw=draw,
+            micro_f1=_tested(run),
+            finetune_run=run.id,
+        )
         for line in lines
         for (size, draw), run in line.tuned.items()
         if size
     ]
 
 
-def as_csv(result: Mapping[str, Any]) -> str:
+def as_csv(result: ExperimentResult) -> str:
     """A line an arm, numbers as they are."""
     out = io.StringIO()
-    further = [f"{column} {test['test']}" for test in result["leaderboard"][0].get("also", ()) for column in ALSO]
+    further = [f"{column} {test.test}" for test in result.leaderboard[0].also for column in ALSO]
     writer = csv.DictWriter(out, (*COLUMNS, *further), extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    for row in result["leaderboard"]:
-        (low, high), (low_random, high_random) = row["interval"], row["interval_random"] or (None, None)
+    for row in result.leaderboard:
+        (low, high), (low_random, high_random) = row.interval, row.interval_random or (None, None)
         bounds = {"low": low, "high": high, "low_random": low_random, "high_random": high_random}
-        if row["f1_per_hour"] and row["delta"]:  # the rate is as unsure as the difference
-            hours = row["delta"] / row["f1_per_hour"]
+        if row.f1_per_hour and row.delta:  # the rate is as unsure as the difference
+            hours = row.delta / row.f1_per_hour
             bounds |= {"low_per_hour": low / hours, "high_per_hour": high / hours}
-        bounds |= {f"{column} {test['test']}": test[column] for test in row.get("also", ()) for column in ALSO}
-        writer.writerow({**row, **bounds, "micro_f1": " ".join(map(str, row["micro_f1"]))})
+        bounds |= {f"{column} {test.test}": getattr(test, column) for test in row.also for column in ALSO}
+        writer.writerow({**asdict(row), **bounds, "micro_f1": " ".join(map(str, row.micro_f1))})
     return out.getvalue()
 
 
-def as_markdown(result: Mapping[str, Any]) -> str:
+def as_markdown(result: ExperimentResult) -> str:
     """For people: two digits, and why each verdict is what it is."""
     lines = ["| arm | budget | MLM sentences | dev F1 | test F1 | sd | against none | verdict | hours |"]
     lines += ["|---|---|---:|---:|---:|---:|---|---|---:|"]
-    for row in result["leaderboard"]:
-        low, high = row["interval"]
-        gain = "" if row["verdict"] == "baseline" else f"{row['delta']:+z.2f} [{low:+z.2f}, {high:+z.2f}]"
-        sd = "" if row["sd"] is None else f"{row['sd']:.2f}"
-        cells = [row["arm"], row["budget"], f"{row['sentences']:,}", f"{row['dev_mean']:.2f}", f"{row['mean']:.2f}"]
-        cells += [sd, gain, row["verdict"], f"{row['gpu_hours']:.2f}"]
+    for row in result.leaderboard:
+        low, high = row.interval
+        gain = "" if row.verdict == "baseline" else f"{row.delta:+z.2f} [{low:+z.2f}, {high:+z.2f}]"
+        sd = "" if row.sd is None else f"{row.sd:.2f}"
+        cells = [row.arm, row.budget, f"{row.sentences:,}", f"{row.dev_mean:.2f}", f"{row.mean:.2f}"]
+        cells += [sd, gain, row.verdict, f"{row.gpu_hours:.2f}"]
         lines.append(f"| {' | '.join(cells)} |")
-    reasons = [f"- {row['arm']} {row['budget']}".rstrip() + f": {row['why']}" for row in result["leaderboard"]]
-    return "\n".join([*lines, "", *reasons, "", *beside.as_markdown(result["leaderboard"])])
+    reasons = [f"- {row.arm} {row.budget}".rstrip() + f": {row.why}" for row in result.leaderboard]
+    return "\n".join([*lines, "", *reasons, "", *beside.as_markdown(result.leaderboard)])

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 
 from core.artifacts import result as results
 from core.artifacts.calibrate import CalibrateResult
-from core.artifacts.leaderboard import write
-from core.recipes.base import Job, Result
+from core.artifacts.leaderboard import ExperimentResult, write
+from core.recipes.base import Job
 from core.recipes.experiment import leaderboard
 from core.recipes.experiment.clock import Clock
 from core.recipes.experiment.config import ExperimentConfig
@@ -20,7 +20,7 @@ from core.recipes.experiment.steps import CHECK, Line, Step, in_order, lines
 from core.runs.store import Run, RunStore
 
 
-def run(config: ExperimentConfig, job: Job) -> Result:
+def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     """Artifacts: `leaderboard.csv`, `leaderboard.md`."""
     cells = config.cells
     if added := [name for name in dict.fromkeys(cell.arm.name for cell in cells) if name not in config.arms]:

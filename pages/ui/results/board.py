@@ -1,16 +1,16 @@
 """An experiment's verdicts: the leaderboard with its cost, and what more text or more labels would bring."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from core.facade import figures, results, runs
+from core.facade.results import ArmRow, FurtherTest
 from core.facade.shown import duration
 from pages.ui.widgets import chart, plain, table
 
-Row = Mapping[str, Any]
 SIGNS = {
     "improves": "▲ improves",
     "hurts": "▼ hurts",
@@ -34,7 +34,7 @@ HOW = (
 
 def leaderboard(run_id: str) -> None:
     """Mahapatra et al. 2022, Tables 3 and 5; the verdicts in words, every seed's F1."""
-    rows = results.board(run_id)["leaderboard"]
+    rows = results.board(run_id).leaderboard
     st.subheader(plain(figures.answer(rows)), anchor=False)
     if unfound := figures.unfound_words(results.unfound_types(run_id)):
         st.warning(plain(unfound), icon=":material/search_off:")
@@ -42,7 +42,7 @@ def leaderboard(run_id: str) -> None:
     _failed(rows)
     left, right = st.columns(2)
     with left:
-        told = "; ".join(f"{_name(row)} {row['mean']:.2f}" for row in rows)
+        told = "; ".join(f"{_name(row)} {row.mean:.2f}" for row in rows)
         chart(figures.seed_dots(rows), "results.dots", f"Test F1 of every seed and arm; means: {told}")
     with right:
         told = "; ".join(f"{_name(row)} {figures.interval_words(row)}" for row in rows[:30])
@@ -50,7 +50,7 @@ def leaderboard(run_id: str) -> None:
     table([_line(row) for row in rows], COLUMNS, "Leaderboard: every arm's scores and verdict", wrapped=())
     _further(rows)
     with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
-        told = [{"arm": _name(row), "verdict": SIGNS[row["verdict"]], "why": row["why"]} for row in rows]
+        told = [{"arm": _name(row), "verdict": SIGNS[row.verdict], "why": row.why} for row in rows]
         table(told, {"arm": "Arm", "verdict": "Verdict", "why": "Why"}, "Why each verdict", wrapped=("why",))
         st.markdown(HOW)
     _cost(run_id, rows)
@@ -68,40 +68,42 @@ COLUMNS = {
 }
 
 
-def _line(row: Row) -> dict[str, Any]:
-    low, high = row["interval_random"] or (0.0, 0.0)
+def _line(row: ArmRow) -> dict[str, Any]:
+    low, high = row.interval_random or (0.0, 0.0)
     return {
         "arm": _name(row),
-        "sentences": row["sentences"],
-        "f1": spread(row["mean"], row["sd"]),
-        "dev": f"{row['dev_mean']:.2f}",
+        "sentences": row.sentences,
+        "f1": spread(row.mean, row.sd),
+        "dev": f"{row.dev_mean:.2f}",
         "none": figures.interval_words(row),
-        "random": "" if row["delta_random"] is None else f"{row['delta_random']:+z.2f} [{low:+z.2f}, {high:+z.2f}]",
-        "verdict": SIGNS[row["verdict"]],
-        "seeds": "" if row["verdict"] == "baseline" else f"{row['wins']}, {row['ties']}, {row['losses']}",
+        "random": "" if row.delta_random is None else f"{row.delta_random:+z.2f} [{low:+z.2f}, {high:+z.2f}]",
+        "verdict": SIGNS[row.verdict],
+        "seeds": "" if row.verdict == "baseline" else f"{row.wins}, {row.ties}, {row.losses}",
     }
 
 
-def _further(rows: Sequence[Row]) -> None:
+def _further(rows: Sequence[ArmRow]) -> None:
     """The test set beside the harder ones, each by itself: a mean would hide what is lost for what is won."""
-    names = [test["test"] for test in rows[0].get("also", ())]
+    names = [test.test for test in rows[0].also]
     if not names:
         return
     st.subheader("The test set beside the harder sets", anchor=False)
     columns = {"arm": "Arm", "0": "Test set", **{str(i): name for i, name in enumerate(names, 1)}}
-    told = [
-        {"arm": _name(row), **{str(i): _beside_none(row, test) for i, test in enumerate((row, *row["also"]))}}
-        for row in rows
-    ]
+    told = [{"arm": _name(row), **_on_each_test(row)} for row in rows]
     table(told, columns, "F1 of every arm on each test set, and the difference to none", wrapped=())
     st.caption(
         "Mean ± spread over seeds; the difference to none, with its 95% interval. Verdicts rest on the test set."
     )
 
 
-def _beside_none(row: Row, test: Row) -> str:
-    said = spread(test["mean"], test["sd"])
-    return said if row["verdict"] == "baseline" else f"{said} ({figures.interval_words({**row, **test})})"
+def _on_each_test(row: ArmRow) -> dict[str, str]:
+    tests: list[ArmRow | FurtherTest] = [row, *row.also]
+    return {str(i): _beside_none(row, test) for i, test in enumerate(tests)}
+
+
+def _beside_none(row: ArmRow, test: ArmRow | FurtherTest) -> str:
+    said = spread(test.mean, test.sd)
+    return said if row.verdict == "baseline" else f"{said} ({figures.difference_words(test)})"
 
 
 def spread(mean: float | None, sd: float | None) -> str:
@@ -109,23 +111,23 @@ def spread(mean: float | None, sd: float | None) -> str:
     return "" if mean is None else f"{mean:.2f}" + ("" if sd is None else f" ± {sd:.2f}")
 
 
-def _name(row: Row) -> str:
-    return str(figures.line_name(row))
+def _name(row: figures.ArmAtBudget) -> str:
+    return figures.line_name(row)
 
 
-def _failed(rows: Sequence[Row]) -> None:
+def _failed(rows: Sequence[ArmRow]) -> None:
     """Seeds that did not learn are said, never left out."""
     here = {run.id for run in runs.listed("finetune")}
-    found = {_name(row): results.failed_seeds(row["finetune_run"]) for row in rows if row["finetune_run"] in here}
+    found = {_name(row): results.failed_seeds(row.finetune_run) for row in rows if row.finetune_run in here}
     if told := "; ".join(f"{name}: seed {', '.join(map(str, seeds))}" for name, seeds in found.items() if seeds):
         st.warning(
             f"Some seeds failed to learn (under half the F1 of their arm's best), and count all the same: {told}."
         )
 
 
-def _cost(run_id: str, rows: Sequence[Row]) -> None:
+def _cost(run_id: str, rows: Sequence[ArmRow]) -> None:
     st.subheader("What it cost", anchor=False)
-    hours = results.board(run_id)["hours"]
+    hours = results.board(run_id).hours
     told = ", ".join(f"{plain(kind)} {duration(3600 * value)}" for kind, value in hours.items())
     every = duration(3600 * sum(hours.values()))
     st.markdown(f"**{every} of computing** in all ({told}). What arms share counts with each of them below.")
@@ -148,27 +150,33 @@ def _cost(run_id: str, rows: Sequence[Row]) -> None:
     )
 
 
-def _bill(row: Row, price: float) -> dict[str, Any]:
+def _bill(row: ArmRow, price: float) -> dict[str, Any]:
     return {
         "arm": _name(row),
-        "hours": duration(3600 * row["gpu_hours"]),
+        "hours": duration(3600 * row.gpu_hours),
         "rate": figures.rate_words(row),
-        "price": f"{row['gpu_hours'] * price:,.2f}",
+        "price": f"{row.gpu_hours * price:,.2f}",
     }
 
 
 def curves(run_id: str) -> None:
     """Mahapatra et al. 2022, Fig. 2 and 4, with their tables, and advice on the next step."""
-    found = results.board(run_id)
-    _budgets(run_id, found["leaderboard"])
+    board = results.board(run_id)
+    _budgets(run_id, board.leaderboard)
     st.subheader("F1 by labelled sentences", anchor=False)
-    if not found.get("curve"):
+    if not board.curve:
         st.caption("Give the experiment several train sizes to see how the gain shrinks as labels grow.")
         return
     told = "F1 by number of labelled training sentences, a line an arm; the table below has the numbers"
-    chart(figures.label_curve(found["curve"]), "results.labels", told)
+    chart(figures.label_curve(board.curve), "results.labels", told)
     rows = [
-        {**row, "arm": _name(row), "f1": ", ".join(f"{f1:.2f}" for f1 in row["micro_f1"])} for row in found["curve"]
+        {
+            "arm": _name(point),
+            "train_sentences": point.train_sentences,
+            "draw": point.draw,
+            "f1": ", ".join(f"{f1:.2f}" for f1 in point.micro_f1),
+        }
+        for point in board.curve
     ]
     columns = {"arm": "Arm", "train_sentences": "Labelled sentences", "draw": "Draw", "f1": "F1 of each seed"}
     with st.expander("The numbers", icon=":material/table:"):
@@ -176,7 +184,7 @@ def curves(run_id: str) -> None:
     _labels(run_id)
 
 
-def _budgets(run_id: str, rows: Sequence[Row]) -> None:
+def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
     st.subheader("F1 by sentences pre-trained on", anchor=False)
     told = "Test F1 by sentences pre-trained on, a line a strategy; the table on Leaderboard has the numbers"
     chart(figures.budget_curve(rows), "results.budgets", told)
@@ -187,11 +195,11 @@ def _budgets(run_id: str, rows: Sequence[Row]) -> None:
         return
     said = [
         {
-            "arm": figures.arm_words(row["arm"]),
-            "next": row["sentences"],
-            "gain": f"{row['gain']:+z.2f}, hardly over {row['upper']:+z.2f}",
-            "hours": duration(3600 * row["hours"]),
-            "advice": "not worth it" if row["stop"] else "may be worth it",
+            "arm": figures.arm_words(row.arm),
+            "next": row.sentences,
+            "gain": f"{row.gain:+z.2f}, hardly over {row.upper:+z.2f}",
+            "hours": duration(3600 * row.hours),
+            "advice": "not worth it" if row.stop else "may be worth it",
         }
         for row in advice
     ]
@@ -218,9 +226,9 @@ def _labels(run_id: str) -> None:
     said = [
         {
             "arm": _name(row),
-            "spared": _amount(row["spared"]),
-            "range": _between(row["lo"], row["hi"]),
-            "worth": _amount(max(row["spared"], 0) * minutes / 60 * wage),
+            "spared": _amount(row.spared),
+            "range": _between(row.lo, row.hi),
+            "worth": _amount(max(row.spared, 0) * minutes / 60 * wage),
         }
         for row in advice
     ]

@@ -84,7 +84,7 @@ SAYS: Mapping[str, Callable[[Run], str]] = {
     "assist": lambda run: assisting.in_words(run.result()["tables"][0]),
     "pretrain": _pretrained,
     "finetune": _finetuned,
-    "experiment": lambda run: figures.answer(run.result()["leaderboard"]),
+    "experiment": lambda run: figures.answer(results.board(run.id).leaderboard),
     "tag": _tagged,
     "predict": _tagged,
     "calibrate": _timed,

@@ -119,12 +119,12 @@ def _experiment(run_id: str) -> None:
     rows = [
         {
             "arm": figures.line_name(row),
-            "mean": f"{row['mean']:.1f}" + (f" ± {row['sd']:.1f}" if row["sd"] is not None else ""),
-            "delta": f"{row['delta']:+z.1f}" if row["verdict"] != "baseline" else "",
-            "verdict": row["verdict"],
-            "why": row.get("why") or "",
+            "mean": f"{row.mean:.1f}" + (f" ± {row.sd:.1f}" if row.sd is not None else ""),
+            "delta": f"{row.delta:+z.1f}" if row.verdict != "baseline" else "",
+            "verdict": row.verdict,
+            "why": row.why,
         }
-        for row in results.board(run_id)["leaderboard"]
+        for row in results.board(run_id).leaderboard
     ]
     headings = {"arm": "Arm", "mean": "Test F1 (%)", "delta": "against none", "verdict": "Verdict", "why": "Why"}
     table(rows, headings, "Leaderboard", wrapped=("why",))
