@@ -74,9 +74,8 @@ def _pick(label: str, corpora: Mapping[str, Corpus], first: str | None, key: str
 
 
 def _results(run_id: str) -> None:
-    result = runs.get(run_id).result()
     mine = assisting.get(run_id).primary.name
-    for corpus, types in result["types_of_one_corpus"].items():
+    for corpus, types in assisting.result(run_id).types_of_one_corpus.items():
         mend = "leave them out above" if corpus == mine else "map these types above, or leave them out"
         st.warning(
             f"Only {plain(corpus)} has {plain(', '.join(types))}. Such entities count as drifting as far as they can:"

@@ -4,10 +4,10 @@ artifacts/  scores.parquet  sentence (a row of the assisting corpus), id, score,
             drift.parquet   entity, skl, and how often it has each type: `primary TYPE`, `assisting TYPE`
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -35,10 +35,64 @@ def write(run: Run, ids: IntArray, scores: FloatArray, overlaps: IntArray, drift
         "overlapping": overlaps,
     }
     pq.write_table(pa.table(columns), run.artifacts / _SCORES)
-    entities: dict[str, Any] = {"entity": list(drift.names), "skl": drift.skl}
+    entities: dict[str, object] = {"entity": list(drift.names), "skl": drift.skl}
     for side, table in (("primary", drift.primary), ("assisting", drift.assisting)):
         entities |= {f"{side} {name}": table[:, index] for index, name in enumerate(drift.types)}
     pq.write_table(pa.table(entities), run.artifacts / _DRIFT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityCounts:
+    """Entities of each corpus, and how many of the shared ones drift."""
+
+    primary: int
+    assisting: int
+    drifting: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SklResult:
+    """What an `skl` run came to.
+
+    of: sentences of the assisting corpus. overlapping: entities that both corpora have. without_overlap: sentences that
+    hold none of these. kept_below: sentences by threshold. types_of_one_corpus: by the corpus's name.
+    """
+
+    of: int
+    overlapping: int
+    entities: EntityCounts
+    without_overlap: int
+    kept_below: Mapping[str, int]
+    types_of_one_corpus: Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftRow:
+    """A shared entity. primary, assisting: its types and their times there, commonest first; in_...: times in all."""
+
+    entity: str
+    skl: float
+    primary: str
+    assisting: str
+    in_primary: int
+    in_assisting: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lent:
+    """The sentences that a network may learn from too.
+
+    assisting: the corpus's fingerprint. assisting_types: of what it is a part of, where that has others; else none.
+    """
+
+    assisting: str
+    assisting_types: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> dict[str, object]:
+        """Those of `finetune`."""
+        types = {"assisting_types": self.assisting_types} if self.assisting_types else {}
+        return {"assisting": self.assisting, **types}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,18 +172,20 @@ class Assisted:
             if (row := rows.get(name)) is not None
         ]
 
-    def table(self) -> list[dict[str, Any]]:
-        """The drift table, farthest first, of those as far the more frequent first: `entity, skl`, `primary, assisting`
-        (types and times, commonest first), `in_primary, in_assisting` (times in all)."""
+    def table(self) -> list[DriftRow]:
+        """The drift table, farthest first, of those as far the more frequent first."""
         # Rounded below, so that frequency orders what differs by arithmetic noise alone.
-        often = np.minimum(*(table.sum(axis=1) for table in self.counts.values()))
+        primary, assisting = self.counts["primary"], self.counts["assisting"]
+        often = np.minimum(primary.sum(axis=1), assisting.sum(axis=1))
         return [
-            {
-                "entity": self.names[row],
-                "skl": float(self.skl[row]),
-                **{side: self._types_in_words(table[row]) for side, table in self.counts.items()},
-                **{f"in_{side}": int(table[row].sum()) for side, table in self.counts.items()},
-            }
+            DriftRow(
+                entity=self.names[row],
+                skl=float(self.skl[row]),
+                primary=self._types_in_words(primary[row]),
+                assisting=self._types_in_words(assisting[row]),
+                in_primary=int(primary[row].sum()),
+                in_assisting=int(assisting[row].sum()),
+            )
             for row in np.lexsort((-often, -self.skl.round(6))).tolist()
         ]
 
@@ -149,18 +205,16 @@ class Assisted:
             labelled=True,
         )
 
-    def lent(self, threshold: float, network: str, library: Library) -> dict[str, Any]:
-        """The options of `finetune` by which a network learns from the kept sentences too.
+    def lent(self, threshold: float, network: str, library: Library) -> Lent:
+        """The kept sentences, for a network to learn from too.
 
         Errors: ConfigError, CorpusError where none is kept or the network cannot learn from them.
         """
         corpus = self.seal(threshold, library)
         check_assisting(network, corpus, self.primary.types)
         types = {self.type_map.get(name, name) for name in self.assisting.types} - {""}
-        options: dict[str, Any] = {"assisting": corpus.fingerprint}
-        if network != "encoder" and types != set(corpus.types):
-            options["assisting_types"] = tuple(sorted(types))
-        return options
+        more = network != "encoder" and types != set(corpus.types)
+        return Lent(assisting=corpus.fingerprint, assisting_types=tuple(sorted(types)) if more else ())
 
     def export(self, threshold: float, path: Path, scheme: Scheme = "iob2") -> int:
         """Write the kept sentences as CoNLL; how many there are. Errors: ConfigError where none is kept."""

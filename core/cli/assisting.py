@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from core.cli.options import config_options, given
-from core.cli.terminal import Result, finish, json_option, progress, report
+from core.cli.terminal import finish, json_option, progress, report
 from core.facade import assisting, runs
 from core.facade.errors import ConfigError
 
@@ -56,14 +56,13 @@ def skl(
 def assist(type_map_file: str | None, as_json: bool, **values: Any) -> None:
     """Train alone, with all of an assisting corpus, and with what each threshold keeps; dev chooses the threshold."""
     pairs = (*values["type_map"], *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
-    finish(runs.execute("assist", given({**values, "type_map": pairs}, ASSIST), progress), as_json, plain=_table)
+    run = runs.execute("assist", given({**values, "type_map": pairs}, ASSIST), progress)
+    finish(run, as_json, plain=lambda _: _table(assisting.swept(run.id)))
 
 
-def _table(result: Result) -> list[str]:
+def _table(result: assisting.AssistResult) -> list[str]:
     lines = [f"{'arm':<14}{'share':<10}{'kept':>8}{'dev F1':>9}{'test F1':>9}{'sd':>7}"]
-    for row in result["rows"]:
-        spread = "" if row["sd"] is None else f"{row['sd']:.2f}"
-        lines.append(
-            f"{row['arm']:<14}{row['share']:<10}{row['kept']:>8,}{row['dev_mean']:>9.2f}{row['mean']:>9.2f}{spread:>7}"
-        )
-    return [*lines, *map(assisting.in_words, result["tables"])]
+    for row in result.rows:
+        spread = "" if row.sd is None else f"{row.sd:.2f}"
+        lines.append(f"{row.arm:<14}{row.share:<10}{row.kept:>8,}{row.dev_mean:>9.2f}{row.mean:>9.2f}{spread:>7}")
+    return [*lines, *map(assisting.in_words, result.tables)]

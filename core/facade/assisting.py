@@ -2,15 +2,22 @@
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from core.artifacts import assist
+from core.artifacts import result as results
+from core.artifacts.assist import AssistResult as AssistResult
+from core.artifacts.assist import AssistRow as AssistRow
+from core.artifacts.assist import AssistTable as AssistTable
+from core.artifacts.assist import SweepPoint
 from core.artifacts.drift import Assisted as Assisted
+from core.artifacts.drift import DriftRow as DriftRow
 from core.artifacts.drift import Mark as Mark
+from core.artifacts.drift import SklResult
 from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless, write_file
 from core.errors import PathError
@@ -27,6 +34,11 @@ from core.text.sentence import Sentence
 def get(run_id: str) -> Assisted:
     """A finished `skl` run, read once."""
     return Assisted.read(store().get(run_id), library())
+
+
+def result(run_id: str) -> SklResult:
+    """What a finished `skl` run came to. Errors: RunError."""
+    return results.read(store().get(run_id), SklResult)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,35 +63,35 @@ def kept(run_id: str, threshold: float) -> Kept:
 
 
 @kept_per_home(4)
-def _table(run_id: str) -> Sequence[Mapping[str, Any]]:
+def _table(run_id: str) -> Sequence[DriftRow]:
     return get(run_id).table()
 
 
-def drift(run_id: str, search: str = "", least_skl: float = 0.0, least_count: int = 1) -> list[dict[str, Any]]:
-    """The shared entities, farthest first; see `Assisted.table`.
+def drift(run_id: str, search: str = "", least_skl: float = 0.0, least_count: int = 1) -> list[DriftRow]:
+    """The shared entities, farthest first.
 
     search: what an entity's name must hold. least_count: in each of the two corpora.
     """
     return [
-        dict(row)
+        row
         for row in _table(run_id)
-        if search.lower() in row["entity"]
-        and row["skl"] >= least_skl
-        and min(row["in_primary"], row["in_assisting"]) >= least_count
+        if search.lower() in row.entity
+        and row.skl >= least_skl
+        and min(row.in_primary, row.in_assisting) >= least_count
     ]
 
 
 @exporting
-def drift_csv(run_id: str, rows: Sequence[Mapping[str, Any]]) -> bytes:
+def drift_csv(run_id: str, rows: Sequence[DriftRow]) -> bytes:
     """Rows of `drift` for a spreadsheet, which is not to compute what looks like a formula."""
     return _csv(rows)
 
 
-def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
+def _csv(rows: Sequence[DriftRow]) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(rows[0] if rows else ())
-    writer.writerows([harmless(value) for value in row.values()] for row in rows)
+    writer.writerow(asdict(rows[0]) if rows else ())
+    writer.writerows([harmless(value) for value in asdict(row).values()] for row in rows)
     return text.getvalue().encode("utf-8-sig")
 
 
@@ -148,29 +160,32 @@ def sweeps(run_id: str) -> list[Run]:
     ]
 
 
-def sweep_points(run_id: str, share: str) -> list[dict[str, Any]]:
-    """A finished `assist` run as `figures.f1_by_threshold` takes it: 0 is the primary corpus alone, 10 all."""
-    rows = store().get(run_id).result()["rows"]
-    return [
-        {"threshold": 10.0 if row["threshold"] is None else row["threshold"], "split": split, "f1": row[split]}
-        for row in rows
-        if row["share"] in (share, "none")
-        for split in ("dev", "test")
-    ]
+def swept(run_id: str) -> AssistResult:
+    """What a finished `assist` run came to. Errors: RunError."""
+    return assist.read(store().get(run_id))
+
+
+def sweep_points(run_id: str, share: str) -> list[SweepPoint]:
+    """F1 by threshold of a finished `assist` run where `share` is learnt together, as `figures.f1_by_threshold` takes
+    it."""
+    return assist.points(swept(run_id).rows, share)
 
 
 _SHARED = {"all": "With all of the network shared", "sub-word": "With only the spelling of words shared"}
 _VERDICTS = {"improves": "it helps", "no evidence": "no evidence of a difference", "hurts": "it hurts"}
 
 
-def in_words(table: Mapping[str, Any]) -> str:
+def in_words(table: AssistTable) -> str:
     """One of an `assist` run's `tables` as a sentence."""
     comparisons = []
-    for arm, name in (("all", "borrowing all"), ("monolingual", "borrowing none")):
-        verdict, welch = table["verdicts"][arm], table[f"against_{arm}"]
-        chance = f"; Welch's test: p = {welch['p']:.2g}" if welch else ""
-        comparisons.append(f"{verdict['delta']:+z.2f} beside {name} ({_VERDICTS[verdict['verdict']]}{chance})")
+    for arm, name, welch in (
+        ("all", "borrowing all", table.against_all),
+        ("monolingual", "borrowing none", table.against_monolingual),
+    ):
+        verdict = table.verdicts[arm]
+        chance = f"; Welch's test: p = {welch.p:.2g}" if welch else ""
+        comparisons.append(f"{verdict.delta:+z.2f} beside {name} ({_VERDICTS[verdict.verdict]}{chance})")
     return (
-        f"{_SHARED[table['share']]}, dev chose the threshold {table['threshold']:g}, which borrows {table['kept']:,}"
-        f" sentences. Test F1 is {table['skl']:.2f}: {' and '.join(comparisons)}."
+        f"{_SHARED[table.share]}, dev chose the threshold {table.threshold:g}, which borrows {table.kept:,}"
+        f" sentences. Test F1 is {table.skl:.2f}: {' and '.join(comparisons)}."
     )

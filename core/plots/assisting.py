@@ -1,11 +1,11 @@
 """Figures of `8_Assisting`: sentence scores with the threshold, F1 by threshold (Murthy et al. 2018, Fig. 1 and 2)."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
+from core.artifacts.assist import SweepPoint
 from core.plots.theme import COLOURS, figure
 from core.results import FloatArray
 
@@ -49,23 +49,23 @@ def skl_histogram(scores: FloatArray, threshold: float, log: str = "natural") ->
     return fig
 
 
-def f1_by_threshold(rows: Sequence[dict[str, Any]], chosen: float | None) -> go.Figure:
-    """F1 against the threshold. rows: `threshold` (0: monolingual, 10: all), `split`, `f1` a seed.
+def f1_by_threshold(points: Sequence[SweepPoint], chosen: float | None) -> go.Figure:
+    """F1 against the threshold.
 
     chosen: the threshold that the dev split chose.
     """
     fig = figure(320, x="threshold (0: the primary corpus alone, 10: all of the assisting one)", y="micro F1, percent")
     looks = {"dev": (COLOURS["S_C"], "solid"), "test": (COLOURS["T_C"], "dash")}
     for split, (colour, dash) in looks.items():
-        points = sorted((row for row in rows if row["split"] == split), key=lambda row: row["threshold"])
-        if not points:
+        line = sorted((point for point in points if point.split == split), key=lambda point: point.threshold)
+        if not line:
             continue
-        means = np.array([np.mean(row["f1"]) for row in points])
+        spreads = [np.std(point.f1, ddof=1) if len(point.f1) > 1 else 0 for point in line]
         fig.add_scatter(
-            x=[row["threshold"] for row in points],
-            y=means,
-            error_y={"array": [np.std(row["f1"], ddof=1) if len(row["f1"]) > 1 else 0 for row in points], "width": 3},
-            name=f"{split}, mean and spread of {len(points[0]['f1'])} seeds",
+            x=[point.threshold for point in line],
+            y=np.array([np.mean(point.f1) for point in line]),
+            error_y={"array": spreads, "width": 3},
+            name=f"{split}, mean and spread of {len(line[0].f1)} seeds",
             mode="lines+markers",
             line={"color": colour, "dash": dash, "width": 2.5},
             hovertemplate="threshold %{x:g}: %{y:.2f} F1 on " + split + "<extra></extra>",

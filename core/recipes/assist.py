@@ -8,6 +8,7 @@ it fewer epochs; `steps` and `passes` (over the primary sentences) of each row s
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from statistics import mean, stdev
 from typing import Literal
@@ -16,17 +17,19 @@ from pydantic import field_validator
 
 from core.artifacts import evaluations
 from core.artifacts import result as results
-from core.artifacts.drift import Assisted
+from core.artifacts.assist import AssistResult, AssistRow, AssistTable, AssistVerdict
+from core.artifacts.drift import Assisted, Lent
 from core.artifacts.evaluations import FinetuneResult
 from core.config import option
 from core.errors import ConfigError
 from core.measures.skl import parse_map
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 from core.recipes.parts.learnable import learnable
 from core.recipes.skl import SWEEP, SklConfig, check_trainable
 from core.runs.parts import Parts
 from core.runs.store import RunStore
 from core.stats.bootstrap import compare
+from core.stats.verdict import Word
 from core.stats.welch import welch
 
 Share = Literal["all", "sub-word"]
@@ -76,8 +79,8 @@ class AssistConfig(SklConfig):
         return tuple(dict.fromkeys(shares))
 
 
-def run(config: AssistConfig, job: Job) -> Result:
-    """`rows`: an arm (`monolingual`, `skl:<threshold>`, `all`) and share each; `tables`: what dev chose of a share."""
+def run(config: AssistConfig, job: Job) -> AssistResult:
+    """Train every arm under every share, then compare what dev chose with the two other ways."""
     if config.network == "encoder" and config.shares != ("all",):
         raise ConfigError("shares: an encoder has no char-CNN to share alone; leave it at all, or choose charcnn.")
     check_trainable(job.corpus(config.primary), parse_map(config.type_map))
@@ -90,67 +93,74 @@ def run(config: AssistConfig, job: Job) -> Result:
     lent = {arm: assisted.lent(limit, config.network, job.library) for arm, limit in limits.items() if limit}
     parts = Parts(job.context, [1.0] * (1 + len(config.shares) * len(lent)))
     parts.next(0, "monolingual")
-    rows = [_row(config, job, "monolingual", 0.0, {})]
+    rows = [_row(config, job, "monolingual", 0.0)]
     for i, (share, (arm, extra)) in enumerate(product(config.shares, lent.items()), 1):
         parts.next(i, arm)
-        rows.append(_row(config, job, arm, limits[arm], {**extra, "share": share}))
+        rows.append(_row(config, job, arm, limits[arm], extra, share=share))
     job.context.stage("comparing the arms")
-    tables = [_table(rows, share) for share in config.shares]
-    for table in tables:
-        table["verdicts"] = {name: _verdict(job, table, name) for name in ("all", "monolingual")}
-    return {"rows": rows, "tables": tables, "skl_run": child.id, "of": len(assisted.scores)}
+    tables = [
+        replace(table, verdicts={name: _verdict(job, table, name) for name in ("all", "monolingual")})
+        for table in (_table(rows, share) for share in config.shares)
+    ]
+    return AssistResult(rows=rows, tables=tables, skl_run=child.id, of=len(assisted.scores))
 
 
-def _row(config: AssistConfig, job: Job, arm: str, threshold: float, lent: Result) -> Result:
-    """One training. lent: see `Assisted.lent`. Two thresholds that keep the same sentences are one run."""
+def _row(
+    config: AssistConfig, job: Job, arm: str, threshold: float, lent: Lent | None = None, *, share: str = "none"
+) -> AssistRow:
+    """One training; two thresholds that keep the same sentences are one run. lent: None for what is primary alone."""
     names = {"dev", "network", "init", "preset", "seeds", "hidden", "vectors", "epochs", "batch_size", "learning_rate"}
-    options = {**config.model_dump(include=names), "train": config.primary, "test": (config.test,), **lent}
+    options = {**config.model_dump(include=names), "train": config.primary, "test": (config.test,)}
     if lent:
-        options["assisting_weight"] = config.assisting_weight
+        options |= {**lent.options, "share": share, "assisting_weight": config.assisting_weight}
     run = job.child("finetune", **options)
     result = results.read(run, FinetuneResult)
-    n_primary, kept = len(job.corpus(config.primary)), len(job.corpus(lent["assisting"])) if lent else 0
+    n_primary, kept = len(job.corpus(config.primary)), len(job.corpus(lent.assisting)) if lent else 0
     size, epochs = max(n_primary, kept), mean(result.epochs)
     assert result.test
     dev, test = result.dev.micro_f1, result.test.micro_f1
-    return {
-        "arm": arm,
-        "share": lent.get("share", "none"),
-        "kept": kept,
-        "threshold": threshold if math.isfinite(threshold) else None,
-        "dev": dev,
-        "test": test,
-        "dev_mean": mean(dev),
-        "mean": mean(test),
-        "sd": stdev(test) if len(test) > 1 else None,
-        "run": run.id,
-        "steps": round(epochs * math.ceil((size + kept) / result.settings["batch_size"])),
-        "passes": round(epochs * size / n_primary, 1),
-    }
+    return AssistRow(
+        arm=arm,
+        share=share,
+        kept=kept,
+        threshold=threshold if math.isfinite(threshold) else None,
+        dev=dev,
+        test=test,
+        dev_mean=mean(dev),
+        mean=mean(test),
+        sd=stdev(test) if len(test) > 1 else None,
+        run=run.id,
+        steps=round(epochs * math.ceil((size + kept) / result.settings["batch_size"])),
+        passes=round(epochs * size / n_primary, 1),
+    )
 
 
-def _table(rows: Sequence[Result], share: str) -> Result:
-    """The threshold that is best on dev (the lowest of several), and its test F1 against the two other ways."""
+def _table(rows: Sequence[AssistRow], share: str) -> AssistTable:
+    """The threshold that is best on dev (the lowest of several), and its test F1; no verdicts yet."""
     alone = rows[0]
-    of_share = [row for row in rows if row["share"] == share]
-    whole = next(row for row in of_share if row["arm"] == "all")
-    best = max((row for row in of_share if row["arm"] != "all"), key=lambda row: row["dev_mean"])
-    return {
-        "share": share,
-        "threshold": best["threshold"],
-        "kept": best["kept"],
-        "monolingual": alone["mean"],
-        "all": whole["mean"],
-        "skl": best["mean"],
-        "against_all": welch(best["test"], whole["test"]),
-        "against_monolingual": welch(best["test"], alone["test"]),
-        "runs": {"skl": best["run"], "all": whole["run"], "monolingual": alone["run"]},
-    }
+    of_share = [row for row in rows if row.share == share]
+    whole = next(row for row in of_share if row.arm == "all")
+    best = max((row for row in of_share if row.arm != "all"), key=lambda row: row.dev_mean)
+    assert best.threshold is not None
+    return AssistTable(
+        share=share,
+        threshold=best.threshold,
+        kept=best.kept,
+        monolingual=alone.mean,
+        all=whole.mean,
+        skl=best.mean,
+        against_all=welch(best.test, whole.test),
+        against_monolingual=welch(best.test, alone.test),
+        runs={"skl": best.run, "all": whole.run, "monolingual": alone.run},
+        verdicts={},
+    )
 
 
-def _verdict(job: Job, table: Result, other: str) -> Result:
-    """Compare what was chosen with another arm, over seeds and test sentences; the word is that of a verdict."""
+def _verdict(job: Job, table: AssistTable, other: str) -> AssistVerdict:
+    """Compare what was chosen with another arm; the word is that of a verdict."""
     store = RunStore(job.home)
-    difference = compare(*(evaluations.read(store.get(table["runs"][arm])) for arm in ("skl", other)))
-    word = {1: "improves", 0: "no evidence", -1: "hurts"}[difference.sign]
-    return {"verdict": word, "delta": difference.delta, "interval": [difference.lo, difference.hi]}
+    difference = compare(*(evaluations.read(store.get(table.runs[arm])) for arm in ("skl", other)))
+    words: dict[int, Word] = {1: "improves", 0: "no evidence", -1: "hurts"}
+    return AssistVerdict(
+        verdict=words[difference.sign], delta=difference.delta, interval=(difference.lo, difference.hi)
+    )

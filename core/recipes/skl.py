@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import numpy as np
 from pydantic import field_validator
 
-from core.artifacts.drift import write
+from core.artifacts.drift import EntityCounts, SklResult, write
 from core.config import option
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError
 from core.measures import skl
 from core.measures.skl import Drift, SklOptions, TypeMap
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 from core.reporter import Reporter
 from core.text.sentence import Sentence
 
@@ -39,7 +39,7 @@ class SklConfig(SklOptions):
         return tuple(sorted(f"{old}={new}" for old, new in skl.parse_map(pairs).items()))
 
 
-def run(config: SklConfig, job: Job) -> Result:
+def run(config: SklConfig, job: Job) -> SklResult:
     """Artifacts: see `artifacts.drift`."""
     primary, assisting = job.corpus(config.primary), job.corpus(config.assisting)
     types = skl.parse_map(config.type_map)
@@ -53,14 +53,15 @@ def run(config: SklConfig, job: Job) -> Result:
     parts = [skl.score(block, drift, config.unit) for block in _blocks(assisting, types, job.context)]
     scores, overlaps = (np.concatenate(part) for part in zip(*parts, strict=True))
     write(job.context.run, assisting.ids(), scores, overlaps, drift)
-    return {
-        "of": len(assisting),
-        "overlapping": len(drift.names),
-        "entities": {"primary": drift.seen[0], "assisting": drift.seen[1], "drifting": int((drift.skl > DRIFTS).sum())},
-        "without_overlap": int((overlaps == 0).sum()),
-        "kept_below": {str(step): int(skl.kept(scores, step).sum()) for step in SWEEP},
-        "types_of_one_corpus": alone,
-    }
+    drifting = int((drift.skl > DRIFTS).sum())
+    return SklResult(
+        of=len(assisting),
+        overlapping=len(drift.names),
+        entities=EntityCounts(primary=drift.seen[0], assisting=drift.seen[1], drifting=drifting),
+        without_overlap=int((overlaps == 0).sum()),
+        kept_below={str(step): int(skl.kept(scores, step).sum()) for step in SWEEP},
+        types_of_one_corpus=alone,
+    )
 
 
 def _check(primary: Corpus, assisting: Corpus, types: TypeMap) -> dict[str, list[str]]:

@@ -196,7 +196,7 @@ def test_scores_that_another_run_made_are_shown(pair: tuple[Corpus, Corpus], sea
                               "epochs": 1})  # fmt: skip
     runs.execute("skl", {**given, "unit": "surface"})
     swept = runs.listed("assist")[0]
-    assert outcome(swept) == assisting.in_words(swept.result()["tables"][0])
+    assert outcome(swept) == assisting.in_words(assisting.swept(swept.id).tables[0])
     app = opened(PAGE)
     assert "--unit surface" in commands(app)
     app.selectbox(key="assisting.primary").select(given["primary"]).run()

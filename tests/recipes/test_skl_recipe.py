@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from core.artifacts.assist import AssistRow
 from core.cli.main import main
 from core.corpora import readers
 from core.errors import ConfigError, CorpusError, PathError
@@ -89,12 +90,12 @@ def test_the_drift_table_is_filtered_and_leaves_as_a_harmless_file(seal):
     other = [replace(sentence("X and Ada , Ada", spans), tokens=("=SUM(A1)", "and", "Ada", ",", "Ada"))]
     run = found((seal(odd, "a", labelled=True), seal(other, "b", labelled=True)))
     rows = assisting.drift(run.id)
-    assert [row["entity"] for row in rows] == ["=sum(a1)", "ada"]
-    assert rows[0]["skl"] > rows[1]["skl"] > 1
-    assert [row["entity"] for row in assisting.drift(run.id, search="AD")] == ["ada"]
+    assert [row.entity for row in rows] == ["=sum(a1)", "ada"]
+    assert rows[0].skl > rows[1].skl > 1
+    assert [row.entity for row in assisting.drift(run.id, search="AD")] == ["ada"]
     assert assisting.drift(run.id, least_count=2) == []
     ada = assisting.drift(run.id, search="ada")[0]
-    assert (ada["primary"], ada["assisting"]) == ("PER 1", "ORG 1, PER 1")
+    assert (ada.primary, ada.assisting) == ("PER 1", "ORG 1, PER 1")
     told = list(csv.DictReader(io.StringIO(assisting.drift_csv(run.id, rows).decode("utf-8-sig"))))
     assert {row["entity"][0] for row in told} == {"'", "a"}
 
@@ -168,8 +169,9 @@ def test_the_drift_table_makes_its_folder_or_says_why_not(corpora, tmp_path):
 
 def test_dev_chooses_and_test_does_not():
     def row(arm, threshold, dev, test):
-        return {"arm": arm, "share": "all", "threshold": threshold, "kept": 1, "dev": [dev] * 2, "dev_mean": dev,
-                "test": [test, test + 1], "mean": test + 0.5, "sd": 0.7, "run": arm}  # fmt: skip
+        return AssistRow(arm=arm, share="none" if arm == "monolingual" else "all", threshold=threshold, kept=1,
+                         dev=[dev] * 2, dev_mean=dev, test=[test, test + 1], mean=test + 0.5, sd=0.7, run=arm,
+                         steps=1, passes=1.0)  # fmt: skip
 
     rows = [
         row("monolingual", 0.0, 99, 20),
@@ -177,13 +179,12 @@ def test_dev_chooses_and_test_does_not():
         row("skl:2", 2.0, 60, 10),
         row("all", None, 99, 30),
     ]
-    rows[0]["share"] = "none"
     table = _table(rows, "all")
-    assert (table["threshold"], table["skl"], table["monolingual"], table["all"]) == (2.0, 10.5, 20.5, 30.5)
-    assert table["against_all"]["delta"] == -20
-    assert not table["against_all"]["dagger"]
-    assert table["runs"] == {"skl": "skl:2", "all": "all", "monolingual": "monolingual"}
-    assert table["against_all"]["p"] < 0.05
+    assert (table.threshold, table.skl, table.monolingual, table.all) == (2.0, 10.5, 20.5, 30.5)
+    assert table.against_all.delta == -20
+    assert not table.against_all.dagger
+    assert table.runs == {"skl": "skl:2", "all": "all", "monolingual": "monolingual"}
+    assert table.against_all.p < 0.05
 
 
 @pytest.mark.parametrize("share", ["all", "sub-word"])
@@ -201,9 +202,9 @@ def test_a_sweep_trains_every_arm_once(corpora, seal, share):
     assert tuned[0]["assisting"] == ""
     assert {config["share"] for config in tuned[1:]} == {share}
     assert [config["assisting_weight"] for config in tuned] == [0.1, 0.3, 0.3, 0.3]
-    assert [point["threshold"] for point in assisting.sweep_points(run.id, share)[::2]] == [0.0, 1.0, 9.5, 10.0]
-    table = run.result()["tables"][0]
-    assert table["verdicts"]["all"]["delta"] == pytest.approx(table["skl"] - table["all"], abs=0.01)
+    assert [point.threshold for point in assisting.sweep_points(run.id, share)[::2]] == [0.0, 1.0, 9.5, 10.0]
+    table = assisting.swept(run.id).tables[0]
+    assert table.verdicts["all"].delta == pytest.approx(table.skl - table.all, abs=0.01)
     assert "dev chose the threshold" in assisting.in_words(table)
 
 
@@ -234,14 +235,14 @@ def test_music_and_news_disagree_where_a_reader_would(real_data: Path, home: Pat
     pairs = ("PER=person", "ORG=organisation", "LOC=location", "MISC=misc")
     run = runs.execute("skl", {"primary": facade_corpora.find("music").fingerprint,
                                  "assisting": facade_corpora.find("news").fingerprint, "type_map": pairs})  # fmt: skip
-    rows = {row["entity"]: row for row in assisting.drift(run.id)}
+    rows = {row.entity: row for row in assisting.drift(run.id)}
     for entity, here, there in (
         ("celtic", "musicgenre", "organisation"),
         ("cannes", "award", "organisation"),
         ("brazilian", "musicgenre", "misc"),
         ("athletics", "event", "organisation"),
     ):
-        assert rows[entity]["skl"] > 9
-        assert rows[entity]["primary"].split()[0] == here
-        assert rows[entity]["assisting"].split()[0] == there
+        assert rows[entity].skl > 9
+        assert rows[entity].primary.split()[0] == here
+        assert rows[entity].assisting.split()[0] == there
     assert np.isfinite([row["skl"] for row in rows.values()]).all()

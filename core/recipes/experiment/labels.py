@@ -67,7 +67,7 @@ class Labels:
         """
         config, library = self.config, self.job.library
         if runs:
-            return Assisted.read(runs[-1], library).lent(cell.arm.assisting, config.network, library)
+            return Assisted.read(runs[-1], library).lent(cell.arm.assisting, config.network, library).options
         primary = self.job.corpus(self.part(part))
         whole = mapped(self.assisting, primary, parse_map(config.type_map), library)
         check_assisting(config.network, whole, primary.types)

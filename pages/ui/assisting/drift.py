@@ -1,12 +1,13 @@
 """Which shared entities drift: a table to sort, filter and take away."""
 
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from core.facade import assisting, runs
-from core.facade.assisting import Assisted
+from core.facade import assisting
+from core.facade.assisting import Assisted, DriftRow
 from pages.ui.frame import guard
 from pages.ui.grid import grid
 from pages.ui.widgets import plain
@@ -19,11 +20,11 @@ def drift(run_id: str) -> None:
     """The shared entities, those that disagree most first."""
     with guard():
         found = assisting.get(run_id)
-        told = runs.get(run_id).result()
+        result = assisting.result(run_id)
         st.markdown(
-            f"**{told['overlapping']:,}** entities are in both corpora (of {told['entities']['primary']:,} in"
-            f" {plain(found.primary.name)}, {told['entities']['assisting']:,} in {plain(found.assisting.name)});"
-            f" **{told['entities']['drifting']:,}** of them drift: their SKL is above {assisting.DRIFTS:g}."
+            f"**{result.overlapping:,}** entities are in both corpora (of {result.entities.primary:,} in"
+            f" {plain(found.primary.name)}, {result.entities.assisting:,} in {plain(found.assisting.name)});"
+            f" **{result.entities.drifting:,}** of them drift: their SKL is above {assisting.DRIFTS:g}."
         )
         rows = assisting.drift(run_id, **_filters())
         if not rows:
@@ -48,8 +49,9 @@ def _filters() -> dict[str, Any]:
     return {"search": search, "least_skl": least, "least_count": count}
 
 
-def _table(rows: list[dict[str, Any]], found: Assisted) -> None:
-    columns = {name: [row[name] for row in rows[:SHOWN]] for name in rows[0]}
+def _table(rows: list[DriftRow], found: Assisted) -> None:
+    shown = [asdict(row) for row in rows[:SHOWN]]
+    columns = {name: [row[name] for row in shown] for name in shown[0]}
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
     grid(
         columns,

@@ -1,10 +1,11 @@
 """Whether borrowing helps: F1 against the threshold (Murthy et al. 2018, Fig. 2), and alone, all, chosen."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import streamlit as st
 
 from core.facade import assisting, corpora, figures, runs
+from core.facade.assisting import AssistRow, AssistTable
 from pages.ui.presses import submitted
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import took
@@ -72,29 +73,34 @@ def _setup(run_id: str) -> None:
 
 
 def _found(run_id: str) -> None:
-    result = runs.get(run_id).result()
-    for told in result["tables"]:
-        st.markdown(f"**{plain(assisting.in_words(told))}**")
-        figure = figures.f1_by_threshold(assisting.sweep_points(run_id, told["share"]), told["threshold"])
-        chart(figure, f"assisting.f1.{told['share']}", f"F1 by threshold, sharing {told['share']}")
-    table([_line(told) for told in result["tables"]], COLUMNS, "Test F1 alone, with all, with what was chosen")
+    result = assisting.swept(run_id)
+    for table_of_share in result.tables:
+        st.markdown(f"**{plain(assisting.in_words(table_of_share))}**")
+        figure = figures.f1_by_threshold(assisting.sweep_points(run_id, table_of_share.share), table_of_share.threshold)
+        chart(figure, f"assisting.f1.{table_of_share.share}", f"F1 by threshold, sharing {table_of_share.share}")
+    table([_line(each) for each in result.tables], COLUMNS, "Test F1 alone, with all, with what was chosen")
     st.caption("† better than all of it, p below 0.05, Welch's two-sided t-test over the seeds.")
-    _effort(result["rows"])
+    _effort(result.rows)
 
 
-def _effort(rows: list[dict[str, Any]]) -> None:
-    """Not labels alone differ between the arms; sweeps from before this was counted say nothing."""
-    if "steps" in rows[0]:
-        alone, every = rows[0], next(row for row in rows if row["arm"] == "all")
-        st.caption(
-            f"Who borrows also trains longer: {alone['steps']:,} steps alone, {every['steps']:,} with all of the"
-            f" assisting corpus ({alone['passes']:g} and {every['passes']:g} passes over the primary sentences, which"
-            " are repeated to the number of the others). A difference may come from that alone: fine-tune yours"
-            " alone on Training for as many steps to know."
-        )
+def _effort(rows: Sequence[AssistRow]) -> None:
+    """Not labels alone differ between the arms."""
+    alone, whole = rows[0], next(row for row in rows if row.arm == "all")
+    st.caption(
+        f"Who borrows also trains longer: {alone.steps:,} steps alone, {whole.steps:,} with all of the"
+        f" assisting corpus ({alone.passes:g} and {whole.passes:g} passes over the primary sentences, which"
+        " are repeated to the number of the others). A difference may come from that alone: fine-tune yours"
+        " alone on Training for as many steps to know."
+    )
 
 
-def _line(told: dict[str, Any]) -> dict[str, Any]:
-    dagger = "†" if told["against_all"] and told["against_all"]["dagger"] else ""
-    f1 = {name: f"{told[name]:.2f}" for name in ("monolingual", "all")}
-    return {**told, **f1, "skl": f"{told['skl']:.2f}{dagger}", "threshold": f"{told['threshold']:g}"}
+def _line(row: AssistTable) -> dict[str, str | int]:
+    dagger = "†" if row.against_all and row.against_all.dagger else ""
+    return {
+        "share": row.share,
+        "monolingual": f"{row.monolingual:.2f}",
+        "all": f"{row.all:.2f}",
+        "skl": f"{row.skl:.2f}{dagger}",
+        "threshold": f"{row.threshold:g}",
+        "kept": row.kept,
+    }

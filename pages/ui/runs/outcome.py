@@ -49,9 +49,8 @@ def _measured(run: Run) -> str:
 
 
 def _drifting(run: Run) -> str:
-    found = run.result()
-    drifting, shared = found["entities"]["drifting"], found["overlapping"]
-    return f"{drifting:,} of the {shared:,} entities in both corpora drift"
+    result = assisting.result(run.id)
+    return f"{result.entities.drifting:,} of the {result.overlapping:,} entities in both corpora drift"
 
 
 def _imported(run: Run) -> str:
@@ -81,7 +80,7 @@ SAYS: Mapping[str, Callable[[Run], str]] = {
     "rebuild": lambda run: f"{run.result()['changed']:,} mentions changed",
     "robustness": lambda run: f"{run.result()['changed']:,} of {run.result()['mentions']:,} mentions renamed",
     "skl": _drifting,
-    "assist": lambda run: assisting.in_words(run.result()["tables"][0]),
+    "assist": lambda run: assisting.in_words(assisting.swept(run.id).tables[0]),
     "pretrain": _pretrained,
     "finetune": _finetuned,
     "experiment": lambda run: figures.answer(results.board(run.id).leaderboard),

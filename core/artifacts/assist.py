@@ -1,0 +1,100 @@
+"""Whether borrowing helped, as `assist` runs have found."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from core.artifacts import result
+from core.runs.run import Run
+from core.stats.verdict import Word
+from core.stats.welch import Welch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistRow:
+    """One training: an arm (`monolingual`, `skl:<threshold>`, `all`) and what both corpora share. F1 in percent.
+
+    share: `none` of `monolingual`. kept: assisting sentences. threshold: 0 of `monolingual`, None of `all`. dev, test:
+    one a seed. dev_mean, mean, sd: of dev, of test; sd None for one seed. run: the fine-tuning. steps: of the
+    optimizer. passes: over the primary sentences.
+    """
+
+    arm: str
+    share: str
+    kept: int
+    threshold: float | None
+    dev: Sequence[float]
+    test: Sequence[float]
+    dev_mean: float
+    mean: float
+    sd: float | None
+    run: str
+    steps: int
+    passes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistVerdict:
+    """What was chosen against another arm, over seeds and test sentences. delta, interval: points of F1, at 95%."""
+
+    verdict: Word
+    delta: float
+    interval: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistTable:
+    """What dev chose where `share` is learnt together, and its mean test F1, percent, beside the two other ways.
+
+    threshold, kept: what was chosen, and the assisting sentences it keeps. against_all, against_monolingual: Welch's
+    test over seeds. runs: the fine-tunings, by `skl`, `all`, `monolingual`. verdicts: by the other arm.
+    """
+
+    share: str
+    threshold: float
+    kept: int
+    monolingual: float
+    all: float
+    skl: float
+    against_all: Welch | None
+    against_monolingual: Welch | None
+    runs: Mapping[str, str]
+    verdicts: Mapping[str, AssistVerdict]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssistResult:
+    """What an `assist` run came to. tables: one a share. skl_run: whose scores. of: assisting sentences in all."""
+
+    rows: Sequence[AssistRow]
+    tables: Sequence[AssistTable]
+    skl_run: str
+    of: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPoint:
+    """F1 of every seed, percent, at a threshold: 0 is the primary corpus alone, 10 all of the assisting one."""
+
+    threshold: float
+    split: Literal["dev", "test"]
+    f1: Sequence[float]
+
+
+def read(run: Run) -> AssistResult:
+    """What a finished run came to. Errors: RunError."""
+    return result.read(run, AssistResult)
+
+
+def points(rows: Sequence[AssistRow], share: str) -> list[SweepPoint]:
+    """The points of one share, and of the primary corpus alone."""
+    shown = [row for row in rows if row.share in (share, "none")]
+    return [
+        SweepPoint(threshold=10.0 if row.threshold is None else row.threshold, split=split, f1=f1s)
+        for row in shown
+        for split, f1s in _by_split(row).items()
+    ]
+
+
+def _by_split(row: AssistRow) -> dict[Literal["dev", "test"], Sequence[float]]:
+    return {"dev": row.dev, "test": row.test}
