@@ -1,8 +1,9 @@
-"""The linear-chain CRF of a tagger: pytorch-crf for the loss, our own Viterbi and span posteriors, BIOES tags.
+"""The linear-chain CRF of a tagger: pytorch-crf's weights, our own loss, Viterbi and span posteriors, BIOES tags.
 
 A softmax head is the same with transitions of zero that are not learnt: its Viterbi is the argmax.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -10,12 +11,11 @@ import torch
 from torch import Tensor
 from torchcrf import CRF
 
-from core.text.schemes import encode
-from core.text.sentence import Entity
+from core.models.forward_backward import NegativeLogLikelihood, Scores, sums
 
 Head = Literal["crf", "softmax"]
 
-FORBIDDEN = -1e4  # added to a transition that BIOES does not know
+FARTHEST = 600.0  # of two logarithms whose exponentials float64 still adds: it holds e-308, which is exp(-708)
 
 
 def bioes_tags(types: Sequence[str]) -> tuple[str, ...]:
@@ -24,7 +24,7 @@ def bioes_tags(types: Sequence[str]) -> tuple[str, ...]:
 
 
 class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
-    """Scores of tag sequences over k tags. Emissions are `(b, l, k)` float32, masks `(b, l)` with the first word on.
+    """Scores of tag sequences over k tags. Emissions are `(b, l, k)`, masks `(b, l)` with a sentence's words on.
 
     constrained: Viterbi and posteriors know no sequence that breaks BIOES; the loss does not change.
     """
@@ -35,77 +35,78 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         if head == "softmax":  # transitions of zero that never learn: the chain then adds nothing
             for scores in self.parameters():
                 torch.nn.init.zeros_(scores).requires_grad_(False)
-        begin, follow, end = _illegal(self.tags) if constrained else (0.0, 0.0, 0.0)
-        self._forbidden = [torch.as_tensor(scores) * FORBIDDEN for scores in (begin, follow, end)]
-        self._index = {tag: i for i, tag in enumerate(self.tags)}
+        for name, illegal in zip(Scores._fields, _illegal(self.tags), strict=True):
+            self.register_buffer(f"_illegal_{name}", illegal, persistent=False)
 
     def loss(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
         """Negative log-likelihood of each sentence, `(b,)`."""
         if self.head == "softmax":
             chosen = emissions.log_softmax(-1).gather(-1, tags[..., None])[..., 0]
             return -(chosen * mask).sum(1)
-        return -super().forward(emissions, tags, mask, reduction="none")  # type: ignore[no-any-return]
+        return NegativeLogLikelihood.apply(  # type: ignore[no-any-return, no-untyped-call]
+            emissions, *self._learnt(), tags, mask, self._near(emissions)
+        )
 
+    @torch.no_grad()
     def viterbi(self, emissions: Tensor, mask: Tensor) -> Tensor:
         """The best tag sequence of each sentence, `(b, l)` int64; to be cut off where the sentence ends."""
-        begin, follow, end = self._scores(emissions)
-        stay = torch.arange(self.num_tags, device=emissions.device)
-        score, back = begin + emissions[:, 0], []
+        begin, follow, end = self._scores()
+        sources = follow.T.contiguous()
+        scores = [begin + emissions[:, 0]]
         for i in range(1, emissions.shape[1]):
-            best, source = (score[:, :, None] + follow).max(1)
-            on = mask[:, i, None]
-            score = torch.where(on, best + emissions[:, i], score)
-            back.append(torch.where(on, source, stay))
-        path = [(score + end).argmax(1)]  # `stay` has carried the last real tag over the padding to here
-        for source in reversed(back):
-            path.append(source.gather(1, path[-1][:, None])[:, 0])
+            best = (scores[-1][:, None] + sources).amax(-1) + emissions[:, i]
+            scores.append(torch.where(mask[:, i, None], best, scores[-1]))
+        path = [(scores[-1] + end).argmax(1)]  # the scores of the last word were carried over the padding to here
+        for i in range(emissions.shape[1] - 1, 0, -1):  # whence a tag came is asked of the best path's tags alone
+            source = (scores[i - 1] + sources[path[-1]]).argmax(1)
+            path.append(torch.where(mask[:, i], source, path[-1]))
         return torch.stack(path[::-1], 1)
 
-    def posteriors(self, emissions: Tensor, mask: Tensor, entities: Sequence[Sequence[Entity]]) -> list[list[float]]:
-        """The probability of each entity as it is: the share of all tag sequences' weight that has it, exactly.
+    @torch.no_grad()
+    def posteriors(self, emissions: Tensor, mask: Tensor, tags: Tensor) -> tuple[Tensor, Tensor]:
+        """Two `(b, l)`, float64: words i to j have all these `tags` with log-probability `first[i] + last[j]`.
 
-        Forward up to its first word, its own tags, backward from its last; in float64, as sums grow with length.
+        That is the share of all tag sequences' weight, exactly: what leads to the first word, the words' own scores
+        (as a difference of running sums), and what follows the last one.
         """
-        emissions = emissions.double()
-        begin, follow, end = (scores.double() for scores in self._scores(emissions))
-        n, length, _ = emissions.shape
-        alpha, beta = [begin + emissions[:, 0]], [end.expand(n, -1)]
-        for i in range(1, length):
-            on = mask[:, i, None]
-            ahead = torch.logsumexp(alpha[-1][:, :, None] + follow, 1) + emissions[:, i]
-            alpha.append(torch.where(on, ahead, alpha[-1]))
-            j = length - i
-            behind = torch.logsumexp(follow + (emissions[:, j] + beta[-1])[:, None, :], 2)
-            beta.append(torch.where(mask[:, j, None], behind, end))
-        total = torch.logsumexp(alpha[-1] + end, 1)
-        result: list[list[float]] = []
-        for row, spans in enumerate(entities):
-            result.append([])
-            for span in spans:
-                path = self._path(span)
-                weight = alpha[span.start][row, path[0]] + beta[length - span.end][row, path[-1]] - total[row]
-                for i in range(1, len(path)):
-                    weight = weight + follow[path[i - 1], path[i]] + emissions[row, span.start + i, path[i]]
-                result[-1].append(min(float(weight.exp()), 1.0))
-        return result
+        near = self._near(emissions)
+        emissions, scores = emissions.double(), Scores(*(part.double() for part in self._scores()))
+        of = sums(emissions, mask, scores, scaled=near)
+        ahead, behind, own = (x.gather(2, tags[..., None])[..., 0] for x in (of.ahead, of.behind, emissions))
+        steps = scores.follow[tags[:, :-1], tags[:, 1:]] + own[:, 1:]
+        along = torch.nn.functional.pad(steps.cumsum(1), (1, 0))
+        return ahead - along, behind - own + along - of.total[:, None]
 
-    def _path(self, span: Entity) -> list[int]:
-        n = span.end - span.start
-        return [self._index[tag] for tag in encode([Entity(start=0, end=n, type=span.type)], n, "bioes")]
+    def _learnt(self) -> Scores:
+        return Scores(self.start_transitions, self.transitions, self.end_transitions)
 
-    def _scores(self, like: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        learnt = (self.start_transitions, self.transitions, self.end_transitions)
-        begin, follow, end = (
-            (scores.detach() + forbidden.to(scores.device)).to(like.device)
-            for scores, forbidden in zip(learnt, self._forbidden, strict=True)
-        )
-        return begin, follow, end
+    def _scores(self) -> Scores:
+        """With what BIOES forbids, where it is."""
+        learnt = self._learnt()
+        if not self.constrained:
+            return learnt
+        illegal = (self._illegal_begin, self._illegal_follow, self._illegal_end)
+        return Scores(*(part.masked_fill(off, -torch.inf) for part, off in zip(learnt, illegal, strict=True)))
+
+    def _near(self, emissions: Tensor) -> bool:
+        """Whether no sum over sequences can vanish beside another in float64, so that matrix products will do.
+
+        From the best sequence so far any tag is reached by three steps at most, as BIOES has it (`I-a E-a B-b I-b`),
+        so two sums of one place lie at most three steps' scores apart, and a product of two of them and a transition
+        seven. Not asked of a device whose answer the host would have to wait for.
+        """
+        if emissions.device.type != "cpu":
+            return False
+        with torch.no_grad():
+            step = (emissions.amax(-1) - emissions.amin(-1)).amax() + math.log(self.num_tags)
+            learnt = torch.stack([part.amax() - part.amin() for part in self._learnt()]).amax()
+            return bool(7 * (step + learnt) < FARTHEST)
 
 
 def _illegal(tags: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:
-    """1 where BIOES does not allow it: a first tag `(k,)`, a tag (column) behind another (row) `(k, k)`, a last tag."""
+    """Where BIOES does not allow it: a first tag `(k,)`, a tag (column) behind another (row) `(k, k)`, a last tag."""
     opens = torch.tensor([tag[0] in "OBS" for tag in tags])
     closes = torch.tensor([tag[0] in "OES" for tag in tags])
     same = torch.tensor([[a[1:] == b[1:] for b in tags] for a in tags])
     legal = torch.where(closes[:, None], opens[None], ~opens[None] & same)
-    return (~opens).float(), (~legal).float(), (~closes).float()
+    return ~opens, ~legal, ~closes

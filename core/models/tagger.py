@@ -4,7 +4,8 @@ It is an `nn.Module` that makes its own batches from sentences. `Tagger` holds w
 `taggers`) adds `features`, `emissions`, `size`, `parameter_groups` and `write`, and is trained by `training.finetune`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -110,30 +111,37 @@ class Tagger(nn.Module):
 
     def tag(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[Tags]:
         """Tags of each sentence under both decodings; of one without words, none."""
+
+        def paths(emissions: Tensor, mask: Tensor) -> Tensor:
+            return torch.stack([self.crf.viterbi(emissions, mask), emissions.argmax(-1)], 1)
+
         result = [Tags((), ())] * len(sentences)
-        for rows, emissions, mask in self._emitted(sentences, report or Silent()):
-            best, alone = self.crf.viterbi(emissions, mask).tolist(), emissions.argmax(-1).tolist()
-            for row, *paths in zip(rows, best, alone, strict=True):
+        for rows, decoded in self._decoded(sentences, paths, report or Silent()):
+            for row, both in zip(rows, decoded.tolist(), strict=True):
                 n = len(sentences[row].tokens)
-                result[row] = Tags(*(tuple(self.tags[i] for i in path[:n]) for path in paths))
+                result[row] = Tags(*(tuple(self.tags[i] for i in path[:n]) for path in both))
         return result
 
     def predict(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[Prediction]:
         """Entities of each sentence by Viterbi; confidence is an entity's exact posterior under the chain."""
+
+        def weighed(emissions: Tensor, mask: Tensor) -> Tensor:
+            path = self.crf.viterbi(emissions, mask)
+            return torch.stack([path.double(), *self.crf.posteriors(emissions, mask, path)], 1)
+
         result = [prediction_of(())] * len(sentences)
-        for rows, emissions, mask in self._emitted(sentences, report or Silent()):
-            paths = self.crf.viterbi(emissions, mask).tolist()
-            tags = [
-                [self.tags[i] for i in path[: len(sentences[r].tokens)]] for r, path in zip(rows, paths, strict=True)
-            ]
-            spans = [prediction_of(row).entities for row in tags]
-            sure = self.crf.posteriors(emissions, mask, spans)
-            for row, entities, confidence in zip(rows, spans, sure, strict=True):
-                result[row] = Prediction(entities=entities, confidence=tuple(confidence))
+        for rows, decoded in self._decoded(sentences, weighed, report or Silent()):
+            for row, (path, first, last) in zip(rows, decoded.numpy(), strict=True):
+                tags = [self.tags[int(i)] for i in path[: len(sentences[row].tokens)]]
+                entities = prediction_of(tags).entities
+                sure = (math.exp(min(first[e.start] + last[e.end - 1], 0.0)) for e in entities)
+                result[row] = Prediction(entities=entities, confidence=tuple(sure))
         return result
 
-    def _emitted(self, sentences: Sequence[Sentence], report: Reporter) -> Iterator[tuple[list[int], Tensor, Tensor]]:
-        """(rows, emissions, mask) of batches of nearly one length, on the CPU, where decoding is done."""
+    def _decoded(
+        self, sentences: Sequence[Sentence], decode: Callable[[Tensor, Tensor], Tensor], report: Reporter
+    ) -> Iterator[tuple[list[int], Tensor]]:
+        """Batches of nearly one length: their rows, and on the CPU what `decode` makes of emissions and mask."""
         self.eval()
         sizes = np.array([self.size(s) if s.tokens else 0 for s in sentences], dtype=np.int64)
 
@@ -143,16 +151,17 @@ class Tagger(nn.Module):
                 lengths = torch.tensor([len(sentence.tokens) for sentence in batch])
                 yield group.tolist(), self.features(batch), torch.arange(int(lengths.max())) < lengths[:, None]
 
-        def emitted(batch: tuple[list[int], Features, Tensor]) -> tuple[list[int], Tensor, Tensor]:
-            rows, features, mask = batch
+        def decoded(batch: tuple[list[int], Features, Tensor]) -> tuple[list[int], Tensor]:
+            rows, *inputs = batch
             with torch.inference_mode():
-                return rows, self.emissions(_moved(features, self.device), tuple(mask.shape)).cpu(), mask  # type: ignore[arg-type]
+                features, mask = _moved(inputs, self.device)
+                return rows, decode(self.emissions(features, tuple(mask.shape)), mask).cpu()
 
         done = 0
-        with closing(side_by_side(emitted, batches(), self.device)) as results:
-            for rows, emissions, mask in results:
+        with closing(side_by_side(decoded, batches(), self.device)) as results:
+            for rows, result in results:
                 report.check()
-                yield rows, emissions, mask
+                yield rows, result
                 done += len(rows)
                 report.progress(done, len(sentences), "sentences")
 

@@ -1,8 +1,6 @@
-"""The linear chain against enumeration; taggers: long sentences, odd words, saved and loaded elsewhere."""
+"""Taggers: long sentences, odd words, saved and loaded elsewhere."""
 
-import itertools
 import json
-import math
 import subprocess
 import sys
 
@@ -12,7 +10,7 @@ from torch import nn
 
 from core.errors import Cancelled, ModelError
 from core.models import hub
-from core.models.crf import LinearChain, bioes_tags
+from core.models.crf import bioes_tags
 from core.models.tagger import IGNORED, prediction_of
 from core.models.taggers import load_tagger, new_tagger
 from core.reporter import Silent
@@ -27,90 +25,6 @@ TAGS = bioes_tags(["A"])  # O B I E S
 def no_gradients():
     with torch.no_grad():
         yield
-
-
-def chain(seed=0, **options):
-    torch.manual_seed(seed)
-    crf = LinearChain(TAGS, **options)
-    for scores in crf.parameters():
-        if scores.requires_grad:
-            nn.init.normal_(scores)
-    return crf
-
-
-def scored(crf, emissions, path):
-    begin, follow, end = crf._scores(emissions)
-    steps = sum(follow[a, b] for a, b in itertools.pairwise(path))
-    return float(begin[path[0]] + end[path[-1]] + steps + sum(emissions[i, tag] for i, tag in enumerate(path)))
-
-
-def every_path(crf, emissions):
-    paths = list(itertools.product(range(len(TAGS)), repeat=len(emissions)))
-    return paths, [scored(crf, emissions, path) for path in paths]
-
-
-@pytest.mark.parametrize("options", [{}, {"constrained": True}, {"head": "softmax"}])
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
-def test_loss_viterbi_and_posteriors_are_those_of_enumeration(n, options):
-    crf = chain(n, **options)
-    emissions = torch.randn(n, len(TAGS))
-    paths, scores = every_path(crf, emissions)
-    total = math.log(sum(map(math.exp, scores)))
-    mask = torch.ones(1, n, dtype=torch.bool)
-
-    best = crf.viterbi(emissions[None], mask)[0].tolist()
-    assert tuple(best) == paths[scores.index(max(scores))]
-
-    if not options.get("constrained"):
-        tags = torch.randint(len(TAGS), (1, n))
-        expected = total - scored(crf, emissions, tags[0].tolist())
-        assert float(crf.loss(emissions[None], tags, mask)) == pytest.approx(expected, abs=1e-4)
-
-    spans = [Entity(start=a, end=b, type="A") for a in range(n) for b in range(a + 1, n + 1)]
-    weight = dict.fromkeys(spans, 0.0)
-    for path, score in zip(paths, scores, strict=True):
-        for span in decode([TAGS[i] for i in path], "bioes", strict=True)[0]:
-            weight[span] += math.exp(score - total)
-    sure = crf.posteriors(emissions[None], mask, [spans])[0]
-    assert sure == pytest.approx([weight[span] for span in spans], abs=1e-5)
-
-
-def test_what_lies_behind_a_sentence_does_not_matter():
-    crf = chain(1)
-    emissions = torch.randn(3, 6, len(TAGS))
-    lengths = [6, 3, 1]
-    mask = torch.arange(6) < torch.tensor(lengths)[:, None]
-    tags = torch.randint(len(TAGS), (3, 6))
-    together = crf.loss(emissions, tags, mask)
-    paths = crf.viterbi(emissions, mask)
-    spans = [[Entity(start=0, end=1, type="A")]] * 3
-    sure = crf.posteriors(emissions, mask, spans)
-    for row, n in enumerate(lengths):
-        one, on = emissions[row : row + 1, :n], mask[row : row + 1, :n]
-        assert float(crf.loss(one, tags[row : row + 1, :n], on)) == pytest.approx(float(together[row]), abs=1e-4)
-        assert crf.viterbi(one, on)[0].tolist() == paths[row, :n].tolist()
-        assert crf.posteriors(one, on, spans[:1])[0] == pytest.approx(sure[row], abs=1e-6)
-
-
-def test_a_constrained_chain_writes_legal_tags_only():
-    crf = chain(2, constrained=True)
-    free = LinearChain(TAGS)
-    free.load_state_dict(crf.state_dict())
-    emissions = torch.randn(200, 7, len(TAGS)) * 3
-    mask = torch.ones(200, 7, dtype=torch.bool)
-
-    def repaired(model):
-        return sum(decode([TAGS[i] for i in path], "bioes")[1] for path in model.viterbi(emissions, mask).tolist())
-
-    assert repaired(crf) == 0
-    assert repaired(free) > 0
-
-
-def test_a_softmax_head_learns_no_transitions():
-    crf = chain(3, head="softmax")
-    assert not any(scores.requires_grad for scores in crf.parameters())
-    emissions = torch.randn(4, 5, len(TAGS))
-    assert torch.equal(crf.viterbi(emissions, torch.ones(4, 5, dtype=torch.bool)), emissions.argmax(-1))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,278 @@
+"""The linear chain against pytorch-crf and enumeration: loss, gradients, best sequences, posteriors."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torchcrf import CRF
+
+from core.models import crf as crf_module
+from core.models.crf import FARTHEST, LinearChain, bioes_tags
+from core.models.forward_backward import sums
+from core.text.schemes import decode, encode
+from core.text.sentence import Entity
+
+TAGS = bioes_tags(["A"])  # O B I E S
+WAYS = {"products": math.inf, "logarithms": 0.0}  # FARTHEST, so that the chain takes one or the other
+
+
+@pytest.fixture(params=WAYS)
+def way(request, monkeypatch):
+    monkeypatch.setattr(crf_module, "FARTHEST", WAYS[request.param])
+
+
+def chain(seed=0, tags=TAGS, **options):
+    torch.manual_seed(seed)
+    crf = LinearChain(tags, **options).double()
+    for scores in crf.parameters():
+        if scores.requires_grad:
+            nn.init.normal_(scores)
+    return crf
+
+
+def words_on(lengths):
+    return torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+
+
+@torch.no_grad()
+def scored(crf, emissions, path):
+    begin, follow, end = crf._scores()
+    steps = sum(follow[a, b] for a, b in itertools.pairwise(path))
+    return float(begin[path[0]] + end[path[-1]] + steps + sum(emissions[i, tag] for i, tag in enumerate(path)))
+
+
+def every_path(crf, emissions):
+    paths = list(itertools.product(range(len(crf.tags)), repeat=len(emissions)))
+    return paths, [scored(crf, emissions, path) for path in paths]
+
+
+def posteriors(crf, emissions, spans):
+    """Of each span by itself in one sentence."""
+    n = len(emissions)
+    paths = torch.tensor([[crf.tags.index(tag) for tag in encode([span], n, "bioes")] for span in spans])
+    mask = torch.ones(len(spans), n, dtype=torch.bool)
+    first, last = crf.posteriors(emissions.expand(len(spans), -1, -1), mask, paths)
+    return [math.exp(a[s.start] + b[s.end - 1]) for s, a, b in zip(spans, first, last, strict=True)]
+
+
+def gradients(crf, loss, emissions, tags, mask, weights):
+    """Losses, and the gradients of their weighted sum, of emissions and parameters."""
+    emissions = emissions.clone().requires_grad_()
+    losses = loss(emissions, tags, mask)
+    inputs = [emissions, *crf.parameters()]
+    return losses.detach(), *torch.autograd.grad((losses * weights).sum(), inputs, materialize_grads=True)
+
+
+def printed(crf):
+    """The loss as pytorch-crf has it."""
+    return lambda *given: -CRF.forward(crf, *given, reduction="none")
+
+
+def same(ours, theirs, within=1e-8):
+    assert all(torch.isfinite(one).all() for one in ours)
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=within)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("options", [{}, {"constrained": True}, {"head": "softmax"}])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_loss_viterbi_and_posteriors_are_those_of_enumeration(n, options):
+    crf = chain(n, **options)
+    emissions = torch.randn(n, len(TAGS), dtype=torch.float64)
+    paths, scores = every_path(crf, emissions)
+    total = math.log(sum(map(math.exp, scores)))
+    mask = torch.ones(1, n, dtype=torch.bool)
+
+    best = crf.viterbi(emissions[None], mask)[0].tolist()
+    assert tuple(best) == paths[scores.index(max(scores))]
+
+    if not options.get("constrained"):
+        tags = torch.randint(len(TAGS), (1, n))
+        expected = total - scored(crf, emissions, tags[0].tolist())
+        assert float(crf.loss(emissions[None], tags, mask).detach()) == pytest.approx(expected, abs=1e-4)
+
+    spans = [Entity(start=a, end=b, type="A") for a in range(n) for b in range(a + 1, n + 1)]
+    weight = dict.fromkeys(spans, 0.0)
+    for path, score in zip(paths, scores, strict=True):
+        for span in decode([TAGS[i] for i in path], "bioes", strict=True)[0]:
+            weight[span] += math.exp(score - total)
+    assert posteriors(crf, emissions, spans) == pytest.approx([weight[span] for span in spans], abs=1e-10)
+
+
+batches = st.tuples(
+    st.integers(0, 2**20),  # seed
+    st.sampled_from([1, 2, 3, 14]),  # types; 14 have 57 tags
+    st.lists(st.integers(1, 12), min_size=1, max_size=5),  # words of each sentence
+    st.sampled_from([0.1, 3.0, 30.0]),  # how far emissions lie apart
+)
+
+
+@pytest.mark.parametrize("farthest", WAYS.values(), ids=WAYS)
+@settings(max_examples=60, deadline=None)
+@given(batch=batches)
+def test_loss_gradients_and_best_sequences_are_those_of_pytorch_crf(farthest, batch):
+    seed, types, lengths, spread = batch
+    crf, mask = chain(seed, bioes_tags([f"t{i}" for i in range(types)])), words_on(lengths)
+    emissions = spread * torch.randn(*mask.shape, crf.num_tags, dtype=torch.float64)
+    tags, weights = torch.randint(crf.num_tags, mask.shape), torch.rand(len(lengths), dtype=torch.float64)
+    given = (emissions, tags, mask, weights)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(crf_module, "FARTHEST", farthest)
+        same(gradients(crf, crf.loss, *given), gradients(crf, printed(crf), *given))
+    best = [path[:n].tolist() for path, n in zip(crf.viterbi(emissions, mask), lengths, strict=True)]
+    assert best == crf.decode(emissions, mask)
+
+
+@pytest.mark.usefixtures("way")
+def test_a_long_sentence_beside_a_short_one_in_float32():
+    lengths = [600, 1, 37]
+    crf, mask = chain(4, bioes_tags([f"t{i}" for i in range(14)])).float(), words_on(lengths)
+    emissions, tags = 5 * torch.randn(*mask.shape, crf.num_tags), torch.randint(crf.num_tags, mask.shape)
+    weights = torch.tensor([1.0, 0.5, 0.0])
+    ours = gradients(crf, crf.loss, emissions, tags, mask, weights)
+    assert {one.dtype for one in ours} == {torch.float32}
+    exact = gradients(crf.double(), printed(crf), emissions.double(), tags, mask, weights)
+    torch.testing.assert_close(ours, tuple(one.float() for one in exact), rtol=1e-6, atol=1e-4)
+
+
+def test_a_transition_that_is_all_but_forbidden_counts_where_there_is_no_other():
+    """`exp(-10,000)` is 0 beside `exp(10)`, yet here every sequence has such a transition, or two."""
+    crf = chain(6, bioes_tags(["A", "B"]))
+    with torch.no_grad():
+        crf.transitions.copy_(torch.where(torch.rand(9, 9) < 0.5, -10_000.0, 10.0))
+        crf.transitions[:, 3:] = -10_000.0  # only O, B-A and I-A are reached freely
+        crf.end_transitions.fill_(-10_000.0)
+        crf.end_transitions[5] = 10.0
+    mask = words_on([7, 2, 1])
+    emissions, tags = torch.randn(3, 7, 9, dtype=torch.float64), torch.randint(9, (3, 7))
+    given = (emissions, tags, mask, torch.ones(3, dtype=torch.float64))
+    ours = gradients(crf, crf.loss, *given)
+    assert ours[0].max() > 9_000
+    same(ours, gradients(crf, printed(crf), *given))
+    assert crf._near(torch.zeros_like(emissions)) is False
+
+
+def test_a_score_that_only_later_words_bring_back_is_not_lost():
+    """By a product each step loses little, all together more than float64 holds."""
+    crf = chain(7)
+    with torch.no_grad():
+        for scores in crf.parameters():
+            scores.zero_()
+        crf.transitions.fill_(-150.0).fill_diagonal_(0.0)
+    emissions = torch.zeros(1, 12, 5, dtype=torch.float64)
+    emissions[0, :6, 0], emissions[0, 6:, 1] = 149.0, 149.0
+    given = (emissions, torch.ones(1, 12, dtype=torch.int64), words_on([12]), torch.ones(1, dtype=torch.float64))
+    same(gradients(crf, crf.loss, *given), gradients(crf, printed(crf), *given))
+
+
+@pytest.mark.parametrize("forbidden", [-math.inf, -1e4, -1e30])
+def test_forbidden_transitions_leave_the_sequences_without_them(forbidden):
+    crf = chain(8)
+    begin, follow, end = crf_module._illegal(TAGS)
+    with torch.no_grad():
+        for scores, off in zip(crf.parameters(), (begin, end, follow), strict=True):
+            assert scores.shape == off.shape
+            scores.masked_fill_(off, forbidden)
+    emissions = torch.randn(3, 5, 5, dtype=torch.float64)
+    mask = words_on([5, 1, 3])
+    gold = [["B-A", "I-A", "E-A", "O", "S-A"], ["O"] * 5, ["O", "B-A", "E-A", "O", "O"]]
+    tags = torch.tensor([[TAGS.index(tag) for tag in row] for row in gold])
+    losses, of_emissions, *of_scores = gradients(crf, crf.loss, emissions, tags, mask, torch.ones(3))
+    for row, n in enumerate([5, 1, 3]):
+        scores = [score for _, score in zip(*every_path(crf, emissions[row, :n]), strict=True) if score > -1e3]
+        total = math.log(sum(map(math.exp, scores)))
+        expected = total - scored(crf, emissions[row, :n], tags[row, :n].tolist())
+        assert float(losses[row]) == pytest.approx(expected, abs=1e-8)
+    assert all(torch.isfinite(one).all() for one in (of_emissions, *of_scores))
+    for one, off in zip(of_scores, (begin, end, follow), strict=True):
+        assert not one[off].any()
+    assert of_emissions.sum(2).abs().max() < 1e-10  # expected and actual tags are as many
+
+    broken = tags.clone()
+    broken[0, 0] = TAGS.index("I-A")
+    losses, *rest = gradients(crf, crf.loss, emissions, broken, mask, torch.ones(3))
+    assert losses[0] > 9_000
+    assert not any(torch.isnan(one).any() for one in (losses, *rest))
+
+
+@pytest.mark.parametrize("constrained", [False, True])
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 2**20), lengths=st.lists(st.integers(1, 30), min_size=1, max_size=3), share=st.floats(0, 1))
+def test_products_are_right_up_to_where_the_chain_leaves_them(constrained, seed, lengths, share):
+    """Scores as far apart as they may be, and no step of middling size between them."""
+    crf, mask = chain(seed, bioes_tags(["A", "B"]), constrained=constrained), words_on(lengths)
+    room = 0.999 * FARTHEST / 7 - math.log(crf.num_tags)
+    emissions = share * room * torch.randint(2, (*mask.shape, crf.num_tags)).double()
+    with torch.no_grad():
+        for scores in crf.parameters():
+            scores.copy_((1 - share) * room * torch.randint(2, scores.shape))
+    assert crf._near(emissions)
+    assert not crf._near(1.01 * FARTHEST / 7 * torch.eye(crf.num_tags)[None])
+    scores = crf._scores()
+    by_products, by_logarithms = (sums(emissions, mask, scores, scaled=scaled) for scaled in (True, False))
+    for one, other in zip(by_products, by_logarithms, strict=True):
+        own = mask[..., None] if one.dim() == 3 else torch.ones_like(one, dtype=torch.bool)
+        torch.testing.assert_close(one.masked_fill(~own, 0.0), other.masked_fill(~own, 0.0), rtol=1e-9, atol=1e-9)
+
+
+def test_any_tag_is_reached_from_any_other_in_three_steps():
+    legal = ~crf_module._illegal(bioes_tags(["A", "B", "C"]))[1]
+    assert (torch.linalg.matrix_power(legal.double(), 3) > 0).all()
+    assert not (torch.linalg.matrix_power(legal.double(), 2) > 0).all()
+
+
+@pytest.mark.usefixtures("way")
+def test_what_lies_behind_a_sentence_does_not_matter():
+    crf = chain(1)
+    emissions = torch.randn(3, 6, len(TAGS), dtype=torch.float64)
+    lengths = [6, 3, 1]
+    mask = words_on(lengths)
+    tags = torch.randint(len(TAGS), (3, 6))
+    together = gradients(crf, crf.loss, emissions, tags, mask, torch.ones(3))
+    paths = crf.viterbi(emissions, mask)
+    sure = crf.posteriors(emissions, mask, paths)
+    alone = []
+    for row, n in enumerate(lengths):
+        one, on = emissions[row : row + 1, :n], mask[row : row + 1, :n]
+        alone.append(gradients(crf, crf.loss, one, tags[row : row + 1, :n], on, torch.ones(1)))
+        assert float(alone[-1][0]) == pytest.approx(float(together[0][row]), abs=1e-4)
+        torch.testing.assert_close(alone[-1][1][0], together[1][row, :n])
+        assert not together[1][row, n:].any()
+        assert crf.viterbi(one, on)[0].tolist() == paths[row, :n].tolist()
+        for ours, theirs in zip(crf.posteriors(one, on, paths[row : row + 1, :n]), sure, strict=True):
+            torch.testing.assert_close(ours[0], theirs[row, :n])
+    for together_all, *each in zip(together[2:], *(one[2:] for one in alone), strict=True):
+        torch.testing.assert_close(sum(each), together_all)
+
+
+def test_the_same_inputs_give_the_same_bytes():
+    crf, mask = chain(9, bioes_tags(["A", "B", "C"])).float(), words_on([40] * 31 + [3])
+    given = (torch.randn(32, 40, 13), torch.randint(13, (32, 40)), mask, torch.rand(32))
+    for one, other in zip(*(gradients(crf, crf.loss, *given) for _ in range(2)), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_constrained_chain_writes_legal_tags_only():
+    crf = chain(2, constrained=True)
+    free = LinearChain(TAGS).double()
+    free.load_state_dict(crf.state_dict())
+    emissions = torch.randn(200, 7, len(TAGS), dtype=torch.float64) * 3
+    mask = torch.ones(200, 7, dtype=torch.bool)
+
+    def repaired(model):
+        return sum(decode([TAGS[i] for i in path], "bioes")[1] for path in model.viterbi(emissions, mask).tolist())
+
+    assert repaired(crf) == 0
+    assert repaired(free) > 0
+
+
+def test_a_softmax_head_learns_no_transitions():
+    crf = chain(3, head="softmax")
+    assert not any(scores.requires_grad for scores in crf.parameters())
+    emissions = torch.randn(4, 5, len(TAGS), dtype=torch.float64)
+    assert torch.equal(crf.viterbi(emissions, torch.ones(4, 5, dtype=torch.bool)), emissions.argmax(-1))
