@@ -79,10 +79,10 @@ def test_the_page_says_it_beside_the_download(tuned: Run) -> None:
 
         take_away(None, {run_id: "notes"})
 
-    app = AppTest.from_function(page, kwargs={"run_id": tuned.id}).run(timeout=60)
+    app = AppTest.from_function(page, kwargs={"run_id": tuned.id}).run(timeout=300)
     words, once = deliver.words_held(tuned.id)
     assert f"{words:,} words of its training text, {once:,} of them seen only once" in app.warning[0].value
-    app.toggle(key="results.take.rare").set_value(True).run(timeout=60)
-    app.button(key="results.take.copy").click().run(timeout=60)
+    app.toggle(key="results.take.rare").set_value(True).run(timeout=300)
+    app.button(key="results.take.copy").click().run(timeout=300)
     assert holding(Path(app.code[-1].value), ONCE) == []
     assert not app.exception

@@ -16,7 +16,7 @@ from pathlib import Path
 from playwright.sync_api import Page, expect, sync_playwright
 
 from core.facade import corpora, maps, runs
-from tests.browser.driver import Server, settled
+from tests.browser.driver import Server, settled, watched
 
 DRAWN = ".st-key-explore-map .nsewdrag.drag"
 ROUNDS = 5
@@ -68,7 +68,7 @@ def main() -> None:
         print(f"from a finished selection to its map, stored     {to_map:.1f} s   goal 60 s")
         server.start()
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
+        page = watched(browser, viewport={"width": 1280, "height": 900}).new_page()
         address = f"{server.url}/Explore?run={select}"
         print(f"first paint of the map, the server just started  {first_paint(page, address):.2f} s   goal 3 s")
         print(

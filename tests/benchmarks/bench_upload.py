@@ -14,7 +14,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, expect, sync_playwright
 
-from tests.browser.driver import Server, Watch, settled
+from tests.browser.driver import Server, Watch, settled, watched
 
 MB = 1_000_000
 WAIT = 10  # seconds after which memory should be back
@@ -39,7 +39,7 @@ def main() -> None:
         file.write_bytes(line * (size // len(line)))
         server.start()
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_page()
+        page = watched(browser).new_page()
         page.goto(server.url + "/Corpora")
         settled(page)
         assert server.process

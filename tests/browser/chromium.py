@@ -13,6 +13,8 @@ from pathlib import Path
 
 from playwright.sync_api import Error, sync_playwright
 
+from tests.patience import PATIENCE
+
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 OPTIONS = ("--no-sandbox",)
 
@@ -35,7 +37,7 @@ def why_not(path: str | None) -> str:
         return "there is no chromium"
     try:
         with sync_playwright() as playwright:
-            playwright.chromium.launch(executable_path=path, args=OPTIONS).close()
+            playwright.chromium.launch(executable_path=path, args=OPTIONS, timeout=PATIENCE * 1000).close()
     except Error as error:
         return f"{path} does not start: {error.message.splitlines()[0]}"
     return ""

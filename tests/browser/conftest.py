@@ -10,9 +10,8 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, WebSocket, expect, sync_playwright
 
 from tests.browser import chromium
-from tests.browser.driver import Server
+from tests.browser.driver import PATIENCE, Server, watched
 
-PATIENCE = 60_000  # milliseconds; two busy cores
 # Seen once, on a crowded machine, as Selection was left for Explore: Streamlit's browser side got a part of a page that
 # it no longer had. The page was whole afterwards. Whether our fragments or Streamlit's order of messages is at fault is
 # not known, so this passes over an error that may be ours.
@@ -30,10 +29,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def server(tmp_path: Path) -> Iterator[Server]:
     data = tmp_path / "data"
     data.mkdir()
-    server = Server(home=tmp_path / "home", data=data)
-    server.start()
-    yield server
-    server.stop()
+    with Server(home=tmp_path / "home", data=data) as server:
+        server.start()
+        yield server
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +41,7 @@ def browser() -> Iterator[Browser]:
     if wrong := chromium.why_not(path):
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"needs a browser: {wrong}")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=chromium.OPTIONS)
+        browser = playwright.chromium.launch(executable_path=path, args=chromium.OPTIONS, timeout=PATIENCE)
         yield browser
         browser.close()
 
@@ -51,8 +49,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     """A page whose whole traffic is watched."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    context.set_default_timeout(PATIENCE)
+    context = watched(browser, viewport={"width": 1280, "height": 900}, accept_downloads=True)
     page = context.new_page()
     foreign, errors = [], []
 

@@ -1,22 +1,32 @@
 """Starting and stopping the app, and knowing when a page has settled."""
 
+import http.client
 import os
+import random
 import re
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Self
 
 import psutil
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from playwright.sync_api import TimeoutError as TooLate
 
+from tests import patience
+from tests.browser.wire import WIRE
+from tests.patience import until
+
 ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = patience.PATIENCE * 1000  # milliseconds, as playwright counts them
+PORTS = range(12_000, 32_000)  # below those that the system gives to whoever connects to somewhere
 # Milliseconds until this browser has drawn a frame and the server has answered it: what a crowded machine adds.
 LAG = """async () => {
     const start = performance.now();
@@ -27,39 +37,54 @@ LAG = """async () => {
 
 
 class Watch(threading.Thread):
-    """The resident memory of a process, in bytes, read every 20 ms until `over` is set: the largest, and its fall."""
+    """The resident memory of a process, in bytes, read every 20 ms as long as the block lasts: the largest, and its fall."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
-        self.process, self.peak, self.over = psutil.Process(pid), 0, threading.Event()
-        self._limit, self._under = 0.0, threading.Event()
+        self.process, self.peak = psutil.Process(pid), 0
+        self._limit, self._under, self._over = 0.0, threading.Event(), threading.Event()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._over.set()
+        self.join()
 
     @property
     def now(self) -> int:
         return int(self.process.memory_info().rss)
 
     def run(self) -> None:
-        while not self.over.wait(0.02):
+        while not self._over.wait(0.02):
             now = self.now
             self.peak = max(self.peak, now)
             if now <= self._limit:
                 self._under.set()
 
-    def falls(self, limit: float, seconds: float) -> bool:
-        """Wait until it is at most `limit`; whether it was so within `seconds`."""
+    def falls(self, limit: float) -> bool:
+        """Wait until it is at most `limit`; whether it ever was."""
         self._limit = limit
-        return self._under.wait(seconds)
+        return self._under.wait(patience.PATIENCE)
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port that nobody listens on, and that the system gives to nobody in the meantime."""
+    for port in random.SystemRandom().sample(PORTS, 100):
+        with socket.socket() as four, socket.socket(socket.AF_INET6) as six:
+            try:
+                four.bind(("127.0.0.1", port))
+                six.bind(("::1", port))
+            except OSError:
+                continue
+            return port
+    raise AssertionError("a hundred ports are all taken")
 
 
 @dataclass
 class Server:
-    """`python app.py` on a home of its own."""
+    """`python app.py` on a home of its own. As a context it is not started yet, and stopped whatever happens."""
 
     home: Path
     data: Path
@@ -67,6 +92,12 @@ class Server:
     environment: Mapping[str, str] = field(default_factory=dict)
     root: Path = ROOT
     process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.stop()
 
     @property
     def url(self) -> str:
@@ -79,22 +110,29 @@ class Server:
         environment = {**os.environ, **folders, **self.environment}
         with (self.data / "server.log").open("ab") as log:
             self.process = subprocess.Popen(command, cwd=self.root, env=environment, stdout=log, stderr=log)
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + patience.PATIENCE
         while time.monotonic() < deadline:
             assert self.process.poll() is None, (self.data / "server.log").read_text()
             try:
-                with urllib.request.urlopen(f"http://{host}:{self.port}/_stcore/health", timeout=1) as answer:
+                with urllib.request.urlopen(f"http://{host}:{self.port}/_stcore/health", timeout=5) as answer:
                     if answer.read() == b"ok":
                         return
-            except OSError:
+            except (OSError, http.client.HTTPException):
                 time.sleep(0.05)
-        raise AssertionError("the server did not come up within two minutes")
+        raise AssertionError("the server did not come up within four minutes")
 
-    def stop(self) -> None:
-        if self.process:
-            self.process.terminate()
-            self.process.wait(60)
-            self.process = None
+    def stop(self, by: signal.Signals = signal.SIGTERM) -> None:
+        """End it, if there is one. Errors: AssertionError where it does not, which kills it."""
+        if not self.process:
+            return
+        process, self.process = self.process, None
+        process.send_signal(by)
+        try:
+            process.wait(patience.PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise AssertionError("the server did not end within four minutes") from None
 
 
 def loaded(page: Page) -> None:
@@ -111,15 +149,48 @@ def left(page: Page) -> None:
     page.goto("about:blank")
 
 
+def watched(browser: Browser, **options: Any) -> BrowserContext:
+    """A context in whose pages one knows what the server still owes an answer."""
+    context = browser.new_context(**options)
+    context.set_default_timeout(PATIENCE)
+    context.add_init_script(WIRE)
+    return context
+
+
 def settled(page: Page) -> None:
-    """The script has run, all of it is drawn; no exception, no dialog. Only for pages without a live panel."""
+    """The script has run, all of it is drawn; no exception, no dialog. Only for pages without a live panel.
+
+    Every rerun that the page has asked for has begun and ended. Where it has asked for none since the last time, one may
+    still be on its way: a click leads to it within 155 ms on a quiet machine.
+    """
     page.wait_for_selector("[data-testid=stApp][data-test-connection-state=CONNECTED]")
     lag = page.evaluate(LAG)
-    page.wait_for_timeout(max(160, 10 * lag))  # the state flips to running within 155 ms of a click on a quiet machine
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
+    asked = page.evaluate("wire.news()")
+    page.wait_for_function("grace => wire.quiet(grace)", arg=max(40, 4 * lag) if asked else max(160, 10 * lag))
     loaded(page)
     expect(page.get_by_test_id("stException")).to_have_count(0)
     expect(page.get_by_test_id("stDialog")).to_have_count(0)
+
+
+def asking(page: Page, act: Callable[[], object]) -> None:
+    """Do what makes the page ask for a rerun, however late it asks, and wait until that is over."""
+    before = page.evaluate("wire.asked")
+    act()
+    page.wait_for_function("before => wire.asked > before", arg=before)
+    settled(page)
+
+
+def still(locator: Locator) -> dict[str, float]:
+    """The box of what has stopped moving, in sight."""
+    locator.scroll_into_view_if_needed()
+    boxes: list[Any] = [None]
+
+    def rests() -> Any:
+        boxes.append(locator.bounding_box())
+        locator.page.wait_for_timeout(50)
+        return boxes[-1] if boxes[-1] == boxes[-2] else None
+
+    return dict(until(rests, "it moves and moves"))
 
 
 def pick(

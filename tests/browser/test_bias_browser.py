@@ -7,9 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.facade import bias, corpora, runs
-from tests.browser.driver import Server, pick, settled
-
-PATIENCE = 180_000  # milliseconds until a worker on a crowded machine has loaded torch and trained four classifiers
+from tests.browser.driver import PATIENCE, Server, pick, settled, still
 
 
 @pytest.fixture
@@ -35,7 +33,7 @@ def click_a_bar(page: Page) -> None:
     """The tallest one, where a person would click it. All three bins are drawn as bars of one panel."""
     chart = page.locator("[class*=st-key-bias-ceim] .stPlotlyChart")
     expect(chart.locator(".bars .point path").first).to_be_visible()
-    chart.scroll_into_view_if_needed()
+    still(chart)
     boxes = [bar.bounding_box() for bar in chart.locator(".bars .point path").all()]
     tallest = max((box for box in boxes if box), key=lambda box: box["height"])
     page.mouse.click(tallest["x"] + tallest["width"] / 2, tallest["y"] + tallest["height"] / 2)
@@ -55,11 +53,10 @@ def test_measure_watch_click_review_undo_export_rebuild(stocked: Server, page: P
     listed = page.get_by_role("list", name="Sentences with the mention highlighted")
     expect(listed.locator("mark").first).to_be_visible()
     settled(page)
-    said = page.get_by_text(re.compile(r"[\d,]+ mentions? with a CEIM of")).inner_text()
     run = bias.finished()[0].id
     found = bias.measured(run)
     sizes = [int((found.bars == bar).sum()) for bar in set(found.bars.tolist())]
-    assert int(said.split()[0].replace(",", "")) == max(sizes)
+    expect(page.get_by_text(re.compile(rf"^{max(sizes):,} mentions? with a CEIM of"))).to_be_visible()
 
     page.get_by_role("tab", name="Suspicious labels").click()
     for number in range(1, 5):

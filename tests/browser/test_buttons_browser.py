@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,10 +13,10 @@ from playwright.sync_api import Locator, Page, expect
 from core.facade import corpora as facade_corpora
 from core.facade import runs, selections, uploads
 from tests.browser.buttons import BUTTONS, registered
-from tests.browser.driver import Server, pick, settled, tick
+from tests.browser.driver import Server, pick, settled, still, tick
 from tests.browser.laid import Laid, lay
+from tests.patience import until
 
-PATIENCE = 120_000  # milliseconds until a worker on a crowded machine has begun
 STILL = """e => Promise.all(e.getAnimations({subtree: true}).filter(a => a.effect.getComputedTiming().endTime < 1e6)
     .map(a => a.finished.catch(() => 0)))"""
 WALKS: dict[str, Callable[["Walk"], None]] = {}
@@ -27,14 +26,12 @@ WALKS: dict[str, Callable[["Walk"], None]] = {}
 def laid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Laid]]:
     """One server on one home, for all walks."""
     place = tmp_path_factory.mktemp("pressed")
-    server = Server(home=place / "home", data=place / "data")
-    server.data.mkdir()
-    with pytest.MonkeyPatch.context() as patch:
+    (place / "data").mkdir()
+    with Server(home=place / "home", data=place / "data") as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINNOW_HOME", str(server.home))
         runs = lay(server.home)
         server.start()
         yield server, runs
-        server.stop()
 
 
 @dataclass
@@ -77,23 +74,24 @@ class Walk:
         seen = sees if isinstance(sees, Locator) else self.page.get_by_text(sees)
         expect(button).to_be_enabled()
         if sees:
-            assert not seen.first.is_visible(), f"seen before {key} is pressed"
+            expect(seen.first, f"seen before {key} is pressed").not_to_be_visible()
         button.click()
         if starts:
             self.begun(starts, before, key)
         if sees:
-            expect(seen.first).to_be_visible(timeout=PATIENCE)
+            expect(seen.first).to_be_visible()
         self.well(key)
 
     def begun(self, kind: str, before: set[str], key: str) -> None:
         """Waits until a run of `kind` has begun; nobody waits for its end."""
-        deadline = time.monotonic() + PATIENCE / 1000
-        while not (new := [run.id for run in runs.listed(kind) if run.id not in before]):
+
+        def new() -> list[str]:
             self.well(key)
-            assert time.monotonic() < deadline, f"{key} began no {kind}"
-            self.page.wait_for_timeout(50)
+            return [run.id for run in runs.listed(kind) if run.id not in before]
+
+        until(new, f"{key} begins a {kind}")
         settled(self.page)
-        for run_id in new:
+        for run_id in new():
             runs.cancel(run_id)
 
     def download(self, key: str) -> bytes:
@@ -130,10 +128,11 @@ def test_every_button_does_something(
     one = Walk(page, *laid)
     try:
         WALKS[name](one)
-    finally:  # one walk's failure is not the next one's
+    finally:  # one walk's failure is not the next one's, nor are its runs
         for run in runs.listed():
             if run.state().active:
                 runs.cancel(run.id)
+        until(lambda: not any(run.state().active for run in runs.listed()), "what a walk began ends")
         for role in facade_corpora.ROLES:
             facade_corpora.set_role(role, parts.get(role))
     assert one.pressed == {key for key, walk in BUTTONS.items() if walk == name}
@@ -279,7 +278,7 @@ def explore(one: Walk) -> None:
     one.press("explore.hits", sees=page.get_by_role("heading", name="Sentences with the"))
     settled(page)
     table = page.get_by_test_id("stDataFrame")
-    table.scroll_into_view_if_needed()
+    still(table)
     table.click(position={"x": 18, "y": 70})
     expect(page.get_by_role("heading", name="Why this sentence")).to_be_visible()
     before = page.locator(".st-key-explore-edits").inner_text()

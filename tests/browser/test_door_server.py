@@ -3,7 +3,6 @@
 import json
 import os
 import resource
-import signal
 import socket
 import subprocess
 import sys
@@ -15,7 +14,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.driver import ROOT, Server, free_port, settled
+from tests.browser.driver import ROOT, Server, free_port, settled, watched
+from tests.patience import PATIENCE, frozen, until
 from tests.test_privacy import GUARD
 
 STRANGER = 65534  # nobody
@@ -24,7 +24,7 @@ ASK = """
 found = {}
 for url in sys.argv[1:]:
     try:
-        with urllib.request.urlopen(url, timeout=20) as answer:
+        with urllib.request.urlopen(url, timeout=200) as answer:
             found[url] = [answer.status, answer.read().decode(errors="replace")[:300]]
     except urllib.error.HTTPError as error:
         found[url] = [error.code, error.read().decode()[:300]]
@@ -53,19 +53,19 @@ HANDSHAKE = """
 import base64, time
 found = {}
 for origin in json.loads(sys.argv[2]):
-    with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=20) as line:
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=200) as line:
         lines = ["GET /_stcore/stream HTTP/1.1", f"Host: localhost:{sys.argv[1]}", f"Origin: {origin}",
                  "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13",
                  "Sec-WebSocket-Key: " + base64.b64encode(b"0" * 16).decode(), "", ""]
         line.sendall("\\r\\n".join(lines).encode())
         began = time.monotonic()
-        with urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/_stcore/health", timeout=90) as health:
+        with urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/_stcore/health", timeout=200) as health:
             assert health.read() == b"ok"
         found[origin] = [int(line.recv(64).split()[1]), time.monotonic() - began]
 print(json.dumps(found))
 """
 # What is looked up nobody answers: who waits for it stands still as long as that.
-SILENCE = 30  # seconds
+SILENCE = 120  # seconds
 SILENT = f"""
 import time
 quick = socket.getaddrinfo
@@ -77,15 +77,14 @@ socket.getaddrinfo = silent
 
 
 @pytest.fixture(scope="module")
-def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def deaf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server that writes down, and refuses, every look-up and connection to elsewhere."""
     folder = tmp_path_factory.mktemp("watched")
     (folder / "sitecustomize.py").write_text(GUARD + SILENT, encoding="utf-8")
     environment = {"PYTHONPATH": str(folder), "TALKED": str(folder / "talked")}
-    server = Server(home=folder / "home", data=folder, environment=environment)
-    server.start()
-    yield server
-    server.stop()
+    with Server(home=folder / "home", data=folder, environment=environment) as server:
+        server.start()
+        yield server
 
 
 def program_of(program: str, *words: object, user: int | None = None) -> list[str]:
@@ -98,7 +97,9 @@ def program_of(program: str, *words: object, user: int | None = None) -> list[st
 def asked(program: str, *words: object, user: int | None = None) -> dict[str, Any]:
     """What such a client was answered."""
     command = program_of(program, *words, user=user)
-    return dict(json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=100).stdout))
+    return dict(
+        json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout)
+    )
 
 
 def handshakes(server: Server, *origins: str, user: int | None = None) -> list[int]:
@@ -109,24 +110,24 @@ def handshakes(server: Server, *origins: str, user: int | None = None) -> list[i
 
 
 @as_another_account
-def test_another_account_is_answered_one_sentence_everywhere(watched: Server) -> None:
+def test_another_account_is_answered_one_sentence_everywhere(deaf: Server) -> None:
     paths = ("", "Corpora", "_stcore/host-config", "media/" + "0" * 56 + ".txt", "static/js/index.js")
-    answers = asked(ASK, *(f"{watched.url}/{path}" for path in paths), user=STRANGER)
+    answers = asked(ASK, *(f"{deaf.url}/{path}" for path in paths), user=STRANGER)
     assert {json.dumps(answer) for answer in answers.values()} == {json.dumps(next(iter(answers.values())))}
     status, text = next(iter(answers.values()))
     assert status == 403
     assert "another account" in text
     assert "python -m core key" in text
-    assert asked(ASK, f"{watched.url}/_stcore/health", user=STRANGER) == {f"{watched.url}/_stcore/health": [200, "ok"]}
-    assert handshakes(watched, watched.url, user=STRANGER) == [403]
-    assert handshakes(watched, watched.url) == [101]  # the owner's own
+    assert asked(ASK, f"{deaf.url}/_stcore/health", user=STRANGER) == {f"{deaf.url}/_stcore/health": [200, "ok"]}
+    assert handshakes(deaf, deaf.url, user=STRANGER) == [403]
+    assert handshakes(deaf, deaf.url) == [101]  # the owner's own
 
 
 HOLD = """
 resource.setrlimit(resource.RLIMIT_NOFILE, (2000, 2000))
 held = []
 for _ in range(1200):
-    line = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=20)
+    line = socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=200)
     try:
         line.sendall(b"GET / HTTP/1.1\\r\\nHost: localhost\\r\\n")
     except OSError:
@@ -143,7 +144,7 @@ owners = [int(end[1].split(":")[1], 16) for end in ends if end[2].endswith(f":{p
 found = {"owners": owners}
 for forged in owners:
     for header in ("X-Forwarded-For", "Forwarded", "X-Real-IP"):
-        line = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        line = http.client.HTTPConnection("127.0.0.1", port, timeout=200)
         line.request("GET", "/_stcore/host-config", headers={header: f"127.0.0.1:{forged}"})
         found[f"{header} {forged}"] = line.getresponse().status
 print(json.dumps(found))
@@ -162,28 +163,26 @@ def held(port: int) -> int:
 def test_another_account_cannot_keep_the_owner_out_by_holding_connections(tmp_path: Path, asleep: bool) -> None:
     """As many as a process usually may have, on none of which a request is ever ended; all at once for a server that
     was slow to take them."""
-    server = Server(home=tmp_path / "home", data=tmp_path)
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, before[1]))
-    server.start()
-    resource.setrlimit(resource.RLIMIT_NOFILE, before)
-    assert server.process
-    with subprocess.Popen(
-        program_of(HOLD, server.port, user=STRANGER), stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as holder:
-        assert holder.stdout
-        if asleep:
-            server.process.send_signal(signal.SIGSTOP)
-            waiting = time.monotonic()
-            while held(server.port) < 1200 and time.monotonic() - waiting < 3:  # until the kernel takes no more
-                time.sleep(0.05)
-            server.process.send_signal(signal.SIGCONT)
-        assert int(holder.stdout.readline()) == 1200
+    with Server(home=tmp_path / "home", data=tmp_path) as server:
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, before[1]))
         try:
-            status, _ = asked(ASK, f"{server.url}/_stcore/host-config").popitem()[1]
+            server.start()
         finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        assert server.process
+        with subprocess.Popen(
+            program_of(HOLD, server.port, user=STRANGER), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as holder:
+            assert holder.stdout
+            if asleep:
+                with frozen(server.process.pid):
+                    waiting = time.monotonic()
+                    while held(server.port) < 1200 and time.monotonic() - waiting < 3:  # until the kernel takes no more
+                        time.sleep(0.05)
+            assert int(holder.stdout.readline()) == 1200
+            status, _ = asked(ASK, f"{server.url}/_stcore/host-config").popitem()[1]
             holder.kill()
-            server.stop()
     assert status == 200
 
 
@@ -191,30 +190,29 @@ def test_another_account_cannot_keep_the_owner_out_by_holding_connections(tmp_pa
 @pytest.mark.parametrize("by_habit", [False, True], ids=["app.py", "streamlit run"])
 def test_another_account_cannot_pass_itself_off_as_a_connection_of_the_owners(tmp_path: Path, by_habit: bool) -> None:
     """Whose connections there are everybody can see; a header that names one of them opens nothing."""
-    server = Server(home=tmp_path / "home", data=tmp_path)
-    words = ("-m", "streamlit", "run", "app.py", "--server.port", str(server.port))
-    server.start(words if by_habit else ())
-    with socket.create_connection(("127.0.0.1", server.port)):
-        answers = asked(FORGE, server.port, user=STRANGER)
-    server.stop()
+    with Server(home=tmp_path / "home", data=tmp_path) as server:
+        words = ("-m", "streamlit", "run", "app.py", "--server.port", str(server.port))
+        server.start(words if by_habit else ())
+        with socket.create_connection(("127.0.0.1", server.port)):
+            answers = asked(FORGE, server.port, user=STRANGER)
     assert answers.pop("owners")
     assert set(answers.values()) == {403}
 
 
-def test_no_page_of_another_port_or_name_opens_the_websocket(watched: Server) -> None:
+def test_no_page_of_another_port_or_name_opens_the_websocket(deaf: Server) -> None:
     origins = (
         "http://localhost:9999",
-        f"https://localhost:{watched.port}",
+        f"https://localhost:{deaf.port}",
         "http://127.0.0.1:1",
         "http://evil.example",
     )
-    assert handshakes(watched, *origins) == [403] * len(origins)
+    assert handshakes(deaf, *origins) == [403] * len(origins)
 
 
-def test_both_loopback_addresses_are_the_servers(watched: Server) -> None:
+def test_both_loopback_addresses_are_the_servers(deaf: Server) -> None:
     with socket.socket(socket.AF_INET6) as probe, pytest.raises(OSError, match="in use"):
-        probe.bind(("::1", watched.port))
-    answers = asked(ASK, f"http://[::1]:{watched.port}/", f"http://127.0.0.1:{watched.port}/")
+        probe.bind(("::1", deaf.port))
+    answers = asked(ASK, f"http://[::1]:{deaf.port}/", f"http://127.0.0.1:{deaf.port}/")
     assert [status for status, _ in answers.values()] == [200, 200]
 
 
@@ -222,43 +220,41 @@ def test_both_loopback_addresses_are_the_servers(watched: Server) -> None:
 def test_an_impostor_on_the_other_address_is_named_at_the_start(tmp_path: Path) -> None:
     """Another account listens on [::1] first: `localhost` would show its page, so the address is given in numbers."""
     program = (
-        f"import os, socket, sys; os.setuid({STRANGER}); s = socket.socket(socket.AF_INET6); s.bind(('::1', 0)); s.listen();"
-        "print(s.getsockname()[1], flush=True); sys.stdin.read()"
+        f"import os, socket, sys; os.setuid({STRANGER}); s = socket.socket(socket.AF_INET6); s.bind(('::1', int(sys.argv[1])));"
+        "s.listen(); print('ready', flush=True); sys.stdin.read()"
     )
-    command = [sys.executable, "-c", program]
+    port = free_port()
+    command = [sys.executable, "-c", program, str(port)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as impostor:
         assert impostor.stdout
-        server = Server(home=tmp_path / "home", data=tmp_path, port=int(impostor.stdout.readline()))
-        server.start(host="127.0.0.1")
-        server.stop()
+        assert impostor.stdout.readline() == "ready\n"
+        with Server(home=tmp_path / "home", data=tmp_path, port=port) as server:
+            server.start(host="127.0.0.1")
         impostor.kill()
     log = (tmp_path / "server.log").read_text()
     assert "held by nobody" in log
-    assert f"http://127.0.0.1:{server.port}" in log
+    assert f"http://127.0.0.1:{port}" in log
 
 
 def test_started_by_habit_it_stands_behind_the_same_door(tmp_path: Path) -> None:
-    server = Server(home=tmp_path / "home", data=tmp_path)
-    server.start(["-m", "streamlit", "run", "app.py", "--server.port", str(server.port)])
-    assert handshakes(server, server.url, "http://localhost:9999") == [101, 403]
-    server.stop()
+    with Server(home=tmp_path / "home", data=tmp_path) as server:
+        server.start(["-m", "streamlit", "run", "app.py", "--server.port", str(server.port)])
+        assert handshakes(server, server.url, "http://localhost:9999") == [101, 403]
 
 
-def test_the_page_is_shown_under_both_names(watched: Server, page: Page) -> None:
+def test_the_page_is_shown_under_both_names(deaf: Server, page: Page) -> None:
     for name in ("localhost", "127.0.0.1"):
-        page.goto(f"http://{name}:{watched.port}/Corpora")
+        page.goto(f"http://{name}:{deaf.port}/Corpora")
         expect(page.get_by_role("heading", name="Corpora", exact=True)).to_be_visible()
         settled(page)
 
 
-def test_the_page_is_shown_through_a_forward_on_another_port(watched: Server, page: Page) -> None:
+def test_the_page_is_shown_through_a_forward_on_another_port(deaf: Server, page: Page) -> None:
     """As `ssh -L` does it: the owner's process takes the connection on one port and makes another to the server."""
     port = free_port()
-    with subprocess.Popen(
-        [sys.executable, "-c", FORWARD, str(port), str(watched.port)], stdout=subprocess.PIPE
-    ) as relay:
+    with subprocess.Popen([sys.executable, "-c", FORWARD, str(port), str(deaf.port)], stdout=subprocess.PIPE) as relay:
         assert relay.stdout
-        relay.stdout.readline()
+        assert relay.stdout.readline() == b"ready\n"
         page.goto(f"http://localhost:{port}/Corpora")
         expect(page.get_by_role("heading", name="Corpora", exact=True)).to_be_visible()
         settled(page)
@@ -267,34 +263,35 @@ def test_the_page_is_shown_through_a_forward_on_another_port(watched: Server, pa
 
 
 def test_with_a_key_alone_the_printed_address_opens_it(tmp_path: Path, browser: Browser) -> None:
-    server = Server(home=tmp_path / "home", data=tmp_path, environment={"WINNOW_DOOR": "key"})
-    server.start()
-    context = browser.new_context()
-    page = context.new_page()
-    answer = page.goto(server.url)
-    assert answer
-    assert answer.status == 403
-    words = [sys.executable, "-m", "core", "key", "--port", str(server.port)]
-    environment = {**os.environ, "WINNOW_HOME": str(server.home)}
-    address = subprocess.run(
-        words, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
-    ).stdout.strip()
-    assert address in (tmp_path / "server.log").read_text()
-    page.goto(address)
-    expect(page.get_by_role("heading", name="Winnow", exact=True)).to_be_visible()
-    settled(page)
-    assert page.url == f"{server.url}/"  # the key does not stay in the address
-    page.goto(f"{server.url}/Selection")
-    expect(page.get_by_role("heading", name="Selection", exact=True)).to_be_visible()
-    context.close()
-    server.stop()
+    words = {"WINNOW_DOOR": "key"}
+    with (
+        Server(home=tmp_path / "home", data=tmp_path, environment=words) as server,
+        watched(browser) as context,
+    ):
+        server.start()
+        page = context.new_page()
+        answer = page.goto(server.url)
+        assert answer
+        assert answer.status == 403
+        command = [sys.executable, "-m", "core", "key", "--port", str(server.port)]
+        environment = {**os.environ, "WINNOW_HOME": str(server.home)}
+        address = subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+        ).stdout.strip()
+        until(lambda: address in (tmp_path / "server.log").read_text(), "the address is printed")
+        page.goto(address)
+        expect(page.get_by_role("heading", name="Winnow", exact=True)).to_be_visible()
+        settled(page)
+        expect(page).to_have_url(f"{server.url}/")  # the key does not stay in the address
+        page.goto(f"{server.url}/Selection")
+        expect(page.get_by_role("heading", name="Selection", exact=True)).to_be_visible()
 
 
-def test_the_server_looks_nothing_up(watched: Server) -> None:
+def test_the_server_looks_nothing_up(deaf: Server) -> None:
     """Streamlit would ask the network for its own address, and wait for the answer, before it refuses a foreign page."""
     foreign = ("http://evil.example", "http://localhost:9999", "https://a.streamlit.app")
-    assert handshakes(watched, *foreign, watched.url) == [403, 403, 403, 101]
+    assert handshakes(deaf, *foreign, deaf.url) == [403, 403, 403, 101]
     for name in ("localhost", "[::1]"):
-        assert asked(ASK, f"http://{name}:{watched.port}/").popitem()[1][0] == 200
-    talked = watched.data / "talked"
+        assert asked(ASK, f"http://{name}:{deaf.port}/").popitem()[1][0] == 200
+    talked = deaf.data / "talked"
     assert not talked.exists() or talked.read_text() == ""

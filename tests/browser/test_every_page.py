@@ -45,10 +45,9 @@ def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINNOW_HOME", str(home))
         addresses = furnish(home)
-    server = Server(home=home, data=data)
-    server.start()
-    yield server, addresses
-    server.stop()
+    with Server(home=home, data=data) as server:
+        server.start()
+        yield server, addresses
 
 
 def shown(page: Page, furnished: tuple[Server, dict[str, str]], name: str) -> None:

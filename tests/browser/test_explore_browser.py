@@ -4,6 +4,7 @@ import json
 import math
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,10 @@ from playwright.sync_api import Page, expect
 
 from core.corpora.corpus import Library
 from core.facade import corpora, maps, runs, selections
-from tests.browser.driver import Server, settled
+from tests.browser.driver import Server, asking, settled, still
 from tests.browser.test_keyboard import unreached
 from tests.conftest import sentence
+from tests.patience import until
 from tests.planted import contracts, kitchen
 
 NASTY = "The <img src=x onerror=alert(1)> clause of [the contract](http://evil.example) is :red[void] here ."
@@ -52,10 +54,7 @@ def mapped(built: tuple[Path, str, Points], server: Server) -> tuple[str, Points
 
 def drag(page: Page, corners: int = 9, size: float = 0.3) -> None:
     """A lasso around the middle of the map."""
-    field = page.locator(f"{MAP} .nsewdrag.drag").first
-    field.scroll_into_view_if_needed()
-    box = field.bounding_box()
-    assert box is not None
+    box = still(page.locator(f"{MAP} .nsewdrag.drag").first)
     x, y, r = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, size * min(box["width"], box["height"])
     turns = [2 * math.pi * i / corners for i in range(corners)]
     places = [(x + r * math.cos(turn), y + 0.8 * r * math.sin(turn)) for turn in turns]
@@ -86,10 +85,13 @@ def lassoed(page: Page, points: Points) -> Points:
     return {key: row for key, row in points.items() if crossings(row["x"], row["y"], corners)}
 
 
-def counted(page: Page) -> dict[str, int]:
-    """{class: picked} as the panel says it."""
-    rows = page.locator("[data-testid=stMarkdown] table tbody tr").all()
-    return {(cells := row.locator("td").all_text_contents())[0]: int(cells[1].replace(",", "")) for row in rows}
+def counts(page: Page, picked: Mapping[str, int]) -> None:
+    """The panel says {class: picked}, and of nothing else."""
+    rows = page.locator("[data-testid=stMarkdown] table tbody tr")
+    expect(rows).to_have_count(len(picked))
+    for row, (name, n) in enumerate(picked.items()):
+        expect(rows.nth(row).locator("td").nth(0)).to_have_text(name)
+        expect(rows.nth(row).locator("td").nth(1)).to_have_text(f"{n:,}")
 
 
 def press(page: Page, name: str | re.Pattern[str]) -> None:
@@ -112,7 +114,7 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
     inside = lassoed(page, points)
     assert 20 < len(inside) < len(points) - 20
     classes = [row["class"] for row in inside.values()]
-    assert counted(page) == {name: classes.count(name) for name in maps.CLASSES}
+    counts(page, {name: classes.count(name) for name in maps.CLASSES})
     best = max((row for row in inside.values() if row["score"] is not None), key=lambda row: row["score"])
     expect(page.get_by_test_id("glide-cell-1-0")).to_have_text(best["class"])
     rows = [json.loads(line) for line in taken(page, "JSONL").splitlines()]
@@ -124,20 +126,20 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
     assert fresh < filtered
     old = {row["row"] for row in inside.values() if row["class"] == "selected"}
     clean, flagged = (page.get_by_role("button", name=re.compile(name)) for name in ("clean sentence", "also the"))
-    background = "button => getComputedStyle(button).backgroundColor"
-    blue = "rgb(0, 114, 178)"
-    assert (clean.evaluate(background) == blue, flagged.evaluate(background) == blue) == (True, False)
+    expect(clean).to_have_css("background-color", "rgb(0, 114, 178)")  # blue
+    expect(flagged).not_to_have_css("background-color", "rgb(0, 114, 178)")
     expect(clean).to_contain_text(f"Add {len(fresh):,} clean sentences")
     expect(flagged).to_contain_text(f"Add also the {len(filtered - fresh):,} flagged")
     page.keyboard.press("Alt+a")
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
     settled(page)
     left = len(filtered - fresh)
-    assert counted(page) == {"T_C": classes.count("T_C"), "selected": len(fresh | old), "filtered": left}
+    lasso = {"T_C": classes.count("T_C"), "selected": len(fresh | old), "filtered": left}
+    counts(page, lasso)
     press(page, re.compile("Add also the"))
     expect(page.get_by_text("Flagged sentences are in S_C by hand")).to_be_visible()
     settled(page)
-    assert counted(page)["filtered"] == 0
+    counts(page, {**lasso, "selected": len(fresh | old) + left, "filtered": 0})
     press(page, re.compile("Undo add"))
     expect(page.get_by_text("Flagged sentences are in S_C by hand")).to_have_count(0)
     press(page, re.compile("^.*Remove .* from S_C"))
@@ -150,15 +152,15 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
     settled(page)
     expect(page).to_have_url(picked)
-    lasso = {"T_C": classes.count("T_C"), "selected": len(fresh | old), "filtered": left}
-    assert counted(page) == lasso
+    counts(page, lasso)
     page.get_by_role("link", name="Selection").first.click()
     expect(page.get_by_role("heading", name="Selection", exact=True)).to_be_visible()
     settled(page)
     page.get_by_role("link", name="Explore").first.click()
     expect(page.get_by_text(f"{len(fresh):,} added, 0 removed.")).to_be_visible()
     settled(page)
-    assert counted(page) == lasso
+    counts(page, lasso)
+    page.wait_for_function(f"{OUTLINE}.length === 1")
     assert len(lassoed(page, points)) == len(inside)
     pick(page, "All selected sentences")
     edited = [json.loads(line)["row"] for line in taken(page, "JSONL").splitlines()]
@@ -204,19 +206,18 @@ def test_zoom_outlives_a_redrawn_map(server: Server, page: Page, mapped: tuple[s
     expect(field).to_be_visible()
     settled(page)
     whole = page.evaluate(RANGES)
+    still(field)
     field.hover()
-    page.mouse.wheel(0, -400)
+    asking(page, lambda: page.mouse.wheel(0, -400))  # plotly tells of a turned wheel once it rests
     page.wait_for_function(f"before => ({RANGES})[0] !== before", arg=whole[0])
-    page.wait_for_timeout(400)  # plotly tells of a turned wheel once it rests
-    settled(page)
     near = page.evaluate(RANGES)
     drag(page, size=0.2)
     page.get_by_role("radio", name="score", exact=True).first.click()
     expect(page.locator(f"{MAP} .js-plotly-plot .cbaxis, {MAP} .js-plotly-plot .colorbar").first).to_be_visible()
     settled(page)
-    assert np.allclose(page.evaluate(RANGES), near)
+    until(lambda: np.allclose(page.evaluate(RANGES), near), "the map shows what it showed")
     expect(page.get_by_role("heading", name="Your lasso")).to_be_visible()
-    assert len(page.evaluate(OUTLINE)) == 1
+    page.wait_for_function(f"{OUTLINE}.length === 1")
 
 
 def test_a_corpus_is_never_markup_and_a_search_reaches_all(
@@ -228,10 +229,8 @@ def test_a_corpus_is_never_markup_and_a_search_reaches_all(
     page.keyboard.press("Enter")
     expect(page.get_by_text("1 in D_C and 0 in T_C hold onerror.")).to_be_visible()
     expect(page.get_by_test_id("glide-cell-4-0")).to_have_text(NASTY)
-    box = page.get_by_test_id("stDataFrame").bounding_box()
-    assert box is not None
-    page.get_by_test_id("stDataFrame").scroll_into_view_if_needed()
-    box = page.get_by_test_id("stDataFrame").bounding_box() or box
+    settled(page)
+    box = still(page.get_by_test_id("stDataFrame"))
     page.mouse.click(box["x"] + 18, box["y"] + 70)
     card = page.locator(".st-key-explore-why")
     expect(card.get_by_text(NASTY)).to_be_visible()
@@ -252,21 +251,19 @@ def test_a_narrow_window_shows_the_map_wide_and_scrolls_no_way_but_down(
     expect(field).to_be_visible()
     settled(page)
     sizes = "(main => [main.scrollWidth, main.clientWidth])(document.querySelector('[data-testid=stMain]'))"
-    scroll, width = page.evaluate(sizes)
-    assert scroll == width > 580  # the menu leaves three quarters
-    box = field.bounding_box()
-    assert box is not None
+    page.wait_for_function(f"(([scroll, width]) => scroll === width && width > 580)({sizes})")  # the menu leaves 3/4
+    box = still(field)
     assert box["width"] > 1.2 * box["height"] > 300  # no ellipse
     page.set_viewport_size({"width": 1440, "height": 900})
     settled(page)
-    table = page.get_by_test_id("stDataFrame").bounding_box()
-    assert table is not None
-    assert table["y"] + 35 + 66 / 2 < 900  # its head and a line of the first sentence are above the fold
+    head = 35 + 66 / 2  # of the table, and a line of its first sentence: above the fold
+    page.wait_for_function(
+        f"document.querySelector('[data-testid=stDataFrame]').getBoundingClientRect().y + {head} < 900"
+    )
     page.set_viewport_size({"width": 800, "height": 900})
     page.goto(server.url + "/Selection")
     score = page.get_by_role("radiogroup", name="Budget by").get_by_role("radio", name="score")
     expect(score).to_be_visible()
     settled(page)
-    inside = "radio => { const box = radio.closest('[role=radiogroup]'); return [box.scrollWidth, box.clientWidth] }"
-    scroll, width = score.evaluate(inside)
-    assert scroll <= width  # no unit of the budget is cut off
+    inside = "radio => { const box = radio.closest('[role=radiogroup]'); return box.scrollWidth <= box.clientWidth }"
+    until(lambda: score.evaluate(inside), "no unit of the budget is cut off")

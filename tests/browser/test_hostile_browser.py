@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from core.facade import corpora, runs
 from tests import hostile
-from tests.browser.driver import Server, Watch, settled
+from tests.browser.driver import PATIENCE, Server, Watch, settled
 from tests.recipes.test_experiment import fill
 
 MOST = 60_000_000  # bytes by which the server may grow; read by itself the dictionary takes nearly twice as much
@@ -23,10 +23,9 @@ def server(tmp_path: Path) -> Iterator[Server]:
     data.mkdir()
     for role, corpus in fill(tmp_path / "home").items():
         corpora.set_role(role, corpus.fingerprint)
-    server = Server(home=tmp_path / "home", data=data)
-    server.start()
-    yield server
-    server.stop()
+    with Server(home=tmp_path / "home", data=data) as server:
+        server.start()
+        yield server
 
 
 def look(page: Page, path: Path) -> None:
@@ -35,7 +34,7 @@ def look(page: Page, path: Path) -> None:
 
 
 def healthy(server: Server, page: Page) -> bool:
-    return page.request.get(f"{server.url}/_stcore/health").text() == "ok"
+    return page.request.get(f"{server.url}/_stcore/health", timeout=PATIENCE).text() == "ok"
 
 
 def test_a_bomb_is_a_row_or_a_sentence_and_the_server_stays_as_it_was(server: Server, page: Page) -> None:
@@ -43,22 +42,20 @@ def test_a_bomb_is_a_row_or_a_sentence_and_the_server_stays_as_it_was(server: Se
     (server.data / "fine.txt").write_text("one sentence here .\n", encoding="utf-8")
     dictionary, bomb = hostile.dictionary_bomb(server.data), hostile.page_bomb(server.data)
     page.goto(f"{server.url}/Corpora")
+    settled(page)
     page.get_by_test_id("stMain").get_by_text("Import a corpus").click()
     page.get_by_role("radio", name="A path on this machine").click()
     look(page, server.data / "fine.txt")
     expect(page.get_by_role("list", name="First rows")).to_contain_text("one sentence here")
     settled(page)
     assert server.process
-    watch = Watch(server.process.pid)
-    before = watch.now
-    watch.start()
-    look(page, dictionary)
-    expect(page.get_by_role("list", name="First rows")).to_contain_text("a short one")
-    look(page, bomb)
-    expect(page.get_by_test_id("stMain").get_by_role("alert").filter(has_text="as a bomb does")).to_be_visible()
-    settled(page)
-    watch.over.set()
-    watch.join()
+    with Watch(server.process.pid) as watch:
+        before = watch.now
+        look(page, dictionary)
+        expect(page.get_by_role("list", name="First rows")).to_contain_text("a short one")
+        look(page, bomb)
+        expect(page.get_by_test_id("stMain").get_by_role("alert").filter(has_text="as a bomb does")).to_be_visible()
+        settled(page)
     assert watch.peak - before < MOST
     assert healthy(server, page)
 
@@ -70,6 +67,7 @@ def test_an_encoder_whose_weights_are_a_pipe_is_a_sentence(server: Server, page:
     (folder / "config.json").write_text("{}", encoding="utf-8")
     os.mkfifo(folder / "model.safetensors")
     page.goto(f"{server.url}/Selection")
+    settled(page)
     page.get_by_text("More options", exact=True).click()
     page.get_by_role("textbox", name="Encoder", exact=True).fill(str(folder))
     page.get_by_role("button", name=re.compile("Score and select")).click()

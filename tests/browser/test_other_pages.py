@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, Page, Response, expect
 
 from pages.ui.door import PROTECTION
 from tests.browser import chromium
-from tests.browser.conftest import PATIENCE
-from tests.browser.driver import Server, settled
+from tests.browser.driver import PATIENCE, Server, settled
+from tests.patience import until
 
 OPENS = """address => new Promise(resolve => {
     const line = new WebSocket(address);
@@ -24,17 +24,17 @@ OPENS = """address => new Promise(resolve => {
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("shared")
-    server = Server(home=folder / "home", data=folder)
-    server.start()
-    yield server
-    server.stop()
+    with Server(home=folder / "home", data=folder) as server:
+        server.start()
+        yield server
 
 
 @pytest.fixture
 def stranger(browser: Browser) -> Iterator[Page]:
     """A tab of a browser in which evil.example is a name of this machine, as its owner can make it (DNS rebinding)."""
     rules = "--host-resolver-rules=MAP evil.example 127.0.0.1"
-    with browser.browser_type.launch(executable_path=chromium.find(), args=[*chromium.OPTIONS, rules]) as other:
+    options = [*chromium.OPTIONS, rules]
+    with browser.browser_type.launch(executable_path=chromium.find(), args=options, timeout=PATIENCE) as other:
         page = other.new_page()
         page.set_default_timeout(PATIENCE)
         yield page
@@ -57,8 +57,10 @@ def elsewhere(shared: Server) -> Iterator[str]:
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Framing) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://localhost:{server.server_port}"
-        server.shutdown()
+        try:
+            yield f"http://localhost:{server.server_port}"
+        finally:
+            server.shutdown()
 
 
 def test_a_page_elsewhere_frames_nothing_and_opens_no_websocket(shared: Server, elsewhere: str, stranger: Page) -> None:
@@ -67,8 +69,7 @@ def test_a_page_elsewhere_frames_nothing_and_opens_no_websocket(shared: Server, 
     with stranger.expect_event("console", lambda message: "frame-ancestors 'none'" in message.text):
         stranger.goto(elsewhere)
     [frame] = stranger.frames[1:]
-    frame.wait_for_load_state()
-    assert frame.url.startswith("chrome-error:"), said
+    until(lambda: [frame.wait_for_load_state(), frame.url.startswith("chrome-error:")][1], f"no page in it: {said}")
     socket = f"ws://localhost:{shared.port}/_stcore/stream"
     assert stranger.evaluate(OPENS, socket) == "refused"
     stranger.goto(shared.url)
@@ -83,7 +84,7 @@ def test_a_page_elsewhere_keeps_no_hold_of_a_window_that_it_opened(
     with stranger.expect_popup() as caught:
         stranger.evaluate("address => { window.opened = window.open(address) }", shared.url)
     expect(caught.value.get_by_role("heading", name="Winnow", exact=True)).to_be_visible()
-    assert stranger.evaluate("() => window.opened.closed")
+    stranger.wait_for_function("() => window.opened.closed")
     assert caught.value.evaluate("() => window.opener === null")
 
 

@@ -18,15 +18,14 @@ from core.runs.context import RunContext
 from core.runs.store import RunStore
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import tokenize
-from tests.browser.driver import Server, settled
+from tests.browser.driver import Server, settled, still
 from tests.browser.test_training_browser import labelled
 from tests.finished import finish
+from tests.patience import PATIENCE
 
 STRIP = ".st-key-strip"
 LONG = """p => { const [text] = p.childNodes, said = text.data; text.data = 'word '.repeat(99);
   const cut = p.scrollWidth > p.clientWidth && p.clientHeight < 40; text.data = said; return cut }"""
-LOADS = 120_000  # milliseconds until a worker on a crowded machine has loaded torch and taken a step
-PATIENCE = 120  # seconds
 PANEL = ".st-key-selection-run-panel"
 WATCH = """selector => {
     window.most = {notes: 0, late: 0};
@@ -61,7 +60,7 @@ def test_the_strip_shows_a_run_on_another_page_moves_nothing_and_says_its_end(
         context.part(1, 2, "seed 1")
         assert second.wait(PATIENCE)
         context.part(2, 2, "seed 2", left=40.0, after=0.0)
-        for _ in range(20 * PATIENCE):
+        for _ in range(int(20 * PATIENCE)):
             context.check()  # raises Cancelled once the test has asked for it
             threading.Event().wait(0.05)
         raise AssertionError("nobody cancelled this run")
@@ -80,9 +79,8 @@ def test_the_strip_shows_a_run_on_another_page_moves_nothing_and_says_its_end(
         expect(title.locator("p")).to_have_css("text-overflow", "ellipsis")
         assert title.locator("p").evaluate(LONG)
         heading = page.get_by_role("heading", name="Corpora", exact=True)
-        expect(heading).to_be_visible()
-        before = heading.bounding_box()
         expect(strip.get_by_text(re.compile("Part 1 of 2"))).to_be_visible()
+        before = still(heading)
         page.evaluate(f"document.querySelector('{STRIP} [data-testid=stProgress]').dataset.mark = 'here'")
         second.set()
         expect(strip.get_by_text(re.compile(r"Part 2 of 2 · \d+ of about \d+ (s|min)"))).to_be_visible()
@@ -112,7 +110,7 @@ def test_at_the_end_of_a_run_nothing_stands_twice(
     def work(context: RunContext) -> dict[str, Any]:
         context.note("A note that stays.")
         context.progress(1, 2, "sentences")
-        assert go_on.wait(120)
+        assert go_on.wait(PATIENCE)
         recipe = runs.RECIPES["select"]
         return as_json(recipe.run(recipe.config.parse(options), Job(server.home, context, runs.RECIPES)))
 
@@ -127,7 +125,7 @@ def test_at_the_end_of_a_run_nothing_stands_twice(
     finally:
         go_on.set()
         thread.join()
-    expect(panel.get_by_text("Finished")).to_be_visible(timeout=LOADS)
+    expect(panel.get_by_text("Finished")).to_be_visible()
     settled(page)
     expect(panel.get_by_text("Notes and log")).to_be_visible()
     assert page.evaluate("window.most") == {"notes": 1, "late": 0}

@@ -18,6 +18,7 @@ def test_the_popover_links_to_the_run_at_work(server: Server, page: Page) -> Non
     marks = {name: made[name].fingerprint for name in ("train", "dev")}
     with at_work(register(recipe, recipe.config.parse({"init": "tiny", **marks}), store())) as run:
         page.goto(server.url + "/Corpora")
+        settled(page)
         page.get_by_role("button", name="Remove a corpus").click()
         popover = page.get_by_test_id("stPopoverBody")
         popover.get_by_role("combobox").click()

@@ -74,9 +74,8 @@ def test_a_run_of_every_kind_and_every_page_talk_to_nobody(
     assert ran == set(RECIPES), "a kind of run that nobody watched"
     assert talked(guard) == ""
 
-    server = Server(home=guard / "home", data=guard)
-    server.start()
-    try:
+    with Server(home=guard / "home", data=guard) as server:
+        server.start()
         for name in PAGES:
             page.goto(f"{server.url}/{name}")
             expect(page.get_by_role("heading", level=1)).to_be_visible()
@@ -86,8 +85,6 @@ def test_a_run_of_every_kind_and_every_page_talk_to_nobody(
         assert handshakes(server, *FOREIGN) == [403] * len(FOREIGN)
         health = f"{server.url}/_stcore/health"
         assert asked(ASK, health) == {health: [200, "ok"]}
-    finally:
-        server.stop()
     assert talked(guard) == ""
 
 
@@ -108,15 +105,12 @@ def test_whoever_talks_is_caught(guard: Path, page: Page, monkeypatch: pytest.Mo
     assert "getaddrinfo ('recipe.example', 80)" in talked(guard)
     assert "page.example" not in talked(guard)
 
-    server = Server(home=guard / "planted home", data=guard, root=root)
-    server.start()
-    try:
+    with Server(home=guard / "planted home", data=guard, root=root) as server:
+        server.start()
         page.goto(f"{server.url}/Corpora")
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         settled(page)
         left(page)
-    finally:
-        server.stop()
     assert "getaddrinfo ('page.example', 80)" in talked(guard)
 
 

@@ -3,14 +3,14 @@
 import os
 import re
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.driver import Server, left, settled
+from tests.browser.driver import Server, left, settled, watched
+from tests.patience import until
 from tests.test_at_rest import wider
 
 # Loaded before anything else: a system that does not show who connects, as a Mac or a container does not.
@@ -59,11 +59,9 @@ def printed(server: Server) -> str:
 
 def from_start_to_end(server: Server, *words: str) -> None:
     """As `make app` and Ctrl-C do it; whatever was due in between is done when it has ended."""
-    server.start(("app.py", "--port", str(server.port), *words))
-    assert server.process
-    server.process.send_signal(signal.SIGINT)
-    server.process.wait(60)
-    server.process = None
+    with server:
+        server.start(("app.py", "--port", str(server.port), *words))
+        server.stop(signal.SIGINT)
 
 
 def leads_in(page: Page, address: str, server: Server) -> None:
@@ -71,33 +69,26 @@ def leads_in(page: Page, address: str, server: Server) -> None:
     page.goto(address)
     expect(page.get_by_role("heading", name="Winnow", exact=True)).to_be_visible()
     settled(page)
-    assert page.url == f"{server.url}/"
+    expect(page).to_have_url(f"{server.url}/")
 
 
 def test_where_nobody_sees_who_connects_the_printed_address_opens_it(
     tmp_path: Path, blind: dict[str, str], opened: Path, browser: Browser
 ) -> None:
-    server = Server(
-        home=tmp_path / "home", data=tmp_path, environment={**blind, "BROWSER": f"{opened.parent}/programs/window %s"}
-    )
-    server.start(("app.py", "--port", str(server.port)))
-    address = printed(server)
-    assert "does not show who connects" in (tmp_path / "server.log").read_text(encoding="utf-8")
-    context = browser.new_context()
-    page = context.new_page()
-    answer = page.goto(server.url)
-    assert answer
-    assert answer.status == 403
-    leads_in(page, address, server)
-    deadline = time.monotonic() + 20
-    while not opened.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    [told] = opened.read_text(encoding="utf-8").split()
-    assert told == (server.home / "open.html").as_uri()  # every account sees what a program is started with: no key
-    context.clear_cookies()
-    leads_in(page, told, server)
-    context.close()
-    server.stop()
+    environment = {**blind, "BROWSER": f"{opened.parent}/programs/window %s"}
+    with Server(home=tmp_path / "home", data=tmp_path, environment=environment) as server, watched(browser) as context:
+        server.start(("app.py", "--port", str(server.port)))
+        address = printed(server)
+        assert "does not show who connects" in (tmp_path / "server.log").read_text(encoding="utf-8")
+        page = context.new_page()
+        answer = page.goto(server.url)
+        assert answer
+        assert answer.status == 403
+        leads_in(page, address, server)
+        [told] = until(lambda: opened.exists() and opened.read_text(encoding="utf-8").split(), "a browser is started")
+        assert told == (server.home / "open.html").as_uri()  # every account sees what a program is started with: no key
+        context.clear_cookies()
+        leads_in(page, told, server)
 
 
 def test_where_a_screen_is_the_printed_address_is_opened_once(tmp_path: Path, opened: Path) -> None:
@@ -126,25 +117,24 @@ def wide_mask() -> Iterator[None]:
 @pytest.mark.usefixtures("wide_mask")
 def test_what_the_server_writes_is_its_owners_alone(tmp_path: Path, blind: dict[str, str], page: Page) -> None:
     """Its key, an import from an upload with its run and its line of the audit log, and an upload that waits."""
-    server = Server(home=tmp_path / "home", data=tmp_path, environment=blind)
-    server.start()
-    (tmp_path / "mine.txt").write_text("A clause is here .\nAnother one follows .\n", encoding="utf-8")
-    (tmp_path / "waits.txt").write_text("A third one waits .\n", encoding="utf-8")
-    page.goto(printed(server))
-    settled(page)
-    page.goto(f"{server.url}/Corpora")
-    settled(page)
-    drop = page.get_by_test_id("stFileUploaderDropzoneInput")
-    drop.set_input_files(tmp_path / "mine.txt")
-    page.get_by_role("button", name="Import", exact=True).click()
-    expect(page.get_by_role("table", name="All corpora").get_by_text("mine", exact=True)).to_be_visible()
-    settled(page)
-    page.get_by_text("Import a corpus").click()
-    drop.set_input_files(tmp_path / "waits.txt")
-    expect(page.get_by_text("A third one waits .")).to_be_visible()
-    settled(page)
-    left(page)
-    server.stop()
+    with Server(home=tmp_path / "home", data=tmp_path, environment=blind) as server:
+        server.start()
+        (tmp_path / "mine.txt").write_text("A clause is here .\nAnother one follows .\n", encoding="utf-8")
+        (tmp_path / "waits.txt").write_text("A third one waits .\n", encoding="utf-8")
+        page.goto(printed(server))
+        settled(page)
+        page.goto(f"{server.url}/Corpora")
+        settled(page)
+        drop = page.get_by_test_id("stFileUploaderDropzoneInput")
+        drop.set_input_files(tmp_path / "mine.txt")
+        page.get_by_role("button", name="Import", exact=True).click()
+        expect(page.get_by_role("table", name="All corpora").get_by_text("mine", exact=True)).to_be_visible()
+        settled(page)
+        page.get_by_text("Import a corpus").click()
+        drop.set_input_files(tmp_path / "waits.txt")
+        expect(page.get_by_text("A third one waits .")).to_be_visible()
+        settled(page)
+        left(page)
     kinds = {path.relative_to(server.home).parts[0] for path in server.home.rglob("*") if path.is_file()}
     assert {"audit.jsonl", "corpora", "key", "runs", "uploads"} <= kinds
     assert wider(server.home) == []

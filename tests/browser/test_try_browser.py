@@ -5,10 +5,9 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.driver import Server, pick, settled
+from tests.browser.driver import PATIENCE, Server, pick, settled
 from tests.pages.test_results_try import two_taggers
 
-PATIENCE = 180_000  # milliseconds until two workers on a crowded machine have loaded torch
 COLOUR = "mark => getComputedStyle(mark).borderBottomColor"
 
 

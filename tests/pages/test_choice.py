@@ -78,7 +78,7 @@ def metrics(app: AppTest) -> Mapping[str, str]:
 
 def arrived(run_id: str, budget: str) -> AppTest:
     """The page by an address that names a budget."""
-    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run().switch_page(PAGE)
+    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=300).run().switch_page(PAGE)
     app.query_params["run"], app.query_params["budget"] = run_id, budget
     return app.run()
 

@@ -219,7 +219,7 @@ def middle(map_run: str, low: float = 0.203, high: float = 0.707) -> dict[str, o
 
 def arrived(select: str, **query: str) -> AppTest:
     """The page by an address."""
-    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run().switch_page(PAGE)
+    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=300).run().switch_page(PAGE)
     for name, value in {"run": select, **query}.items():
         app.query_params[name] = value
     return app.run()
@@ -472,7 +472,7 @@ def test_looking_never_loads_torch(made: tuple[str, str, str]) -> None:
     tabs = ("Map", "Compare", "Side by side", "Health of S_C")
     code = (
         "import sys\nfrom streamlit.testing.v1 import AppTest\n"
-        f"app = AppTest.from_file('home.py', default_timeout=60).run().switch_page({PAGE!r}).run()\n"
+        f"app = AppTest.from_file('home.py', default_timeout=300).run().switch_page({PAGE!r}).run()\n"
         f"for tab in {tabs}:\n"
         "    app.session_state['explore.tab'] = tab\n    app.run()\n    assert not app.exception and not app.error\n"
         "print(sorted({'torch', 'transformers', 'sklearn', 'umap'} & set(sys.modules)))"

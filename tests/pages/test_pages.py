@@ -32,7 +32,7 @@ NASTY = "<img src=x onerror=alert(1)> [x](http://evil.example) :red[loud] $x^2$ 
 
 
 def opened(page: str) -> AppTest:
-    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60)
+    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=300)
     if page == "home.py":
         return app.run()
     return app.run().switch_page(page).run()
@@ -40,7 +40,7 @@ def opened(page: str) -> AppTest:
 
 def opened_on(page: str, run_id: str) -> AppTest:
     """A page whose address names a run."""
-    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=60).run().switch_page(page)
+    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=300).run().switch_page(page)
     app.query_params["run"] = run_id
     return app.run()
 
@@ -395,7 +395,7 @@ def test_a_press_is_not_lost_to_a_rerun_that_overtakes_it() -> None:
             st.session_state["started"] = st.session_state.get("started", 0) + 1
         forget_presses("")
 
-    app = AppTest.from_function(script).run()
+    app = AppTest.from_function(script, default_timeout=300).run()
     app.session_state["overtake"] = True
     app.button(key="go").click().run()
     assert app.session_state["started"] == 1
@@ -431,7 +431,7 @@ def test_a_forms_press_is_not_lost_either_nor_to_the_end_of_a_fragment_before_it
         if sent:
             st.session_state["sent"] = [*st.session_state.get("sent", []), typed]
 
-    app = AppTest.from_function(script).run()
+    app = AppTest.from_function(script, default_timeout=300).run()
     app.session_state["overtake"] = True
     app.text_input(key="name").input("Mary")
     app.button(key="second.send").click().run()
@@ -626,7 +626,7 @@ def test_no_field_says_its_unit_twice() -> None:
         config_form(runs.RECIPES["experiment"].config, ("cap_tokens",), "a")
         config_form(runs.RECIPES["finetune"].config, ("dev_sentences", "max_length"), "b")
 
-    labels = [field.label for field in AppTest.from_function(fields).run().number_input]
+    labels = [field.label for field in AppTest.from_function(fields, default_timeout=300).run().number_input]
     assert labels == ["Cap tokens", "Dev sentences", "Max length (pieces)"]
 
 
@@ -638,7 +638,7 @@ def test_quantities_read_as_people_say_them() -> None:
 def test_the_app_never_loads_torch(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom streamlit.testing.v1 import AppTest\n"
-        "app = AppTest.from_file('home.py', default_timeout=60).run()\n"
+        "app = AppTest.from_file('home.py', default_timeout=300).run()\n"
         "app.button(key='home.sample.legal').click().run()\n"
         "for page in ('pages/1_Corpora.py', 'pages/3_Selection.py'):\n"
         "    app.switch_page(page).run()\n    assert not app.exception\n"

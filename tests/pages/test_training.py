@@ -585,7 +585,7 @@ def test_five_thousand_steps_are_drawn_in_two_thousand_points(parts: dict[str, s
 def test_the_page_never_loads_torch(parts: dict[str, str], tmp_path: Path) -> None:
     code = (
         "import sys\nfrom streamlit.testing.v1 import AppTest\n"
-        "app = AppTest.from_file('home.py', default_timeout=60).run().switch_page('pages/5_Training.py').run()\n"
+        "app = AppTest.from_file('home.py', default_timeout=300).run().switch_page('pages/5_Training.py').run()\n"
         "for kind in ('pretrain', 'experiment'):\n"
         "    app.get_by_key('training.kind').set_value(kind).run()\n    assert not app.exception and not app.error\n"
         "print(sorted({'torch', 'transformers'} & set(sys.modules)))"

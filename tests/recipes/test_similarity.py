@@ -197,7 +197,7 @@ def test_stopped_and_resumed_equals_undisturbed(piles: dict[str, str], monkeypat
 def test_a_killed_worker_goes_on_where_it_was(piles: dict[str, str]) -> None:
     config = {"target": (piles["fruit-task"],), "source": (piles["fruit"], piles["metal"]), **QUICK, "draws": 12}
     run_id = runs.start("similarity", config)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     chunks = runs.get(run_id).chunks
     while not list(chunks.glob("wvv-*.json")) and time.monotonic() < deadline:
         time.sleep(0.005)

@@ -1,6 +1,5 @@
 """Trainings in real processes: stopped, or killed in the middle of an epoch, they end as if undisturbed."""
 
-import time
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from signal import SIGKILL
@@ -18,6 +17,7 @@ from core.models.taggers import load_tagger
 from core.recipes import RECIPES
 from core.recipes.base import register
 from core.runs import Run, launch
+from tests.patience import PATIENCE, until, within
 from tests.recipes.test_pretrain_recipe import TEXTS
 from tests.training.test_finetune import labelled
 
@@ -49,13 +49,6 @@ def no_process_left() -> Iterator[None]:
     for run in store().list():
         if worker := run.worker():
             worker.signal(SIGKILL)
-
-
-def until(condition: Callable[[], object], seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.005)
 
 
 def finished(kind: str, options: Options) -> Run:
@@ -91,11 +84,11 @@ def killed_within_an_epoch(run: Run, steps: int, after: int = 0) -> int:
     """SIGKILL behind a checkpoint within the second epoch or a later one; the step of that checkpoint."""
     saved: list[int] = []
 
-    def within() -> bool:
+    def in_the_middle() -> bool:
         saved[:] = [event.data["step"] for event in run.events(after)[0] if event.kind == "checkpoint"]
         return bool(saved) and saved[-1] > steps and 3 < saved[-1] % steps < 40
 
-    until(within)
+    until(in_the_middle, pause=0.005)
     worker = run.worker()
     assert worker
     worker.signal(SIGKILL)
@@ -116,9 +109,10 @@ def test_a_tagger_stopped_and_then_killed_ends_as_undisturbed(finetune: Options)
     calm = undisturbed("finetune", finetune)
     run = begin("finetune", finetune)
     until(lambda: "dev_f1@1" in run.state().metrics)
-    members, asked = group(run), time.monotonic()
-    assert launch.stop(run).state == "cancelled"
-    _, left = psutil.wait_procs(members, timeout=asked + 15 - time.monotonic())
+    members = group(run)
+    with within(15):
+        assert launch.stop(run).state == "cancelled"
+        _, left = psutil.wait_procs(members, timeout=PATIENCE)
     assert not left
     assert load_tagger(run.artifacts / "model").predict(labelled(3, 4))
     assert any("is kept in" in note for note in run.state().notes)

@@ -19,12 +19,15 @@ def compute(i: int) -> np.ndarray:
 
 
 def crunch(context: RunContext) -> dict:
-    """config: seconds (a chunk takes), deaf (never calls check between chunks), chunks."""
+    """config: seconds (a chunk takes), chunks, gate (a file: behind the fourth chunk nothing is done until it is there)."""
     config = context.config
     context.stage("crunching")
 
     def slowly(i: int, stop: int, report: Reporter) -> np.ndarray:
         time.sleep(config.get("seconds", 0.005))
+        while i >= 4 and "gate" in config and not Path(config["gate"]).exists():
+            report.check()
+            time.sleep(0.01)
         return compute(i)
 
     paths = chunked(context, config.get("chunks", CHUNKS), 1, slowly, "piece", unit="chunks")

@@ -1,7 +1,6 @@
 """Who helps a cancelled run to its end: whoever cancelled it, and the app that starts after; never whoever looks."""
 
 import os
-import time
 from pathlib import Path
 from signal import SIGKILL, Signals
 
@@ -13,6 +12,7 @@ from core.facade.removals import sweep
 from core.recipes import RECIPES
 from core.recipes.base import register
 from core.runs.lock import Worker
+from tests.patience import until
 
 
 def test_a_look_signals_nobody_and_the_app_that_starts_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -27,10 +27,7 @@ def test_a_look_signals_nobody_and_the_app_that_starts_does(home: Path, monkeypa
         assert runs.state(run.id).cancelling
         assert sent == []
         sweep()
-        deadline = time.monotonic() + 5
-        while not sent and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert sent[0] == SIGKILL
+        assert until(lambda: sent)[0] == SIGKILL
     finally:
         run.cancel_file.unlink()
         run.lock.release()

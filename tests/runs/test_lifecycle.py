@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
 
@@ -19,6 +18,7 @@ import pytest
 from core.errors import ResourceError, RunBusy, RunError
 from core.runs import Run, RunStore, execute, launch
 from core.runs.lock import Lock, Worker
+from tests.patience import PATIENCE, frozen, until, within
 from tests.runs.lifecycle_worker import crunch
 
 MODULE = "tests.runs.lifecycle_worker"
@@ -44,15 +44,14 @@ def start(run: Run) -> Run:
     return run
 
 
-def until(condition: Callable[[], object], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
+@pytest.fixture
+def gate(tmp_path) -> Path:
+    """A run that is told of it does nothing behind its fourth chunk until the file is there: no machine is too fast."""
+    return tmp_path / "gate"
 
 
-def ended(run: Run, seconds: float = 20) -> str:
-    until(lambda: not run.state().active, seconds)
+def ended(run: Run) -> str:
+    until(lambda: not run.state().active)
     return run.state().state
 
 
@@ -165,11 +164,12 @@ def test_killed_anywhere_and_resumed(store, undisturbed, seed):
     assert [event.seq for event in run.events()[0]] == list(range(len(kinds(run))))
 
 
-def test_a_kill_is_noticed_and_finished_chunks_are_kept(store, undisturbed):
-    run = start(create(store, seconds=0.05))
+def test_a_kill_is_noticed_and_finished_chunks_are_kept(store, undisturbed, gate):
+    run = start(create(store, gate=str(gate)))
     until(lambda: worked(run, 3))
     run.worker().signal(SIGKILL)
-    assert ended(run, 10) == "interrupted"
+    assert ended(run) == "interrupted"
+    gate.touch()
     kept = {path: path.stat().st_mtime_ns for path in run.chunks.glob("piece-*.npy")}
     assert len(kept) >= 3
     assert ended(start(run)) == "succeeded"
@@ -202,7 +202,7 @@ def test_helpers_forked_by_a_dead_worker_do_not_keep_its_lock(tmp_path):
             assert lock.held()
             assert lock.holder().pid == process.pid
             process.kill()
-            until(lambda: not lock.held(), 5)
+            until(lambda: not lock.held())
             assert psutil.pid_exists(child)
         finally:
             os.kill(child, SIGKILL)
@@ -277,8 +277,8 @@ def test_a_disk_that_is_really_full(small_disk, undisturbed):
 # --- two at once ---
 
 
-def test_the_second_start_is_refused(store, undisturbed):
-    run = start(create(store, seconds=0.15))
+def test_the_second_start_is_refused(store, undisturbed, gate):
+    run = start(create(store, gate=str(gate)))
     with pytest.raises(RunBusy, match=r"being worked on|about to begin"):
         start(run)
     until(lambda: worked(run))
@@ -288,16 +288,19 @@ def test_the_second_start_is_refused(store, undisturbed):
         execute(run, crunch)
     with pytest.raises(RunError, match="cancel it before"):
         store.remove(run.id)
+    gate.touch()
     assert ended(run) == "succeeded"
     assert kinds(run).count("started") == 1
     assert outcome(run) == undisturbed
 
 
-def test_of_two_workers_spawned_at_once_one_works(store, undisturbed):
-    run = create(store, seconds=0.1)
+def test_of_two_workers_spawned_at_once_one_works(store, undisturbed, gate):
+    run = create(store, gate=str(gate))
     command = [sys.executable, "-m", MODULE, "work", run.id, "--home", str(store.home)]
     pair = [subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    said = [process.communicate(timeout=30)[1] for process in pair]
+    until(lambda: any(process.poll() is not None for process in pair))
+    gate.touch()
+    said = [process.communicate(timeout=PATIENCE)[1] for process in pair]
     assert sorted(process.returncode for process in pair) == [0, 2]
     assert any("is being worked on by another process" in text for text in said)
     assert kinds(run).count("started") == kinds(run).count("succeeded") == 1
@@ -332,42 +335,45 @@ def test_pages_that_probe_without_pause_do_not_hinder_a_launch(store):
 # --- cancelling ---
 
 
-def test_cancel_then_resume(store, undisturbed):
-    run = start(create(store, seconds=0.05))
+def test_cancel_then_resume(store, undisturbed, gate):
+    run = start(create(store, gate=str(gate)))
     until(lambda: worked(run, 2))
     worker = run.worker()
     assert run.cancel()
     assert run.state().cancelling
-    assert ended(run, 5) == "cancelled"
-    until(lambda: not psutil.pid_exists(worker.pid), 5)
+    assert ended(run) == "cancelled"
+    until(lambda: not psutil.pid_exists(worker.pid))
     assert not run.cancel()
     assert kinds(run)[-1] == "cancelled"
     assert not run.cancel_file.exists()
+    gate.touch()
     assert ended(start(run)) == "succeeded"
     assert outcome(run) == undisturbed
 
 
-def test_a_cancelled_run_can_be_resumed_in_the_foreground(store, undisturbed):
-    run = start(create(store, seconds=0.05))
+def test_a_cancelled_run_can_be_resumed_in_the_foreground(store, undisturbed, gate):
+    run = start(create(store, gate=str(gate)))
     assert launch.stop(run).state == "cancelled"
+    gate.touch()
     run.cancel_file.touch()
     execute(run, crunch)
     assert outcome(run) == undisturbed
 
 
-def test_a_run_cancelled_before_its_worker_is_there_never_works(store):
-    run = start(create(store, seconds=0.05))
-    assert run.state().state == "queued"
-    assert run.cancel()
+def test_a_run_cancelled_before_its_worker_is_there_never_works(store, gate):
+    run = start(create(store, gate=str(gate)))
+    with frozen(run.worker().pid):
+        assert run.state().state == "queued"
+        assert run.cancel()
     assert ended(run) == "cancelled"
     assert not worked(run, 2)
 
 
-def test_sigterm_is_a_wish_to_cancel(store):
-    run = start(create(store, seconds=0.05))
+def test_sigterm_is_a_wish_to_cancel(store, gate):
+    run = start(create(store, gate=str(gate)))
     until(lambda: worked(run))
     psutil.Process(run.worker().pid).terminate()
-    assert ended(run, 5) == "cancelled"
+    assert ended(run) == "cancelled"
 
 
 @pytest.mark.alone  # it takes the time of that grace
@@ -375,19 +381,20 @@ def test_a_worker_that_does_not_listen_is_killed_after_the_grace(store):
     run = start(create(store, kind="deaf"))
     until(lambda: run.state().stage == "deaf")
     worker, helper, began = run.worker(), int(run.state().metrics["helper"]), time.monotonic()
-    assert launch.stop(run, grace=1).state == "cancelled"
-    assert 0.9 < time.monotonic() - began < 5
-    until(lambda: gone(worker.pid) and gone(helper), 5)
+    with within(5):
+        assert launch.stop(run, grace=1).state == "cancelled"
+    assert time.monotonic() - began > 0.9
+    until(lambda: gone(worker.pid) and gone(helper))
     assert kinds(run)[-1] != "cancelled"  # it had no time for a last word
 
 
 def test_whoever_cancels_need_not_wait_for_it_to_be_killed(store):
     run = start(create(store, kind="deaf"))
     until(lambda: run.state().stage == "deaf")
-    worker, began = run.worker(), time.monotonic()
-    assert launch.cancel(run, grace=1)
-    assert time.monotonic() - began < 0.5
-    until(lambda: gone(worker.pid), 5)  # nobody asks for its state meanwhile
+    worker = run.worker()
+    with within(0.5):
+        assert launch.cancel(run, grace=1)
+    until(lambda: gone(worker.pid))  # nobody asks for its state meanwhile
     assert run.state().state == "cancelled"
     assert not launch.cancel(run, grace=1)
 
@@ -409,7 +416,7 @@ def test_only_the_process_that_was_meant_is_killed(store, guilty):
         run.lock.release()
         launch.escalate_if_due(run)
         if guilty:
-            assert bystander.wait(5) == -SIGKILL
+            assert bystander.wait(PATIENCE) == -SIGKILL
         else:
             assert (run.worker(), bystander.poll()) == (None, None)
     finally:
@@ -459,8 +466,8 @@ def test_a_killed_and_unburied_process_is_not_alive():
     process.wait()
 
 
-def test_a_run_that_was_killed_while_cancelled_can_be_resumed(store, undisturbed):
-    run = start(create(store, seconds=0.05))
+def test_a_run_that_was_killed_while_cancelled_can_be_resumed(store, undisturbed, gate):
+    run = start(create(store, gate=str(gate)))
     until(lambda: worked(run))
     process = psutil.Process(run.worker().pid)
     process.suspend()
@@ -468,6 +475,7 @@ def test_a_run_that_was_killed_while_cancelled_can_be_resumed(store, undisturbed
     process.kill()
     assert ended(run) == "cancelled"
     assert kinds(run)[-1] != "cancelled"
+    gate.touch()
     assert ended(start(run)) == "succeeded"
     assert outcome(run) == undisturbed
 

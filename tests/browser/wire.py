@@ -1,0 +1,72 @@
+"""What a page and its server say to each other, as the page's own script hears it: `window.wire`."""
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+
+RERUN = BackMsg.DESCRIPTOR.fields_by_name["rerun_script"].number
+BEGUN = ForwardMsg.DESCRIPTOR.fields_by_name["new_session"].number
+ENDED = ForwardMsg.DESCRIPTOR.fields_by_name["script_finished"].number
+
+# asked: reruns that the page has asked for. Each of the times is of the latest of its kind; a message is a row of fields,
+# each behind its number and its type (protobuf), and its kind is which of them it has.
+WIRE = (
+    """(() => {
+  const wire = window.wire = {asked: 0, told: 0, request: 0, begun: 0, ended: 0, last: 0};
+  const now = () => performance.now();
+  const varint = (bytes, at) => {
+    let value = 0, shift = 1;
+    for (;; shift *= 128) {
+      value += (bytes[at] & 127) * shift;
+      if (bytes[at++] < 128) return [value, at];
+    }
+  };
+  const fields = bytes => {
+    const found = [];
+    for (let at = 0, tag, size; at < bytes.length;) {
+      [tag, at] = varint(bytes, at);
+      found.push(Math.floor(tag / 8));
+      if (tag % 8 === 0) [size, at] = varint(bytes, at);
+      else if (tag % 8 === 1) at += 8;
+      else if (tag % 8 === 5) at += 4;
+      else { [size, at] = varint(bytes, at); at += size; }
+    }
+    return found;
+  };
+  const bytes = data => ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+    : new Uint8Array(data);
+  const heard = event => {
+    if (!(event.data instanceof ArrayBuffer)) return;
+    wire.last = now();
+    const kinds = fields(bytes(event.data));
+    if (kinds.includes(BEGUN)) wire.begun = now();
+    if (kinds.includes(ENDED)) wire.ended = now();
+  };
+  const known = new WeakSet(), send = WebSocket.prototype.send;
+  WebSocket.prototype.send = function (data) {
+    if (!known.has(this)) {
+      known.add(this);
+      this.addEventListener("message", heard);
+    }
+    if (typeof data !== "string" && fields(bytes(data)).includes(RERUN)) {
+      wire.asked += 1;
+      wire.request = wire.last = now();
+    }
+    return send.call(this, data);
+  };
+  wire.news = () => {
+    const news = wire.asked > wire.told;
+    wire.told = wire.asked;
+    wire.since = now();
+    return news;
+  };
+  wire.quiet = grace => {
+    const app = document.querySelector("[data-testid=stApp]").dataset, rest = now() - wire.last;
+    const answered = wire.request <= wire.begun && wire.begun <= wire.ended;
+    return app.testConnectionState === "CONNECTED" && app.testScriptState === "notRunning" && wire.ended > 0
+      && now() - wire.since > grace
+      && rest > (answered ? 30 : 5000);  // a fragment that is gone meanwhile is not run, and nobody says so
+  };
+})()""".replace("RERUN", str(RERUN))
+    .replace("BEGUN", str(BEGUN))
+    .replace("ENDED", str(ENDED))
+)
