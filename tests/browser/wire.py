@@ -7,11 +7,11 @@ RERUN = BackMsg.DESCRIPTOR.fields_by_name["rerun_script"].number
 BEGUN = ForwardMsg.DESCRIPTOR.fields_by_name["new_session"].number
 ENDED = ForwardMsg.DESCRIPTOR.fields_by_name["script_finished"].number
 
-# asked: reruns that the page has asked for. Each of the times is of the latest of its kind; a message is a row of fields,
-# each behind its number and its type (protobuf), and its kind is which of them it has.
+# asked: reruns that the page has asked for; waits: since when one has waited for its answer. The other times are of the
+# latest of their kind. A message is a row of fields, each behind its number and type (protobuf); its kind is which it has.
 WIRE = (
     """(() => {
-  const wire = window.wire = {asked: 0, told: 0, request: 0, begun: 0, ended: 0, last: 0};
+  const wire = window.wire = {asked: 0, told: 0, waits: 0, request: 0, begun: 0, ended: 0, last: 0};
   const now = () => performance.now();
   const varint = (bytes, at) => {
     let value = 0, shift = 1;
@@ -38,7 +38,7 @@ WIRE = (
     if (!(event.data instanceof ArrayBuffer)) return;
     wire.last = now();
     const kinds = fields(bytes(event.data));
-    if (kinds.includes(BEGUN)) wire.begun = now();
+    if (kinds.includes(BEGUN)) { wire.begun = now(); wire.waits = 0; }
     if (kinds.includes(ENDED)) wire.ended = now();
   };
   const known = new WeakSet(), send = WebSocket.prototype.send;
@@ -50,6 +50,7 @@ WIRE = (
     if (typeof data !== "string" && fields(bytes(data)).includes(RERUN)) {
       wire.asked += 1;
       wire.request = wire.last = now();
+      wire.waits ||= wire.request;
     }
     return send.call(this, data);
   };
@@ -60,11 +61,11 @@ WIRE = (
     return news;
   };
   wire.quiet = grace => {
-    const app = document.querySelector("[data-testid=stApp]").dataset, rest = now() - wire.last;
-    const answered = wire.request <= wire.begun && wire.begun <= wire.ended;
+    const app = document.querySelector("[data-testid=stApp]").dataset;
+    // A part that refreshes itself and is gone meanwhile is not run, and nobody says so.
+    const answered = wire.request <= wire.begun && wire.begun <= wire.ended || wire.waits && now() - wire.waits > 10000;
     return app.testConnectionState === "CONNECTED" && app.testScriptState === "notRunning" && wire.ended > 0
-      && now() - wire.since > grace
-      && rest > (answered ? 30 : 5000);  // a fragment that is gone meanwhile is not run, and nobody says so
+      && answered && now() - wire.since > grace && now() - wire.last > 30;
   };
 })()""".replace("RERUN", str(RERUN))
     .replace("BEGUN", str(BEGUN))
