@@ -1,5 +1,5 @@
 # make app     everything set up, the app opened at http://localhost:8501 with the sample corpora in place
-# make test    everything set up, a browser too where none is there, every test
+# make test    everything set up, a browser too where none is there, every test; those that measure one at a time, last
 # make quick   the tests that take less than a second each
 # make bench   the numbers of tests/benchmarks/RESULTS.md
 # make lint    ruff and mypy
@@ -19,8 +19,9 @@ app: $(VENV)/.app
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m tests.browser.chromium
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not alone"; both=$$?; \
-	$(BIN)/python -m pytest -m "browser or alone" && exit $$both
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not alone"; quiet=$$?; \
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "browser and not alone"; seen=$$?; \
+	$(BIN)/python -m pytest -m alone && exit $$((quiet + seen))
 
 quick: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not alone and not slow"

@@ -24,24 +24,18 @@ def until(true: Callable[[], Got], what: str = "it comes true", pause: float = 0
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
     """Hold a block to a time, where the machine has nothing else to do: a crowded one says nothing about the app."""
-    crowded = _crowded()
-    waited, began = stalled(), time.monotonic()
+    stalled, began = _stalled(), time.monotonic()
     yield
     took = time.monotonic() - began
-    crowded |= _crowded() or stalled() - waited > took / 4
-    assert crowded or took < seconds, f"{took:.1f} s on a quiet machine, {seconds} at most"
+    assert took < seconds or _stalled() - stalled > took / 4, f"{took:.1f} s on a quiet machine, {seconds} at most"
 
 
-def _crowded() -> bool:
-    return os.getloadavg()[0] >= (os.cpu_count() or 1)
-
-
-def stalled() -> float:
-    """Seconds so far in which some process had to wait for a processor; 0 where the system does not count them."""
+def _stalled() -> float:
+    """Seconds so far in which some process had to wait for a processor; by the load where the system counts no more."""
     try:
         some = Path("/proc/pressure/cpu").read_text(encoding="ascii").splitlines()[0]
     except OSError:
-        return 0.0
+        return time.monotonic() if os.getloadavg()[0] >= (os.cpu_count() or 1) else 0.0
     return int(some.rpartition("=")[2]) / 1e6
 
 

@@ -14,7 +14,14 @@ PROGRAM = '#!/bin/sh\necho "$*" >> "{calls}"\ncase "$*" in {fails}) exit 1;; esa
 
 
 @pytest.mark.parametrize(
-    ("fails", "fine"), [("nothing", True), ("*'-m not browser'*", False), ("*'-m browser'*", False), ("check*", False)]
+    ("fails", "fine"),
+    [
+        ("nothing", True),
+        ("*'-m not browser'*", False),
+        ("*'-m browser'*", False),
+        ("*'-m alone'*", False),
+        ("check*", False),
+    ],
 )
 def test_it_fails_where_any_part_does_and_runs_all_parts(tmp_path: Path, fails: str, fine: bool) -> None:
     for name in ("python", "ruff", "mypy"):
@@ -25,8 +32,9 @@ def test_it_fails_where_any_part_does_and_runs_all_parts(tmp_path: Path, fails: 
     assert (done.returncode == 0) == fine, done.stderr
     calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
     if "check" not in fails:
-        assert calls[-3] == "-m tests.browser.chromium"
-        assert [call.split(" -m ")[-1] for call in calls[-2:]] == ["not browser and not alone", "browser or alone"]
+        assert calls[-4] == "-m tests.browser.chromium"
+        parts = ["not browser and not alone", "browser and not alone", "alone"]
+        assert [call.split(" -m ")[-1] for call in calls[-3:]] == parts
 
 
 @pytest.fixture

@@ -40,6 +40,7 @@ def test_a_deep_link_to_a_cold_server(server: Server, page: Page, path: str, tit
     page.wait_for_function("document.documentElement.scrollWidth <= 480")
 
 
+@pytest.mark.alone
 def test_three_clicks_lead_from_home_to_an_exported_selection(server: Server, page: Page) -> None:
     page.goto(server.url)
     settled(page)
@@ -119,6 +120,7 @@ def select(page: Page, strategy: str) -> None:
     press(page, "Score and select")
 
 
+@pytest.mark.alone
 def test_a_run_outlives_page_and_server_and_can_be_cancelled_and_resumed(
     server: Server, page: Page, lines: Callable[[int, int], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +165,7 @@ def selecting(home: Path) -> int:
     return 0
 
 
+@pytest.mark.alone
 def test_the_server_gives_back_what_an_upload_took(server: Server, page: Page) -> None:
     line = b"The tenant shall pay the rent on the first day of every month, and the landlord shall thank him .\n"
     (server.data / "small.txt").write_bytes(line)

@@ -37,6 +37,7 @@ def healthy(server: Server, page: Page) -> bool:
     return page.request.get(f"{server.url}/_stcore/health", timeout=PATIENCE).text() == "ok"
 
 
+@pytest.mark.alone
 def test_a_bomb_is_a_row_or_a_sentence_and_the_server_stays_as_it_was(server: Server, page: Page) -> None:
     """A text of 20 MB named a thousand times, and 200 MB in one page. What any preview takes is there before."""
     (server.data / "fine.txt").write_text("one sentence here .\n", encoding="utf-8")

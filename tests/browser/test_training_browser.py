@@ -71,6 +71,7 @@ def worker(run_id: str) -> int:
     return found.pid
 
 
+@pytest.mark.alone
 def test_watch_reload_stop_queue_resume_result(server: Server, page: Page, parts: dict[str, str]) -> None:
     page.goto(server.url + "/Training")
     settled(page)
@@ -87,9 +88,9 @@ def test_watch_reload_stop_queue_resume_result(server: Server, page: Page, parts
         expect(line).to_have_attribute("d", re.compile("."))
         drawn, before = line.get_attribute("d") or "", points(page)
     page.wait_for_function(MORE, arg=before)
+    expect(line).not_to_have_attribute("d", drawn)  # the node that was marked still shows the curve
     with frozen(worker(first)):
         assert page.evaluate("window.unbroken")  # nobody reloaded
-        expect(line).not_to_have_attribute("d", drawn)  # the node that was marked still shows the curve
         page.reload()
         with within(3):
             expect(panel.get_by_text("Running")).to_be_visible()
@@ -117,6 +118,7 @@ def test_watch_reload_stop_queue_resume_result(server: Server, page: Page, parts
     settled(page)
 
 
+@pytest.mark.alone
 def test_a_killed_worker_is_told_within_ten_seconds(server: Server, page: Page, parts: dict[str, str]) -> None:
     options = {
         "train": parts["train"],

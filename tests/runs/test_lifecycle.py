@@ -388,6 +388,7 @@ def test_a_worker_that_does_not_listen_is_killed_after_the_grace(store):
     assert kinds(run)[-1] != "cancelled"  # it had no time for a last word
 
 
+@pytest.mark.alone
 def test_whoever_cancels_need_not_wait_for_it_to_be_killed(store):
     run = start(create(store, kind="deaf"))
     until(lambda: run.state().stage == "deaf")
