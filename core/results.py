@@ -71,16 +71,16 @@ class Selection:
 class Measurement:
     """One number about a pair of corpora, and where it came from.
 
-    value: in `unit`; `prefer` says which end means "closer". per_sentence: `(n,)` where the measure has one a
-    sentence, else None. detail: the convention, sample and seed that made it, and its other readings by name.
+    value: in `unit`; `prefer` says which end means "closer". convention: how it was made, in words. columns: its other
+    readings by name, None where there is none.
     """
 
     name: str
     unit: str
     prefer: Prefer
     value: float
-    per_sentence: FloatArray | None = None
-    detail: Mapping[str, object] = field(default_factory=dict)
+    convention: str
+    columns: Mapping[str, float | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -94,7 +94,7 @@ def _together(sources: list[str], joined: list[str]) -> list[str]:
 
 
 def _target(run_id: str) -> str:
-    targets = list(runs.get(run_id).result()["targets"])
+    targets = list(similarity.result(run_id).targets)
     if len(targets) < 2:
         return targets[0]
     return str(st.selectbox("Target", targets, key=f"similarity.target.{run_id}"))

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from core.artifacts.mentions import DifficultyResult
 from core.corpora.corpus import Corpus, Library
 from core.difficulty.mentions import Mention, bin_of, write
-from core.recipes.difficulty import summary
+from core.recipes.difficulty import Trained, summary
 from core.runs.context import RunContext
 from core.runs.store import Run
 from core.text.sentence import Entity, Sentence, sentence_id
@@ -48,7 +49,7 @@ def measured(
     """A finished run over all mentions of `corpus`. rule: (name, context) of a row and type."""
     sentences: Sequence[Sentence] = list(next(corpus.batches()))
 
-    def work(context: RunContext) -> dict[str, Any]:
+    def work(context: RunContext) -> DifficultyResult:
         found = [
             Mention(
                 row=row, sentence=sentence.id, start=e.start, end=e.end, type=e.type, fold=row % folds,
@@ -60,6 +61,6 @@ def measured(
         for step, loss in enumerate(np.linspace(2, 1, 5)):
             context.metric("loss/entity", float(loss), step)
         write(found, context.run.artifacts / "mentions.parquet")
-        return {**summary(found, 100, 1), "notes": list(notes), "corpus": corpus.fingerprint, "seconds": 1.0}
+        return summary(found, 100, 1, Trained(notes=notes, corpus=corpus.fingerprint, seconds=1.0))
 
     return finish(home, "difficulty", {"train": corpus.fingerprint, "encoder": "tiny", "folds": folds, **options}, work)

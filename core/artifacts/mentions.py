@@ -1,9 +1,10 @@
-"""The mentions that a `difficulty` run measured.
+"""What a `difficulty` run leaves: its result, and the mentions that it measured.
 
 artifacts/mentions.parquet    see `difficulty.mentions`
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from core.difficulty import mentions as table
@@ -12,6 +13,72 @@ from core.runs.context import RunContext
 from core.runs.run import Run
 
 _FILE = "mentions.parquet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bits:
+    """What names and what contexts tell, bits a mention."""
+
+    entity: float
+    context: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinBits:
+    """The same of a bin of CEIM; None where no mention is in it."""
+
+    entity: float | None
+    context: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervals:
+    """95% intervals of what names and contexts tell, (low, high) in bits a mention."""
+
+    entity: tuple[float, float]
+    context: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeDifficulty:
+    """A type's mentions. entity, context, ceim: mean PVI of its names and contexts and their difference, bits. prior:
+    -log2 of its share, the most that PVI can come to. bins: {bin of CEIM: mentions}."""
+
+    mentions: int
+    entity: float
+    context: float
+    ceim: float
+    prior: float
+    bins: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifficultyResult:
+    """What a `difficulty` run came to; bits throughout.
+
+    mentions: judged, in so many `sentences`. v_information: mean PVI of all, with `intervals`. entropy: of the types,
+    the most that there is to tell. by_type: frequent types first. ceim: {bin: mentions}; mean_pvi: {bin: mean PVI}.
+    repeats: mean PVI of each cross-validation, of so many `folds`. grouped_by: what is never on both sides of a fold.
+    strength: {view: mean strength of the calibration}, where there was one. settings: {view: how it was trained}.
+    notes: sentences that a reader should know. corpus: its fingerprint. seconds: of all trainings.
+    """
+
+    mentions: int
+    sentences: int
+    v_information: Bits
+    intervals: Intervals
+    entropy: float
+    by_type: Mapping[str, TypeDifficulty]
+    ceim: Mapping[str, int]
+    mean_pvi: Mapping[str, BinBits]
+    repeats: Sequence[Bits]
+    folds: int
+    grouped_by: str
+    strength: Mapping[str, float]
+    settings: Mapping[str, Mapping[str, int | float | str | bool]]
+    notes: Sequence[str]
+    corpus: str
+    seconds: float
 
 
 def file(run: Run) -> Path:

@@ -7,7 +7,7 @@ artifacts/  rebuilt.conll, robustness.conll  the new set, IOB2
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,45 @@ from core.runs.run import Run
 from core.text.sentence import Sentence
 
 EDITS, SLOTS = "edits", "slots"  # the logs, by the name that the run tells them by
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebuildResult:
+    """What a `rebuild` run came to.
+
+    corpus: fingerprint of the new set, of so many `sentences` and `mentions`. changed, wanted: mentions. of: mentions
+    of the training set. pools: {pool: {type: mentions in it}}. output, edits: paths of the new set and of the log.
+    """
+
+    corpus: str
+    sentences: int
+    mentions: int
+    changed: int
+    wanted: int
+    of: int
+    pools: Mapping[str, Mapping[str, int]]
+    output: str
+    edits: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobustnessResult:
+    """What a `robustness` run came to.
+
+    corpus: fingerprint of the new set, of so many `sentences` and `mentions`. changed: mentions under another name.
+    ambiguous: mentions whose type is not certain. sources: {where new names are from: mentions}. output, edits, slots:
+    paths of the new set and of the logs.
+    """
+
+    corpus: str
+    sentences: int
+    mentions: int
+    changed: int
+    ambiguous: int
+    sources: Mapping[str, int]
+    output: str
+    edits: str
+    slots: str
 
 
 def write_edits(context: RunContext, rows: Iterable[Edit]) -> Path:

@@ -1,31 +1,96 @@
-"""A finished `similarity` run looked at: its rows as a grid, in order of closeness, in words, as a .csv."""
+"""What a `similarity` run leaves, and its rows looked at: as a grid, in order of closeness, in words, as a .csv."""
 
 import csv
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from io import StringIO
-from typing import Any
 
 import numpy as np
 
 from core.corpora.writers import harmless
 from core.measures import MEASURES, title
 from core.measures.advice import advise
+from core.measures.agreement import Agreement
 from core.measures.grid import Grid
 from core.measures.predictive import Regret
+from core.results import Prefer
 
 
-def grid_of(rows: Sequence[Mapping[str, Any]]) -> Grid:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimilarityRow:
+    """How close a source is to a target by one measure.
+
+    value: the mean over the draws, in `unit`; None where none could be measured, and `problem` says why. prefer: which
+    end is closer. convention: how the number was made, in words. sample_tokens, target_tokens: read of the source, of
+    the target. draws: the value of each; low, high: the ends of these. columns: the measure's other readings by name.
+    whole: nothing of the source was left out.
+    """
+
+    target: str
+    source: str
+    measure: str
+    value: float | None
+    unit: str
+    prefer: Prefer
+    convention: str
+    sample_tokens: int
+    target_tokens: int
+    draws: Sequence[float]
+    low: float | None
+    high: float | None
+    columns: Mapping[str, float | None]
+    whole: bool
+    problem: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """A measure's value on a smaller sample of the source, of so many tokens; None where it could not be measured."""
+
+    target: str
+    source: str
+    measure: str
+    tokens: int
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimilarityResult:
+    """What a `similarity` run came to.
+
+    targets, sources: {name: fingerprints of the corpora that make it up}. too_small: {source that was left out: its
+    tokens}. measurements: one a target, source and measure. curve: the same at smaller caps. closest: {measure:
+    source}, where there are several targets {target: {measure: source}}. recommendation: {target: a sentence}.
+    warnings: to be seen beside the table; notes: behind it. cap_tokens: of every source at most; None: all that it has.
+    """
+
+    targets: Mapping[str, Sequence[str]]
+    sources: Mapping[str, Sequence[str]]
+    too_small: Mapping[str, int]
+    measurements: Sequence[SimilarityRow]
+    curve: Sequence[CurvePoint]
+    agreement: Agreement
+    closest: Mapping[str, str] | Mapping[str, Mapping[str, str]]
+    recommendation: Mapping[str, str]
+    warnings: Sequence[str]
+    notes: Sequence[str]
+    cap_tokens: int | None
+    draws: int
+    seed: int
+
+
+def grid_of(rows: Sequence[SimilarityRow]) -> Grid:
     """The rows of `measurements` as one table."""
-    targets, sources, measures = (
-        tuple(dict.fromkeys(row[key] for row in rows)) for key in ("target", "source", "measure")
-    )
+    targets = tuple(dict.fromkeys(row.target for row in rows))
+    sources = tuple(dict.fromkeys(row.source for row in rows))
+    measures = tuple(dict.fromkeys(row.measure for row in rows))
     shape = (len(targets), len(sources), len(measures))
     values, spread = np.full(shape, np.nan), np.zeros(shape)
     for row in rows:
-        at = targets.index(row["target"]), sources.index(row["source"]), measures.index(row["measure"])
-        if row["value"] is not None:
-            values[at], spread[at] = row["value"], row["high"] - row["low"]
-    several = any(len(row["draws"]) > 1 for row in rows)
+        at = targets.index(row.target), sources.index(row.source), measures.index(row.measure)
+        if row.value is not None:
+            values[at], spread[at] = row.value, max(row.draws) - min(row.draws)
+    several = any(len(row.draws) > 1 for row in rows)
     prefer = tuple(MEASURES[name].prefer for name in measures)
     return Grid(
         targets=targets,
@@ -37,7 +102,7 @@ def grid_of(rows: Sequence[Mapping[str, Any]]) -> Grid:
     )
 
 
-def closest_first(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def closest_first(rows: Sequence[SimilarityRow]) -> list[SimilarityRow]:
     """Rows of `measurements` with the sources of each target in order of closeness: by mean rank over the measures.
 
     A source that a measure could not read ranks last by it; ties keep their order.
@@ -53,7 +118,7 @@ def closest_first(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         for source, rank in zip(grid.sources, row, strict=True)
     }
     order = {target: at for at, target in enumerate(grid.targets)}
-    return sorted(rows, key=lambda row: (order[row["target"]], place[row["target"], row["source"]]))
+    return sorted(rows, key=lambda row: (order[row.target], place[row.target, row.source]))
 
 
 def advice(grid: Grid, target: str, past: Sequence[Regret] = ()) -> str:
@@ -61,15 +126,15 @@ def advice(grid: Grid, target: str, past: Sequence[Regret] = ()) -> str:
     return advise(grid, grid.targets.index(target), [title(name) for name in grid.measures], past)
 
 
-def best_value(rows: Sequence[Mapping[str, Any]]) -> float | None:
+def best_value(rows: Sequence[SimilarityRow]) -> float | None:
     """The value that is closest, of one target and measure; None where nothing is ahead of the rest."""
-    values = [row["value"] for row in rows if row["value"] is not None]
+    values = [row.value for row in rows if row.value is not None]
     if len(set(values)) < 2:
         return None
-    return float(max(values) if rows[0]["prefer"] == "high" else min(values))
+    return float(max(values) if rows[0].prefer == "high" else min(values))
 
 
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+def as_csv(rows: Sequence[SimilarityRow]) -> str:
     """The table for a spreadsheet, one line a number; no cell is a formula, and a missing value is empty."""
     columns = (
         "target",
@@ -83,11 +148,11 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
         "sample_tokens",
         "target_tokens",
     )
-    other = list(dict.fromkeys(key for row in rows for key in row["columns"]))
+    other = list(dict.fromkeys(key for row in rows for key in row.columns))
     out = StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow([*columns, *other, "convention", "problem"])
     for row in rows:
-        values = [row[key] for key in columns] + [row["columns"].get(key) for key in other]
-        writer.writerow([harmless(value) for value in (*values, row["convention"], row["problem"])])
+        values = [getattr(row, key) for key in columns] + [row.columns.get(key) for key in other]
+        writer.writerow([harmless(value) for value in (*values, row.convention, row.problem)])
     return out.getvalue()

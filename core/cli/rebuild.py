@@ -58,7 +58,7 @@ def _run(kind: str, options: dict[str, Any], output: str | None, as_json: bool) 
 def _write(run: Run, output: str) -> Mapping[str, str]:
     logs = rebuilding.log_files(run.id)
     log_paths = {log: f"{output.removesuffix('.conll')}.{log}.jsonl" for log in logs}
-    deliver.take(run.id, {Path(run.result()["output"]): output, **{file: log_paths[log] for log, file in logs.items()}})
+    deliver.take(run.id, {rebuilding.set_file(run.id): output, **{file: log_paths[log] for log, file in logs.items()}})
     return {"output": output, **log_paths}
 
 

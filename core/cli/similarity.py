@@ -1,6 +1,7 @@
 """The commands `similarity` and `predictiveness`: which source is closest, and what the measures are worth."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from core.cli.options import config_options, given
 from core.cli.terminal import finish, json_option, progress, report
 from core.facade import runs, similarity
 from core.facade.runs import Run
+from core.facade.similarity import Judgement, SimilarityRow
 
 CONFIG = runs.RECIPES["similarity"].config
 
@@ -27,7 +29,7 @@ def measure(output: str | None, as_json: bool, **values: Any) -> None:
     if output:
         similarity.check_output(Path(output))
     run = runs.execute("similarity", given(values, CONFIG), progress)
-    finish(run, as_json, output, _write, in_words)
+    finish(run, as_json, output, _write, lambda _: in_words(run.id))
 
 
 def _write(run: Run, output: str) -> Mapping[str, str]:
@@ -39,49 +41,48 @@ def _write(run: Run, output: str) -> Mapping[str, str]:
 @json_option
 def predictiveness(table: str, as_json: bool) -> None:
     """Did the measures predict F1? TABLE.csv has target, source, measures and F1; correlations and regret come out."""
-    correlations = similarity.judge_file(Path(table))
-    report(correlations, as_json, worth_in_words(correlations))
+    judgement = similarity.judge_file(Path(table))
+    report(asdict(judgement), as_json, worth_in_words(judgement))
 
 
-def in_words(result: Mapping[str, Any]) -> list[str]:
+def in_words(run_id: str) -> list[str]:
     """The tables, the closest source of a measure marked, and what to take."""
-    lines = []
-    for target, sentence in result["recommendation"].items():
-        rows = similarity.rows(result["run"], target)
-        lines += ["", *_matrix(target, rows), sentence]
-    kappa = result["agreement"]
-    if kappa["items"]:
+    lines, result = [], similarity.result(run_id)
+    for target, sentence in result.recommendation.items():
+        lines += ["", *_matrix(target, similarity.rows(run_id, target)), sentence]
+    kappa = result.agreement
+    if kappa.items:
         lines += [
             "",
-            f"The measures agree on {kappa['unanimous']} of {kappa['items']} pairs of sources: Fleiss' kappa "
-            f"{_number(kappa['fleiss_kappa'])}, Randolph's {_number(kappa['randolph_kappa'])}.",
+            f"The measures agree on {kappa.unanimous} of {kappa.items} pairs of sources: Fleiss' kappa "
+            f"{_number(kappa.fleiss_kappa)}, Randolph's {_number(kappa.randolph_kappa)}.",
         ]
-    return [*lines, *(f"warning: {warning}" for warning in result["warnings"])]
+    return [*lines, *(f"warning: {warning}" for warning in result.warnings)]
 
 
-def _matrix(target: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    measures = list(dict.fromkeys(row["measure"] for row in rows))
-    best = {m: similarity.best_value([row for row in rows if row["measure"] == m]) for m in measures}
-    wide = max(len(target), *(len(row["source"]) for row in rows))
-    ends = {row["measure"]: row["prefer"] for row in rows}
+def _matrix(target: str, rows: Sequence[SimilarityRow]) -> list[str]:
+    measures = list(dict.fromkeys(row.measure for row in rows))
+    best = {m: similarity.best_value([row for row in rows if row.measure == m]) for m in measures}
+    wide = max(len(target), *(len(row.source) for row in rows))
+    ends = {row.measure: row.prefer for row in rows}
     lines = [f"{target:<{wide}} " + "".join(f"{similarity.title(m) + ' (' + ends[m] + ')':>16}" for m in measures)]
-    for source in dict.fromkeys(row["source"] for row in rows):
-        cells = [row for row in rows if row["source"] == source]
-        firsts = [row["value"] is not None and row["value"] == best[row["measure"]] for row in cells]
-        shown = [_number(row["value"]) + "* "[not first] for row, first in zip(cells, firsts, strict=True)]
+    for source in dict.fromkeys(row.source for row in rows):
+        cells = [row for row in rows if row.source == source]
+        firsts = [row.value is not None and row.value == best[row.measure] for row in cells]
+        shown = [_number(row.value) + "* "[not first] for row, first in zip(cells, firsts, strict=True)]
         lines.append(f"{source:<{wide}} " + "".join(f"{cell:>16}" for cell in shown))
     return lines
 
 
-def worth_in_words(correlations: Mapping[str, Any]) -> list[str]:
+def worth_in_words(judgement: Judgement) -> list[str]:
     """Dai et al. 2019, Table 4, its other readings, and what following each measure would have cost."""
     lines = []
-    for effect in correlations["effects"]:
-        lines += ["", effect["name"], f"{'':<12}" + "".join(f"{name:>10}" for name in correlations["conventions"])]
-        for measure, row in effect["correlations"].items():
-            cells = "".join(f"{_number(row[name]['value']):>10}" for name in correlations["conventions"])
+    for effect in judgement.effects:
+        lines += ["", effect.name, f"{'':<12}" + "".join(f"{name:>10}" for name in judgement.conventions)]
+        for measure, row in effect.correlations.items():
+            cells = "".join(f"{_number(row[name].value):>10}" for name in judgement.conventions)
             lines.append(f"{similarity.title(measure):<12}{cells}")
-        lines.append(effect["sentence"])
+        lines.append(effect.sentence)
     return lines
 
 

@@ -6,22 +6,22 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from core.artifacts import mentions
+from core.artifacts.mentions import DifficultyResult as DifficultyResult
+from core.artifacts.result import read
 from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless
-from core.difficulty.mentions import BAND, BINS, Mention
+from core.difficulty.mentions import BAND, BINS, Bin, Mention
 from core.facade.audit import exporting
 from core.facade.home import kept_per_home, library, store
 from core.plots.bias import BIN_LOOKS, CeimPanel, ceim_bars
 from core.results import FloatArray, IntArray
 from core.runs.store import Run
 
-Row = dict[str, Any]
 FEW = 20  # mentions of a type; with fewer its numbers are hardly more than chance
 MOST_DRAWN = 10_000  # points of the scatter; what is drawn around is counted on all
 MOST_PANELS = 24  # types with a histogram of their own, the frequent ones
@@ -95,65 +95,74 @@ def finished() -> list[Run]:
     return store().list("difficulty", state="succeeded")
 
 
-def v_information(run_ids: Sequence[str]) -> list[Row]:
-    """`run, corpus, encoder, mentions, entity, context, intervals, entropy` of each; bits."""
-    rows = []
-    for run_id in run_ids:
-        run = store().get(run_id)
-        result = run.result()
-        rows.append(
-            {
-                "run": run_id,
-                "corpus": run.manifest.inputs["train"],
-                "encoder": run.manifest.config["encoder"],
-                "mentions": result["mentions"],
-                **result["v_information"],
-                "intervals": result["intervals"],
-                "entropy": result["entropy"],
-            }
-        )
-    return rows
+def result(run_id: str) -> DifficultyResult:
+    """A finished `difficulty` run's result. Errors: RunError."""
+    return read(store().get(run_id), DifficultyResult)
 
 
-def bin_rows(run_id: str) -> list[Row]:
-    """`bin, name, mentions, share, entity, context` (mean PVI, bits; None where the bin is empty).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BinRow:
+    """A bin of CEIM. name: in words. share: of all mentions. entity, context: mean PVI, bits; None in an empty bin."""
 
-    Ma et al. 2023, Table 1.
-    """
+    bin: Bin
+    name: str
+    mentions: int
+    share: float
+    entity: float | None
+    context: float | None
+
+
+def bin_rows(run_id: str) -> list[BinRow]:
+    """One row a bin (Ma et al. 2023, Table 1)."""
     difficulty = measured(run_id)
     rows = []
     for kind in BINS:
         mask = difficulty.bins == kind
-        means = (difficulty.entity[mask].mean(), difficulty.context[mask].mean()) if mask.any() else (None, None)
         rows.append(
-            {
-                "bin": kind,
-                "name": BIN_LOOKS[kind][0],
-                "mentions": int(mask.sum()),
-                "share": float(mask.mean()),
-                "entity": means[0],
-                "context": means[1],
-            }
+            BinRow(
+                bin=kind,
+                name=BIN_LOOKS[kind][0],
+                mentions=int(mask.sum()),
+                share=float(mask.mean()),
+                entity=float(difficulty.entity[mask].mean()) if mask.any() else None,
+                context=float(difficulty.context[mask].mean()) if mask.any() else None,
+            )
         )
     return rows
 
 
-def type_rows(run_id: str) -> list[Row]:
-    """`type, mentions, entity, context, ceim` (means, bits), `low, high` (share of mentions), `few`; frequent first."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeRow:
+    """A type of entity. few: too few mentions to judge. entity, context, ceim: means, bits. low, high: shares of its
+    mentions in these bins of CEIM."""
+
+    type: str
+    mentions: int
+    few: bool
+    entity: float
+    context: float
+    ceim: float
+    low: float
+    high: float
+
+
+def type_rows(run_id: str) -> list[TypeRow]:
+    """One row a type, frequent ones first."""
     difficulty = measured(run_id)
     rows = []
     for name, n in difficulty.counts().items():
         mask = difficulty.types == name
         rows.append(
-            {
-                "type": name,
-                "mentions": n,
-                "few": name in difficulty.few,
-                "entity": float(difficulty.entity[mask].mean()),
-                "context": float(difficulty.context[mask].mean()),
-                "ceim": float(difficulty.ceim[mask].mean()),
-                **{kind: float((difficulty.bins[mask] == kind).mean()) for kind in ("low", "high")},
-            }
+            TypeRow(
+                type=name,
+                mentions=n,
+                few=name in difficulty.few,
+                entity=float(difficulty.entity[mask].mean()),
+                context=float(difficulty.context[mask].mean()),
+                ceim=float(difficulty.ceim[mask].mean()),
+                low=float((difficulty.bins[mask] == "low").mean()),
+                high=float((difficulty.bins[mask] == "high").mean()),
+            )
         )
     return rows
 
@@ -203,27 +212,44 @@ def drawn(run_id: str, seed: int = 0) -> IntArray:
     return np.sort(np.random.default_rng(seed).choice(n, MOST_DRAWN, replace=False))
 
 
-def mention_rows(run_id: str, numbers: Sequence[int] | IntArray) -> list[Row]:
-    """Mentions with their sentences: `number, sentence, start, end, mention, type, pvi_entity, pvi_context, ceim, bin,
-    text, tokens`."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MentionRow:
+    """A mention by its number, with its sentence; see `difficulty.mentions.Mention`. mention: its words."""
+
+    number: int
+    sentence: str
+    start: int
+    end: int
+    mention: str
+    type: str
+    pvi_entity: float
+    pvi_context: float
+    ceim: float
+    bin: Bin
+    text: str
+    tokens: Sequence[str]
+
+
+def mention_rows(run_id: str, numbers: Sequence[int] | IntArray) -> list[MentionRow]:
+    """Mentions with their sentences, in the order of `numbers`."""
     difficulty = measured(run_id)
     picked = [difficulty.mentions[number] for number in numbers]
     sentences = difficulty.corpus.take([mention.row for mention in picked])
     return [
-        {
-            "number": number,
-            "sentence": mention.sentence,
-            "start": mention.start,
-            "end": mention.end,
-            "mention": mention.surface,
-            "type": mention.type,
-            "pvi_entity": mention.pvi_entity,
-            "pvi_context": mention.pvi_context,
-            "ceim": mention.ceim,
-            "bin": mention.bin,
-            "text": sentence.text,
-            "tokens": sentence.tokens,
-        }
+        MentionRow(
+            number=number,
+            sentence=mention.sentence,
+            start=mention.start,
+            end=mention.end,
+            mention=mention.surface,
+            type=mention.type,
+            pvi_entity=mention.pvi_entity,
+            pvi_context=mention.pvi_context,
+            ceim=mention.ceim,
+            bin=mention.bin,
+            text=sentence.text,
+            tokens=sentence.tokens,
+        )
         for number, mention, sentence in zip(map(int, numbers), picked, sentences, strict=True)
     ]
 
@@ -235,7 +261,7 @@ def mentions_csv(run_id: str, numbers: IntArray) -> bytes:
     rows = csv.writer(out, lineterminator="\n")
     rows.writerow(_COLUMNS)
     for row in mention_rows(run_id, numbers):
-        rows.writerow([harmless(row[name]) for name in _COLUMNS])
+        rows.writerow([harmless(getattr(row, name)) for name in _COLUMNS])
     return out.getvalue().encode("utf-8-sig")
 
 

@@ -6,17 +6,21 @@ from typing import Any
 
 from core.artifacts import mentions
 from core.artifacts.rebuilt import Diff as Diff
+from core.artifacts.rebuilt import RebuildResult as RebuildResult
+from core.artifacts.rebuilt import RobustnessResult as RobustnessResult
 from core.artifacts.rebuilt import diffs, logs, read_edits, read_slots, sentences_file
+from core.artifacts.result import read
 from core.corpora.name_list import read_names
 from core.difficulty.mentions import Mention
 from core.facade.corpora import roles
 from core.facade.home import kept_per_home, library, store
 from core.recipes import rebuild
 from core.recipes.parts.rebuildable import splits_beside
+from core.recipes.rebuild import Preview as Preview
 
 
-def preview(options: dict[str, Any]) -> dict[str, Any]:
-    """Pool sizes before anything runs; see `recipes.rebuild.preview`. options: of `rebuild`, `difficulty` among them.
+def preview(options: dict[str, Any]) -> Preview:
+    """Pool sizes before anything runs. options: of `rebuild`, `difficulty` among them.
 
     Errors: ConfigError, CorpusError, RunError.
     """
@@ -34,12 +38,28 @@ def _mentions(run_id: str) -> Sequence[Mention]:
     return mentions.read(store().get(run_id))
 
 
+def rebuild_result(run_id: str) -> RebuildResult:
+    """A finished `rebuild` run's result. Errors: RunError."""
+    return read(store().get(run_id), RebuildResult)
+
+
+def robustness_result(run_id: str) -> RobustnessResult:
+    """A finished `robustness` run's result. Errors: RunError."""
+    return read(store().get(run_id), RobustnessResult)
+
+
+def new_set(run_id: str) -> str:
+    """The fingerprint of what a finished `rebuild` or `robustness` run made."""
+    rebuilt = store().get(run_id).manifest.kind == "rebuild"
+    return rebuild_result(run_id).corpus if rebuilt else robustness_result(run_id).corpus
+
+
 def changed(run_id: str, start: int = 0, n: int = 20) -> list[Diff]:
     """Changed sentences of a finished `rebuild` or `robustness` run, before and after, `n` from the `start`-th on."""
     run = store().get(run_id)
     inputs = run.manifest.inputs
     before = library().find(inputs["train" if run.manifest.kind == "rebuild" else "test"])
-    after = library().find(run.result()["corpus"])
+    after = library().find(new_set(run_id))
     return diffs(read_edits(run), before, after, start, n, slots=read_slots(run))
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -100,8 +101,8 @@ def review_log(run_id: str) -> bytes:
     rows.writerow(_COLUMNS)
     mentions = mention_rows(run_id, [review.mention for review in counting])
     for review, mention in zip(counting, mentions, strict=True):
-        after = {"fix": review.type, "remove": ""}.get(review.action, mention["type"])
+        after = {"fix": review.type, "remove": ""}.get(review.action, mention.type)
         when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(review.time))
-        row = {**mention, "time": when, "action": review.action, "before": mention["type"], "after": after}
+        row = {**asdict(mention), "time": when, "action": review.action, "before": mention.type, "after": after}
         rows.writerow([harmless(row[name]) for name in _COLUMNS])
     return out.getvalue().encode("utf-8-sig")

@@ -1,10 +1,14 @@
 """Similarity: a finished run's table and what follows from it, the user's guess, and what measures predict."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from core.artifacts.leaderboard import ExperimentResult
+from core.artifacts.result import read
+from core.artifacts.similarity import CurvePoint as CurvePoint
+from core.artifacts.similarity import SimilarityResult as SimilarityResult
+from core.artifacts.similarity import SimilarityRow as SimilarityRow
 from core.artifacts.similarity import advice, as_csv, closest_first, grid_of
 from core.artifacts.similarity import best_value as best_value
 from core.errors import ConfigError, PathError, ReadError
@@ -13,20 +17,29 @@ from core.facade.home import store
 from core.files import write_atomic
 from core.measures import MEASURES as MEASURES
 from core.measures import title as title
+from core.measures.agreement import Agreement as Agreement
+from core.measures.agreement import Split as Split
 from core.measures.agreement import as_guessed
 from core.measures.grid import Grid
-from core.measures.predictive import regrets
-from core.measures.worth import judge, own_outcomes
+from core.measures.predictive import Choice as Choice
+from core.measures.predictive import Outcomes, regrets
+from core.measures.worth import Coefficient as Coefficient
+from core.measures.worth import Effect as Effect
+from core.measures.worth import Judgement as Judgement
+from core.measures.worth import Trained, judge, own_outcomes
 from core.measures.worth import judge_table as judge_table
 
 _EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv"
-SimilarityRows = Sequence[Mapping[str, Any]]
 
 
-def rows(run_id: str, target: str | None = None) -> SimilarityRows:
+def result(run_id: str) -> SimilarityResult:
+    """A finished `similarity` run's result. Errors: RunError."""
+    return read(store().get(run_id), SimilarityResult)
+
+
+def rows(run_id: str, target: str | None = None) -> list[SimilarityRow]:
     """`measurements` of a finished run, of one target or of all; the closest source first."""
-    rows: SimilarityRows = store().get(run_id).result()["measurements"]
-    return closest_first([row for row in rows if target in (None, row["target"])])
+    return closest_first([row for row in result(run_id).measurements if target in (None, row.target)])
 
 
 def recommendation(run_id: str, target: str) -> str:
@@ -36,30 +49,31 @@ def recommendation(run_id: str, target: str) -> str:
     return advice(grid, target, past)
 
 
-def own_f1(run_id: str) -> list[Any]:
+def own_f1(run_id: str) -> list[Outcomes]:
     """Outcomes of finished experiments whose arms began from this run's sources, for its targets.
 
     A target is an experiment's T_C or, where that has none, the text of its L_C.
     """
-    result = store().get(run_id).result()
-    target_of = {fingerprint: name for name, marks in result["targets"].items() for fingerprint in marks}
-    names = {mark: name for name, marks in result["sources"].items() for mark in (name, *marks)}
+    compared = result(run_id)
+    target_of = {fingerprint: name for name, marks in compared.targets.items() for fingerprint in marks}
+    names = {mark: name for name, marks in compared.sources.items() for mark in (name, *marks)}
     boards = []
     for run in store().list("experiment", state="succeeded"):
         inputs = run.manifest.inputs
         target = next((target_of[inputs[role]] for role in ("task", "train") if inputs.get(role) in target_of), None)
         if target:
-            boards.append((target, run.result()["leaderboard"]))
+            board = read(run, ExperimentResult).leaderboard
+            boards.append((target, [Trained(arm=row.arm, source=row.source, f1=row.micro_f1) for row in board]))
     return own_outcomes(_grid(run_id), boards, names)
 
 
-def judge_own(run_id: str) -> dict[str, Any] | None:
+def judge_own(run_id: str) -> Judgement | None:
     """`judge_table` of the user's own finished experiments; None where there are none on these sources."""
     outcomes = own_f1(run_id)
     return judge(_grid(run_id), outcomes) if outcomes else None
 
 
-def judge_file(path: Path) -> dict[str, Any]:
+def judge_file(path: Path) -> Judgement:
     """The same of a file. Errors: PathError, ReadError."""
     try:
         return judge_table(path.read_text(encoding="utf-8-sig"), path.name)
@@ -103,8 +117,7 @@ def check_output(path: Path) -> None:
 
 def guess(run_id: str, target: str) -> list[str] | None:
     """The sources as the user ranked them before the numbers, closest first; [] if skipped, None if not asked yet."""
-    order: list[str] | None = _guesses(run_id).get(target)
-    return order
+    return _guesses(run_id).get(target)
 
 
 def save_guess(run_id: str, target: str, order: Sequence[str]) -> None:
@@ -120,9 +133,9 @@ def guess_held(run_id: str, target: str) -> dict[str, tuple[int, int]]:
     return as_guessed(grid, grid.targets.index(target), order) if order else {}
 
 
-def _guesses(run_id: str) -> dict[str, Any]:
+def _guesses(run_id: str) -> dict[str, list[str]]:
     try:
-        guesses: dict[str, Any] = json.loads((store().get(run_id).path / "guess.json").read_bytes())
+        guesses: dict[str, list[str]] = json.loads((store().get(run_id).path / "guess.json").read_bytes())
     except (OSError, ValueError):
         return {}
     return guesses

@@ -31,7 +31,7 @@ class Sample:
 class Measure(Protocol):
     """A way to say how close a source is to a target.
 
-    title: how people write the name. columns: the other readings in `Measurement.detail["columns"]` and what they
+    title: how people write the name. columns: the other readings in `Measurement.columns` and what they
     are. summary: what it looks at, for a page. looks_at: the same in a word or two, for sentences about why two
     measures differ.
     """
@@ -49,7 +49,7 @@ class Measure(Protocol):
         """A model of the source for `compare`. Errors: CorpusError where the source is too small."""
 
     def compare(self, learnt: Any, target: Sample, report: Reporter) -> Measurement:
-        """One number. `detail` holds `convention`, a sentence, and `columns`.
+        """One number.
 
         learnt: what `fit` gave; it is not changed. Errors: CorpusError where there is nothing to compare.
         """
@@ -57,5 +57,11 @@ class Measure(Protocol):
 
 def measurement(measure: Measure, value: float, *, convention: str, columns: Mapping[str, float | None]) -> Measurement:
     """A `Measurement` in the measure's own unit and direction."""
-    detail = {"convention": convention, "columns": dict(columns)}
-    return Measurement(name=measure.name, unit=measure.unit, prefer=measure.prefer, value=value, detail=detail)
+    return Measurement(
+        name=measure.name,
+        unit=measure.unit,
+        prefer=measure.prefer,
+        value=value,
+        convention=convention,
+        columns=dict(columns),
+    )

@@ -2,78 +2,107 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from core.measures import title
-from core.measures.agreement import agreement
+from core.measures.agreement import Agreement, agreement
 from core.measures.grid import Grid
 from core.measures.pasted import read_table
-from core.measures.predictive import CONVENTIONS, Outcomes, correlations, outcomes_of, regrets
+from core.measures.predictive import CONVENTIONS, Outcomes, Regret, correlations, outcomes_of, regrets
 from core.results import FloatArray
 
 ARM = re.compile(r"(vectors|lm):(.+)")  # arms of an experiment that begin from one source
 KINDS = {"vectors": "word vectors", "lm": "language model"}
 
 
-def judge_table(text: str, name: str = "the table") -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """An arm of an experiment. source: the fingerprint of what it began from, None where it is not known. f1: micro F1
+    of every run, percent."""
+
+    arm: str
+    source: str | None
+    f1: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coefficient:
+    """A correlation with the change of F1; see `predictive.Correlation`."""
+
+    value: float | None
+    interval: tuple[float, float] | None
+    targets: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """What the measures say of one kind of model. correlations: {measure: {convention: r}}. sentence: for people."""
+
+    name: str
+    correlations: Mapping[str, Mapping[str, Coefficient]]
+    regrets: Sequence[Regret]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What the measures of a table are worth. conventions: {name: what it is}, of correlations."""
+
+    targets: Sequence[str]
+    sources: Sequence[str]
+    measures: Sequence[str]
+    conventions: Mapping[str, str]
+    agreement: Agreement
+    effects: Sequence[Effect]
+
+
+def judge_table(text: str, name: str = "the table") -> Judgement:
     """A pasted table of measures and F1 (see `measures.pasted`). Errors: ReadError with the line."""
     pasted = read_table(text, name)
     return judge(pasted.grid, pasted.outcomes)
 
 
-def judge(grid: Grid, outcomes: Sequence[Outcomes]) -> dict[str, Any]:
-    """`agreement` of the measures, and one of `effects` a kind of model: `correlations`, `regrets`, `sentence`.
-
-    correlations: {measure: {convention: {value, interval, targets}}}, against the change of F1.
-    """
-    effects = []
-    for outcome in outcomes:
-        table: dict[str, dict[str, Any]] = {measure: {} for measure in grid.measures}
-        for r in correlations(grid, outcome):
-            table[r.measure][r.convention] = {"value": r.value, "interval": r.interval, "targets": r.targets}
-        regret_rows = [asdict(regret) for regret in regrets(grid, outcome)]
-        effects.append(
-            {
-                "name": outcome.name,
-                "correlations": table,
-                "regrets": regret_rows,
-                "sentence": _sentence(table, regret_rows),
-            }
-        )
-    return {
-        "targets": list(grid.targets),
-        "sources": list(grid.sources),
-        "measures": list(grid.measures),
-        "conventions": dict(CONVENTIONS),
-        "agreement": asdict(agreement(grid)),
-        "effects": effects,
-    }
+def judge(grid: Grid, outcomes: Sequence[Outcomes]) -> Judgement:
+    """Agreement of the measures, and an effect for each kind of model: what they predict of it."""
+    return Judgement(
+        targets=grid.targets,
+        sources=grid.sources,
+        measures=grid.measures,
+        conventions=dict(CONVENTIONS),
+        agreement=agreement(grid),
+        effects=[_effect(grid, outcome) for outcome in outcomes],
+    )
 
 
-def _sentence(table: Mapping[str, Mapping[str, Any]], regrets: Sequence[Mapping[str, Any]]) -> str:
+def _effect(grid: Grid, outcome: Outcomes) -> Effect:
+    table: dict[str, dict[str, Coefficient]] = {measure: {} for measure in grid.measures}
+    for r in correlations(grid, outcome):
+        table[r.measure][r.convention] = Coefficient(value=r.value, interval=r.interval, targets=r.targets)
+    by_measure = regrets(grid, outcome)
+    return Effect(name=outcome.name, correlations=table, regrets=by_measure, sentence=_sentence(table, by_measure))
+
+
+def _sentence(table: Mapping[str, Mapping[str, Coefficient]], regrets: Sequence[Regret]) -> str:
     """The sentence on the measure that went with F1 most, how sure that is, and the cost of following it."""
-    by_size = {m: abs(row["runs"]["value"]) for m, row in table.items() if row["runs"]["value"] is not None}
+    by_size = {m: abs(row["runs"].value) for m, row in table.items() if row["runs"].value is not None}
     if not by_size:
         return "There are too few sources with an F1 to say what predicts it: give at least two for a target."
     # Size, not sign: a measure that is reliably wrong predicts too, and its r says which way.
     best = max(by_size, key=by_size.__getitem__)
     r = table[best]["runs"]
-    over = f"{r['targets']} target{'s' if r['targets'] > 1 else ''}"
-    sure = (
-        f"95% interval {r['interval'][0]:.2f} to {r['interval'][1]:.2f}" if r["interval"] else "one target, no interval"
-    )
-    regret = next(row for row in regrets if row["measure"] == best)
+    over = f"{r.targets} target{'s' if r.targets > 1 else ''}"
+    sure = f"95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f}" if r.interval else "one target, no interval"
+    regret = next(row for row in regrets if row.measure == best)
     return (
-        f"{title(best)} goes with F1 most closely, r = {r['value']:.3f} over {over} ({sure}); taking the source it "
-        f"puts first lost {regret['mean']:.2f} F1 on average, a source drawn by lot {regret['random']:.2f}."
+        f"{title(best)} goes with F1 most closely, r = {r.value:.3f} over {over} ({sure}); taking the source it "
+        f"puts first lost {regret.mean:.2f} F1 on average, a source drawn by lot {regret.random:.2f}."
     )
 
 
 def own_outcomes(
-    grid: Grid, boards: Iterable[tuple[str, Sequence[Mapping[str, Any]]]], names: Mapping[str, str]
+    grid: Grid, boards: Iterable[tuple[str, Sequence[Trained]]], names: Mapping[str, str]
 ) -> list[Outcomes]:
     """Finished experiments as outcomes on `grid`.
 
@@ -87,14 +116,14 @@ def own_outcomes(
         at = grid.targets.index(target)
         kinds = set()
         for row in board:
-            arm = ARM.fullmatch(row["arm"])
+            arm = ARM.fullmatch(row.arm)
             # The fingerprint first: an arm's own name for its source may have been reused.
-            source = names.get(row.get("source") or arm[2]) if arm else None
+            source = names.get(row.source or arm[2]) if arm else None
             if arm and source in grid.sources:
                 kinds.add(kind := KINDS[arm[1]])
                 f1s = runs.setdefault(kind, {}).setdefault((at, grid.sources.index(source)), [])
-                f1s += row["micro_f1"]
-        baseline = [f1 for row in board if row["arm"] == "none" for f1 in row["micro_f1"]]
+                f1s += row.f1
+        baseline = [f1 for row in board if row.arm == "none" for f1 in row.f1]
         for kind in kinds:
             none.setdefault(kind, {}).setdefault(at, []).extend(baseline)
     return [outcomes_of(kind, by_pair, _means(none[kind], grid), len(grid.sources)) for kind, by_pair in runs.items()]

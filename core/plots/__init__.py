@@ -4,6 +4,7 @@ from core.plots.assisting import f1_by_threshold, skl_histogram
 from core.plots.bias import (
     BIN_LOOKS,
     CeimPanel,
+    Informed,
     bar_words,
     best_of_both,
     ceim_bars,
@@ -69,6 +70,7 @@ __all__ = [
     "CeimPanel",
     "CorpusRow",
     "Dots",
+    "Informed",
     "Line",
     "Look",
     "Report",

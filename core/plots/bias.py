@@ -8,6 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from core.artifacts.mentions import Bits, Intervals
 from core.plots.theme import COLOURS, INK, figure, plain
 from core.results import BoolArray, FloatArray, IntArray
 
@@ -104,17 +105,26 @@ def _stacked(panels: Sequence[CeimPanel]) -> go.Figure:
     return fig
 
 
-def v_information_bars(rows: Sequence[Mapping[str, Any]]) -> go.Figure:
-    """V-information of names and of contexts, data set by data set, with 95% intervals (Ma et al. 2023, Fig. 3).
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Informed:
+    """A data set and what its names and contexts tell."""
 
-    rows: `name`, `entity`, `context`, `intervals` {entity: (lo, hi), context: (lo, hi)}, bits.
-    """
+    name: str
+    bits: Bits
+    intervals: Intervals
+
+
+def v_information_bars(rows: Sequence[Informed]) -> go.Figure:
+    """V-information of names and of contexts, data set by data set, with 95% intervals (Ma et al. 2023, Fig. 3)."""
     fig = figure(110 + 74 * len(rows), x="V-information, bits a mention", y="")
-    names = [plain(row["name"]) for row in rows]
-    sides = (("context", "by the context alone", CONTEXT, "/"), ("entity", "by the name alone", NAME, ""))
-    for side, label, colour, shape in sides:
-        values = np.array([row[side] for row in rows], dtype=np.float64)
-        spans = np.array([row["intervals"].get(side) or (row[side], row[side]) for row in rows], dtype=np.float64)
+    names = [plain(row.name) for row in rows]
+    sides = (
+        ("by the context alone", CONTEXT, "/", [(row.bits.context, row.intervals.context) for row in rows]),
+        ("by the name alone", NAME, "", [(row.bits.entity, row.intervals.entity) for row in rows]),
+    )
+    for label, colour, shape, measured in sides:
+        values = np.array([value for value, _ in measured], dtype=np.float64)
+        spans = np.array([span for _, span in measured], dtype=np.float64)
         fig.add_bar(
             y=names,
             x=values,

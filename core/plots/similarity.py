@@ -1,11 +1,11 @@
 """Figures of `2_Similarity`."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from core.artifacts.similarity import CurvePoint, SimilarityRow
 from core.plots.theme import COLOURS, ENTITY_COLOURS, figure, labels, plain
 
 _MARKS = ("circle", "square", "diamond", "cross", "triangle-up", "x", "star")
@@ -14,32 +14,34 @@ _ENDS = {"high": "higher is closer", "low": "lower is closer"}
 
 
 def similarity_bars(
-    rows: Sequence[Mapping[str, Any]], titles: Mapping[str, str], best: Mapping[str, float | None]
+    rows: Sequence[SimilarityRow], titles: Mapping[str, str], best: Mapping[str, float | None]
 ) -> go.Figure:
     """One small figure a measure, one bar a source, the closest in colour; whiskers from lowest to highest draw.
 
     rows: `measurements` of one target. titles: {measure: how people write it}. best: {measure: the closest value}.
     """
-    measures = list(dict.fromkeys(row["measure"] for row in rows))
-    sources = labels(row["source"] for row in rows)
+    measures = list(dict.fromkeys(row.measure for row in rows))
+    sources = labels(row.source for row in rows)
     fig = _columns(rows, measures, titles, height=110 + 34 * len(sources))
     for column, measure in enumerate(measures, 1):
-        valued = [row for row in rows if row["measure"] == measure and row["value"] is not None]
+        valued = [row for row in rows if row.measure == measure and row.value is not None]
+        values = [row.value for row in valued if row.value is not None]
+        ends = [(min(row.draws), max(row.draws)) for row in valued]
         fig.add_bar(
-            x=[row["value"] for row in valued],
-            y=[sources[row["source"]] for row in valued],
+            x=values,
+            y=[sources[row.source] for row in valued],
             orientation="h",
-            marker_color=[COLOURS["S_C"] if row["value"] == best[measure] else COLOURS["D_C"] for row in valued],
+            marker_color=[COLOURS["S_C"] if row.value == best[measure] else COLOURS["D_C"] for row in valued],
             error_x={
                 "type": "data",
                 "symmetric": False,
                 "thickness": 1.5,
                 "width": 4,
                 "color": COLOURS["cut"],
-                "array": [row["high"] - row["value"] for row in valued],
-                "arrayminus": [row["value"] - row["low"] for row in valued],
+                "array": [high - value for value, (_, high) in zip(values, ends, strict=True)],
+                "arrayminus": [value - low for value, (low, _) in zip(values, ends, strict=True)],
             },
-            customdata=[[_number(row["low"]), _number(row["high"]), row["unit"]] for row in valued],
+            customdata=[[*map(_number, span), row.unit] for row, span in zip(valued, ends, strict=True)],
             hovertemplate="%{y}: %{x:.4g} %{customdata[2]}<br>%{customdata[0]} to %{customdata[1]}<extra></extra>",
             showlegend=False,
             row=1,
@@ -49,10 +51,10 @@ def similarity_bars(
 
 
 def _columns(
-    rows: Sequence[Mapping[str, Any]], measures: Sequence[str], titles: Mapping[str, str], height: int
+    rows: Sequence[SimilarityRow], measures: Sequence[str], titles: Mapping[str, str], height: int
 ) -> go.Figure:
     """Empty panels side by side, sources down the left, one heading each that says the direction in words."""
-    ends = {row["measure"]: _ENDS[row["prefer"]] for row in rows}
+    ends = {row.measure: _ENDS[row.prefer] for row in rows}
     headings = [f"<b>{plain(titles[m])}</b><br>{ends[m]}" for m in measures]
     fig = make_subplots(1, len(measures), shared_yaxes=True, subplot_titles=headings, horizontal_spacing=0.03)
     fig.update_layout(figure(height, x="", y="").layout)
@@ -69,14 +71,14 @@ def _number(value: float) -> str:
     return f"{value:.4g}"
 
 
-def size_curve(points: Sequence[Mapping[str, Any]], title: str) -> go.Figure:
+def size_curve(points: Sequence[CurvePoint], title: str) -> go.Figure:
     """One measure against the tokens of the source, a line a source. points: `curve` of one target and measure."""
     fig = figure(300, x="tokens of the source", y=plain(title))
-    for number, (source, label) in enumerate(labels(point["source"] for point in points).items()):
-        valued = [point for point in points if point["source"] == source and point["value"] is not None]
+    for number, (source, label) in enumerate(labels(point.source for point in points).items()):
+        valued = [point for point in points if point.source == source and point.value is not None]
         fig.add_scatter(
-            x=[point["tokens"] for point in valued],
-            y=[point["value"] for point in valued],
+            x=[point.tokens for point in valued],
+            y=[point.value for point in valued],
             name=label,
             mode="lines+markers",
             line={"color": ENTITY_COLOURS[number % len(ENTITY_COLOURS)], "dash": _DASHES[number % len(_DASHES)]},

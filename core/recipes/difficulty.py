@@ -6,12 +6,13 @@ A mention is judged by models that trained on other sentences; every such traini
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 
-from core.artifacts.mentions import write
+from core.artifacts.mentions import BinBits, Bits, DifficultyResult, Intervals, TypeDifficulty, write
 from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.difficulty.folds import folds
@@ -20,7 +21,7 @@ from core.difficulty.mentions import BINS, Mention, bin_of
 from core.difficulty.pvi import entropy, interval
 from core.errors import CorpusError
 from core.models.fingerprint import fingerprint
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 from core.recipes.parts.difficulty_folds import Questions, answers, nothing_to_tell
 from core.results import FloatArray
 
@@ -70,8 +71,8 @@ class DifficultyConfig(Config):
         return self.model_copy(update={"weights": fingerprint(self.encoder)})
 
 
-def run(config: DifficultyConfig, job: Job) -> Result:
-    """Artifact: `mentions.parquet` (see `difficulty.mentions`). Bits throughout."""
+def run(config: DifficultyConfig, job: Job) -> DifficultyResult:
+    """Artifact: `mentions.parquet` (see `difficulty.mentions`)."""
     corpus = job.corpus(config.train)
     job.context.stage("reading the mentions")
     questions, notes = _questions(config, corpus)
@@ -82,55 +83,86 @@ def run(config: DifficultyConfig, job: Job) -> Result:
     repeats = np.stack([results.pvi[view] for view in VIEWS], axis=-1)  # (repeats, n, 2)
     mentions = _mentions(questions, repeats.mean(0))
     write(job.context, mentions)
-    return {
-        **summary(mentions, config.draws, config.seed),
-        "repeats": [dict(zip(VIEWS, row, strict=True)) for row in np.round(repeats.mean(1), 4).tolist()],
-        "folds": len(set(questions.folds[0].tolist())),
-        "grouped_by": questions.grouped_by,
-        "strength": {view: round(float(np.mean(each)), 3) for view, each in results.strengths.items() if each},
-        "settings": results.settings,
-        "notes": notes,
-        "corpus": corpus.fingerprint,
-        "seconds": results.seconds,
-    }
+    how = Trained(
+        repeats=[Bits(entity=entity, context=context) for entity, context in np.round(repeats.mean(1), 4).tolist()],
+        folds=len(set(questions.folds[0].tolist())),
+        grouped_by=questions.grouped_by,
+        strength={view: round(float(np.mean(each)), 3) for view, each in results.strengths.items() if each},
+        settings=results.settings,
+        notes=notes,
+        corpus=corpus.fingerprint,
+        seconds=results.seconds,
+    )
+    return summary(mentions, config.draws, config.seed, how)
 
 
-def summary(mentions: Sequence[Mention], draws: int, seed: int) -> Result:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """How mentions were judged; see `DifficultyResult`."""
+
+    repeats: Sequence[Bits] = ()
+    folds: int = 0
+    grouped_by: str = "sentence"
+    strength: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, int | float | str | bool]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    corpus: str = ""
+    seconds: float = 0.0
+
+
+def summary(mentions: Sequence[Mention], draws: int, seed: int, how: Trained) -> DifficultyResult:
     """What a data set's mentions say together; nothing is trained for it."""
     values = np.array([[mention.pvi_entity, mention.pvi_context] for mention in mentions])
     low, high = interval(values, np.array([mention.row for mention in mentions]), draws=draws, seed=seed)
     kinds = Counter(mention.type for mention in mentions)
     bins = Counter(mention.bin for mention in mentions)
-    return {
-        "mentions": len(mentions),
-        "sentences": len({mention.row for mention in mentions}),
-        "v_information": _means(values),
-        "intervals": {view: [_bits(low[i]), _bits(high[i])] for i, view in enumerate(VIEWS)},
-        "entropy": _bits(entropy(np.repeat(np.arange(len(kinds)), list(kinds.values())))),
-        "by_type": {
+    return DifficultyResult(
+        mentions=len(mentions),
+        sentences=len({mention.row for mention in mentions}),
+        v_information=_means(values),
+        intervals=Intervals(entity=(_bits(low[0]), _bits(high[0])), context=(_bits(low[1]), _bits(high[1]))),
+        entropy=_bits(entropy(np.repeat(np.arange(len(kinds)), list(kinds.values())))),
+        by_type={
             kind: _of_type([one for one in mentions if one.type == kind], len(mentions))
             for kind, _ in kinds.most_common()
         },
-        "ceim": {name: bins[name] for name in BINS},
-        "mean_pvi": {name: _means(values[[m.bin == name for m in mentions]]) for name in BINS},
-    }
+        ceim={name: bins[name] for name in BINS},
+        mean_pvi={name: _in_bin(values[[m.bin == name for m in mentions]]) for name in BINS},
+        repeats=how.repeats,
+        folds=how.folds,
+        grouped_by=how.grouped_by,
+        strength=how.strength,
+        settings=how.settings,
+        notes=how.notes,
+        corpus=how.corpus,
+        seconds=how.seconds,
+    )
 
 
-def _of_type(mentions: Sequence[Mention], n: int) -> dict[str, Any]:
-    """prior: -log2 of the type's share, the most that PVI can come to."""
+def _of_type(mentions: Sequence[Mention], n: int) -> TypeDifficulty:
+    """n: mentions of all types."""
     bins = Counter(mention.bin for mention in mentions)
     means = _means(np.array([[mention.pvi_entity, mention.pvi_context] for mention in mentions]))
-    return {
-        "mentions": len(mentions),
-        **means,
-        "ceim": _bits(float(np.mean([mention.ceim for mention in mentions]))),
-        "prior": _bits(-float(np.log2(len(mentions) / n))),
-        "bins": {name: bins[name] for name in BINS},
-    }
+    return TypeDifficulty(
+        mentions=len(mentions),
+        entity=means.entity,
+        context=means.context,
+        ceim=_bits(float(np.mean([mention.ceim for mention in mentions]))),
+        prior=_bits(-float(np.log2(len(mentions) / n))),
+        bins={name: bins[name] for name in BINS},
+    )
 
 
-def _means(values: FloatArray) -> dict[str, float | None]:
-    return {view: _bits(values[:, i].mean()) if len(values) else None for i, view in enumerate(VIEWS)}
+def _means(values: FloatArray) -> Bits:
+    """values: `(k, 2)` PVI of names and contexts."""
+    return Bits(entity=_bits(values[:, 0].mean()), context=_bits(values[:, 1].mean()))
+
+
+def _in_bin(values: FloatArray) -> BinBits:
+    if not len(values):
+        return BinBits(entity=None, context=None)
+    means = _means(values)
+    return BinBits(entity=means.entity, context=means.context)
 
 
 def _bits(value: float) -> float:

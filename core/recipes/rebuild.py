@@ -6,20 +6,22 @@ one (SOURCES.md, MINER).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Self
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 import numpy as np
 from pydantic import field_validator
 
 from core.artifacts import rebuilt
 from core.artifacts.mentions import read
+from core.artifacts.rebuilt import RebuildResult
 from core.config import Config, option, unusual
 from core.corpora.corpus import Corpus
 from core.difficulty.mentions import BINS, Mention
 from core.errors import ConfigError, CorpusError, Unfinished
 from core.models.fingerprint import fingerprint
 from core.models.hub import load_tokenizer
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 from core.recipes.parts.rebuildable import held_out, refuse_tests
 from core.recipes.parts.tested import labelled
 from core.reconstruction import pools
@@ -85,7 +87,7 @@ class RebuildConfig(Config):
 
     @field_validator("rate", mode="before")
     @classmethod
-    def _rate(cls, rate: Any) -> Any:
+    def _rate(cls, rate: object) -> object:
         """`20%` is 0.2."""
         return float(rate[:-1]) / 100 if isinstance(rate, str) and rate[-1:] == "%" and rate[:-1].strip() else rate
 
@@ -100,7 +102,7 @@ class RebuildConfig(Config):
         return Thresholds(entity_low=self.entity_low, entity_high=self.entity_high, context_high=self.context_high)
 
 
-def run(config: RebuildConfig, job: Job) -> Result:
+def run(config: RebuildConfig, job: Job) -> RebuildResult:
     """Artifacts: see `artifacts.rebuilt`."""
     train = job.corpus(config.train)
     refuse_tests(train, RunStore(job.home))
@@ -123,25 +125,41 @@ def run(config: RebuildConfig, job: Job) -> Result:
     corpus = _sealed(config, job, train, sentences, outcome)
     log = rebuilt.write_edits(job.context, outcome.edits)
     conll = rebuilt.write_sentences(job.context, outcome.sentences)
-    return {
-        "corpus": corpus.fingerprint,
-        "sentences": len(corpus),
-        "mentions": sum(corpus.types.values()),
-        "changed": len(outcome.edits),
-        "wanted": outcome.wanted,
-        "of": len(training),
-        "pools": sizes,
-        "output": str(conll),
-        "edits": str(log),
-    }
+    return RebuildResult(
+        corpus=corpus.fingerprint,
+        sentences=len(corpus),
+        mentions=sum(corpus.types.values()),
+        changed=len(outcome.edits),
+        wanted=outcome.wanted,
+        of=len(training),
+        pools=sizes,
+        output=str(conll),
+        edits=str(log),
+    )
 
 
-def preview(config: RebuildConfig, train: Corpus, mentions: Sequence[Mention], store: RunStore) -> Result:
-    """Preview what a rebuild would draw from, before it is run; no sentence is read, so held-out ones are counted too.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What a rebuild would draw from.
 
-    mentions: as a finished `difficulty` run measured them; `measured`, how many. `pools` as the result's; `of`,
-    mentions of `train`; `wanted`, of these; `able`, how many could be changed at most (several may share a sentence
-    that must stay new). `bins`: {CEIM bin: sentences with such a mention}. `empty`, why it cannot be run, or "".
+    pools: as the result's. of: mentions of the training set; measured: of these. wanted: to be changed; able: how many
+    could be at most (several may share a sentence that must stay new). bins: {CEIM bin: sentences with such a
+    mention}. empty: why it cannot be run, or "".
+    """
+
+    pools: Mapping[str, Mapping[str, int]]
+    of: int
+    measured: int
+    wanted: int
+    able: int
+    bins: Mapping[str, int]
+    empty: str
+
+
+def preview(config: RebuildConfig, train: Corpus, mentions: Sequence[Mention], store: RunStore) -> Preview:
+    """Preview a rebuild before it is run; no sentence is read, so held-out ones are counted too.
+
+    mentions: as a finished `difficulty` run measured them.
     """
     entity, context = (
         np.array([getattr(mention, name) for mention in mentions]) for name in ("pvi_entity", "pvi_context")
@@ -151,21 +169,22 @@ def preview(config: RebuildConfig, train: Corpus, mentions: Sequence[Mention], s
     able = {"random2high": total, "low2high": len(mentions)}.get(config.method)
     if able is None:
         able = sum(sizes[READS.get(config.method, ("entity_high",))[0]].values())
-    figures = {
-        "pools": sizes,
-        "of": total,
-        "measured": len(mentions),
-        "wanted": round(config.rate * total),
-        "able": able,
-        "bins": {name: len({mention.row for mention in mentions if mention.bin == name}) for name in BINS},
-    }
+    drawn = Preview(
+        pools=sizes,
+        of=total,
+        measured=len(mentions),
+        wanted=round(config.rate * total),
+        able=able,
+        bins={name: len({mention.row for mention in mentions if mention.bin == name}) for name in BINS},
+        empty="",
+    )
     try:
         refuse_tests(train, store)
         check_pools(config.method, sizes, train.name)
         _check_shares(config, mentions)
     except (ConfigError, CorpusError) as error:
-        return {**figures, "wanted": 0, "able": 0, "empty": str(error)}
-    return {**figures, "empty": ""}
+        return replace(drawn, wanted=0, able=0, empty=str(error))
+    return drawn
 
 
 def _check_shares(config: RebuildConfig, mentions: Sequence[Mention]) -> None:

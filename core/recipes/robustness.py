@@ -6,10 +6,11 @@ from itertools import chain
 from typing import Literal
 
 from core.artifacts import rebuilt
+from core.artifacts.rebuilt import RobustnessResult
 from core.config import Config, option, unusual
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
-from core.recipes.base import Job, Result
+from core.recipes.base import Job
 from core.recipes.parts.tested import labelled
 from core.reconstruction.names import Known
 from core.reconstruction.robustness import Robust, cross_category, misspelt, unseen
@@ -40,7 +41,7 @@ class RobustnessConfig(Config):
     seed: int = option(1, "What is drawn at random.", ge=0)
 
 
-def run(config: RobustnessConfig, job: Job) -> Result:
+def run(config: RobustnessConfig, job: Job) -> RobustnessResult:
     """Artifacts: see `artifacts.rebuilt`."""
     test, train = job.corpus(config.test), job.corpus(config.train)
     job.context.stage("reading the sentences")
@@ -60,17 +61,17 @@ def run(config: RobustnessConfig, job: Job) -> Result:
     log = rebuilt.write_edits(job.context, renamed.edits)
     slots = rebuilt.write_slots(job.context, renamed.slots)
     sources = renamed.sources()
-    return {
-        "corpus": corpus.fingerprint,
-        "sentences": len(corpus),
-        "mentions": len(renamed.slots),
-        "changed": len(renamed.edits),
-        "ambiguous": sum(bool(slot.ambiguous) for slot in renamed.slots),
-        "sources": {"gazetteer": sources.pop("gazetteer", 0), "generated": sources.pop("generated", 0), **sources},
-        "output": str(conll),
-        "edits": str(log),
-        "slots": str(slots),
-    }
+    return RobustnessResult(
+        corpus=corpus.fingerprint,
+        sentences=len(corpus),
+        mentions=len(renamed.slots),
+        changed=len(renamed.edits),
+        ambiguous=sum(bool(slot.ambiguous) for slot in renamed.slots),
+        sources={"gazetteer": sources.pop("gazetteer", 0), "generated": sources.pop("generated", 0), **sources},
+        output=str(conll),
+        edits=str(log),
+        slots=str(slots),
+    )
 
 
 def _sealed(config: RobustnessConfig, job: Job, test: Corpus, gold: list[Sentence], renamed: Robust) -> Corpus:

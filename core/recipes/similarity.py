@@ -6,26 +6,30 @@ home/runs/<run_id>/chunks/ppl-2-0-3.json    one comparison: measure, round, sour
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import asdict
 
+from pydantic import TypeAdapter
+
+from core.artifacts.similarity import SimilarityResult
 from core.errors import CorpusError
 from core.files import write_atomic
 from core.measures import Measure, Sample, make_measure
-from core.recipes.base import Job, Result
-from core.recipes.parts.similarity_table import summarise
+from core.recipes.base import Job
+from core.recipes.parts.similarity_table import Cell, summarise
 from core.recipes.parts.study import Round, SimilarityConfig, Study
 from core.runs.context import RunContext
 from core.runs.parts import Parts
 
 
-def run(config: SimilarityConfig, job: Job) -> Result:
-    """See `similarity_table.summarise` for the result. Nothing is kept but numbers."""
+def run(config: SimilarityConfig, job: Job) -> SimilarityResult:
+    """Nothing is kept but numbers."""
     study = Study(config, job)
     parts = _parts(study)
     for each in study.rounds:
         _measure(study, each, parts)
+    reader = TypeAdapter(Cell)
     cells = {
-        (name, each.number, i, j): json.loads(study.path(name, each, i, j).read_bytes())
+        (name, each.number, i, j): reader.validate_json(study.path(name, each, i, j).read_bytes())
         for name, each, i, j in study.cells()
     }
     return summarise(study, cells)
@@ -61,7 +65,7 @@ def _measure(study: Study, each: Round, parts: Parts) -> None:
                 study.context.stage(f"{measure.title} of {party.name}, {each.title}")
                 wanted = {j: targets[j] for j in missing}
                 for j, cell in _compared(study.context, measure, source, wanted, aloud=not each.curve):
-                    write_atomic(missing[j], json.dumps(cell, allow_nan=False).encode())
+                    write_atomic(missing[j], json.dumps(asdict(cell), allow_nan=False).encode())
 
 
 def _vocabulary_size(study: Study, each: Round, targets: Sequence[Sample]) -> int:
@@ -80,32 +84,37 @@ def _vocabulary_size(study: Study, each: Round, targets: Sequence[Sample]) -> in
 
 def _compared(
     context: RunContext, measure: Measure, source: Sample, targets: Mapping[int, Sample], *, aloud: bool
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """One JSON object a target; where a pair cannot be measured, the sentence that says why.
+) -> Iterator[tuple[int, Cell]]:
+    """One cell a target; where a pair cannot be measured, the sentence that says why.
 
     aloud: notes are worth telling; that a small cap is small is not.
     """
     fit_report = PairReporter(context, source.name, aloud)
-    learnt, problem = None, None
+    learnt, problem = None, ""
     try:
         learnt = measure.fit(source, fit_report)
     except CorpusError as error:
         problem = str(error)
     for j, target in targets.items():
         pair_report = PairReporter(context, f"{source.name} for {target.name}", aloud)
-        cell: dict[str, Any] = {
-            "source_tokens": source.n_tokens,
-            "target_tokens": target.n_tokens,
-            "whole": source.whole,
-        }
+        comparison, why_not = None, problem
         try:
-            if problem:
-                raise CorpusError(problem)
-            comparison = measure.compare(learnt, target, pair_report)
-            cell |= {"value": comparison.value, **comparison.detail}
+            comparison = None if problem else measure.compare(learnt, target, pair_report)
         except CorpusError as error:
-            cell |= {"value": None, "problem": str(error), "columns": {}, "convention": ""}
-        yield j, cell | {"notes": [*fit_report.notes, *pair_report.notes]}
+            why_not = str(error)
+        yield (
+            j,
+            Cell(
+                source_tokens=source.n_tokens,
+                target_tokens=target.n_tokens,
+                whole=source.whole,
+                value=comparison.value if comparison else None,
+                convention=comparison.convention if comparison else "",
+                columns=comparison.columns if comparison else {},
+                problem=why_not,
+                notes=[*fit_report.notes, *pair_report.notes],
+            ),
+        )
 
 
 class PairReporter:

@@ -79,20 +79,19 @@ def show(targets: Mapping[str, Mapping[str, Any]], run_id: str) -> None:
 def judged(run_id: str) -> None:
     """Table 4: correlation of each measure with ΔF1, and what following it lost."""
     told = similarity.judge_own(run_id)
-    for effect in told["effects"] if told else ():
-        print(f"\n{effect['name']}: {effect['sentence']}\n\n| measure | {' | '.join(told['conventions'])} | regret |")
-        print(f"|---|{'---:|' * (len(told['conventions']) + 1)}")
-        for measure, row in effect["correlations"].items():
-            values = [_r(row[convention]) for convention in told["conventions"]]
-            lost = next(regret["mean"] for regret in effect["regrets"] if regret["measure"] == measure)
+    for effect in told.effects if told else ():
+        print(f"\n{effect.name}: {effect.sentence}\n\n| measure | {' | '.join(told.conventions)} | regret |")
+        print(f"|---|{'---:|' * (len(told.conventions) + 1)}")
+        for measure, row in effect.correlations.items():
+            values = [_r(row[convention]) for convention in told.conventions]
+            lost = next(regret.mean for regret in effect.regrets if regret.measure == measure)
             print(f"| {similarity.title(measure)} | {' | '.join(values)} | {'' if lost is None else f'{lost:.2f}'} |")
 
 
-def _r(found: Mapping[str, Any]) -> str:
-    if found["value"] is None:
+def _r(r: similarity.Coefficient) -> str:
+    if r.value is None:
         return ""
-    low_high = found["interval"]
-    return f"{found['value']:.2f}" + (f" [{low_high[0]:.2f}, {low_high[1]:.2f}]" if low_high else "")
+    return f"{r.value:.2f}" + (f" [{r.interval[0]:.2f}, {r.interval[1]:.2f}]" if r.interval else "")
 
 
 def main() -> None:

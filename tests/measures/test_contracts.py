@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import get_args
 
@@ -68,9 +69,9 @@ def test_a_number_says_what_it_is(name: str) -> None:
     found = each.compare(each.fit(NEAR, Silent()), TARGET, Silent())
     assert (found.name, found.unit, found.prefer) == (name, MEASURES[name].unit, MEASURES[name].prefer)
     assert math.isfinite(found.value)
-    assert found.detail["convention"]
-    assert set(found.detail["columns"]) == set(MEASURES[name].columns)
-    json.dumps(found.detail, allow_nan=False)
+    assert found.convention
+    assert set(found.columns) == set(MEASURES[name].columns)
+    json.dumps(asdict(found), allow_nan=False)
 
 
 @EVERY
@@ -111,7 +112,7 @@ def test_poor_text_gives_a_number_or_a_sentence(name: str, source: list[str]) ->
     with suppress(CorpusError):  # its sentence is the other good answer
         found = each.compare(each.fit(sample(source, "poor"), Silent()), TARGET, Silent())
         assert math.isfinite(found.value)
-        json.dumps(found.detail, allow_nan=False)
+        json.dumps(asdict(found), allow_nan=False)
 
 
 PROGRAM = """

@@ -38,7 +38,7 @@ def test_same_numbers_as_the_definition(source: Text, target: Text, order: int, 
     each = 10 ** (-log10 / lengths)
     found = measured(source, target, order=order, skip_end=not count_end)
     assert found.value == pytest.approx(each.mean(), rel=1e-4)
-    columns = found.detail["columns"]
+    columns = found.columns
     assert columns["sum"] == pytest.approx(each.sum(), rel=1e-4)
     assert columns["median"] == pytest.approx(np.median(each), rel=1e-4)
     assert columns["corpus"] == pytest.approx(10 ** (-log10.sum() / lengths.sum()), rel=1e-4)
@@ -51,9 +51,9 @@ def test_the_toy_of_the_specification() -> None:
     """SOURCES.md, Golden numbers: V of the training text alone, as lmplz takes it."""
     found = measured(TRAIN, TEST, words=10)
     assert found.value == pytest.approx(6.9680, abs=5e-5)
-    assert found.detail["columns"]["sum"] == pytest.approx(13.9361, abs=5e-5)
-    assert found.detail["columns"]["corpus"] == pytest.approx(6.8866, abs=5e-5)
-    assert "fallback discounts of order 2, 3, 4, 5" in found.detail["convention"]
+    assert found.columns["sum"] == pytest.approx(13.9361, abs=5e-5)
+    assert found.columns["corpus"] == pytest.approx(6.8866, abs=5e-5)
+    assert "fallback discounts of order 2, 3, 4, 5" in found.convention
 
 
 def test_a_small_vocabulary_is_no_advantage() -> None:
@@ -73,6 +73,6 @@ def test_a_source_that_knows_no_word_is_noted() -> None:
     ear = Ear()
     learnt = measure.fit(sample(["слово за слово"] * 5), Silent())
     found = measure.compare(learnt, sample(["a b c"], "latin"), ear)
-    assert found.detail["columns"]["oov"] == 100
+    assert found.columns["oov"] == 100
     assert np.isfinite(found.value)
     assert ear.notes == ["PPL: the source knows no word of latin; its perplexity says nothing but that."]

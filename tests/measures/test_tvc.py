@@ -40,7 +40,7 @@ def test_tvc_is_not_symmetric_and_minds_case() -> None:
 def test_the_overlap_column_is_jaccard_of_frequent_words_without_function_words() -> None:
     source = ["the Court rules ,"] * 3 + ["a judge rules"] * 2
     target = ["the court sits"] * 3
-    found = measured("tvc", source, target).detail["columns"]["overlap"]
+    found = measured("tvc", source, target).columns["overlap"]
     assert found == pytest.approx(100 / 3)  # {court, rules} and {court, sits}; "judge" stands in two sentences
 
 
@@ -144,4 +144,4 @@ class TestChain:
         install_spacy(monkeypatch, ["en_core_web_sm"])
         found = measured("tvcc", ["NASA ESA"], ["NASA JAXA up"], tagger="auto")
         assert found.value == 50
-        assert "spaCy en_core_web_sm" in found.detail["convention"]
+        assert "spaCy en_core_web_sm" in found.convention

@@ -48,7 +48,7 @@ def test_words_that_the_target_lacks_never_move() -> None:
     source = sample([*chained(FRUIT, 200, 1), *chained(METAL, 200, 2)], "source")
     each = measure()
     found = each.compare(each.fit(source, Silent()), TARGET, Silent())
-    columns = found.detail["columns"]
+    columns = found.columns
     assert columns["shared"] == len(FRUIT)
     words = len(FRUIT) + len(METAL)
     assert columns["wvv_eq"] == pytest.approx(found.value * len(FRUIT) / words / 100, rel=1e-6)
@@ -71,7 +71,7 @@ def test_another_seed_another_number() -> None:
 
 def test_several_workers_say_that_they_are_not_repeatable() -> None:
     alone, several = (measure(workers=n) for n in (1, 2))
-    told = [each.compare(each.fit(NEAR, Silent()), TARGET, Silent()).detail["convention"] for each in (alone, several)]
+    told = [each.compare(each.fit(NEAR, Silent()), TARGET, Silent()).convention for each in (alone, several)]
     assert "not repeatable" not in told[0]
     assert "2 workers, so not repeatable" in told[1]
 

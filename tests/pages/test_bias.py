@@ -112,7 +112,7 @@ def test_what_labels_teach_is_said_in_words_and_numbers(run: str) -> None:
     said = texts(app)
     assert "how much surer" in said
     assert app.subheader[0].value == "Names and contexts tell about as much"
-    rows = {row["bin"]: row["mentions"] for row in bias.bin_rows(run)}
+    rows = {row.bin: row.mentions for row in bias.bin_rows(run)}
     assert rows == {"low": 60, "near_zero": 3, "high": 60}
     assert "too few to judge" in said
     assert len(app.get("plotly_chart")) == 3

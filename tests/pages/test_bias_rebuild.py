@@ -38,7 +38,7 @@ def test_low_share_says_its_sentences_and_stops_where_they_are_too_few(run: str)
     assert not app.exception
     assert "Sentences to draw from" in raw_html(app)
     told = rebuilding.preview({"train": "my labels", "difficulty": run, "method": "low-share"})
-    assert told["bins"] == {"low": 60, "near_zero": 3, "high": 60}
+    assert told.bins == {"low": 60, "near_zero": 3, "high": 60}
     assert "200 sentences with a low" in " ".join(warning.value for warning in app.warning).replace("&#45;", "-")
     assert app.button(key="bias.rebuild.start").disabled
     app.number_input(key="bias.rebuild.low-share.size").set_value(20).run()

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core import plots
+from core.artifacts.mentions import Bits, Intervals
 from core.difficulty.mentions import bin_of
 from core.plots.bias import BAR, SIDE, ceim_bars
 
@@ -49,7 +50,8 @@ def test_a_bar_is_said_in_bits() -> None:
 
 
 def test_information_stands_beside_each_other_with_intervals() -> None:
-    rows = [{"name": "a", "entity": 1.5, "context": 1.0, "intervals": {"entity": (1.4, 1.7), "context": (0.8, 1.1)}}]
+    intervals = Intervals(entity=(1.4, 1.7), context=(0.8, 1.1))
+    rows = [plots.Informed(name="a", bits=Bits(entity=1.5, context=1.0), intervals=intervals)]
     context, entity = plots.v_information_bars(rows).data
     assert (entity.x[0], context.x[0]) == (1.5, 1.0)
     assert np.allclose([entity.error_x.array[0], entity.error_x.arrayminus[0]], [0.2, 0.1])

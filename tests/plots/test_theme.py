@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from core import plots
+from core.artifacts.mentions import Bits, Intervals
 from tests.conftest import ROOT
 from tests.plots.test_training_plots import line
 
@@ -58,7 +59,8 @@ def test_every_mark_is_seen_on_a_dark_page_and_no_two_are_alike() -> None:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_what_shows_an_interval_is_seen(dark: bool) -> None:
-    rows = [{"name": "a", "entity": 1.5, "context": 1.0, "intervals": {"entity": (1.4, 1.7), "context": (0.8, 1.1)}}]
+    intervals = Intervals(entity=(1.4, 1.7), context=(0.8, 1.1))
+    rows = [plots.Informed(name="a", bits=Bits(entity=1.5, context=1.0), intervals=intervals)]
     fig = plots.dressed(plots.v_information_bars(rows), dark=dark)
     assert all(contrast(bar.error_x.color, ground) >= 3 for bar in fig.data for ground in GROUNDS[dark])
 

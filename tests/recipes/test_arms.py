@@ -160,7 +160,7 @@ def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> No
                 "min_source_tokens": 1}  # fmt: skip
     told = similarity.judge_own(runs.execute("similarity", compared).id)
     assert told is not None
-    assert {effect["name"] for effect in told["effects"]} == {"word vectors", "language model"}
+    assert {effect.name for effect in told.effects} == {"word vectors", "language model"}
     with pytest.raises(ConfigError, match=r"arms: vectors:sport names none of the sources; choose among law, food"):
         experiments.cost({**SPLITS, "sources": ("law", "food"), "arms": ("vectors:sport",),
                                 "finetune": {"hidden": 4}})  # fmt: skip

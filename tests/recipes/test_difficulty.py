@@ -16,7 +16,7 @@ from core.difficulty.pvi import entropy
 from core.errors import CorpusError
 from core.facade import removals, runs
 from core.facade.errors import ConfigError
-from core.recipes.difficulty import summary
+from core.recipes.difficulty import Trained, summary
 from core.runs import Run
 from core.text.sentence import Entity, Sentence, sentence_id
 
@@ -180,10 +180,10 @@ def test_a_table_of_bins_is_that_of_ma_et_al(
         for name, count, mean in zip(BINS, counts, means, strict=True)
         for i in range(count)
     ]  # fmt: skip
-    told = summary(rows, draws=100, seed=0)
-    assert told["v_information"]["entity"] == pytest.approx(expected, abs=1e-3)
-    assert told["ceim"] == dict(zip(BINS, counts, strict=True))
-    assert [told["mean_pvi"][name]["entity"] for name in BINS] == pytest.approx(means)
+    told = summary(rows, 100, 0, Trained())
+    assert told.v_information.entity == pytest.approx(expected, abs=1e-3)
+    assert told.ceim == dict(zip(BINS, counts, strict=True))
+    assert [told.mean_pvi[name].entity for name in BINS] == pytest.approx(means)
 
 
 def test_the_command_says_and_writes_what_the_run_found(seal: Seal, tmp_path: Path) -> None:

@@ -87,9 +87,9 @@ def test_every_method_leaves_a_corpus_a_file_and_a_log(made, home):
             assert (one.gone is not None) == (method in ("random2high", "low2high"))
         if method != "dataaug":
             told = rebuilding.preview(dict(run.manifest.config))
-            assert told["pools"] == result["pools"]
-            assert (told["wanted"], told["of"]) == (result["wanted"], result["of"])
-            assert result["changed"] <= told["able"] <= told["of"] == told["measured"]
+            assert told.pools == result["pools"]
+            assert (told.wanted, told.of) == (result["wanted"], result["of"])
+            assert result["changed"] <= told.able <= told.of == told.measured
     assert rebuilt(made, "highc2low", holdout=(made["test"].fingerprint,), encoder="tiny").id in {
         run.id for run in facade_runs.listed("rebuild")
     }
@@ -122,10 +122,10 @@ def test_the_preview_counts_all_mentions_where_some_were_measured(seal):
     for method in ("random2low", "low2high", "random2high"):
         run = rebuilt(made, method, rate=0.4)
         told = rebuilding.preview(dict(run.manifest.config))
-        assert (told["wanted"], told["of"]) == (run.result()["wanted"], total) == (round(0.4 * total), total)
-        assert told["measured"] == -(-total // 2)
-        assert run.result()["changed"] <= told["able"]
-        assert (told["able"] <= told["measured"]) == (method != "random2high")  # it deletes unmeasured contexts too
+        assert (told.wanted, told.of) == (run.result()["wanted"], total) == (round(0.4 * total), total)
+        assert told.measured == -(-total // 2)
+        assert run.result()["changed"] <= told.able
+        assert (told.able <= told.measured) == (method != "random2high")  # it deletes unmeasured contexts too
 
 
 @pytest.mark.parametrize("options", [{"rate": 0.0}, {"rate": 0.3}, {"rate": 0.9}, {"add_bin": "high"}])
@@ -134,9 +134,9 @@ def test_the_preview_says_what_a_share_is_drawn_from_and_refuses_what_the_run_wo
     mentions = difficulty.read(made["run"].artifacts / "mentions.parquet")
     given = {"train": "train", "method": "low-share", "difficulty": made["run"].id, **options}
     told = rebuilding.preview({**given, "size": 5})
-    for name, n in told["bins"].items():
+    for name, n in told.bins.items():
         assert n == sum(any(m.row == row and m.bin == name for m in mentions) for row in range(len(rows)))
-    empty = {size: rebuilding.preview({**given, "size": size})["empty"] for size in range(5, 60, 3)}
+    empty = {size: rebuilding.preview({**given, "size": size}).empty for size in range(5, 60, 3)}
     assert {bool(said) for said in empty.values()} == {True, False}
     for size, said in empty.items():
         if said:
@@ -150,21 +150,21 @@ def test_the_preview_says_what_a_share_is_drawn_from_and_refuses_what_the_run_wo
 def test_a_robustness_set_and_a_test_split_of_any_run_are_refused(made, home):
     def refused(corpus, match):
         given = {"train": corpus, "method": "dataaug", "encoder": "tiny", "difficulty": made["run"].id}
-        assert match in rebuilding.preview(given)["empty"]
+        assert match in rebuilding.preview(given).empty
         with pytest.raises(ConfigError, match=match):
             facade_runs.execute("rebuild", {**given, "difficulty": ""})
 
     test, store = made["test"].fingerprint, RunStore(home)
     hard = facade_runs.execute("robustness", {"test": test, "train": "train", "kind": "typos"}).result()["corpus"]
     refused(hard, "is a robustness set")
-    assert not rebuilding.preview({"train": test, "method": "dataaug", "difficulty": made["run"].id})["empty"]
+    assert not rebuilding.preview({"train": test, "method": "dataaug", "difficulty": made["run"].id}).empty
     for kind, role in (("finetune", "test.1"), ("experiment", "also_test.0"), ("assist", "test"), ("evaluate", "test")):
         run = store.create(kind, {"seed": 1}, {"train": made["train"].fingerprint, role: test}, versions={}, key=kind)
         refused(test, f"is a test split of the run {run.id}")
         removals.remove_run(run.id)
     store.create("robustness", {"test": test}, {"test": test}, versions={}, key="r")
     store.create("finetune", {"train": test}, {"train": test, "dev": test}, versions={}, key="f")
-    assert not rebuilding.preview({"train": test, "method": "dataaug", "difficulty": made["run"].id})["empty"]
+    assert not rebuilding.preview({"train": test, "method": "dataaug", "difficulty": made["run"].id}).empty
 
 
 def numbered(first, n):
@@ -232,7 +232,7 @@ def test_wrong_input_is_one_sentence(made, seal):
         rebuilt(made, entity_low="-99")
     assert "entity_low" in rebuilding.preview(
         {"train": "train", "method": "random2low", "difficulty": made["run"].id, "entity_low": "-99"}
-    )["empty"]  # fmt: skip
+    ).empty  # fmt: skip
     with pytest.raises(ConfigError, match="is not understood"):
         rebuilt(made, entity_high="much")
     with pytest.raises(ConfigError, match="rate"):

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from core.artifacts.similarity import closest_first, grid_of
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.facade import removals, runs, similarity
-from core.measures.worth import own_outcomes
+from core.measures.worth import Trained, own_outcomes
 from core.recipes.parts.study import SimilarityConfig, grouped
 from core.runs.context import RunContext
 from tests.conftest import sentence
@@ -249,13 +250,13 @@ def test_sources_are_sorted_by_closeness(piles: dict[str, str]) -> None:
     compared(piles, source=sources, target=(piles["fruit-task"], piles["metal-task"]), measure=("ppl", "tvc"))
     run_id = runs.listed("similarity")[0].id
     order = {
-        target: list(dict.fromkeys(row["source"] for row in similarity.rows(run_id, target)))
+        target: list(dict.fromkeys(row.source for row in similarity.rows(run_id, target)))
         for target in ("fruit-task", "metal-task")
     }
     assert order == {"fruit-task": ["fruit", "metal"], "metal-task": ["metal", "fruit"]}
-    rows = [dict(row) for row in similarity.rows(run_id, "fruit-task")]
-    missing = [{**row, "value": None, "low": None, "high": None} if row["source"] == "fruit" else row for row in rows]
-    assert closest_first(missing)[0]["source"] == "metal"
+    rows = similarity.rows(run_id, "fruit-task")
+    missing = [replace(row, value=None, low=None, high=None) if row.source == "fruit" else row for row in rows]
+    assert closest_first(missing)[0].source == "metal"
 
 
 def test_csv_has_no_formula(piles: dict[str, str], seal: Seal) -> None:
@@ -283,17 +284,18 @@ def test_own_experiments_become_outcomes(piles: dict[str, str]) -> None:
     run_id = runs.listed("similarity")[0].id
     grid = grid_of(similarity.rows(run_id))
     board = [
-        {"arm": "none", "micro_f1": [50.0, 52.0]},
-        {"arm": "vectors:fruit", "micro_f1": [55.0, 57.0]},
-        {"arm": "vectors:metal", "micro_f1": [53.0]},
-        {"arm": "lm:elsewhere", "micro_f1": [90.0]},
-        {"arm": "tapt", "micro_f1": [60.0]},
+        Trained(arm="none", source=None, f1=[50.0, 52.0]),
+        Trained(arm="vectors:fruit", source=None, f1=[55.0, 57.0]),
+        Trained(arm="vectors:metal", source=None, f1=[53.0]),
+        Trained(arm="lm:elsewhere", source=None, f1=[90.0]),
+        Trained(arm="tapt", source=None, f1=[60.0]),
     ]
     (found,) = own_outcomes(grid, [("fruit-task", board)], {"fruit": "fruit", "metal": "metal"})
     assert (found.name, found.mean.tolist(), found.none.tolist()) == ("word vectors", [[56, 53]], [51])
     assert similarity.judge_own(run_id) is None  # no experiment was made here
-    renamed = [{"arm": "none", "micro_f1": [40.0]}, {"arm": "lm:old name", "source": "f00d", "micro_f1": [41.0]}]
-    other = [{"arm": "none", "micro_f1": [0.0]}, {"arm": "tapt", "micro_f1": [0.0]}]  # another network's baseline
+    renamed = [Trained(arm="none", source=None, f1=[40.0]), Trained(arm="lm:old name", source="f00d", f1=[41.0])]
+    # another network's baseline
+    other = [Trained(arm="none", source=None, f1=[0.0]), Trained(arm="tapt", source=None, f1=[0.0])]
     boards = [("fruit-task", board), ("fruit-task", renamed), ("fruit-task", other)]
     found = {each.name: each for each in own_outcomes(grid, boards, {"fruit": "fruit", "f00d": "metal"})}
     assert found["word vectors"].none.tolist() == [51]

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.artifacts.result import read
+from core.artifacts.scores import SelectResult
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.measures.sample import capped
@@ -166,7 +168,7 @@ class Stages:
         if source := self.source(cell):
             return (source.fingerprint,)
         task = (self.task.fingerprint,) if cell.arm.task else ()
-        return (*task, *((select.result()["corpus"],) if select else ()))
+        return (*task, *((read(select, SelectResult).corpus,) if select else ()))
 
     def finetune(self, cell: Cell, pretrain: Run | None, labels: Sequence[Run], part: Part) -> Options:
         """Of the taggers of a line on one part of L_C, one a seed. labels: the runs behind what it learns from."""

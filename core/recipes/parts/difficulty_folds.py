@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class Answers:
 
     pvi: Mapping[View, FloatArray]
     strengths: Mapping[View, Sequence[float]]
-    settings: Mapping[View, Mapping[str, Any]]
+    settings: Mapping[str, Mapping[str, int | float | str | bool]]
     cut: Mapping[View, int]
     window: int
     seconds: float

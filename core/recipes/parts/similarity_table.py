@@ -1,31 +1,39 @@
 """What a `similarity` run says: the table, whether the measures agree, what to take."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from core.artifacts.similarity import grid_of
+from core.artifacts.similarity import CurvePoint, SimilarityResult, SimilarityRow, grid_of
 from core.measures import MEASURES, title
 from core.measures.advice import advise
 from core.measures.agreement import agreement
 from core.measures.grid import number
-from core.recipes.base import Result
 from core.recipes.parts.study import Party, Study
 
-Cell = Mapping[str, Any]
-Cells = Mapping[tuple[str, int, int, int], Cell]  # by (measure, round, source, target)
 TOLERANCE = 1.05  # sources whose samples differ by less in size count as equal
 
 
-def summarise(study: Study, cells: Cells) -> Result:
-    """`measurements`: one row a target, source and measure; `curve`: the same at smaller caps; `agreement`, `closest`,
-    `recommendation` a target; `warnings` to be seen beside the table, `notes` behind it.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One comparison; see `SimilarityRow`, which is the mean of several. problem: "" where there is a value."""
 
-    too_small: {source: its tokens} that were left out. closest: {measure: source}, where there are several targets
-    {target: {measure: source}}.
-    """
+    source_tokens: int
+    target_tokens: int
+    whole: bool
+    value: float | None
+    convention: str
+    columns: Mapping[str, float | None]
+    problem: str
+    notes: Sequence[str]
+
+
+Cells = Mapping[tuple[str, int, int, int], Cell]  # by (measure, round, source, target)
+
+
+def summarise(study: Study, cells: Cells) -> SimilarityResult:
+    """The table, whether the measures agree on it, what to take, and what a reader should be warned of."""
     rows = [
         _row(study, name, i, j, cells)
         for j in range(len(study.targets))
@@ -35,52 +43,52 @@ def summarise(study: Study, cells: Cells) -> Result:
     grid = grid_of(rows)
     closest = {target: grid.closest(at) for at, target in enumerate(grid.targets)}
     titles = [title(name) for name in grid.measures]
-    return {
-        "targets": {party.name: [corpus.fingerprint for corpus in party.corpora] for party in study.targets},
-        "sources": {party.name: [corpus.fingerprint for corpus in party.corpora] for party in study.sources},
-        "too_small": {party.name: party.n_tokens for party in study.too_small},
-        "measurements": rows,
-        "curve": _curve(study, cells),
-        "agreement": asdict(agreement(grid)),
-        "closest": closest if len(closest) > 1 else closest[grid.targets[0]],
-        "recommendation": {target: advise(grid, at, titles) for at, target in enumerate(grid.targets)},
-        "warnings": _warnings(study, rows),
-        "notes": list(dict.fromkeys(note for cell in cells.values() for note in cell["notes"])),
-        "cap_tokens": study.cap,
-        "draws": study.config.draws,
-        "seed": study.config.seed,
-    }
+    return SimilarityResult(
+        targets={party.name: [corpus.fingerprint for corpus in party.corpora] for party in study.targets},
+        sources={party.name: [corpus.fingerprint for corpus in party.corpora] for party in study.sources},
+        too_small={party.name: party.n_tokens for party in study.too_small},
+        measurements=rows,
+        curve=_curve(study, cells),
+        agreement=agreement(grid),
+        closest=closest if len(closest) > 1 else closest[grid.targets[0]],
+        recommendation={target: advise(grid, at, titles) for at, target in enumerate(grid.targets)},
+        warnings=_warnings(study, rows),
+        notes=list(dict.fromkeys(note for cell in cells.values() for note in cell.notes)),
+        cap_tokens=study.cap,
+        draws=study.config.draws,
+        seed=study.config.seed,
+    )
 
 
-def _row(study: Study, name: str, i: int, j: int, cells: Cells) -> dict[str, Any]:
+def _row(study: Study, name: str, i: int, j: int, cells: Cells) -> SimilarityRow:
     """One number: the mean over the draws, what they were, and how it came about."""
     measure, config = MEASURES[name], study.config
     by_draw = [cells[name, each.number, i, j] for each in study.rounds if not each.curve]
-    measured = [cell for cell in by_draw if cell["value"] is not None]
-    values = [cell["value"] for cell in measured]
+    measured = [cell for cell in by_draw if cell.value is not None]
+    values = [cell.value for cell in by_draw if cell.value is not None]
     columns = measure.columns if measured else ()
     first = measured[0] if measured else by_draw[0]
     seeds = ", ".join(str(each.seed) for each in study.rounds if not each.curve)
-    how = f"{first['source_tokens']:,} tokens of the source, {first['target_tokens']:,} of the target, seed {seeds}"
+    how = f"{first.source_tokens:,} tokens of the source, {first.target_tokens:,} of the target, seed {seeds}"
     case = "lower case" if config.lowercase else "case kept"
     rule = "words and marks" if config.tokens == "words" else "tokens between blanks"
-    return {
-        "target": study.targets[j].name,
-        "source": study.sources[i].name,
-        "measure": name,
-        "value": float(np.mean(values)) if values else None,
-        "unit": measure.unit,
-        "prefer": measure.prefer,
-        "convention": "; ".join([*filter(None, [first["convention"]]), how, f"{rule}, {case}"]),
-        "sample_tokens": first["source_tokens"],
-        "target_tokens": first["target_tokens"],
-        "draws": values,
-        "low": min(values, default=None),
-        "high": max(values, default=None),
-        "columns": {key: _mean(cell["columns"][key] for cell in measured) for key in columns},
-        "whole": first["whole"],
-        "problem": next((cell["problem"] for cell in by_draw if "problem" in cell), ""),
-    }
+    return SimilarityRow(
+        target=study.targets[j].name,
+        source=study.sources[i].name,
+        measure=name,
+        value=float(np.mean(values)) if values else None,
+        unit=measure.unit,
+        prefer=measure.prefer,
+        convention="; ".join([*filter(None, [first.convention]), how, f"{rule}, {case}"]),
+        sample_tokens=first.source_tokens,
+        target_tokens=first.target_tokens,
+        draws=values,
+        low=min(values, default=None),
+        high=max(values, default=None),
+        columns={key: _mean(cell.columns[key] for cell in measured) for key in columns},
+        whole=first.whole,
+        problem=next((cell.problem for cell in by_draw if cell.problem), ""),
+    )
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -88,24 +96,24 @@ def _mean(values: Iterable[float | None]) -> float | None:
     return float(np.mean(known)) if known else None
 
 
-def _curve(study: Study, cells: Cells) -> list[dict[str, Any]]:
+def _curve(study: Study, cells: Cells) -> list[CurvePoint]:
     """The first draw and the smaller caps of it, by tokens."""
     rounds = sorted((each for each in study.rounds if each.curve or each.number == 0), key=lambda each: -each.number)
     points = [(each, cell) for each in rounds if len(rounds) > 1 for cell in study.cells() if cell[1] is each]
     return [
-        {
-            "target": study.targets[j].name,
-            "source": study.sources[i].name,
-            "measure": name,
-            "tokens": cells[name, each.number, i, j]["source_tokens"],
-            "value": cells[name, each.number, i, j]["value"],
-        }
+        CurvePoint(
+            target=study.targets[j].name,
+            source=study.sources[i].name,
+            measure=name,
+            tokens=cells[name, each.number, i, j].source_tokens,
+            value=cells[name, each.number, i, j].value,
+        )
         for each, (name, _, i, j) in points
     ]
 
 
-def _warnings(study: Study, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    sizes = {row["source"]: row["sample_tokens"] for row in rows}
+def _warnings(study: Study, rows: Sequence[SimilarityRow]) -> list[str]:
+    sizes = {row.source: row.sample_tokens for row in rows}
     small, large = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
     warnings = [
         f"{party.name} is too small to compare ({party.n_tokens:,} tokens, fewer than "
@@ -117,7 +125,7 @@ def _warnings(study: Study, rows: Sequence[Mapping[str, Any]]) -> list[str]:
             f"The sources differ in size: {large} was read with {sizes[large]:,} tokens, {small} with "
             f"{sizes[small]:,}; more text lowers PPL and raises TVC by itself, so cap them alike before you compare."
         )
-    whole = [row["source"] for row in rows if row["whole"]]
+    whole = [row.source for row in rows if row.whole]
     if study.config.draws > 1 and whole and len(set(whole)) < len(sizes):
         names = ", ".join(dict.fromkeys(whole))
         warnings.append(f"Taken whole, so that draws differ by the seed of WVV alone: {names}.")
@@ -128,8 +136,8 @@ def _warnings(study: Study, rows: Sequence[Mapping[str, Any]]) -> list[str]:
     if derived:
         warnings.append(f"Taken from the target's own sentences, so of course close: {', '.join(derived)}.")
     for target in study.targets:
-        warnings += _readings([row for row in rows if row["target"] == target.name and row["measure"] == "ppl"])
-    problems = dict.fromkeys(f"{title(row['measure'])}: {row['problem']}" for row in rows if row["problem"])
+        warnings += _readings([row for row in rows if row.target == target.name and row.measure == "ppl"])
+    problems = dict.fromkeys(f"{title(row.measure)}: {row.problem}" for row in rows if row.problem)
     return [*warnings, *problems]
 
 
@@ -139,14 +147,14 @@ def _derived_from(source: Party, targets: Sequence[Party]) -> bool:
     return any(corpus.origin.get("from") in marks for corpus in source.corpora)
 
 
-def _readings(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _readings(rows: Sequence[SimilarityRow]) -> list[str]:
     """Where PPL's mean over sentences, which a few awful ones rule, and the target as one text disagree."""
-    whole = {row["source"]: row["columns"]["corpus"] for row in rows if row["value"] is not None}
-    mean = {row["source"]: row["value"] for row in rows if row["source"] in whole}
+    whole = {row.source: corpus for row in rows if (corpus := row.columns.get("corpus")) is not None}
+    mean = {row.source: row.value for row in rows if row.source in whole and row.value is not None}
     if not whole or (first := min(mean, key=mean.__getitem__)) == (other := min(whole, key=whole.__getitem__)):
         return []
     return [
-        f"PPL of {rows[0]['target']}: the mean over sentences puts {first} first, the target as one text {other} "
+        f"PPL of {rows[0].target}: the mean over sentences puts {first} first, the target as one text {other} "
         f"({number(whole[other])} against {number(whole[first])}); short sentences of unknown words rule the mean, so "
         "look at the other readings too."
     ]

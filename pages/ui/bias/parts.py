@@ -5,7 +5,8 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import bias, figures, rebuilding, runs, taggers
+from core.facade import bias, figures, rebuilding, taggers
+from core.facade.bias import MentionRow
 from core.facade.corpora import Entity
 from core.facade.rebuilding import Diff
 from pages.ui.frame import guard, looked, where_text_is_here
@@ -26,14 +27,14 @@ def bits(value: float) -> str:
 
 def notes(run_id: str) -> None:
     """What a reader of a finished `difficulty` run should know first, such as what could not be judged."""
-    if told := runs.get(run_id).result()["notes"]:
+    if told := bias.result(run_id).notes:
         st.info("\n\n".join(map(plain, told)), icon=":material/info:")
 
 
-def marked(row: dict[str, Any]) -> str:
+def marked(row: MentionRow) -> str:
     """A mention's sentence as HTML, the mention highlighted."""
-    mention = Entity(start=row["start"], end=row["end"], type=row["type"])
-    return _painted(row["tokens"], [mention], COLOURS[row["bin"]])
+    mention = Entity(start=row.start, end=row.end, type=row.type)
+    return _painted(row.tokens, [mention], COLOURS[row.bin])
 
 
 def mention_list(run_id: str, numbers: Any, key: str) -> None:
@@ -52,8 +53,8 @@ def mention_list(run_id: str, numbers: Any, key: str) -> None:
     st.html(f'<ul class="w-sentences" aria-label="Sentences with the mention highlighted">{items}</ul>')
 
 
-def _told(row: dict[str, Any]) -> str:
-    return f"name {bits(row['pvi_entity'])}, context {bits(row['pvi_context'])} bits"
+def _told(row: MentionRow) -> str:
+    return f"name {bits(row.pvi_entity)}, context {bits(row.pvi_context)} bits"
 
 
 def download(run_id: str, numbers: Any, key: str) -> None:
@@ -68,7 +69,7 @@ def download(run_id: str, numbers: Any, key: str) -> None:
     )
 
 
-def mention_table(rows: Sequence[dict[str, Any]], key: str) -> dict[str, Any] | None:
+def mention_table(rows: Sequence[MentionRow], key: str) -> MentionRow | None:
     """A row a mention; the one that is ticked."""
     heads = {
         "mention": "Mention",
@@ -80,7 +81,7 @@ def mention_table(rows: Sequence[dict[str, Any]], key: str) -> dict[str, Any] | 
     }
     number = st.column_config.NumberColumn
     told = grid(
-        {name: [_unsigned(row[name]) for row in rows] for name in heads},
+        {name: [_unsigned(getattr(row, name)) for row in rows] for name in heads},
         key=key,
         hide_index=True,
         height=330,
@@ -106,7 +107,7 @@ def _unsigned(value: Any) -> Any:
 def changes(run_id: str, key: str) -> None:
     """Sentences of a `rebuild` or `robustness` run before and after, a page at a time."""
     with guard(), where_text_is_here():
-        looked(runs.get(run_id).result()["corpus"])
+        looked(rebuilding.new_set(run_id))
         n = taggers.changed_sentences(run_id)
         pages = max(-(-n // PAGE), 1)
         st.markdown(f"**{n:,} changed sentences**, before and after")

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from core.facade import corpora, deliver, figures, rebuilding, results, runs
+from core.facade.rebuilding import Preview
 from core.facade.runs import Run
 from pages.ui.bias.parts import changes
 from pages.ui.frame import guard
@@ -72,15 +73,15 @@ def _setup(run_id: str, own: str) -> None:
             " Test splits are never touched."
         )
         options = {"train": own, "difficulty": run_id, **_options(own)}
-        told = rebuilding.preview(options)
-        _pools(options, told)
+        drawn = rebuilding.preview(options)
+        _pools(options, drawn)
         unknown = not options["holdout"] and not _none_held_out(own)
         if pressed(
             "Rebuild",
             "bias.rebuild.start",
             type="primary",
             icon=":material/construction:",
-            disabled=bool(told["empty"]) or unknown,
+            disabled=bool(drawn.empty) or unknown,
         ):
             st.session_state[RUN] = runs.start("rebuild", options)
             st.rerun()
@@ -139,26 +140,26 @@ def _none_held_out(own: str) -> bool:
     return st.checkbox(f"{name} has no dev or test split", key=f"bias.holdout.none.{own}")
 
 
-def _pools(options: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+def _pools(options: Mapping[str, Any], drawn: Preview) -> None:
     """What there is to draw from, before anything runs."""
-    if told["empty"]:
-        st.warning(plain(told["empty"]), icon=":material/rule:")
+    if drawn.empty:
+        st.warning(plain(drawn.empty), icon=":material/rule:")
     if options["method"] == "dataaug":
         return
-    if told["measured"] < told["of"]:
-        st.markdown(f"Only {told['measured']:,} of {told['of']:,} mentions were measured; it is drawn from these.")
+    if drawn.measured < drawn.of:
+        st.markdown(f"Only {drawn.measured:,} of {drawn.of:,} mentions were measured; it is drawn from these.")
     if options["method"] == "low-share":
-        _sentences(options, told)
+        _sentences(options, drawn)
         return
-    if not told["empty"]:
-        wanted = f"**{told['wanted']:,} of {told['of']:,} mentions** are to be changed"
-        st.markdown(f"{wanted}; at most {told['able']:,} can be.")
-    kinds = sorted({kind for pool in told["pools"].values() for kind in pool})
-    rows = [{"type": kind, **{pool: told["pools"][pool][kind] for pool in list(POOLS)[1:]}} for kind in kinds]
+    if not drawn.empty:
+        wanted = f"**{drawn.wanted:,} of {drawn.of:,} mentions** are to be changed"
+        st.markdown(f"{wanted}; at most {drawn.able:,} can be.")
+    kinds = sorted({kind for pool in drawn.pools.values() for kind in pool})
+    rows = [{"type": kind, **{pool: drawn.pools[pool][kind] for pool in list(POOLS)[1:]}} for kind in kinds]
     table(rows, POOLS, "Mentions to draw from, by type")
 
 
-def _sentences(options: Mapping[str, Any], told: Mapping[str, Any]) -> None:
+def _sentences(options: Mapping[str, Any], drawn: Preview) -> None:
     """What a set of one size is drawn from."""
     size, looks = options["size"], figures.BIN_LOOKS
     if options["add_bin"]:
@@ -170,7 +171,7 @@ def _sentences(options: Mapping[str, Any], told: Mapping[str, Any]) -> None:
             f"**{size:,} sentences** are drawn, {round(options['rate'] * size):,} of them for a mention of"
             " which the context tells more."
         )
-    rows = [{"bin": looks[name][0], "sentences": n} for name, n in told["bins"].items()]
+    rows = [{"bin": looks[name][0], "sentences": n} for name, n in drawn.bins.items()]
     table(rows, {"bin": "Of a mention", "sentences": "Sentences"}, "Sentences to draw from, by what tells the type")
     st.caption("A sentence with several mentions counts with each of them; held-out ones count too but are not drawn.")
 
@@ -189,18 +190,18 @@ def _name(run: Run) -> str:
 
 
 def _made(run_id: str) -> None:
-    told = runs.get(run_id).result()
-    made = results.corpus_name(told["corpus"])
+    rebuilt = rebuilding.rebuild_result(run_id)
+    name = results.corpus_name(rebuilt.corpus)
     st.success(
-        f"**{plain(made)}**: {told['sentences']:,} sentences, {told['mentions']:,} mentions, {told['changed']:,} of"
+        f"**{plain(name)}**: {rebuilt.sentences:,} sentences, {rebuilt.mentions:,} mentions, {rebuilt.changed:,} of"
         " them changed. It is among your corpora, and can be chosen as training labels in any training or experiment.",
         icon=":material/library_add:",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        _file(run_id, "CoNLL", Path(told["output"]), f"rebuilt-{run_id[-4:]}.conll", "conll")
-        _file(run_id, "Log of the edits", Path(told["edits"]), f"rebuilt-{run_id[-4:]}.edits.jsonl", "log")
+        _file(run_id, "CoNLL", Path(rebuilt.output), f"rebuilt-{run_id[-4:]}.conll", "conll")
+        _file(run_id, "Log of the edits", Path(rebuilt.edits), f"rebuilt-{run_id[-4:]}.edits.jsonl", "log")
         st.page_link("pages/5_Training.py", label="Train on it", icon=":material/model_training:")
-    if told["changed"]:
+    if rebuilt.changed:
         changes(run_id, "bias.rebuilt.diff")
     else:
         st.caption("No sentence was changed; which were drawn is all that differs.")

@@ -75,13 +75,13 @@ def _one(run_id: str, number: int) -> None:
     row, found = bias.mention_rows(run_id, [number])[0], bias.measured(run_id)
     with st.container(border=True, key="bias-review"):
         st.html(f'<p aria-label="The label in question">{marked(row)}</p>')
-        few = f" Only {found.counts()[row['type']]:,} labels are of this type: **too few to judge**."
+        few = f" Only {found.counts()[row.type]:,} labels are of this type: **too few to judge**."
         st.caption(
-            f"Labelled **{plain(row['type'])}**. Its name tells {bits(row['pvi_entity'])} bits of that, its context"
-            f" {bits(row['pvi_context'])}: neither makes this type likelier than it is on average."
-            f"{few if row['type'] in found.few else ''}"
+            f"Labelled **{plain(row.type)}**. Its name tells {bits(row.pvi_entity)} bits of that, its context"
+            f" {bits(row.pvi_context)}: neither makes this type likelier than it is on average."
+            f"{few if row.type in found.few else ''}"
         )
-        _answers(run_id, number, [name for name in sorted(found.corpus.types) if name != row["type"]])
+        _answers(run_id, number, [name for name in sorted(found.corpus.types) if name != row.type])
 
 
 def _answers(run_id: str, number: int, others: Sequence[str]) -> None:
@@ -164,7 +164,7 @@ def _history(run_id: str, told: Reviews) -> None:
     if not recent:
         return
     rows: list[dict[str, Any]] = [
-        {"mention": row["mention"], "type": row["type"], "said": f"{SAID[one.action]} {one.type}", "text": row["text"]}
+        {"mention": row.mention, "type": row.type, "said": f"{SAID[one.action]} {one.type}", "text": row.text}
         for one, row in zip(recent, bias.mention_rows(run_id, [one.mention for one in recent]), strict=True)
     ]
     heads = {"mention": "Mention", "type": "Was labelled", "said": "You said", "text": "Sentence"}

@@ -1,6 +1,7 @@
 """Robustness: test sets under other names, and how taggers stand it, set beside set and never as an average alone."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -99,8 +100,9 @@ def _names() -> dict[str, dict[str, Any]]:
 def _made(runs: Sequence[Run]) -> None:
     rows = []
     for run in runs:
-        told, kind = run.result(), run.manifest.config["kind"]
-        rows.append({**told, "name": results.corpus_name(told["corpus"]), "promise": PROMISES[kind]})
+        result = rebuilding.robustness_result(run.id)
+        name, promise = results.corpus_name(result.corpus), PROMISES[run.manifest.config["kind"]]
+        rows.append({**asdict(result), "name": name, "promise": promise})
     table(rows, SETS, "Harder test sets", wrapped=("promise",))
     st.caption(
         "Ambiguous: the name has several types in the training split, or no word beside it tells anything. To test"

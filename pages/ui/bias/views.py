@@ -1,11 +1,11 @@
 """What labels teach: V-information (Ma et al. 2023, Fig. 3), CEIM by bar (clickable), by bin, by type."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import streamlit as st
 
 from core.facade import bias, figures, results
+from core.facade.bias import BinRow, DifficultyResult, TypeRow
 from core.facade.runs import Run
 from pages.ui.bias.parts import bits, mention_list
 from pages.ui.frame import guard
@@ -33,11 +33,13 @@ TYPE_HEADS = {
 
 def views(run_id: str) -> None:
     """Everything but the scatter."""
-    told = bias.v_information([run_id])[0]
+    told = bias.result(run_id)
     st.subheader(_answer(told), anchor=False)
+    name = _span(told.v_information.entity, told.intervals.entity)
+    context = _span(told.v_information.context, told.intervals.context)
     st.markdown(
-        f"A mention's type is told with {_span(told, 'entity')} by its **name** alone and with"
-        f" {_span(told, 'context')} by its **context** alone, of {told['entropy']:.2f} bits that there are to tell."
+        f"A mention's type is told with {name} by its **name** alone and with {context} by its **context** alone, of"
+        f" {told.entropy:.2f} bits that there are to tell."
         " In brackets: where 95 of 100 draws of such sentences would come out."
     )
     _data_sets(run_id)
@@ -46,11 +48,11 @@ def views(run_id: str) -> None:
     table([_type_line(row) for row in bias.type_rows(run_id)], TYPE_HEADS, "What tells each type", wrapped=("note",))
 
 
-def _answer(told: Mapping[str, Any]) -> str:
+def _answer(result: DifficultyResult) -> str:
     """In words; no difference is claimed where the intervals overlap."""
-    if not told["entropy"]:
+    if not result.entropy:
         return "There is only one type: nothing for names or contexts to tell"
-    entity, context = told["intervals"]["entity"], told["intervals"]["context"]
+    entity, context = result.intervals.entity, result.intervals.context
     if entity[0] > context[1]:
         return "Names tell more than contexts"
     if context[0] > entity[1]:
@@ -60,8 +62,8 @@ def _answer(told: Mapping[str, Any]) -> str:
     return "Names and contexts tell about as much"
 
 
-def _span(told: Mapping[str, Any], side: str) -> str:
-    low, high, mean = (f"{value:z.2f}" for value in (*told["intervals"][side], told[side]))
+def _span(bits: float, interval: tuple[float, float]) -> str:
+    low, high, mean = (f"{value:z.2f}" for value in (*interval, bits))
     return f"**{mean} bits** [{low}, {high}]".replace("-", "−")
 
 
@@ -84,11 +86,15 @@ def _data_sets(run_id: str) -> None:
             )
         here = [names[name] for name in shown]
         rows = [
-            {**row, "name": name if here.count(name) < 2 else f"{name} ({row['run'][-4:]})"}
-            for name, row in zip(here, bias.v_information(shown), strict=True)
+            figures.Informed(
+                name=name if here.count(name) < 2 else f"{name} ({run[-4:]})",
+                bits=bias.result(run).v_information,
+                intervals=bias.result(run).intervals,
+            )
+            for name, run in zip(here, shown, strict=True)
         ]
         if rows:
-            told = "; ".join(f"{row['name']}: {row['entity']:z.2f}, {row['context']:z.2f}" for row in rows)
+            told = "; ".join(f"{row.name}: {row.bits.entity:z.2f}, {row.bits.context:z.2f}" for row in rows)
             chart(figures.v_information_bars(rows), "bias.v", f"V-information by name, by context, bits: {told}")
 
 
@@ -111,7 +117,7 @@ def _histogram(run_id: str) -> None:
             label_visibility="collapsed",
         )
         panels = bias.panels(run_id, by_type)
-        kinds = [row["type"] for row in bias.type_rows(run_id)][: len(panels)] if by_type else [""]
+        kinds = [row.type for row in bias.type_rows(run_id)][: len(panels)] if by_type else [""]
         picker, key = f"bias.bar.{run_id}.{by_type}", f"bias.ceim.{run_id}.{by_type}"
 
         def clicked() -> None:
@@ -119,13 +125,13 @@ def _histogram(run_id: str) -> None:
             panel, bar = points[0]["customdata"] if points else (0, None)
             st.session_state[picker] = None if bar is None else (kinds[panel], bar)
 
-        told = ", ".join(f"{row['name']} {row['mentions']:,}" for row in bias.bin_rows(run_id))
+        told = ", ".join(f"{row.name} {row.mentions:,}" for row in bias.bin_rows(run_id))
         alt = f"Histogram of CEIM: {told}. The sentences of a bar can be listed below."
         chart(figures.ceim_histogram(panels), key, alt, on_select=clicked, selection_mode="points")
         _bar(run_id, panels, kinds, picker)
 
 
-def _bar(run_id: str, panels: Sequence[Any], kinds: Sequence[str], picker: str) -> None:
+def _bar(run_id: str, panels: Sequence[figures.CeimPanel], kinds: Sequence[str], picker: str) -> None:
     """The picked bar's sentences; the list of bars is the way without a mouse."""
     sizes = {
         (kind, bar): int((panel.bars == bar).sum())
@@ -149,12 +155,24 @@ def _bar(run_id: str, panels: Sequence[Any], kinds: Sequence[str], picker: str) 
     mention_list(run_id, numbers, f"bias.list.{run_id[-4:]}.{picked[0]}.{picked[1]}")
 
 
-def _bin_line(row: Mapping[str, Any]) -> dict[str, Any]:
-    means = {side: "" if row[side] is None else bits(row[side]) for side in ("entity", "context")}
-    return {**row, **means, "share": f"{row['share']:.0%}"}
+def _bin_line(row: BinRow) -> dict[str, object]:
+    return {
+        "name": row.name,
+        "mentions": row.mentions,
+        "share": f"{row.share:.0%}",
+        "entity": "" if row.entity is None else bits(row.entity),
+        "context": "" if row.context is None else bits(row.context),
+    }
 
 
-def _type_line(row: Mapping[str, Any]) -> dict[str, Any]:
-    shares = {kind: f"{row[kind]:.0%}" for kind in ("high", "low")}
-    means = {side: bits(row[side]) for side in ("entity", "context", "ceim")}
-    return {**row, **shares, **means, "note": "too few to judge" if row["few"] else ""}
+def _type_line(row: TypeRow) -> dict[str, object]:
+    return {
+        "type": row.type,
+        "mentions": row.mentions,
+        "entity": bits(row.entity),
+        "context": bits(row.context),
+        "ceim": bits(row.ceim),
+        "high": f"{row.high:.0%}",
+        "low": f"{row.low:.0%}",
+        "note": "too few to judge" if row.few else "",
+    }

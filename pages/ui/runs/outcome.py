@@ -2,7 +2,20 @@
 
 from collections.abc import Callable, Mapping
 
-from core.facade import assisting, corpora, experiments, figures, maps, results, selections, taggers, training
+from core.facade import (
+    assisting,
+    bias,
+    corpora,
+    experiments,
+    figures,
+    maps,
+    rebuilding,
+    results,
+    selections,
+    similarity,
+    taggers,
+    training,
+)
 from core.facade.errors import WinnowError
 from core.facade.runs import Run
 from pages.ui.runs.words import corpus_name
@@ -43,9 +56,9 @@ def _audited(run: Run) -> str:
 
 
 def _measured(run: Run) -> str:
-    found = run.result()
-    bits = found["v_information"]
-    return f"Names tell {bits['entity']:.2f} bits, contexts {bits['context']:.2f}, over {found['mentions']:,} mentions"
+    result = bias.result(run.id)
+    bits = result.v_information
+    return f"Names tell {bits.entity:.2f} bits, contexts {bits.context:.2f}, over {result.mentions:,} mentions"
 
 
 def _drifting(run: Run) -> str:
@@ -56,6 +69,11 @@ def _drifting(run: Run) -> str:
 def _imported(run: Run) -> str:
     result = corpora.import_result(run.id)
     return f"{result.sentences:,} sentences, {result.tokens:,} tokens"
+
+
+def _renamed(run: Run) -> str:
+    result = rebuilding.robustness_result(run.id)
+    return f"{result.changed:,} of {result.mentions:,} mentions renamed"
 
 
 def _tagged(run: Run) -> str:
@@ -75,10 +93,10 @@ SAYS: Mapping[str, Callable[[Run], str]] = {
     "audit": _audited,
     "select": _selected,
     "map": lambda run: f"{maps.result(run.id).points:,} sentences laid out",
-    "similarity": lambda run: " ".join(run.result()["recommendation"].values()),
+    "similarity": lambda run: " ".join(similarity.result(run.id).recommendation.values()),
     "difficulty": _measured,
-    "rebuild": lambda run: f"{run.result()['changed']:,} mentions changed",
-    "robustness": lambda run: f"{run.result()['changed']:,} of {run.result()['mentions']:,} mentions renamed",
+    "rebuild": lambda run: f"{rebuilding.rebuild_result(run.id).changed:,} mentions changed",
+    "robustness": _renamed,
     "skl": _drifting,
     "assist": lambda run: assisting.in_words(assisting.swept(run.id).tables[0]),
     "pretrain": _pretrained,

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.facade import runs, similarity
+from core.facade import similarity
 from pages.ui.presses import submitted
 from pages.ui.widgets import plain
 
@@ -11,13 +11,13 @@ def guessing(run_id: str, target: str) -> bool:
     """True while the user ranks the sources, the numbers out of sight."""
     if not st.session_state.get(_key(run_id, target)):
         return False
-    _ask(run_id, target, list(runs.get(run_id).result()["sources"]))
+    _ask(run_id, target, list(similarity.result(run_id).sources))
     return True
 
 
 def guess_button(run_id: str, target: str) -> None:
     """The offer, beside the result, until a guess was made; there is nothing to rank in one source."""
-    if len(runs.get(run_id).result()["sources"]) > 1 and not similarity.guess(run_id, target):
+    if len(similarity.result(run_id).sources) > 1 and not similarity.guess(run_id, target):
         st.button(
             "Guess first",
             key="similarity.guess",
@@ -59,11 +59,9 @@ def guess_outcome(run_id: str, target: str) -> None:
     if not order:
         return
     rows = similarity.rows(run_id, target)
-    measures = list(dict.fromkeys(row["measure"] for row in rows))
-    best = {m: similarity.best_value([row for row in rows if row["measure"] == m]) for m in measures}
-    first = sum(
-        row["value"] is not None and row["value"] == best[row["measure"]] for row in rows if row["source"] == order[0]
-    )
+    measures = list(dict.fromkeys(row.measure for row in rows))
+    best = {m: similarity.best_value([row for row in rows if row.measure == m]) for m in measures}
+    first = sum(row.value is not None and row.value == best[row.measure] for row in rows if row.source == order[0])
     text = f"You put **{plain(order[0])}** first; so do {first} of {len(measures)} measures."
     if len(order) > 1:
         held = similarity.guess_held(run_id, target)

@@ -1,13 +1,14 @@
 """A finished comparison, looked at: what to take, the matrix, bars, agreement, size curve, how it was made, export."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from html import escape
-from typing import Any
 
 import streamlit as st
+from plotly.graph_objects import Figure
 
 from core.facade import deliver, figures, runs, similarity
-from core.facade.similarity import SimilarityRows
+from core.facade.similarity import Agreement, CurvePoint, SimilarityRow, Split
 from pages.ui.similarity.guess import guess_button, guess_outcome
 from pages.ui.widgets import chart, plain, same_command, table
 
@@ -17,40 +18,40 @@ ENDS = {"high": "higher is closer", "low": "lower is closer"}
 
 def results(run_id: str, target: str) -> None:
     """Everything that a finished comparison says about one target."""
-    found = runs.get(run_id).result()
+    compared = similarity.result(run_id)
     rows = similarity.rows(run_id, target)
     sentence = plain(similarity.recommendation(run_id, target))
-    if len(found["sources"]) > 1:
+    if len(compared.sources) > 1:
         st.success(sentence, icon=":material/recommend:")
     else:
         st.info(f"{sentence} {ANOTHER}", icon=":material/library_add:")  # nothing was compared
     guess_button(run_id, target)
     guess_outcome(run_id, target)
-    for warning in found["warnings"]:
+    for warning in compared.warnings:
         st.warning(plain(warning), icon=":material/warning:")
-    matrix(rows, f"Similarity of each source to {target}", found.get("too_small", {}))
+    matrix(rows, f"Similarity of each source to {target}", compared.too_small)
     _bars(rows, target)
-    _agreement(found["agreement"], target)
-    _curve(found["curve"], target)
-    _made(rows, found)
+    _agreement(compared.agreement, target)
+    _curve(compared.curve, target)
+    _made(rows, compared.notes)
     _export(run_id, rows, target)
 
 
-def matrix(rows: SimilarityRows, name: str, too_small: Mapping[str, int]) -> None:
+def matrix(rows: Sequence[SimilarityRow], name: str, too_small: Mapping[str, int]) -> None:
     """Sources down, the closest first, measures across, the closest of each marked in words and colour.
 
     The range of the draws stands below a number. too_small: {source that was left out: its tokens}.
     """
-    measures = {row["measure"]: row["prefer"] for row in rows}
-    best = {m: similarity.best_value([row for row in rows if row["measure"] == m]) for m in measures}
+    measures = {row.measure: row.prefer for row in rows}
+    best = {m: similarity.best_value([row for row in rows if row.measure == m]) for m in measures}
     head = "".join(
         f'<th scope="col" class="w-number">{escape(similarity.title(m))}<br><small>{ENDS[end]}</small></th>'
         for m, end in measures.items()
     )
     body = ""
-    for source in dict.fromkeys(row["source"] for row in rows):
-        cells = "".join(_cell(row, best[row["measure"]]) for row in rows if row["source"] == source)
-        tokens = next(row["sample_tokens"] for row in rows if row["source"] == source)
+    for source in dict.fromkeys(row.source for row in rows):
+        cells = "".join(_cell(row, best[row.measure]) for row in rows if row.source == source)
+        tokens = next(row.sample_tokens for row in rows if row.source == source)
         body += f'<tr>{_source(source)}<td class="w-number">{tokens:,}</td>{cells}</tr>'
     for source, tokens in too_small.items():
         cells = f'<td colspan="{len(measures)}">too small to compare</td>'
@@ -67,13 +68,14 @@ def _source(name: str) -> str:
     return f'<th scope="row" class="w-name" title="{escape(name)}">{escape(name)}</th>'
 
 
-def _cell(row: Mapping[str, Any], best: float | None) -> str:
-    if row["value"] is None:
+def _cell(row: SimilarityRow, best: float | None) -> str:
+    if row.value is None:
         return '<td class="w-number">not measured</td>'
-    unit = "%" if row["unit"] == "%" else ""
-    text = f"{_number(row['value'])}{unit}"
-    spread = "" if row["low"] == row["high"] else f"<br><small>{_number(row['low'])} to {_number(row['high'])}</small>"
-    if row["value"] == best:
+    unit = "%" if row.unit == "%" else ""
+    text = f"{_number(row.value)}{unit}"
+    low, high = min(row.draws), max(row.draws)
+    spread = "" if low == high else f"<br><small>{_number(low)} to {_number(high)}</small>"
+    if row.value == best:
         return f'<td class="w-number w-best"><strong>{text}</strong> <small>closest</small>{spread}</td>'
     return f'<td class="w-number">{text}{spread}</td>'
 
@@ -82,53 +84,54 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
-def _bars(rows: SimilarityRows, target: str) -> None:
+def _bars(rows: Sequence[SimilarityRow], target: str) -> None:
     name = (
         f"Bars of each measure by source for {target}, with the range of the draws; the table above holds the numbers"
     )
     chart(_figure(rows), "similarity.bars", name)
 
 
-def _figure(rows: SimilarityRows) -> Any:
-    measures = list(dict.fromkeys(row["measure"] for row in rows))
-    best = {m: similarity.best_value([row for row in rows if row["measure"] == m]) for m in measures}
+def _figure(rows: Sequence[SimilarityRow]) -> Figure:
+    measures = list(dict.fromkeys(row.measure for row in rows))
+    best = {m: similarity.best_value([row for row in rows if row.measure == m]) for m in measures}
     return figures.similarity_bars(rows, {m: similarity.title(m) for m in measures}, best)
 
 
-def _agreement(found: Mapping[str, Any], target: str) -> None:
+def _agreement(agreement: Agreement, target: str) -> None:
     st.subheader("Do the measures agree?", anchor=False)
-    if not found["items"]:
+    if not agreement.items:
         st.caption("This takes two sources and two measures that can tell them apart.")
         return
-    st.markdown(agreement_text(found))
-    splits = [split for split in found["splits"] if split["target"] == target]
+    st.markdown(agreement_text(agreement))
+    splits = [split for split in agreement.splits if split.target == target]
     if splits:
         split_table(splits, f"Pairs of sources that the measures order differently for {target}", target=False)
 
 
-def agreement_text(found: Mapping[str, Any]) -> str:
+def agreement_text(agreement: Agreement) -> str:
     """Kappa in words, with what it does not say."""
     kappas = [
-        f"{name} kappa **{found[key]:z.3f}**"
-        for name, key in (("Fleiss'", "fleiss_kappa"), ("Randolph's", "randolph_kappa"))
-        if found[key] is not None
+        f"{name} kappa **{kappa:z.3f}**"
+        for name, kappa in (("Fleiss'", agreement.fleiss_kappa), ("Randolph's", agreement.randolph_kappa))
+        if kappa is not None
     ]
-    out = f", {found['left_out']} left out for ties or missing values" if found["left_out"] else ""
+    out = f", {agreement.left_out} left out for ties or missing values" if agreement.left_out else ""
     return (
-        f"Asked of every target which of two sources is closer, the measures answer alike in **{found['unanimous']} of "
-        f"{found['items']}** pairs{out}: {', '.join(kappas) or 'kappa is not defined here'}. "
+        "Asked of every target which of two sources is closer, the measures answer alike in "
+        f"**{agreement.unanimous} of {agreement.items}** pairs{out}: "
+        f"{', '.join(kappas) or 'kappa is not defined here'}. "
         "Measures that look at much the same thing may agree and still be wrong."
     )
 
 
-def split_table(splits: list[Mapping[str, Any]], name: str, *, target: bool = True) -> None:
+def split_table(splits: Sequence[Split], name: str, *, target: bool = True) -> None:
     """Which pairs split, and why. target: with a column that names it."""
     rows = [
         {
-            "target": split["target"],
-            "first": f"{split['sources'][0]} ({_titles(split['first'])})",
-            "second": f"{split['sources'][1]} ({_titles(split['second'])})",
-            "why": split["why"],
+            "target": split.target,
+            "first": f"{split.sources[0]} ({_titles(split.first)})",
+            "second": f"{split.sources[1]} ({_titles(split.second)})",
+            "why": split.why,
         }
         for split in splits
     ]
@@ -136,16 +139,16 @@ def split_table(splits: list[Mapping[str, Any]], name: str, *, target: bool = Tr
     table(rows, {"target": "Target", **columns} if target else columns, name)
 
 
-def _titles(measures: list[str]) -> str:
+def _titles(measures: Sequence[str]) -> str:
     return ", ".join(map(similarity.title, measures))
 
 
-def _curve(curve: SimilarityRows, target: str) -> None:
-    points = [point for point in curve if point["target"] == target]
+def _curve(curve: Sequence[CurvePoint], target: str) -> None:
+    points = [point for point in curve if point.target == target]
     if not points:
         return
     st.subheader("Does the size of the sample matter?", anchor=False)
-    measures = list(dict.fromkeys(point["measure"] for point in points))
+    measures = list(dict.fromkeys(point.measure for point in points))
     picked = st.segmented_control(
         "Measure",
         measures,
@@ -154,27 +157,27 @@ def _curve(curve: SimilarityRows, target: str) -> None:
         required=True,
         key="similarity.curve.measure",
     )
-    mine = [point for point in points if point["measure"] == picked]
+    mine = [point for point in points if point.measure == picked]
     title = similarity.title(picked)
     chart(figures.size_curve(mine, title), "similarity.curve", f"{title} by tokens of the source, first draw")
     with st.expander("In numbers", icon=":material/table:"):
-        shown = [{**point, "value": "not measured" if point["value"] is None else point["value"]} for point in mine]
+        shown = [{**asdict(point), "value": "not measured" if point.value is None else point.value} for point in mine]
         table(shown, {"source": "Source", "tokens": "Tokens", "value": title}, f"{title} by tokens of the source")
 
 
-def _made(rows: SimilarityRows, found: Mapping[str, Any]) -> None:
-    for note in found["notes"]:
+def _made(rows: Sequence[SimilarityRow], notes: Sequence[str]) -> None:
+    for note in notes:
         st.caption(f":material/info: {plain(note)}")
     with st.expander("How each number was made, and its other readings", icon=":material/science:"):
-        for measure in dict.fromkeys(row["measure"] for row in rows):
-            mine = [row for row in rows if row["measure"] == measure]
+        for measure in dict.fromkeys(row.measure for row in rows):
+            mine = [row for row in rows if row.measure == measure]
             st.markdown(f"**{similarity.title(measure)}.** {plain(similarity.MEASURES[measure].summary)}")
             meaning = similarity.MEASURES[measure].columns
             shown = [
                 {
-                    "source": row["source"],
-                    "how": row["convention"] or row["problem"],
-                    **{key: _told(row["columns"].get(key)) for key in meaning},
+                    "source": row.source,
+                    "how": row.convention or row.problem,
+                    **{key: _told(row.columns.get(key)) for key in meaning},
                 }
                 for row in mine
             ]
@@ -187,7 +190,7 @@ def _told(value: float | None) -> str:
     return "–" if value is None else _number(value)
 
 
-def _export(run_id: str, rows: SimilarityRows, target: str) -> None:
+def _export(run_id: str, rows: Sequence[SimilarityRow], target: str) -> None:
     st.subheader("Take it away", anchor=False)
     with st.container(horizontal=True):
         st.download_button(

@@ -1,11 +1,11 @@
 """What the measures predict: correlation with F1 and regret, for runs or a pasted table (Dai et al. 2019, 7.2)."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from core.facade import runs, similarity
+from core.facade.similarity import Choice, Coefficient, Effect, Judgement
 from pages.ui.presses import submitted
 from pages.ui.similarity.results import agreement_text, split_table
 from pages.ui.widgets import plain, table
@@ -19,7 +19,7 @@ def worth(run_id: str | None) -> None:
     own = similarity.judge_own(run_id) if run_id and runs.state(run_id).state == "succeeded" else None
     if own:
         st.subheader("Your own experiments", anchor=False)
-        _judged(own, "own")
+        _judged(own)
     st.subheader("A table of measures and F1", anchor=False)
     st.markdown(
         "Paste lines with commas, semicolons or tabs between `target`, `source`, the measures (`ppl`, `wvv`, `tvc`, "
@@ -37,57 +37,57 @@ def worth(run_id: str | None) -> None:
         if submitted("Correlate", "similarity.judge", type="primary", icon=":material/query_stats:"):
             st.session_state[ASKED] = text
     if asked := st.session_state.get(ASKED):
-        _judged(similarity.judge_table(asked), "pasted")
+        _judged(similarity.judge_table(asked))
 
 
 def _example() -> None:
     st.session_state[TEXT] = st.session_state[ASKED] = similarity.example_table()
 
 
-def _judged(found: Mapping[str, Any], key: str) -> None:
-    if not found["effects"]:
+def _judged(judgement: Judgement) -> None:
+    if not judgement.effects:
         st.info("The table has no column of F1, so only the measures can be compared with each other.")
-    for effect in found["effects"]:
-        st.markdown(f"#### {plain(effect['name'])}")
-        st.success(plain(effect["sentence"]), icon=":material/insights:")
-        _correlations(effect, found["conventions"])
+    for effect in judgement.effects:
+        st.markdown(f"#### {plain(effect.name)}")
+        st.success(plain(effect.sentence), icon=":material/insights:")
+        _correlations(effect, judgement.conventions)
         _regrets(effect)
     st.markdown("#### Do the measures agree?")
-    st.markdown(agreement_text(found["agreement"]) if found["agreement"]["items"] else "There is nothing to compare.")
-    if found["agreement"]["splits"]:
-        with st.expander(f"The {len(found['agreement']['splits'])} pairs that split", icon=":material/call_split:"):
-            split_table(found["agreement"]["splits"], "Pairs of sources that the measures order differently")
+    agreement = judgement.agreement
+    st.markdown(agreement_text(agreement) if agreement.items else "There is nothing to compare.")
+    if agreement.splits:
+        with st.expander(f"The {len(agreement.splits)} pairs that split", icon=":material/call_split:"):
+            split_table(agreement.splits, "Pairs of sources that the measures order differently")
 
 
-def _correlations(effect: Mapping[str, Any], conventions: Mapping[str, str]) -> None:
+def _correlations(effect: Effect, conventions: Mapping[str, str]) -> None:
     rows = [
         {"measure": similarity.title(measure), **{name: _r(row[name]) for name in conventions}}
-        for measure, row in effect["correlations"].items()
+        for measure, row in effect.correlations.items()
     ]
     columns = {"measure": "Measure", **{name: name.capitalize() for name in conventions}}
-    table(rows, columns, f"Correlation of the measures with the change of F1, {effect['name']}")
+    table(rows, columns, f"Correlation of the measures with the change of F1, {effect.name}")
     told = "; ".join(f"{name}: {text}" for name, text in conventions.items())
     st.caption(plain(f"Pearson's r, 95% interval over targets drawn again in brackets. {told}."))
 
 
-def _r(found: Mapping[str, Any]) -> str:
-    if found["value"] is None:
+def _r(r: Coefficient) -> str:
+    if r.value is None:
         return "too few"
-    low_high = found["interval"]
-    return f"{found['value']:z.3f}" + (f" [{low_high[0]:z.2f}, {low_high[1]:z.2f}]" if low_high else " [one target]")
+    return f"{r.value:z.3f}" + (f" [{r.interval[0]:z.2f}, {r.interval[1]:z.2f}]" if r.interval else " [one target]")
 
 
-def _regrets(effect: Mapping[str, Any]) -> None:
+def _regrets(effect: Effect) -> None:
     rows = [
         {
-            "measure": similarity.title(regret["measure"]),
-            "hits": f"{regret['hits']} of {regret['targets']}",
-            "mean": "–" if regret["mean"] is None else f"{regret['mean']:.3f}",
-            "random": "–" if regret["random"] is None else f"{regret['random']:.3f}",
-            "pairs": f"{regret['concordant']} of {regret['pairs']}",
-            "misses": _misses(regret["choices"]),
+            "measure": similarity.title(regret.measure),
+            "hits": f"{regret.hits} of {regret.targets}",
+            "mean": "–" if regret.mean is None else f"{regret.mean:.3f}",
+            "random": "–" if regret.random is None else f"{regret.random:.3f}",
+            "pairs": f"{regret.concordant} of {regret.pairs}",
+            "misses": _misses(regret.choices),
         }
-        for regret in effect["regrets"]
+        for regret in effect.regrets
     ]
     columns = {
         "measure": "Measure",
@@ -97,14 +97,14 @@ def _regrets(effect: Mapping[str, Any]) -> None:
         "pairs": "Pairs in F1's order",
         "misses": "Where it missed",
     }
-    table(rows, columns, f"F1 lost by following each measure, {effect['name']}")
+    table(rows, columns, f"F1 lost by following each measure, {effect.name}")
 
 
-def _misses(choices: list[Mapping[str, Any]]) -> str:
+def _misses(choices: Sequence[Choice]) -> str:
     said = []
     for choice in choices:
-        if choice["lost"] > 0:
-            chance = "" if choice["p"] is None else f", p = {choice['p']:.2g}"
-            text = f"{choice['target']}: {choice['taken']} for {choice['best']} (−{choice['lost']:.2f}{chance})"
+        if choice.lost > 0:
+            chance = "" if choice.p is None else f", p = {choice.p:.2g}"
+            text = f"{choice.target}: {choice.taken} for {choice.best} (−{choice.lost:.2f}{chance})"
             said.append(text)
     return "; ".join(said) or "nowhere"
