@@ -5,11 +5,13 @@ home/runs/<run_id>/edits.jsonl    one line an action: {"action": "add", "rows": 
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal
 
 import numpy as np
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
-from core.results import IntArray, Selection
+from core.results import IntArray, Scores, Selection
 from core.runs import journal
 
 FILE = "edits.jsonl"
@@ -39,10 +41,10 @@ class Edits:
     def __str__(self) -> str:
         return f"{len(self.added):,} added and {len(self.removed):,} removed by hand" if self else "no hand edits"
 
-    def apply(self, chosen: Selection, scores: Any) -> Selection:
+    def apply(self, chosen: Selection, scores: Scores) -> Selection:
         """`chosen` without the removed rows, the added ones behind the others, best first.
 
-        scores: the `Scores` that `chosen` was chosen from.
+        scores: those that `chosen` was chosen from.
         """
         kept = ~np.isin(chosen.rows, self.removed)
         extra = self.added[~np.isin(self.added, chosen.rows)]
@@ -75,7 +77,15 @@ def read(folder: Path) -> Edits:
     return Edits(added=added, removed=removed, history=history)
 
 
-def _parse(record: dict[str, Any]) -> Edit:
-    if record["action"] not in get_args(Action):
-        raise ValueError(record["action"])
-    return Edit(action=record["action"], rows=np.array(record["rows"], dtype=np.int64), time=float(record["time"]))
+class _Record(TypedDict):
+    action: Action
+    rows: list[int]
+    time: float
+
+
+_reader = TypeAdapter(_Record)
+
+
+def _parse(line: object) -> Edit:
+    record = _reader.validate_python(line)
+    return Edit(action=record["action"], rows=np.array(record["rows"], dtype=np.int64), time=record["time"])

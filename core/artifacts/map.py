@@ -116,7 +116,7 @@ def write_table(
             here = slice(done, done + len(rows))
             sentences = corpus.take(rows)
             known = np.full(len(rows), np.nan) if scores is None else scores
-            columns: dict[str, Any] = {axis: values[here] for axis, values in zip(axes, coordinates, strict=True)}
+            columns: dict[str, object] = {axis: values[here] for axis, values in zip(axes, coordinates, strict=True)}
             columns |= {"id": [s.id for s in sentences], "text": [s.text for s in sentences]}
             columns |= {"class": [CLASSES[kind] for kind in kinds[here].tolist()]}
             columns |= {"score": pa.array(known, from_pandas=True), "row": rows, "corpus": [corpus.name] * len(rows)}

@@ -6,7 +6,7 @@ vocabulary.json lists the words, those seen once at their end; model.safetensors
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from core.artifacts import models
 from core.models.hub import VOCABULARY, WEIGHTS
@@ -21,6 +21,14 @@ LEFT_OUT = (
     "it began with: whoever is given this folder can read them. Words seen once were left out and are read as the "
     "unknown word, so this copy may score a little less than is said above."
 )
+
+
+class Vocabulary(TypedDict):
+    """The words of one kind of input. rare: words at the end that are trained as the unknown one; once: seen once."""
+
+    words: list[str]
+    rare: int
+    once: NotRequired[int]
 
 
 def held(folder: Path) -> tuple[int, int]:
@@ -52,10 +60,10 @@ def _shorten(folder: Path, target: Path) -> None:
     save_file(weights, target / WEIGHTS)
 
 
-def _read(folder: Path) -> list[dict[str, Any]]:
-    vocabularies: list[dict[str, Any]] = json.loads((folder / VOCABULARY).read_text(encoding="utf-8"))
+def _read(folder: Path) -> list[Vocabulary]:
+    vocabularies: list[Vocabulary] = json.loads((folder / VOCABULARY).read_text(encoding="utf-8"))
     return vocabularies
 
 
-def _once(vocabulary: dict[str, Any]) -> int:
+def _once(vocabulary: Vocabulary) -> int:
     return max(int(vocabulary.get("once", 0)), int(vocabulary["rare"]))  # an older folder counts the rare ones alone

@@ -10,7 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from core.corpora.corpus import Corpus
 from core.corpora.writers import write_conll
@@ -88,12 +89,14 @@ def sentences_file(run: Run) -> Path:
 
 def read_edits(run: Run) -> list[Edit]:
     """Read what `write_edits` wrote."""
-    return [Edit(**record) for record in _read(run, EDITS)]
+    reader = TypeAdapter(Edit)
+    return [reader.validate_json(line) for line in _read(run, EDITS)]
 
 
 def read_slots(run: Run) -> list[Slot]:
     """Read what `write_slots` wrote; nothing of a `rebuild` run, which has none."""
-    return [Slot(**record) for record in _read(run, SLOTS)] if run.manifest.kind == "robustness" else []
+    reader = TypeAdapter(Slot)
+    return [reader.validate_json(line) for line in _read(run, SLOTS)] if run.manifest.kind == "robustness" else []
 
 
 def logs(run: Run) -> dict[str, Path]:
@@ -110,9 +113,9 @@ def _write(context: RunContext, log: str, rows: Iterable[Edit] | Iterable[Slot])
     return path
 
 
-def _read(run: Run, log: str) -> Iterator[dict[str, Any]]:
-    with _file(run, log).open(encoding="utf-8") as file:
-        yield from map(json.loads, file)
+def _read(run: Run, log: str) -> Iterator[bytes]:
+    with _file(run, log).open("rb") as file:
+        yield from file
 
 
 def _file(run: Run, log: str) -> Path:

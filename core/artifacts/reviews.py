@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal
+
+from pydantic import TypeAdapter
 
 from core.corpora.corpus import Corpus
 from core.difficulty.mentions import Mention
@@ -85,12 +87,8 @@ def _changed(sentence: Sentence, reviews: Mapping[tuple[int, int], Review]) -> S
     return replace(sentence, entities=tuple(entities))
 
 
-def _parse(record: dict[str, Any]) -> Review:
-    if record["action"] not in get_args(Action):
-        raise ValueError(record["action"])
-    return Review(
-        action=record["action"],
-        mention=int(record["mention"]),
-        type=str(record["type"]),
-        time=float(record["time"]),
-    )
+_reader = TypeAdapter(Review)
+
+
+def _parse(line: object) -> Review:
+    return _reader.validate_python(line)

@@ -8,7 +8,7 @@ artifacts/  vectors.npy   (n, d) float16 rows of length 1, of sentences; (n, d) 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -43,7 +43,7 @@ class VectorsResult:
     tokens: int
 
 
-def write(run: Run, chunks: Sequence[Path], n: int, row: np.dtype[Any]) -> None:
+def write(run: Run, chunks: Sequence[Path], n: int, row: np.dtype[np.void]) -> None:
     """One memory-mapped array from all chunks: scoring reads it at the speed of memory.
 
     chunks: files of arrays of dtype `row`, which has a `vector` and its `norm`; n: their rows in all.
@@ -66,7 +66,7 @@ def read(run: Run) -> tuple[FloatArray, FloatArray]:
     return np.load(run.artifacts / _VECTORS, mmap_mode="c"), np.load(run.artifacts / _NORMS)
 
 
-def read_joined(runs: Sequence[Run], options: Mapping[str, Any]) -> tuple[Rows, FloatArray]:
+def read_joined(runs: Sequence[Run], options: Mapping[str, object]) -> tuple[Rows, FloatArray]:
     """Vectors and norms of finished `embed` runs on one corpus, side by side where there are several.
 
     options: of the strategy that learns by them.
@@ -78,7 +78,7 @@ def read_joined(runs: Sequence[Run], options: Mapping[str, Any]) -> tuple[Rows, 
     return joined, joined.norms
 
 
-def find(store: RunStore, config: Mapping[str, Any], corpus: Corpus) -> tuple[FloatArray, FloatArray] | None:
+def find(store: RunStore, config: Mapping[str, object], corpus: Corpus) -> tuple[FloatArray, FloatArray] | None:
     """`(vectors, norms)` of a corpus under the encoder options of `config`, if some finished run has made them."""
     names = [name for name in EncoderOptions.model_fields if name != "weights" or config["weights"]]
     wanted = {name: config[name] for name in names} | {"corpus": corpus.fingerprint}

@@ -1,7 +1,6 @@
 """The command `difficulty`: what names and contexts tell of the types of a labelled corpus."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -17,7 +16,7 @@ DIFFICULTY = runs.RECIPES["difficulty"].config
 @config_options(DIFFICULTY)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the mentions: a .parquet file.")
 @json_option
-def difficulty(output: str | None, as_json: bool, **values: Any) -> None:
+def difficulty(output: str | None, as_json: bool, **values: object) -> None:
     """Say in bits what names and what contexts tell of entity types: PVI and CEIM a mention, V-information in all."""
     if output:
         check_parquet(Path(output))

@@ -1,7 +1,6 @@
 """The commands `corpus add`, `list`, `show`, `audit`, `rename`, `remove`, and `samples`."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -20,7 +19,7 @@ def corpus() -> None:
 @click.argument("path", type=click.Path())
 @config_options(runs.RECIPES["add"].config, leave_out=("path", "move"))
 @json_option
-def corpus_add(path: str, as_json: bool, **values: Any) -> None:
+def corpus_add(path: str, as_json: bool, **values: object) -> None:
     """Read a file or folder and seal it as a corpus."""
     options = {name: value for name, value in values.items() if value not in (None, ())}
     finish(runs.execute("add", {"path": str(Path(path).absolute()), **options}, progress), as_json)

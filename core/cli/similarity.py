@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -20,7 +19,7 @@ CONFIG = runs.RECIPES["similarity"].config
 @config_options(CONFIG)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the table: a .csv or .json file.")
 @json_option
-def measure(output: str | None, as_json: bool, **values: Any) -> None:
+def measure(output: str | None, as_json: bool, **values: object) -> None:
     """Measure how close each source is to each target, on equal samples.
 
     \b

@@ -5,7 +5,6 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -90,14 +89,16 @@ def rename(reference: str, name: str) -> Corpus:
     return library().rename(reference, name)
 
 
-def preview(path: Path, **options: Any) -> readers.Preview:
+def preview(
+    path: Path, *, encoding: str = "utf-8", part: str | None = None, text_column: str | None = None
+) -> readers.Preview:
     """Preview a file: format, text column, label scheme, first rows. Reads only its beginning, in a process of
     its own.
 
-    options: those of `ReadOptions`, where the first look was wrong (encoding, part, text_column). Errors: those of
+    encoding, part, text_column: see `ReadOptions`, where the first look was wrong. Errors: those of
     `readers.sniff`, ResourceError where it takes too long, too much memory or breaks off.
     """
-    return previews.preview(path, readers.ReadOptions(**options))
+    return previews.preview(path, readers.ReadOptions(encoding=encoding, part=part, text_column=text_column))
 
 
 def preview_soon() -> None:
@@ -203,7 +204,7 @@ def first_sentences(corpus: Corpus, n: int = 5) -> list[Sentence]:
     return list(islice([*(s for s in first if s.entities), *(s for s in first if not s.entities)], n))
 
 
-def describe(corpus: Corpus) -> dict[str, Any]:
+def describe(corpus: Corpus) -> dict[str, object]:
     """A corpus in JSON, as `corpus add` and `corpus show` print it."""
     return {
         "corpus": corpus.fingerprint,

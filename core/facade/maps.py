@@ -36,7 +36,7 @@ Sort = Literal["score", "tokens", "row", "class"]
 By = Literal["class", "score", "cluster", "length", "source"]
 
 
-def options(selection: str, **more: Any) -> dict[str, Any]:
+def options(selection: str, **more: object) -> dict[str, object]:
     """Options for `start("map", ...)`: a `select` run's id, its corpora, and `sample`, `limit`, `seed` ... if given."""
     inputs = store().get(selection).manifest.inputs
     return {"selection": selection, "task": inputs["task"], "domain": inputs["domain"], **more}
@@ -64,7 +64,7 @@ def alike(selection: str) -> Iterator[str]:
             yield f"{run.id}@{selection}"
 
 
-def _sentences_of(selection: str) -> tuple[Any, ...] | None:
+def _sentences_of(selection: str) -> tuple[object, ...] | None:
     """Whose sentences a selection is of, and how they are read; None where it was removed."""
     try:
         manifest = store().get(selection).manifest
@@ -74,7 +74,7 @@ def _sentences_of(selection: str) -> tuple[Any, ...] | None:
     return (*corpora, *(manifest.config.get(name) for name in READ_BY))
 
 
-def config(map_run: str) -> dict[str, Any]:
+def config(map_run: str) -> dict[str, object]:
     """The options that make this map for its selection."""
     return {**_run(map_run).manifest.config, "selection": get(map_run).selection}
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from core import audit_log, disks
 from core import door as doors
@@ -144,9 +144,9 @@ def _streamlit() -> Finding:
     return "ok", "No usage statistics, no orders from other pages, bound to 127.0.0.1."
 
 
-def _settings() -> Mapping[str, Any]:
+def _settings() -> Mapping[str, object]:
     """{"section.name": value} of Streamlit: the account's settings, the project's, the environment's, in this order."""
-    settings = dict[str, Any]()
+    settings = dict[str, object]()
     for folder in (Path.home(), ROOT):
         path = folder / ".streamlit" / "config.toml"
         if path.exists():

@@ -1,8 +1,7 @@
 """Rebuilt training sets and robustness sets: what there is to draw from, and what was changed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from core.artifacts import mentions
 from core.artifacts.rebuilt import Diff as Diff
@@ -19,7 +18,7 @@ from core.recipes.parts.rebuildable import splits_beside
 from core.recipes.rebuild import Preview as Preview
 
 
-def preview(options: dict[str, Any]) -> Preview:
+def preview(options: Mapping[str, object]) -> Preview:
     """Pool sizes before anything runs. options: of `rebuild`, `difficulty` among them.
 
     Errors: ConfigError, CorpusError, RunError.

@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from core.artifacts.rejects import AddResult
 from core.artifacts.result import read
@@ -58,13 +57,13 @@ def state(run_id: str) -> RunState:
     return store().get(run_id).state()
 
 
-def finished(kind: str, options: Mapping[str, Any]) -> Run | None:
+def finished(kind: str, options: Mapping[str, object]) -> Run | None:
     """The finished run that `start(kind, options)` would return instead of a new one."""
     recipe = RECIPES[kind]
     return store().finished(plan(recipe, recipe.config.parse(dict(options)), home()).key)
 
 
-def start(kind: str, options: Mapping[str, Any]) -> str:
+def start(kind: str, options: Mapping[str, object]) -> str:
     """Begin a run in a process of its own and return its id; a finished run of the same key is returned instead.
 
     Errors: ConfigError, CorpusError for options that cannot work.
@@ -79,7 +78,7 @@ def start(kind: str, options: Mapping[str, Any]) -> str:
     return run.id
 
 
-def execute(kind: str, options: Mapping[str, Any], listener: Callable[[Event], None] | None = None) -> Run:
+def execute(kind: str, options: Mapping[str, object], listener: Callable[[Event], None] | None = None) -> Run:
     """Do the work here and now; a finished run of the same key is returned instead."""
     ready()
     recipe = RECIPES[kind]
@@ -117,7 +116,7 @@ def _launch(run: Run) -> None:
         launch.start(run)
 
 
-def command(kind: str, options: Mapping[str, Any]) -> str:
+def command(kind: str, options: Mapping[str, object]) -> str:
     """The command line that does what `start(kind, options)` does."""
     recipe = RECIPES[kind]
     config = recipe.config.parse(dict(options))
@@ -128,7 +127,7 @@ def command(kind: str, options: Mapping[str, Any]) -> str:
         if name in hidden or (value == field.default and not field.is_required()):
             continue
         if name == "options":
-            usual = strategy_options(options.get("strategy", DEFAULT_STRATEGY), {}).model_dump(mode="json")
+            usual = strategy_options(str(options.get("strategy", DEFAULT_STRATEGY)), {}).model_dump(mode="json")
             value = {key: item for key, item in value.items() if item != usual.get(key)}
             words += [part for key, item in value.items() for part in (flag(name), f"{key}={item}")]
         elif isinstance(value, dict):
@@ -150,7 +149,7 @@ def flag(name: str) -> str:
     return "--" + {"corpora": "corpus", "options": "option", "seeds": "seed"}.get(name, name).replace("_", "-")
 
 
-def _flat(options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _flat(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """{knn: {neighbours: 10}} as `knn.neighbours`, 10."""
     for key, value in options.items():
         if isinstance(value, dict):
@@ -176,7 +175,7 @@ def stop(run_id: str) -> RunState:
     return launch.stop(store().get(run_id))
 
 
-def go_on(run_id: str, listener: Callable[[Event], None] | None = None) -> dict[str, Any]:
+def go_on(run_id: str, listener: Callable[[Event], None] | None = None) -> dict[str, object]:
     """Resume a run here and now; its result."""
     ready()
     run = store().get(run_id)
@@ -186,8 +185,8 @@ def go_on(run_id: str, listener: Callable[[Event], None] | None = None) -> dict[
 
 
 def with_corpora(
-    config: type[Config], options: Mapping[str, Any], listener: Callable[[Event], None] | None = None
-) -> dict[str, Any]:
+    config: type[Config], options: Mapping[str, object], listener: Callable[[Event], None] | None = None
+) -> dict[str, object]:
     """`options` with every corpus that is a path, not a name, added on the way.
 
     Errors: ConfigError for a download on a machine kept offline, before anything is added; those of `fingerprint_of`.
@@ -198,7 +197,7 @@ def with_corpora(
         value = resolved.get(name)
         if isinstance(value, str):
             resolved[name] = fingerprint_of(value, listener)
-        elif value:
+        elif isinstance(value, list | tuple):
             resolved[name] = tuple(fingerprint_of(item, listener) for item in value)
     return resolved
 

@@ -1,7 +1,6 @@
 """`embed`: every sentence of a corpus through an encoder, once; all later runs share the result."""
 
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +36,7 @@ def run(config: EmbedConfig, job: Job) -> EmbedResult:
     encoder = Encoder.load(config.encoder, **options)
     row = np.dtype([("vector", np.float16, (encoder.dimension,)), ("norm", np.float32)])
 
-    def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[Any]:
+    def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[np.void]:
         texts = [sentence.text for sentence in chain.from_iterable(corpus.batches(start, stop))]
         rows = np.empty(len(texts), dtype=row)
         rows["vector"], rows["norm"] = encoder.encode(texts, report)

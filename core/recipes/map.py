@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from core import __version__
 from core.artifacts import scores, vectors
@@ -185,7 +184,7 @@ def _everywhere(
         halves = (layout.centres**2).sum(axis=1) / 2
         return np.asarray((points @ layout.centres.T - halves).argmax(axis=1))
 
-    def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[Any]:
+    def compute(start: int, stop: int, report: Reporter) -> FloatArray:
         points = pca(pile.vectors_at(others[start:stop]))
         places = projection.place(points, layout.points, layout.coordinates, config.neighbours, report)
         return np.column_stack([places, topics(points)]).astype(np.float32)

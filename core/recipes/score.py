@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import ValidationInfo, field_validator, model_validator
 
 from core.artifacts.models import folder
@@ -75,7 +74,7 @@ def run(config: ScoreConfig, job: Job) -> ScoreResult:
     domain = sources[Role.DOMAIN]
     job.context.stage(f"scoring {domain.corpus.name}")
 
-    def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[Any]:
+    def compute(start: int, stop: int, report: Reporter) -> FloatArray:
         parts: list[FloatArray] = []
         for batch in domain.batches(strategy.reads, start, stop):
             done = len(parts) * BLOCK

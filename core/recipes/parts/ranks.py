@@ -7,12 +7,15 @@ others wait for that, read the same corpora and take their share of every step.
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from core.recipes.base import Recipe, work_of
 from core.reporter import Silent
 from core.runs.run import Run
 from core.runs.store import RunStore
+
+if TYPE_CHECKING:
+    from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 _KEY = "winnow run"
 _announced: set[str] = set()
@@ -52,16 +55,16 @@ class _SilentContext(Silent):
     def __init__(self, run: Run) -> None:
         self.run = run
 
-    def checkpoint(self, data: Mapping[str, Any]) -> None: ...
+    def checkpoint(self, data: Mapping[str, object]) -> None: ...
 
     def artifact(self, name: str, path: Path) -> None: ...
 
-    def emit(self, kind: str, data: Mapping[str, Any]) -> None: ...
+    def emit(self, kind: str, data: Mapping[str, object]) -> None: ...
 
     def child(self, run: Run) -> None: ...
 
 
-def _store() -> Any:
+def _store() -> "TCPStore":
     """torchrun's own, which outlives every process."""
     from torch.distributed import TCPStore  # type: ignore[attr-defined]  # public by its documentation
 
