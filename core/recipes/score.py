@@ -1,7 +1,7 @@
 """`score`: every sentence of D_C scored by a strategy; knows no budget, so a new budget never rescores."""
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from pydantic import ValidationInfo, field_validator, model_validator
@@ -37,7 +37,7 @@ class ScoreConfig(EncoderOptions):
     dev: str = option("", "Labelled dev split, where a tagger is trained first.", corpus=True)
     holdout: tuple[str, ...] = option((), "Labelled splits; their sentences count as leaks.", corpus=True)
     strategy: str = option(DEFAULT_STRATEGY, "How sentences are scored.")
-    options: dict[str, Any] = option({}, "The strategy's own options.")
+    options: dict[str, object] = option({}, "The strategy's own options.")
     transductive: bool = option(False, "Learn from held-out sentences found in T_C too (know why, if you do).")
     seed: int = option(0, "Seed of everything random.", ge=0)
 
@@ -48,7 +48,7 @@ class ScoreConfig(EncoderOptions):
 
     @field_validator("options")
     @classmethod
-    def _complete(cls, options: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    def _complete(cls, options: dict[str, object], info: ValidationInfo) -> dict[str, object]:
         """Checked and with every default named, so that equal work has an equal key."""
         return strategy_options(info.data.get("strategy", DEFAULT_STRATEGY), options).model_dump(mode="json")
 
@@ -101,21 +101,21 @@ def _sources(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[dict[Ro
     _refuse_swapped(task, domain)
     keep = _learnable(config, job)
     models, made_by = _models(config, strategy, job)
-    labelled = {Role.LABELLED: Source(corpus=job.corpus(config.train))} if config.train else {}
-    seen: dict[Role, dict[str, Any]] = {Role.TASK: {}, Role.DOMAIN: {}}
-    for role, corpus in ((Role.TASK, task), (Role.DOMAIN, domain)):
-        if strategy.reads in ("vectors", "both"):
-            vectors, norms, runs = strategy_models.embedded(job, corpus.fingerprint, config, models, config.options)
-            seen[role] = {"vectors": vectors, "norms": norms}
+    sources = {
+        Role.TASK: Source(corpus=task, keep=keep, model=folder(models.mlm) if models else None),
+        Role.DOMAIN: Source(corpus=domain),
+    }
+    if strategy.reads in ("vectors", "both"):
+        for role, source in sources.items():
+            mark = source.corpus.fingerprint
+            vectors, norms, runs = strategy_models.embedded(job, mark, config, models, config.options)
+            sources[role] = replace(source, vectors=vectors, norms=norms)
             made_by |= {f"embed {role}": runs} if models else {}
     if models and strategy.reads == "spans":
-        seen[Role.DOMAIN]["spans"], made_by["tag"] = strategy_models.tagged(job, domain.fingerprint, models)
-    model = folder(models.mlm) if models else None
-    sources = {
-        Role.TASK: Source(corpus=task, keep=keep, model=model, **seen[Role.TASK]),
-        Role.DOMAIN: Source(corpus=domain, **seen[Role.DOMAIN]),
-        **labelled,
-    }
+        spans, made_by["tag"] = strategy_models.tagged(job, domain.fingerprint, models)
+        sources[Role.DOMAIN] = replace(sources[Role.DOMAIN], spans=spans)
+    if config.train:
+        sources[Role.LABELLED] = Source(corpus=job.corpus(config.train))
     return sources, made_by
 
 
@@ -131,12 +131,13 @@ def _models(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[Adapted 
     """B1, and B2 where it is asked for, finished; and their runs by kind."""
     if not strategy.models:
         return None, {}
-    shared = {"seed": config.seed, **{name: config.options[name] for name in AdaptedOptions.model_fields}}
-    b1 = strategy_models.language_model(job, config.task, _held_out(config), config, **shared)
+    options = strategy_options(config.strategy, config.options)
+    shared = options.model_dump(mode="json", include=set(AdaptedOptions.model_fields))
+    b1 = strategy_models.language_model(job, config.task, _held_out(config), config, seed=config.seed, **shared)
     if "ner" not in strategy.models:
         return Adapted(mlm=b1), {"pretrain": [b1.id]}
-    train, dev, folds = job.corpus(config.train), job.corpus(config.dev), config.options.get("folds", 1)
-    b2 = strategy_models.taggers(job, b1, train=train, dev=dev, folds=folds, **shared)
+    train, dev, folds = job.corpus(config.train), job.corpus(config.dev), getattr(options, "folds", 1)
+    b2 = strategy_models.taggers(job, b1, train=train, dev=dev, folds=folds, seed=config.seed, **shared)
     return Adapted(mlm=b1, ner=b2), {"pretrain": [b1.id], "finetune": [run.id for run in b2]}
 
 
