@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -13,6 +13,9 @@ from core.models import hub
 from core.models.devices import Precision, pick_device, pick_dtype
 from core.models.encoder import longest
 from core.models.pieces import Ids, Pieces
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 Pooling = Literal["pooler", "cls"]
 
@@ -25,7 +28,14 @@ class Classifier(nn.Module):
     """
 
     def __init__(
-        self, encoder: Any, tokenizer: Any, n_classes: int, *, pooling: Pooling, max_length: int, dtype: torch.dtype
+        self,
+        encoder: "PreTrainedModel",
+        tokenizer: "PreTrainedTokenizerBase",
+        n_classes: int,
+        *,
+        pooling: Pooling,
+        max_length: int,
+        dtype: torch.dtype,
     ) -> None:
         super().__init__()
         if tokenizer.mask_token_id is None:

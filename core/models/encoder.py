@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from core.results import FloatArray, IntArray
 
 if TYPE_CHECKING:
     import torch
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 Pooling = Literal["mean", "cls", "last4"]
 
@@ -34,8 +35,8 @@ class Encoder:
 
     def __init__(
         self,
-        model: Any,
-        tokenizer: Any,
+        model: "PreTrainedModel",
+        tokenizer: "PreTrainedTokenizerBase",
         *,
         name: str,
         key: str,
@@ -171,7 +172,7 @@ def length_groups(lengths: IntArray, budget: int) -> Iterator[IntArray]:
         start = stop
 
 
-def longest(model: Any, tokenizer: Any) -> int:
+def longest(model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase") -> int:
     """Pieces the position table holds; RoBERTa's starts after the padding piece's index."""
     most = min(int(getattr(model.config, "max_position_embeddings", 0) or 512), int(tokenizer.model_max_length))
     for name, module in model.named_modules():
@@ -180,7 +181,7 @@ def longest(model: Any, tokenizer: Any) -> int:
     return most
 
 
-def _prepack(model: Any) -> None:
+def _prepack(model: "PreTrainedModel") -> None:
     """Lay the linear weights out once as oneDNN wants them, not at every call: 1.1 to 1.3 times as fast.
 
     Done by the operations that torch.compile ends in. The packed encoder is compared with the plain one and

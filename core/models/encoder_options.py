@@ -1,6 +1,6 @@
 """The options of an embedding, which every kind of run that embeds has."""
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from core.config import Config, option
 from core.errors import ModelError
@@ -30,6 +30,6 @@ class EncoderOptions(Config):
             return self  # the worker fetches it; a page must not wait for that
 
 
-def encoder_options(config: EncoderOptions) -> dict[str, Any]:
+def encoder_options(config: EncoderOptions) -> dict[str, object]:
     """The options of `config` that say which embedding."""
     return config.model_dump(include=set(EncoderOptions.model_fields))

@@ -5,13 +5,13 @@ Nothing is downloaded without being asked for, only safetensors are read, remote
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from core.config import offline
 from core.errors import ModelError, PathError, WinnowError, memory_ran_out
@@ -20,6 +20,7 @@ from core.paths import user_path
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers.models.auto.auto_factory import _BaseAutoModelClass
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when huggingface_hub is imported
 if offline():
@@ -134,7 +135,7 @@ def _refuse_unsafe(name: str, folder: Path) -> None:
             raise ModelError(f"{name}: {file.name} is not a plain file; give a folder as transformers saves it.")
 
 
-def _json(name: str, file: Path) -> Mapping[str, Any]:
+def _json(name: str, file: Path) -> Mapping[str, object]:
     try:
         if file.is_file() and file.stat().st_size < _LARGEST_JSON:
             document = json.loads(file.read_bytes())
@@ -145,7 +146,7 @@ def _json(name: str, file: Path) -> Mapping[str, Any]:
     raise ModelError(f"{name}: {file.name} cannot be read as a model's; save the model again.")
 
 
-def _settings(value: Any) -> Iterator[tuple[str, Any]]:
+def _settings(value: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     """Every key of a configuration and its value, nested ones too."""
     for key, inner in value.items():
         yield key, inner
@@ -176,11 +177,11 @@ def load_tokenizer(name: str, *, allow_download: bool = False) -> "PreTrainedTok
 
 def load_model(
     name: str,
-    auto_class: Any = None,
+    auto_class: "type[_BaseAutoModelClass] | None" = None,
     *,
     allow_download: bool = False,
     new_layers: tuple[str, ...] = ("pooler",),
-    **kw: Any,
+    **kw: object,
 ) -> "PreTrainedModel":
     """Encoder `name` under `auto_class` (default `AutoModel`); `kw` goes to transformers (`dtype`, `num_labels`).
 
@@ -209,12 +210,12 @@ def load_model(
         raise ModelError(
             f"{name}: the model cannot be loaded ({first_line(error)}); choose another encoder."
         ) from error
-    _refuse_missing(name, info, new_layers)
+    _refuse_missing(name, info["missing_keys"], new_layers)
     return model
 
 
-def _refuse_missing(name: str, info: Mapping[str, Any], new_layers: tuple[str, ...]) -> None:
-    missing = [key for key in info["missing_keys"] if not any(part in key for part in new_layers)]
+def _refuse_missing(name: str, keys: Iterable[str], new_layers: tuple[str, ...]) -> None:
+    missing = [key for key in keys if not any(part in key for part in new_layers)]
     if missing:
         raise ModelError(
             f"{name}: {len(missing)} weights are not in its file (the first: {sorted(missing)[0]}), so they would be "

@@ -11,7 +11,6 @@ word. Keys ascend, the n-grams of one context are neighbours, and those that beg
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -125,7 +124,7 @@ def _count(words: Ids, *, n_words: int, order: int, report: Reporter) -> Iterato
         yield _Level(keys=keys[first], counts=np.diff(first, append=len(ordered)).astype(np.int32), suffix=suffix)
 
 
-def _by(values: Ids, size: int, what: Ids) -> tuple[Ids, npt.NDArray[np.signedinteger[Any]]]:
+def _by(values: Ids, size: int, what: Ids) -> tuple[Ids, IntArray]:
     """`what` stably sorted by `values` in `[0, size)`, and how often each value occurs, `(size,)`.
 
     A counting sort, done by turning a sparse matrix from rows to columns: on ten million ids it takes a fifth of

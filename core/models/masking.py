@@ -5,7 +5,7 @@ training, two processes or another batch size see the same masks.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
@@ -87,8 +87,8 @@ def _mix(x: IntArray) -> IntArray:
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    result: Any = x ^ (x >> np.uint64(31))
-    return result  # type: ignore[no-any-return]
+    result: IntArray = x ^ (x >> np.uint64(31))
+    return result
 
 
 def _joined(chosen: BoolArray, rows: IntArray, free: BoolArray) -> BoolArray:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from core.results import IntArray
 if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers.modeling_outputs import BaseModelOutput
 
 FORGOTTEN = "pooler"  # a part of checkpoints that a masked language model has no use for
 
@@ -52,7 +53,13 @@ class MaskedLM:
             raise ModelError(f"{name}: has no vocabulary head of its own to train; choose BERT, or {hub.BUNDLED}.")
         return cls(model.float().to(pick_device(device)), tokenizer, has_head=head is None)
 
-    def logits(self, ids: "torch.Tensor", attend: "torch.Tensor | None", at: "torch.Tensor", run: Any = None) -> Any:
+    def logits(
+        self,
+        ids: "torch.Tensor",
+        attend: "torch.Tensor | None",
+        at: "torch.Tensor",
+        run: "torch.nn.Module | None" = None,
+    ) -> "torch.Tensor":
         """`(m, v)` scores of the vocabulary at `m` flat positions `at` of pieces `(b, l)`.
 
         attend: `(b, l)` 1 where there is a piece, None where there is no padding. run: what calls the model, where
@@ -63,7 +70,8 @@ class MaskedLM:
             out = (run or self.model)(input_ids=ids, attention_mask=attend)
         finally:
             self._positions.at = None
-        return out.logits[0]
+        logits: torch.Tensor = out.logits[0]
+        return logits
 
     def loss(
         self,
@@ -71,14 +79,16 @@ class MaskedLM:
         attend: "torch.Tensor | None",
         at: "torch.Tensor",
         targets: "torch.Tensor",
-        run: Any = None,
-    ) -> Any:
+        run: "torch.nn.Module | None" = None,
+    ) -> "torch.Tensor":
         """Sum over the masked positions of -log p(piece), nats: `()`. wanted: `(m,)` the pieces that stood there."""
         from torch.nn.functional import cross_entropy
 
         return cross_entropy(self.logits(ids, attend, at, run).float(), targets, reduction="sum")
 
-    def _keep_masked(self, module: Any, inputs: Any, out: Any) -> Any:
+    def _keep_masked(
+        self, module: "torch.nn.Module", inputs: tuple[object, ...], out: "BaseModelOutput"
+    ) -> "BaseModelOutput":
         """Keep the masked positions of the encoder's output: the head is the same at every one and sees no other."""
         at = getattr(self._positions, "at", None)
         if at is not None:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, pairwise, repeat
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -193,7 +193,7 @@ def _encode(sentences: Iterable[Sequence[str]], report: Reporter) -> tuple[dict[
     return dict(growing), np.concatenate(ids), np.concatenate(lengths)
 
 
-def _frame(ids: Ids, lengths: npt.NDArray[np.integer[Any]]) -> tuple[Ids, _Int64]:
+def _frame(ids: Ids, lengths: IntArray) -> tuple[Ids, _Int64]:
     """Sentences as `<s> ... </s>`, one after the other, and where each begins."""
     ends = np.cumsum(lengths + 2, dtype=np.int64)
     starts = ends - lengths - 2

@@ -7,7 +7,10 @@ emission is taken from the window in which it has the most context, so that one 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 Ids = tuple[int, ...]
 
@@ -34,7 +37,7 @@ class Pieces:
     tokenizer finds none) and at most as many as a window holds.
     """
 
-    def __init__(self, tokenizer: Any, max_length: int) -> None:
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase", max_length: int) -> None:
         self.tokenizer, self.max_length = tokenizer, max_length
         probe = tokenizer("a", return_special_tokens_mask=True)
         special = probe["special_tokens_mask"]
@@ -92,6 +95,6 @@ def _spans(ends: Sequence[int], room: int) -> list[tuple[int, int]]:
     return spans
 
 
-def _unknown(tokenizer: Any) -> int:
+def _unknown(tokenizer: "PreTrainedTokenizerBase") -> int:
     candidates = (tokenizer.unk_token_id, tokenizer.mask_token_id, tokenizer.pad_token_id)
     return next((int(piece) for piece in candidates if piece is not None), 0)

@@ -1,9 +1,10 @@
 """`tiny`: an encoder of random weights over single characters, for tests and first tries; no file is behind it."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers.models.auto.auto_factory import _BaseAutoModelClass
 
 
 def tiny_tokenizer() -> "PreTrainedTokenizerBase":
@@ -24,7 +25,7 @@ def tiny_tokenizer() -> "PreTrainedTokenizerBase":
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=512, **names)
 
 
-def tiny_model(auto_class: Any, kw: dict[str, Any]) -> "PreTrainedModel":
+def tiny_model(auto_class: "type[_BaseAutoModelClass]", kw: dict[str, object]) -> "PreTrainedModel":
     """A BERT of two layers whose weights are as torch's seed makes them. kw: as of `hub.load_model`."""
     from transformers import BertConfig
 

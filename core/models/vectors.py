@@ -1,12 +1,15 @@
 """The products that score stored sentence vectors, in blocks that stay in a core's cache."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from core.reporter import Reporter, Silent
 from core.results import FloatArray
+
+if TYPE_CHECKING:
+    import torch
 
 BLOCK = 1024  # rows widened to float32 at a time: 1.5 MB at 384, so they are still in a core's cache when multiplied
 
@@ -45,7 +48,7 @@ def top_k_mean(unit: FloatArray, targets: FloatArray, k: int, report: Reporter |
     return scores
 
 
-def _blocks(unit: FloatArray, report: Reporter) -> Iterator[tuple[int, Any]]:
+def _blocks(unit: FloatArray, report: Reporter) -> Iterator[tuple[int, "torch.Tensor"]]:
     """First row and float32 tensor of each `BLOCK` rows."""
     import torch
 
