@@ -1,6 +1,13 @@
 """Progress of long work, reported without knowing who listens."""
 
-from typing import Protocol
+from typing import Protocol, TypedDict
+
+
+class Checkpoint(TypedDict):
+    """A point from which a training can go on. name: of its folder; step: of the optimizer, from 1."""
+
+    name: str
+    step: int
 
 
 class Reporter(Protocol):

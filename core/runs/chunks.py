@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from core.files import TEMPORARY, save_array_atomic
 from core.reporter import Reporter
 from core.runs.context import RunContext
 
-Compute = Callable[[int, int, Reporter], npt.NDArray[Any]]
+Compute = Callable[[int, int, Reporter], npt.NDArray[np.generic]]
 
 
 class Part:

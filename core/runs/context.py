@@ -1,13 +1,12 @@
 """The `Reporter` that a recipe is handed: it writes to the run's log and sees its cancellations."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from core.errors import Cancelled
-from core.reporter import Reporter
-from core.runs.events import Event, EventLog, Kind
+from core.reporter import Checkpoint, Reporter
+from core.runs.events import Data, Event, EventLog, Kind
 from core.runs.run import Run
 
 PROGRESS_EVERY = 0.5  # seconds
@@ -31,7 +30,7 @@ class RunContext(Reporter):
         self.is_child = parent is not None
         self._terminated = False
         self._log, self._listener, self._parent = log, listener, parent
-        self._pending: dict[str, Any] | None = None
+        self._pending: Data | None = None
         self._wrote_progress = self._checked = float("-inf")
 
     @property
@@ -63,15 +62,15 @@ class RunContext(Reporter):
 
     def note(self, text: str, *, passing: bool = False) -> None:
         """passing: it holds until the run is resumed."""
-        self.emit("note", {"text": text, **({"passing": True} if passing else {})})
+        self.emit("note", {"text": text, "passing": True} if passing else {"text": text})
 
     def child(self, run: Run) -> None:
         """This run needs what `run` makes or has made; whose child it is by its manifest says only who began it."""
         self.emit("child", {"run": run.id})
 
-    def checkpoint(self, data: Mapping[str, Any]) -> None:
-        """A complete checkpoint now lies in `run.checkpoints`. data: JSON, e.g. its name and step."""
-        self.emit("checkpoint", data)
+    def checkpoint(self, checkpoint: Checkpoint) -> None:
+        """A complete checkpoint now lies in `run.checkpoints`."""
+        self.emit("checkpoint", {"name": checkpoint["name"], "step": checkpoint["step"]})
 
     def artifact(self, name: str, path: Path) -> None:
         """A complete file or folder within the run, for people or later runs."""
@@ -93,7 +92,7 @@ class RunContext(Reporter):
         text = f"waiting for {run_id}" if run_id else "the wait is over"
         self.emit("note", {"text": text, "waiting_for": run_id})
 
-    def emit(self, kind: Kind, data: Mapping[str, Any]) -> None:
+    def emit(self, kind: Kind, data: Data) -> None:
         """Append an event, after the progress it may have held back. Errors: OSError if the disk is full."""
         if self._pending is not None and kind != "progress":
             pending, self._pending = self._pending, None

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self, get_args
+from typing import Literal, Self, TypedDict, get_args
 
 from core.files import sync
 
@@ -22,11 +22,7 @@ Ending = Literal["succeeded", "failed", "cancelled"]
 Kind = Literal["started", "part", "stage", "progress", "metric", "note", "child", "checkpoint", "artifact"] | Ending
 State = Literal["queued", "running", "interrupted"] | Ending
 
-ENDINGS: frozenset[str] = frozenset(get_args(Ending))
-_NEW_STAGE: Mapping[str, Any] = {
-    "done": 0, "total": None, "unit": "", "rate": None, "eta": None, "stage_from": None, "reports": 0
-}  # fmt: skip
-_OVER: Mapping[str, Any] = {"eta": None, "waiting_for": None}
+ENDINGS: Mapping[str, Ending] = {ending: ending for ending in get_args(Ending)}
 JUDGED_AFTER, JUDGED_REPORTS = 10.0, 3  # seconds and reports; a first batch, which warms up, says too much by far
 OUT_OF_MEMORY = "memory ran out"
 _WHOLE, _NUMBER, _TEXT, _NONE = (int,), (int, float), (str,), (type(None),)
@@ -44,6 +40,31 @@ _LARGEST = 1e15  # beyond it no time, count or step of ours lies, and arithmetic
 INTERRUPTED = "The worker ended without a word (killed, or out of memory); what it left is in worker.log; resume it."
 
 
+class Data(TypedDict, total=False):
+    """What events say; which keys an event has depends on its kind (`_SHAPES`)."""
+
+    pid: int
+    created: float
+    number: int
+    of: int
+    name: str
+    left: float | None
+    after: float | None
+    done: int
+    total: int | None
+    unit: str
+    value: float
+    step: int | None
+    text: str
+    passing: bool
+    waiting_for: str | None
+    reused: str
+    run: str
+    path: str
+    error: str | None
+    permanent: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
     """seq: 0-based, goes on over attempts. time: seconds since 1970."""
@@ -51,7 +72,7 @@ class Event:
     seq: int
     time: float
     kind: str
-    data: Mapping[str, Any]
+    data: Data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,37 +172,45 @@ def fold(events: Iterable[Event], *, locked: bool, cancel_requested: bool = Fals
 def step(state: RunState, event: Event) -> RunState:
     """The state by the log alone after one more event: an attempt without an end is `running`."""
     data = event.data
-    changes: dict[str, Any] = {}
     match event.kind:
         case "started":
-            worker = (int(data["pid"]), float(data["created"]))
             state = RunState(
+                state="running",
+                started=event.time,
                 notes=tuple(note for note in state.notes if note not in state.passing),
                 metrics=state.metrics,
                 attempts=state.attempts + 1,
-                worker=worker,
+                worker=(int(data["pid"]), float(data["created"])),
                 earlier=state.seconds,
             )
-            changes = {"state": "running", "started": event.time}
         case "part":
-            # By name: a newer version may write more.
-            fields: dict[str, Any] = {name: data.get(name) for name in _SHAPES["part"]}
-            changes = {"part": Part(**fields, since=event.time)}
+            state = replace(state, part=_part(data, event.time))
         case "stage":
-            changes = {**_NEW_STAGE, "stage": data["name"]}
+            state = replace(state, done=0, total=None, unit="", rate=None, eta=None)
+            state = replace(state, stage=data["name"], stage_from=None, reports=0)
         case "progress":
-            changes = _progress(state, event)
+            state = _progress(state, event)
         case "metric":
-            changes = {"metrics": {**state.metrics, data["name"]: data["value"]}}
+            state = replace(state, metrics={**state.metrics, data["name"]: data["value"]})
         case "note" if "waiting_for" in data:
-            changes = {"waiting_for": data["waiting_for"]}
+            state = replace(state, waiting_for=data["waiting_for"])
         case "note" if data["text"] not in state.notes:
-            passing = {data["text"]} if data.get("passing") else set()
-            changes = {"notes": (*state.notes, data["text"]), "passing": state.passing | passing}
-        case "succeeded" | "failed" | "cancelled":
-            changes = {**_OVER, "state": event.kind, "ended": event.time, "error": data.get("error")}
-            changes["permanent"] = data.get("permanent", False)
-    return replace(state, updated=event.time, **changes)
+            passing = state.passing | {data["text"]} if data.get("passing") else state.passing
+            state = replace(state, notes=(*state.notes, data["text"]), passing=passing)
+        case ending if ending in ENDINGS:
+            state = _over(state, ENDINGS[ending], event.time, data.get("error"))
+            state = replace(state, permanent=data.get("permanent", False))
+    return replace(state, updated=event.time)
+
+
+def _part(data: Data, since: float) -> Part:
+    left, after = data.get("left"), data.get("after")
+    return Part(number=data["number"], of=data["of"], name=data["name"], left=left, after=after, since=since)
+
+
+def _over(state: RunState, end: Ending | Literal["interrupted"], time: float | None, error: str | None) -> RunState:
+    """`state` once nobody works on it any more: nothing is left of a stage, and nothing is waited for."""
+    return replace(state, state=end, ended=time, error=error, eta=None, waiting_for=None)
 
 
 def settle(state: RunState, *, locked: bool, cancel_requested: bool, launching: bool) -> RunState:
@@ -194,20 +223,28 @@ def settle(state: RunState, *, locked: bool, cancel_requested: bool, launching: 
     if locked:
         return replace(state, state="running", cancelling=cancel_requested)
     if cancel_requested:  # it had to be killed
-        return replace(state, state="cancelled", ended=state.updated, **_OVER)
-    return replace(state, state="interrupted", ended=state.updated, error=INTERRUPTED, **_OVER)
+        return _over(state, "cancelled", state.updated, state.error)
+    return _over(state, "interrupted", state.updated, INTERRUPTED)
 
 
-def _progress(state: RunState, event: Event) -> dict[str, Any]:
-    done, total, unit = (event.data[name] for name in ("done", "total", "unit"))
+def _progress(state: RunState, event: Event) -> RunState:
+    done, total = event.data["done"], event.data["total"]
     since, first = state.stage_from or (event.time, done)
     seconds, gained = event.time - since, done - first
     rate = gained / seconds if seconds > 0 and gained > 0 else None
     reports = state.reports + (done > state.done and state.stage_from is not None)
     judged = seconds >= JUDGED_AFTER and reports >= JUDGED_REPORTS
     eta = (total - done) / rate if judged and rate and total is not None else None
-    changes = {"done": done, "total": total, "unit": unit, "rate": rate, "eta": eta, "stage_from": (since, first)}
-    return {**changes, "reports": reports}
+    return replace(
+        state,
+        done=done,
+        total=total,
+        unit=event.data["unit"],
+        rate=rate,
+        eta=eta,
+        stage_from=(since, first),
+        reports=reports,
+    )
 
 
 def read_events(path: Path, after: int = 0) -> tuple[list[Event], int]:
@@ -244,7 +281,7 @@ def _parse(line: bytes) -> Event | None:
     return event if whole and 0 <= event.time < _LARGEST else None
 
 
-def _fits(value: Any, kinds: tuple[type, ...]) -> bool:
+def _fits(value: object, kinds: tuple[type, ...]) -> bool:
     return isinstance(value, kinds) and (not isinstance(value, int) or abs(value) < _LARGEST)
 
 
@@ -259,9 +296,9 @@ class EventLog:
         os.ftruncate(self._file, whole)  # a torn last line
         sync(path.parent)
 
-    def append(self, kind: Kind, data: Mapping[str, Any]) -> Event:
+    def append(self, kind: Kind, data: Data) -> Event:
         """One event, one write: a reader sees all of a line or none. Errors: OSError if the disk is full."""
-        event = Event(seq=self._next, time=round(time.time(), 6), kind=kind, data=dict(data))
+        event = Event(seq=self._next, time=round(time.time(), 6), kind=kind, data=data.copy())
         line = json.dumps({"seq": event.seq, "time": event.time, "kind": kind, "data": event.data}).encode() + b"\n"
         written = os.write(self._file, line)
         if written < len(line):

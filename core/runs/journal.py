@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from core.files import append_line
 
@@ -12,13 +12,13 @@ Entry = TypeVar("Entry")
 UNDO = "undo"  # the action that takes the last one back
 
 
-def append(file: Path, **action: Any) -> None:
+def append(file: Path, **action: object) -> None:
     """Write one action down, with the time."""
     record = {**action, "time": round(time.time(), 3)}
     append_line(file, json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode())
 
 
-def read(file: Path, parse: Callable[[dict[str, Any]], Entry]) -> tuple[Entry, ...]:
+def read(file: Path, parse: Callable[[dict[str, object]], Entry]) -> tuple[Entry, ...]:
     """What was done and not undone, oldest first. A line that is torn or spoilt counts as never written.
 
     parse: raises ValueError, TypeError or KeyError for a spoilt one.

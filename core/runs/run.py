@@ -19,6 +19,9 @@ from core.runs.lock import Lock, Worker
 LAUNCH_PATIENCE = 10.0  # seconds from manifest to worker; later nobody is coming any more
 
 
+Result = dict[str, Any]  # what a recipe returned, as JSON keeps it; `artifacts` gives it types
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """The order that a run was given. Written once, never edited.
@@ -61,7 +64,7 @@ class Manifest:
 
 
 def run_key(
-    kind: str, config: Mapping[str, Any], inputs: Mapping[str, str], *, seed: int | None, code_version: str
+    kind: str, config: Mapping[str, object], inputs: Mapping[str, str], *, seed: int | None, code_version: str
 ) -> str:
     """sha256 of everything a result depends on."""
     parts = {"kind": kind, "config": config, "inputs": inputs, "seed": seed, "code": code_version}
@@ -108,12 +111,12 @@ class Run:
         """Events from byte `after` on, and the byte to ask for next time."""
         return read_events(self.events_file, after)
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> Result:
         """The recipe's result. Errors: RunError unless the run has succeeded and its result can be read."""
         if self._read_on().state != "succeeded":
             raise RunError(f"run {self.id}: has no result, it is {self.state().state}; resume it or wait for its end.")
         try:
-            result: dict[str, Any] = json.loads(self.result_file.read_bytes())
+            result: Result = json.loads(self.result_file.read_bytes())
         except (OSError, ValueError, RecursionError) as error:
             problem = f"run {self.id}: its {self.result_file.name} cannot be read; remove the run and start it again."
             raise RunError(problem) from error

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from core.errors import RunError
 from core.runs.context import RunContext
@@ -19,7 +18,7 @@ _devices_held: set[Path] = set()
 def run_or_reuse(
     context: RunContext,
     kind: str,
-    config: Mapping[str, Any],
+    config: Mapping[str, object],
     inputs: Mapping[str, str],
     function: Recipe,
     *,

@@ -14,7 +14,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from core.errors import RunError
 from core.files import on_disk, sync, write_atomic
@@ -49,7 +48,7 @@ class RunStore:
     def create(
         self,
         kind: str,
-        config: Mapping[str, Any],
+        config: Mapping[str, object],
         inputs: Mapping[str, str],
         *,
         seed: int | None = None,

@@ -5,19 +5,17 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 from core.errors import Cancelled, ResourceError, RunBusy, WinnowError, for_the_log, memory_ran_out
 from core.files import FULL, write_atomic
 from core.runs.context import Listener, RunContext
-from core.runs.events import OUT_OF_MEMORY, Ending, EventLog
+from core.runs.events import OUT_OF_MEMORY, Data, Ending, EventLog
 from core.runs.lock import Worker
-from core.runs.run import Run
+from core.runs.run import Result, Run
 from core.shown import shown
 
-Result = dict[str, Any]
 Recipe = Callable[[RunContext], Result]
 
 
@@ -108,8 +106,9 @@ def _explain(context: RunContext, error: BaseException) -> tuple[Ending, Excepti
     return "failed", _Bug(f"This is a bug in Winnow: {name}; the traceback is in worker.log.")
 
 
-def _last_words(error: Exception) -> Mapping[str, Any]:
-    return {"error": str(error), **({"permanent": True} if getattr(error, "permanent", False) else {})}
+def _last_words(error: Exception) -> Data:
+    permanent = getattr(error, "permanent", False)
+    return {"error": str(error), "permanent": True} if permanent else {"error": str(error)}
 
 
 def _log_traceback(run: Run, error: BaseException) -> None:

@@ -9,14 +9,15 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from core.errors import Cancelled
-from core.reporter import Reporter
+from core.reporter import Checkpoint, Reporter
+
+Saved = Callable[[Checkpoint], None]
 
 LOG_EVERY = 1.5  # seconds: three metrics then make two events a second
 CHECKPOINT_EVERY = 60.0
@@ -40,7 +41,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         *,
         suffix: str = "",
         checkpoint_every: float = CHECKPOINT_EVERY,
-        saved: Callable[[Mapping[str, Any]], None] | None = None,
+        saved: Saved | None = None,
     ) -> None:
         self.report, self.suffix, self.checkpoint_every, self.saved = report, suffix, checkpoint_every, saved
         self._cancelled: Cancelled | None = None
@@ -52,17 +53,21 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         """Whether the training is about to end before its time."""
         return self._cancelled is not None
 
-    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: Any) -> None:
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object
+    ) -> None:
         self._saved = time.monotonic()
         self._logged = float("-inf")  # the first step is a point of every curve
         self._count_from(state)
         if args.process_index == 0:
             self.report.progress(state.global_step, state.max_steps, "steps")
 
-    def on_substep_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: Any) -> None:
+    def on_substep_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object
+    ) -> None:
         self._listen(args, control)
 
-    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: Any) -> None:
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object) -> None:
         now = time.monotonic()
         due = (now - self._logged >= LOG_EVERY, now - self._saved >= self.checkpoint_every)
         log, save = self._listen(args, control, *due)
@@ -73,13 +78,13 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         if args.process_index == 0:
             self.report.progress(state.global_step, state.max_steps, "steps")
 
-    def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: Any) -> None:
+    def on_epoch_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object) -> None:
         if self.cancelling:
             control.should_evaluate = False
         control.should_log |= control.should_evaluate  # early stopping may make this the last point
 
     def on_prediction_step(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: Any
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object
     ) -> None:
         if args.world_size == 1:  # no step is shared here, and the end of the evaluation is near
             self._listen(args, control)
@@ -90,7 +95,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         state: TrainerState,
         control: TrainerControl,
         logs: Mapping[str, float] | None = None,
-        **kw: Any,
+        **kw: object,
     ) -> None:
         metrics = {name: value for name, value in (logs or {}).items() if _is_metric(name)}
         if "loss" in metrics:
@@ -99,10 +104,10 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
             for name, value in metrics.items():
                 self.report.metric(name + self.suffix, value, state.global_step)
 
-    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: Any) -> None:
+    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object) -> None:
         self._count_from(state)
 
-    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: Any) -> None:
+    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object) -> None:
         self._saved = time.monotonic()
         self._count_from(state)
         if self.saved and args.process_index == 0:
@@ -138,7 +143,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         self._from = (time.monotonic(), int(state.num_input_tokens_seen))
 
 
-def listen(trainer: Any, callback: EventCallback) -> None:
+def listen(trainer: Trainer, callback: EventCallback) -> None:
     """Attach `callback` to `trainer`, and keep anything from being printed to stdout."""
     for talkative in _TALKATIVE:
         trainer.remove_callback(talkative)

@@ -6,16 +6,19 @@ checkpoints/seed-1/checkpoint-120/   a Trainer's checkpoint, and best.safetensor
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor
+from torch.optim.lr_scheduler import LRScheduler
+from torch.utils.data import Dataset
 from transformers import Trainer, TrainerState, TrainingArguments
+from transformers.trainer_utils import TrainOutput
 
 from core.errors import Cancelled
 from core.models.devices import on_one_card
@@ -24,7 +27,7 @@ from core.reporter import Reporter, Silent
 from core.results import Evaluation
 from core.stats.scoring import evaluate
 from core.text.sentence import Sentence
-from core.training.events import CHECKPOINT_EVERY, EventCallback, last_checkpoint, listen
+from core.training.events import CHECKPOINT_EVERY, EventCallback, Saved, last_checkpoint, listen
 from core.training.memory import memory_watched
 from core.training.rows import Row, Shuffled, in_parts, judges
 from core.training.settings import Settings
@@ -88,24 +91,27 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
         parts = [self.tagger.batch(*zip(*part, strict=True)) for part in in_parts(rows, self.tagger, self._n_parts)]
         return {"parts": parts, "labels": torch.cat([part["labels"].flatten() for part in parts])}
 
-    def train(self, *args: Any, **kw: Any) -> Any:
+    def train(self, *args: object, **kw: object) -> TrainOutput:
         if self._n_parts == 1:
             return super().train(*args, **kw)
         with Threads(self.tagger.model, self.tagger) as self.threads:
             return super().train(*args, **kw)
 
-    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+    def create_scheduler(self, num_training_steps: int, optimizer: torch.optim.Optimizer | None = None) -> LRScheduler:
         """A rate that depends on the epochs so far alone comes back the same after an interruption."""
         if self.settings.decay == 1:
-            return super().create_scheduler(num_training_steps, optimizer)
+            scheduler: LRScheduler = super().create_scheduler(num_training_steps, optimizer)
+            return scheduler
         share = lambda step: self.settings.rate(self.epochs.dev_f1) / self.settings.learning_rate
         self.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer or self.optimizer, share)
         return self.lr_scheduler
 
-    def _get_train_sampler(self, train_dataset: Any = None) -> "Shuffled":
+    def _get_train_sampler(self, train_dataset: Dataset[Row] | None = None) -> Shuffled:
         return Shuffled(len(self.train_dataset), self.args.seed)
 
-    def training_step(self, model: Any, inputs: Features, num_items_in_batch: Any = None) -> Tensor:
+    def training_step(
+        self, model: torch.nn.Module, inputs: Features, num_items_in_batch: Tensor | int | None = None
+    ) -> Tensor:
         """The loss of a word of the optimizer step; its gradients."""
         parts, state = inputs["parts"], self.state
         state.num_input_tokens_seen += sum(part["features"]["pieces"] for part in parts) * self.args.world_size
@@ -116,7 +122,7 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
         loss = lambda part: model(**part, num_items_in_batch=num_items_in_batch)["loss"]
         return self.threads.gradients(loss, parts, dropout_seed)
 
-    def evaluate(self, *args: Any, **kw: Any) -> dict[str, float]:
+    def evaluate(self, *args: object, **kw: object) -> dict[str, float]:
         """Dev F1, strict, by Viterbi; keeps the weights if it is the best. Nothing if somebody asks for an end."""
         try:
             table = score(self.tagger, self.dev, self.types, _Cancellable(self))
@@ -135,7 +141,7 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
             self.control.should_training_stop = True
         return metrics
 
-    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+    def _save_checkpoint(self, model: torch.nn.Module, trial: object) -> None:
         folder = Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"
         if self.best and self.args.should_save:
             folder.mkdir(parents=True, exist_ok=True)
@@ -201,6 +207,16 @@ def score(tagger: Tagger, gold: Sequence[Sentence], types: Sequence[str], report
     return evaluate(gold, [prediction_of(tags.viterbi) for tags in tagger.tag(gold, report)], types)
 
 
+class Options(TypedDict, total=False):
+    """What `lpft` passes on to `finetune`, which says what it means."""
+
+    types: Sequence[str] | None
+    weights: Sequence[float] | None
+    sources: Sequence[int] | None
+    saved: Saved | None
+    checkpoint_every: float
+
+
 def finetune(
     tagger: Tagger,
     train: Sequence[Sentence],
@@ -213,7 +229,7 @@ def finetune(
     types: Sequence[str] | None = None,
     weights: Sequence[float] | None = None,
     sources: Sequence[int] | None = None,
-    saved: Callable[[Mapping[str, Any]], None] | None = None,
+    saved: Saved | None = None,
     stopped: Callable[[Epochs], None] | None = None,
     checkpoint_every: float = CHECKPOINT_EVERY,
 ) -> Epochs:

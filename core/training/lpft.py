@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Unpack
 
 import torch
 from safetensors import safe_open
@@ -20,7 +20,7 @@ from core.files import write_atomic
 from core.models.tagger import Tagger
 from core.reporter import Reporter
 from core.text.sentence import Sentence
-from core.training.finetune import Epochs, finetune
+from core.training.finetune import Epochs, Options, finetune
 from core.training.settings import Settings
 
 DONE = "head.safetensors"
@@ -36,7 +36,7 @@ def lpft(
     folder: Path,
     report: Reporter,
     stopped: Callable[[Epochs], None] | None = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Epochs:
     """As `finetune`, twice with the same settings, each with an optimizer and a schedule of its own; stage 2 begins
     from the best epoch of stage 1. Epochs: of stage 2, seconds of both. A stop in stage 1 keeps no tagger."""

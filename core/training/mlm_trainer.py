@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from safetensors.torch import load_model, save_model
 from torch.utils.data import DataLoader
-from transformers import Trainer, TrainerCallback, TrainerState, TrainingArguments
+from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer_utils import TrainOutput
 
 from core.models.devices import on_one_card
 from core.models.masking import Masking, Unit
@@ -19,7 +19,7 @@ from core.models.mlm import MaskedLM
 from core.reporter import Reporter
 from core.training.events import EventCallback, listen
 from core.training.examples import Examples
-from core.training.steps import Draw, Micro, Steps, fixed
+from core.training.steps import Draw, Micro, Step, Steps, fixed
 from core.training.threads import Threads
 
 # A general dev loss so many times the one before training is worth a warning (SOURCES.md, Forgetting).
@@ -89,19 +89,21 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
         self.add_callback(_EpochEnds(steps.an_epoch if piles else 0))
         listen(self, events)
 
-    def get_train_dataloader(self) -> Any:
+    def get_train_dataloader(self) -> DataLoader[Step]:
         return DataLoader(self.steps, batch_size=1, collate_fn=lambda items: items[0])
 
-    def train(self, *args: Any, **kw: Any) -> Any:
+    def train(self, *args: object, **kw: object) -> TrainOutput:
         if self.lm.model.device.type != "cpu" or self.steps.world > 1:
             return super().train(*args, **kw)
         with Threads(self.lm.model) as self.threads:
             return super().train(*args, **kw)
 
-    def floating_point_ops(self, inputs: Any) -> int:
+    def floating_point_ops(self, inputs: Step) -> int:
         return 0  # transformers would guess them from padded inputs
 
-    def training_step(self, model: Any, inputs: Mapping[str, Any], num_items_in_batch: Any = None) -> torch.Tensor:
+    def training_step(
+        self, model: torch.nn.Module, inputs: Step, num_items_in_batch: torch.Tensor | int | None = None
+    ) -> torch.Tensor:
         """The mean loss over the masked positions of all processes; its gradients."""
         started = time.perf_counter()
         model.train(not self.frozen)  # a head is fitted to the encoder as it will be used
@@ -118,7 +120,7 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
         self.busy += time.perf_counter() - started
         return total
 
-    def _in_turn(self, model: Any, micros: list[Micro], scale: float) -> torch.Tensor:
+    def _in_turn(self, model: torch.nn.Module, micros: list[Micro], scale: float) -> torch.Tensor:
         """On a GPU, or as one of several processes: gradients are exchanged at the last micro-batch."""
         total = torch.zeros((), device=self.args.device)
         for left, micro in zip(reversed(range(len(micros))), micros, strict=True):
@@ -128,15 +130,15 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
             total += loss.detach()
         return total
 
-    def _sum(self, micro: Micro, model: Any) -> Any:
-        ids, attend, positions, targets = (part if part is None else part.to(self.args.device) for part in micro)
-        assert ids is not None
-        assert positions is not None
-        assert targets is not None
+    def _sum(self, micro: Micro, model: torch.nn.Module) -> torch.Tensor:
+        ids, attend, positions, targets = micro
+        device = self.args.device
+        ids, positions, targets = ids.to(device), positions.to(device), targets.to(device)
+        attend = None if attend is None else attend.to(device)
         with torch.autocast(self.args.device.type, torch.bfloat16, enabled=self.settings.bf16):
             return self.lm.loss(ids, attend, positions, targets, run=model)
 
-    def evaluate(self, *args: Any, **kw: Any) -> dict[str, float]:
+    def evaluate(self, *args: object, **kw: object) -> dict[str, float]:
         """Dev losses on T_C and on general text, nats a masked piece. Each process takes its share."""
         assert self.piles
         losses = {name: self.dev_loss(rows) for name, rows in ((TASK, self.piles.task), (GENERAL, self.piles.general))}
@@ -229,7 +231,7 @@ class _EpochEnds(TrainerCallback):  # type: ignore[misc]  # transformers is unty
     def __init__(self, an_epoch: int) -> None:
         self.an_epoch = an_epoch
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **kw: Any) -> None:
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object) -> None:
         last = state.global_step >= state.max_steps
         if self.an_epoch and (last or state.global_step % self.an_epoch == 0):
             control.should_evaluate = control.should_log = True

@@ -9,10 +9,9 @@ folder/head/checkpoint-80/   while a missing vocabulary head is fitted, the enco
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +22,8 @@ from core.files import write_atomic
 from core.models.masking import Masking
 from core.models.mlm import MaskedLM, begin_head, head_parameters, pseudo_perplexity
 from core.reporter import Reporter, Silent
-from core.training.events import EventCallback, last_checkpoint
+from core.results import IntArray
+from core.training.events import EventCallback, Saved, last_checkpoint
 from core.training.memory import memory_watched
 from core.training.mlm_trainer import GENERAL, TASK, Piles, Pretraining, Settings
 from core.training.steps import Steps, pieces_until
@@ -50,7 +50,7 @@ class Outcome:
 
 
 def pretrain(
-    lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, report: Reporter, saved: Any = None
+    lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, report: Reporter, saved: Saved | None = None
 ) -> Outcome:
     """Train `lm` in place; a missing vocabulary head is fitted first.
 
@@ -69,7 +69,7 @@ def pretrain(
 
 
 def _pretrain(
-    lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, report: Reporter, saved: Any, fitted: bool
+    lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, report: Reporter, saved: Saved | None, fitted: bool
 ) -> Outcome:
     events = EventCallback(report, saved=saved)
     trainer = Pretraining(
@@ -103,7 +103,7 @@ def _pretrain(
     )
 
 
-def _before(trainer: Pretraining, probes: list[Any], folder: Path, report: Reporter) -> dict[str, float]:
+def _before(trainer: Pretraining, probes: Sequence[IntArray], folder: Path, report: Reporter) -> dict[str, float]:
     """Dev losses and pseudo-perplexity before the first step; measured once, so that a resumed run can tell."""
     file = folder / "before.json"
     if not file.exists():
@@ -123,7 +123,9 @@ def _before(trainer: Pretraining, probes: list[Any], folder: Path, report: Repor
     return before
 
 
-def _fit_head(lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, report: Reporter, saved: Any) -> None:
+def _fit_head(
+    lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, report: Reporter, saved: Saved | None
+) -> None:
     """Fit a missing head while the encoder stands still, else the encoder would learn to please a random head.
 
     At most one epoch; from what `begin_head` gives (SOURCES.md, Masked language modelling).

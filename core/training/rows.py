@@ -1,8 +1,7 @@
 """Sentences in a tagger's training: the order of an epoch, the parts of a batch, the sample of dev that judges."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from torch.utils.data import Sampler
@@ -40,8 +39,9 @@ class Shuffled(Sampler[int]):
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
 
-    def __iter__(self) -> Any:
-        return iter(np.random.default_rng([self.seed, self.epoch]).permutation(self.n).tolist())
+    def __iter__(self) -> Iterator[int]:
+        order: list[int] = np.random.default_rng([self.seed, self.epoch]).permutation(self.n).tolist()
+        return iter(order)
 
     def __len__(self) -> int:
         return self.n

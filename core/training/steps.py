@@ -5,25 +5,33 @@ So a resumed training goes on as if undisturbed, and several processes see, toge
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from core.models.masking import Masking
-from core.results import IntArray
+from core.results import BoolArray, IntArray
 from core.training.examples import Examples, near_equal
 
 MEGA = 50  # steps whose sentences are sorted by length together
 
 Draw = Callable[[int], IntArray]  # epoch -> the rows it reads
+Flat = tuple[IntArray, IntArray, BoolArray, IntArray]  # pieces, pieces as masked, which are; where each row ends
 Micro = tuple[Tensor, Tensor | None, Tensor, Tensor]  # what `MaskedLM.loss` takes
 
 
-class Steps(torch.utils.data.Dataset[dict[str, Any]]):
-    """Every step of a training, in order: `{"micro": [Micro, ...], "masked": n, "pieces": n}`, the numbers of all
-    processes together.
+class Step(TypedDict):
+    """micro: this process's micro-batches. masked, pieces: numbers of all processes together."""
+
+    micro: list[Micro]
+    masked: int
+    pieces: int
+
+
+class Steps(torch.utils.data.Dataset[Step]):
+    """Every step of a training, in order.
 
     batch_size: sentences a step, of all processes together. pieces: of a micro-batch, padding counted. parts: that a
     step is cut into at least, one for each thread and more to save memory. total: steps.
@@ -52,7 +60,7 @@ class Steps(torch.utils.data.Dataset[dict[str, Any]]):
     def __len__(self) -> int:
         return self.total
 
-    def __getitem__(self, step: int) -> dict[str, Any]:
+    def __getitem__(self, step: int) -> Step:
         epoch, place = divmod(step, self.an_epoch)
         rows, order = self._plan(epoch)
         slots = order[place * self.batch_size : (place + 1) * self.batch_size]
@@ -89,8 +97,8 @@ def pieces_until(steps: Steps, pieces: int) -> int:
 
 
 def step_of(
-    examples: Examples, rows: IntArray, slots: IntArray, *, masking: Masking, epoch: int, like: Any
-) -> dict[str, Any]:
+    examples: Examples, rows: IntArray, slots: IntArray, *, masking: Masking, epoch: int, like: "Steps | _Alone"
+) -> Step:
     """`rows`, masked as `slots` of `epoch`, in micro-batches of process `like.rank` of `like.world`."""
     lengths = examples.lengths_of(rows)
     at = examples.at(rows)
@@ -103,7 +111,7 @@ def step_of(
     if not len(own):  # fewer rows than processes; all must take part, so this one guesses nothing
         own, chosen = np.arange(1), np.zeros_like(chosen)
     limit = min(like.pieces, -(-int(lengths[own].sum()) // like.parts))
-    flat = (ids, seen, chosen, np.cumsum(lengths))
+    flat: Flat = (ids, seen, chosen, np.cumsum(lengths))
     micro = [
         _padded(own[part], lengths, flat, like.pad)
         for part in near_equal(lengths[own], pieces=limit, rows=-(-len(own) // like.parts))
@@ -111,7 +119,7 @@ def step_of(
     return {"micro": micro, "masked": masked, "pieces": len(at)}
 
 
-def _padded(lines: IntArray, lengths: IntArray, flat: tuple[Any, ...], pad: int) -> Micro:
+def _padded(lines: IntArray, lengths: IntArray, flat: Flat, pad: int) -> Micro:
     """Lines of a step as one rectangle."""
     ids, seen, chosen, ends = flat
     widths = lengths[lines]

@@ -8,11 +8,11 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 import torch
 from torch import Tensor
-from transformers import AttentionInterface, AttentionMaskInterface
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.masking_utils import sdpa_mask
 
 from core.models.devices import single_threads
@@ -42,14 +42,14 @@ def drop(x: Tensor, p: float) -> Tensor:
 
 
 def attention(  # noqa: PLR0917  as transformers calls it
-    module: Any,
+    module: torch.nn.Module,
     query: Tensor,
     key: Tensor,
     value: Tensor,
     mask: Tensor | None,
     dropout: float = 0.0,
     scaling: float | None = None,
-    **kw: Any,
+    **kw: object,
 ) -> tuple[Tensor, None]:
     """Scaled dot products `(b, heads, l, d)` -> `(b, l, heads, d)`; without dropout torch's own kernel."""
     if not dropout:
@@ -63,7 +63,7 @@ def attention(  # noqa: PLR0917  as transformers calls it
     return (drop(shares, dropout) @ value).transpose(1, 2).contiguous(), None
 
 
-def _drop(part: Any, x: Tensor) -> Tensor:
+def _drop(part: torch.nn.Dropout, x: Tensor) -> Tensor:
     return drop(x, part.p if part.training else 0.0)
 
 
@@ -73,10 +73,10 @@ class Threads:
     model: of transformers. trained: what gradients are wanted of, `model` itself or what it is a part of.
     """
 
-    def __init__(self, model: Any, trained: torch.nn.Module | None = None) -> None:
+    def __init__(self, model: PreTrainedModel, trained: torch.nn.Module | None = None) -> None:
         self.n = torch.get_num_threads()
         self._model, self._trained = model, trained or model
-        self._parts: list[Any] = [module for module in model.modules() if type(module) is torch.nn.Dropout]
+        self._parts: list[torch.nn.Dropout] = [part for part in model.modules() if type(part) is torch.nn.Dropout]
 
     def __enter__(self) -> Self:
         AttentionInterface.register(NAME, attention)
@@ -85,7 +85,7 @@ class Threads:
         if self._was == "sdpa":
             self._model.set_attn_implementation(NAME)
         for part in self._parts:
-            part.forward = partial(_drop, part)
+            part.__dict__["forward"] = partial(_drop, part)  # what torch calls, and `__exit__` takes out again
         self._pool = single_threads(self.n)
         return self
 
