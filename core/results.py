@@ -15,6 +15,8 @@ FloatArray = npt.NDArray[np.floating]
 IntArray = npt.NDArray[np.integer]
 BoolArray = npt.NDArray[np.bool_]
 
+Index = int | slice | IntArray | BoolArray  # what picks rows of an array
+
 Prefer = Literal["high", "low"]
 
 
@@ -23,7 +25,7 @@ class Rows(Protocol):
 
     def __len__(self) -> int: ...
 
-    def __getitem__(self, rows: int | slice | IntArray | BoolArray, /) -> FloatArray: ...
+    def __getitem__(self, rows: Index, /) -> FloatArray: ...
 
 
 class Role(StrEnum):

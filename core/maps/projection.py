@@ -13,7 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Self
+from types import ModuleType
+from typing import Self
 
 import numpy as np
 
@@ -175,7 +176,7 @@ class _Listener:
     def flush(self) -> None: ...
 
 
-def _umap() -> Any:
+def _umap() -> ModuleType:
     """umap-learn, what it compiles kept on disk. Half a minute if nobody has compiled ahead."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImportWarning)  # that there is no TensorFlow
@@ -190,7 +191,8 @@ def _umap() -> Any:
     ):
         with suppress(RuntimeError, AttributeError):  # no folder to write to, or another version: it compiles anew
             function.enable_caching()
-    return umap
+    module: ModuleType = umap
+    return module
 
 
 def _start(points: FloatArray, dimensions: int) -> FloatArray:

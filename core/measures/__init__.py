@@ -1,7 +1,7 @@
 """Measures of similarity between a source and a target, by name."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from core.measures.base import Measure, Sample
 from core.measures.ppl import Ppl
@@ -10,20 +10,19 @@ from core.measures.tvcc import Tvcc
 from core.measures.wvv import Wvv
 
 MeasureName = Literal["ppl", "wvv", "tvc", "tvcc"]  # the choices of command line and page, in their order
-MEASURES: Mapping[str, type[Any]] = {measure.name: measure for measure in (Ppl, Wvv, Tvc, Tvcc)}
+MEASURES: Mapping[str, type[Measure]] = {measure.name: measure for measure in (Ppl, Wvv, Tvc, Tvcc)}
 
 
-def make_measure(name: str, options: Mapping[str, Any], *, seed: int, vocabulary_size: int) -> Measure:
+def make_measure(name: str, options: Mapping[str, object], *, seed: int, vocabulary_size: int) -> Measure:
     """A measure ready to fit. options: those of every measure; each takes its own."""
     kind = MEASURES[name]
     own = {key: value for key, value in options.items() if key in kind.Options.model_fields}
-    measure: Measure = kind(kind.Options.parse(own), seed=seed, vocabulary_size=vocabulary_size)
-    return measure
+    return kind(kind.Options.parse(own), seed=seed, vocabulary_size=vocabulary_size)
 
 
 def title(name: str) -> str:
     """A measure's name as people write it; any other name stays as it is."""
-    return str(MEASURES[name].title) if name in MEASURES else name
+    return MEASURES[name].title if name in MEASURES else name
 
 
 __all__ = ["MEASURES", "Measure", "MeasureName", "Sample", "make_measure", "title"]

@@ -45,6 +45,9 @@ class Measure(Protocol):
     columns: ClassVar[Mapping[str, str]]
     Options: ClassVar[type[Config]]
 
+    def __init__(self, options: Any, *, seed: int, vocabulary_size: int) -> None:
+        """options: an instance of its `Options`. vocabulary_size: different tokens of all sources and targets."""
+
     def fit(self, source: Sample, report: Reporter) -> Any:
         """A model of the source for `compare`. Errors: CorpusError where the source is too small."""
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain
-from typing import Any, Literal
+from types import ModuleType
+from typing import Literal
 
 from core.errors import ConfigError
 from core.reporter import Reporter
@@ -102,7 +103,7 @@ def _nltk() -> WordTagger:
     return WordTagger(name="NLTK perceptron tagger", content=content)
 
 
-def _has(data: Any, name: str) -> bool:
+def _has(data: ModuleType, name: str) -> bool:
     try:
         data.find(f"taggers/{name}")
     except LookupError:

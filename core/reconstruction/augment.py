@@ -7,7 +7,7 @@ from functools import cache
 from itertools import chain
 from math import log
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from core.reconstruction.training import (
 )
 from core.reconstruction.typos import slip
 from core.results import IntArray
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 Split = Callable[[str], Sequence[tuple[str, str]]]  # a word's pieces: as the vocabulary has them, their letters in it
 
@@ -110,7 +113,7 @@ def _outside(training: Training) -> Iterable[tuple[str, Mapping[str, int]]]:
     return [(_OUTSIDE, +words)]
 
 
-def by_tokenizer(tokenizer: Any) -> Split:
+def by_tokenizer(tokenizer: "PreTrainedTokenizerBase") -> Split:
     """The pieces of a fast tokenizer; a word of which it drops letters is one piece."""
 
     @cache

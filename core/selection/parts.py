@@ -14,7 +14,7 @@ from core.selection.spans import Spans
 from core.text.sentence import Sentence
 
 SHOWN = 12  # parts of one sort; the others are added up
-Arrays = Mapping[str, npt.NDArray[Any]]
+Arrays = Mapping[str, npt.NDArray[Any]]  # numbers and words, each strategy its own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

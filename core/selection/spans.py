@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +24,11 @@ class Spans:
     """
 
     types: tuple[str, ...]
-    records: npt.NDArray[Any]
+    records: npt.NDArray[np.void]
     offsets: IntArray
 
     @classmethod
-    def make(cls, types: Sequence[str], records: npt.NDArray[Any], n: int) -> Self:
+    def make(cls, types: Sequence[str], records: npt.NDArray[np.void], n: int) -> Self:
         """Spans of `n` sentences, rows 0 to n - 1; `records["row"]` ascends."""
         return cls(types=tuple(types), records=records, offsets=np.searchsorted(records["row"], np.arange(n + 1)))
 
@@ -65,7 +65,7 @@ class Spans:
         return tuple(Entity(start=start, end=end, type=self.types[kind]) for _, start, end, kind, _ in here.tolist())
 
 
-def flat(predictions: Sequence[Prediction], types: Sequence[str], first: int = 0) -> npt.NDArray[Any]:
+def flat(predictions: Sequence[Prediction], types: Sequence[str], first: int = 0) -> npt.NDArray[np.void]:
     """`(m,)` of dtype `SPAN`: the entities of sentences `first`, `first + 1`, ..."""
     kinds = {name: i for i, name in enumerate(types)}
     return np.array(

@@ -1,12 +1,12 @@
 """`cos-mlm` and `cos-mlm-ner`: `cos-pretrained` by encoders that have read T_C (Mahapatra et al. 2022, 3.1)."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from core.config import Config, option
-from core.results import FloatArray, Role, Rows
+from core.results import FloatArray, Index, Role, Rows
 from core.selection.base import AdaptedOptions, Model
 from core.selection.strategies.cosine import CosineOptions, CosinePretrained
 
@@ -69,7 +69,7 @@ class Joined:
     def __len__(self) -> int:
         return len(self.norms)
 
-    def __getitem__(self, rows: Any, /) -> FloatArray:
+    def __getitem__(self, rows: Index, /) -> FloatArray:
         """`(m, d_1 + d_2 + ...)` float32 rows of length 1 (0 for an empty sentence)."""
         parts = [
             np.asarray(vectors[rows], dtype=np.float32) * scale[rows][..., None]

@@ -1,7 +1,7 @@
 """`classifier`: T_C told from a sample of D_C by meaning and by the words used (SOURCES.md, Domain classifier)."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
 
@@ -12,6 +12,12 @@ from core.results import FloatArray, IntArray, Role
 from core.selection.base import Batch, Reads, Source, Strategy
 from core.selection.parts import Arrays, Evidence, Part, Parts, top
 from core.stats.draws import uniform
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    View = FloatArray | csr_matrix  # a row a sentence: its vector, or its words as tf-idf
+
 
 _BUCKETS = 2**18  # of hashed words and word pairs
 _WORD = r"\w+|[^\w\s]"  # as in core.text.words
@@ -74,10 +80,9 @@ class DomainClassifier(Strategy):
         vectors = np.asarray(batch.vectors, dtype=np.float32)
         words = self._weighted(self._hash.transform([sentence.text for sentence in batch.sentences]))
         folds = self._fold(batch.ids)
-        scores = sum(
-            (_decide(view, weights, folds) for view, weights in zip((vectors, words), self.weights, strict=True))
-        )
-        result: FloatArray = np.asarray(scores, dtype=np.float64)
+        views: tuple[View, View] = (vectors, words)
+        scores = [_decide(view, weights, folds) for view, weights in zip(views, self.weights, strict=True)]
+        result: FloatArray = np.asarray(sum(scores), dtype=np.float64)
         result[~vectors.any(axis=1)] = np.nan  # an empty sentence looks like nothing
         return result
 
@@ -109,12 +114,10 @@ class DomainClassifier(Strategy):
             ]
         )
 
-    def _fit(self, task: Any, rest: Any, folds: IntArray, report: Reporter) -> FloatArray:
+    def _fit(self, task: "View", rest: "View", folds: IntArray, report: Reporter) -> FloatArray:
         """`(folds, features + 1)`; out of fold, the sample's scores have mean 0 and deviation 1."""
-        from scipy.sparse import issparse, vstack
         from sklearn.linear_model import LogisticRegression
 
-        stack = vstack if issparse(task) else np.concatenate
         weights = np.empty((self.options.folds, task.shape[1] + 1))
         for fold in range(self.options.folds):
             report.check()
@@ -122,7 +125,7 @@ class DomainClassifier(Strategy):
             model = LogisticRegression(
                 C=self.options.regularisation, class_weight="balanced", solver="liblinear", random_state=self.seed
             )
-            model.fit(stack([task, rest[others]]), np.repeat([1, 0], [task.shape[0], len(others)]))
+            model.fit(_stacked(task, rest[others]), np.repeat([1, 0], [task.shape[0], len(others)]))
             weights[fold] = np.append(model.coef_[0], model.intercept_)
             report.progress(fold + 1, self.options.folds, "folds")
         # Standardised out of fold, so that both views weigh alike: the scale of log-odds hangs on the penalty.
@@ -130,17 +133,28 @@ class DomainClassifier(Strategy):
         weights[:, -1] -= scores.mean()
         return weights / max(float(scores.std()), 1e-12)
 
-    def _weighted(self, words: Any) -> Any:
+    def _weighted(self, words: "csr_matrix") -> "csr_matrix":
         """Sparse `(n, buckets)` rows of counts as tf-idf rows of length 1."""
+        from scipy.sparse import csr_matrix
         from sklearn.preprocessing import normalize
 
-        return normalize(words.multiply(self.idf).tocsr())
+        weighted: csr_matrix = normalize(csr_matrix(words.multiply(self.idf)))
+        return weighted
 
     def _fold(self, ids: IntArray) -> IntArray:
         return (ids % np.uint64(self.options.folds)).astype(np.int64)
 
 
-def _decide(features: Any, weights: FloatArray, folds: IntArray) -> FloatArray:
+def _stacked(above: "View", below: "View") -> "View":
+    """Two views of one sort as one."""
+    if isinstance(above, np.ndarray) or isinstance(below, np.ndarray):
+        return np.concatenate([above, below])
+    from scipy.sparse import vstack
+
+    return vstack([above, below])
+
+
+def _decide(features: "View", weights: FloatArray, folds: IntArray) -> FloatArray:
     """`(n,)`: each row's w x + b by its own fold's model."""
     decisions: FloatArray = np.asarray(features @ weights[:, :-1].T) + weights[:, -1]
     result: FloatArray = decisions[np.arange(len(folds)), folds]

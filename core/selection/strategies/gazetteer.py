@@ -1,7 +1,7 @@
 """`gazetteer`: how many names of a list a sentence holds (CrossNER's "entity-level" corpus, offline)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from core.selection.base import Batch, Source, Strategy
 from core.selection.parts import Evidence, Part, Parts
 
 _END = ""  # no token is empty, so the key is free to mark the end of a name
-Trie = dict[str, Any]
+Trie = dict[str, "Trie"]  # the next word, and what may follow it
 
 
 class GazetteerOptions(Config):
@@ -73,7 +73,7 @@ class Gazetteer(Strategy):
         node = self._trie
         for word in name:
             node = node.setdefault(self._fold(word), {})
-        node[_END] = True
+        node[_END] = {}
 
     def matches(self, tokens: Sequence[str]) -> list[tuple[int, int]]:
         """Spans of names, `(start, end)` in tokens, none overlapping another."""

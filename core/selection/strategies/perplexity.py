@@ -1,7 +1,7 @@
 """`ngram-perplexity`: how much a sentence surprises a Kneser-Ney 5-gram model of T_C."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -57,9 +57,10 @@ class NgramPerplexity(Strategy):
     def learned(self) -> Arrays:
         """The n-gram model: its words as bytes, and of every order the keys, log10 probabilities and back-offs."""
         spelled = "\n".join(self._model.vocabulary).encode("utf-8", "surrogatepass")
-        arrays: dict[str, Any] = {"words": np.frombuffer(spelled, dtype=np.uint8)}
+        arrays: Arrays = {"words": np.frombuffer(spelled, dtype=np.uint8)}
         for n, table in enumerate(self._model.tables):
-            arrays |= {f"keys{n}": table.keys, f"log_probs{n}": table.log_probs, f"backoffs{n}": table.backoffs}
+            of_order = {f"keys{n}": table.keys, f"log_probs{n}": table.log_probs, f"backoffs{n}": table.backoffs}
+            arrays = {**arrays, **of_order}
         return arrays
 
     @staticmethod

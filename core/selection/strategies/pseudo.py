@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from core.results import FloatArray, IntArray, Prefer, Role
 from core.selection.base import AdaptedOptions, Batch, Model, Source, Strategy
 
 if TYPE_CHECKING:
+    from transformers import BatchEncoding
+
     from core.models.mlm import MaskedLM
 
 _SHARE = 0.15  # of a sentence's pieces hidden at a time under `sampled`
@@ -101,7 +103,7 @@ class PseudoPerplexity(Strategy):
         with np.errstate(invalid="ignore"):  # a sentence without pieces: 0 / 0, "could not be scored"
             return np.exp(loss / guesses)
 
-    def _passes(self, pieces: Any, row: int, id: int) -> Iterator[_Pass]:
+    def _passes(self, pieces: "BatchEncoding", row: int, id: int) -> Iterator[_Pass]:
         """All passes over a sentence."""
         places = np.flatnonzero(np.array(pieces["special_tokens_mask"][row]) == 0)
         if not len(places):
