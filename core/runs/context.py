@@ -6,7 +6,8 @@ from pathlib import Path
 
 from core.errors import Cancelled
 from core.reporter import Checkpoint, Reporter
-from core.runs.events import Data, Event, EventLog, Kind
+from core.runs.data import Data
+from core.runs.events import Event, EventLog, Kind
 from core.runs.run import Run
 
 PROGRESS_EVERY = 0.5  # seconds

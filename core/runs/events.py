@@ -14,9 +14,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, TypedDict, get_args
+from typing import Literal, Self, get_args
 
 from core.files import sync
+from core.runs.data import LARGEST, Data, is_whole
 
 Ending = Literal["succeeded", "failed", "cancelled"]
 Kind = Literal["started", "part", "stage", "progress", "metric", "note", "child", "checkpoint", "artifact"] | Ending
@@ -25,44 +26,7 @@ State = Literal["queued", "running", "interrupted"] | Ending
 ENDINGS: Mapping[str, Ending] = {ending: ending for ending in get_args(Ending)}
 JUDGED_AFTER, JUDGED_REPORTS = 10.0, 3  # seconds and reports; a first batch, which warms up, says too much by far
 OUT_OF_MEMORY = "memory ran out"
-_WHOLE, _NUMBER, _TEXT, _NONE = (int,), (int, float), (str,), (type(None),)
-_SHAPES: Mapping[str, Mapping[str, tuple[type, ...]]] = {  # of an event's data, as far as anybody reads it
-    "started": {"pid": _WHOLE, "created": _NUMBER},
-    "part": {"number": _WHOLE, "of": _WHOLE, "name": _TEXT, "left": _NUMBER + _NONE, "after": _NUMBER + _NONE},
-    "stage": {"name": _TEXT},
-    "progress": {"done": _WHOLE, "total": _WHOLE + _NONE, "unit": _TEXT},
-    "metric": {"name": _TEXT, "value": _NUMBER, "step": _WHOLE + _NONE},
-    "note": {"text": _TEXT, "waiting_for": _TEXT + _NONE},
-    "child": {"run": _TEXT},
-    "failed": {"error": _TEXT + _NONE},
-}
-_LARGEST = 1e15  # beyond it no time, count or step of ours lies, and arithmetic begins to fail
 INTERRUPTED = "The worker ended without a word (killed, or out of memory); what it left is in worker.log; resume it."
-
-
-class Data(TypedDict, total=False):
-    """What events say; which keys an event has depends on its kind (`_SHAPES`)."""
-
-    pid: int
-    created: float
-    number: int
-    of: int
-    name: str
-    left: float | None
-    after: float | None
-    done: int
-    total: int | None
-    unit: str
-    value: float
-    step: int | None
-    text: str
-    passing: bool
-    waiting_for: str | None
-    reused: str
-    run: str
-    path: str
-    error: str | None
-    permanent: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,19 +234,13 @@ def read_lines(path: Path, after: int = 0) -> tuple[list[Event | None], int]:
 
 
 def _parse(line: bytes) -> Event | None:
-    """An event whose data have the shape that its kind's have; kinds and keys of a newer version count."""
+    """None for a line that no writer of ours has finished."""
     try:
         record = json.loads(line)
         event = Event(seq=int(record["seq"]), time=float(record["time"]), kind=str(record["kind"]), data=record["data"])
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
-    shape = _SHAPES.get(event.kind, {})
-    whole = isinstance(event.data, dict) and all(_fits(event.data.get(name), kinds) for name, kinds in shape.items())
-    return event if whole and 0 <= event.time < _LARGEST else None
-
-
-def _fits(value: object, kinds: tuple[type, ...]) -> bool:
-    return isinstance(value, kinds) and (not isinstance(value, int) or abs(value) < _LARGEST)
+    return event if is_whole(event.kind, event.data) and 0 <= event.time < LARGEST else None
 
 
 class EventLog:

@@ -11,7 +11,8 @@ from contextlib import contextmanager, suppress
 from core.errors import Cancelled, ResourceError, RunBusy, WinnowError, for_the_log, memory_ran_out
 from core.files import FULL, write_atomic
 from core.runs.context import Listener, RunContext
-from core.runs.events import OUT_OF_MEMORY, Data, Ending, EventLog
+from core.runs.data import Data
+from core.runs.events import OUT_OF_MEMORY, Ending, EventLog
 from core.runs.lock import Worker
 from core.runs.run import Result, Run
 from core.shown import shown
