@@ -52,7 +52,8 @@ def config_options(config: type[Config], *, leave_out: tuple[str, ...] = ()) -> 
     """A decorator that gives a command one option for every field of `config`."""
 
     def decorate(command: Any) -> Any:
-        for name, field in reversed(config.model_fields.items()):
+        required_first = sorted(config.model_fields.items(), key=lambda named: not named[1].is_required())
+        for name, field in reversed(required_first):
             extra = _extra(field)
             if name in leave_out or extra.get("hidden"):
                 continue

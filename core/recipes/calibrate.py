@@ -19,10 +19,11 @@ from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Job
-from core.recipes.parts.network import Borrowed, NetworkOptions, new_recurrent
+from core.recipes.parts.network import Borrowed, new_recurrent
 from core.reporter import Reporter, Silent
 from core.runs.shared import device_lock
 from core.text.sentence import Sentence
+from core.training.settings import TaggerSettings
 
 if TYPE_CHECKING:
     from core.models.encoder import Encoder
@@ -184,8 +185,8 @@ def _new_tagger(config: CalibrateConfig, train: Sequence[Sentence]) -> "Tagger":
     types = sorted({entity.type for s in train for entity in s.entities or ()}) or ["X"]
     if config.network == "encoder":
         return new_tagger(config.encoder, types, allow_download=config.allow_download)
-    network = NetworkOptions(network=config.network, hidden=config.hidden)
-    return new_recurrent(network, train, types, Borrowed(assisting=[]), head="crf", constrained=False)
+    network = TaggerSettings(network=config.network, hidden=config.hidden)
+    return new_recurrent(network, train, types, Borrowed(assisting=[]))
 
 
 def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter) -> Line:

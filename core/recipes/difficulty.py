@@ -26,11 +26,9 @@ from core.recipes.parts.difficulty_folds import Questions, answers, nothing_to_t
 from core.results import FloatArray
 
 
-class DifficultyConfig(Config):
-    """Whose labels, under which encoder, and how carefully."""
+class DifficultyOptions(Config):
+    """How carefully PVI is measured, whosever labels."""
 
-    train: str = option(..., "The labelled corpus to judge, a training split.", corpus=True)
-    encoder: str = option("minilm", "A Hugging Face name, a folder, or minilm (bundled): PVI is this encoder's.")
     preset: Literal["quick", "paper", "custom"] = option(
         "quick",
         "quick: few epochs; paper: Ma et al. 2023, Table 7; custom: as quick, but for what is said here.",
@@ -56,13 +54,20 @@ class DifficultyConfig(Config):
     head_learning_rate: float | None = option(None, "Of the last layer.", gt=0, le=1)
     max_length: int = option(128, "A longer sentence is cut around the mention.", unit="pieces", ge=16, le=8192)
     precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
-    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
-
-    weights: str = option("", "Hash of the encoder.", hidden=True)
 
     @property
     def calibrates(self) -> bool:
         return self.calibrate == "yes" or (self.calibrate == "auto" and self.preset != "paper")
+
+
+class DifficultyConfig(DifficultyOptions):
+    """Whose labels, under which encoder, and how carefully."""
+
+    train: str = option(..., "The labelled corpus to judge, a training split.", corpus=True)
+    encoder: str = option("minilm", "A Hugging Face name, a folder, or minilm (bundled): PVI is this encoder's.")
+    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+
+    weights: str = option("", "Hash of the encoder.", hidden=True)
 
     def settled(self) -> Self:
         """With the encoder's hash. Errors: ModelError if the encoder is not here."""

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
@@ -16,12 +16,10 @@ from core.models.fingerprint import fingerprint
 from core.recipes.base import Job
 from core.recipes.parts.network import (
     Borrowed,
-    NetworkOptions,
     TrainingSet,
     borrow,
     check_stages,
     new_recurrent,
-    recurrent_settings,
     training_set,
 )
 from core.recipes.parts.tagger_card import card
@@ -30,27 +28,14 @@ from core.runs.parts import Parts
 from core.runs.shared import device_lock
 from core.runs.store import RunStore, is_run_id
 from core.text.sentence import Sentence
-from core.training.settings import Settings, preset
+from core.training.settings import TaggerSettings
 
 if TYPE_CHECKING:
     from core.models.tagger import Tagger
     from core.training.finetune import Epochs
 
 
-_SETTINGS = (
-    "epochs",
-    "batch_size",
-    "accumulation",
-    "learning_rate",
-    "head_learning_rate",
-    "weight_decay",
-    "patience",
-    "min_epochs",
-    "dev_sentences",
-)
-
-
-class FinetuneConfig(NetworkOptions):
+class FinetuneConfig(TaggerSettings):
     """From which encoder, on what, and how."""
 
     init: str = option(
@@ -59,36 +44,19 @@ class FinetuneConfig(NetworkOptions):
     train: str = option(..., "L_C: labelled training sentences.", corpus=True)
     dev: str = option(..., "Labelled dev split: the best epoch is chosen on it.", corpus=True)
     test: tuple[str, ...] = option((), "Labelled test splits, each read once.", corpus=True)
-    preset: Literal["quick", "paper", "custom"] = option(
-        "quick",
-        "quick: few epochs; paper: as Mahapatra et al. 2022; custom: as quick, but for what is said here.",
-    )
     seeds: tuple[int, ...] = option((1, 2, 3), "One tagger a seed; 3 for a look, 5 for a claim.")
-    head: Literal["crf", "softmax"] = option("crf", "A linear-chain CRF, or every word by itself.")
-    constrained: bool = option(False, "Decode only tag sequences that BIOES allows.")
     stages: Literal["joint", "lpft"] = option(
         "joint",
         "lpft: first the last layer and the CRF under a frozen encoder, then all, both by these settings.",
     )
-    epochs: int | None = option(None, "At most so many. None: as the preset says, here and below.", ge=1, le=1000)
-    batch_size: int | None = option(None, "An optimizer step.", unit="sentences", ge=1, le=4096)
-    accumulation: int | None = option(
-        None, "Parts in which a batch is taken, at least: less memory, the same batch.", ge=1, le=4096
+    vectors: str = option("", "bilstm, charcnn: a corpus whose skip-gram vectors words begin with.", corpus=True)
+    states: str = option("", "bilstm: an encoder whose frozen layers, mixed, join at the second BiLSTM.")
+    assisting: str = option("", "Another labelled corpus to learn from too, such as what skl keeps.", corpus=True)
+    assisting_types: tuple[str, ...] = option(
+        (),
+        "bilstm, charcnn: all types of the corpus that the assisting sentences are a part of; with others than the "
+        "training sentences' they get an output layer of their own, whatever the part holds.",
     )
-    learning_rate: float | None = option(None, "Of the encoder.", gt=0, le=1)
-    head_learning_rate: float | None = option(None, "Of the last layer and the CRF.", gt=0, le=1)
-    weight_decay: float | None = option(None, "AdamW's.", ge=0, le=1)
-    patience: int | None = option(None, "Training ends after so many without a better dev F1.", unit="epochs", ge=1)
-    min_epochs: int | None = option(None, "But not before.", unit="epochs", ge=1)
-    dev_sentences: int | None = option(
-        None,
-        "An epoch is judged by a sample of dev of this size; what is reported is of all. 0: all.",
-        unit="sentences",
-        ge=0,
-    )
-    max_length: int = option(256, "Longer sentences are read in overlapping windows.", unit="pieces", ge=16, le=8192)
-    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
-    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
 
@@ -178,7 +146,7 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
 
     job.context.stage(f"training, seed {seed}")
     training = splits.training
-    settings = settings_of(config, len(training.sentences))
+    settings = config.training(len(training.sentences))
     if 0 < settings.dev_sentences < len(splits.dev):
         job.context.note(
             f"An epoch is judged by {settings.dev_sentences:,} of the {len(splits.dev):,} dev sentences; "
@@ -216,6 +184,7 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
     ]
     if results[0].micro_f1 > max((outcome.dev.micro_f1 for outcome in before), default=-1.0):
         _keep(tagger, model)
+    planned = asdict(settings.planned(len(training.sentences)))
     outcome = SeedOutcome(
         seed=seed,
         best_epoch=epochs.best,
@@ -223,19 +192,11 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
         seconds=round(epochs.seconds, 1),
         dev=results[0],
         tests=results[1:],
-        settings={name: getattr(settings.planned(len(training.sentences)), name) for name in _SETTINGS},
+        settings={name: value for name, value in planned.items() if name in TaggerSettings.model_fields},
     )
     evaluations.write_outcome(job.context.run, seed, outcome)
     shutil.rmtree(checkpoints, ignore_errors=True)
     return outcome
-
-
-def settings_of(config: FinetuneConfig, n: int) -> Settings:
-    """The preset for `n` training sentences, with what the config says otherwise."""
-    own = {name: value for name in _SETTINGS if (value := getattr(config, name)) is not None}
-    usual = preset(config.preset, n) if config.network == "encoder" else recurrent_settings(config, config.preset)
-    settings = replace(usual, **own)
-    return replace(settings, max_steps=0) if "epochs" in own else settings
 
 
 def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Tagger":
@@ -245,9 +206,7 @@ def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Ta
 
     set_seed(seed)
     if config.network != "encoder":
-        return new_recurrent(
-            config, splits.train, splits.types, splits.borrowed, head=config.head, constrained=config.constrained
-        )
+        return new_recurrent(config, splits.train, splits.types, splits.borrowed)
     options = config.model_dump(include={"head", "constrained", "max_length", "precision", "allow_download"})
     return new_tagger(model_folder(config.init, job), splits.types, **options)
 

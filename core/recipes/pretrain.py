@@ -8,13 +8,13 @@ On several GPUs or machines the same command under torchrun; the first process o
 import shutil
 from collections.abc import Iterator
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from core.artifacts import models
 from core.artifacts.models import Perplexity, PretrainResult
-from core.config import Config, option
+from core.config import option
 from core.corpora.corpus import BLOCK, Corpus
 from core.errors import CorpusError
 from core.models.encoder_options import EncoderOptions
@@ -24,69 +24,39 @@ from core.recipes.parts.pretrain_card import card
 from core.recipes.parts.ranks import announce, device, rank
 from core.results import IntArray
 from core.runs.shared import device_lock
+from core.training.mlm_settings import PACKED, WHOLE, Balance, MlmSettings
 
 if TYPE_CHECKING:
     from core.models.mlm import MaskedLM
     from core.training.examples import Examples
     from core.training.mlm_trainer import Piles, Settings
 
-Balance = Literal["none", "upsample_TC", "downsample_SC"]
-
-PRESETS: dict[str, dict[str, Any]] = {
-    "quick": {"epochs": 4, "learning_rate": 1e-4},  # helped in minutes (SOURCES.md, Masked language modelling)
-    "paper": {"epochs": 5, "learning_rate": 5e-5},  # Mahapatra et al. 2022, 4.1
-    "custom": {"epochs": 5, "learning_rate": 5e-5},
-}
-QUICK_STEPS = 1500  # about 100,000 sentences
 HELD_OUT, HELD_OUT_MOST = 0.05, 1000  # share of a corpus, sentences
-PACKED = 512  # pieces a row; a text is packed whole, up to WHOLE pieces
-WHOLE = 8192
 
 
-class PretrainConfig(Config):
-    """What to read, from which encoder on, and how."""
+class PretrainOptions(MlmSettings):
+    """How to read, what not to, and what else to look at meanwhile: all that arms of an experiment have alike."""
 
-    corpora: tuple[str, ...] = option(..., "T_C first, then S_C or D_C; or a D_C alone.", corpus=True, min_length=1)
-    init: str = option("minilm", "The encoder to go on from: a Hugging Face name, a folder, or minilm (bundled).")
-    preset: Literal["quick", "paper", "custom"] = option(
-        "quick",
-        f"quick: 4 epochs at 1e-4, at most {QUICK_STEPS:,} steps; paper: 5 epochs at 5e-5, as Mahapatra et al. 2022; "
-        "custom: as paper, but for what is said here.",
-    )
-    epochs: int | None = option(None, "Passes over the text; None: as the preset says.", ge=1, le=1000)
-    batch_size: int = option(64, "Sentences an optimizer step, of all processes together.", ge=1, le=65_536)
-    learning_rate: float | None = option(None, "Falls linearly to 0; None: as the preset says.", gt=0, le=1)
-    accumulation: int = option(1, "Parts of a batch, at least: more take less memory, the step stays.", ge=1, le=4096)
-    max_steps: int = option(0, "Optimizer steps instead of epochs; 0: epochs.", ge=0)
-    max_pieces: int = option(0, "Pieces to be read instead of epochs; 0: epochs.", ge=0)
-    patience: int = option(
-        0, "End after so many epochs without a better dev loss on T_C, and keep the best; 0: keep the last.", ge=0
-    )
-    max_length: int = option(128, "Longer sentences are cut.", unit="pieces", ge=8, le=8192)
-    packed: bool = option(False, f"Fill rows of {PACKED} pieces with whole texts instead of a sentence a row.")
-    mask: Literal["piece", "word", "span"] = option(
-        "piece", "What is masked: pieces, whole words, or spans (CrossNER)."
-    )
-    mask_probability: float = option(0.15, "Share of the pieces that are masked.", gt=0, lt=1)
-    balance: Balance = option(
-        "none", "T_C beside the others: every sentence once; T_C repeated to their size; or as few of them as of T_C."
-    )
     holdout: tuple[str, ...] = option(
         (), "Labelled splits: their sentences, and near copies, are not read.", corpus=True
     )
     heldout_task: str = option("", "Sentences of T_C for the dev loss; without: 5% of T_C, held out.", corpus=True)
     general: str = option("", "General text that shows what is forgotten; without: 5% of the last corpus.", corpus=True)
+
+
+class PretrainConfig(PretrainOptions):
+    """What to read, from which encoder on, and how."""
+
+    corpora: tuple[str, ...] = option(..., "T_C first, then S_C or D_C; or a D_C alone.", corpus=True, min_length=1)
+    init: str = option("minilm", "The encoder to go on from: a Hugging Face name, a folder, or minilm (bundled).")
     seed: int = option(1, "Seed of everything random.", ge=0)
-    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
-    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
 
     weights: str = option("", "Hash of the encoder, so that other weights under an old name train anew.", hidden=True)
 
     def settled(self) -> Self:
         """With the preset's numbers and the encoder's hash. Errors: ModelError if the encoder is not here."""
         named = EncoderOptions(encoder=self.init, allow_download=self.allow_download).settled()
-        preset = {name: value for name, value in PRESETS[self.preset].items() if getattr(self, name) is None}
-        return self.model_copy(update=preset | {"weights": named.weights})
+        return self.filled().model_copy(update={"weights": named.weights})
 
 
 def run(config: PretrainConfig, job: Job) -> PretrainResult:
@@ -225,17 +195,19 @@ def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) 
     from core.models.devices import pick_dtype
     from core.training.mlm_trainer import Settings
 
-    assert config.epochs
-    steps, full = config.max_steps, config.epochs * -(-len(piles.draw(0)) // config.batch_size)
-    if config.preset == "quick" and not steps and not config.max_pieces and full > QUICK_STEPS:
-        steps = QUICK_STEPS
+    assert config.learning_rate
+    rows = len(piles.draw(0))
+    steps, full = config.steps(rows), config.full_steps(rows)
+    if steps < full and not config.max_steps:
         job.context.note(f"quick: {steps:,} steps instead of {full:,}; choose paper or custom for whole epochs.")
-    shared = config.model_dump(
-        include={"epochs", "batch_size", "learning_rate", "accumulation", "max_pieces", "patience"}
-    )
     return Settings(
-        **shared,
+        epochs=config.n_epochs,
+        batch_size=config.batch_size,
+        learning_rate=config.learning_rate,
+        accumulation=config.accumulation,
         max_steps=steps,
+        max_pieces=config.max_pieces,
+        patience=config.patience,
         mask_probability=config.mask_probability,
         mask_unit=config.mask,
         seed=config.seed,

@@ -51,7 +51,34 @@ READS: Mapping[str, tuple[str, ...]] = {  # the pools that must not be empty
 }
 
 
-class RebuildConfig(Config):
+class RebuildOptions(Config):
+    """What tells little or much, and what is drawn, whichever way is taken."""
+
+    entity_low: str = option(
+        pools.AUTO,
+        "A name tells little at most at so many bits (0.5) or in this share of its type (20%); auto: below "
+        "0 bits, or the bottom 20% of a type with fewer than 5% there.",
+    )
+    entity_high: str = option("50%", "A name tells much at least at so many bits, or from this share of its type on.")
+    context_high: str = option("50%", "The same of contexts.")
+    size: int = option(1000, "low-share: how many sentences.", unit="sentences", ge=1)
+    add_bin: Literal["", "low", "near_zero", "high"] = option(
+        "", "low-share: as many sentences of this CEIM bin beside as many of any, in place of a share."
+    )
+    seed: int = option(1, "What is drawn at random.", ge=0)
+
+    @field_validator("entity_low", "entity_high", "context_high")
+    @classmethod
+    def _threshold(cls, threshold: str) -> str:
+        return pools.check(threshold)
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Which names and contexts tell much or little."""
+        return Thresholds(entity_low=self.entity_low, entity_high=self.entity_high, context_high=self.context_high)
+
+
+class RebuildConfig(RebuildOptions):
     """Which training set, how it is changed, and by what measurement."""
 
     train: str = option(..., "L_C: the labelled training split to change; never a test split.", corpus=True)
@@ -65,19 +92,7 @@ class RebuildConfig(Config):
     )
     difficulty: str = option("", "The finished difficulty run of this corpus; all but dataaug need one.")
     holdout: tuple[str, ...] = option((), "Dev and test splits whose text must not come in.", corpus=True)
-    entity_low: str = option(
-        pools.AUTO,
-        "A name tells little at most at so many bits (0.5) or in this share of its type (20%); auto: below "
-        "0 bits, or the bottom 20% of a type with fewer than 5% there.",
-    )
-    entity_high: str = option("50%", "A name tells much at least at so many bits, or from this share of its type on.")
-    context_high: str = option("50%", "The same of contexts.")
-    size: int = option(1000, "low-share: how many sentences.", unit="sentences", ge=1)
-    add_bin: Literal["", "low", "near_zero", "high"] = option(
-        "", "low-share: as many sentences of this CEIM bin beside as many of any, in place of a share."
-    )
     encoder: str = option("minilm", "dataaug: the encoder whose pieces are weighed, those that tell a type kept.")
-    seed: int = option(1, "What is drawn at random.", ge=0)
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
 
@@ -90,16 +105,6 @@ class RebuildConfig(Config):
     def _rate(cls, rate: object) -> object:
         """`20%` is 0.2."""
         return float(rate[:-1]) / 100 if isinstance(rate, str) and rate[-1:] == "%" and rate[:-1].strip() else rate
-
-    @field_validator("entity_low", "entity_high", "context_high")
-    @classmethod
-    def _threshold(cls, threshold: str) -> str:
-        return pools.check(threshold)
-
-    @property
-    def thresholds(self) -> Thresholds:
-        """Which names and contexts tell much or little."""
-        return Thresholds(entity_low=self.entity_low, entity_high=self.entity_high, context_high=self.context_high)
 
 
 def run(config: RebuildConfig, job: Job) -> RebuildResult:

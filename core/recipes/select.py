@@ -12,7 +12,7 @@ from core.artifacts.scores import Scored, SelectResult, withheld
 from core.config import Budget, option
 from core.corpora.hygiene import FLAGS
 from core.errors import ConfigError
-from core.models.encoder_options import encoder_options
+from core.models.encoder_options import EncoderOptions, encoder_options
 from core.recipes.audit import Lengths
 from core.recipes.base import Job
 from core.recipes.score import ScoreConfig
@@ -23,11 +23,9 @@ PARTS = 3  # of a run: leaks, scores, choice
 _SUFFIX = {"none": "", "quota": " by quota", "mmr": " by mmr"}
 
 
-class SelectConfig(ScoreConfig, Lengths):
-    """What to select, how, and how much of it."""
+class SelectOptions(EncoderOptions, Lengths):
+    """What withholds a sentence, what embeds it and how different the chosen ones shall be, whatever chooses them."""
 
-    dev: str = option("", "Labelled dev split (a tagger may need it); its sentences count as leaks too.", corpus=True)
-    budget: str = option("10%", "1000 (sentences), 50000tokens, 20% of D_C, or threshold:0.75 in the strategy's unit.")
     keep: tuple[str, ...] = option((), f"Flags that shall not withhold a sentence: {', '.join(FLAGS)}.")
     diversity: Literal["none", "quota", "mmr"] = option(
         "none",
@@ -36,17 +34,24 @@ class SelectConfig(ScoreConfig, Lengths):
     )
     trade: float = option(0.7, "What mmr gives to the score; the rest goes to being different.", ge=0, le=1)
 
-    @field_validator("budget")
-    @classmethod
-    def _budget(cls, budget: str) -> str:
-        """In one spelling. Errors: ConfigError, before anything is computed."""
-        return str(Budget.parse(budget))
-
     @field_validator("keep")
     @classmethod
     def _keep(cls, keep: tuple[str, ...]) -> tuple[str, ...]:
         withheld(keep)
         return keep
+
+
+class SelectConfig(ScoreConfig, SelectOptions):
+    """What to select, how, and how much of it."""
+
+    dev: str = option("", "Labelled dev split (a tagger may need it); its sentences count as leaks too.", corpus=True)
+    budget: str = option("10%", "1000 (sentences), 50000tokens, 20% of D_C, or threshold:0.75 in the strategy's unit.")
+
+    @field_validator("budget")
+    @classmethod
+    def _budget(cls, budget: str) -> str:
+        """In one spelling. Errors: ConfigError, before anything is computed."""
+        return str(Budget.parse(budget))
 
 
 def run(config: SelectConfig, job: Job) -> SelectResult:

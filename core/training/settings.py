@@ -1,9 +1,11 @@
-"""Settings of a tagger's training: those of Mahapatra et al. 2022, and few epochs for a first look."""
+"""Settings of taggers: those of Mahapatra et al. 2022, and few epochs for a first look."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, Self
+
+from core.config import Config, option
 
 QUICK_DEV = 500  # sentences; thousands of them an epoch would take longer than the training between
 QUICK_STEPS = 1500  # optimizer steps after which `quick` ends its epoch, whatever the corpus's size
@@ -11,7 +13,7 @@ QUICK_STEPS = 1500  # optimizer steps after which `quick` ends its epoch, whatev
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings of a tagger's training.
+    """Settings of a tagger's training on so many sentences, nothing left to a preset.
 
     batch_size: sentences an optimizer step, of all processes together. accumulation: into how many parts a step's
     batch is cut; the effective batch stays. patience: epochs without a better dev F1 after which training ends,
@@ -23,24 +25,81 @@ class Settings:
 
     epochs: int
     batch_size: int
+    accumulation: int = 1
     learning_rate: float
     head_learning_rate: float
     weight_decay: float
     patience: int
     min_epochs: int
-    max_steps: int = 0
     dev_sentences: int = 0
-    accumulation: int = 1
+    max_steps: int = 0
     clip: float = 1.0
     decay: float = 1.0
     least_rate: float = 0.0
+
+    @classmethod
+    def quick(cls, n: int) -> Self:
+        """For `n` training sentences and an encoder: few epochs, judged by few sentences."""
+        return cls(
+            epochs=30,
+            batch_size=_batch(n),
+            learning_rate=1e-4,
+            head_learning_rate=2e-3,
+            weight_decay=1e-8,
+            patience=10,
+            min_epochs=10,
+            dev_sentences=QUICK_DEV,
+        )
+
+    @classmethod
+    def paper(cls, n: int) -> Self:
+        """For `n` training sentences and an encoder: Mahapatra et al. 2022 (SOURCES.md, Taggers)."""
+        return cls(
+            epochs=200,
+            batch_size=_batch(n),
+            learning_rate=2e-5,
+            head_learning_rate=2e-5,
+            weight_decay=1e-8,
+            patience=20,
+            min_epochs=10,
+        )
+
+    @classmethod
+    def bilstm(cls, epochs: int) -> Self:
+        """Adam at 1e-3 (SOURCES.md, Recurrent taggers)."""
+        return cls(
+            epochs=epochs,
+            batch_size=16,
+            learning_rate=1e-3,
+            head_learning_rate=1e-3,
+            weight_decay=0.0,
+            patience=10,
+            min_epochs=10,
+            clip=5.0,
+        )
+
+    @classmethod
+    def charcnn(cls, epochs: int) -> Self:
+        """SGD at 0.4, times 0.7 when dev F1 falls, until below 0.002 (Murthy et al. 2018, 3.2)."""
+        return cls(
+            epochs=epochs,
+            batch_size=16,
+            learning_rate=0.4,
+            head_learning_rate=0.4,
+            weight_decay=0.0,
+            patience=epochs,
+            min_epochs=1,
+            clip=5.0,
+            decay=0.7,
+            least_rate=0.002,
+        )
 
     def rate(self, dev_f1: Sequence[float]) -> float:
         """The learning rate after epochs with these dev F1s, where `decay` rules it."""
         falls = sum(now < before for before, now in pairwise(dev_f1))
         return self.learning_rate * self.decay**falls
 
-    def planned(self, n: int) -> "Settings":
+    def planned(self, n: int) -> Self:
         """These settings for `n` training sentences.
 
         The epochs are those that fit; a batch has as many parts as were asked for or more, all of one size.
@@ -52,30 +111,59 @@ class Settings:
         return replace(self, epochs=min(self.epochs, fitting), accumulation=equal)
 
 
-def preset(name: Literal["quick", "paper", "custom"], n: int) -> Settings:
-    """Settings for `n` training sentences.
+def _batch(n: int) -> int:
+    return 16 if n <= 200 else 32
 
-    `paper`: Mahapatra et al. 2022 (SOURCES.md, Taggers). `quick`: few epochs; `custom` begins there.
-    """
-    batch_size = 16 if n <= 200 else 32
-    if name == "paper":
-        return Settings(
-            epochs=200,
-            batch_size=batch_size,
-            learning_rate=2e-5,
-            head_learning_rate=2e-5,
-            weight_decay=1e-8,
-            patience=20,
-            min_epochs=10,
-        )
-    return Settings(
-        epochs=30,
-        batch_size=batch_size,
-        learning_rate=1e-4,
-        head_learning_rate=2e-3,
-        weight_decay=1e-8,
-        patience=10,
-        min_epochs=10,
-        max_steps=QUICK_STEPS if name == "quick" else 0,
-        dev_sentences=QUICK_DEV,
+
+class TaggerSettings(Config):
+    """Settings of a tagger, whatever it learns from: its network and its training. None: as the preset says."""
+
+    network: Literal["encoder", "bilstm", "charcnn"] = option(
+        "encoder",
+        "encoder: from init. bilstm: the two-layer BiLSTM-CRF with a char-CNN of Dai et al. 2019. charcnn: the BiLSTM "
+        "with a wide char-CNN of Murthy et al. 2018. The last two are small and begin from nothing.",
     )
+    hidden: int | None = option(
+        None, "bilstm, charcnn: LSTM units a direction; None: 200, charcnn with an assisting corpus 400.", ge=1, le=4096
+    )
+    assisting_weight: float = option(0.1, "What the loss of an assisting sentence counts for.", gt=0, le=1)
+    share: Literal["all", "sub-word"] = option(
+        "all", "bilstm, charcnn: what both corpora learn together; all, or the char-CNN alone."
+    )
+    preset: Literal["quick", "paper", "custom"] = option(
+        "quick",
+        "quick: few epochs; paper: as Mahapatra et al. 2022; custom: as quick, but for what is said here.",
+    )
+    head: Literal["crf", "softmax"] = option("crf", "A linear-chain CRF, or every word by itself.")
+    constrained: bool = option(False, "Decode only tag sequences that BIOES allows.")
+    epochs: int | None = option(None, "At most so many. None: as the preset says, here and below.", ge=1, le=1000)
+    batch_size: int | None = option(None, "An optimizer step.", unit="sentences", ge=1, le=4096)
+    accumulation: int | None = option(
+        None, "Parts in which a batch is taken, at least: less memory, the same batch.", ge=1, le=4096
+    )
+    learning_rate: float | None = option(None, "Of the encoder.", gt=0, le=1)
+    head_learning_rate: float | None = option(None, "Of the last layer and the CRF.", gt=0, le=1)
+    weight_decay: float | None = option(None, "AdamW's.", ge=0, le=1)
+    patience: int | None = option(None, "Training ends after so many without a better dev F1.", unit="epochs", ge=1)
+    min_epochs: int | None = option(None, "But not before.", unit="epochs", ge=1)
+    dev_sentences: int | None = option(
+        None,
+        "An epoch is judged by a sample of dev of this size; what is reported is of all. 0: all.",
+        unit="sentences",
+        ge=0,
+    )
+    max_length: int = option(256, "Longer sentences are read in overlapping windows.", unit="pieces", ge=16, le=8192)
+    precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
+    allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+
+    def training(self, n: int) -> Settings:
+        """For `n` training sentences: the preset's numbers, but for those that are said."""
+        own = self.model_dump(include={field.name for field in fields(Settings)}, exclude_none=True)
+        limited = self.preset == "quick" and not self.epochs
+        return replace(self._preset(n), max_steps=QUICK_STEPS if limited else 0, **own)
+
+    def _preset(self, n: int) -> Settings:
+        if self.network == "encoder":
+            return Settings.paper(n) if self.preset == "paper" else Settings.quick(n)
+        epochs = 200 if self.preset == "paper" else 40
+        return Settings.charcnn(epochs) if self.network == "charcnn" else Settings.bilstm(epochs)

@@ -243,6 +243,9 @@ def test_borrowing_that_cannot_work_is_told_before_the_first_training(
 def test_what_the_experiment_says_is_no_option_of_skl() -> None:
     with pytest.raises(ConfigError, match=r"skl\.primary: is not an option here; choose among unit, "):
         ExperimentConfig.parse({**SPLITS, "skl": {"primary": "x"}})
+    for stage in ("select", "pretrain", "finetune"):  # what fills itself in is nobody's to say
+        with pytest.raises(ConfigError, match=rf"{stage}\.weights: is not an option here"):
+            ExperimentConfig.parse({**SPLITS, stage: {"weights": "x"}})
 
 
 def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(corpora: Library, tmp_path: Path) -> None:

@@ -55,6 +55,13 @@ def test_what_takes_several_takes_commas_and_repetition(home: Path, name: str) -
             assert param.process_value(context, ("",)) == ("",)  # refused by the config, not taken for the default
 
 
+@pytest.mark.parametrize("name", CONFIGS)
+def test_what_must_be_said_is_asked_for_first(name: str) -> None:
+    required = [param.required for param in COMMANDS[name].params if isinstance(param, click.Option)]
+    asked = required[: sum(required)]
+    assert all(asked), [param.name for param in COMMANDS[name].params]
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_json_is_everywhere(name: str) -> None:
     assert "--json" in {flag for param in COMMANDS[name].params for flag in param.opts}

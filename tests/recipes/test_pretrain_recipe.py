@@ -16,6 +16,7 @@ from core.facade import runs
 from core.facade.runs import Run
 from core.models.mlm import MaskedLM
 from core.recipes.pretrain import Draw, PretrainConfig
+from core.training.mlm_settings import MlmSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 LOTS = np.random.default_rng(0)
@@ -93,6 +94,18 @@ def test_presets() -> None:
         found = PretrainConfig(corpora=("x",), init="tiny", preset=preset).settled()
         assert (found.epochs, found.learning_rate) == (epochs, rate)
     assert PretrainConfig(corpora=("x",), init="tiny", epochs=2).settled().epochs == 2
+    assert MlmSettings(preset="custom").filled() == MlmSettings.paper().model_copy(update={"preset": "custom"})
+
+
+def test_steps_are_those_of_whole_epochs_but_for_a_limit() -> None:
+    """2,000 batches of 64 an epoch; a `quick` training ends before, unless told by how much it is to read."""
+    steps = {
+        "quick": MlmSettings.quick(), "pieces": MlmSettings(max_pieces=10**9), "steps": MlmSettings(max_steps=9000),
+        "paper": MlmSettings.paper(), "own": MlmSettings(preset="custom", epochs=2, batch_size=32),
+    }  # fmt: skip
+    counted = {name: settings.steps(128_000) for name, settings in steps.items()}
+    assert counted == {"quick": 1500, "pieces": 8000, "steps": 9000, "paper": 10_000, "own": 8000}
+    assert MlmSettings.quick().steps(65) == 8
 
 
 def test_two_processes_as_one(tmp_path: Path) -> None:

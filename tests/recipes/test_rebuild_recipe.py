@@ -317,10 +317,10 @@ def test_what_is_ambiguous_does_not_hang_on_the_order_of_the_taggers(made, seal,
     assert {row["known"] for row in taggers.frontier(runs, part.fingerprint)} == {part.fingerprint}
 
 
-def test_two_stages_are_an_option_that_leaves_other_keys_as_they_were(made):
+def test_two_stages_are_an_option_and_one_is_the_default(made):
     options = {**FAST, "train": made["train"].fingerprint, "dev": made["test"].fingerprint, "seeds": (1,)}
     plain = facade_runs.execute("finetune", options)
-    assert "stages" not in plain.manifest.config
+    assert plain.manifest.config["stages"] == "joint"
     assert facade_runs.execute("finetune", {**options, "stages": "joint"}).id == plain.id
     staged = facade_runs.execute("finetune", {**options, "stages": "lpft"})
     assert staged.id != plain.id

@@ -209,13 +209,14 @@ def test_a_sweep_trains_every_arm_once(corpora, seal, share):
 
 
 def test_the_primary_corpus_is_repeated_to_the_assisting_ones_size():
-    from core.recipes.parts.network import Borrowed, NetworkOptions, training_set
+    from core.recipes.parts.network import Borrowed, training_set
+    from core.training.settings import TaggerSettings
 
-    made = training_set(NetworkOptions(assisting_weight=0.3), HOME, Borrowed(assisting=AWAY))
+    made = training_set(TaggerSettings(assisting_weight=0.3), HOME, Borrowed(assisting=AWAY))
     assert made.sources == [0] * 5 + [1] * 5
     assert made.weights == [1.0] * 5 + [0.3] * 5
     assert [s.id for s in made.sentences[:5]] == [HOME[i].id for i in (0, 1, 2, 0, 1)]
-    alone = training_set(NetworkOptions(), HOME, Borrowed(assisting=[]))
+    alone = training_set(TaggerSettings(), HOME, Borrowed(assisting=[]))
     assert (alone.sentences, set(alone.weights), set(alone.sources)) == (HOME, {1.0}, {0})
 
 

@@ -21,7 +21,7 @@ from core.models.taggers import new_tagger
 from core.recipes import calibrate
 from core.reporter import Silent
 from core.training import finetune, mlm_trainer
-from core.training.settings import preset
+from core.training.settings import Settings
 from tests.conftest import sentence
 
 ROWS = [sentence(f"Acme Ltd pays {i}", [(0, 2, "ORG")]) for i in range(9)]
@@ -118,7 +118,7 @@ def test_of_several_cards_a_training_takes_one(kind: str, tmp_path: Path, monkey
     monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
     card = torch.device("cuda")
     if kind == "fine-tuning":
-        arguments = finetune._arguments(tmp_path, preset("quick", 500), 1, card)
+        arguments = finetune._arguments(tmp_path, Settings.quick(500), 1, card)
     else:
         options = mlm_trainer.Settings(epochs=1, batch_size=16, learning_rate=1e-4)
         arguments = mlm_trainer._arguments(tmp_path, options, 1e-4, card)

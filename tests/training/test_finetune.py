@@ -12,7 +12,7 @@ from core.models.taggers import new_tagger
 from core.reporter import Silent
 from core.training.finetune import finetune, score
 from core.training.rows import judges
-from core.training.settings import Settings, preset
+from core.training.settings import Settings, TaggerSettings
 from tests.conftest import sentence
 
 TYPES = ("LOC", "PER")
@@ -197,13 +197,13 @@ def test_no_memory_is_said_plainly(tmp_path, monkeypatch):
 
 
 def test_presets():
-    assert preset("paper", 100).batch_size == 16
-    assert preset("paper", 201).batch_size == 32
-    paper = preset("paper", 201)
+    assert TaggerSettings(preset="paper").training(100).batch_size == 16
+    assert TaggerSettings(preset="paper").training(201).batch_size == 32
+    paper = TaggerSettings(preset="paper").training(201)
     assert (paper.learning_rate, paper.weight_decay, paper.epochs, paper.patience) == (2e-5, 1e-8, 200, 20)
-    assert preset("quick", 100).planned(100).epochs == 30
-    assert preset("quick", 14_041).planned(14_041).epochs == 4
-    assert preset("custom", 14_041).planned(14_041).epochs == 30
+    assert TaggerSettings(preset="quick").training(100).planned(100).epochs == 30
+    assert TaggerSettings(preset="quick").training(14_041).planned(14_041).epochs == 4
+    assert TaggerSettings(preset="custom").training(14_041).planned(14_041).epochs == 30
 
 
 def test_a_large_dev_split_is_judged_by_a_part(tmp_path):
@@ -214,8 +214,8 @@ def test_a_large_dev_split_is_judged_by_a_part(tmp_path):
     assert judges(DEV, 0) == judges(DEV, 12) == DEV
     epochs, tagger = train(tmp_path, settings=replace(SETTINGS, dev_sentences=5))
     assert epochs.dev_f1[epochs.best - 1] == score(tagger, part, TYPES, Silent()).f1()
-    assert preset("quick", 100).dev_sentences == 500
-    assert preset("paper", 100).dev_sentences == 0
+    assert TaggerSettings(preset="quick").training(100).dev_sentences == 500
+    assert TaggerSettings(preset="paper").training(100).dev_sentences == 0
 
 
 @pytest.mark.parametrize(("asked", "taken"), [(1, 1), (2, 2), (3, 4), (5, 8), (16, 16), (64, 16)])

@@ -4,49 +4,30 @@ from typing import Any, Literal, Self
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
-from core.config import Budget, Config, option
+from core.config import Budget, Config, fields_with, option
 from core.errors import ConfigError
-from core.measures.skl import parse_map
+from core.measures.skl import SklOptions, parse_map
 from core.models.encoder_options import EncoderOptions
-from core.recipes.difficulty import DifficultyConfig
+from core.recipes.difficulty import DifficultyOptions
 from core.recipes.experiment import arms
-from core.recipes.experiment.arms import AUGMENT, Cell
-from core.recipes.finetune import FinetuneConfig
+from core.recipes.experiment.arms import Cell
 from core.recipes.parts.network import MULTILINGUAL
-from core.recipes.pretrain import PretrainConfig
-from core.recipes.rebuild import RebuildConfig
-from core.recipes.select import SelectConfig
-from core.recipes.skl import SklConfig
+from core.recipes.pretrain import PretrainOptions
+from core.recipes.rebuild import RebuildOptions
+from core.recipes.select import SelectOptions
 from core.selection import STRATEGIES, strategy_options
+from core.training.mlm_settings import MlmSettings
+from core.training.settings import TaggerSettings
 
 Options = dict[str, Any]
-# What the experiment itself says; all else of these recipes may be set.
-_FIXED = {
-    "select": ("task", "domain", "train", "dev", "holdout", "strategy", "options", "budget", "transductive", "seed"),
-    "pretrain": ("corpora", "init", "seed"),
-    "difficulty": ("train", "encoder", "allow_download"),
-    "rebuild": ("train", "method", "rate", "difficulty", "holdout", "encoder"),
-    "skl": ("primary", "assisting", "type_map"),
-    "finetune": (
-        "init",
-        "train",
-        "dev",
-        "test",
-        "seeds",
-        "vectors",
-        "states",
-        "assisting",
-        "assisting_types",
-        "stages",
-    ),
-}
-_RECIPES: dict[str, type[Config]] = {
-    "select": SelectConfig,
-    "pretrain": PretrainConfig,
-    "finetune": FinetuneConfig,
-    "difficulty": DifficultyConfig,
-    "rebuild": RebuildConfig,
-    "skl": SklConfig,
+# What may be said of a stage's runs; all else of them the experiment says itself.
+_STAGES: dict[str, type[Config]] = {
+    "select": SelectOptions,
+    "pretrain": PretrainOptions,
+    "finetune": TaggerSettings,
+    "difficulty": DifficultyOptions,
+    "rebuild": RebuildOptions,
+    "skl": SklOptions,
 }
 
 
@@ -156,14 +137,12 @@ class ExperimentConfig(Config):
     def _options(cls, options: Options, info: ValidationInfo) -> Options:
         """Checked now, not after hours. Errors: ConfigError."""
         name = info.field_name or ""
-        recipe, fixed = _RECIPES[name], _FIXED[name]
-        if wrong := [key for key in options if key in fixed or key not in recipe.model_fields]:
-            may = ", ".join(key for key in recipe.model_fields if key not in fixed and key != "weights")
-            raise ConfigError(f"{name}.{wrong[0]}: is not an option here; choose among {may}.")
-        required = [key for key, field in recipe.model_fields.items() if field.is_required()]
-        needed: Options = {key: {"corpora": ("?",), "method": AUGMENT}.get(key, "?") for key in required}
+        stage = _STAGES[name]
+        may = [key for key in stage.model_fields if key not in fields_with(stage, "hidden")]
+        if wrong := [key for key in options if key not in may]:
+            raise ConfigError(f"{name}.{wrong[0]}: is not an option here; choose among {', '.join(may)}.")
         try:
-            checked = recipe.parse({**needed, **options}).model_dump(mode="json")
+            checked = stage.parse(options).model_dump(mode="json")
         except ConfigError as error:
             raise ConfigError(f"{name}.{error}") from error
         return {key: checked[key] for key in options}
@@ -186,6 +165,16 @@ class ExperimentConfig(Config):
         """Of every arm's taggers: as fine-tuning says, else the one that word vectors and frozen states are for."""
         borrows = any(arm.source or arm.states for arm in map(arms.find, self.arms))
         return str(self.finetune.get("network", "bilstm" if borrows else "encoder"))
+
+    @property
+    def mlm_settings(self) -> MlmSettings:
+        """Of the pre-training of every arm."""
+        return PretrainOptions.parse({"preset": self.preset, **self.pretrain})
+
+    @property
+    def tagger_settings(self) -> TaggerSettings:
+        """Of the fine-tuning of every arm."""
+        return TaggerSettings.parse({"preset": self.preset, "network": self.network, **self.finetune})
 
     @property
     def tagger(self) -> Options:

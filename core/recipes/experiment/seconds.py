@@ -5,13 +5,11 @@ from collections.abc import Mapping, Sequence
 from core.artifacts.calibrate import CalibrateResult
 from core.config import Budget
 from core.corpora.corpus import Corpus
-from core.recipes.difficulty import DifficultyConfig
+from core.recipes.difficulty import DifficultyOptions
 from core.recipes.experiment.arms import AUGMENT, CONTROL, WHOLE, Arm, Cell
 from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.finetune import FinetuneConfig, settings_of
 from core.recipes.parts import estimate
 from core.recipes.parts.estimate import START, Read, Speed
-from core.recipes.pretrain import PretrainConfig
 from core.selection import STRATEGIES, strategy_options
 
 AUDIT, SCORE = 4e-6, 2e-6  # seconds a token, of flagging and of scoring once embedded
@@ -81,7 +79,7 @@ class Seconds:
         if not self._first("difficulty", *map(str, part)):
             return 0.0
         config, train = self.config, self.corpora["train"]
-        chosen = DifficultyConfig.parse({"train": "?", "preset": config.preset, **config.difficulty})
+        chosen = DifficultyOptions.parse({"preset": config.preset, **config.difficulty})
         share = (part[0] or len(train)) / len(train)
         pieces = self._read(train).pieces / len(train)
         return estimate.difficulty(chosen, train, self.measured, pieces=pieces, share=share)
@@ -95,11 +93,10 @@ class Seconds:
         config, train = self.config, self.corpora["train"]
         arm = cell.arm if cell else None
         n = size or len(train)
-        options = {"train": "?", "dev": "?", "preset": config.preset, "network": config.network, **config.finetune}
         read = self._labelled(arm, n)
         time = estimate.tagger(
             self._tagger,
-            settings_of(FinetuneConfig.parse(options), read.sentences).planned(read.sentences),
+            config.tagger_settings.training(read.sentences).planned(read.sentences),
             len(config.seeds),
             train=read,
             dev=self._read(self.corpora["dev"]),
@@ -139,10 +136,9 @@ class Seconds:
         return self.config.cap_tokens or min((corpus.n_tokens for corpus in self.sources), default=0)
 
     def _mlm(self, sentences: int, tokens: float) -> float:
-        config = self.config
-        chosen = PretrainConfig.parse({"corpora": ("?",), "preset": config.preset, **config.pretrain})
+        settings = self.config.mlm_settings
         speed, held_out = Speed.measured(self.measured, "mlm", "task"), len(self.corpora["dev"])
-        return estimate.mlm(speed, chosen, sentences=sentences, tokens=tokens, held_out=held_out).expected
+        return estimate.mlm(speed, settings, sentences=sentences, tokens=tokens, held_out=held_out).expected
 
     def _reads(self, cell: Cell) -> tuple[int, float]:
         """(sentences, tokens) that a line's MLM reads, flags not known yet."""

@@ -15,9 +15,7 @@ from core.measures.sample import capped
 from core.recipes.base import Job
 from core.recipes.experiment.arms import CONTROL, WHOLE, Arm, Cell
 from core.recipes.experiment.labels import Labels, Options, Part
-from core.recipes.parts.estimate import mlm_epochs
 from core.recipes.parts.learnable import learnable
-from core.recipes.pretrain import PretrainConfig
 from core.runs.store import Run
 from core.selection import STRATEGIES
 
@@ -156,12 +154,12 @@ class Stages:
         cells = [cell for cell in config.cells if cell.arm.pretrains]
         some = [cell for cell in cells if cell.arm.budget != WHOLE] or cells
         read = [[self.job.corpus(ref) for ref in self.read(cell, selects.get(cell))] for cell in some]
-        chosen = PretrainConfig.parse({"corpora": ("?",), "preset": config.preset, **config.pretrain})
+        settings = config.mlm_settings
         if kind == "steps":
             most = max((sum(map(len, corpora)) for corpora in read), default=0)
-            return {"max_steps": mlm_epochs(chosen) * -(-most // chosen.batch_size)}
+            return {"max_steps": settings.full_steps(most)}
         tokens = max((sum(corpus.n_tokens for corpus in corpora) for corpora in read), default=0)
-        return {"max_pieces": round(mlm_epochs(chosen) * tokens * pieces)}
+        return {"max_pieces": round(settings.n_epochs * tokens * pieces)}
 
     def read(self, cell: Cell, select: Run | None) -> tuple[str, ...]:
         """The corpora that a line's MLM reads."""

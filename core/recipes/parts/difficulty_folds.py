@@ -6,7 +6,7 @@ chunks/r0-f2-context.npz   model: log2 probabilities (n_held, k) for the mention
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from core.recipes.difficulty import DifficultyConfig
 
 _ALONE: Mapping[View, str] = {"context": "contexts alone", "entity": "names alone"}
-_SETTINGS = ("batch_size", "learning_rate", "head_learning_rate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +139,7 @@ def _read(
 
 def settings_of(config: "DifficultyConfig", view: View, n: int, width: int) -> ClassifySettings:
     """The preset for `n` mentions, with what the config says otherwise."""
-    own = {name: value for name in _SETTINGS if (value := getattr(config, name)) is not None}
+    own = config.model_dump(include={field.name for field in fields(ClassifySettings)}, exclude_none=True)
     if epochs := getattr(config, f"{view}_epochs"):
         own["epochs"] = epochs
     return replace(preset(config.preset, view, n, width), **own)

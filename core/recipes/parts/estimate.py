@@ -10,9 +10,10 @@ from typing import Literal, Self
 
 from core.artifacts.calibrate import CalibrateResult
 from core.corpora.corpus import Corpus
-from core.recipes.difficulty import DifficultyConfig
-from core.recipes.pretrain import HELD_OUT_MOST, PRESETS, QUICK_STEPS, PretrainConfig
+from core.recipes.difficulty import DifficultyOptions
+from core.recipes.pretrain import HELD_OUT_MOST
 from core.training.classify_settings import preset
+from core.training.mlm_settings import MlmSettings
 from core.training.settings import Settings
 
 START = 3.0  # seconds: what a run reads, checks and saves beside weights
@@ -54,18 +55,10 @@ class Estimate:
     most: float
 
 
-def mlm_epochs(config: PretrainConfig) -> int:
-    """As said, else as the preset says."""
-    return config.epochs or int(PRESETS[config.preset]["epochs"])
-
-
-def mlm(speed: Speed, config: PretrainConfig, *, sentences: int, tokens: float, held_out: int) -> Estimate:
+def mlm(speed: Speed, settings: MlmSettings, *, sentences: int, tokens: float, held_out: int) -> Estimate:
     """Masked language modelling. sentences, tokens: of all that is read. held_out: sentences an epoch is judged by."""
-    epochs = mlm_epochs(config)
-    steps, pieces = epochs * math.ceil(sentences / config.batch_size), epochs * tokens * speed.pieces
-    limit = config.max_steps or (QUICK_STEPS if config.preset == "quick" else 0)
-    if limit and (steps > limit or config.max_steps):
-        steps, pieces = limit, pieces * limit / steps
+    epochs, steps = settings.n_epochs, settings.steps(sentences)
+    pieces = epochs * tokens * speed.pieces * steps / max(settings.full_steps(sentences), 1)
     trained = steps * speed.a + pieces * speed.b
     head = 0 if speed.has_head else trained / epochs * FORWARD
     mean = pieces / max(epochs * sentences, 1)
@@ -100,7 +93,7 @@ def tagger(
 
 
 def difficulty(
-    config: DifficultyConfig, train: Corpus, measured: CalibrateResult, *, pieces: float, share: float = 1.0
+    config: DifficultyOptions, train: Corpus, measured: CalibrateResult, *, pieces: float, share: float = 1.0
 ) -> float:
     """measured: the result of `calibrate`. pieces: that a sentence has. share: of the sentences of `train`."""
     mentions = min(share * sum(train.types.values()), config.mentions or math.inf)

@@ -1,62 +1,40 @@
-"""Which network a tagger is, and what it may borrow: word vectors, an encoder's states, another corpus's labels."""
+"""What a tagger may borrow (word vectors, an encoder's states, another corpus's labels), and the recurrent ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from core.artifacts.drift import check_assisting
 from core.artifacts.vectors import read_words
-from core.config import Config, option
 from core.errors import ConfigError
 from core.recipes.base import Job
 from core.text.sentence import Sentence
-from core.training.settings import QUICK_STEPS, Settings
+from core.training.settings import TaggerSettings
 
 if TYPE_CHECKING:
     from core.models.tagger import Tagger
     from core.models.word_features import Vectors
+    from core.recipes.finetune import FinetuneConfig
 
 MONOLINGUAL, MULTILINGUAL = 200, 400  # LSTM units of Murthy et al. 2018, alone and with an assisting corpus
 
 
-class NetworkOptions(Config):
-    """What reads the words, and what it learns from beside the training sentences."""
-
-    network: Literal["encoder", "bilstm", "charcnn"] = option(
-        "encoder",
-        "encoder: from init. bilstm: the two-layer BiLSTM-CRF with a char-CNN of Dai et al. 2019. charcnn: the BiLSTM "
-        "with a wide char-CNN of Murthy et al. 2018. The last two are small and begin from nothing.",
-    )
-    hidden: int | None = option(
-        None, "bilstm, charcnn: LSTM units a direction; None: 200, charcnn with an assisting corpus 400.", ge=1, le=4096
-    )
-    vectors: str = option("", "bilstm, charcnn: a corpus whose skip-gram vectors words begin with.", corpus=True)
-    states: str = option("", "bilstm: an encoder whose frozen layers, mixed, join at the second BiLSTM.")
-    assisting: str = option("", "Another labelled corpus to learn from too, such as what skl keeps.", corpus=True)
-    assisting_weight: float = option(0.1, "What the loss of one of its sentences counts for.", gt=0, le=1)
-    share: Literal["all", "sub-word"] = option(
-        "all", "bilstm, charcnn: what both corpora learn together; all, or the char-CNN alone."
-    )
-    assisting_types: tuple[str, ...] = option(
-        (),
-        "bilstm, charcnn: all types of the corpus that the assisting sentences are a part of; with others than the "
-        "training sentences' they get an output layer of their own, whatever the part holds.",
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Borrowed:
-    """What a training takes from elsewhere. states: an encoder's name or folder, "" for none."""
+    """What a training takes from elsewhere. states: an encoder's name or folder, "" for none. assisting_types: of the
+    whole corpus that the assisting sentences are a part of, where that is known."""
 
     assisting: list[Sentence]
+    assisting_types: tuple[str, ...] = ()
     vectors: "Vectors | None" = None
     states: str = ""
 
     @property
     def types(self) -> set[str]:
         """Of the assisting corpus."""
-        return {entity.type for sentence in self.assisting for entity in sentence.entities or ()}
+        seen = {entity.type for sentence in self.assisting for entity in sentence.entities or ()}
+        return seen | set(self.assisting_types)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +52,7 @@ def check_stages(stages: str, network: str) -> None:
         raise ConfigError(f"stages: lpft freezes an encoder, and {network} has none; choose the network encoder.")
 
 
-def borrow(config: NetworkOptions, job: Job, types: Sequence[str], states: str = "") -> Borrowed:
+def borrow(config: "FinetuneConfig", job: Job, types: Sequence[str], states: str = "") -> Borrowed:
     """Fetch all that the config names; vectors are learnt as a run of their own. types: of the training sentences.
 
     Errors: CorpusError, ConfigError where the network cannot make use of it.
@@ -87,10 +65,10 @@ def borrow(config: NetworkOptions, job: Job, types: Sequence[str], states: str =
         check_assisting(config.network, corpus, types)
         assisting = list(chain.from_iterable(corpus.batches()))
     vectors = read_words(job.child("vectors", corpus=config.vectors)) if config.vectors else None
-    return Borrowed(assisting=assisting, vectors=vectors, states=states)
+    return Borrowed(assisting=assisting, assisting_types=config.assisting_types, vectors=vectors, states=states)
 
 
-def training_set(config: NetworkOptions, train: Sequence[Sentence], borrowed: Borrowed) -> TrainingSet:
+def training_set(config: TaggerSettings, train: Sequence[Sentence], borrowed: Borrowed) -> TrainingSet:
     """Both corpora, the primary one repeated until it is as large as the assisting one (Murthy et al. 2018, 3.2)."""
     other = borrowed.assisting
     n = max(len(train), len(other))
@@ -102,13 +80,7 @@ def training_set(config: NetworkOptions, train: Sequence[Sentence], borrowed: Bo
 
 
 def new_recurrent(
-    config: NetworkOptions,
-    train: Sequence[Sentence],
-    types: Sequence[str],
-    borrowed: Borrowed,
-    *,
-    head: Literal["crf", "softmax"],
-    constrained: bool,
+    config: TaggerSettings, train: Sequence[Sentence], types: Sequence[str], borrowed: Borrowed
 ) -> "Tagger":
     """A `bilstm` or `charcnn` tagger, random from torch's seed as it stands.
 
@@ -123,47 +95,15 @@ def new_recurrent(
     usual = MULTILINGUAL if other and config.network == "charcnn" else MONOLINGUAL
     layout = replace(LAYOUTS[config.network], hidden=config.hidden or usual, states=borrowed.states, share=config.share)
     own_words = bool(other) and config.share == "sub-word"
-    other_types = borrowed.types | set(config.assisting_types)
+    other_types = borrowed.types
     parts = [train, other] if own_words else [[*train, *other]]
     tagger = BiLstmTagger(
         types,
-        head,
+        config.head,
         layout,
         [build_vocabulary(part, borrowed.vectors if index == 0 else None) for index, part in enumerate(parts)],
         assisting_types=sorted(other_types) if own_words or (other and other_types != set(types)) else None,
-        constrained=constrained,
+        constrained=config.constrained,
         vectors=borrowed.vectors,
     )
     return tagger.to(pick_device())
-
-
-def recurrent_settings(config: NetworkOptions, preset: Literal["quick", "paper", "custom"]) -> Settings:
-    """bilstm: Adam at 1e-3 (SOURCES.md, Recurrent taggers). charcnn: SGD at 0.4, times 0.7 when dev F1 falls, until
-    below 0.002 (Murthy et al. 2018, 3.2)."""
-    steps = QUICK_STEPS if preset == "quick" else 0
-    epochs = 200 if preset == "paper" else 40
-    if config.network == "charcnn":
-        return Settings(
-            epochs=epochs,
-            batch_size=16,
-            learning_rate=0.4,
-            head_learning_rate=0.4,
-            weight_decay=0.0,
-            patience=epochs,
-            min_epochs=1,
-            max_steps=steps,
-            clip=5.0,
-            decay=0.7,
-            least_rate=0.002,
-        )
-    return Settings(
-        epochs=epochs,
-        batch_size=16,
-        learning_rate=1e-3,
-        head_learning_rate=1e-3,
-        weight_decay=0.0,
-        patience=10,
-        min_epochs=10,
-        max_steps=steps,
-        clip=5.0,
-    )

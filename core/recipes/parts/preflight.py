@@ -17,10 +17,10 @@ from core.corpora.corpus import Corpus, Library
 from core.errors import ModelError, PathError, RunError
 from core.models import hub
 from core.recipes.calibrate import machine
-from core.recipes.finetune import FinetuneConfig, settings_of
+from core.recipes.finetune import FinetuneConfig
 from core.recipes.parts import estimate
-from core.recipes.parts.estimate import Estimate, Read, Speed, mlm_epochs
-from core.recipes.pretrain import HELD_OUT, QUICK_STEPS, PretrainConfig
+from core.recipes.parts.estimate import Estimate, Read, Speed
+from core.recipes.pretrain import HELD_OUT, PretrainConfig
 from core.runs.curves import Curves
 from core.runs.store import Run, RunStore, is_run_id
 
@@ -92,19 +92,17 @@ def _speed(
 def _pretrain(config: PretrainConfig, library: Library) -> Work:
     corpora = [library.find(reference) for reference in config.corpora]
     sentences, tokens = (sum(getattr(c, name) for c in corpora) for name in ("n_sentences", "n_tokens"))
-    full = mlm_epochs(config) * math.ceil(sentences / config.batch_size)
-    steps = config.max_steps or (min(full, QUICK_STEPS) if config.preset == "quick" else full)
     held_out = len(library.find(config.heldout_task)) if config.heldout_task else round(HELD_OUT * len(corpora[0]))
 
     def time(speed: Speed) -> Estimate:
         return estimate.mlm(speed, config, sentences=sentences, tokens=tokens, held_out=held_out)
 
-    return Work(steps=steps, models=4, time=time)
+    return Work(steps=config.steps(sentences), models=4, time=time)
 
 
 def _finetune(config: FinetuneConfig, library: Library) -> Work:
     train, dev, *tests = (library.find(reference) for reference in (config.train, config.dev, *config.test))
-    settings = settings_of(config, len(train)).planned(len(train))
+    settings = config.training(len(train)).planned(len(train))
     seeds = len(config.seeds)
     steps = settings.epochs * math.ceil(len(train) / settings.batch_size)
 
