@@ -26,7 +26,7 @@ def crowd(n: int) -> Iterator[None]:
 
 def once(words: Sequence[str]) -> tuple[bool, str]:
     """Whether a run was green, and what pytest says at its end: failures by name, then how many of each outcome."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-rfE", "--tb=short", *words]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-rfE", "--tb=short", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
     if done.returncode:
