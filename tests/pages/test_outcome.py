@@ -1,5 +1,6 @@
 """What came out of a run, in a line, and the parts it has: of every kind of run by its name."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,8 +8,21 @@ from pathlib import Path
 
 import pytest
 
+from core.artifacts.audit import AuditResult
+from core.artifacts.drift import SklResult
+from core.artifacts.evaluations import FinetuneResult
+from core.artifacts.leaderboard import ExperimentResult
+from core.artifacts.map import MapResult
+from core.artifacts.mentions import DifficultyResult
+from core.artifacts.models import PretrainResult
 from core.artifacts.predictions import PredictResult
+from core.artifacts.rebuilt import RebuildResult, RobustnessResult
+from core.artifacts.rejects import AddResult
+from core.artifacts.result import read
+from core.artifacts.scores import ScoreResult, SelectResult
+from core.artifacts.similarity import SimilarityResult
 from core.artifacts.spans import TagResult
+from core.artifacts.vectors import EmbedResult
 from core.facade import runs as facade_runs
 from core.facade.runs import RECIPES, Run
 from core.recipes.base import as_json
@@ -52,6 +66,24 @@ MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
 }
 
 
+KEPT: Mapping[str, type[object]] = {
+    "add": AddResult,
+    "audit": AuditResult,
+    "difficulty": DifficultyResult,
+    "embed": EmbedResult,
+    "experiment": ExperimentResult,
+    "finetune": FinetuneResult,
+    "map": MapResult,
+    "pretrain": PretrainResult,
+    "rebuild": RebuildResult,
+    "robustness": RobustnessResult,
+    "score": ScoreResult,
+    "select": SelectResult,
+    "similarity": SimilarityResult,
+    "skl": SklResult,
+}
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     """{kind: a finished run}."""
@@ -83,6 +115,12 @@ def test_what_came_out_of_a_model(kind: str, home: Path) -> None:
     run = RunStore(home).create(kind, {"of": "the test"}, {}, seed=None, versions={}, key="k")
     execute(run, lambda context: as_json(result))
     assert outcome(run) == line
+
+
+@pytest.mark.parametrize("kind", sorted(KEPT))
+def test_what_was_kept_is_all_that_is_read(kind: str, runs: dict[str, Run]) -> None:
+    result = read(runs[kind], KEPT[kind])
+    assert json.loads(json.dumps(as_json(result))) == runs[kind].result()
 
 
 def test_every_kind_is_one_work_or_tells_its_parts(runs: dict[str, Run]) -> None:
