@@ -4,6 +4,7 @@ import streamlit as st
 
 from core.facade import corpora, maps, regions, results, runs, selections
 from core.facade.runs import Run
+from pages.ui.ahead import run_ahead
 from pages.ui.empty import corpora_needed
 from pages.ui.explore import health, more, panel, state, tag
 from pages.ui.explore import map as map_view
@@ -28,6 +29,7 @@ def main() -> None:
         if run_id is None:
             _nothing()
             return
+        run_ahead()
         _pick(run_id)
         if {"task", "domain"}.isdisjoint(results.removed_inputs(run_id)):
             looked(*(runs.get(run_id).manifest.inputs[part] for part in ("task", "domain")))

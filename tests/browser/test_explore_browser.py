@@ -193,11 +193,11 @@ def test_the_browser_fetches_what_draws_the_map_while_the_page_is_worked_out(
 ) -> None:
     page.goto(f"{server.url}/Explore?run={mapped[0]}")
     expect(page.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
-    asked = (
-        "performance.getEntriesByType('resource').filter(e => e.name.includes('PlotlyChart.')).map(e => e.startTime)"
-    )
-    [start] = page.evaluate(asked)  # once: what was fetched ahead is what is used
-    assert start < page.evaluate("performance.getEntriesByType('paint')[0].startTime")
+    asked = "part => performance.getEntriesByType('resource').filter(e => e.name.includes(part)).map(e => e.startTime)"
+    painted = page.evaluate("performance.getEntriesByType('paint')[0].startTime")
+    for part in ("PlotlyChart.", "withFullScreenWrapper.", "BidiComponent.", "Selectbox."):
+        [start] = page.evaluate(asked, part)  # once: what was fetched ahead is what is used
+        assert start < painted, part
 
 
 def test_zoom_outlives_a_redrawn_map(server: Server, page: Page, mapped: tuple[str, Points]) -> None:

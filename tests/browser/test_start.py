@@ -1,5 +1,6 @@
 """How the app starts: which address it prints and opens, and whose the files are that it writes."""
 
+import http.client
 import os
 import re
 import signal
@@ -138,3 +139,20 @@ def test_what_the_server_writes_is_its_owners_alone(tmp_path: Path, blind: dict[
     kinds = {path.relative_to(server.home).parts[0] for path in server.home.rglob("*") if path.is_file()}
     assert {"audit.jsonl", "corpora", "key", "runs", "uploads"} <= kinds
     assert wider(server.home) == []
+
+
+def test_an_answer_does_not_wait_until_its_first_part_has_been_acknowledged(tmp_path: Path) -> None:
+    server = Server(home=tmp_path / "home", data=tmp_path)
+    server.start()
+    try:
+        asking = http.client.HTTPConnection("localhost", server.port)
+        seconds = []
+        for _ in range(30):  # after the first few a system acknowledges with the next answer, or 40 ms later
+            started = time.perf_counter()
+            asking.request("GET", "/favicon.png")
+            asking.getresponse().read()
+            seconds.append(time.perf_counter() - started)
+        asking.close()
+    finally:
+        server.stop()
+    assert min(seconds[-10:]) < 0.03, seconds  # a page is a hundred files, six at a time

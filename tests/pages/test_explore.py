@@ -61,6 +61,15 @@ def shown(app: AppTest, kind: str, value: object, map_run: str) -> AppTest:
     return app.run()
 
 
+def test_the_charts_script_runs_while_the_map_is_worked_out(made: tuple[str, str, str]) -> None:
+    app = opened(PAGE)
+    [ahead] = [part for part in app.sidebar.get("bidi_component") if part.key == "ahead"]  # sent before the map is
+    script = json.loads(ahead.proto.json)["script"]
+    assert script.startswith("/static/js/PlotlyChart.")
+    assert (Path(st.__file__).parent / "static" / script.lstrip("/")).is_file()
+    assert app.main.get("plotly_chart")
+
+
 def counted(app: AppTest) -> dict[str, tuple[int, int]]:
     """{class: (picked, on the map)} as the page says it."""
     table = next(m.value for m in app.markdown if m.value.startswith("| Class |"))
