@@ -30,6 +30,10 @@ FLAG_WORDS = {
     "too_long": "too long",
 }
 
+STOPPED = (
+    "Stopped at your request. Nothing was added; Resume reads from the beginning, for a corpus is sealed as a whole."
+)
+
 
 def main() -> None:
     """The page."""
@@ -55,7 +59,7 @@ def _import_run() -> None:
     run_id = attached("add", RUN)
     if run_id is None or not (st.query_params.get("run") == run_id or runs.state(run_id).active):
         return
-    if run_panel(run_id, RUN).state == "succeeded":
+    if run_panel(run_id, RUN, stopped=STOPPED).state == "succeeded":
         report(run_id)
 
 

@@ -22,7 +22,7 @@ from pages.ui.widgets import plain
 from tests import finished
 from tests.finished import corpora, finish
 from tests.finished_bias import contracts, measured
-from tests.pages.test_pages import ROOT, opened, texts
+from tests.pages.test_pages import ROOT, opened, opened_on, texts
 
 Happened = tuple[str, dict[str, Any]]
 
@@ -214,3 +214,15 @@ def test_a_mean_of_an_older_run_is_rounded_once_too(made: dict[str, Corpus], hom
     told["test"] |= {"micro_f1": [64.4494, 64.4498], "mean": 64.45, "sd": 0.0}
     tagger.result_file.write_text(json.dumps(told))
     assert outcome(tagger).startswith("F1 64.4 ")
+
+
+def test_a_stopped_import_does_not_say_that_something_of_it_was_kept(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "long.txt").write_text("A line .\n", encoding="utf-8")
+    recipe = runs.RECIPES["add"]
+    run = register(recipe, recipe.config.parse({"path": str(tmp_path / "long.txt")}), store())
+    with EventLog(run.events_file) as log:
+        for kind, data in (STARTED, at(4_894, 5_006), ("cancelled", {})):
+            log.append(kind, data)  # type: ignore[arg-type]
+    app = opened_on("pages/1_Corpora.py", run.id)
+    assert "Nothing was added; Resume reads from the beginning" in texts(app)
+    assert "is kept" not in texts(app)
