@@ -4,6 +4,7 @@ import http.client
 import os
 import re
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
