@@ -7,14 +7,13 @@ home/runs/<run_id>/region-lasso-5e0c91ab.json    the same, of a lasso or a box t
 
 import json
 from pathlib import Path
-from typing import Any
 
 from core.files import write_atomic
 
 BUDGET, REGION = "budget.json", "region.json"
 
 
-def read(folder: Path, name: str) -> Any:
+def read(folder: Path, name: str) -> object:
     """The choice in a run's folder; None where there is none, or its file is spoilt."""
     try:
         return json.loads((folder / name).read_bytes())
@@ -22,7 +21,7 @@ def read(folder: Path, name: str) -> Any:
         return None
 
 
-def write(folder: Path, name: str, value: Any) -> None:
+def write(folder: Path, name: str, value: object) -> None:
     """Keep a choice in place of the last one; None forgets it."""
     if value is None:
         (folder / name).unlink(missing_ok=True)

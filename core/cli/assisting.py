@@ -2,7 +2,6 @@
 
 import math
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -29,12 +28,19 @@ _MAP_FILE = "A file of OLD=NEW lines, in place of or beside --type-map."
 @click.option("--drift", type=click.Path(dir_okay=False), help="Write the table of shared entities: a .csv file.")
 @json_option
 def skl(
-    type_map_file: str | None, threshold: float, output: str | None, drift: str | None, as_json: bool, **values: Any
+    *,
+    type_map: tuple[str, ...],
+    type_map_file: str | None,
+    threshold: float,
+    output: str | None,
+    drift: str | None,
+    as_json: bool,
+    **values: object,
 ) -> None:
     """Score an assisting corpus's sentences by the drift of their entities; keep those below a threshold."""
     if not 0 < threshold < math.inf:
         raise ConfigError(f"threshold: {threshold:g} must be a number above 0; give for example 1.")
-    pairs = (*values["type_map"], *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
+    pairs = (*type_map, *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
     run = runs.execute("skl", given({**values, "type_map": pairs}, CONFIG), progress)
     kept = assisting.kept(run.id, threshold)
     counts = run.result()
@@ -53,9 +59,9 @@ def skl(
 @config_options(ASSIST)
 @click.option("--type-map-file", type=click.Path(dir_okay=False), help=_MAP_FILE)
 @json_option
-def assist(type_map_file: str | None, as_json: bool, **values: Any) -> None:
+def assist(type_map: tuple[str, ...], type_map_file: str | None, as_json: bool, **values: object) -> None:
     """Train alone, with all of an assisting corpus, and with what each threshold keeps; dev chooses the threshold."""
-    pairs = (*values["type_map"], *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
+    pairs = (*type_map, *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
     run = runs.execute("assist", given({**values, "type_map": pairs}, ASSIST), progress)
     finish(run, as_json, plain=lambda _: _table(assisting.swept(run.id)))
 

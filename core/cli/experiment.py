@@ -4,11 +4,10 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
-from core.cli.options import CORPUS, config_options
+from core.cli.options import CORPUS, Command, config_options
 from core.cli.terminal import echo, finish, json_option, progress, report
 from core.facade import deliver, experiments, removals, results, runs
 from core.facade.experiments import Cost
@@ -20,7 +19,7 @@ CONFIG = runs.RECIPES["experiment"].config
 _INPUTS = ("task", "train", "dev", "test")
 
 
-def _inputs(command: Any) -> Any:
+def _inputs(command: Command) -> Command:
     """Make optional what a PLAN.yaml may say instead, so that click must not ask for it."""
     for name in reversed(_INPUTS):
         command = click.option(f"--{name}", type=CORPUS, help=CONFIG.model_fields[name].description)(command)
@@ -33,7 +32,7 @@ def _inputs(command: Any) -> Any:
 @config_options(CONFIG, leave_out=_INPUTS)
 @click.option("--plan-only", is_flag=True, help="Say what it will cost, and do nothing.")
 @json_option
-def experiment(plan: str | None, plan_only: bool, as_json: bool, **values: Any) -> None:
+def experiment(plan: str | None, plan_only: bool, as_json: bool, **values: object) -> None:
     """Arms x budgets x seeds: what to read, borrow or rebuild, and was it worth it?
 
     \b
@@ -57,7 +56,7 @@ def demo(as_json: bool) -> None:
         echo(*in_words(results.board(run.id)))
 
 
-def run_experiment(options: Mapping[str, Any], *, plan_only: bool = False, as_json: bool = False) -> Run | None:
+def run_experiment(options: Mapping[str, object], *, plan_only: bool = False, as_json: bool = False) -> Run | None:
     """Plan, say the cost, do it, print the leaderboard; the run, None where it was only planned."""
     known = {run.id for run in runs.listed("calibrate")}
     measured = runs.execute("calibrate", experiments.calibration(options), progress)
@@ -76,10 +75,11 @@ def run_experiment(options: Mapping[str, Any], *, plan_only: bool = False, as_js
     return run
 
 
-def typed_options(values: Mapping[str, Any]) -> dict[str, Any]:
+def typed_options(values: Mapping[str, object]) -> dict[str, object]:
     """Options as typed, in the shape that the config takes. Errors: ConfigError."""
     options = {name: value for name, value in values.items() if value not in (None, ())}
-    lines = [f"{stage}.{text}" for stage in experiments.STAGES for text in options.pop(stage, ())]
+    typed = {stage: options.pop(stage, ()) for stage in experiments.STAGES}
+    lines = [f"{stage}.{text}" for stage, texts in typed.items() if isinstance(texts, tuple) for text in texts]
     return options | experiments.stage_options(lines)
 
 

@@ -3,16 +3,18 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Literal, TypedDict, TypeVar, get_args, get_origin
 
 import click
+from pydantic.fields import FieldInfo
 
 from core.cli.terminal import progress
 from core.facade import corpora, runs
 from core.facade.errors import ConfigError
 from core.facade.runs import Config
 
-Options = dict[str, Any]
+Options = dict[str, object]
+Command = TypeVar("Command", bound=Callable[..., object])
 COMMA, COMMA_BEFORE_NAME = re.compile(","), re.compile(r",(?=\s*[\w.-]+=)")  # the latter leaves `k=1,5` whole
 
 
@@ -48,10 +50,10 @@ def _parts(text: str, separator: re.Pattern[str]) -> list[str]:
     return [part for part in (part.strip().rstrip(",") for part in separator.split(text)) if part] or [text]
 
 
-def config_options(config: type[Config], *, leave_out: tuple[str, ...] = ()) -> Callable[[Any], Any]:
+def config_options(config: type[Config], *, leave_out: tuple[str, ...] = ()) -> Callable[[Command], Command]:
     """A decorator that gives a command one option for every field of `config`."""
 
-    def decorate(command: Any) -> Any:
+    def decorate(command: Command) -> Command:
         required_first = sorted(config.model_fields.items(), key=lambda named: not named[1].is_required())
         for name, field in reversed(required_first):
             extra = _extra(field)
@@ -64,7 +66,20 @@ def config_options(config: type[Config], *, leave_out: tuple[str, ...] = ()) -> 
     return decorate
 
 
-def _extra(field: Any) -> Options:
+class Attributes(TypedDict, total=False):
+    """click's keywords for an option."""
+
+    required: bool
+    is_flag: bool
+    multiple: bool
+    default: None
+    show_default: str
+    metavar: str
+    type: click.ParamType[str] | None
+    callback: Callable[[click.Context, click.Parameter, Sequence[str]], tuple[str, ...]]
+
+
+def _extra(field: FieldInfo) -> Mapping[str, object]:
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 
@@ -73,10 +88,10 @@ def _flags(name: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((runs.flag(name), *(["--" + name.replace("_", "-")] if name != "options" else []))))
 
 
-def _click_kind(field: Any) -> Options:
+def _click_kind(field: FieldInfo) -> Attributes:
     """click's keywords for a pydantic field; values stay text, the config itself validates them."""
     kind, default = field.annotation, field.default
-    shown: Options = {"required": True} if field.is_required() else {}
+    shown: Attributes = {"required": True} if field.is_required() else {}
     if default not in ("", (), {}) and not shown:
         shown = {"show_default": str(default)}
     if kind is bool:
@@ -91,11 +106,11 @@ def _click_kind(field: Any) -> Options:
     return shown
 
 
-def given(values: Mapping[str, Any], config: type[Config]) -> Options:
+def given(values: Mapping[str, object], config: type[Config]) -> Options:
     """The options that were typed, in the shape that `config` takes; corpora by path are added on the way."""
     options = {name: value for name, value in values.items() if name in config.model_fields and value not in (None, ())}
-    if "options" in options:
-        options["options"] = dict(_pair(text) for text in options["options"])
+    if isinstance(pairs := options.get("options"), tuple):
+        options["options"] = dict(map(_pair, pairs))
     return runs.with_corpora(config, options, progress)
 
 

@@ -45,7 +45,9 @@ def robustness(names: tuple[str, ...], output: str | None, as_json: bool, **valu
     """Make a test set with unseen, foreign or misspelt names; report it beside the plain one (`frontier`)."""
     options = given(values, ROBUSTNESS)
     if names:
-        options["gazetteer"] = (*options.get("gazetteer", ()), *(rebuilding.add_names(Path(name)) for name in names))
+        corpora = options.get("gazetteer", ())
+        assert isinstance(corpora, tuple)
+        options["gazetteer"] = (*corpora, *(rebuilding.add_names(Path(name)) for name in names))
     _run("robustness", options, output, as_json)
 
 

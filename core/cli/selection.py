@@ -47,7 +47,7 @@ def select(output: str | None, format: Any, as_json: bool, **values: Any) -> Non
 def map_selection(output: str | None, as_json: bool, **values: Any) -> None:
     """Lay out T_C, selected and filtered sentences of a `select` run, for 4_Explore, Embedding Atlas or a notebook."""
     options = given(values, runs.RECIPES["map"].config)
-    run = runs.execute("map", maps.options(**options), progress)
+    run = runs.execute("map", maps.options(str(options["selection"])) | options, progress)
     finish(run, as_json, output, artifact(maps.table_file))
 
 

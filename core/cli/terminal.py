@@ -5,7 +5,6 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,7 +13,7 @@ from core.facade.home import home, unreadable
 from core.facade.runs import Event, Run
 from core.facade.shown import shown, shown_json
 
-Result = dict[str, Any]
+Result = dict[str, object]
 Write = Callable[[Run, str], Mapping[str, str]]  # of a run into a path, as typed; what the result then says
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout, nothing else.")
 
@@ -27,7 +26,7 @@ def echo(*lines: str, err: bool = False, begin: str = "", end: str = "\n") -> No
     click.echo(begin + "\n".join(map(shown, lines)) + end, nl=False, err=err)
 
 
-def echo_json(value: Any) -> None:
+def echo_json(value: object) -> None:
     """One JSON value on stdout, in one line."""
     click.echo(shown_json(json.dumps(value, ensure_ascii=False)))
 
@@ -53,7 +52,7 @@ def note_spoilt() -> None:
         echo(f"note: cannot be read, so what it tells is left out: {file.relative_to(home())}", err=True)
 
 
-def report(result: Mapping[str, Any], as_json: bool, plain: str | Sequence[str] | None = None) -> None:
+def report(result: Mapping[str, object], as_json: bool, plain: str | Sequence[str] | None = None) -> None:
     """The result on stdout: one JSON object, or a line a key; or `plain`, a line or several, in place of those."""
     if as_json:
         echo_json(result)

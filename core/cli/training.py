@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -17,7 +16,7 @@ from core.facade.runs import Run
 @config_options(runs.RECIPES["pretrain"].config)
 @click.option("--output", type=click.Path(file_okay=False), help="Copy the encoder there: a Hugging Face folder.")
 @json_option
-def pretrain(output: str | None, as_json: bool, **values: Any) -> None:
+def pretrain(output: str | None, as_json: bool, **values: object) -> None:
     """Go on with an encoder's masked language modelling on T_C, D_C or S_C; repeat --corpus, T_C first.
 
     \b
@@ -40,7 +39,7 @@ def pretrain(output: str | None, as_json: bool, **values: Any) -> None:
     help="In that copy, leave out the words that L_C has once: bilstm and charcnn list every word of it.",
 )
 @json_option
-def finetune(output: str | None, without_rare_words: bool, as_json: bool, **values: Any) -> None:
+def finetune(output: str | None, without_rare_words: bool, as_json: bool, **values: object) -> None:
     """Train taggers on L_C, one a seed; the best epoch is chosen on dev and tested once."""
 
     def write(run: Run, output: str) -> Mapping[str, str]:
@@ -53,7 +52,7 @@ def finetune(output: str | None, without_rare_words: bool, as_json: bool, **valu
 @click.command()
 @config_options(runs.RECIPES["evaluate"].config)
 @json_option
-def evaluate(as_json: bool, **values: Any) -> None:
+def evaluate(as_json: bool, **values: object) -> None:
     """Test a saved tagger on labelled sentences."""
     finish(_done("evaluate", values), as_json)
 
@@ -63,7 +62,7 @@ def evaluate(as_json: bool, **values: Any) -> None:
 @config_options(runs.RECIPES["predict"].config, leave_out=("corpus",))
 @click.option("--output", required=True, type=click.Path(dir_okay=False), help="A .jsonl or .conll file.")
 @json_option
-def predict(input: str, output: str, as_json: bool, **values: Any) -> None:
+def predict(input: str, output: str, as_json: bool, **values: object) -> None:
     """Tag the sentences of INPUT, a corpus or a file, with a saved tagger."""
     suffix = Path(output).suffix
     if suffix not in (".jsonl", ".conll"):
@@ -72,5 +71,5 @@ def predict(input: str, output: str, as_json: bool, **values: Any) -> None:
     finish(_done("predict", {**values, "corpus": input}), as_json, output, write)
 
 
-def _done(kind: str, values: dict[str, Any]) -> Run:
+def _done(kind: str, values: dict[str, object]) -> Run:
     return runs.execute(kind, given(values, runs.RECIPES[kind].config), progress)

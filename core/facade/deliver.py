@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING
 
 from core import __version__
 from core import plots as figures
@@ -23,6 +23,9 @@ from core.facade.runs import command, start
 from core.recipes.experiment import leaderboard
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import clean, tokenize
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 TRIED = "sentences to try"  # the corpus of a try, gone again once that was shown
 
@@ -150,7 +153,7 @@ def zip_model(run_id: str, *, rare: bool = True) -> bytes:
 
 
 @exporting
-def figure_page(run_id: str, figure: Any) -> bytes:
+def figure_page(run_id: str, figure: "go.Figure") -> bytes:
     """A figure of a run as a page of HTML that needs no other file."""
     return bytes(figure.to_html(include_plotlyjs=True).encode())
 

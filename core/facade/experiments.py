@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from core.artifacts import result
 from core.artifacts.calibrate import CalibrateResult
@@ -12,7 +11,7 @@ from core.facade.corpora import open_sample, roles, set_role
 from core.facade.home import home, store
 from core.facade.runs import with_corpora
 from core.recipes import RECIPES
-from core.recipes.base import plan
+from core.recipes.base import Options, plan
 from core.recipes.experiment.arms import ARM_NAMES as ARM_NAMES
 from core.recipes.experiment.arms import ARM_SHAPES as ARM_SHAPES
 from core.recipes.experiment.config import ExperimentConfig
@@ -24,7 +23,7 @@ from core.recipes.experiment.plan_file import PlanFile
 from core.runs.events import Event
 
 STAGES = tuple(name for name, field in ExperimentConfig.model_fields.items() if isinstance(field.default, dict))
-DEMO: Mapping[str, Any] = {
+DEMO: Mapping[str, object] = {
     "arms": ("none", "random", "classifier"),
     "budgets": ("1000",),
     "seeds": (1, 2, 3),
@@ -33,7 +32,7 @@ DEMO: Mapping[str, Any] = {
 }
 
 
-def read_plan(path: Path, typed: Mapping[str, Any], listener: Callable[[Event], None] | None = None) -> dict[str, Any]:
+def read_plan(path: Path, typed: Mapping[str, object], listener: Callable[[Event], None] | None = None) -> Options:
     """The options of an experiment: those of a PLAN.yaml, and before them those that were typed. Corpora that are
     paths are added on the way. Errors: PathError, ReadError with file, line and key."""
     file = PlanFile.read(path, ExperimentConfig)
@@ -48,7 +47,7 @@ def read_plan(path: Path, typed: Mapping[str, Any], listener: Callable[[Event], 
     return options
 
 
-def stage_options(lines: Iterable[str], before: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+def stage_options(lines: Iterable[str], before: Mapping[str, Options] | None = None) -> dict[str, Options]:
     """`pretrain.epochs=4` -> {pretrain: {epochs: 4}}, `strategies.knn.neighbours=10` -> {strategies: {knn: ...}}.
 
     before: options that these lines join, or change. Errors: ConfigError.
@@ -63,21 +62,22 @@ def stage_options(lines: Iterable[str], before: Mapping[str, Any] | None = None)
         if not sign or len(keys) != 1 + (stage == "strategies"):
             shape = "STRATEGY.NAME=VALUE" if stage == "strategies" else "NAME=VALUE"
             raise ConfigError(f"{stage}: {rest!r} is not {shape}.")
-        table = options.setdefault(stage, {})
+        table: object = options.setdefault(stage, {})
         for key in keys[:-1]:
-            table = table.setdefault(key, {})
+            table = table.setdefault(key, {}) if isinstance(table, dict) else table
+        assert isinstance(table, dict)
         table[keys[-1]] = value.strip()
     return options
 
 
-def _named(name: str, value: Any, listener: Callable[[Event], None] | None) -> dict[str, Any]:
+def _named(name: str, value: object, listener: Callable[[Event], None] | None) -> Options:
     try:
         return with_corpora(ExperimentConfig, {name: value}, listener)
     except InputError as error:
         raise type(error)(f"{name}: {error}") from error
 
 
-def calibration(options: Mapping[str, Any]) -> dict[str, Any]:
+def calibration(options: Mapping[str, object]) -> Options:
     """The options to `start("calibrate", ...)` with, so that `cost` can speak of this machine."""
     return calibration_options(ExperimentConfig.parse(dict(options)))
 
@@ -87,7 +87,7 @@ def calibrated(run_id: str) -> CalibrateResult:
     return result.read(store().get(run_id), CalibrateResult)
 
 
-def cost(options: Mapping[str, Any]) -> Cost:
+def cost(options: Mapping[str, object]) -> Cost:
     """Estimate the cost of an experiment with these options; what is finished already costs nothing.
 
     Errors: RunError while the calibration that it needs has not finished; ConfigError, CorpusError.
@@ -103,12 +103,12 @@ def cost(options: Mapping[str, Any]) -> Cost:
     return cost_of(settled, result.read(measured, CalibrateResult), home(), RECIPES)
 
 
-def foresight(options: Mapping[str, Any]) -> Foresight:
+def foresight(options: Mapping[str, object]) -> Foresight:
     """The smallest difference that an experiment with these options could show. Errors: ConfigError, CorpusError."""
     return foresee(ExperimentConfig.parse(dict(options)), home())
 
 
-def demo() -> dict[str, Any]:
+def demo() -> Options:
     """The experiment of `python -m core demo`, on the legal sample; corpora that have a role keep it."""
     before = roles()
     open_sample("legal")

@@ -5,7 +5,6 @@ import platform
 import shutil
 import subprocess
 from contextlib import suppress
-from typing import Any
 
 import psutil
 
@@ -13,7 +12,7 @@ from core.facade.home import home
 from core.recipes.base import versions
 
 
-def doctor() -> dict[str, Any]:
+def doctor() -> dict[str, object]:
     """Versions, cores, memory, disk and device; loads no model."""
     return {
         **versions(),

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -78,14 +77,14 @@ def _below(run_id: str) -> Iterator[Run]:
             yield from _below(child)
 
 
-def preflight(kind: str, options: Mapping[str, Any]) -> Preflight:
+def preflight(kind: str, options: Mapping[str, object]) -> Preflight:
     """Estimate what a `pretrain` or a `finetune` will take. Errors: ConfigError, CorpusError. See `experiment_cost`."""
     config = RECIPES[kind].config.parse(dict(options))
     assert isinstance(config, PretrainConfig | FinetuneConfig)
     return estimate(config, library(), store())
 
 
-def difficulty_estimate(options: Mapping[str, Any]) -> float | None:
+def difficulty_estimate(options: Mapping[str, object]) -> float | None:
     """Seconds that a `difficulty` run will take; None: this machine has not been timed for its encoder."""
     config = DifficultyConfig.parse(dict(options))
     measured = calibrated(store(), config.encoder)
@@ -101,7 +100,7 @@ def root_encoder(init: str) -> str:
     return root(init, store())
 
 
-def halved(run_id: str) -> tuple[str, dict[str, Any]] | None:
+def halved(run_id: str) -> tuple[str, dict[str, object]] | None:
     """`(kind, options)` of the same training with half as many sentences at once, twice as often accumulated: the same
     steps in about half the memory. None where that is a sentence at a time already, or nothing has begun to train."""
     run = store().get(run_id)

@@ -164,7 +164,7 @@ def _hover(name: str, score: float | None, text: str) -> str:
     return "<br>".join([f"{name}{shown}", *map(plain, _LINE.findall(text))])
 
 
-def _key(fig: go.Figure, look: Look, colour: str, **more: Any) -> None:
+def _key(fig: go.Figure, look: Look, colour: str, **more: object) -> None:
     """A line of the legend for a shape whose points have many colours."""
     fig.add_scatter(
         x=[None],
@@ -220,11 +220,12 @@ def _canvas(view: View) -> go.Figure:
     return fig
 
 
-def _add(fig: go.Figure, dots: Dots, mask: BoolArray, look: Look, **more: Any) -> None:
-    """Add the masked dots as one WebGL trace. more: of the trace; its `marker` adds to the look's."""
+def _add(
+    fig: go.Figure, dots: Dots, mask: BoolArray, look: Look, marker: Mapping[str, object] | None = None, **more: object
+) -> None:
+    """Add the masked dots as one WebGL trace. marker: adds to the look's. more: of the trace."""
     edge = 1 if look.symbol.endswith("open") else 0  # an open symbol is nothing but its edge
-    marker = {"color": look.colour, "symbol": look.symbol, "size": look.size, "line": {"width": edge}}
-    marker |= more.pop("marker", {})
+    drawn = {"color": look.colour, "symbol": look.symbol, "size": look.size, "line": {"width": edge}}
     rows = np.flatnonzero(mask)
     text = [dots.hover[i] for i in rows.tolist()]
     silent = not any(text)  # an empty tooltip would still catch the mouse
@@ -234,7 +235,7 @@ def _add(fig: go.Figure, dots: Dots, mask: BoolArray, look: Look, **more: Any) -
             y=dots.y[rows],
             customdata=dots.points[rows].astype(np.int32),
             mode="markers",
-            marker=marker,
+            marker={**drawn, **(marker or {})},
             hovertext=None if silent else text,
             hoverinfo="skip" if silent else "text",
             unselected={"marker": {"opacity": 0.15}},

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping
 from html import escape
-from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -57,7 +56,7 @@ def dressed(fig: go.Figure, *, dark: bool) -> go.Figure:
     return go.Figure(_repainted(fig.to_plotly_json())) if dark else fig
 
 
-def _repainted(value: Any, key: str = "") -> Any:
+def _repainted(value: object, key: str = "") -> object:
     """`value` with `ON_DARK`'s colours, under keys that name a colour alone: a user's text may be anything."""
     if isinstance(value, dict):
         return {name: _repainted(item, name) for name, item in value.items()}

@@ -6,7 +6,7 @@ is only ever sent points.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -64,7 +64,7 @@ def curve_table(lines: Sequence[Line], most: int = MOST) -> pa.Table:
 
     Values that are not finite are left out.
     """
-    columns: dict[str, list[Any]] = {name: [] for name in _KINDS}
+    columns: dict[str, list[object]] = {name: [] for name in _KINDS}
     for line in lines:
         finite = np.isfinite(line.values)
         steps, values = line.steps[finite], line.values[finite]

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, is_dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from core import __version__
 from core.config import Config, fields_with, refuse_download
@@ -16,6 +16,7 @@ from core.runs.shared import run_or_reuse
 from core.runs.store import Run, RunStore, run_key
 
 Result = dict[str, Any]
+Options = dict[str, object]  # of a run, as its config takes them
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ class Job:
         """A sealed corpus by fingerprint or name."""
         return self.library.find(reference)
 
-    def child(self, kind: str, **options: Any) -> Run:
+    def child(self, kind: str, **options: object) -> Run:
         """A finished run of another recipe with these options: found by its key, else made now, here."""
         recipe = self.recipes[kind]
         wanted = plan(recipe, recipe.config.parse(options), self.home)
@@ -78,16 +79,27 @@ def resolve(config: Config, library: Library) -> tuple[Config, dict[str, str]]:
 
     Errors: CorpusError for a corpus that is not there.
     """
-    changed: dict[str, Any] = {}
+    changed: dict[str, str | tuple[str, ...]] = {}
     inputs: dict[str, str] = {}
     for name in fields_with(type(config), "corpus"):
         value = getattr(config, name)
         if isinstance(value, str) and value:
             changed[name] = inputs[name] = library.find(value).fingerprint
         elif value:
-            changed[name] = tuple(library.find(reference).fingerprint for reference in value)
-            inputs |= {f"{name}.{i}": fingerprint for i, fingerprint in enumerate(changed[name])}
+            changed[name] = marks = tuple(library.find(reference).fingerprint for reference in value)
+            inputs |= {f"{name}.{i}": fingerprint for i, fingerprint in enumerate(marks)}
     return config.model_copy(update=changed), inputs
+
+
+class Fields(TypedDict):
+    """The fields of a manifest that are known before there is a run; see `runs.run.Manifest`."""
+
+    kind: str
+    config: dict[str, object]
+    inputs: Mapping[str, str]
+    seed: int | None
+    versions: Mapping[str, str]
+    key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +111,16 @@ class Plan:
     inputs: Mapping[str, str]
     key: str
 
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> Fields:
         """The manifest's fields."""
-        return {
-            "kind": self.kind,
-            "config": self.config.model_dump(mode="json"),
-            "inputs": self.inputs,
-            "seed": getattr(self.config, "seed", None),
-            "versions": versions(),
-            "key": self.key,
-        }
+        return Fields(
+            kind=self.kind,
+            config=self.config.model_dump(mode="json"),
+            inputs=self.inputs,
+            seed=getattr(self.config, "seed", None),
+            versions=versions(),
+            key=self.key,
+        )
 
 
 def plan(recipe: Recipe, config: Config, home: Path) -> Plan:

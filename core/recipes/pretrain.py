@@ -7,8 +7,8 @@ On several GPUs or machines the same command under torchrun; the first process o
 
 import shutil
 from collections.abc import Iterator
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Self
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -215,7 +215,7 @@ def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) 
     )
 
 
-def _device(job: Job, lm: "MaskedLM") -> Any:
+def _device(job: Job, lm: "MaskedLM") -> AbstractContextManager[object]:
     """The device's lock for the process that owns the run."""
     if rank():
         return nullcontext()

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import get_args
 
 from core.errors import ConfigError
 from core.recipes.rebuild import Method
@@ -203,7 +203,7 @@ _LACKS = {
 }
 
 
-def complete(names: Sequence[str], given: Mapping[str, Any], network: str) -> tuple[str, ...]:
+def complete(names: Sequence[str], given: Mapping[str, object], network: str) -> tuple[str, ...]:
     """`names` in one spelling, with the arms that no verdict can do without: `none`, and what a choice must beat.
 
     given: the experiment's corpora by option, "" or () where there are none. Errors: ConfigError for an unknown arm,

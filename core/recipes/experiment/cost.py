@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from core.artifacts.calibrate import CalibrateResult
 from core.errors import ModelError
-from core.recipes.base import Job, Recipe, plan
+from core.recipes.base import Job, Options, Recipe, plan
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.seconds import Seconds
 from core.recipes.experiment.stages import Stages
@@ -54,7 +54,7 @@ class Cost:
         names = dict.fromkeys(step.line for step in self.steps)
         return {name: sum(step.seconds for step in self.steps if step.line == name) for name in names}
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Fields that `--plan-only --json` prints."""
         arms = {name: seconds / 3600 for name, seconds in self.lines.items()}
         sizes = {"memory_gb": self.memory_gb, "disk_gb": self.disk_gb, "device": self.device}
@@ -68,7 +68,7 @@ class NotYet(Exception):
 class Looking(Job):
     """A `Job` that finds finished runs and makes none."""
 
-    def child(self, kind: str, **options: Any) -> Run:
+    def child(self, kind: str, **options: object) -> Run:
         """Errors: NotYet."""
         recipe = self.recipes[kind]
         try:
@@ -81,7 +81,7 @@ class Looking(Job):
         return run
 
 
-def calibration_options(config: ExperimentConfig) -> dict[str, Any]:
+def calibration_options(config: ExperimentConfig) -> Options:
     """Of the `calibrate` run that an estimate rests on; without a T_C, L_C is the text that MLM is timed on."""
     given = {name: getattr(config, name) for name in ("encoder", "train", "domain", "allow_download")}
     return {**given, **config.tagger, "task": config.task or config.train}

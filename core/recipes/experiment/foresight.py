@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from core.artifacts import evaluations
 from core.corpora.corpus import Library
@@ -55,7 +54,7 @@ class Foresight:
         n = self.spread.trainings
         return f"By {n} training{'s' * (n > 1)} on these labels so far: {moves}; {test}."
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Fields that `--plan-only --json` prints of it."""
         return {
             "points": self.points,

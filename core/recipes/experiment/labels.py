@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from core.artifacts.drift import Assisted, check_assisting, mapped
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.measures.skl import parse_map
-from core.recipes.base import Job
+from core.recipes.base import Job, Options
 from core.recipes.experiment.arms import Cell
 from core.recipes.parts.learnable import learnable
 from core.recipes.skl import check_trainable
@@ -19,7 +19,6 @@ from core.runs.run import Run
 if TYPE_CHECKING:
     from core.recipes.experiment.config import ExperimentConfig
 
-Options = dict[str, Any]
 Part = tuple[int, int]  # of L_C: sentences, draw; (0, 0) is the whole of it
 
 

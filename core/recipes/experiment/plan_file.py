@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import yaml
 
@@ -16,7 +16,7 @@ class PlanFile:
     """options: as written, every value text (`none`, `no` and `20%` mean what they say). lines: of every dotted key."""
 
     path: Path
-    options: Mapping[str, Any]
+    options: Mapping[str, object]
     lines: Mapping[str, int]
 
     @classmethod
@@ -45,7 +45,7 @@ class PlanFile:
         if not isinstance(node, yaml.MappingNode):
             raise ReadError(path.name, 1, "is no list of options; write lines like `task: my-corpus`.")
         lines = dict(_keys(node, path.name))
-        options: dict[str, Any] = yaml.BaseLoader("").construct_document(node)
+        options: dict[str, object] = yaml.BaseLoader("").construct_document(node)
         plan = cls(path=path, options=options, lines=lines)
         for key in options:
             if key not in config.model_fields or key == "weights":
@@ -80,7 +80,7 @@ def _keys(node: yaml.MappingNode, file: str, prefix: str = "") -> Iterator[tuple
             yield from _keys(value, file, f"{prefix}{key.value}.")
 
 
-def _absolute(value: Any, folder: Path) -> Any:
+def _absolute(value: object, folder: Path) -> object:
     """A corpus's path made absolute where it lies beside the file; a name stays."""
     if isinstance(value, list):
         return [_absolute(item, folder) for item in value]

@@ -12,9 +12,9 @@ from core.artifacts.scores import SelectResult
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.measures.sample import capped
-from core.recipes.base import Job
+from core.recipes.base import Job, Options
 from core.recipes.experiment.arms import CONTROL, WHOLE, Arm, Cell
-from core.recipes.experiment.labels import Labels, Options, Part
+from core.recipes.experiment.labels import Labels, Part
 from core.recipes.parts.learnable import learnable
 from core.runs.store import Run
 from core.selection import STRATEGIES

@@ -7,15 +7,14 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
+from core.recipes.base import Options
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.labels import Part, part_in_words
 from core.recipes.experiment.seconds import Seconds
 from core.recipes.experiment.stages import Stages
 from core.runs.run import Run
 
-Options = dict[str, Any]
 CHECK = ""  # a step without a run: it only says what cannot be trained on
 
 

@@ -28,7 +28,7 @@ class Adapted:
     ner: tuple[Run, ...] = ()
 
 
-def language_model(job: Job, task: str, held_out: Sequence[str], encoder: EncoderOptions, **training: Any) -> Run:
+def language_model(job: Job, task: str, held_out: Sequence[str], encoder: EncoderOptions, **training: object) -> Run:
     """B1: the encoder after masked language modelling on T_C, but for what leaks of `held_out` (SOURCES.md, Leaks).
 
     training: further options of `pretrain`. Where rows leak, the others are sealed as a corpus, so that the run's
@@ -40,7 +40,7 @@ def language_model(job: Job, task: str, held_out: Sequence[str], encoder: Encode
 
 
 def taggers(
-    job: Job, start: Run, *, train: Corpus, dev: Corpus, folds: int, seed: int, **training: Any
+    job: Job, start: Run, *, train: Corpus, dev: Corpus, folds: int, seed: int, **training: object
 ) -> tuple[Run, ...]:
     """B2: B1 (`start`) trained to tag L_C; where `folds` is above 1, taggers that each lack their share of it.
 
