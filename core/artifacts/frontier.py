@@ -5,9 +5,9 @@ sentences know under several types, or beside which no content word stands. What
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from statistics import mean, stdev
-from typing import Any
 
 from core.artifacts.evaluations import read_predictions
 from core.corpora.corpus import Corpus, Library
@@ -17,15 +17,36 @@ from core.runs.store import Run
 from core.stats.scoring import count
 from core.text.sentence import Entity, Sentence
 
-Row = dict[str, Any]
 PLAIN = "test"
 
 
-def frontier(runs: Sequence[Run], library: Library, train: str = "") -> list[Row]:
-    """A row a run and test set, the plain one first: `run, test` (fingerprint), `name`, `kind` (of the set: `test`,
-    `oov`, `cross-category`, `typos`, "" where it is not known), `mentions, ambiguous`, and in percent, a seed each,
-    `micro_f1`, `certain_f1` (without ambiguous slots), with their `mean, sd, certain_mean, certain_sd`; `known`, the
-    corpus by which slots are ambiguous.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontierRow:
+    """A run on a test set. F1 in percent.
+
+    test: fingerprint. kind: of the set: `test`, `oov`, `cross-category`, `typos`, "" where it is not known. mentions,
+    ambiguous: slots in all, and those that cannot be told for sure. micro_f1: one a seed; certain_f1: without ambiguous
+    slots. mean, sd, certain_mean, certain_sd: of these; sd None for one seed. known: the corpus by which slots are
+    ambiguous.
+    """
+
+    run: str
+    test: str
+    name: str
+    kind: str
+    mentions: int
+    ambiguous: int
+    micro_f1: Sequence[float]
+    certain_f1: Sequence[float]
+    mean: float
+    sd: float | None
+    certain_mean: float
+    certain_sd: float | None
+    known: str
+
+
+def frontier(runs: Sequence[Run], library: Library, train: str = "") -> list[FrontierRow]:
+    """A row a run and test set, the plain one first.
 
     runs: finished `finetune` runs with the same tests in the same order. train: the labelled corpus whose names are
     known, one for all so that they are compared on the same slots; "": `known_train` of the runs.
@@ -47,7 +68,7 @@ def frontier(runs: Sequence[Run], library: Library, train: str = "") -> list[Row
     known = Known.of(_all(by))
     corpora = [library.find(reference) for reference in tests[0]]
     splits = [_Split(corpus, known) for corpus in corpora]
-    return [{**_row(run, i, split), "known": by.fingerprint} for run in runs for i, split in enumerate(splits)]
+    return [_row(run, i, split, by.fingerprint) for run in runs for i, split in enumerate(splits)]
 
 
 def known_train(runs: Sequence[Run], library: Library) -> Corpus:
@@ -80,11 +101,11 @@ def _mentions(corpus: Corpus) -> tuple[int, str]:
     return sum(corpus.types.values()), corpus.fingerprint
 
 
-def averages(rows: Iterable[Row]) -> dict[str, float]:
+def averages(rows: Iterable[FrontierRow]) -> dict[str, float]:
     """{run: plain mean of its sets' mean F1}, as Ma et al. 2023 print; to stand beside the rows, not for them."""
     f1_by_run: dict[str, list[float]] = {}
     for row in rows:
-        f1_by_run.setdefault(row["run"], []).append(row["mean"])
+        f1_by_run.setdefault(row.run, []).append(row.mean)
     return {run: mean(values) for run, values in f1_by_run.items()}
 
 
@@ -112,30 +133,28 @@ class _Split:
         return count(gold, guess).f1()
 
 
-def _row(run: Run, index: int, split: _Split) -> Row:
+def _row(run: Run, index: int, split: _Split, known: str) -> FrontierRow:
     by_seed = [read_predictions(run, seed, index) for seed in run.manifest.config["seeds"]]
-    scores = {
-        name: [split.f1(one, certain=certain) for one in by_seed]
-        for name, certain in (("micro_f1", False), ("certain_f1", True))
-    }
-    spread = {
-        f"{prefix}{name}": value
-        for prefix, values in (("", scores["micro_f1"]), ("certain_", scores["certain_f1"]))
-        for name, value in (
-            ("mean", mean(values)),
-            ("sd", stdev(values) if len(values) > 1 else None),
-        )
-    }
-    return {
-        "run": run.id,
-        "test": split.corpus.fingerprint,
-        "name": split.corpus.name,
-        "kind": PLAIN if not index else split.corpus.origin.get("kind", ""),
-        "mentions": sum(map(len, split.gold)),
-        "ambiguous": sum(map(len, split.unsure)),
-        **scores,
-        **spread,
-    }
+    f1s, certain = ([split.f1(one, certain=sure) for one in by_seed] for sure in (False, True))
+    return FrontierRow(
+        run=run.id,
+        test=split.corpus.fingerprint,
+        name=split.corpus.name,
+        kind=str(split.corpus.origin.get("kind", "")) if index else PLAIN,
+        mentions=sum(map(len, split.gold)),
+        ambiguous=sum(map(len, split.unsure)),
+        micro_f1=f1s,
+        certain_f1=certain,
+        mean=mean(f1s),
+        sd=_spread(f1s),
+        certain_mean=mean(certain),
+        certain_sd=_spread(certain),
+        known=known,
+    )
+
+
+def _spread(f1s: Sequence[float]) -> float | None:
+    return stdev(f1s) if len(f1s) > 1 else None
 
 
 def _all(corpus: Corpus) -> Iterable[Sentence]:

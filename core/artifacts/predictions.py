@@ -6,9 +6,11 @@ artifacts/predictions.jsonl    id, tokens, entities with their confidence, a sen
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
+
+from pydantic import TypeAdapter
 
 from core.corpora.writers import write_conll
 from core.files import replacing
@@ -23,6 +25,28 @@ class PredictResult:
     sentences: int
     entities: int
     types: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """An entity of tokens start to end, end excluded. confidence: 0 to 1."""
+
+    start: int
+    end: int
+    type: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A sentence of the file."""
+
+    id: str
+    tokens: tuple[str, ...]
+    entities: tuple[Found, ...]
+
+
+_LINE = TypeAdapter(Line)
 
 
 def file(run: Run, suffix: str) -> Path:
@@ -45,23 +69,18 @@ def write(run: Run, tagged: Iterable[tuple[Sentence, Sequence[float]]]) -> None:
 def read(run: Run) -> list[Sentence]:
     """The sentences with what was found in them."""
     with file(run, ".jsonl").open(encoding="utf-8") as lines:
-        return [_sentence(json.loads(line)) for line in lines]
+        return [_sentence(_LINE.validate_json(line)) for line in lines]
 
 
 def _line(sentence: Sentence, confidence: Sequence[float]) -> bytes:
-    entities = [
-        {"start": e.start, "end": e.end, "type": e.type, "confidence": round(sure, 4)}
+    entities = tuple(
+        Found(start=e.start, end=e.end, type=e.type, confidence=round(sure, 4))
         for e, sure in zip(sentence.entities or (), confidence, strict=True)
-    ]
-    record = {"id": sentence.id, "tokens": sentence.tokens, "entities": entities}
-    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
-
-
-def _sentence(record: Mapping[str, Any]) -> Sentence:
-    entities: Sequence[Mapping[str, Any]] = record["entities"]
-    return Sentence(
-        id=record["id"],
-        tokens=tuple(record["tokens"]),
-        text=" ".join(record["tokens"]),
-        entities=tuple(Entity(start=e["start"], end=e["end"], type=e["type"]) for e in entities),
     )
+    line = Line(id=sentence.id, tokens=sentence.tokens, entities=entities)
+    return json.dumps(asdict(line), ensure_ascii=False).encode() + b"\n"
+
+
+def _sentence(line: Line) -> Sentence:
+    entities = tuple(Entity(start=e.start, end=e.end, type=e.type) for e in line.entities)
+    return Sentence(id=line.id, tokens=line.tokens, text=" ".join(line.tokens), entities=entities)

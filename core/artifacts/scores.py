@@ -10,7 +10,7 @@ artifacts/ of select  rows.npy    (k,) int64, rows of D_C in rank order
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict
 
 import numpy as np
 
@@ -106,6 +106,17 @@ def read_rows(select_run: Run) -> IntArray:
     return rows
 
 
+class ScoredRow(TypedDict):
+    """A sentence of D_C. row: its place there. flags: those that hold, withheld or not."""
+
+    row: int
+    id: str
+    score: float
+    tokens: int
+    flags: list[str]
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
     """D_C, its scores `(n,)`, their order `(m,)` and its flags."""
@@ -156,8 +167,8 @@ class Scored:
         better = values > value if self.scores.prefer == "high" else values < value
         return int(better.sum() + (values[:row] == value).sum()) + 1
 
-    def table(self, rows: IntArray) -> list[dict[str, Any]]:
-        """`row, id, score, tokens, flags, text` of some rows, in the order given."""
+    def table(self, rows: IntArray) -> list[ScoredRow]:
+        """Some rows, in the order given."""
         return [
             {
                 "row": int(row),

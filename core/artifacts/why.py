@@ -1,15 +1,15 @@
 """Why a sentence was or was not selected."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
 from core.artifacts import spans, vectors
 from core.artifacts.edits import Edits
 from core.artifacts.result import read as read_result
-from core.artifacts.scores import Scored, ScoreResult, SelectResult, read_learnt
+from core.artifacts.scores import Scored, ScoredRow, ScoreResult, SelectResult, read_learnt
 from core.corpora.corpus import Corpus, Library
 from core.corpora.hygiene import FLAGS, near_duplicates_of
 from core.errors import CorpusError, RunError
@@ -20,14 +20,22 @@ from core.selection.parts import Evidence, Part
 from core.selection.spans import Spans
 
 
+class Neighbour(TypedDict):
+    """A sentence of T_C. row: its place there. cosine: to the sentence that is explained."""
+
+    row: int
+    cosine: float
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
     """One sentence of D_C.
 
     rank: 1 is best, None where it could not be scored; `of` sentences were scored. percentile: share of the others
     that are ranked below it, 0 to 100. parts add up to `total`; `formula` says how that becomes the score.
-    neighbours: nearest T_C sentences, `{"row", "cosine", "text"}`. duplicates: `Scored.table` rows of the same
-    cluster of exact and near duplicates. verdict, notes: sentences for people.
+    neighbours: nearest T_C sentences. duplicates: rows of the same cluster of exact and near duplicates. verdict,
+    notes: sentences for people.
     """
 
     row: int
@@ -41,8 +49,8 @@ class Why:
     parts: Sequence[Part]
     total: float
     formula: str
-    neighbours: Sequence[Mapping[str, Any]]
-    duplicates: Sequence[Mapping[str, Any]]
+    neighbours: Sequence[Neighbour]
+    duplicates: Sequence[ScoredRow]
     notes: Sequence[str]
 
 

@@ -1,6 +1,7 @@
 """The commands `rebuild`, `robustness` and `frontier`: other training sets, other test sets, and taggers on them."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +78,12 @@ def frontier(taggers_tested: tuple[str, ...], train: str, as_json: bool) -> None
     """The F1 of finished finetune RUNS on each of their tests, with and without ambiguous slots."""
     rows = taggers.frontier(taggers_tested, runs.fingerprint_of(train, progress) if train else "")
     if as_json:
-        report({"rows": rows, "average": taggers.averages(rows)}, as_json)
+        report({"rows": [asdict(row) for row in rows], "average": taggers.averages(rows)}, as_json)
         return
     echo(f"{'run':<34}{'test set':<34}{'mentions':>9}{'F1':>8}{'sd':>7}{'ambiguous':>11}{'F1 without':>12}")
     for row in rows:
-        sd = "" if row["sd"] is None else f"{row['sd']:.2f}"
+        sd = "" if row.sd is None else f"{row.sd:.2f}"
         echo(
-            f"{row['run']:<34}{row['name'][:32]:<34}{row['mentions']:>9,}{row['mean']:>8.2f}{sd:>7}"
-            f"{row['ambiguous']:>11,}{row['certain_mean']:>12.2f}"
+            f"{row.run:<34}{row.name[:32]:<34}{row.mentions:>9,}{row.mean:>8.2f}{sd:>7}"
+            f"{row.ambiguous:>11,}{row.certain_mean:>12.2f}"
         )

@@ -1,8 +1,8 @@
 """Selections understood: why a sentence, examples, health, two selections side by side, what outlives its corpora."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from core.artifacts import vectors
 from core.artifacts.checkup import check_up
 from core.artifacts.map import read_points
 from core.artifacts.result import read as read_result
-from core.artifacts.scores import Scored, ScoreResult, read_rows, read_values, withheld
+from core.artifacts.scores import Scored, ScoredRow, ScoreResult, read_rows, read_values, withheld
 from core.artifacts.why import Why as Why
 from core.artifacts.why import explain_row
 from core.config import Budget
@@ -28,6 +28,12 @@ from core.selection.parts import Part as Part
 Side = Literal["neither", "only A", "only B", "both"]
 Which = Literal["top", "borderline", "rejected", "withheld"]
 SIDES: tuple[Side, ...] = ("neither", "only A", "only B", "both")
+
+
+class Example(ScoredRow):
+    """A sentence to look at, and whether it is in S_C."""
+
+    selected: bool
 
 
 def why(run_id: str, row: int, budget: str | None = None, keep: Sequence[str] | None = None) -> Why:
@@ -121,7 +127,7 @@ def overlap_curve(run_id: str, other: str, keep: Sequence[str] | None = None) ->
 
 def side_examples(
     run_id: str, other: str, side: Side, n: int = 8, *, budget: str | None = None, keep: Sequence[str] | None = None
-) -> list[dict[str, Any]]:
+) -> list[ScoredRow]:
     """Some sentences of a side, best first by B's score for "only B", else by A's ("neither": the first left out)."""
     membership = sides(run_id, other, budget, keep)
     by = other if side == "only B" else run_id
@@ -139,13 +145,13 @@ def _free(run_id: str, keep: tuple[str, ...]) -> tuple[IntArray, IntArray]:
 
 
 @kept_per_home(32)
-def _rows(run_id: str, rows: tuple[int, ...]) -> list[dict[str, Any]]:
+def _rows(run_id: str, rows: tuple[int, ...]) -> list[ScoredRow]:
     """Kept, since the best rows stay the same whatever the slider says and lie scattered over the file."""
     return scored(run_id).table(np.array(rows, dtype=np.int64))
 
 
-def examples(run_id: str, chosen: Selection, keep: Sequence[str], which: Which, n: int = 8) -> list[dict[str, Any]]:
-    """Sentences to look at, as `Scored.table` gives them, with `selected`.
+def examples(run_id: str, chosen: Selection, keep: Sequence[str], which: Which, n: int = 8) -> list[Example]:
+    """Sentences to look at.
 
     which: `top`; `borderline`, the last that got in and the first that did not; `rejected`, the farthest from
     T_C; `withheld`, the best scored that a flag keeps out.
@@ -159,7 +165,7 @@ def examples(run_id: str, chosen: Selection, keep: Sequence[str], which: Which, 
         "withheld": flagged[:n],
     }[which]
     inside = {"top": n, "borderline": min(k, n // 2)}.get(which, 0)
-    return [{**row, "selected": i < inside} for i, row in enumerate(_rows(run_id, tuple(rows.tolist())))]
+    return [Example(**row, selected=i < inside) for i, row in enumerate(_rows(run_id, tuple(rows.tolist())))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,8 +175,8 @@ class Overlap:
     ours: int
     theirs: int
     shared: int
-    only_ours: Sequence[Mapping[str, Any]]
-    only_theirs: Sequence[Mapping[str, Any]]
+    only_ours: Sequence[ScoredRow]
+    only_theirs: Sequence[ScoredRow]
 
 
 def overlap(run_id: str, other: str, budget: str, keep: Sequence[str], n: int = 5) -> Overlap:

@@ -3,11 +3,11 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from core.artifacts import leaderboard, models, result
+from core.artifacts.frontier import FrontierRow as FrontierRow
 from core.artifacts.frontier import averages as averages
 from core.artifacts.frontier import frontier as frontier_rows
 from core.artifacts.frontier import known_train
@@ -16,11 +16,9 @@ from core.artifacts.rebuilt import read_edits
 from core.artifacts.spans import TagResult
 from core.facade.home import kept_per_home, library, store
 from core.facade.results import corpus_name
-from core.plots.bias import best_of_both
+from core.plots.bias import TaggerPoint, best_of_both
 from core.plots.results import line_name
 from core.runs.store import Run, is_run_id
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +62,7 @@ def _named(run: Run) -> str:
     return f"{start} on {corpus_name(run.manifest.config['train'])}"
 
 
-def frontier(runs: Sequence[str], train: str = "") -> list[dict[str, Any]]:
+def frontier(runs: Sequence[str], train: str = "") -> list[FrontierRow]:
     """Finished `finetune` runs on the plain and the robustness test sets; see `artifacts.frontier`.
 
     Errors: RunError.
@@ -72,7 +70,7 @@ def frontier(runs: Sequence[str], train: str = "") -> list[dict[str, Any]]:
     return frontier_rows([store().get(run) for run in runs], library(), train)
 
 
-def standings(run_ids: Sequence[str]) -> list[Row]:
+def standings(run_ids: Sequence[str]) -> list[FrontierRow]:
     """`frontier`'s rows of runs that were tested alike. Slots are ambiguous by one corpus for all of those, picked or
     not, so that a tagger's figures do not depend on which others are shown."""
     tests = tuple(store().get(run_ids[0]).manifest.config["test"])
@@ -81,18 +79,20 @@ def standings(run_ids: Sequence[str]) -> list[Row]:
 
 
 @kept_per_home(8)
-def _standings(run_ids: tuple[str, ...], train: str) -> list[Row]:
+def _standings(run_ids: tuple[str, ...], train: str) -> list[FrontierRow]:
     return frontier(run_ids, train)
 
 
-def frontier_points(rows: Sequence[Row], test: str, names: Mapping[str, str], *, certain: bool) -> list[Row]:
+def frontier_points(
+    rows: Sequence[FrontierRow], test: str, names: Mapping[str, str], *, certain: bool
+) -> list[TaggerPoint]:
     """`figures.frontier`'s points of one harder set. rows: of `standings`. certain: without ambiguous slots."""
-    key = "certain_f1" if certain else "micro_f1"
-    plain = {row["run"]: row[key] for row in rows if row["kind"] == "test"}
-    hard = {row["run"]: row[key] for row in rows if row["test"] == test}
+    f1s = {(row.run, row.test): row.certain_f1 if certain else row.micro_f1 for row in rows}
+    plain = {row.run: f1s[row.run, row.test] for row in rows if row.kind == "test"}
+    hard = {row.run: f1s[row.run, row.test] for row in rows if row.test == test}
     best = best_of_both(*(np.array([np.mean(side[run]) for run in hard]) for side in (plain, hard)))
     return [
-        {"run": run, "name": names[run], "plain": plain[run], "hard": hard[run], "best": bool(ahead)}
+        TaggerPoint(name=names[run], plain=plain[run], hard=hard[run], best=bool(ahead))
         for run, ahead in zip(hard, best, strict=True)
     ]
 

@@ -169,13 +169,20 @@ def pvi_scatter(context: FloatArray, entity: FloatArray, bins: Sequence[str], nu
     return fig
 
 
-def frontier(points: Sequence[Mapping[str, Any]], *, x: str, y: str) -> go.Figure:
-    """Plain test F1 against F1 on a harder set, a point a tagger, the mean of its seeds with their spread.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaggerPoint:
+    """A tagger. plain, hard: F1 of every seed on the plain and on the harder set. best: nobody is better on both."""
 
-    points: `name`, `plain` and `hard` (F1 of every seed), `best` (nobody is better on both).
-    """
+    name: str
+    plain: Sequence[float]
+    hard: Sequence[float]
+    best: bool
+
+
+def frontier(points: Sequence[TaggerPoint], *, x: str, y: str) -> go.Figure:
+    """Plain test F1 against F1 on a harder set, a point a tagger, the mean of its seeds with their spread."""
     fig = figure(380, x=plain(x), y=plain(y))
-    means = [float(np.mean(point["plain"])) for point in points]
+    means = [float(np.mean(point.plain)) for point in points]
     middle = (min(means) + max(means)) / 2  # a name leans inwards, so that none is cut off
     looks = (
         (False, COLOURS["filtered"], "circle-open", "another is better on both"),
@@ -183,20 +190,20 @@ def frontier(points: Sequence[Mapping[str, Any]], *, x: str, y: str) -> go.Figur
     )
     for best, colour, symbol, label in looks:
         members = sorted(
-            (point for point in points if point["best"] == best), key=lambda point: float(np.mean(point["plain"]))
+            (point for point in points if point.best == best), key=lambda point: float(np.mean(point.plain))
         )
         if not members:
             continue
-        spreads = [[np.std(point[side], ddof=1) if len(point[side]) > 1 else 0 for point in members] for side in _SIDES]
+        spreads = [[_spread(point.plain) for point in members], [_spread(point.hard) for point in members]]
         fig.add_scatter(
-            x=[np.mean(point["plain"]) for point in members],
-            y=[np.mean(point["hard"]) for point in members],
+            x=[np.mean(point.plain) for point in members],
+            y=[np.mean(point.hard) for point in members],
             name=label,
             error_x={"array": spreads[0], "width": 3, "thickness": 1},
             error_y={"array": spreads[1], "width": 3, "thickness": 1},
             mode="lines+markers+text" if best else "markers+text",
-            text=[_short(point["name"]) for point in members],
-            textposition=["top left" if np.mean(point["plain"]) > middle else "top right" for point in members],
+            text=[_short(point.name) for point in members],
+            textposition=["top left" if np.mean(point.plain) > middle else "top right" for point in members],
             line={"dash": "dot", "width": 1.5, "color": colour},
             marker={"color": colour, "symbol": symbol, "size": 11, "line": {"width": 2, "color": colour}},
             hovertemplate="%{text}: %{x:.2f} and %{y:.2f}<extra></extra>",
@@ -205,7 +212,8 @@ def frontier(points: Sequence[Mapping[str, Any]], *, x: str, y: str) -> go.Figur
     return fig
 
 
-_SIDES = ("plain", "hard")
+def _spread(f1s: Sequence[float]) -> float:
+    return float(np.std(f1s, ddof=1)) if len(f1s) > 1 else 0.0
 
 
 def best_of_both(plain_f1: FloatArray, hard_f1: FloatArray) -> BoolArray:

@@ -40,7 +40,7 @@ def test_without_ambiguous_slots_neither_they_nor_what_is_said_over_them_counts(
     options = {"init": "tiny", "seeds": tuple(SAID), "train": train.fingerprint, "dev": train.fingerprint}
     run = finish(home, "finetune", {**options, "test": (test.fingerprint,)}, work)
     (row,) = frontier([run], Library(home))
-    assert (row["mentions"], row["ambiguous"]) == (4, 1)
-    assert row["micro_f1"] == [50.0, 75.0]
-    assert row["certain_f1"] == [200 / 3, 200 / 3]
-    assert (row["mean"], row["certain_mean"], row["certain_sd"]) == (62.5, 200 / 3, 0.0)
+    assert (row.mentions, row.ambiguous) == (4, 1)
+    assert row.micro_f1 == [50.0, 75.0]
+    assert row.certain_f1 == [200 / 3, 200 / 3]
+    assert (row.mean, row.certain_mean, row.certain_sd) == (62.5, 200 / 3, 0.0)

@@ -365,7 +365,7 @@ def test_the_frontier_shows_every_set_and_the_average_beside_them(home: Path) ->
     assert sorted(group.runs) == sorted(runs)
     rows = taggers.standings(group.runs)
     points = taggers.frontier_points(rows, hard.fingerprint, taggers.names(group.runs), certain=False)
-    best = {one["name"]: one["best"] for one in points}
+    best = {one.name: one.best for one in points}
     assert best == {"tiny on my train": False, "minilm on my train": True}
     app = opened(PAGE)
     assert not app.exception

@@ -76,8 +76,8 @@ def test_the_frontier_is_who_nobody_beats_on_both(f1s: list[tuple[int, int]]) ->
 
 def test_a_frontier_shows_every_tagger_once() -> None:
     points = [
-        {"name": "<i>none</i>", "plain": [60.0, 62.0], "hard": [40.0, 44.0], "best": False},
-        {"name": "rebuilt", "plain": [63.0], "hard": [50.0], "best": True},
+        plots.TaggerPoint(name="<i>none</i>", plain=[60.0, 62.0], hard=[40.0, 44.0], best=False),
+        plots.TaggerPoint(name="rebuilt", plain=[63.0], hard=[50.0], best=True),
     ]
     fig = plots.frontier(points, x="F1 on test", y="F1 on oov")
     drawn = {text: (x, y) for trace in fig.data for text, x, y in zip(trace.text, trace.x, trace.y, strict=True)}

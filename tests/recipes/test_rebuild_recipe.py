@@ -277,12 +277,12 @@ def test_robust_sets_stand_beside_the_plain_one(made, home):
     options = {**FAST, "train": base["train"], "dev": base["train"], "test": (base["test"], *tests)}
     tagged = facade_runs.execute("finetune", options)
     rows = taggers.frontier([tagged.id])
-    assert [row["kind"] for row in rows] == ["test", "oov", "cross-category", "typos"]
+    assert [row.kind for row in rows] == ["test", "oov", "cross-category", "typos"]
     for row, told in zip(rows, tagged.result()["tests"], strict=True):
-        assert row["micro_f1"] == pytest.approx(told["micro_f1"], abs=1e-3)  # a second way to the same figure
-        assert len(row["certain_f1"]) == 2
-    assert sum(row["ambiguous"] for row in rows[1:]) == sum(run.result()["ambiguous"] for run in runs)
-    assert taggers.averages(rows) == {tagged.id: pytest.approx(sum(r["mean"] for r in rows) / 4, abs=1e-3)}
+        assert row.micro_f1 == pytest.approx(told["micro_f1"], abs=1e-3)  # a second way to the same figure
+        assert len(row.certain_f1) == 2
+    assert sum(row.ambiguous for row in rows[1:]) == sum(run.result()["ambiguous"] for run in runs)
+    assert taggers.averages(rows) == {tagged.id: pytest.approx(sum(r.mean for r in rows) / 4, abs=1e-3)}
     other = facade_runs.execute("finetune", {**options, "seeds": (1,), "test": (base["test"],)})
     with pytest.raises(ConfigError, match="tested on different corpora"):
         taggers.frontier([tagged.id, other.id])
@@ -309,12 +309,10 @@ def test_what_is_ambiguous_does_not_hang_on_the_order_of_the_taggers(made, seal,
         for train in (part, more, larger)
     ]  # fmt: skip
     rows = taggers.frontier(runs[:2])
-    assert {row["known"] for row in rows} == {whole.fingerprint}
+    assert {row.known for row in rows} == {whole.fingerprint}
     assert taggers.frontier([runs[1], runs[0]]) == [*rows[2:], *rows[:2]]
-    assert {row["known"] for row in taggers.standings(runs[:1])} == {
-        larger.fingerprint
-    }  # of all that were tested alike
-    assert {row["known"] for row in taggers.frontier(runs, part.fingerprint)} == {part.fingerprint}
+    assert {row.known for row in taggers.standings(runs[:1])} == {larger.fingerprint}  # of all that were tested alike
+    assert {row.known for row in taggers.frontier(runs, part.fingerprint)} == {part.fingerprint}
 
 
 def test_two_stages_are_an_option_and_one_is_the_default(made):

@@ -9,10 +9,11 @@ import streamlit as st
 
 from core.facade import corpora, deliver, figures, rebuilding, results, runs, taggers
 from core.facade.runs import Run
-from core.facade.taggers import TestedAlike
+from core.facade.taggers import FrontierRow, TestedAlike
 from pages.ui.bias.parts import changes
 from pages.ui.frame import guard, where_text_is_here
 from pages.ui.presses import pressed
+from pages.ui.results.board import spread
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import chart, corpus_label, corpus_picker, plain, table
 
@@ -167,32 +168,31 @@ def _group(group: TestedAlike) -> str:
     return f"{first}, {', '.join(others)} ({len(group.runs):,} taggers)"
 
 
-def _set(rows: Sequence[dict[str, Any]], test: str, plain_name: str, names: dict[str, str], certain: bool) -> None:
+def _set(rows: Sequence[FrontierRow], test: str, plain_name: str, names: dict[str, str], certain: bool) -> None:
     points = taggers.frontier_points(rows, test, names, certain=certain)
     hard = results.corpus_name(test)
     st.markdown(f"**{plain(hard)}**")
     figure = figures.frontier(points, x=f"F1 on {plain_name}, percent", y="F1 on this set, percent")
-    told = "; ".join(f"{one['name']}" for one in points if one["best"])
+    told = "; ".join(one.name for one in points if one.best)
     chart(figure, f"bias.frontier.{test}", f"F1 on {plain_name} against {hard}; no other is better on both: {told}")
 
 
-def _numbers(rows: Sequence[dict[str, Any]], tests: Sequence[str], names: dict[str, str]) -> None:
+def _numbers(rows: Sequence[FrontierRow], tests: Sequence[str], names: dict[str, str]) -> None:
     """All sets beside each other, with and without ambiguous names; the mean last, as Ma et al. 2023 print it."""
-    heads, lines = {"name": "Tagger"}, {}
+    heads = {"name": "Tagger"}
+    lines: dict[str, dict[str, str]] = {}
     averages = taggers.averages(rows)
     for row in rows:
-        line = lines.setdefault(row["run"], {"name": names[row["run"]]})
-        for prefix, said in (("", ""), ("certain_", ", certain names")):
-            key = f"{prefix}{row['test']}"
-            heads[key] = row["name"] + said
-            spread = "" if row[f"{prefix}sd"] is None else f" ± {row[f'{prefix}sd']:.2f}"
-            line[key] = f"{row[f'{prefix}mean']:.2f}{spread}"
+        certain = f"certain_{row.test}"
+        heads |= {row.test: row.name, certain: f"{row.name}, certain names"}
+        line = lines.setdefault(row.run, {"name": names[row.run]})
+        line |= {row.test: spread(row.mean, row.sd), certain: spread(row.certain_mean, row.certain_sd)}
     for run, line in lines.items():
         line["average"] = f"{averages[run]:.2f}"
     table(list(lines.values()), {**heads, "average": "Mean of all sets"}, "F1 by tagger and test set", wrapped=())
-    unsure = {row["test"]: f"{plain(row['name'])}: {row['ambiguous']:,} of {row['mentions']:,}" for row in rows}
+    unsure = {row.test: f"{plain(row.name)}: {row.ambiguous:,} of {row.mentions:,}" for row in rows}
     st.caption(
         f"F1 in percent, mean and spread over seeds. Ambiguous names left out under “certain names”:"
         f" {'; '.join(unsure[test] for test in tests)}. What is ambiguous goes by the names of"
-        f" {plain(results.corpus_name(rows[0]['known']))}, the same for all taggers."
+        f" {plain(results.corpus_name(rows[0].known))}, the same for all taggers."
     )
