@@ -10,7 +10,7 @@ artifacts/ of select  rows.npy    (k,) int64, rows of D_C in rank order
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypedDict
+from typing import Self, TypedDict
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from core.errors import ConfigError
 from core.results import FloatArray, IntArray, Prefer, Scores, Selection
 from core.runs.store import Run
 from core.selection.choose import choose
+from core.selection.parts import Arrays
 
 _SCORES, _ORDER, _LEARNT, _ROWS = "scores.npy", "order.npy", "model.npz", "rows.npy"
 
@@ -69,8 +70,8 @@ def withheld(keep: Sequence[str]) -> tuple[str, ...]:
     return tuple(flag for flag in FLAGS if flag not in keep)
 
 
-def write(run: Run, values: FloatArray, order: IntArray, learnt: Mapping[str, Any]) -> None:
-    """Write the scores of a `score` run. learnt: arrays by name."""
+def write(run: Run, values: FloatArray, order: IntArray, learnt: Arrays) -> None:
+    """Write the scores of a `score` run."""
     np.save(run.artifacts / _SCORES, values)
     write_order(run, order)
     np.savez(run.artifacts / _LEARNT, allow_pickle=False, **learnt)
@@ -92,7 +93,7 @@ def read_values(score_run: Run) -> FloatArray:
     return values
 
 
-def read_learnt(score_run: Run) -> dict[str, Any]:
+def read_learnt(score_run: Run) -> Arrays:
     """Read what the strategy learnt, arrays by name; nothing where an older version kept nothing."""
     if not (path := score_run.artifacts / _LEARNT).exists():
         return {}

@@ -1,9 +1,7 @@
 """The commands `audit`, `doctor` and `key`: who did what, what this machine has, who may come in."""
 
 import sys
-from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 import click
 
@@ -37,7 +35,7 @@ def audit_list(since: datetime | None, as_json: bool) -> None:
         echo(_in_words(line))
 
 
-def _in_words(line: Mapping[str, Any]) -> str:
+def _in_words(line: audit.Line) -> str:
     what = [*line.get("corpora", ()), *line.get("runs", ())]
     words = [str(line.get(name, "?")) for name in ("time", "account", "action", "origin")]
     return f"{words[0]}  {words[1]:<12} {words[2]:<7} {words[3]:<13} {' '.join(map(str, what))}"

@@ -1,14 +1,14 @@
 """The audit log of this home: written by what the pages and the command line do, listed for an auditor."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from core import audit_log
-from core.audit_log import Action, asked_by
+from core.audit_log import Action, Line, asked_by
 from core.facade.home import home, store
 
 P = ParamSpec("P")
@@ -48,7 +48,7 @@ def exporting(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenat
     return written_down
 
 
-def lines(since: datetime | None = None) -> tuple[Path | None, list[Mapping[str, Any]]]:
+def lines(since: datetime | None = None) -> tuple[Path | None, list[Line]]:
     """The path of the log (None: it is off) and its entries from `since` (UTC) on, oldest first."""
     return audit_log.place(home()), list(audit_log.lines(home(), since))
 
@@ -58,4 +58,4 @@ def spoilt() -> int:
     return audit_log.spoilt(home())
 
 
-__all__ = ["Action", "asked_by", "exporting", "lines", "note", "note_look", "noted", "ready", "spoilt"]
+__all__ = ["Action", "Line", "asked_by", "exporting", "lines", "note", "note_look", "noted", "ready", "spoilt"]

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -71,7 +70,7 @@ def _without_folds(job: Job, train: Corpus, folds: int) -> list[Corpus]:
 
 
 def embedded(
-    job: Job, corpus: str, config: EncoderOptions, models: Adapted | None, options: Mapping[str, Any]
+    job: Job, corpus: str, config: EncoderOptions, models: Adapted | None, options: Mapping[str, object]
 ) -> tuple[Rows, FloatArray, list[str]]:
     """Vectors and norms by the encoder, or by B1, or by B1 and B2 side by side; and the runs that made them."""
     encoders = [str(folder(run)) for run in (models.mlm, *models.ner)] if models else [config.encoder]
