@@ -8,7 +8,7 @@ artifacts/  map.parquet       x, y, (z,) id, text, class, score, row, corpus: fo
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -79,6 +79,24 @@ class Layout:
     def read(cls, run: Run) -> Self:
         """Memory-mapped."""
         return cls(**{name: np.load(run.artifacts / f"{name}.npy", mmap_mode="r") for name in cls.__slots__})
+
+
+# A sentence of the map. point: its number there. corpus: T_C or D_C. row: its place in that. class: one of `CLASSES`.
+# score: NaN for T_C. flags: those that hold.
+MapRow = TypedDict(
+    "MapRow",
+    {
+        "point": int,
+        "corpus": str,
+        "row": int,
+        "id": str,
+        "class": str,
+        "score": float,
+        "tokens": int,
+        "flags": list[str],
+        "text": str,
+    },
+)
 
 
 def table_file(run: Run) -> Path:
@@ -234,18 +252,30 @@ class Mapped:
             values[task] = of_task[self.rows[points[task]]]
         return values
 
-    def column(self, points: IntArray, name: str = "text") -> list[Any]:
-        """A stored column at `points`, in their order: `text`, `doc` (None where unknown), `id` (hex digits)."""
+    def texts(self, points: IntArray) -> list[str]:
+        """The sentences at `points`, in their order."""
+        return [str(text) for text in self._stored(points, "text")]
+
+    def docs(self, points: IntArray) -> list[str | None]:
+        """The documents that they come from; None where unknown."""
+        return [None if doc is None else str(doc) for doc in self._stored(points, "doc")]
+
+    def ids(self, points: IntArray) -> list[str]:
+        """Their ids, in hex digits."""
+        return [f"{number:016x}" for number in self._stored(points, "id")]
+
+    def _stored(self, points: IntArray, name: str) -> list[object]:
+        """A column of both corpora at `points`, in their order."""
         points = np.asarray(points, dtype=np.int64)
         task = points < self.n_task
         values = np.empty(len(points), dtype=object)
         for which, corpus in ((task, self.task), (~task, self.domain)):
             taken = stored(corpus, name).take(pa.array(self.rows[points[which]])).to_pylist()
             values[which] = np.array([*taken, None], dtype=object)[:-1]
-        return [f"{value:016x}" for value in values.tolist()] if name == "id" else values.tolist()
+        return list(values)
 
-    def table(self, points: IntArray, kinds: IntArray, scored: Scored) -> list[dict[str, Any]]:
-        """`point, corpus, row, id, class, score, tokens, flags, text` of some points, in the order given."""
+    def table(self, points: IntArray, kinds: IntArray, scored: Scored) -> list[MapRow]:
+        """Some points, in the order given."""
         scores = self.values(points, scored.scores.values).tolist()
         lengths = self.values(points, *(stored(c, "n_tokens").to_numpy() for c in (self.domain, self.task))).tolist()
         flags = self.values(points, scored.audit.mask, np.zeros(len(self.task))).astype(np.uint8).tolist()
@@ -263,8 +293,8 @@ class Mapped:
             }
             for point, id, text, score, length, mask in zip(
                 np.asarray(points).tolist(),
-                self.column(points, "id"),
-                self.column(points),
+                self.ids(points),
+                self.texts(points),
                 scores,
                 lengths,
                 flags,
@@ -283,7 +313,7 @@ class Mapped:
         side = np.zeros(len(self), dtype=np.int64)
         side[np.asarray(points, dtype=np.int64)] = 1
         picked, others = (self._some(np.flatnonzero(side == which)) for which in (1, 0))
-        return telling_words(count_words(self.column(picked)), count_words(self.column(others)), n)
+        return telling_words(count_words(self.texts(picked)), count_words(self.texts(others)), n)
 
     def _some(self, points: IntArray) -> IntArray:
         return points[stratified(np.zeros(len(points), dtype=np.int64), SPOKEN_FOR, self.seed)]

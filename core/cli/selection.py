@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -10,6 +9,7 @@ from core.cli.options import config_options, given
 from core.cli.terminal import artifact, finish, json_option, progress, report
 from core.facade import maps, regions, runs, selections
 from core.facade.runs import Run
+from core.facade.selections import Format
 
 _format = click.option(
     "--format",
@@ -23,7 +23,7 @@ _format = click.option(
 @click.option("--output", type=click.Path(), help="Write S_C: a .txt, .jsonl, .parquet or .csv file, or a folder.")
 @_format
 @json_option
-def select(output: str | None, format: Any, as_json: bool, **values: Any) -> None:
+def select(output: str | None, format: Format | None, as_json: bool, **values: object) -> None:
     """Score D_C and select the sentences worth pre-training on.
 
     \b
@@ -44,7 +44,7 @@ def select(output: str | None, format: Any, as_json: bool, **values: Any) -> Non
 @config_options(runs.RECIPES["map"].config)
 @click.option("--output", type=click.Path(dir_okay=False), help="Write the map: a .parquet file.")
 @json_option
-def map_selection(output: str | None, as_json: bool, **values: Any) -> None:
+def map_selection(output: str | None, as_json: bool, **values: object) -> None:
     """Lay out T_C, selected and filtered sentences of a `select` run, for 4_Explore, Embedding Atlas or a notebook."""
     options = given(values, runs.RECIPES["map"].config)
     run = runs.execute("map", maps.options(str(options["selection"])) | options, progress)
@@ -58,10 +58,12 @@ def map_selection(output: str | None, as_json: bool, **values: Any) -> None:
 @click.option("--budget", help="Another budget than the one kept on the page or the run's own; nothing is scored.")
 @click.option("--region", help="Instead what was picked on its map, by its name in the page's address: lasso:5e0c91ab.")
 @json_option
-def export(run_id: str, output: str, region: str | None, as_json: bool, **values: Any) -> None:
+def export(
+    run_id: str, *, output: str, format: Format | None, budget: str | None, region: str | None, as_json: bool
+) -> None:
     """Write a selection, its hand edits counted."""
-    keep, path, format = runs.get(run_id).manifest.config["keep"], Path(output), values["format"]
-    budget = values["budget"] or selections.kept_budget(run_id)
+    keep, path = runs.get(run_id).manifest.config["keep"], Path(output)
+    budget = budget or selections.kept_budget(run_id)
     if region:
         written = str(regions.write_region(run_id, region, path, format, budget))
     else:

@@ -7,7 +7,7 @@ A point is a sentence of T_C or D_C. Rows are rows of D_C, as everywhere else. A
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from core.artifacts.map import CLASSES as CLASSES
 from core.artifacts.map import Hits as Hits
 from core.artifacts.map import Mapped as Mapped
 from core.artifacts.map import MapResult as MapResult
+from core.artifacts.map import MapRow as MapRow
 from core.artifacts.result import read as read_result
 from core.corpora.columns import stored
 from core.corpora.corpus import BLOCK
@@ -26,6 +27,7 @@ from core.facade.audit import exporting
 from core.facade.home import kept_per_home, library, store
 from core.facade.selections import chosen, scored
 from core.maps.words import Telling
+from core.plots.explore import HoverRow
 from core.results import FloatArray, IntArray
 from core.runs.store import Run
 from core.selection.near import nearest_rows
@@ -127,15 +129,15 @@ def colour_values(map_run: str, points: IntArray, by: By) -> FloatArray | list[s
         return [CLASSES[kind] for kind in classes(map_run)[points].tolist()]
     if by == "cluster":
         return [mapped.clusters[kind].name for kind in mapped.cluster[points].tolist()]
-    return [name or "unknown" for name in mapped.column(points, "doc")]
+    return [name or "unknown" for name in mapped.docs(points)]
 
 
-def hover(map_run: str, points: IntArray, width: int = 120) -> list[dict[str, Any]]:
-    """`score, text` (its first `width` characters) of each point; plain text, to be escaped by who shows it."""
+def hover(map_run: str, points: IntArray, width: int = 120) -> list[HoverRow]:
+    """What is told of each point; plain text, to be escaped by who shows it. width: of the text, in characters."""
     mapped = get(map_run)
     scores = mapped.values(points, scored(mapped.selection).scores.values).tolist()
-    texts = (text if len(text) <= width else text[: width - 1] + "…" for text in mapped.column(points))
-    return [{"score": score, "text": text} for score, text in zip(scores, texts, strict=True)]
+    texts = (text if len(text) <= width else text[: width - 1] + "…" for text in mapped.texts(points))
+    return [HoverRow(score=score, text=text) for score, text in zip(scores, texts, strict=True)]
 
 
 def lasso(map_run: str, polygon: Sequence[tuple[float, float]]) -> IntArray:
@@ -163,8 +165,8 @@ def page_of(
     descending: bool | None = None,
     page: int = 0,
     size: int = 50,
-) -> list[dict[str, Any]]:
-    """One page of a table: `point, corpus, row, id, class, score, tokens, flags, text`; reads only that page's text.
+) -> list[MapRow]:
+    """One page of a table; reads only that page's text.
 
     descending: None puts what the strategy prefers first (score) or the smallest first. T_C has no score: last.
     """
@@ -220,7 +222,7 @@ def export(map_run: str, points: IntArray, path: Path, format: Format | None = N
     return path
 
 
-def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[dict[str, Any], dict[str, Any], float]]:
+def pairs(map_run: str, kinds: IntArray, n: int = 20) -> list[tuple[MapRow, MapRow, float]]:
     """`n` selected sentences, each with the nearest filtered one on the map and their cosine.
 
     Mahapatra et al. 2022, Fig. 3a. The selected ones are drawn by lot, the same for the same map, so that they show its

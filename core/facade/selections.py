@@ -21,7 +21,8 @@ from core.artifacts.scores import withheld
 from core.config import Budget as Budget
 from core.config import Unit
 from core.corpora.corpus import Corpus
-from core.corpora.writers import Format, format_of
+from core.corpora.writers import Format as Format
+from core.corpora.writers import format_of
 from core.errors import ConfigError, CorpusError
 from core.facade import runs
 from core.facade.audit import exporting

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 import plotly.graph_objects as go
@@ -154,7 +154,14 @@ def overlap_lines(points: Sequence[tuple[int, int]], of: int) -> go.Figure:
     return fig
 
 
-def hover_lines(classes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+class HoverRow(TypedDict):
+    """What a tooltip says of a point. score: NaN where there is none."""
+
+    score: float
+    text: str
+
+
+def hover_lines(classes: Sequence[str], rows: Sequence[HoverRow]) -> list[str]:
     """A tooltip a row, escaped: its class and score, then its text in lines."""
     return [_hover(name, row["score"], row["text"]) for name, row in zip(classes, rows, strict=True)]
 
