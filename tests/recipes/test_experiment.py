@@ -12,7 +12,7 @@ import pytest
 from core.cli.experiment import experiment, in_words, typed_options
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, ReadError
-from core.facade import experiments
+from core.facade import experiments, results
 from core.facade import runs as facade_runs
 from core.facade.home import home
 from core.recipes import calibrate
@@ -178,7 +178,7 @@ def test_the_command_line_plans_and_reports(finished: str, capsys: pytest.Captur
     told = json.loads(capsys.readouterr().out)
     assert told["run"] == finished  # the same work in another spelling
     assert told["leaderboard"] == facade_runs.get(finished).result()["leaderboard"]
-    said = "\n".join(in_words(told))
+    said = "\n".join(in_words(results.board(finished)))
     assert "Without pre-training the tagger reaches F1" in said
     assert "chosen by classifier" in said
 

@@ -246,4 +246,4 @@ def test_music_and_news_disagree_where_a_reader_would(real_data: Path, home: Pat
         assert rows[entity].skl > 9
         assert rows[entity].primary.split()[0] == here
         assert rows[entity].assisting.split()[0] == there
-    assert np.isfinite([row["skl"] for row in rows.values()]).all()
+    assert np.isfinite([row.skl for row in rows.values()]).all()
