@@ -97,14 +97,44 @@ def read(
     """
     report = report if report is not None else ReadReport()
     files = files_of(path, options)
-    sizes = [user_path(file).stat().st_size for file in files]
-    position = [0]
+    done = _BytesDone([user_path(file).stat().st_size for file in files], progress, check)
+    ledger = Ledger(options, report, rejects=rejects, tick=done)
+    kinds = _kinds(path, files, options, report)
+    if options.scheme == "auto" and any(kind.format in _TAGGED for kind in kinds):
+        stage(f"checking the label scheme of {path.name}")
+    scheme = _scheme(path, files, kinds, options, done)
+    report.scheme = scheme
+    stage(f"reading {path.name} and sealing it")
+    try:
+        for done.file, (file, kind) in enumerate(zip(files, kinds, strict=True)):
+            ledger.file = file.name
+            ledger.doc = file.name.split(".")[0] if len(files) > 1 or kind.format == "brat" else None
+            yield from _sentences(file, kind, scheme or "io", ledger)
+        ledger.judge_encoding()
+    finally:
+        ledger.close()
+    done.end()
+    if not report.kept:
+        raise _nothing(path, report)
 
-    def tick(done: int) -> None:
-        check()
-        progress(min(sum(sizes[: position[0]]) + done, sum(sizes)), sum(sizes))
 
-    ledger = Ledger(options, report, rejects=rejects, tick=tick)
+class _BytesDone:
+    """Progress over all files from what is done of one, number `file` from 0; and a look whether to stop."""
+
+    def __init__(self, sizes: list[int], progress: Callable[[int, int], None], check: Callable[[], None]) -> None:
+        self.sizes, self.progress, self.check, self.file = sizes, progress, check, 0
+
+    def __call__(self, done: int) -> None:
+        self.check()
+        # At most all of them: a file that somebody still writes to may have grown since it was measured.
+        self.progress(min(sum(self.sizes[: self.file]) + done, sum(self.sizes)), sum(self.sizes))
+
+    def end(self) -> None:
+        self.progress(sum(self.sizes), sum(self.sizes))
+
+
+def _kinds(path: Path, files: list[Path], options: ReadOptions, report: ReadReport) -> list[Kind]:
+    """The kind of each file, which goes into the report. Errors: ReadError where labelled ones lie among others."""
     kinds = [kind_of(file, options) for file in files]
     report.format = "+".join(dict.fromkeys(kind.format for kind in kinds))
     if len({kind.format in LABELLED for kind in kinds}) > 1:
@@ -113,22 +143,7 @@ def read(
         )
     report.text_column = kinds[0].text_column
     report.encoding, report.files = options.encoding, len(files)
-    if options.scheme == "auto" and any(kind.format in _TAGGED for kind in kinds):
-        stage(f"checking the label scheme of {path.name}")
-    scheme = _scheme(path, files, kinds, options, tick)
-    report.scheme = scheme
-    stage(f"reading {path.name} and sealing it")
-    try:
-        for position[0], (file, kind) in enumerate(zip(files, kinds, strict=True)):
-            ledger.file = file.name
-            ledger.doc = file.name.split(".")[0] if len(files) > 1 or kind.format == "brat" else None
-            yield from _sentences(file, kind, scheme or "io", ledger)
-        ledger.judge_encoding()
-    finally:
-        ledger.close()
-    progress(sum(sizes), sum(sizes))
-    if not report.kept:
-        raise _nothing(path, report)
+    return kinds
 
 
 def _nothing(path: Path, report: ReadReport) -> ReadError:

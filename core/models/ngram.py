@@ -100,15 +100,11 @@ class KneserNey:
         tables, formed = fit_tables(
             words, n_words=own + 1, order=order, vocabulary_size=vocabulary_size or own, report=report
         )
-        fallback = tuple(n for n, discounts in enumerate(formed, 1) if discounts is None)
-        if fallback:
-            orders = ", ".join(map(str, fallback))
-            report.note(f"The corpus is too small to estimate the discounts of order {orders}; 0.5, 1, 1.5 were taken.")
         return cls(
             vocabulary=vocabulary,
             tables=tuple(tables),
             discounts=tuple(discounts or FALLBACK for discounts in formed),
-            fallback_orders=fallback,
+            fallback_orders=_fallback_orders(formed, report),
         )
 
     @property
@@ -174,6 +170,15 @@ class KneserNey:
             seen[:] = False
             seen[ends] = True
         return log10[:-1]
+
+
+def _fallback_orders(formed: Sequence[Discounts | None], report: Reporter) -> tuple[int, ...]:
+    """The orders, from 1, without discounts of their own; they are noted."""
+    fallback = tuple(n for n, discounts in enumerate(formed, 1) if discounts is None)
+    if fallback:
+        orders = ", ".join(map(str, fallback))
+        report.note(f"The corpus is too small to estimate the discounts of order {orders}; 0.5, 1, 1.5 were taken.")
+    return fallback
 
 
 def _encode(sentences: Iterable[Sequence[str]], report: Reporter) -> tuple[dict[str, int], Ids, Ids]:

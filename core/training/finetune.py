@@ -149,8 +149,11 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
             save_file(self.best, folder / BEST, metadata={"epochs": json.dumps(record)})
         super()._save_checkpoint(model, trial)
 
-    def run_to_end(self, folder: Path, stopped: Callable[[Epochs], None] | None) -> None:
-        """Train all epochs that are wanted, from the last checkpoint in `folder` where there is one; see `finetune`."""
+    def run_to_end(self, folder: Path, stopped: Callable[[Epochs], None] | None) -> Epochs:
+        """Train all epochs that are wanted, from the last checkpoint in `folder` where there is one; see `finetune`.
+
+        The tagger has the best epoch's weights then.
+        """
         try:
             with memory_watched(self.settings.batch_size, self.settings.accumulation):
                 if checkpoint := last_checkpoint(folder):
@@ -163,6 +166,9 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
                 self.tagger.load_state_dict(self.best)
                 stopped(self.epochs)
             raise
+        self.tagger.load_state_dict(self.best)
+        self.epochs.seconds = self.seconds()
+        return self.epochs
 
     def go_on_from(self, checkpoint: Path) -> None:
         """Take up what is known of the epochs, and evaluate the last one if it ended without that."""
@@ -241,9 +247,7 @@ def finetune(
     saved: is called with every checkpoint. stopped: is called where `Cancelled` ends it and there is a best epoch.
     Errors: Cancelled, ResourceError where memory runs out.
     """
-    n = len(train)
-    rows = [row for row in zip(train, weights or [1.0] * n, sources or [0] * n, strict=True) if row[0].tokens]
-    train, weights, sources = zip(*rows, strict=True) if rows else ((), (), ())
+    train, weights, sources = _with_words(train, weights, sources)
     settings = settings.planned(len(train))
     events = EventCallback(report, suffix=f"@{seed}", saved=saved, checkpoint_every=checkpoint_every)
     trainer = Finetuning(
@@ -257,10 +261,16 @@ def finetune(
         arguments=_arguments(folder, settings, seed, tagger.device),
         types=types or sorted({e.type for s in (*train, *dev) for e in s.entities or ()}),
     )
-    trainer.run_to_end(folder, stopped)
-    tagger.load_state_dict(trainer.best)
-    trainer.epochs.seconds = trainer.seconds()
-    return trainer.epochs
+    return trainer.run_to_end(folder, stopped)
+
+
+def _with_words(
+    train: Sequence[Sentence], weights: Sequence[float] | None, sources: Sequence[int] | None
+) -> tuple[Sequence[Sentence], Sequence[float], Sequence[int]]:
+    """The sentences that have a word to learn from, what each counts for and its corpus: 1 and 0 unless given."""
+    n = len(train)
+    rows = [row for row in zip(train, weights or [1.0] * n, sources or [0] * n, strict=True) if row[0].tokens]
+    return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
 
 def _arguments(folder: Path, settings: Settings, seed: int, device: torch.device) -> TrainingArguments:
