@@ -39,8 +39,10 @@ def near_texts(texts: Ragged, live: IntArray, report: Reporter) -> Iterator[Pair
     for done, (short, rows) in enumerate(by_length.items()):
         report.progress(done, len(by_length), "lengths")
         left = _Side(texts, rows)
+        # A distance of at least long - short may be a tenth of long at most, so long is at most short / .9.
         for long in range(short, short * 10 // 9 + 1):
             report.check()
+            # Below ten characters no edit is allowed, and equal texts are exact duplicates already.
             if long // 10 and long in by_length:
                 right = left if long == short else _Side(texts, by_length[long])
                 for i, j in _compare(left, right, long // 10, report):
@@ -54,6 +56,7 @@ def within(left: Texts, right: Texts, edits: int) -> BoolArray:
     """
     (n, a), b = left.shape, right.shape[1]
     hopeful = np.arange(n)
+    # b - a steps lead to the last diagonal anyhow; of the others each one aside costs one back.
     aside = (edits - (b - a)) // 2
     width = b - a + 2 * aside + 1
     far = np.int16(edits + 1)
@@ -89,10 +92,13 @@ class _Side:
         self.rows = rows
         self.length = int(texts.counts[rows[0]])
         self.text: Texts = texts.gather(rows)[0].reshape(len(rows), self.length)
+        # 32 counters for all letters there are: two in one only make the bound below weaker.
         self.letters = np.zeros((len(rows), 32), np.int16)
         hashes = mix(self.text.astype(np.uint64))
         for column in range(self.length):
             self.letters[np.arange(len(rows)), (hashes[:, column] & np.uint64(31)).astype(np.intp)] += 1
+        # Polynomial hashes of all prefixes: any piece's is a difference of two, brought back to place 0 by the inverse
+        # power (the base is odd, so it has one modulo 2**64).
         base = np.uint64(0x9E3779B97F4A7C15)
         self._powers = np.cumprod(np.full(self.length + 1, base, np.uint64)) * _inverse(base)
         self._sums = np.zeros((len(rows), self.length + 1), np.uint64)
@@ -151,6 +157,7 @@ def _meetings(left: _Side, right: _Side, edits: int) -> Iterator[IntArray]:
             pieces = right.piece(start + shift, stop + shift)
             low, high = np.searchsorted(key, pieces), np.searchsorted(key, pieces, "right")
             n = high - low
+            # A text meets itself there; a segment of its own alone is no meeting.
             if left is right and shift == 0:
                 n = np.where(n > 1, n, 0)
             # A segment that many texts share would give a square of pairs: there only neighbours are compared.
@@ -175,6 +182,7 @@ def _neighbours(left: _Side, right: _Side, rows: Pairs, bucket: UIntArray) -> It
     rows: of `left` and of `right`; bucket: which one they are in, first for `left`'s rows, then for `right`'s.
     """
     rows_left, crowd = rows
+    # Backwards too: texts that differ near their beginning stand far apart in one order and side by side in the other.
     for step in (1, -1):
         words = [_strings(side.text[rows, ::step]) for side, rows in ((left, rows_left), (right, crowd))]
         sorted_ = np.lexsort((np.concatenate(words), bucket))

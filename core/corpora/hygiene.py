@@ -111,6 +111,7 @@ def audit(
         findings = pile.settle(near_threshold, report)
     flags = (*findings.flags, lengths < min_tokens, lengths > max_tokens)
     mask = np.zeros(len(corpus), np.uint8)
+    # In the order of `FLAGS`: a bit's number is the flag's place there.
     for i, bits in enumerate(flags):
         mask |= bits.astype(np.uint8) << np.uint8(i)
     return Audit(corpus=corpus.fingerprint, mask=mask, cluster=findings.cluster, leak_rules=findings.leak_rules)
@@ -160,6 +161,8 @@ class _Pile:
         self.letters.append(*_short_texts(folded, words.counts))
         if held_out:
             self.n_held += len(texts)
+            # A held-out sentence of 8 to 12 words has no 13 in a row, so there 8 decide; what a shorter one shares is
+            # a phrase that anybody may write (SOURCES.md, Leaks).
             for n, least, most in ((13, 13, None), (8, 8, 12)):
                 grams, row = words.grams(n)
                 size = words.counts[row]
@@ -180,6 +183,7 @@ class _Pile:
         for i, j in self._near(live, n_words, threshold, report):
             low, high = np.minimum(i, j), np.maximum(i, j)
             leak_near[high[(low < held) & (high >= held)] - held] = True
+            # Edges within the corpus alone: a held-out sentence must not bind two of its rows into one cluster.
             edges.append(np.stack([low, high])[:, low >= held] - held)
         cluster = _clusters(kind, first, edges)
         rows = np.arange(len(kind))
@@ -217,6 +221,7 @@ class _Pile:
         yield from near_sets(self.shingles, live, threshold, report)
         report.stage("comparing short sentences")
         for i, j in near_texts(self.letters, live, report):
+            # Two sentences of ten words or more have 5-grams enough and were compared by these.
             short = np.minimum(n_words[i], n_words[j]) < _SHORT
             yield i[short], j[short]
 
@@ -224,7 +229,9 @@ class _Pile:
 def _shingle_sets(words: Words) -> tuple[UIntArray, IntArray]:
     """Each sentence's word 5-grams, ascending, each once: the members, and how many a sentence."""
     grams, row = words.grams(_SHINGLE)
+    # The hash's upper bits: the n-gram's mixing spreads every word over all of them, so any 40 do.
     key = np.sort(row.astype(np.uint64) << np.uint64(HASH_BITS) | grams >> np.uint64(64 - HASH_BITS))
+    # All ones are no key, so the first of them is kept.
     key = key[np.diff(key, prepend=~np.uint64(0)) != 0]
     counts = np.bincount((key >> np.uint64(HASH_BITS)).astype(np.int64), minlength=len(words.counts))
     return key & np.uint64((1 << HASH_BITS) - 1), counts
@@ -233,6 +240,7 @@ def _shingle_sets(words: Words) -> tuple[UIntArray, IntArray]:
 def _short_texts(folded: Sequence[str], n_words: IntArray) -> tuple[npt.NDArray[np.uint32], IntArray]:
     """Code points of each text that has few words; none of the others."""
     lengths = np.fromiter(map(len, folded), np.int64, len(folded))
+    # Longer ones may be the near duplicate of a short one: an insertion makes a word more.
     kept = (n_words < _SHORT + _MORE) & (lengths <= LONGEST)
     text = "".join(text for text, keep in zip(folded, kept.tolist(), strict=True) if keep)
     return np.frombuffer(text.encode("utf-32-le"), "<u4"), np.where(kept, lengths, 0)
@@ -253,6 +261,7 @@ def _clusters(kind: IntArray, first: IntArray, edges: Sequence[IntArray]) -> Int
     left, right = kind[pairs]
     graph = coo_array((np.ones(len(left), np.bool_), (left, right)), shape=(len(first), len(first)))
     _, group = connected_components(graph, directed=False)
+    # The earliest row stands for its cluster: whoever keeps one of each keeps the first that was met.
     head = np.full(len(first), np.iinfo(np.int64).max)
     np.minimum.at(head, group, first)
     return head[group][kind]

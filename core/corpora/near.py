@@ -36,6 +36,7 @@ def near_sets(sets: Ragged, live: IntArray, threshold: float, report: Reporter) 
     """
     row_bits = max(len(sets.starts) - 1, 1).bit_length()
     packed = _prefixes(sets, live, threshold, row_bits, report)
+    # Two rounds: buckets of few rows all with all; then the rows of the large ones, dealt into buckets anew.
     yield from _weigh(sets, _meetings(packed, row_bits, all_large=False), threshold, report)
     large = packed[_run_sizes(packed >> np.uint64(row_bits)) > BUCKET] & np.uint64((1 << row_bits) - 1)
     rows = np.unique(large).astype(np.int64)
@@ -49,8 +50,10 @@ def overlaps(sets: Ragged, i: IntArray, j: IntArray) -> IntArray:
     assert len(i) < 1 << (64 - HASH_BITS)
     left, n_left = sets.gather(i)
     right, n_right = sets.gather(j)
+    # The pair's number above each member makes one ascending list of all pairs: one binary search serves them together.
     number = np.arange(len(i), dtype=np.uint64) << np.uint64(HASH_BITS)
     haystack, needles = left + np.repeat(number, n_left), right + np.repeat(number, n_right)
+    # Every row on the left is empty; without this the place to look would be -1.
     if not len(haystack):
         return np.zeros(len(i), np.int64)
     at = np.minimum(np.searchsorted(haystack, needles), len(haystack) - 1)
@@ -61,6 +64,8 @@ def _prefixes(sets: Ragged, live: IntArray, threshold: float, row_bits: int, rep
     """Sorted `hash << row_bits | row` for the members of each row's prefix that any other row might share."""
     seen = _rarity(sets, live, report)
     slots = np.uint64(len(seen) - 1)
+    # Hash and row share 64 bits; where the rows need more than 24, the hash loses its lowest. Two members that look
+    # alike for it cost a comparison and never a pair.
     drop = np.uint64(max(0, HASH_BITS + row_bits - 64))
     packed = []
     for done in range(0, len(live), _ROWS):
@@ -69,14 +74,18 @@ def _prefixes(sets: Ragged, live: IntArray, threshold: float, row_bits: int, rep
         values, counts = sets.gather(rows)
         row = np.repeat(np.arange(len(rows), dtype=np.uint64), counts)
         rarity = seen[values & slots].astype(np.uint64)
+        # One sort puts each row's members rarest first, equals by hash: the one order for all rows that the filter
+        # rests on.
         key = np.sort(row << np.uint64(HASH_BITS + 8) | rarity << np.uint64(HASH_BITS) | values)
         rank = np.arange(len(key)) - np.repeat(np.cumsum(counts) - counts, counts)
-        # Prefix filter: two sets of Jaccard >= t share one of each one's (1 - t) n + 1 rarest members.
+        # Prefix filter: two sets of Jaccard >= t share one of each one's (1 - t) n + 1 rarest members. A hair is taken
+        # off before rounding up: .55 of 100 comes out as 55 and a rounding error, and 56 would cost a member.
         kept = rank < np.repeat(counts - np.ceil(threshold * counts - 1e-9).astype(np.int64) + 1, counts)
         # A member that occurs once is in no other row.
         kept &= (key >> np.uint64(HASH_BITS)) & np.uint64(255) != 1
         key, row = key[kept] & np.uint64((1 << HASH_BITS) - 1), row[kept]
         packed.append((key >> drop) << np.uint64(row_bits) | rows[row].astype(np.uint64))
+    # A member of one row's prefix alone brings nobody together.
     result = np.sort(np.concatenate(packed)) if packed else np.zeros(0, np.uint64)
     return result[_run_sizes(result >> np.uint64(row_bits)) > 1]
 
@@ -87,11 +96,13 @@ def _rarity(sets: Ragged, live: IntArray, report: Reporter) -> np.ndarray[tuple[
     Two members in one slot look commoner than they are, which costs time and never a pair.
     """
     size = int(sets.starts[-1])
+    # About a slot a member, at most 2**28: 256 MB.
     seen = np.zeros(1 << min(max(size, 1).bit_length(), 28), np.uint8)
     for done in range(0, len(live), _ROWS):
         report.check()
         report.progress(done, len(live), "sentences")
         values = np.sort(sets.gather(live[done : done + _ROWS])[0] & np.uint64(len(seen) - 1))
+        # 2**63 is no slot, so the first value begins a run too.
         first = np.flatnonzero(np.diff(values, prepend=np.uint64(1 << 63)))
         slot, count = values[first], np.diff(first, append=len(values))
         seen[slot] = np.minimum(seen[slot] + count, 255)
@@ -114,6 +125,7 @@ def _meetings(packed: UIntArray, row_bits: int, *, all_large: bool) -> Iterator[
     key = packed >> np.uint64(row_bits)
     rows = (packed & np.uint64((1 << row_bits) - 1)).astype(np.int64)
     sizes, starts = _run_sizes(key), _run_starts(key)
+    # Each row meets those behind it in its bucket, so no pair is met twice there.
     behind = starts + sizes - 1 - np.arange(len(key))
     large = sizes > BUCKET
     follow = np.where(large, np.minimum(behind, _NEIGHBOURS) if all_large else 0, behind)

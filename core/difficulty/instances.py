@@ -53,6 +53,7 @@ def sampled(mentions: Sequence[Instance], n: int, seed: int) -> list[Instance]:
         return list(mentions)
     rows, counts = np.unique([mention.row for mention in mentions], return_counts=True)
     order = np.random.default_rng([seed, len(rows)]).permutation(len(rows))
+    # A shuffle cut short: a smaller n with the same seed takes a part of the same sentences.
     enough = int(np.searchsorted(np.cumsum(counts[order]), n)) + 1
     # Whole sentences: the context of one mention holds the others, whose difficulty is measured too.
     kept = set(rows[order[:enough]].tolist())

@@ -55,6 +55,7 @@ class Mention:
 
 def bin_of(ceim: float) -> Bin:
     """`low`: the context tells more; `high`: the name does; `near_zero`: neither by half a bit."""
+    # Both borders belong to the outer bins, as printed: low at most -.5, high at least .5.
     return "low" if ceim <= -BAND else "high" if ceim >= BAND else "near_zero"
 
 

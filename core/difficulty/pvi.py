@@ -46,6 +46,7 @@ def calibrated(
     for the models whose predictions choose it trained on them. Also the strengths, a fold.
     """
     rows, result, chosen = np.arange(len(types)), log2_model.copy(), []
+    # A grid, no search: 41 strengths cost little, and of equal ones the weakest is taken.
     log2_true = np.stack([tempered(log2_model, log2_null, strength)[rows, types] for strength in STRENGTHS])
     for fold in np.unique(folds):
         in_fold = folds == fold

@@ -45,6 +45,7 @@ def _within_noise(column: np.ndarray, grid: Grid, target: int, m: int) -> bool:
     finite = np.flatnonzero(np.isfinite(column))
     if len(finite) < 2:
         return False
+    # Of three or more sources only the two in front can change the advice.
     second, first = finite[np.argsort(column[finite], kind="stable")][-2:]
     return bool(column[first] - column[second] <= grid.spread[target, [first, second], m].mean())
 

@@ -99,6 +99,7 @@ def as_guessed(grid: Grid, target: int, order: Sequence[str]) -> dict[str, tuple
     for m, measure in enumerate(grid.measures):
         column = grid.closeness()[target, at, m]
         steps = np.array([np.sign(column[a] - column[b]) for a, b in combinations(range(len(at)), 2)])
+        # NaN is unequal to 0 and would count as an ordered pair.
         counts[measure] = (int((steps > 0).sum()), int((steps != 0).sum() - np.isnan(steps).sum()))
     return counts
 
@@ -152,6 +153,7 @@ def _why(grid: Grid, item: tuple[int, int, int], sides: Sequence[Sequence[str]])
         m = grid.measures.index(measure)
         x, y = (float(grid.values[target, source, m]) for source in (a, b))
         readings.append(f"{title(measure)} {number(x)} against {number(y)}")
+        # One draw says nothing of its noise; then only a share of the values themselves calls them near.
         noise = 0.0 if grid.spread is None else float(grid.spread[target, [a, b], m].mean())
         if abs(x - y) <= max(noise, NEAR * max(abs(x), abs(y))):
             weak.append(measure)

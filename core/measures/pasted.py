@@ -133,6 +133,7 @@ def _kinds(columns: Sequence[str]) -> dict[str, dict[str, list[str]]]:
     """{what was trained: {"mean" | "sd" | "runs": its columns}}."""
     kinds: dict[str, dict[str, list[str]]] = {}
     for column in columns:
+        # Only a name that is something else before its ending: a column called `sd` alone belongs to nothing.
         if match := re.fullmatch(r"(.+?)[ _](sd|std|\d+)", column, re.IGNORECASE):
             name, part = match[1], "runs" if match[2].isdigit() else "sd"
         else:
@@ -155,6 +156,7 @@ def _outcomes(
         if mean is None:
             return math.nan, 0.0, 0.0
         sd = next((cell[0] for column in columns["sd"] if (cell := row.get(column))), mean[1] or 0.0)
+        # Unsaid, it is one run: a mean of unknown weight must not outweigh runs that are shown.
         count = next((cell[0] for column, cell in row.items() if column.lower() == "runs" and cell), 1.0)
         return mean[0], sd, count
 

@@ -101,6 +101,7 @@ def outcomes_of(name: str, runs: Mapping[tuple[int, int], Sequence[float]], none
 
 def correlations(grid: Grid, outcomes: Outcomes, *, seed: int = 0) -> list[Correlation]:
     """Every measure by every convention, against the change of F1. seed: of the bootstrap."""
+    # Without a baseline the level itself: a constant less for all sources of a target changes no r within it.
     change = outcomes.mean - np.nan_to_num(outcomes.none)[:, None]
     results = []
     for m, measure in enumerate(grid.measures):
@@ -146,6 +147,7 @@ def _correlation(measure: str, convention: str, table: _Float64, seed: int) -> C
     else:
         rs = _r(table)
         value, resampled = float(rs.sum() / k) if k else np.nan, rs[draws].sum(axis=1) / max(k, 1)
+    # A draw of one target again and again may not vary, and so have no r.
     resampled = resampled[np.isfinite(resampled)]
     low, high = np.percentile(resampled, [2.5, 97.5]) if len(resampled) else (np.nan, np.nan)
     return Correlation(
@@ -185,9 +187,11 @@ def _regret(grid: Grid, outcomes: Outcomes, m: int) -> Regret:
         both = np.flatnonzero(np.isfinite(close) & np.isfinite(f1))
         if len(both) < 2:
             continue
+        # argmax takes the first of equals, on both sides: a tie is settled by the order in which sources are listed.
         choices.append(
             _choice(grid, outcomes, target, int(both[np.argmax(close[both])]), int(both[np.argmax(f1[both])]))
         )
+        # What a source by lot loses is an expectation; drawing one would only add noise to it.
         random.append(f1[both].max() - f1[both].mean())
         # Each pair stands twice in the table, once either way round, hence the half below; ties count for nothing.
         steps = np.sign(close[both, None] - close[both]) * np.sign(f1[both, None] - f1[both])

@@ -62,6 +62,7 @@ def units(sentence: Sentence, unit: str) -> Iterator[tuple[str, Entity]]:
             yield " ".join(sentence.tokens[entity.start : entity.end]).lower(), entity
             continue
         for place in range(entity.start, entity.end):
+            # By the name it stands in: `China` within an organisation counts as one (SOURCES.md, SKL).
             yield sentence.tokens[place].lower(), Entity(start=place, end=place + 1, type=entity.type)
 
 

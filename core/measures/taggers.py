@@ -62,6 +62,7 @@ def _spacy_model() -> str | None:
         names = import_module("spacy").util.get_installed_models()
     except ImportError:
         return None
+    # English first, then by name: the same model on every call, whatever order the packages are listed in.
     return min(names, key=lambda name: (not name.startswith("en_core_web"), name), default=None)
 
 

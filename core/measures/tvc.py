@@ -61,6 +61,7 @@ def covered(source: Collection[str], target: Collection[str]) -> float:
 
 
 def _sentence_counts(sample: Sample) -> Counter[str]:
+    # Sentences, not occurrences: one that says a word ten times is one witness of it.
     return Counter(chain.from_iterable(map(set, sample.sentences)))
 
 

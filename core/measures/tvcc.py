@@ -53,6 +53,7 @@ class Tvcc:
         content = self._content[target.name]
         if not content:
             raise CorpusError(f"{target.name}: has no content word by the {self._tagger.name}; leave TVcC out.")
+        # A note, no error: every tagger in the chain is for English, and elsewhere finds content words all the same.
         if (share := _function_share(target)) < _ENGLISH:
             report.note(
                 f"TVcC: only {share:.0%} of the tokens of {target.name} are English function words; the "

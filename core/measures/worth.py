@@ -86,6 +86,7 @@ def _effect(grid: Grid, outcome: Outcomes) -> Effect:
 
 def _sentence(table: Mapping[str, Mapping[str, Coefficient]], regrets: Sequence[Regret]) -> str:
     """The sentence on the measure that went with F1 most, how sure that is, and the cost of following it."""
+    # By the printed convention (SOURCES.md, Prediction of F1); the others stand in the table beside it.
     by_size = {m: abs(row["runs"].value) for m, row in table.items() if row["runs"].value is not None}
     if not by_size:
         return "There are too few sources with an F1 to say what predicts it: give at least two for a target."

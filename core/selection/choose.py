@@ -52,6 +52,8 @@ def choose(
 
 
 def _check(budget: Budget, lengths: IntArray) -> None:
+    # Of all of D_C, withheld rows too: who asks for more than is left after the flags gets what is left. A share or a
+    # threshold cannot ask for more than there is.
     size = {"sentences": len(lengths), "tokens": int(lengths.sum(dtype=np.int64))}.get(budget.unit)
     if size is not None and budget.value > size:
         raise ConfigError(
@@ -62,6 +64,7 @@ def _check(budget: Budget, lengths: IntArray) -> None:
 
 def _count(budget: Budget, free: IntArray, scores: Scores, lengths: IntArray) -> int:
     """Number of `free` rows, best first, that the budget takes."""
+    # Inclusive either way: a threshold is the worst score that is still taken.
     if budget.unit == "threshold":
         values = scores.values[free]
         return int((values >= budget.value).sum() if scores.prefer == "high" else (values <= budget.value).sum())
@@ -69,7 +72,8 @@ def _count(budget: Budget, free: IntArray, scores: Scores, lengths: IntArray) ->
     # shorter one behind it might fit, since only a prefix is nested.
     if budget.unit == "tokens":
         return int(np.searchsorted(np.cumsum(lengths[free], dtype=np.int64), budget.value, side="right"))
-    # Of all of D_C, withheld rows too: 20% is the same number whatever the flags.
+    # Of all of D_C, withheld rows too: 20% is the same number whatever the flags. One at least: a small share of a
+    # small corpus rounds to nothing, which nobody means.
     if budget.unit == "fraction":
         return max(round(budget.value * len(lengths)), 1)
     return int(budget.value)
@@ -77,6 +81,7 @@ def _count(budget: Budget, free: IntArray, scores: Scores, lengths: IntArray) ->
 
 def _dropped(mask: IntArray, drop: Sequence[str]) -> dict[str, int]:
     """Rows each flag withholds; a row with several counts under the first in `drop`."""
+    # Under one flag alone, so that the counts add up to the rows that are missing.
     not_counted: BoolArray = np.ones(len(mask), dtype=bool)
     counts = {}
     for flag in drop:

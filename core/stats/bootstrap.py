@@ -80,11 +80,13 @@ class Resampled:
         if se and known:
             stretched = self.delta + self.draws * (se * stdtrit(self.dof, tail) / ndtri(tail) / self.draws.std())
             lo, hi = np.quantile(stretched, [1 - tail, tail])
+            # p by t, not counted: draws know none below 1 / draws, and Holm's order hangs on the smallest.
             above, p = float((stretched > 0).mean()), 2 * float(stdtr(self.dof, -abs(self.delta) / se))
         elif not known:  # one seed or one sentence: nothing is ruled out
             lo, hi, above, p = -100.0, 100.0, 0.5, 1.0
         return Difference(
             delta=self.delta,
+            # F1 ends at 0 and 100, and so does a difference.
             lo=max(float(lo), -100.0),
             hi=min(float(hi), 100.0),
             level=level,
@@ -125,6 +127,7 @@ def resample(system: Sequence[Evaluation], other: Sequence[Evaluation], draws: i
     # Each arm picks its own seeds: equal numbers do not pair runs that start from different weights.
     arms = (slice(0, len(system)), slice(len(system), None))
     weighted = [resampled[:, arm] * _picks(len(whole[arm]), draws, rng) for arm in arms]
+    # Sentences are drawn once for both arms, seeds for each: what a hard sentence does to both cancels out.
     spread = weighted[0].sum(axis=1) - weighted[1].sum(axis=1)
     shift = moved[:, arms[0]].mean(axis=1) - moved[:, arms[1]].mean(axis=1)
     # m / (m - 1): the bootstrap takes the deviations of m sentences for all there is; seeds are set right below.

@@ -41,6 +41,7 @@ def _shares(sizes: IntArray, n: int) -> IntArray:
         if left < len(open_):
             shares[open_[:left]] += 1
             break
+        # As much for each as goes round evenly; what a small stratum cannot hold is poured on in the next round.
         step = np.minimum(sizes[open_] - shares[open_], left // len(open_))
         shares[open_] += step
         left -= int(step.sum())

@@ -31,6 +31,7 @@ def mistakes(gold: Iterable[Entity], guess: Iterable[Entity]) -> tuple[Mistake, 
     (wrong border), then of another (wrong type); what then remains is missed or invented.
     """
     gold_spans, guess_spans = sorted(set(gold)), sorted(set(guess))
+    # What is right in all three is no mistake, and takes part in none.
     golds, guesses = (
         [e for e in side if e not in other] for side, other in ((gold_spans, guess_spans), (guess_spans, gold_spans))
     )

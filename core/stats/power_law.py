@@ -13,6 +13,8 @@ from core.errors import CorpusError
 from core.results import FloatArray
 
 DRAWS = 1000
+# Below .05 a law is a straight line in the logarithm, beyond 3 a step: neither can be told from its neighbours by a
+# handful of sizes.
 _EXPONENTS = np.geomspace(0.05, 3, 40)
 
 
@@ -86,6 +88,7 @@ def fit(points: Mapping[int, Sequence[float]], *, seed: int = 0) -> Laws:
 def _laws(sizes: FloatArray, f1: FloatArray) -> Laws:
     """The best law for each row of `f1` `(d, s)`."""
     candidates = []
+    # Given b the law is linear in c and a: a grid over b alone finds the best without a start or a local minimum.
     for b in _EXPONENTS:
         x = -(sizes**-b)
         shape = x - x.mean()
@@ -101,6 +104,7 @@ def _laws(sizes: FloatArray, f1: FloatArray) -> Laws:
 def next_step(points: Mapping[int, Sequence[float]], size: int, *, seed: int = 0) -> Step:
     """The gain of going on from the largest size to `size`. points: as for `fit`, whose errors it has."""
     laws = fit(points, seed=seed)
+    # Law against law, not against the last mean, which has its own luck.
     gains = laws.at(size) - laws.at(max(points))
     return Step(gain=float(gains[0]), upper=float(np.quantile(gains[1:], 0.9)))
 

@@ -26,6 +26,7 @@ def count(
     spans = [(set(truth), set(guess)) for truth, guess in zip(gold, predicted, strict=True)]
     occurring = {entity.type for pair in spans for side in pair for entity in side}
     names = tuple(sorted(occurring if types is None else types))
+    # Dropped in silence, it would take a mistake, or a hit, out of the score.
     if unknown := occurring - set(names):
         raise ValueError(f"types {sorted(unknown)} occur and are not among {names}")
     column = {name: i for i, name in enumerate(names)}

@@ -89,6 +89,7 @@ def smallest_difference(spread: Spread, seeds: int, level: float = 0.95) -> floa
         return 100.0
     # A fixed seed: the forecast of a form must not flicker.
     chances = np.random.default_rng(0).chisquare(seeds - 1, size=(2, DRAWS)) / (seeds - 1)
+    # Both arms' variances of seeds, each by its own chance, as chi-square over n - 1 makes them.
     noise, twice = spread.seeds**2 / seeds * chances, 2 * spread.both**2 / seeds
     sentences = spread.sentences**2 + twice
     variance = np.maximum(noise.sum(axis=0) - twice, 0) + sentences

@@ -62,6 +62,7 @@ def verdicts(
     """
     against_none = _holm({name: resample(arm.system, none, draws, seed) for name, arm in arms.items()}, level)
     controlled = {name: arm.random for name, arm in arms.items() if arm.random is not None}
+    # A family of its own: an improvement needs both tests, so neither pays for the other's comparisons.
     pairs = {name: resample(arms[name].system, random, draws, seed) for name, random in controlled.items()}
     against_random = _holm(pairs, level)
     return {name: _judge(arm, against_none[name], against_random.get(name)) for name, arm in arms.items()}

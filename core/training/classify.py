@@ -110,6 +110,7 @@ def _batches(lengths: Sequence[int], settings: ClassifySettings, seed: int) -> I
     for epoch in range(settings.epochs):
         rng = np.random.default_rng([seed, epoch])
         order = rng.permutation(len(lengths)).tolist()
+        # Sorted within a pool only, and the batches shuffled again: like lengths together, no long run of short ones.
         pools = [sorted(order[i : i + pool], key=lengths.__getitem__) for i in range(0, len(order), pool)]
         batches = [rows[i : i + size] for rows in pools for i in range(0, len(rows), size)]
         yield from (batches[i] for i in rng.permutation(len(batches)).tolist())
@@ -124,6 +125,7 @@ def _parts(inputs: Sequence[Ids], labels: IntArray, rows: Sequence[int], n: int)
 def _loss(classifier: Classifier, n: int, part: Part) -> Tensor:
     """This part's share of the mean loss of `n` mentions, nats."""
     inputs, labels = part
+    # A sum over n, not a mean of parts: parts differ in size, and every mention weighs the same.
     return cross_entropy(classifier(inputs), labels.to(classifier.device), reduction="sum") / n
 
 

@@ -136,6 +136,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         (then, pieces), now = self._from, time.monotonic()
         self._count_from(state)
         self._logged = now
+        # Since the last point alone: a mean from the start would hide that a machine has become busy.
         seen = state.num_input_tokens_seen - pieces
         return {"tokens_per_second": seen / (now - then)} if seen and now > then else {}
 

@@ -92,6 +92,7 @@ def tokenised(
 def packed(examples: Examples, tokenizer: "PreTrainedTokenizerBase", max_length: int) -> Examples:
     """Rows of `max_length` pieces, the last one shorter: sentences one after another, a separator behind each."""
     first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
+    # Without pieces to part sentences by there is nothing to pack with; rows then stay one sentence each.
     if first is None or last is None or max_length < 3:
         return examples
     starts = examples.ends - examples.lengths
@@ -111,6 +112,7 @@ def packed(examples: Examples, tokenizer: "PreTrainedTokenizerBase", max_length:
 def near_equal(lengths: IntArray, *, pieces: int, rows: int) -> Iterator[IntArray]:
     """Micro-batches as places in `lengths`: of nearly one length, at most `pieces` with padding (or one row) and
     `rows` rows each."""
+    # Longest first: what threads take last is short, so they end at about one time.
     order = np.argsort(lengths, kind="stable")[::-1]
     start = 0
     while start < len(order):

@@ -29,7 +29,7 @@ from core.stats.scoring import evaluate
 from core.text.sentence import Sentence
 from core.training.events import CHECKPOINT_EVERY, EventCallback, Saved, last_checkpoint, listen
 from core.training.memory import memory_watched
-from core.training.rows import Row, Shuffled, in_parts, judges
+from core.training.rows import Row, Shuffled, in_parts, judges, with_words
 from core.training.settings import Settings
 from core.training.threads import Threads
 
@@ -82,6 +82,7 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
         self.epochs, self.best = Epochs(), dict[str, Tensor]()
         self.threads: Threads | None = None
         alone = arguments.world_size == 1 and tagger.device.type == "cpu" and hasattr(tagger, "model")
+        # Two parts on one core too: how a batch is cut changes the last digits, and one core is to give what two give.
         self._n_parts = max(2, torch.get_num_threads()) if alone else 1
         self._began = time.monotonic()
         listen(self, events)
@@ -102,6 +103,7 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
         if self.settings.decay == 1:
             scheduler: LRScheduler = super().create_scheduler(num_training_steps, optimizer)
             return scheduler
+        # The scheduler multiplies the first rate, hence the share of it.
         share = lambda step: self.settings.rate(self.epochs.dev_f1) / self.settings.learning_rate
         self.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer or self.optimizer, share)
         return self.lr_scheduler
@@ -144,6 +146,7 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
     def _save_checkpoint(self, model: torch.nn.Module, trial: object) -> None:
         folder = Path(self.args.output_dir) / f"checkpoint-{self.state.global_step}"
         if self.best and self.args.should_save:
+            # Before the Trainer's state, which is written last and says that a checkpoint is whole.
             folder.mkdir(parents=True, exist_ok=True)
             record = asdict(self.epochs) | {"seconds": self.seconds()}
             save_file(self.best, folder / BEST, metadata={"epochs": json.dumps(record)})
@@ -178,6 +181,7 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
                 self.best = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         self.state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
         steps = -(-len(self.train_dataset) // self.settings.batch_size)
+        # A checkpoint that a stop brought about at an epoch's end was written before that epoch was judged.
         if self.state.global_step // steps > len(self.epochs.dev_f1):
             self._load_from_checkpoint(str(checkpoint))
             self.evaluate()
@@ -190,6 +194,7 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
 
 def _optimizer(tagger: Tagger, settings: Settings) -> torch.optim.Optimizer:
     groups = tagger.parameter_groups(settings.learning_rate, settings.head_learning_rate)
+    # As Murthy et al. 2018, 3.2: plain SGD, whose rate falls with dev F1.
     if settings.decay < 1:
         return torch.optim.SGD(groups, weight_decay=settings.weight_decay)
     return torch.optim.AdamW(groups, betas=(0.9, 0.999), eps=1e-8, weight_decay=settings.weight_decay, fused=True)
@@ -247,7 +252,7 @@ def finetune(
     saved: is called with every checkpoint. stopped: is called where `Cancelled` ends it and there is a best epoch.
     Errors: Cancelled, ResourceError where memory runs out.
     """
-    train, weights, sources = _with_words(train, weights, sources)
+    train, weights, sources = with_words(train, weights, sources)
     settings = settings.planned(len(train))
     events = EventCallback(report, suffix=f"@{seed}", saved=saved, checkpoint_every=checkpoint_every)
     trainer = Finetuning(
@@ -262,15 +267,6 @@ def finetune(
         types=types or sorted({e.type for s in (*train, *dev) for e in s.entities or ()}),
     )
     return trainer.run_to_end(folder, stopped)
-
-
-def _with_words(
-    train: Sequence[Sentence], weights: Sequence[float] | None, sources: Sequence[int] | None
-) -> tuple[Sequence[Sentence], Sequence[float], Sequence[int]]:
-    """The sentences that have a word to learn from, what each counts for and its corpus: 1 and 0 unless given."""
-    n = len(train)
-    rows = [row for row in zip(train, weights or [1.0] * n, sources or [0] * n, strict=True) if row[0].tokens]
-    return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
 
 
 def _arguments(folder: Path, settings: Settings, seed: int, device: torch.device) -> TrainingArguments:
@@ -295,6 +291,7 @@ def _arguments(folder: Path, settings: Settings, seed: int, device: torch.device
         disable_tqdm=True,
         use_cpu=device.type == "cpu",
         dataloader_pin_memory=device.type == "cuda",
+        # A loss that is no number must show in the curve, not be skipped.
         logging_nan_inf_filter=False,
     )
     return on_one_card(arguments)

@@ -14,6 +14,7 @@ def memory_watched(batch_size: int, accumulation: int) -> Iterator[None]:
     except Exception as error:
         if not memory_ran_out(error):
             raise
+        # Twice the parts, not half the batch: the optimizer takes the same steps then, and results stay comparable.
         raise ResourceError(
             f"batch_size {batch_size}: memory ran out; set accumulation to {2 * accumulation}, which keeps the batch"
             " and takes it in smaller parts, or choose a smaller encoder."

@@ -143,6 +143,7 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
         assert self.piles
         losses = {name: self.dev_loss(rows) for name, rows in ((TASK, self.piles.task), (GENERAL, self.piles.general))}
         losses = {name: loss for name, loss in losses.items() if not np.isnan(loss)}
+        # Before the first step it is a reading, not a point of the curve that patience counts.
         if self.state.global_step:
             self.log(dict(losses))
             self.callback_handler.on_evaluate(self.args, self.state, self.control, losses)
@@ -152,6 +153,7 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
 
     def dev_loss(self, rows: Examples) -> float:
         """Mean loss over `rows` in nats a masked piece, under fixed masks; NaN where there is no row."""
+        # Always 15%, whatever is trained with, so that losses of two settings compare; other masks than training's.
         masking = Masking.of(self.lm.tokenizer, probability=0.15, seed=self.settings.seed + 1)
         self.lm.model.eval()
         sums = torch.zeros(2, dtype=torch.float64, device=self.args.device)
@@ -170,6 +172,7 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
         return self.seen / self.busy if self.busy else 0.0
 
     def _warn(self, losses: Mapping[str, float]) -> None:
+        # General text alone: on T_C a rising loss is overfitting, which `patience` sees to.
         was, now = self.before.get(GENERAL), losses.get(GENERAL)
         if was and now and now > was * FORGETTING and not self.warned:
             self.warned = True
@@ -187,7 +190,9 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
         """Keep the best epoch's weights; an end where patience is. An epoch done again after a kill is the same one."""
         if not (self.settings.patience and self.curve):
             return
+        # argmin takes the first of equals: an epoch must be better, not as good, to be kept in its stead.
         if int(np.argmin(self.curve)) == len(self.curve) - 1 and not self.steps.rank:
+            # A kill while weights are written must leave the last best ones whole.
             draft = Path(self.args.output_dir) / f".{BEST}"
             save_model(self.lm.model, str(draft))
             draft.replace(draft.with_name(BEST))

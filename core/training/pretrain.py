@@ -82,6 +82,7 @@ def _pretrain(
         rate=settings.learning_rate,
         report=report,
     )
+    # The first ones, no draw: before and after training, and after a resume, they must be the same.
     probes = [piles.task.ids[piles.task.at(np.array([row]))] for row in range(min(PROBES, len(piles.task)))]
     before = trainer.before = _before(trainer, probes, folder, report)
     report.stage("pre-training")
@@ -89,6 +90,7 @@ def _pretrain(
     events.stop_if_cancelled()
     trainer.take_best()
     report.stage("pseudo-perplexity after pre-training")
+    # As many as there was time for before training: a mean over others would be no comparison.
     after, _ = pseudo_perplexity(lm, probes[: int(before["probes"])], pieces=trainer.steps.pieces, report=report)
     report.metric("pseudo_perplexity", after, trainer.state.global_step)
     curve = {name: [log[name] for log in trainer.state.log_history if name in log] for name in (TASK, GENERAL)}
@@ -172,6 +174,7 @@ def _steps(lm: MaskedLM, piles: Piles, settings: Settings) -> Steps:
     masking = Masking.of(
         lm.tokenizer, probability=settings.mask_probability, unit=settings.mask_unit, seed=settings.seed
     )
+    # Accumulation is for memory, so it makes the micro-batches smaller too, not only more.
     pieces = PIECES.get(lm.model.device.type, PIECES["cpu"]) // settings.accumulation
     threads = torch.get_num_threads() if lm.model.device.type == "cpu" and world == 1 else 1
     steps = Steps(

@@ -12,10 +12,20 @@ from core.text.sentence import Sentence
 Row = tuple[Sentence, float, int]  # what its loss counts for, and which corpus it is of
 
 
+def with_words(
+    train: Sequence[Sentence], weights: Sequence[float] | None, sources: Sequence[int] | None
+) -> tuple[Sequence[Sentence], Sequence[float], Sequence[int]]:
+    """The sentences that have a word to learn from, what each counts for and its corpus: 1 and 0 unless given."""
+    n = len(train)
+    rows = [row for row in zip(train, weights or [1.0] * n, sources or [0] * n, strict=True) if row[0].tokens]
+    return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+
+
 def in_parts(rows: Sequence[Row], tagger: Tagger, n: int) -> list[Sequence[Row]]:
     """At most `n` parts of about as many pieces each, the short sentences together: little padding, equal work."""
     if n == 1:
         return [rows]
+    # Cut where the sums of pieces are even, not the numbers of sentences: a part's time is that of its pieces.
     rows = sorted(rows, key=lambda row: tagger.size(row[0]))
     sizes = np.cumsum([tagger.size(row[0]) for row in rows])
     cuts = np.searchsorted(sizes, sizes[-1] * np.arange(1, n) / n)
@@ -26,6 +36,7 @@ def judges(dev: Sequence[Sentence], most: int) -> Sequence[Sentence]:
     """The sentences of dev that every epoch of every seed is judged by, in their order."""
     if not most or len(dev) <= most:
         return dev
+    # Seed 0 whatever the training's: F1s of epochs and seeds differ by the weights alone, not by the sample.
     rows = np.random.default_rng(0).choice(len(dev), most, replace=False)
     return [dev[row] for row in sorted(rows.tolist())]
 

@@ -55,6 +55,7 @@ class Steps(torch.utils.data.Dataset[Step]):
         self.batch_size, self.pieces, self.pad, self.total = batch_size, pieces, pad, total
         self.parts, self.rank, self.world = parts, rank, world
         self.an_epoch = -(-len(draw(0)) // batch_size)
+        # One epoch's plan is kept: steps are asked for in order, and a plan is as large as the corpus.
         self._plan = lru_cache(maxsize=1)(self._lay)
 
     def __len__(self) -> int:
@@ -105,11 +106,14 @@ def step_of(
     line = np.repeat(np.arange(len(rows)), lengths)
     places = np.arange(len(at)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     ids = examples.ids[at]
+    # By the slot and its place in the row, not by the row: a sentence read twice in an epoch is masked anew.
     seen, chosen = masking.draw(ids, slots[line], places, examples.begins[at], epoch)
+    # Counted before the rows are shared out: every process divides by the same number.
     masked = max(int(chosen.sum()), 1)
     own = np.arange(like.rank, len(rows), like.world)
     if not len(own):  # fewer rows than processes; all must take part, so this one guesses nothing
         own, chosen = np.arange(1), np.zeros_like(chosen)
+    # As small as the parts that were asked for need, so that no thread waits for one that has it all.
     limit = min(like.pieces, -(-int(lengths[own].sum()) // like.parts))
     flat: Flat = (ids, seen, chosen, np.cumsum(lengths))
     micro = [

@@ -36,6 +36,7 @@ def drop(x: Tensor, p: float) -> Tensor:
     if not p:
         return x
     n = x.numel()
+    # Four elements of a 64-bit draw; p is rounded to 1 / 65,536, far below what any dropout is tuned to.
     bits = torch.empty(-(-n // 4), dtype=torch.int64).random_(-(2**63), None, generator=_rng.generator)
     keep = bits.view(torch.int16)[:n].view(x.shape) >= round(65_536 * p) - 32_768
     return x * keep.to(x.dtype).mul_(1 / (1 - p))
@@ -52,6 +53,7 @@ def attention(  # noqa: PLR0917  as transformers calls it
     **kw: object,
 ) -> tuple[Tensor, None]:
     """Scaled dot products `(b, heads, l, d)` -> `(b, l, heads, d)`; without dropout torch's own kernel."""
+    # With dropout not by torch's kernel: it draws from the global generator, in whatever order threads come to it.
     if not dropout:
         out = torch.nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, scale=scaling)
         return out.transpose(1, 2).contiguous(), None
@@ -102,11 +104,13 @@ class Threads:
         trained = [parameter for parameter in self._trained.parameters() if parameter.requires_grad]
 
         def work(i: int) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+            # Seeded by the item, not by the thread that takes it. A hash of numbers is the same in every process.
             _rng.generator.manual_seed(hash((seed, i)) % 2**63)
             loss = losses(items[i])
             return loss.detach(), torch.autograd.grad(loss, trained, allow_unused=True)
 
         total = torch.zeros(())
+        # In the order of the items, whoever was faster: sums of floats depend on their order.
         for loss, gradients in self._pool.map(work, range(len(items))):
             total += loss
             for parameter, gradient in zip(trained, gradients, strict=True):
