@@ -6,10 +6,9 @@ model.safetensors   the emission model, and crf.start_transitions, crf.transitio
 tokenizer files     README.md (the card, by whoever trained it)
 """
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -24,6 +23,9 @@ from core.models.pieces import Pieces
 from core.models.tagger import Features, Tagger
 from core.text.sentence import Sentence
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
 _LAST_LAYERS = ("classifier", "score")
 _IOB2 = str.maketrans("ES", "IB")
 
@@ -37,8 +39,8 @@ class EncoderTagger(Tagger):
 
     def __init__(
         self,
-        model: Any,
-        tokenizer: Any,
+        model: "PreTrainedModel",
+        tokenizer: "PreTrainedTokenizerBase",
         types: Sequence[str],
         head: Head,
         *,
@@ -49,7 +51,7 @@ class EncoderTagger(Tagger):
         super().__init__(types, head, constrained=constrained)
         self.model, self.tokenizer, self.dtype = model, tokenizer, dtype
         self.pieces = Pieces(tokenizer, max_length)
-        self.last_layer.forward = _in_float32(self.last_layer)  # type: ignore[method-assign]
+        self.last_layer.__dict__["forward"] = _in_float32(self.last_layer)  # what torch calls
 
     @property
     def last_layer(self) -> nn.Linear:
@@ -77,7 +79,7 @@ class EncoderTagger(Tagger):
         result[sentence, word] = logits[window, piece].float()
         return result
 
-    def _precision(self) -> AbstractContextManager[Any]:
+    def _precision(self) -> torch.autocast:
         return torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32)
 
     def size(self, sentence: Sentence) -> int:
@@ -121,22 +123,8 @@ def new_tagger(
 
     Errors: ModelError, ResourceError.
     """
-    from transformers import AutoModelForTokenClassification
-
     on_device = pick_device(device)
-    tags = bioes_tags(types)
-    # Two BIOES tags share an IOB2 name; back from names to tags the first of them counts, whatever its place.
-    names = {i: _pipeline_tag(tag) for i, tag in enumerate(tags)}
-    model = hub.load_model(
-        init,
-        AutoModelForTokenClassification,
-        allow_download=allow_download,
-        new_layers=("pooler", *_LAST_LAYERS),
-        id2label=names,
-        label2id={name: i for i, name in reversed(names.items())},
-        ignore_mismatched_sizes=True,
-        dtype=torch.float32,
-    )
+    model = _emission_model(init, types, allow_download)
     tokenizer = hub.load_tokenizer(init, allow_download=allow_download)
     tagger = EncoderTagger(
         model,
@@ -151,7 +139,25 @@ def new_tagger(
     return tagger.to(on_device)
 
 
-def _begin(layer: nn.Linear, config: Any) -> None:
+def _emission_model(init: str, types: Sequence[str], allow_download: bool) -> "PreTrainedModel":
+    """Encoder `init` with one logit a BIOES tag, under the tags' names in IOB2."""
+    from transformers import AutoModelForTokenClassification
+
+    names = {i: _pipeline_tag(tag) for i, tag in enumerate(bioes_tags(types))}
+    return hub.load_model(
+        init,
+        AutoModelForTokenClassification,
+        allow_download=allow_download,
+        new_layers=("pooler", *_LAST_LAYERS),
+        id2label=names,
+        # Two BIOES tags share an IOB2 name; back from names to tags the first of them counts, whatever its place.
+        label2id={name: i for i, name in reversed(names.items())},
+        ignore_mismatched_sizes=True,
+        dtype=torch.float32,
+    )
+
+
+def _begin(layer: nn.Linear, config: "PreTrainedConfig") -> None:
     """Draw a last layer anew, as its encoder's layers were: what the file may hold was trained on other tags."""
     nn.init.normal_(layer.weight, std=float(getattr(config, "initializer_range", 0.02)))
     nn.init.zeros_(layer.bias)
@@ -165,7 +171,7 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
         return bilstm.load(folder, device)
     on_device = pick_device(device)
     model = hub.load_model(str(folder), AutoModelForTokenClassification, new_layers=(), dtype=torch.float32)
-    about: dict[str, Any] | None = getattr(model.config, "winnow", None)
+    about = getattr(model.config, "winnow", None)
     if about is None:
         raise ModelError(
             f"{folder}: is no tagger made by Winnow (its config.json has no `winnow`); run finetune first."
@@ -201,7 +207,7 @@ def _pipeline_tag(tag: str) -> str:
     return tag[:1].translate(_IOB2) + tag[1:]
 
 
-def _last_layer(model: Any) -> nn.Linear:
+def _last_layer(model: "PreTrainedModel") -> nn.Linear:
     """The linear layer that makes the logits."""
     layers = (getattr(model, name, None) for name in _LAST_LAYERS)
     layer = next((part for part in layers if isinstance(part, nn.Linear)), None)
@@ -210,7 +216,7 @@ def _last_layer(model: Any) -> nn.Linear:
     return layer
 
 
-def _in_float32(layer: nn.Linear) -> Any:
+def _in_float32(layer: nn.Linear) -> Callable[[Tensor], Tensor]:
     """A `forward` in float32. bf16 keeps three digits of a logit: too few for the chain, and cheap to do better."""
 
     def forward(hidden: Tensor) -> Tensor:

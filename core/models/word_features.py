@@ -49,7 +49,7 @@ class Vocabulary:
         """{word: index}; 0 is the unknown word."""
         return {word: index for index, word in enumerate((*self.words, *self.further), 1)}
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         return asdict(self)
 
     @classmethod
