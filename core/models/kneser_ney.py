@@ -89,7 +89,9 @@ def fit_tables(
     keys, log_probs = np.zeros(1, np.int64), np.zeros(1, np.float32)  # order 0: the root context
     while levels:
         report.check()
+        # Taken out, so that an order's counts are let go once it is smoothed: they are the largest thing here.
         level = levels.pop(0)
+        # How many n-grams occur once to four times; 5 stands for all beyond, which the form does not ask for.
         formed.append(closed_form(*np.bincount(np.minimum(level.counts, 5), minlength=6)[1:5].tolist()))
         probs, weights = _smooth(level, probs, formed[-1] or FALLBACK, contexts=len(keys), bits=word_bits(n_words))
         if len(formed) == 1:
@@ -150,9 +152,11 @@ def _smooth(
 ) -> tuple[_Float64, _Float64]:
     """P of each n-gram, `(m,)`, and the weight each context leaves to the order below, `(contexts,)`."""
     context = level.keys >> bits
+    # Clipped: three occurrences and more share D3+.
     discounted = np.array([0, *discounts]).take(level.counts, mode="clip")
     total = np.bincount(context, weights=level.counts, minlength=contexts)
     withheld = np.bincount(context, weights=discounted, minlength=contexts)
+    # A context that nothing follows leaves all of it to the order below.
     weights: _Float64 = np.divide(withheld, total, out=np.ones(contexts), where=total > 0)
     return (level.counts - discounted) / total[context] + weights[context] * lower[level.suffix], weights
 
