@@ -45,8 +45,8 @@ def _path(done: Sequence[Run]) -> None:
             )
             st.markdown(what)
             st.caption(plain(status))
-    if said := _latest([run for run in done if run.manifest.kind in ("finetune", "experiment")]):
-        st.markdown(f"**The latest result:** {plain(said)}")
+    if latest := _latest([run for run in done if run.manifest.kind in ("finetune", "experiment")]):
+        st.markdown(f"**The latest result:** {plain(latest)}")
 
 
 def _prepared() -> Step:

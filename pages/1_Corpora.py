@@ -186,7 +186,8 @@ def _from(corpus: Corpus) -> str:
     """Where it came from: the user's file, or what Winnow made it of."""
     if not corpus.derived:
         return str(corpus.origin.get("file", ""))
-    return f"made by Winnow of {results.corpus_name(corpus.origin['from'])}" if "from" in corpus.origin else "typed"
+    source = corpus.origin.get("from")
+    return "typed" if source is None else f"made by Winnow of {results.corpus_name(str(source))}"
 
 
 main()

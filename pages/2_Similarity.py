@@ -1,5 +1,6 @@
 """Similarity: which source is closest to T_C, whether the measures agree, and what they are worth."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -76,7 +77,7 @@ def _setup() -> None:
         st.rerun()
 
 
-def _pick(label: str, known: dict[str, Corpus], chosen: list[str | None], name: str) -> list[str]:
+def _pick(label: str, known: dict[str, Corpus], chosen: Sequence[str | None], name: str) -> list[str]:
     return st.multiselect(
         label,
         list(known),

@@ -40,13 +40,8 @@ def main() -> None:
             remains(run_id)
 
 
-def _finished() -> list[Run]:
-    """Finished selections, newest first."""
-    return runs.own("select", state="succeeded")
-
-
 def _nothing() -> None:
-    if not _finished():
+    if not selections.finished():
         st.info("There is no finished selection to look at yet. Make one first; its map is one click away then.")
     if corpora.listed():
         st.page_link("pages/3_Selection.py", label="Make a selection", icon=":material/filter_alt:")
@@ -65,7 +60,7 @@ def _pick(run_id: str) -> None:
     remember(run_id, RUN)
     follow_address(run_id, RUN)
     say_refused()
-    pick_run(run_id, RUN, _finished(), "Selection", label, label_visibility="collapsed")
+    pick_run(run_id, RUN, selections.finished(), "Selection", label, label_visibility="collapsed")
     st.session_state["explore.shown"] = run_id
 
 
@@ -90,12 +85,12 @@ def _edited(run_id: str) -> None:
 
 def _map_of(run_id: str) -> str | None:
     """The map to draw; a run at work on one, and the way to one, where there is none."""
-    mine = [run.id for run in runs.listed("map") if run.manifest.config["selection"] == run_id]
-    drawing = runs.state(mine[0]) if mine else None
+    map_ids = [run.id for run in runs.listed("map") if run.manifest.config["selection"] == run_id]
+    drawing = runs.state(map_ids[0]) if map_ids else None
     if drawing is not None and drawing.state != "succeeded":
-        run_panel(mine[0], "explore.made")
-    found = maps.of(run_id)
-    if found is None and (drawing is None or not drawing.active):
+        run_panel(map_ids[0], "explore.made")
+    map_run = maps.of(run_id)
+    if map_run is None and (drawing is None or not drawing.active):
         with st.container(border=True):
             st.subheader("This selection has no map yet", anchor=False)
             st.markdown(
@@ -103,7 +98,7 @@ def _map_of(run_id: str) -> str | None:
                 "It is made once, from the embeddings on disk, and kept."
             )
             _make(run_id)
-    return found
+    return map_run
 
 
 def _make(run_id: str) -> None:
@@ -151,8 +146,8 @@ def _map(run_id: str) -> None:
         panel.panel(run_id, map_run, kinds, points)
     panel.rows(run_id, map_run, kinds, points)
     tag.offer(run_id)
-    title, look = "The same on the command line, and another map", {"icon": ":material/terminal:"}
-    with st.expander(title, key="explore.command", on_change="rerun", **look) as more:
+    title = "The same on the command line, and another map"
+    with st.expander(title, icon=":material/terminal:", key="explore.command", on_change="rerun") as more:
         if more.open:  # what colours a command is 1.5 MB of script, which the first paint need not wait for
             _commands(run_id, map_run)
             _make(run_id)

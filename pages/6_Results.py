@@ -1,5 +1,6 @@
 """Results: was it worth it, how sure is that, what does each tagger get right, and taking it all away."""
 
+from collections.abc import Callable
 from functools import partial
 
 import streamlit as st
@@ -7,7 +8,7 @@ import streamlit as st
 from core.facade import corpora, figures, results, runs
 from pages.ui.empty import corpora_needed
 from pages.ui.frame import page, where_text_is_here
-from pages.ui.results import beside, board, overlay, sentences, take, trial
+from pages.ui.results import board, overlay, pair, sentences, take, trial
 from pages.ui.runs.links import attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_run
@@ -71,7 +72,7 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
     side would be taken for its answer.
     """
     arms = _arms(run_id, single)
-    drawn = (
+    drawn: dict[str, Callable[[], None]] = (
         {}
         if run_id is None
         else {
@@ -81,12 +82,12 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
     )
     if arms:
         drawn |= {
-            "By type": partial(beside.types, arms),
+            "By type": partial(pair.types, arms),
             "Sentences": partial(sentences.sentences, arms),
             "While training": partial(overlay.overlay, arms),
             "Try a sentence": partial(trial.try_it, arms),
         }
-    everything = {"All trainings": take.trainings}
+    everything: dict[str, Callable[[], None]] = {"All trainings": take.trainings}
     drawn = everything | drawn if waiting else drawn | everything
     drawn |= {"Take away": partial(take.take_away, run_id, arms)}
     key = f"results.tab{'.waiting' * waiting}"  # so that the Leaderboard is open once it is there

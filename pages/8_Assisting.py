@@ -74,9 +74,9 @@ def _pick(label: str, corpora: Mapping[str, Corpus], first: str | None, key: str
 
 
 def _results(run_id: str) -> None:
-    mine = assisting.get(run_id).primary.name
+    primary = assisting.get(run_id).primary.name
     for corpus, types in assisting.result(run_id).types_of_one_corpus.items():
-        mend = "leave them out above" if corpus == mine else "map these types above, or leave them out"
+        mend = "leave them out above" if corpus == primary else "map these types above, or leave them out"
         st.warning(
             f"Only {plain(corpus)} has {plain(', '.join(types))}. Such entities count as drifting as far as they can:"
             f" {mend}.",

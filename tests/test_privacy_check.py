@@ -77,7 +77,7 @@ def test_the_offline_switch(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -
 def test_the_whole_disk_as_a_root(verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WINNOW_DATA_DIRS", str(tmp_path / "texts"))
     assert str(tmp_path / "texts") in verdict("roots")
-    monkeypatch.setattr(privacy, "import_roots", lambda: [tmp_path, Path("/")])
+    monkeypatch.setattr(privacy, "allowed_roots", lambda: [tmp_path, Path("/")])
     assert verdict("roots").startswith("bad: Pages may read the whole disk")
 
 

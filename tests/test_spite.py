@@ -14,10 +14,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from core.artifacts.splits import _named_as_part
 from core.corpora.columns import matches
 from core.corpora.corpus import Corpus
 from core.corpora.split import split
-from core.recipes.parts.rebuildable import _named_beside
 from core.text.words import nfc
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -111,11 +111,11 @@ def corpus(name: str) -> Corpus:
     return Corpus(fingerprint="", name=name, n_sentences=0, n_tokens=0, labelled=True, path=ROOT)
 
 
-def beside(text: str) -> None:
+def named_as_part(text: str) -> None:
     """Corpora whose names are the text, the word that makes an expression of a name all over it."""
     trains = "train ".join(text[i : i + 20] for i in range(0, 400, 20))
-    _named_beside(corpus(trains), corpus(trains.replace("train ", "dev ") + "x"))
-    _named_beside(corpus("train " * 40), corpus(text))
+    _named_as_part(corpus(trains), corpus(trains.replace("train ", "dev ") + "x"))
+    _named_as_part(corpus("train " * 40), corpus(text))
 
 
 def searched(text: str) -> None:
@@ -128,7 +128,7 @@ def searched(text: str) -> None:
 # What uses an expression that is put together as it is needed, by where that is done.
 PUT_TOGETHER = {
     "core/text/words.py": lambda text: nfc("\u0301" * 1000 + text + "\u0301\u0316" * 1000),
-    "core/recipes/parts/rebuildable.py": beside,
+    "core/artifacts/splits.py": named_as_part,
     "core/corpora/columns.py": searched,
 }
 

@@ -65,7 +65,7 @@ class Apart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
+class TwoReadings:
     """A test sentence as it is labelled and as two taggers read it, with what each has wrong."""
 
     sentence: Sentence
@@ -136,14 +136,14 @@ def by_novelty(run: Run, library: Library) -> list[Novelty]:
     ]
 
 
-def side_by_side(a: Run, seed_a: int, b: Run, seed_b: int, library: Library) -> list[Beside]:
+def side_by_side(a: Run, seed_a: int, b: Run, seed_b: int, library: Library) -> list[TwoReadings]:
     """The test sentences, in the corpus's order. Errors: CorpusError where the two were tested on different ones."""
     if _tests(a) != _tests(b):
         raise CorpusError(f"{a.id} and {b.id}: were tested on different corpora; compare runs of one test set.")
     readings = (evaluations.read_predictions(run, seed) for run, seed in ((a, seed_a), (b, seed_b)))
     table = zip(_tested_on(a, library), *readings, strict=True)
     return [
-        Beside(
+        TwoReadings(
             sentence=sentence,
             a=entities_a,
             b=entities_b,

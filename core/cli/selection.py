@@ -30,7 +30,7 @@ def select(output: str | None, format: Format | None, as_json: bool, **values: o
     --option NAME=VALUE sets a strategy's own option (`--option query=k-means`).
     """
     if output and not format:
-        selections.check_output(Path(output))
+        selections.format_of(Path(output))  # refuses what it cannot write before hours of work, not after them
     options = given(values, runs.RECIPES["select"].config)
 
     def write(run: Run, output: str) -> Mapping[str, str]:

@@ -20,7 +20,6 @@ from core.facade.audit import exporting
 from core.facade.home import kept_per_home, library, store
 from core.plots.bias import BIN_LOOKS, CeimPanel, ceim_bars
 from core.results import FloatArray, IntArray
-from core.runs.store import Run
 
 FEW = 20  # mentions of a type; with fewer its numbers are hardly more than chance
 MOST_DRAWN = 10_000  # points of the scatter; what is drawn around is counted on all
@@ -88,11 +87,6 @@ def measured(run_id: str) -> Measured:
         bars=ceim_bars(ceim, BAND),
         few=frozenset(kind for kind, n in counts.items() if n < enough),
     )
-
-
-def finished() -> list[Run]:
-    """Finished `difficulty` runs, newest first, those that other runs asked for too."""
-    return store().list("difficulty", state="succeeded")
 
 
 def result(run_id: str) -> DifficultyResult:

@@ -23,7 +23,8 @@ from core.errors import CorpusError, PathError
 from core.facade.audit import noted
 from core.facade.home import ROLES_FILE, home, library, store
 from core.files import read_object, write_atomic
-from core.paths import allowed_path, allowed_roots
+from core.paths import allowed_path
+from core.paths import allowed_roots as allowed_roots
 from core.recipes.add import LONGEST_NAME as LONGEST_NAME
 from core.recipes.add import proposed_name as proposed_name
 from core.results import IntArray
@@ -40,6 +41,7 @@ ROLES = {
     "dev": "L_C dev: labelled, for decisions",
     "test": "L_C test: labelled, held out",
 }
+preview_soon = previews.ready  # starts what makes the next `preview` quick, and returns at once
 _SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "samples"
 
 
@@ -101,24 +103,14 @@ def preview(
     return previews.preview(path, readers.ReadOptions(encoding=encoding, part=part, text_column=text_column))
 
 
-def preview_soon() -> None:
-    """Start what makes the next `preview` quick; returns at once."""
-    previews.ready()
-
-
 def import_path(text: str) -> Path:
     """A path typed into the app. Errors: PathError if missing or outside the allowed folders."""
-    return allowed_path(text, import_roots())
-
-
-def import_roots() -> Sequence[Path]:
-    """The folders that the app may read corpora from (WINNOW_DATA_DIRS adds to them), each once."""
-    return allowed_roots()
+    return allowed_path(text, allowed_roots())
 
 
 def import_listing(text: str) -> tuple[str, dict[str, Path]]:
     """The folder at or above a typed path, and {name: path} of what may be chosen there; "" for the allowed folders."""
-    roots = import_roots()
+    roots = allowed_roots()
     if text:
         with suppress(PathError):
             path = import_path(text)

@@ -170,13 +170,12 @@ def examples(run_id: str, chosen: Selection, keep: Sequence[str], which: Which, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overlap:
-    """Two selections of one D_C: sizes, rows in both, and the best rows that only one of them has."""
+    """Two selections of one D_C: the size of the first, rows in both, and the best rows that only one of them has."""
 
-    ours: int
-    theirs: int
+    size: int
     shared: int
-    only_ours: Sequence[ScoredRow]
-    only_theirs: Sequence[ScoredRow]
+    only_here: Sequence[ScoredRow]
+    only_other: Sequence[ScoredRow]
 
 
 def overlap(run_id: str, other: str, budget: str, keep: Sequence[str], n: int = 5) -> Overlap:
@@ -184,11 +183,10 @@ def overlap(run_id: str, other: str, budget: str, keep: Sequence[str], n: int = 
     rows, other_rows = (choose(name, budget, keep).rows for name in (run_id, other))
     exclusive, other_exclusive = rows[~np.isin(rows, other_rows)], other_rows[~np.isin(other_rows, rows)]
     return Overlap(
-        ours=len(rows),
-        theirs=len(other_rows),
+        size=len(rows),
         shared=len(rows) - len(exclusive),
-        only_ours=scored(run_id).table(exclusive[:n]),
-        only_theirs=scored(other).table(other_exclusive[:n]),
+        only_here=scored(run_id).table(exclusive[:n]),
+        only_other=scored(other).table(other_exclusive[:n]),
     )
 
 

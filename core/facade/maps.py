@@ -26,7 +26,7 @@ from core.errors import RunError
 from core.facade.audit import exporting
 from core.facade.home import kept_per_home, library, store
 from core.facade.selections import chosen, scored
-from core.maps.words import Telling
+from core.maps.words import Telling as Telling
 from core.plots.explore import HoverRow
 from core.results import FloatArray, IntArray
 from core.runs.store import Run
@@ -35,7 +35,7 @@ from core.stats.draws import stratified
 
 READ_BY = ("encoder", "pooling", "max_length", "precision")  # what a selection says of its vectors
 Sort = Literal["score", "tokens", "row", "class"]
-By = Literal["class", "score", "cluster", "length", "source"]
+Mode = Literal["substring", "words"]
 
 
 def options(selection: str, **more: object) -> dict[str, object]:
@@ -108,23 +108,17 @@ def classes(map_run: str, budget: str | None = None, keep: Sequence[str] | None 
     return mapped.classes(chosen(mapped.selection, budget, keep).rows)
 
 
-def draw(map_run: str, kinds: IntArray, n: int = 20_000) -> IntArray:
-    """Up to `n` points to draw, ascending: equal shares of the classes as far as they go, seeded by the map's seed."""
-    return get(map_run).draw(kinds, n)
-
-
-def colour_values(map_run: str, points: IntArray, by: By) -> FloatArray | list[str]:
-    """The colour values of `points`: numbers (score, length; NaN where unknown) or names (class, cluster, source).
-
-    class: as the `select` run chose; for another budget take `classes` instead.
-    """
+def colour_numbers(map_run: str, points: IntArray, by: Literal["score", "length"]) -> FloatArray:
+    """The numbers that colour `points`; NaN where one is unknown, as the score of T_C's is."""
     mapped = get(map_run)
     if by == "score":
         return mapped.values(points, scored(mapped.selection).scores.values)
-    if by == "length":
-        return mapped.values(
-            points, *(stored(corpus, "n_tokens").to_numpy() for corpus in (mapped.domain, mapped.task))
-        )
+    return mapped.values(points, *(stored(corpus, "n_tokens").to_numpy() for corpus in (mapped.domain, mapped.task)))
+
+
+def colour_names(map_run: str, points: IntArray, by: Literal["class", "cluster", "source"]) -> list[str]:
+    """The names that colour `points`. class: as the `select` run chose; for another budget take `classes` instead."""
+    mapped = get(map_run)
     if by == "class":
         return [CLASSES[kind] for kind in classes(map_run)[points].tolist()]
     if by == "cluster":
@@ -138,16 +132,6 @@ def hover(map_run: str, points: IntArray, width: int = 120) -> list[HoverRow]:
     scores = mapped.values(points, scored(mapped.selection).scores.values).tolist()
     texts = (text if len(text) <= width else text[: width - 1] + "…" for text in mapped.texts(points))
     return [HoverRow(score=score, text=text) for score, text in zip(scores, texts, strict=True)]
-
-
-def lasso(map_run: str, polygon: Sequence[tuple[float, float]]) -> IntArray:
-    """The points inside a polygon (even-odd rule), drawn or not, ascending."""
-    return get(map_run).lasso(polygon)
-
-
-def box(map_run: str, x0: float, x1: float, y0: float, y1: float) -> IntArray:
-    """The points inside a box, borders included, ascending."""
-    return get(map_run).box(x0, x1, y0, y1)
 
 
 def class_counts(points: IntArray, kinds: IntArray) -> dict[str, tuple[int, int]]:
@@ -181,13 +165,12 @@ def page_of(
 
 def _keys(map_run: str, points: IntArray, kinds: IntArray, sort: Sort) -> FloatArray:
     if sort in ("score", "tokens"):
-        values = colour_values(map_run, points, "score" if sort == "score" else "length")
-        assert isinstance(values, np.ndarray)
-        return values
+        return colour_numbers(map_run, points, "score" if sort == "score" else "length")
     return np.asarray(kinds if sort == "class" else get(map_run).rows)[points].astype(np.float64)
 
 
-def search(map_run: str, query: str, mode: Literal["substring", "words"] = "substring") -> Hits:
+@kept_per_home(8)
+def search(map_run: str, query: str, mode: Mode = "substring") -> Hits:
     """Sentences that hold `query` (any case), in all of D_C and T_C, mapped or not.
 
     words: all its words, in any order. Returns `Hits(points, rows, task_rows)`.
@@ -196,8 +179,16 @@ def search(map_run: str, query: str, mode: Literal["substring", "words"] = "subs
 
 
 def telling_words(map_run: str, points: IntArray, n: int = 30) -> list[Telling]:
-    """Words that tell `points` from the rest: `word, z, inside, outside`, most telling first (log-odds with prior)."""
-    return get(map_run).telling(points, n)
+    """Words that tell `points` from the rest: `word, z, inside, outside`, most telling first (log-odds with prior).
+
+    Kept for the last few sets of points, since a page asks again whenever anything else on it moves.
+    """
+    return _telling_words(map_run, np.asarray(points, dtype=np.int64).tobytes(), n)
+
+
+@kept_per_home(8)
+def _telling_words(map_run: str, points: bytes, n: int) -> list[Telling]:
+    return get(map_run).telling(np.frombuffer(points, dtype=np.int64), n)
 
 
 @exporting

@@ -15,7 +15,7 @@ from core import door as doors
 from core.config import offline
 from core.errors import ConfigError
 from core.facade import door
-from core.facade.corpora import import_roots
+from core.facade.corpora import allowed_roots
 from core.facade.home import home
 
 Verdict = Literal["ok", "look", "bad"]
@@ -103,7 +103,7 @@ def _offline() -> Finding:
 
 
 def _roots() -> Finding:
-    roots = import_roots()
+    roots = allowed_roots()
     shown = ", ".join(str(root) for root in roots)
     if any(root.resolve() == Path(root.anchor) for root in roots):
         return "bad", f"Pages may read the whole disk ({shown}); start Winnow in a folder and with a HOME of its own."

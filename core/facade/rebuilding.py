@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from core.artifacts import mentions
+from core.artifacts import mentions, splits
 from core.artifacts.rebuilt import Diff as Diff
 from core.artifacts.rebuilt import RebuildResult as RebuildResult
 from core.artifacts.rebuilt import RobustnessResult as RobustnessResult
@@ -14,7 +14,6 @@ from core.difficulty.mentions import Mention
 from core.facade.corpora import roles
 from core.facade.home import kept_per_home, library, store
 from core.recipes import rebuild
-from core.recipes.parts.rebuildable import splits_beside
 from core.recipes.rebuild import Preview as Preview
 
 
@@ -28,8 +27,8 @@ def preview(options: Mapping[str, object]) -> Preview:
 
 
 def splits_of(train: str) -> tuple[list[str], str]:
-    """The dev and test splits that go with a training corpus, and how that is known; see `splits_beside`."""
-    return splits_beside(library().find(train), roles(), library(), store())
+    """The dev and test splits that go with a training corpus, and how that is known; see `artifacts.splits`."""
+    return splits.of(library().find(train), roles(), library(), store())
 
 
 @kept_per_home(4)

@@ -19,7 +19,7 @@ from core.artifacts.map import CLASSES
 from core.corpora.writers import Format
 from core.errors import ConfigError
 from core.facade.home import store
-from core.facade.maps import alike, box, classes, export, get, lasso, search
+from core.facade.maps import alike, classes, export, get, search
 from core.facade.selections import kept_budget
 from core.results import IntArray
 
@@ -71,9 +71,9 @@ def region_points(map_run: str, region: Mapping[str, Any] | None, kinds: IntArra
     value = region["value"]
     match region["kind"]:
         case "lasso":
-            parts = [lasso(map_run, corners) for corners in value]
+            parts = [get(map_run).lasso(corners) for corners in value]
         case "box":
-            parts = [box(map_run, *sides) for sides in value]
+            parts = [get(map_run).box(*sides) for sides in value]
         case "topic":
             parts = [np.flatnonzero(get(map_run).cluster == value)]
         case "class":

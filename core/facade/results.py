@@ -13,7 +13,7 @@ from core.artifacts.leaderboard import ArmRow as ArmRow
 from core.artifacts.leaderboard import ExperimentResult as ExperimentResult
 from core.artifacts.leaderboard import FurtherTest as FurtherTest
 from core.artifacts.taggers import Apart, Novelty, TypeScores, Unfound
-from core.artifacts.taggers import Beside as Beside
+from core.artifacts.taggers import TwoReadings as TwoReadings
 from core.config import fields_with
 from core.errors import CorpusError, RunError, WinnowError
 from core.facade.home import kept_per_home, library, store
@@ -133,7 +133,7 @@ def novelty_scores(run_id: str) -> list[Novelty]:
 
 
 @kept_per_home(4)
-def beside(a: str, seed_a: int, b: str, seed_b: int) -> list[Beside]:
+def side_by_side(a: str, seed_a: int, b: str, seed_b: int) -> list[TwoReadings]:
     """The test sentences as labelled and as the taggers of two `finetune` runs read it. Errors: CorpusError."""
     return tagger_tables.side_by_side(store().get(a), seed_a, store().get(b), seed_b, library())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from core.artifacts import reviews as log
-from core.artifacts.reviews import Action
+from core.artifacts.reviews import Action as Action
 from core.artifacts.reviews import Reviews as Reviews
 from core.corpora.corpus import Corpus
 from core.corpora.writers import harmless, write_conll

@@ -22,7 +22,7 @@ from core.config import Budget as Budget
 from core.config import Unit
 from core.corpora.corpus import Corpus
 from core.corpora.writers import Format as Format
-from core.corpora.writers import format_of
+from core.corpora.writers import format_of as format_of
 from core.errors import ConfigError, CorpusError
 from core.facade import runs
 from core.facade.audit import exporting
@@ -137,29 +137,21 @@ def edits(run_id: str) -> Edits:
     return read_edits(store().get(run_id).path)
 
 
-def add_rows(run_id: str, rows: IntArray) -> Edits:
-    """Put rows of D_C into S_C by hand; at once on disk. Errors: CorpusError for a row that D_C does not have."""
-    return _edit(run_id, "add", rows)
-
-
-def remove_rows(run_id: str, rows: IntArray) -> Edits:
-    """Take rows out of S_C by hand."""
-    return _edit(run_id, "remove", rows)
+def edit(run_id: str, action: Literal["add", "remove"], rows: IntArray) -> Edits:
+    """Put rows of D_C into S_C by hand, or take them out; at once on disk. Errors: CorpusError for a row that D_C does
+    not have."""
+    rows, n = np.unique(np.asarray(rows, dtype=np.int64)), len(scored(run_id).domain)
+    if len(rows) and not 0 <= rows[0] <= rows[-1] < n:
+        raise CorpusError(f"rows: {rows[0]} to {rows[-1]} are not all in D_C, which has {n:,}; give rows below it.")
+    if len(rows):
+        edit_log.append(store().get(run_id).path, action, rows)
+    return edits(run_id)
 
 
 def undo(run_id: str) -> Edits:
     """Take back the last hand edit that was not undone; nothing happens if there is none."""
     if edits(run_id).history:
         edit_log.append(store().get(run_id).path, "undo", np.empty(0, dtype=np.int64))
-    return edits(run_id)
-
-
-def _edit(run_id: str, action: Literal["add", "remove"], rows: IntArray) -> Edits:
-    rows, n = np.unique(np.asarray(rows, dtype=np.int64)), len(scored(run_id).domain)
-    if len(rows) and not 0 <= rows[0] <= rows[-1] < n:
-        raise CorpusError(f"rows: {rows[0]} to {rows[-1]} are not all in D_C, which has {n:,}; give rows below it.")
-    if len(rows):
-        edit_log.append(store().get(run_id).path, action, rows)
     return edits(run_id)
 
 
@@ -195,11 +187,6 @@ def _seal(run_id: str, budget: str, keep: Sequence[str]) -> Corpus:
             **({"hand_edits": {"added": len(changes.added), "removed": len(changes.removed)}} if changes else {}),
         },
     )
-
-
-def check_output(path: Path) -> None:
-    """Errors: ConfigError for a file that `export` cannot write; asked before hours of work, not after them."""
-    format_of(path)
 
 
 @exporting

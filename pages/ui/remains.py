@@ -1,12 +1,11 @@
 """Finished runs whose corpora were removed: what they kept of their own."""
 
-from typing import Any
-
 import numpy as np
 import streamlit as st
 
 from core.facade import figures, insights, maps, results, selections
 from core.facade.corpora import Corpus
+from core.facade.figures import FloatArray, IntArray
 from core.facade.insights import Remains
 from core.facade.selections import SelectResult
 from pages.ui.frame import looked
@@ -15,7 +14,7 @@ from pages.ui.widgets import chart, table
 FIRST = 8  # sentences of S_C
 
 
-def span_words(chosen: Any, unit: str, prefer: str) -> str:
+def span_words(chosen: FloatArray, unit: str, prefer: str) -> str:
     """From which score to which was selected, and what a score means. chosen: the scores of S_C."""
     low, high = float(chosen.min()), float(chosen.max())
     best, worst, closer = (high, low, "higher") if prefer == "high" else (low, high, "lower")
@@ -34,19 +33,19 @@ def text_gone(run_id: str) -> bool:
 
 def remains(run_id: str) -> None:
     """Numbers, scores, S_C where that is still here, and the map as it was drawn, without its sentences."""
-    found, result = insights.remains(run_id), selections.result(run_id)
-    _numbers(found, result)
-    figure = figures.score_histogram(found.bins, found.chosen, found.unit, found.prefer)
-    name = f"Histogram of the scores of D_C: {len(found.chosen):,} selected, cut at {found.chosen[-1]:.4g}"
+    kept, result = insights.remains(run_id), selections.result(run_id)
+    _numbers(kept, result)
+    figure = figures.score_histogram(kept.bins, kept.chosen, kept.unit, kept.prefer)
+    name = f"Histogram of the scores of D_C: {len(kept.chosen):,} selected, cut at {kept.chosen[-1]:.4g}"
     chart(figure, f"remains.scores.{run_id}", name)
-    st.caption(span_words(found.chosen, found.unit, found.prefer))
-    if found.corpus is not None:
-        _sentences(found.corpus, found)
-    if found.drawn is not None:
-        _map(run_id, *found.drawn)
+    st.caption(span_words(kept.chosen, kept.unit, kept.prefer))
+    if kept.corpus is not None:
+        _sentences(kept.corpus, kept)
+    if kept.drawn is not None:
+        _map(run_id, *kept.drawn)
 
 
-def _numbers(found: Remains, result: SelectResult) -> None:
+def _numbers(kept: Remains, result: SelectResult) -> None:
     selected, of = result.selected, result.of
     with st.container(horizontal=True):
         st.metric("Selected", f"{selected:,}", width="content", help=f"of {of:,} sentences")
@@ -55,10 +54,10 @@ def _numbers(found: Remains, result: SelectResult) -> None:
         st.metric("Withheld", f"{sum(result.dropped.values()):,}", width="content")
 
 
-def _sentences(sealed: Corpus, found: Remains) -> None:
+def _sentences(sealed: Corpus, kept: Remains) -> None:
     st.caption("S_C itself is still here, as a corpus of its own: it can be trained on. Its first sentences:")
     looked(sealed.fingerprint)
-    scores = found.chosen[:FIRST].tolist()
+    scores = kept.chosen[:FIRST].tolist()
     rows = [
         {"score": score, "text": sentence.text}
         for score, sentence in zip(scores, next(sealed.batches(0, FIRST)), strict=True)
@@ -66,7 +65,7 @@ def _sentences(sealed: Corpus, found: Remains) -> None:
     table(rows, {"score": "Score", "text": "Sentence"}, "The first sentences of S_C")
 
 
-def _map(run_id: str, x: Any, y: Any, kinds: Any) -> None:
+def _map(run_id: str, x: FloatArray, y: FloatArray, kinds: IntArray) -> None:
     drawn = figures.Dots(x=x, y=y, points=np.arange(len(x)), kinds=kinds, hover=[None] * len(x))
     totals = np.bincount(kinds, minlength=len(maps.CLASSES)).tolist()
     figure = figures.by_class(drawn, totals, figures.View(tool="pan", height=480))

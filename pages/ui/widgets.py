@@ -118,8 +118,8 @@ def corpus_picker(label: str, key: str, chosen: str | None, **options: Any) -> s
 
 def corpus_label(corpus: Corpus) -> str:
     """A corpus in a list of choices (shown as plain text there)."""
-    made = ", made by Winnow" if corpus.derived else ""
-    return f"{short(corpus.name)} ({len(corpus):,} sentences{made})"
+    origin = ", made by Winnow" if corpus.derived else ""
+    return f"{short(corpus.name)} ({len(corpus):,} sentences{origin})"
 
 
 def short(name: str) -> str:
@@ -142,7 +142,8 @@ def config_form(
 def _field(called: str, field: Any, key: str) -> Any:
     unit = (field.json_schema_extra or {}).get("unit")
     label = called + (f" ({unit})" if unit and not called.lower().endswith(unit) else "")
-    kind, common = field.annotation, {"help": plain(field.description or ""), "key": key}
+    kind = field.annotation
+    common: dict[str, Any] = {"help": plain(field.description or ""), "key": key}
     if NoneType in get_args(kind):
         return _optional(label, field, common)
     if get_origin(kind) is Literal:
@@ -188,15 +189,15 @@ def listed(text: str) -> tuple[str, ...]:
 
 
 def _bounds(field: Any, kind: Callable[[Any], Any]) -> tuple[Any, Any]:
-    found = {
+    limits = {
         name: getattr(bound, name)
         for bound in field.metadata
         for name in ("ge", "gt", "le", "lt")
         if hasattr(bound, name)
     }
     least = 1 if kind is int else TINY  # so that an open bound is not offered itself
-    low = found.get("ge", found["gt"] + least if "gt" in found else None)
-    high = found.get("le", found["lt"] - least if "lt" in found else None)
+    low = limits.get("ge", limits["gt"] + least if "gt" in limits else None)
+    high = limits.get("le", limits["lt"] - least if "lt" in limits else None)
     return (None if low is None else kind(low)), (None if high is None else kind(high))
 
 

@@ -53,7 +53,7 @@ def test_measure_watch_click_review_undo_export_rebuild(stocked: Server, page: P
     listed = page.get_by_role("list", name="Sentences with the mention highlighted")
     expect(listed.locator("mark").first).to_be_visible()
     settled(page)
-    run = bias.finished()[0].id
+    run = runs.listed("difficulty", state="succeeded")[0].id
     found = bias.measured(run)
     sizes = [int((found.bars == bar).sum()) for bar in set(found.bars.tolist())]
     expect(page.get_by_text(re.compile(rf"^{max(sizes):,} mentions? with a CEIM of"))).to_be_visible()

@@ -144,7 +144,7 @@ def test_the_shown_command_counts_hand_edits_as_the_page_does(
     run_id = select
     if edited != "this run":
         run_id = runs.execute("select", {**corpora, "strategy": "random", "budget": "20.2%"}).id
-    selections.remove_rows(run_id, selections.chosen(run_id).rows[:3])
+    selections.edit(run_id, "remove", selections.chosen(run_id).rows[:3])
     as_downloaded("20.2%", "txt", downloads, tmp_path, monkeypatch)
 
 

@@ -206,7 +206,7 @@ def test_what_is_picked_is_kept_until_it_is_cleared(made: tuple[str, str, str]) 
     whole = counted(app)
     regions.keep_region(map_run, region)  # what a lasso does, which only a browser can draw
     app = opened(PAGE)
-    inside = maps.class_counts(maps.lasso(map_run, corners), kinds_of(select, map_run))
+    inside = maps.class_counts(maps.get(map_run).lasso(corners), kinds_of(select, map_run))
     assert counted(app) == inside != whole
     assert len(figure_of(app)["layout"]["selections"]) == 1
     group = next(box for box in app.selectbox if box.label == "Pick a topic or a class")
@@ -335,7 +335,7 @@ def test_what_is_added_removed_and_undone_is_kept(made: tuple[str, str, str]) ->
 
 def test_an_edited_selection_becomes_a_corpus_that_says_so(made: tuple[str, str, str]) -> None:
     select, _, _ = made
-    selections.remove_rows(select, selections.chosen(select).rows[:3])
+    selections.edit(select, "remove", selections.chosen(select).rows[:3])
     app = opened(PAGE)
     app.button(key="explore.seal").click().run()
     assert not app.exception
@@ -464,6 +464,7 @@ def test_health_in_words_and_diversity_on_top(made: tuple[str, str, str], monkey
     assert (new.manifest.config["diversity"], new.manifest.config["strategy"]) == ("quota", "knn")
     assert app.session_state["explore.run"][0] == new.id
     assert "By score alone" in texts(app)
+    assert texts(app).count("40 sentences, ") == 2
 
 
 def test_more_points_than_a_browser_bears_are_sampled_and_that_is_said(

@@ -482,7 +482,7 @@ def test_a_second_selection_is_compared(chosen: str, trio: dict[str, Corpus]) ->
     found = insights.overlap(chosen, other, "20%", ())
     ours, theirs = ({int(row) for row in selections.choose(run, "20%").rows} for run in (chosen, other))
     assert found.shared == len(ours & theirs)
-    assert {row["row"] for row in found.only_ours} <= ours - theirs
+    assert {row["row"] for row in found.only_here} <= ours - theirs
     app = opened("pages/3_Selection.py")
     app.selectbox(key="selection.other").select(chosen).run()
     assert not app.exception

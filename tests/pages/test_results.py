@@ -220,7 +220,7 @@ def test_sentences_side_by_side_and_where_they_differ(run_id: str) -> None:
     for colour in (figures.GOLD, figures.ARM_A, figures.ARM_B):
         assert f"--c:{figures.css_colour(colour)}" in said
     a, b = (app.selectbox(key=f"results.beside.{side}.{rows(run_id)[0]}").value for side in "ab")
-    every = results.beside(a, 1, b, 1)
+    every = results.side_by_side(a, 1, b, 1)
     assert f"{sum(row.differs for row in every):,} of 150 test sentences" in said
     app.selectbox(key="results.beside.show").select("all").run()
     assert "150 of 150" in texts(app)
@@ -234,7 +234,7 @@ def test_mistakes_are_told_apart_counted_and_filtered(run_id: str) -> None:
     app = tab(opened(PAGE), "Sentences")
     app.selectbox(key="results.beside.show").select("all").run()
     a, b = (app.selectbox(key=f"results.beside.{side}.{rows(run_id)[0]}").value for side in "ab")
-    every = results.beside(a, 1, b, 1)
+    every = results.side_by_side(a, 1, b, 1)
     said = texts(app)
     for kind in reviews.KINDS:
         n, m = (sum(one.kind == kind for row in every for one in getattr(row, side)) for side in ("wrong_a", "wrong_b"))
@@ -421,7 +421,7 @@ def test_runs_of_different_test_sets_are_not_laid_side_by_side(home: Path) -> No
     one = finished.tuned(home, made, "tiny", 0.6)
     other = finished.tuned(home, {**made, "test": made["dev"]}, "tiny", 0.6)
     with pytest.raises(CorpusError, match="different corpora"):
-        results.beside(one.id, 1, other.id, 1)
+        results.side_by_side(one.id, 1, other.id, 1)
 
 
 def test_a_try_is_a_run_that_leaves_no_corpus(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

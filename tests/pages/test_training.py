@@ -214,7 +214,7 @@ def test_an_encoder_is_trained_on_t_c_and_on_s_c_with_its_hand_edits(parts: dict
     untouched = selections.seal(select.id)
     assert untouched.fingerprint == select.result()["corpus"]
     out = selections.chosen(select.id).rows[:3]
-    selections.remove_rows(select.id, out)
+    selections.edit(select.id, "remove", out)
     app = choose(opened(PAGE), "training.kind", "pretrain")
     picker = app.selectbox(key="training.selection")
     assert "3 removed by hand" in picker.options[1]

@@ -167,9 +167,9 @@ def test_lasso_box_counts_and_table(select: str, map_run: str) -> None:
     x, y = found.xy
     left, right, low, high = x.min() - 1, float(np.median(x)), y.min() - 1, y.max() + 1
     square = [(left, low), (right, low), (right, high), (left, high)]
-    points = maps.lasso(map_run, square)
+    points = maps.get(map_run).lasso(square)
     assert points.tolist() == np.flatnonzero(x < right).tolist()
-    assert set(points) <= set(maps.box(map_run, left, right, low, high))
+    assert set(points) <= set(maps.get(map_run).box(left, right, low, high))
     counts = maps.class_counts(points, kinds)
     assert counts["selected"] == ((kinds[points] == 1).sum(), 40)
     assert [total for _, total in counts.values()] == [40, 40, 202]
@@ -190,17 +190,19 @@ def test_lasso_box_counts_and_table(select: str, map_run: str) -> None:
 def test_what_is_drawn(map_run: str) -> None:
     kinds = maps.classes(map_run)
     found = maps.get(map_run)
-    drawn = maps.draw(map_run, kinds, 90)
+    drawn = maps.get(map_run).draw(kinds, 90)
     assert len(drawn) == 90
     assert found.fitted[drawn].all()
     assert set(kinds[drawn]) == {0, 1, 2}
-    assert len(maps.draw(map_run, kinds, 200)) == 200
-    assert len(maps.draw(map_run, kinds, 9999)) == 282
+    assert len(maps.get(map_run).draw(kinds, 200)) == 200
+    assert len(maps.get(map_run).draw(kinds, 9999)) == 282
     hover = maps.hover(map_run, np.array([281, 0]), width=12)
     assert hover[0]["text"] == "Slowly stir…"
     assert np.isnan(hover[1]["score"])
-    for by in ("score", "length", "cluster", "source", "class"):
-        assert len(maps.colour_values(map_run, drawn, by)) == 90  # type: ignore[arg-type]
+    for number in ("score", "length"):
+        assert len(maps.colour_numbers(map_run, drawn, number)) == 90  # type: ignore[arg-type]
+    for name in ("cluster", "source", "class"):
+        assert len(maps.colour_names(map_run, drawn, name)) == 90  # type: ignore[arg-type]
 
 
 def test_search_finds_every_row_in_any_case(map_run: str) -> None:
@@ -246,9 +248,9 @@ def test_pairs_and_export(map_run: str, tmp_path: Path) -> None:
 def test_hand_edits_are_kept_counted_exported_and_sealed(select: str, map_run: str, tmp_path: Path) -> None:
     chosen = selections.chosen(select).rows
     out = np.setdiff1d(np.arange(242), chosen)[:3]
-    selections.add_rows(select, out)
-    selections.remove_rows(select, chosen[:2])
-    selections.remove_rows(select, chosen[:20])
+    selections.edit(select, "add", out)
+    selections.edit(select, "remove", chosen[:2])
+    selections.edit(select, "remove", chosen[:20])
     selections.undo(select)
     kinds = maps.classes(map_run)
     assert maps.class_counts(np.arange(5), kinds)["selected"][1] == 41
@@ -265,7 +267,7 @@ def test_hand_edits_are_kept_counted_exported_and_sealed(select: str, map_run: s
     assert sealed.origin["run"] == select
     assert len(sealed) == 41
     with pytest.raises(CorpusError, match="242"):
-        selections.add_rows(select, np.array([242]))
+        selections.edit(select, "add", np.array([242]))
     for _ in range(5):
         selections.undo(select)
     assert selections.chosen(select).rows.tolist() == chosen.tolist()
@@ -293,8 +295,8 @@ def test_why_tells_each_fate(select: str, map_run: str) -> None:
     (copied,) = np.flatnonzero(np.bincount(clusters)[clusters] > 1)[:1]
     same = set(np.flatnonzero(clusters == clusters[copied])) - {copied}
     assert {row["row"] for row in insights.why(select, int(copied)).duplicates} == same
-    selections.remove_rows(select, chosen[:1])
-    selections.add_rows(select, free[40:41])
+    selections.edit(select, "remove", chosen[:1])
+    selections.edit(select, "add", free[40:41])
     assert insights.why(select, int(chosen[0])).verdict == "Taken out of S_C by hand."
     assert insights.why(select, int(free[40])).verdict == "Put into S_C by hand."
     with pytest.raises(CorpusError):
@@ -346,7 +348,7 @@ def test_health_of_a_selection(select: str, seal: Seal) -> None:
     rows = selections.chosen(select).rows
     assert found.tokens == lengths[rows].sum()
     assert found.median_tokens["D_C"] == np.median(lengths)
-    selections.remove_rows(select, rows[:30])
+    selections.edit(select, "remove", rows[:30])
     assert insights.health(select).sentences == 10
     names = [sentence("the Harlow Ltd sued", [(1, 3, "ORG")])]
     seal(names, "names", labelled=True)

@@ -19,18 +19,18 @@ SHOWN = 2000  # rows drawn; the file has all
 def drift(run_id: str) -> None:
     """The shared entities, those that disagree most first."""
     with guard():
-        found = assisting.get(run_id)
+        assisted = assisting.get(run_id)
         result = assisting.result(run_id)
         st.markdown(
             f"**{result.overlapping:,}** entities are in both corpora (of {result.entities.primary:,} in"
-            f" {plain(found.primary.name)}, {result.entities.assisting:,} in {plain(found.assisting.name)});"
+            f" {plain(assisted.primary.name)}, {result.entities.assisting:,} in {plain(assisted.assisting.name)});"
             f" **{result.entities.drifting:,}** of them drift: their SKL is above {assisting.DRIFTS:g}."
         )
         rows = assisting.drift(run_id, **_filters())
         if not rows:
             st.info("No shared entity is like that; loosen the filters.")
             return
-        _table(rows, found)
+        _table(rows, assisted)
         st.download_button(
             f"These {len(rows):,} as CSV",
             partial(assisting.drift_csv, run_id, rows),
@@ -49,7 +49,7 @@ def _filters() -> dict[str, Any]:
     return {"search": search, "least_skl": least, "least_count": count}
 
 
-def _table(rows: list[DriftRow], found: Assisted) -> None:
+def _table(rows: list[DriftRow], assisted: Assisted) -> None:
     shown = [asdict(row) for row in rows[:SHOWN]]
     columns = {name: [row[name] for row in shown] for name in shown[0]}
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
@@ -62,10 +62,10 @@ def _table(rows: list[DriftRow], found: Assisted) -> None:
         column_config={
             "entity": text("Entity"),
             "skl": number("SKL", format="%.3f"),
-            "primary": text(f"In {found.primary.name}"),
-            "assisting": text(f"In {found.assisting.name}"),
-            "in_primary": number(f"Times in {found.primary.name}"),
-            "in_assisting": number(f"Times in {found.assisting.name}"),
+            "primary": text(f"In {assisted.primary.name}"),
+            "assisting": text(f"In {assisted.assisting.name}"),
+            "in_primary": number(f"Times in {assisted.primary.name}"),
+            "in_assisting": number(f"Times in {assisted.assisting.name}"),
         },
     )
     if len(rows) > SHOWN:

@@ -1,6 +1,7 @@
 """What a threshold keeps: the line, the counts, sentences on either side of it, the way out."""
 
 from functools import partial
+from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +13,7 @@ from core.facade.corpora import Sentence
 from pages.ui.frame import guard, looked
 from pages.ui.presses import pressed
 from pages.ui.remains import text_gone
-from pages.ui.widgets import chart, escape, plain, same_command
+from pages.ui.widgets import chart, plain, same_command
 
 AGREE, DRIFT = "#009E73", "#D55E00"
 SCORE = (
@@ -27,55 +28,55 @@ SIDES = {"line": "At the line", "ends": "Farthest from it"}
 def kept(run_id: str) -> None:
     """All that follows from the threshold: a pure function of the scores, so a slider may drive it."""
     with guard(buttons="assisting.seal"):
-        found = assisting.get(run_id)
-        top = max(float(found.scores.max()), 9.0) + 0.5
+        assisted = assisting.get(run_id)
+        top = max(float(assisted.scores.max()), 9.0) + 0.5
         line = (0.1, round(top, 1), 1.0, 0.1)
         threshold = st.slider("Keep sentences with a score below", *line, key="assisting.line", help=SCORE)
-        told = assisting.kept(run_id, threshold)
-        _numbers(told)
-        sharing = found.scores[found.overlaps > 0]
+        counts = assisting.kept(run_id, threshold)
+        _numbers(counts)
+        sharing = assisted.scores[assisted.overlaps > 0]
         log = runs.get(run_id).manifest.config["log"]
-        name = f"Histogram of sentence scores: {told.kept:,} of {told.of:,} kept below {threshold:g}"
+        name = f"Histogram of sentence scores: {counts.kept:,} of {counts.of:,} kept below {threshold:g}"
         chart(figures.skl_histogram(sharing, threshold, log), "assisting.scores", name)
         st.caption(
-            f"Not drawn: {told.of - len(sharing):,} sentences that share no entity with"
-            f" {plain(found.primary.name)}. Their score is 0, so they are always kept, however unlike they are."
+            f"Not drawn: {counts.of - len(sharing):,} sentences that share no entity with"
+            f" {plain(assisted.primary.name)}. Their score is 0, so they are always kept, however unlike they are."
         )
         if not text_gone(run_id):
-            _take_away(run_id, told)
+            _take_away(run_id, counts)
             _sentences(run_id, threshold)
         command = runs.command("skl", runs.get(run_id).manifest.config)
         same_command(f"{command} --threshold {threshold:g} --output kept.conll")
 
 
-def _numbers(told: Kept) -> None:
+def _numbers(counts: Kept) -> None:
     with st.container(horizontal=True):
-        st.metric("Kept", f"{told.kept:,}", width="content", help=f"of {told.of:,} sentences")
-        st.metric("Dropped", f"{told.of - told.kept:,}", width="content")
-        st.metric("Kept of all", f"{told.kept / told.of:.1%}", width="content")
-        share = told.sharing_nothing / max(told.kept, 1)
+        st.metric("Kept", f"{counts.kept:,}", width="content", help=f"of {counts.of:,} sentences")
+        st.metric("Dropped", f"{counts.of - counts.kept:,}", width="content")
+        st.metric("Kept of all", f"{counts.kept / counts.of:.1%}", width="content")
+        share = counts.sharing_nothing / max(counts.kept, 1)
         st.metric(
             "Kept only because nothing is shared",
             f"{share:.0%}",
             width="content",
-            help=f"{told.sharing_nothing:,} of the kept sentences share no entity, so nothing in them could drift.",
+            help=f"{counts.sharing_nothing:,} of the kept sentences share no entity, so nothing in them could drift.",
         )
 
 
-def _take_away(run_id: str, told: Kept) -> None:
+def _take_away(run_id: str, counts: Kept) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
             "Kept sentences as CoNLL",
-            partial(_conll, run_id, told.threshold),
-            f"kept-{run_id[-4:]}-{told.threshold:g}.conll",
+            partial(_conll, run_id, counts.threshold),
+            f"kept-{run_id[-4:]}-{counts.threshold:g}.conll",
             on_click="ignore",
             key="assisting.download",
             type="primary",
             icon=":material/download:",
-            disabled=not told.kept,
+            disabled=not counts.kept,
         )
         if pressed("Keep them as a corpus", "assisting.seal", icon=":material/library_add:"):
-            sealed = assisting.seal(run_id, told.threshold)
+            sealed = assisting.seal(run_id, counts.threshold)
             st.success(f"{plain(sealed.name)}: {len(sealed):,} sentences, ready to train on.")
 
 
@@ -112,7 +113,7 @@ def _marked(sentence: Sentence, marks: list[Mark]) -> str:
     for mark in marks:
         drifts = mark.skl > assisting.DRIFTS
         usual = "" if mark.usual == mark.type else f" · {escape(mark.usual)}"
-        told = f" <small>{escape(mark.type)}{usual} · {mark.skl:.1f}</small>" if drifts else ""
+        label = f" <small>{escape(mark.type)}{usual} · {mark.skl:.1f}</small>" if drifts else ""
         words[mark.start] = f'<mark class="w-entity" style="--c:{DRIFT if drifts else AGREE}">{words[mark.start]}'
-        words[mark.end - 1] += f"{told}</mark>"
+        words[mark.end - 1] += f"{label}</mark>"
     return " ".join(words)

@@ -50,7 +50,7 @@ def _from_file(data: bytes) -> tuple[str, ...]:
         return assisting.read_type_map(path)
 
 
-def _picked(names: Sequence[str], mine: Corpus, may_be: Sequence[str], key: str) -> list[str]:
+def _picked(names: Sequence[str], corpus: Corpus, may_be: Sequence[str], key: str) -> list[str]:
     """may_be: what the types may be called; none for the primary corpus, which is trained on as it is."""
     pairs = []
     columns = st.columns(min(4, len(names))) if names else []
@@ -58,7 +58,7 @@ def _picked(names: Sequence[str], mine: Corpus, may_be: Sequence[str], key: str)
         choices = [STAYS, OUT, *(f"is {other}" for other in may_be)]
         with columns[index % len(columns)]:
             choice = st.selectbox(
-                f"{plain(name)} ({mine.types[name]:,} in {plain(mine.name)})",
+                f"{plain(name)} ({corpus.types[name]:,} in {plain(corpus.name)})",
                 choices,
                 key=f"{key}.{name}",
             )

@@ -42,7 +42,7 @@ def sweep(run_id: str) -> None:
     named = st.session_state.get(RUN)
     shown = named if named in sweeps else next(iter(sweeps))
     if run_panel(shown, RUN).state == "succeeded":
-        _found(shown)
+        _outcome(shown)
     same_command(runs.command("assist", sweeps[shown].manifest.config))
 
 
@@ -72,7 +72,7 @@ def _setup(run_id: str) -> None:
         st.rerun()
 
 
-def _found(run_id: str) -> None:
+def _outcome(run_id: str) -> None:
     result = assisting.swept(run_id)
     for table_of_share in result.tables:
         st.markdown(f"**{plain(assisting.in_words(table_of_share))}**")

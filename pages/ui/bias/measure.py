@@ -18,7 +18,7 @@ from pages.ui.training.parts import BUNDLED, PRESETS
 from pages.ui.widgets import config_form, corpus_label, is_dark
 
 RUN = "bias.run"
-EVERY = 2.0  # seconds
+POLL = 2.0  # seconds
 MEANING = {
     "quick": "For a first look.",
     "paper": "The settings that were published for a corpus of this size, for numbers to report, best on a GPU.",
@@ -68,7 +68,7 @@ def measure() -> str | None:
     run_id = pick_run(run_id, RUN, runs.own("difficulty"), "Measured", _label)
     state = run_panel(run_id, RUN)
     if state.state != "succeeded":
-        st.fragment(run_every=EVERY if state.active else None)(_losses)(run_id)
+        st.fragment(run_every=POLL if state.active else None)(_losses)(run_id)
     return run_id
 
 
@@ -130,9 +130,11 @@ def _time(options: dict[str, Any]) -> None:
         run_panel(running, "bias.timing")
     else:
         st.caption(f"How long {mentions:,} mentions take on this machine is not known yet.")
-        said = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
-        if pressed("Time this machine (under a minute)", "bias.time", icon=":material/timer:", help=said):
-            asked = {name: options[name] for name in ("train", "encoder", "allow_download") if name in options}
+        explanation = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
+        if pressed("Time this machine (under a minute)", "bias.time", icon=":material/timer:", help=explanation):
+            asked: dict[str, Any] = {
+                name: options[name] for name in ("train", "encoder", "allow_download") if name in options
+            }
             runs.start("calibrate", {**asked, "task": options["train"]})
             st.rerun()
 
@@ -160,12 +162,12 @@ def _settings() -> dict[str, Any]:
             key="bias.mentions",
             help="A sample of whole sentences with about so many labelled entities takes less time.",
         )
-        found: dict[str, Any] = {"mentions": mentions or 0}
+        options: dict[str, Any] = {"mentions": mentions or 0}
     if preset == "custom":
         for i, column in enumerate(st.columns(3)):
             with column:
-                found |= config_form(config, OPTIONS[i::3], "bias")
-    return {"preset": preset, **found}
+                options |= config_form(config, OPTIONS[i::3], "bias")
+    return {"preset": preset, **options}
 
 
 def _label(run: Run) -> str:
@@ -175,14 +177,14 @@ def _label(run: Run) -> str:
 def _losses(run_id: str) -> None:
     """Outside of the panel, so that a chart's node survives the panel's ticks."""
     with guard():
-        found = {metric.type: metric for metric in training.curves(run_id) if metric.name == "loss"}
-        if not found:
+        losses = {metric.type: metric for metric in training.curves(run_id) if metric.name == "loss"}
+        if not losses:
             return
-        none = np.empty(0)
+        none, no_steps = np.empty(0), np.empty(0, dtype=np.int64)
         lines = [
-            figures.Line(name=name, part="", steps=found[side].steps, values=found[side].values)
-            if side in found
-            else figures.Line(name=name, part="", steps=none, values=none)  # so that no colour changes hands
+            figures.Line(name=name, part="", steps=losses[side].steps, values=losses[side].values)
+            if side in losses
+            else figures.Line(name=name, part="", steps=no_steps, values=none)  # so that no colour changes hands
             for side, name in LINES.items()
         ]
         st.markdown("**Training loss of the two classifiers**")

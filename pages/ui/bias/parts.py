@@ -1,6 +1,7 @@
 """Mentions on a page: read in their sentences, or as a table. Words of a corpus are escaped wherever they are HTML."""
 
 from collections.abc import Collection, Sequence
+from html import escape
 from typing import Any
 
 import streamlit as st
@@ -8,11 +9,12 @@ import streamlit as st
 from core.facade import bias, figures, rebuilding, taggers
 from core.facade.bias import MentionRow
 from core.facade.corpora import Entity
+from core.facade.figures import IntArray
 from core.facade.rebuilding import Diff
 from pages.ui.frame import guard, looked, where_text_is_here
 from pages.ui.grid import grid
 from pages.ui.remains import text_gone
-from pages.ui.widgets import escape, plain
+from pages.ui.widgets import plain
 
 PAGE = 8  # sentences
 ROWS = 300  # of a table
@@ -27,8 +29,8 @@ def bits(value: float) -> str:
 
 def notes(run_id: str) -> None:
     """What a reader of a finished `difficulty` run should know first, such as what could not be judged."""
-    if told := bias.result(run_id).notes:
-        st.info("\n\n".join(map(plain, told)), icon=":material/info:")
+    if remarks := bias.result(run_id).notes:
+        st.info("\n\n".join(map(plain, remarks)), icon=":material/info:")
 
 
 def marked(row: MentionRow) -> str:
@@ -37,7 +39,7 @@ def marked(row: MentionRow) -> str:
     return _painted(row.tokens, [mention], COLOURS[row.bin])
 
 
-def mention_list(run_id: str, numbers: Any, key: str) -> None:
+def mention_list(run_id: str, numbers: IntArray, key: str) -> None:
     """Mentions in their sentences, a page at a time; all of them as CSV."""
     if text_gone(run_id):
         return
@@ -49,15 +51,15 @@ def mention_list(run_id: str, numbers: Any, key: str) -> None:
         download(run_id, numbers, key)
     looked(bias.measured(run_id).corpus.fingerprint)
     rows = bias.mention_rows(run_id, numbers[(page - 1) * PAGE : page * PAGE])
-    items = "".join(f"<li>{marked(row)}<br><small>{_told(row)}</small></li>" for row in rows)
+    items = "".join(f"<li>{marked(row)}<br><small>{_pvi_words(row)}</small></li>" for row in rows)
     st.html(f'<ul class="w-sentences" aria-label="Sentences with the mention highlighted">{items}</ul>')
 
 
-def _told(row: MentionRow) -> str:
+def _pvi_words(row: MentionRow) -> str:
     return f"name {bits(row.pvi_entity)}, context {bits(row.pvi_context)} bits"
 
 
-def download(run_id: str, numbers: Any, key: str) -> None:
+def download(run_id: str, numbers: IntArray, key: str) -> None:
     """Mentions as CSV, written once somebody asks for it."""
     st.download_button(
         f"These {len(numbers):,} as CSV",
@@ -80,7 +82,7 @@ def mention_table(rows: Sequence[MentionRow], key: str) -> MentionRow | None:
         "text": "Sentence",
     }
     number = st.column_config.NumberColumn
-    told = grid(
+    event = grid(
         {name: [_unsigned(getattr(row, name)) for row in rows] for name in heads},
         key=key,
         hide_index=True,
@@ -94,7 +96,7 @@ def mention_table(rows: Sequence[MentionRow], key: str) -> MentionRow | None:
             "text": st.column_config.TextColumn("Sentence", width="large"),
         },
     )
-    ticked = told.selection.rows
+    ticked = event.selection.rows
     return rows[ticked[0]] if ticked and ticked[0] < len(rows) else None
 
 
@@ -135,6 +137,6 @@ def _painted(tokens: Sequence[str], entities: Sequence[Entity], colour: str, uns
     words = [escape(token) for token in tokens]
     for entity in entities:
         words[entity.start] = f'<mark class="w-entity" style="--c:{colour}">{words[entity.start]}'
-        told = escape(entity.type) + ", ambiguous" * (entity.start in unsure)
-        words[entity.end - 1] += f" <small>{told}</small></mark>"
+        label = escape(entity.type) + ", ambiguous" * (entity.start in unsure)
+        words[entity.end - 1] += f" <small>{label}</small></mark>"
     return " ".join(words)

@@ -62,7 +62,7 @@ def rebuild(run_id: str) -> None:
     named = st.session_state.get(RUN)
     shown = _pick(rebuilt, named if named in rebuilt else rebuilt[0])
     if run_panel(shown, RUN).state == "succeeded":
-        _made(shown)
+        _outcome(shown)
 
 
 @st.fragment
@@ -94,18 +94,18 @@ def _options(own: str) -> dict[str, Any]:
         "Method", list(METHODS), 0, lambda name: f"{METHODS[name][0]} ({name})", key="bias.rebuild.method"
     )
     left.caption(METHODS[method][1])
-    found: dict[str, Any] = {"method": method, "holdout": _holdout(right, own)}
+    options: dict[str, Any] = {"method": method, "holdout": _holdout(right, own)}
     names = {"low-share": ("size", "add_bin", "seed"), "dataaug": ("encoder", "seed")}.get(
         method, ("entity_low", "entity_high", "context_high", "seed")
     )
     with st.expander("What counts as much and little", icon=":material/settings:"):
         for i, column in enumerate(st.columns(2)):
             with column:
-                found |= config_form(runs.RECIPES["rebuild"].config, names[i::2], f"bias.rebuild.{method}")
-    if method != "dataaug" and not found.get("add_bin"):
+                options |= config_form(runs.RECIPES["rebuild"].config, names[i::2], f"bias.rebuild.{method}")
+    if method != "dataaug" and not options.get("add_bin"):
         of = "told by their context" if method == "low-share" else "of all mentions"
-        found["rate"] = right.slider(f"Share {of}, percent", 0, 90, 20, 5, key=f"bias.rate.{method}") / 100
-    return found
+        options["rate"] = right.slider(f"Share {of}, percent", 0, 90, 20, 5, key=f"bias.rate.{method}") / 100
+    return options
 
 
 def _holdout(place: Any, own: str) -> list[str]:
@@ -114,8 +114,8 @@ def _holdout(place: Any, own: str) -> list[str]:
     A corpus that is one of them is refused by the recipe, in its words.
     """
     known = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types}
-    beside, source = rebuilding.splits_of(own)
-    usual = [name for name in beside if name in known]
+    splits, source = rebuilding.splits_of(own)
+    usual = [name for name in splits if name in known]
     picked: list[str] = place.multiselect(
         "Held out: no sentence of these comes in",
         list(known),
@@ -189,7 +189,7 @@ def _name(run: Run) -> str:
     return f"{METHODS[config['method']][0]}{rate}, seed {config['seed']} ({run.id[-4:]})"
 
 
-def _made(run_id: str) -> None:
+def _outcome(run_id: str) -> None:
     rebuilt = rebuilding.rebuild_result(run_id)
     name = results.corpus_name(rebuilt.corpus)
     st.success(

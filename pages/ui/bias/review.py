@@ -9,14 +9,14 @@ from typing import Any
 import streamlit as st
 
 from core.facade import bias, reviews
-from core.facade.reviews import Reviews
+from core.facade.reviews import Action, Reviews
 from pages.ui.bias.parts import bits, marked, notes
 from pages.ui.frame import guard, looked
 from pages.ui.presses import pressed
 from pages.ui.widgets import plain, table
 
 NOTHING = "no entity here"
-SAID = {"accept": "label is right", "fix": "should be", "remove": NOTHING, "skip": "skipped"}
+ACTION_WORDS = {"accept": "label is right", "fix": "should be", "remove": NOTHING, "skip": "skipped"}
 LAST = 8  # reviews shown
 ROUNDING = 1e-6  # bits
 
@@ -25,8 +25,8 @@ ROUNDING = 1e-6  # bits
 def review(run_id: str) -> None:
     """Whatever is said goes to the log beside the run, so a reload or another day changes nothing."""
     with guard(buttons="bias.seal"):
-        numbers, told = reviews.suspicious(run_id), reviews.read(run_id)
-        if not len(numbers) and not told.history:
+        numbers, log = reviews.suspicious(run_id), reviews.read(run_id)
+        if not len(numbers) and not log.history:
             _none(run_id)
             return
         looked(bias.measured(run_id).corpus.fingerprint)
@@ -34,64 +34,66 @@ def review(run_id: str) -> None:
             "Labels that **neither the name nor the context speaks for**, worst first. Some are wrong, others only"
             " rare or hard: read the sentence and say which."
         )
-        todo, skipped = _left(numbers.tolist(), told)
-        _counts(len(numbers), len(todo), len(skipped), told)
+        todo, skipped = _left(numbers.tolist(), log)
+        _counts(len(numbers), len(todo), len(skipped), log)
         if skipped and not todo:
             st.caption("Only labels that you skipped are left; here they come again.")
         if todo or skipped:
             _one(run_id, (todo or skipped)[0])
         else:
             st.success("All of them are reviewed.")
-        _undo(run_id, told)
-        _take_away(run_id, told)
-        _history(run_id, told)
+        _undo(run_id, log)
+        _take_away(run_id, log)
+        _history(run_id, log)
 
 
 def _none(run_id: str) -> None:
     """Nothing to review; a clean bill only where something was measured."""
-    found = bias.measured(run_id)
-    if max(abs(found.entity).max(), abs(found.context).max()) > ROUNDING:
+    measured = bias.measured(run_id)
+    if max(abs(measured.entity).max(), abs(measured.context).max()) > ROUNDING:
         st.success("Every label is spoken for by its name or by its context; none looks wrong.")
     else:
         st.info("Neither names nor contexts told anything of the types, so nothing can be said of any label.")
         notes(run_id)
 
 
-def _left(numbers: Sequence[int], told: Reviews) -> tuple[list[int], list[int]]:
+def _left(numbers: Sequence[int], log: Reviews) -> tuple[list[int], list[int]]:
     """What nobody looked at yet, and what was skipped, the one that waited longest first."""
-    todo = [number for number in numbers if number not in told.latest]
-    turn = {one.mention: at for at, one in enumerate(told.history) if one.action == "skip"}
-    skipped = [number for number in numbers if number in told.latest and told.latest[number].action == "skip"]
+    todo = [number for number in numbers if number not in log.latest]
+    turn = {one.mention: at for at, one in enumerate(log.history) if one.action == "skip"}
+    skipped = [number for number in numbers if number in log.latest and log.latest[number].action == "skip"]
     return todo, sorted(skipped, key=turn.__getitem__)
 
 
-def _counts(of: int, todo: int, skipped: int, told: Reviews) -> None:
+def _counts(of: int, todo: int, skipped: int, log: Reviews) -> None:
     done, later = of - todo - skipped, f", {skipped:,} skipped" if skipped else ""
-    st.progress(done / max(of, 1), text=f"{done:,} of {of:,} reviewed, {len(told.changes):,} changed{later}")
+    st.progress(done / max(of, 1), text=f"{done:,} of {of:,} reviewed, {len(log.changes):,} changed{later}")
 
 
 def _one(run_id: str, number: int) -> None:
     """The mention at hand, and what can be said of it."""
-    row, found = bias.mention_rows(run_id, [number])[0], bias.measured(run_id)
+    row, measured = bias.mention_rows(run_id, [number])[0], bias.measured(run_id)
     with st.container(border=True, key="bias-review"):
         st.html(f'<p aria-label="The label in question">{marked(row)}</p>')
-        few = f" Only {found.counts()[row.type]:,} labels are of this type: **too few to judge**."
+        few = f" Only {measured.counts()[row.type]:,} labels are of this type: **too few to judge**."
         st.caption(
             f"Labelled **{plain(row.type)}**. Its name tells {bits(row.pvi_entity)} bits of that, its context"
             f" {bits(row.pvi_context)}: neither makes this type likelier than it is on average."
-            f"{few if row.type in found.few else ''}"
+            f"{few if row.type in measured.few else ''}"
         )
-        _answers(run_id, number, [name for name in sorted(found.corpus.types) if name != row.type])
+        _answers(run_id, number, [name for name in sorted(measured.corpus.types) if name != row.type])
 
 
 def _answers(run_id: str, number: int, others: Sequence[str]) -> None:
     """The buttons under a label in question. others: the types that it does not have."""
     say = partial(_say, run_id, number)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        look = {"icon": ":material/check:", "shortcut": "Alt+A"}
-        st.button("Label is right", key="bias.accept", on_click=say, args=("accept",), **look)
+        accept = ("accept",)
+        st.button(
+            "Label is right", key="bias.accept", icon=":material/check:", shortcut="Alt+A", on_click=say, args=accept
+        )
         st.button("Skip", key="bias.skip", icon=":material/skip_next:", shortcut="Alt+S", on_click=say, args=("skip",))
-        right = st.selectbox(
+        should_be = st.selectbox(
             "It should be",
             [*others, NOTHING],
             None,
@@ -99,35 +101,34 @@ def _answers(run_id: str, number: int, others: Sequence[str]) -> None:
             placeholder="another type, or none",
             width=240,
         )
-        action = ("remove", "") if right == NOTHING else ("fix", right)
         st.button(
             "Fix",
             key="bias.fix",
             icon=":material/edit:",
             type="primary",
-            disabled=right is None,
+            disabled=should_be is None,
             on_click=say,
-            args=action,
+            args=("remove", "") if should_be == NOTHING else ("fix", should_be),
         )
 
 
-def _say(run_id: str, number: int, action: str, type: str = "") -> None:
+def _say(run_id: str, number: int, action: Action, type: str = "") -> None:
     reviews.review(run_id, number, action, type)
 
 
-def _undo(run_id: str, told: Reviews) -> None:
-    if told.history:
-        last = told.history[-1]
+def _undo(run_id: str, log: Reviews) -> None:
+    if log.history:
+        last = log.history[-1]
         mention = bias.measured(run_id).mentions[last.mention].surface
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(
                 "Undo", key="bias.undo", icon=":material/undo:", shortcut="Alt+U", on_click=reviews.undo, args=(run_id,)
             )
-            st.caption(f"You said of {plain(mention)}: {SAID[last.action]} {plain(last.type)}", width="content")
+            st.caption(f"You said of {plain(mention)}: {ACTION_WORDS[last.action]} {plain(last.type)}", width="content")
 
 
-def _take_away(run_id: str, told: Reviews) -> None:
-    if not told.history:
+def _take_away(run_id: str, log: Reviews) -> None:
+    if not log.history:
         return
     name = f"corrected-{run_id[-4:]}"
     with st.container(horizontal=True):
@@ -147,7 +148,7 @@ def _take_away(run_id: str, told: Reviews) -> None:
             key="bias.log",
             icon=":material/download:",
         )
-        if pressed("Keep as a corpus", "bias.seal", icon=":material/library_add:", disabled=not told.changes):
+        if pressed("Keep as a corpus", "bias.seal", icon=":material/library_add:", disabled=not log.changes):
             sealed = reviews.seal(run_id)
             st.success(f"{plain(sealed.name)}: {len(sealed):,} sentences, ready to train on.")
 
@@ -159,13 +160,18 @@ def _conll(run_id: str) -> bytes:
         return path.read_bytes()
 
 
-def _history(run_id: str, told: Reviews) -> None:
-    recent = told.history[-LAST:][::-1]
+def _history(run_id: str, log: Reviews) -> None:
+    recent = log.history[-LAST:][::-1]
     if not recent:
         return
     rows: list[dict[str, Any]] = [
-        {"mention": row.mention, "type": row.type, "said": f"{SAID[one.action]} {one.type}", "text": row.text}
+        {
+            "mention": row.mention,
+            "type": row.type,
+            "action": f"{ACTION_WORDS[one.action]} {one.type}",
+            "text": row.text,
+        }
         for one, row in zip(recent, bias.mention_rows(run_id, [one.mention for one in recent]), strict=True)
     ]
-    heads = {"mention": "Mention", "type": "Was labelled", "said": "You said", "text": "Sentence"}
+    heads = {"mention": "Mention", "type": "Was labelled", "action": "You said", "text": "Sentence"}
     table(rows, heads, "The latest reviews, newest first", wrapped=("text",))

@@ -48,7 +48,7 @@ def robust() -> None:
             run_panel(run.id, f"bias.robust.{run.id}")
     done = [run for run in harder if runs.state(run.id).state == "succeeded"]
     if done:
-        _made(done)
+        _harder_sets(done)
     _frontier()
 
 
@@ -98,7 +98,7 @@ def _names() -> dict[str, dict[str, Any]]:
     return {"oov": {"gazetteer": gazetteer}, "cross-category": {"ambiguous": "strict" if strict else "textflint"}}
 
 
-def _made(runs: Sequence[Run]) -> None:
+def _harder_sets(runs: Sequence[Run]) -> None:
     rows = []
     for run in runs:
         result = rebuilding.robustness_result(run.id)
@@ -173,8 +173,8 @@ def _set(rows: Sequence[FrontierRow], test: str, plain_name: str, names: dict[st
     hard = results.corpus_name(test)
     st.markdown(f"**{plain(hard)}**")
     figure = figures.frontier(points, x=f"F1 on {plain_name}, percent", y="F1 on this set, percent")
-    told = "; ".join(one.name for one in points if one.best)
-    chart(figure, f"bias.frontier.{test}", f"F1 on {plain_name} against {hard}; no other is better on both: {told}")
+    best = "; ".join(one.name for one in points if one.best)
+    chart(figure, f"bias.frontier.{test}", f"F1 on {plain_name} against {hard}; no other is better on both: {best}")
 
 
 def _numbers(rows: Sequence[FrontierRow], tests: Sequence[str], names: dict[str, str]) -> None:

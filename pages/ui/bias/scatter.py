@@ -6,12 +6,14 @@ from functools import partial
 import streamlit as st
 
 from core.facade import bias, figures
+from core.facade.figures import FloatArray
 from pages.ui.bias.parts import ROWS, download, marked, mention_table
 from pages.ui.frame import guard, looked
 from pages.ui.remains import text_gone
 from pages.ui.widgets import chart
 
 STEP = 0.05  # bits
+Range = tuple[float, float]
 
 
 @st.fragment
@@ -19,12 +21,12 @@ def scatter(run_id: str) -> None:
     """The sliders hold the box, so that it can be drawn with the mouse and set without one."""
     with guard():
         st.subheader("Name against context", anchor=False)
-        found, numbers = bias.measured(run_id), bias.drawn(run_id)
+        measured, numbers = bias.measured(run_id), bias.drawn(run_id)
         turn = int(st.session_state.get("bias.turn", 0))
         key, sliders = f"bias.pvi.{run_id}.{turn}", (f"bias.x.{run_id}", f"bias.y.{run_id}")
-        spans = _span(found.context), _span(found.entity)
+        spans = _span(measured.context), _span(measured.entity)
         figure = figures.pvi_scatter(
-            found.context[numbers], found.entity[numbers], found.bins[numbers].tolist(), numbers
+            measured.context[numbers], measured.entity[numbers], measured.bins[numbers].tolist(), numbers
         )
         chart(
             figure,
@@ -34,16 +36,17 @@ def scatter(run_id: str) -> None:
             selection_mode="box",
         )
         some = ""
-        if len(numbers) < len(found):
-            some = f" A random {len(numbers):,} of {len(found):,} are drawn; a box takes all."
+        if len(numbers) < len(measured):
+            some = f" A random {len(numbers):,} of {len(measured):,} are drawn; a box takes all."
         st.caption(f"Draw a box around some to list them, or set it here; a double click takes it away.{some}")
-        box = []
-        for column, name, slider, span in zip(st.columns(2), ("context", "name"), sliders, spans, strict=True):
-            box.append(column.slider(f"PVI of the {name}, bits", *span, span, STEP, key=slider, on_change=_turned))
-        _listed(run_id, tuple(box))
+        context, name = (
+            column.slider(f"PVI of the {of}, bits", *span, span, STEP, key=slider, on_change=_turned)
+            for column, of, slider, span in zip(st.columns(2), ("context", "name"), sliders, spans, strict=True)
+        )
+        _listed(run_id, (context, name))
 
 
-def _span(values) -> tuple[float, float]:
+def _span(values: FloatArray) -> Range:
     """Round outwards, so that the ends are inside."""
     return round(math.floor(values.min() / STEP) * STEP, 2), round(math.ceil(values.max() / STEP + 1e-9) * STEP, 2)
 
@@ -53,7 +56,7 @@ def _turned() -> None:
     st.session_state["bias.turn"] = int(st.session_state.get("bias.turn", 0)) + 1
 
 
-def _boxed(key: str, sliders: tuple[str, str], spans: tuple[tuple[float, float], tuple[float, float]]) -> None:
+def _boxed(key: str, sliders: tuple[str, str], spans: tuple[Range, Range]) -> None:
     boxes = st.session_state[key]["selection"]["box"]
     drawn = (boxes[0]["x"], boxes[0]["y"]) if boxes else spans
     for slider, ends, (low, high) in zip(sliders, drawn, spans, strict=True):
@@ -61,7 +64,7 @@ def _boxed(key: str, sliders: tuple[str, str], spans: tuple[tuple[float, float],
         st.session_state[slider] = (max(round(first, 2), low), min(round(last, 2), high))
 
 
-def _listed(run_id: str, box) -> None:
+def _listed(run_id: str, box: tuple[Range, Range]) -> None:
     numbers = bias.in_box(run_id, *box)
     if not len(numbers):
         st.info("No mention is in there; draw a larger box.")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.facade import bias, figures, results
+from core.facade import bias, figures, results, runs
 from core.facade.bias import BinRow, DifficultyResult, TypeRow
 from core.facade.runs import Run
 from pages.ui.bias.parts import bits, mention_list
@@ -33,13 +33,13 @@ TYPE_HEADS = {
 
 def views(run_id: str) -> None:
     """Everything but the scatter."""
-    told = bias.result(run_id)
-    st.subheader(_answer(told), anchor=False)
-    name = _span(told.v_information.entity, told.intervals.entity)
-    context = _span(told.v_information.context, told.intervals.context)
+    information = bias.result(run_id)
+    st.subheader(_answer(information), anchor=False)
+    name = _span(information.v_information.entity, information.intervals.entity)
+    context = _span(information.v_information.context, information.intervals.context)
     st.markdown(
         f"A mention's type is told with {name} by its **name** alone and with {context} by its **context** alone, of"
-        f" {told.entropy:.2f} bits that there are to tell."
+        f" {information.entropy:.2f} bits that there are to tell."
         " In brackets: where 95 of 100 draws of such sentences would come out."
     )
     _data_sets(run_id)
@@ -71,15 +71,15 @@ def _span(bits: float, interval: tuple[float, float]) -> str:
 def _data_sets(run_id: str) -> None:
     """Several finished runs beside each other."""
     with guard():
-        runs = {run.id: run for run in bias.finished()}
-        names = {name: f"{_corpus(run)}, {run.manifest.config['encoder']}" for name, run in runs.items()}
+        measured = {run.id: run for run in runs.listed("difficulty", state="succeeded")}
+        names = {name: f"{_corpus(run)}, {run.manifest.config['encoder']}" for name, run in measured.items()}
         shown = [run_id]
-        if len(runs) > 1:
-            usual = {names[name]: name for name in reversed(runs)} | {names[run_id]: run_id}  # one of each kind
+        if len(measured) > 1:
+            usual = {names[name]: name for name in reversed(measured)} | {names[run_id]: run_id}  # one of each kind
             shown = st.multiselect(
                 "Data sets beside each other",
-                list(runs),
-                sorted(usual.values(), key=list(runs).index)[:MOST],
+                list(measured),
+                sorted(usual.values(), key=list(measured).index)[:MOST],
                 lambda name: f"{names[name]} ({name[-4:]})",
                 key=f"bias.sets.{run_id}",
                 max_selections=MOST,
@@ -94,8 +94,8 @@ def _data_sets(run_id: str) -> None:
             for name, run in zip(here, shown, strict=True)
         ]
         if rows:
-            told = "; ".join(f"{row.name}: {row.bits.entity:z.2f}, {row.bits.context:z.2f}" for row in rows)
-            chart(figures.v_information_bars(rows), "bias.v", f"V-information by name, by context, bits: {told}")
+            values = "; ".join(f"{row.name}: {row.bits.entity:z.2f}, {row.bits.context:z.2f}" for row in rows)
+            chart(figures.v_information_bars(rows), "bias.v", f"V-information by name, by context, bits: {values}")
 
 
 def _corpus(run: Run) -> str:
@@ -110,7 +110,7 @@ def _histogram(run_id: str) -> None:
         by_type = st.segmented_control(
             "Show",
             [False, True],
-            format_func={False: "All mentions", True: "By type"}.get,
+            format_func={False: "All mentions", True: "By type"}.__getitem__,
             default=False,
             required=True,
             key="bias.by_type",
@@ -125,8 +125,8 @@ def _histogram(run_id: str) -> None:
             panel, bar = points[0]["customdata"] if points else (0, None)
             st.session_state[picker] = None if bar is None else (kinds[panel], bar)
 
-        told = ", ".join(f"{row.name} {row.mentions:,}" for row in bias.bin_rows(run_id))
-        alt = f"Histogram of CEIM: {told}. The sentences of a bar can be listed below."
+        bins = ", ".join(f"{row.name} {row.mentions:,}" for row in bias.bin_rows(run_id))
+        alt = f"Histogram of CEIM: {bins}. The sentences of a bar can be listed below."
         chart(figures.ceim_histogram(panels), key, alt, on_select=clicked, selection_mode="points")
         _bar(run_id, panels, kinds, picker)
 

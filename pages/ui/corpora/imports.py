@@ -1,5 +1,6 @@
 """Adding a corpus: a file is uploaded or named, looked at, and handed to an `add` run."""
 
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pages.ui.corpora.uploads import OPEN, taken, waiting
 from pages.ui.frame import guard
 from pages.ui.presses import submitted
 from pages.ui.runs.links import attach
-from pages.ui.widgets import escape, plain
+from pages.ui.widgets import plain
 
 UPLOADED, BY_PATH = "Upload a file", "A path on this machine"
 SCHEMES = ("iob1", "iob2", "bioes", "bilou", "io")
@@ -105,7 +106,7 @@ def _named() -> Path | None:
     step = f"{key}.in.{folder}"
     label = f"Or choose in {plain(folder)}" if folder else "Or choose from a folder"
     st.selectbox(label, entries, index=None, key=step, on_change=_step, args=(key, step), placeholder="choose")
-    roots = ", ".join(f"**{plain(str(root))}**" for root in corpora.import_roots())
+    roots = ", ".join(f"**{plain(str(root))}**" for root in corpora.allowed_roots())
     st.caption(
         f"Winnow reads what lies in {roots}. Other folders are named when it is started:"
         " `WINNOW_DATA_DIRS=/data/texts make app`."

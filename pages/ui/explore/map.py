@@ -1,19 +1,23 @@
 """The map: one WebGL scatter, what it is coloured by, what is searched for, what is picked."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 import streamlit as st
 
 from core.facade import entities, figures, maps, selections
+from core.facade.figures import IntArray
 from core.facade.home import home
+from core.facade.maps import Mode
 from pages.ui.explore import state
 from pages.ui.frame import ASSETS, guard
 from pages.ui.widgets import budget_words, is_dark, plain
 
 KEY = "explore-map"
 MOST_DRAWN, MOST_HOVERED = 50_000, 20_000  # a lasso sends every drawn point back: 130 bytes each, and their hover
-COLOURINGS = {
+Colouring = Literal["class", "score", "cluster", "entities", "length", "source"]
+COLOURINGS: Mapping[Colouring, str] = {
     "class": "class",
     "score": "score",
     "cluster": "topic",
@@ -22,15 +26,15 @@ COLOURINGS = {
     "source": "source file",
 }
 PAPER = {"#31333f": "rgba(255, 255, 255, 0.6)", "#e6e6e6": "rgba(14, 17, 23, 0.6)"}  # behind words, by their ink
-MODES = {"substring": "as written", "words": "all words, any order"}
+MODES: Mapping[Mode, str] = {"substring": "as written", "words": "all words, any order"}
 WHEEL = {"scrollZoom": True, "displayModeBar": True, "modeBarButtonsToRemove": ["toImage", "zoomIn2d", "zoomOut2d"]}
 _bridge = st.components.v2.component("winnow_map", js=(ASSETS / "map.js").read_text(encoding="utf-8"))
 
 
-Controls = tuple[str, int, str, str, bool]  # colour by, points to draw, what to search for and how, topics' words
+Controls = tuple[Colouring, int, str, Mode, bool]  # colour by, points to draw, search and its mode, topics' words
 
 
-def _search_mode() -> str:
+def _search_mode() -> Mode:
     return st.segmented_control(
         "Search for",
         list(MODES),
@@ -67,11 +71,17 @@ def controls(map_run: str) -> Controls:
     return by, n, query, mode, named
 
 
-def _colouring(choices: list[str]) -> str:
+def _colouring(choices: list[Colouring]) -> Colouring:
     st.markdown("Colour by", width="content")
-    look: dict[str, Any] = {"default": "class", "required": True, "label_visibility": "collapsed"}
-    by = st.segmented_control("Colour by", choices, format_func=COLOURINGS.__getitem__, key="explore.by", **look)
-    return str(by)
+    return st.segmented_control(
+        "Colour by",
+        choices,
+        format_func=COLOURINGS.__getitem__,
+        default="class",
+        required=True,
+        key="explore.by",
+        label_visibility="collapsed",
+    )
 
 
 def _to_draw(most: int, key: str) -> int:
@@ -88,8 +98,8 @@ def _to_draw(most: int, key: str) -> int:
     )
 
 
-def _hits(map_run: str, query: str, mode: str) -> None:
-    hits = state.found(map_run, query, mode)
+def _hits(map_run: str, query: str, mode: Mode) -> None:
+    hits = maps.search(map_run, query, mode)
     with st.container(horizontal=True, vertical_alignment="center"):
         if not len(hits.rows) and not len(hits.task_rows):
             st.markdown(f"No sentence of D_C or T_C holds {plain(query)}.", width="content")
@@ -107,7 +117,7 @@ def _hits(map_run: str, query: str, mode: str) -> None:
             )
 
 
-def draw(run_id: str, map_run: str, kinds: Any, asked: Controls) -> None:
+def draw(run_id: str, map_run: str, kinds: IntArray, asked: Controls) -> None:
     """The figure, and what it shows in words. asked: what `controls` returned."""
     by, n, query, mode, named = asked
     key = f"{KEY}-{map_run[-4:]}-{state.turn()}"
@@ -135,7 +145,7 @@ def draw(run_id: str, map_run: str, kinds: Any, asked: Controls) -> None:
             on_select=lambda: state.take(map_run, key),
             selection_mode=("points", "lasso", "box"),
         )
-    _told(map_run, len(drawn), n)
+    _caption(map_run, len(drawn), n)
 
 
 def _view(data: tuple[Any, ...], map_run: str) -> figures.View:
@@ -151,65 +161,65 @@ def _view(data: tuple[Any, ...], map_run: str) -> figures.View:
 
 
 @st.cache_resource(max_entries=6, show_spinner="Drawing the map")
-def _figure(data: tuple[Any, ...], view: Any, _kinds: Any) -> tuple[Any, Any]:
+def _figure(data: tuple[Any, ...], view: figures.View, _kinds: IntArray) -> tuple[Any, IntArray]:
     """The figure and the points in it. data: everything it depends on."""
     _, map_run, _, by, n, query, mode, named, dark = data
-    found = maps.get(map_run)
-    points = maps.draw(map_run, _kinds, n)
+    mapped = maps.get(map_run)
+    points = maps.get(map_run).draw(_kinds, n)
     hovered = np.ones(len(points), dtype=bool) if n <= MOST_HOVERED else _kinds[points] != 2
     hover = np.full(len(points), None, dtype=object)
     names = [maps.CLASSES[kind] for kind in _kinds[points[hovered]].tolist()]
     hover[hovered] = figures.hover_lines(names, maps.hover(map_run, points[hovered]))
     drawn = figures.Dots(
-        x=found.xy[0][points], y=found.xy[1][points], points=points, kinds=_kinds[points], hover=hover.tolist()
+        x=mapped.xy[0][points], y=mapped.xy[1][points], points=points, kinds=_kinds[points], hover=hover.tolist()
     )
     if by == "class":
         fig = figures.by_class(drawn, np.bincount(_kinds, minlength=3).tolist(), view)
     else:
         fig = _coloured(by, map_run, drawn, view)
     if query:
-        figures.mark(fig, drawn, state.found(map_run, query, mode).points, "found")
+        figures.mark(fig, drawn, maps.search(map_run, query, mode).points, "found")
     if named:
-        names = [cluster.name for cluster in found.clusters]
-        figures.label_topics(fig, drawn.x, drawn.y, found.cluster[points], names)
+        names = [cluster.name for cluster in mapped.clusters]
+        figures.label_topics(fig, drawn.x, drawn.y, mapped.cluster[points], names)
         ink = figures.DARK_INK if dark else figures.INK
         fig.update_annotations(bgcolor=PAPER[ink], arrowcolor=ink, opacity=0.9)
     return figures.dressed(fig, dark=dark), points
 
 
-def _coloured(by: str, map_run: str, drawn: Any, view: Any) -> Any:
+def _coloured(by: Colouring, map_run: str, drawn: figures.Dots, view: figures.View) -> Any:
     """Coloured by something other than class."""
     points = drawn.points
     if by == "score":
         unit = selections.scored(maps.get(map_run).selection).scores.unit
-        return figures.by_value(drawn, maps.colour_values(map_run, points, "score"), unit, view)
+        return figures.by_value(drawn, maps.colour_numbers(map_run, points, "score"), unit, view)
     if by == "length":
-        return figures.by_value(drawn, maps.colour_values(map_run, points, "length"), "tokens", view)
+        return figures.by_value(drawn, maps.colour_numbers(map_run, points, "length"), "tokens", view)
     if by == "entities":
         return figures.by_value(drawn, entities.entity_counts(map_run, points), "predicted entities", view)
-    return figures.by_name(drawn, maps.colour_values(map_run, points, by), view)
+    return figures.by_name(drawn, maps.colour_names(map_run, points, by), view)
 
 
 @st.fragment
 def _bridged(map_run: str) -> None:
     """Hears of zooms and clicks; alone in its fragment, so that a zoom reruns nothing else."""
     with guard():
-        told = _bridge(
+        event = _bridge(
             key="explore.bridge",
             data={"chart": KEY},
             height=1,
             on_zoom_change=lambda: None,
             on_click_change=lambda: None,
         )
-        if told.zoom is not None or "zoom" in told:
-            zoom = told.zoom
+        if event.zoom is not None or "zoom" in event:
+            zoom = event.zoom
             st.session_state[state.ZOOM] = {map_run: tuple(zoom) if zoom else None}
-        if told.click is not None:
-            state.pick(map_run, "point", int(told.click))
+        if event.click is not None:
+            state.pick(map_run, "point", int(event.click))
             st.rerun(scope="app")
 
 
-def _alt(map_run: str, kinds: Any, drawn: Any) -> str:
+def _alt(map_run: str, kinds: IntArray, drawn: IntArray) -> str:
     counts = ", ".join(f"{of:,} {name}" for name, (_, of) in maps.class_counts(drawn, kinds).items())
     return (
         f"Map of {len(drawn):,} sentences, similar ones close together. On the map: {counts}. "
@@ -217,16 +227,16 @@ def _alt(map_run: str, kinds: Any, drawn: Any) -> str:
     )
 
 
-def _told(map_run: str, drawn: int, asked: int) -> None:
-    found = maps.get(map_run)
-    parts = [f"{drawn:,} shown of {len(found):,}"]
-    if drawn < len(found):
-        parts[0] += f", stratified by class, seed {found.seed}; a lasso takes all, drawn or not"
-    if len(found) < found.of:
-        parts.append(f"the map holds {len(found):,} of {found.of:,} sentences")
+def _caption(map_run: str, drawn: int, asked: int) -> None:
+    mapped = maps.get(map_run)
+    parts = [f"{drawn:,} shown of {len(mapped):,}"]
+    if drawn < len(mapped):
+        parts[0] += f", stratified by class, seed {mapped.seed}; a lasso takes all, drawn or not"
+    if len(mapped) < mapped.of:
+        parts.append(f"the map holds {len(mapped):,} of {mapped.of:,} sentences")
     if asked > MOST_DRAWN:
         parts.append(f"{asked:,} were asked for, {MOST_DRAWN:,} is the most a browser draws lassos over at ease")
     if drawn > MOST_HOVERED:
         parts.append("filtered ones have no tooltip at this size")
-    parts.append(f"selected: {budget_words(selections.kept_budget(found.selection))}")
+    parts.append(f"selected: {budget_words(selections.kept_budget(mapped.selection))}")
     st.caption(". ".join(part[:1].upper() + part[1:] for part in parts) + ".")

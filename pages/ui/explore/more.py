@@ -1,12 +1,15 @@
 """Beside the map: two selections compared; selected and filtered sentences side by side."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import streamlit as st
 
 from core.facade import figures, insights, maps, runs, selections
+from core.facade.figures import IntArray
 from core.facade.home import home
+from core.facade.insights import Side
 from pages.ui.explore import state
 from pages.ui.widgets import budget_words, chart, plain, table
 
@@ -18,7 +21,12 @@ SHORT = {
     "too_short": "too short",
     "too_long": "too long",
 }
-SAID = {"both": "Both", "only A": "Only this selection (A)", "only B": "Only the other (B)", "neither": "Neither"}
+SIDE_WORDS: Mapping[Side, str] = {
+    "both": "Both",
+    "only A": "Only this selection (A)",
+    "only B": "Only the other (B)",
+    "neither": "Neither",
+}
 
 
 def compare(run_id: str, map_run: str | None) -> None:
@@ -37,9 +45,14 @@ def compare(run_id: str, map_run: str | None) -> None:
     st.markdown(f"**A** is {a}; **B** is {b}. Hand edits are counted.")
     _both(run_id, map_run, other)
     side = st.segmented_control(
-        "Sentences of", list(SAID), format_func=SAID.__getitem__, default="both", required=True, key="explore.side"
+        "Sentences of",
+        list(SIDE_WORDS),
+        format_func=SIDE_WORDS.__getitem__,
+        default="both",
+        required=True,
+        key="explore.side",
     )
-    table(insights.side_examples(run_id, other, side), {"score": "Score", "text": "Sentence"}, SAID[side])
+    table(insights.side_examples(run_id, other, side), {"score": "Score", "text": "Sentence"}, SIDE_WORDS[side])
 
 
 def _words(run_id: str) -> str:
@@ -57,25 +70,25 @@ def _both(run_id: str, map_run: str | None, other: str) -> None:
         else:
             _sides_map(run_id, map_run, other, sides)
     with right:
-        lines = [f"| {SAID[side]} | {counts[side]:,} |" for side in SAID]
+        lines = [f"| {SIDE_WORDS[side]} | {counts[side]:,} |" for side in SIDE_WORDS]
         st.markdown("\n".join(["| Selected by | Sentences |", "| :-- | --: |", *lines]))
         _curve(run_id, other)
 
 
-def _sides_map(run_id: str, map_run: str, other: str, sides: Any) -> None:
-    fig, told = _sides(str(home()), map_run, state.stamp(run_id), other, state.stamp(other), sides)
-    chart(fig, "explore.sides", f"The same map by who selected: {told}. The table beside it holds the numbers.")
+def _sides_map(run_id: str, map_run: str, other: str, sides: IntArray) -> None:
+    fig, counts = _sides(str(home()), map_run, state.stamp(run_id), other, state.stamp(other), sides)
+    chart(fig, "explore.sides", f"The same map by who selected: {counts}. The table beside it holds the numbers.")
 
 
 @st.cache_resource(max_entries=4, show_spinner="Drawing the map")
-def _sides(home: str, map_run: str, stamp: str, other: str, other_stamp: str, _sides: Any) -> tuple[Any, str]:
-    found = maps.get(map_run)
-    kinds = np.full(len(found), len(insights.SIDES), dtype=np.uint8)  # T_C comes after the sides
-    kinds[found.n_task :] = _sides[found.rows[found.n_task :]]
-    points = maps.draw(map_run, kinds, DRAWN)
+def _sides(home: str, map_run: str, stamp: str, other: str, other_stamp: str, _sides: IntArray) -> tuple[Any, str]:
+    mapped = maps.get(map_run)
+    kinds = np.full(len(mapped), len(insights.SIDES), dtype=np.uint8)  # T_C comes after the sides
+    kinds[mapped.n_task :] = _sides[mapped.rows[mapped.n_task :]]
+    points = maps.get(map_run).draw(kinds, DRAWN)
     drawn = figures.Dots(
-        x=found.xy[0][points],
-        y=found.xy[1][points],
+        x=mapped.xy[0][points],
+        y=mapped.xy[1][points],
         points=points,
         kinds=kinds[points],
         hover=figures.hover_lines(
@@ -83,8 +96,8 @@ def _sides(home: str, map_run: str, stamp: str, other: str, other_stamp: str, _s
         ),
     )
     totals = np.bincount(kinds, minlength=len(figures.SIDE_LOOKS)).tolist()
-    told = ", ".join(f"{n:,} {look.name}" for n, look in zip(totals, figures.SIDE_LOOKS, strict=True))
-    return figures.by_class(drawn, totals, figures.View(tool="pan", height=480), figures.SIDE_LOOKS), told
+    counts = ", ".join(f"{n:,} {look.name}" for n, look in zip(totals, figures.SIDE_LOOKS, strict=True))
+    return figures.by_class(drawn, totals, figures.View(tool="pan", height=480), figures.SIDE_LOOKS), counts
 
 
 def _curve(run_id: str, other: str) -> None:
@@ -110,17 +123,17 @@ def side_by_side(map_run: str) -> None:
         return
     rows = [
         {
-            "ours": ours["text"],
-            "theirs": theirs["text"],
-            "gap": f"{ours['score']:.3g} / {theirs['score']:.3g}",
+            "selected": selected["text"],
+            "filtered": filtered["text"],
+            "gap": f"{selected['score']:.3g} / {filtered['score']:.3g}",
             "cosine": float(cosine),
-            "why": ", ".join(SHORT[flag] for flag in theirs["flags"]) or "score",
+            "why": ", ".join(SHORT[flag] for flag in filtered["flags"]) or "score",
         }
-        for ours, theirs, cosine in pairs
+        for selected, filtered, cosine in pairs
     ]
     columns = {
-        "ours": "Selected",
-        "theirs": "Filtered",
+        "selected": "Selected",
+        "filtered": "Filtered",
         "cosine": "Alike (cosine)",
         "gap": "Scores",
         "why": "Kept out by",

@@ -1,6 +1,6 @@
 """What is picked: how much of it is selected, which words tell it from the rest, its sentences, what to do."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,7 +10,8 @@ import numpy as np
 import streamlit as st
 
 from core.facade import deliver, insights, maps, regions, selections
-from core.facade.home import home
+from core.facade.figures import IntArray
+from core.facade.maps import Sort
 from pages.ui.explore import state
 from pages.ui.explore.why import why_card
 from pages.ui.frame import guard
@@ -20,7 +21,7 @@ from pages.ui.selection.chosen import LARGEST_DOWNLOAD
 from pages.ui.widgets import plain, table
 
 ROWS = 10  # sentences on a page of the table
-SORTS = {"score": "score", "tokens": "length", "class": "class", "row": "row in its corpus"}
+SORTS: Mapping[Sort, str] = {"score": "score", "tokens": "length", "class": "class", "row": "row in its corpus"}
 ORDERS = {  # rising, falling
     "score": ("lowest first", "highest first"),
     "tokens": ("shortest first", "longest first"),
@@ -31,7 +32,7 @@ FORMATS = {"txt": "Text", "jsonl": "JSONL", "parquet": "Parquet"}
 HEADS = {"class": "Class", "score": "Score", "tokens": "Tokens", "text": "Sentence", "flags": "Flags"}
 
 
-def panel(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
+def panel(run_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
     """Beside the map."""
     region = state.picked(map_run)
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
@@ -58,11 +59,13 @@ def panel(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
 def _groups(map_run: str) -> None:
     """The way to pick without a mouse."""
     clusters = maps.get(map_run).clusters
-    options = [*((("topic", i)) for i in range(len(clusters))), *(("class", name) for name in maps.CLASSES)]
+    sizes: dict[tuple[str, int | str], str] = {
+        **{("topic", i): f" ({cluster.size:,})" for i, cluster in enumerate(clusters)},
+        **{("class", name): "" for name in maps.CLASSES},
+    }
     names = {
-        option: state.words(map_run, {"kind": option[0], "value": option[1]})
-        + (f" ({clusters[option[1]].size:,})" if option[0] == "topic" else "")
-        for option in options
+        (kind, value): state.words(map_run, {"kind": kind, "value": value}) + size
+        for (kind, value), size in sizes.items()
     }
     key = f"explore.group.{state.nth()}"
 
@@ -72,7 +75,7 @@ def _groups(map_run: str) -> None:
 
     st.selectbox(
         "Pick a topic or a class",
-        options,
+        list(names),
         None,
         names.__getitem__,
         key,
@@ -89,7 +92,7 @@ def _counts(counts: dict[str, tuple[int, int]]) -> None:
     st.markdown("\n".join(["| Class | Picked | On the map |", "| :-- | --: | --: |", *rows]))
 
 
-def _actions(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
+def _actions(run_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
     """Add and remove act on all picked rows of D_C, drawn or not; flagged ones are added by a button of their own."""
     view = maps.get(map_run)
     outside, selected = (view.domain_rows(points[kinds[points] == kind]) for kind in (2, 1))
@@ -100,7 +103,7 @@ def _actions(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
             _add(run_id, clean)
         look: dict[str, Any] = {"icon": ":material/remove:", "shortcut": "Alt+D"}
         if len(selected) and pressed(f"Remove {len(selected):,} from S_C", "explore.remove", **look):
-            selections.remove_rows(run_id, selected)
+            selections.edit(run_id, "remove", selected)
             st.rerun()
     if len(flagged):
         _also_flagged(run_id, flagged)
@@ -108,23 +111,23 @@ def _actions(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
         st.caption("All of these are of T_C, so there is nothing to add to S_C or to remove from it.")
 
 
-def _add(run_id: str, rows: Any) -> None:
+def _add(run_id: str, rows: IntArray) -> None:
     sentences = "clean sentence" if len(rows) == 1 else "clean sentences"
     look: dict[str, Any] = {"type": "primary", "icon": ":material/add:", "shortcut": "Alt+A"}
     if pressed(f"Add {len(rows):,} {sentences}", "explore.add", **look):
-        selections.add_rows(run_id, rows)
+        selections.edit(run_id, "add", rows)
         st.rerun()
 
 
-def _also_flagged(run_id: str, rows: Any) -> None:
+def _also_flagged(run_id: str, rows: IntArray) -> None:
     """Filtered sentences that a flag keeps out: a hand may overrule it, by a second button."""
     st.caption(f"Flagged and left out: {state.flagged(run_id, rows)}.")
     if pressed(f"Add also the {len(rows):,} flagged", "explore.add-flagged", icon=":material/flag:"):
-        selections.add_rows(run_id, rows)
+        selections.edit(run_id, "add", rows)
         st.rerun()
 
 
-def _take_away(run_id: str, map_run: str, points: Any) -> None:
+def _take_away(run_id: str, map_run: str, points: IntArray) -> None:
     stem = regions.region_file(run_id, state.picked(map_run))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption("Take it away" if len(points) == 1 else f"Take these {len(points):,} away", width="content")
@@ -140,13 +143,13 @@ def _take_away(run_id: str, map_run: str, points: Any) -> None:
                 st.code(str(write(deliver.exports() / name)), language=None, wrap_lines=True)
 
 
-def _bytes(write: Any, name: str) -> bytes:
+def _bytes(write: Callable[[Path], Path], name: str) -> bytes:
     with TemporaryDirectory() as folder:
-        return bytes(write(Path(folder) / name).read_bytes())
+        return write(Path(folder) / name).read_bytes()
 
 
-def _telling(map_run: str, points: Any) -> None:
-    words: Sequence[Any] = _words(str(home()), map_run, len(points), hash(points.tobytes()), points)[:12]
+def _telling(map_run: str, points: IntArray) -> None:
+    words = maps.telling_words(map_run, points)[:12]
     if not words:
         return
     st.markdown("**Words that tell these from the rest**")
@@ -157,13 +160,8 @@ def _telling(map_run: str, points: Any) -> None:
         table(rows, columns, "Words that tell the picked sentences from the rest")
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _words(home: str, map_run: str, n: int, digest: int, _points: Any) -> Sequence[Any]:
-    return maps.telling_words(map_run, _points)
-
-
 @st.fragment
-def rows(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
+def rows(run_id: str, map_run: str, kinds: IntArray, points: IntArray) -> None:
     """The table behind the map: the picked sentences, all where none are, a page at a time; why the ticked one."""
     with guard(buttons="explore.one"):
         region = state.picked(map_run)
@@ -185,7 +183,7 @@ def rows(run_id: str, map_run: str, kinds: Any, points: Any) -> None:
             st.caption("Tick a sentence to see why it was or was not selected.")
 
 
-def _sorting(n: int) -> tuple[Any, bool]:
+def _sorting(n: int) -> tuple[Sort, bool]:
     """How many there are, what the table is sorted by, and whether it falls."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{n:,} sentences**, by", width="content")
@@ -243,7 +241,7 @@ def _table(shown: Sequence[dict[str, Any]], key: str) -> int | None:
         name: [", ".join(f.replace("_", " ") for f in row[name]) if name == "flags" else row[name] for row in shown]
         for name in HEADS
     }
-    told = grid(
+    event = grid(
         columns,
         key=f"explore.table.{key}",
         on_select="rerun",
@@ -260,5 +258,5 @@ def _table(shown: Sequence[dict[str, Any]], key: str) -> int | None:
             "flags": st.column_config.TextColumn("Flags", width=110),
         },
     )
-    ticked = told.selection.rows
+    ticked = event.selection.rows
     return shown[ticked[0]]["point"] if ticked and ticked[0] < len(shown) else None

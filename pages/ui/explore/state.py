@@ -1,14 +1,13 @@
 """What is picked on the map: a lasso, a box, a clicked point, a topic, the hits of a search. A few numbers, no text."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from core.facade import insights, maps, regions, selections
 from core.facade.errors import WinnowError
-from core.facade.home import home
-from core.facade.maps import Hits
+from core.facade.figures import IntArray
+from core.facade.maps import Mode
 from pages.ui.runs.links import attach
 from pages.ui.selection.chosen import REASONS
 from pages.ui.widgets import plain
@@ -35,14 +34,14 @@ def pick(map_run: str, kind: str, value: Any) -> None:
     st.session_state["explore.page"] = 0
 
 
-def searched(map_run: str, query: str, mode: str) -> None:
+def searched(map_run: str, query: str, mode: Mode) -> None:
     """Pick what a search finds, once a search: what is picked afterwards, by a lasso say, stays."""
     search = (query, mode) if query else None
     if search == st.session_state.get(SEARCHED):
         return
     st.session_state[SEARCHED] = search
     region = picked(map_run)
-    if search and len(found(map_run, query, mode).points):
+    if search and len(maps.search(map_run, query, mode).points):
         pick(map_run, "hits", search)
     elif region and region["kind"] == "hits":
         clear()
@@ -112,10 +111,10 @@ def take(map_run: str, key: str) -> None:
         _forget()
 
 
-def points_of(map_run: str, region: Region | None, kinds: Any) -> Any:
+def points_of(map_run: str, region: Region | None, kinds: IntArray) -> IntArray:
     """`(m,)` the points of a region, drawn or not; all points of the map for None."""
     if region is not None and region["kind"] == "hits":
-        return found(map_run, *region["value"]).points  # kept while it is on the page
+        return maps.search(map_run, *region["value"]).points
     return regions.region_points(map_run, region, kinds)
 
 
@@ -146,17 +145,7 @@ def words(map_run: str, region: Region | None) -> str:
             return f"Your {kind if len(value) == 1 else f'{len(value)} {kind}s'} {name(region)}"
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _found(home: str, map_run: str, query: str, mode: str) -> Hits:
-    return maps.search(map_run, query, mode)
-
-
-def found(map_run: str, query: str, mode: str) -> Hits:
-    """The hits of a search, kept while it is on the page."""
-    return _found(str(home()), map_run, query, mode)
-
-
-def flagged(run_id: str, rows: Any) -> str:
+def flagged(run_id: str, rows: IntArray) -> str:
     """How many of `rows` of D_C each flag holds for, in words; "" where none does."""
     counts = {flag: int(holds.sum()) for flag, holds in insights.flags_of(run_id, rows).items()}
     return ", ".join(f"{n:,} {REASONS[flag]}" for flag, n in counts.items() if n)
@@ -164,5 +153,5 @@ def flagged(run_id: str, rows: Any) -> str:
 
 def stamp(run_id: str) -> str:
     """Changes whenever a selection's budget or hand edits do."""
-    history: Sequence[Any] = selections.edits(run_id).history
+    history = selections.edits(run_id).history
     return f"{selections.kept_budget(run_id)}.{len(history)}.{history[-1].time if history else 0}"

@@ -7,21 +7,22 @@ import numpy as np
 import streamlit as st
 
 from core.facade import entities, insights, maps, selections
+from core.facade.figures import IntArray
 from core.facade.insights import Why
 from pages.ui.presses import pressed
 from pages.ui.widgets import entity_html, plain, table
 
 
-def why_card(run_id: str, map_run: str, point: int, kinds: Any) -> None:
+def why_card(run_id: str, map_run: str, point: int, kinds: IntArray) -> None:
     """The card of one point of the map."""
-    found = maps.get(map_run)
+    mapped = maps.get(map_run)
     with st.container(border=True, key="explore-why"):
         row = maps.page_of(map_run, np.array([point]), kinds)[0]
         st.subheader("Why this sentence", anchor=False)
-        if point < found.n_task:
+        if point < mapped.n_task:
             st.html(f'<blockquote class="w-sentences">{escape(row["text"])}</blockquote>')
             st.markdown(
-                f"A sentence of T_C ({plain(found.task.name)}, row {row['row']:,}): what all others are held to."
+                f"A sentence of T_C ({plain(mapped.task.name)}, row {row['row']:,}): what all others are held to."
             )
             return
         _sentence(run_id, row)
@@ -59,9 +60,9 @@ def _place(why: Why, kind: str) -> None:
 
 
 def _one(run_id: str, row: int, selected: bool) -> None:
-    act, label = (selections.remove_rows, "Remove from S_C") if selected else (selections.add_rows, "Add to S_C")
+    label = "Remove from S_C" if selected else "Add to S_C"
     if pressed(label, "explore.one", icon=f":material/{'remove' if selected else 'add'}:"):
-        act(run_id, np.array([row]))
+        selections.edit(run_id, "remove" if selected else "add", np.array([row]))
         st.rerun(scope="app")
 
 

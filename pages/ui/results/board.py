@@ -42,16 +42,16 @@ def leaderboard(run_id: str) -> None:
     _failed(rows)
     left, right = st.columns(2)
     with left:
-        told = "; ".join(f"{_name(row)} {row.mean:.2f}" for row in rows)
-        chart(figures.seed_dots(rows), "results.dots", f"Test F1 of every seed and arm; means: {told}")
+        means = "; ".join(f"{_name(row)} {row.mean:.2f}" for row in rows)
+        chart(figures.seed_dots(rows), "results.dots", f"Test F1 of every seed and arm; means: {means}")
     with right:
-        told = "; ".join(f"{_name(row)} {figures.interval_words(row)}" for row in rows[:30])
-        chart(figures.differences(rows), "results.gaps", f"F1 less that of none: {told}")
+        gaps = "; ".join(f"{_name(row)} {figures.interval_words(row)}" for row in rows[:30])
+        chart(figures.differences(rows), "results.gaps", f"F1 less that of none: {gaps}")
     table([_line(row) for row in rows], COLUMNS, "Leaderboard: every arm's scores and verdict", wrapped=())
     _further(rows)
     with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
-        told = [{"arm": _name(row), "verdict": SIGNS[row.verdict], "why": row.why} for row in rows]
-        table(told, {"arm": "Arm", "verdict": "Verdict", "why": "Why"}, "Why each verdict", wrapped=("why",))
+        verdicts = [{"arm": _name(row), "verdict": SIGNS[row.verdict], "why": row.why} for row in rows]
+        table(verdicts, {"arm": "Arm", "verdict": "Verdict", "why": "Why"}, "Why each verdict", wrapped=("why",))
         st.markdown(HOW)
     _cost(run_id, rows)
 
@@ -89,8 +89,8 @@ def _further(rows: Sequence[ArmRow]) -> None:
         return
     st.subheader("The test set beside the harder sets", anchor=False)
     columns = {"arm": "Arm", "0": "Test set", **{str(i): name for i, name in enumerate(names, 1)}}
-    told = [{"arm": _name(row), **_on_each_test(row)} for row in rows]
-    table(told, columns, "F1 of every arm on each test set, and the difference to none", wrapped=())
+    lines = [{"arm": _name(row), **_on_each_test(row)} for row in rows]
+    table(lines, columns, "F1 of every arm on each test set, and the difference to none", wrapped=())
     st.caption(
         "Mean ± spread over seeds; the difference to none, with its 95% interval. Verdicts rest on the test set."
     )
@@ -98,12 +98,12 @@ def _further(rows: Sequence[ArmRow]) -> None:
 
 def _on_each_test(row: ArmRow) -> dict[str, str]:
     tests: list[ArmRow | FurtherTest] = [row, *row.also]
-    return {str(i): _beside_none(row, test) for i, test in enumerate(tests)}
+    return {str(i): _against_none(row, test) for i, test in enumerate(tests)}
 
 
-def _beside_none(row: ArmRow, test: ArmRow | FurtherTest) -> str:
-    said = spread(test.mean, test.sd)
-    return said if row.verdict == "baseline" else f"{said} ({figures.difference_words(test)})"
+def _against_none(row: ArmRow, test: ArmRow | FurtherTest) -> str:
+    score = spread(test.mean, test.sd)
+    return score if row.verdict == "baseline" else f"{score} ({figures.difference_words(test)})"
 
 
 def spread(mean: float | None, sd: float | None) -> str:
@@ -118,19 +118,19 @@ def _name(row: figures.ArmAtBudget) -> str:
 def _failed(rows: Sequence[ArmRow]) -> None:
     """Seeds that did not learn are said, never left out."""
     here = {run.id for run in runs.listed("finetune")}
-    found = {_name(row): results.failed_seeds(row.finetune_run) for row in rows if row.finetune_run in here}
-    if told := "; ".join(f"{name}: seed {', '.join(map(str, seeds))}" for name, seeds in found.items() if seeds):
+    failed = {_name(row): results.failed_seeds(row.finetune_run) for row in rows if row.finetune_run in here}
+    if names := "; ".join(f"{name}: seed {', '.join(map(str, seeds))}" for name, seeds in failed.items() if seeds):
         st.warning(
-            f"Some seeds failed to learn (under half the F1 of their arm's best), and count all the same: {told}."
+            f"Some seeds failed to learn (under half the F1 of their arm's best), and count all the same: {names}."
         )
 
 
 def _cost(run_id: str, rows: Sequence[ArmRow]) -> None:
     st.subheader("What it cost", anchor=False)
     hours = results.board(run_id).hours
-    told = ", ".join(f"{plain(kind)} {duration(3600 * value)}" for kind, value in hours.items())
-    every = duration(3600 * sum(hours.values()))
-    st.markdown(f"**{every} of computing** in all ({told}). What arms share counts with each of them below.")
+    parts = ", ".join(f"{plain(kind)} {duration(3600 * value)}" for kind, value in hours.items())
+    total = duration(3600 * sum(hours.values()))
+    st.markdown(f"**{total} of computing** in all ({parts}). What arms share counts with each of them below.")
     price = st.number_input(
         "What an hour of computing costs, in your currency",
         0.0,
@@ -167,8 +167,8 @@ def curves(run_id: str) -> None:
     if not board.curve:
         st.caption("Give the experiment several train sizes to see how the gain shrinks as labels grow.")
         return
-    told = "F1 by number of labelled training sentences, a line an arm; the table below has the numbers"
-    chart(figures.label_curve(board.curve), "results.labels", told)
+    alt = "F1 by number of labelled training sentences, a line an arm; the table below has the numbers"
+    chart(figures.label_curve(board.curve), "results.labels", alt)
     rows = [
         {
             "arm": _name(point),
@@ -186,14 +186,14 @@ def curves(run_id: str) -> None:
 
 def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
     st.subheader("F1 by sentences pre-trained on", anchor=False)
-    told = "Test F1 by sentences pre-trained on, a line a strategy; the table on Leaderboard has the numbers"
-    chart(figures.budget_curve(rows), "results.budgets", told)
+    alt = "Test F1 by sentences pre-trained on, a line a strategy; the table on Leaderboard has the numbers"
+    chart(figures.budget_curve(rows), "results.budgets", alt)
     worth = st.number_input("Worth going on for, in F1 points an hour", 0.0, value=0.1, step=0.1, key="results.worth")
     advice = results.budget_advice(run_id, worth)
     if not advice:
         st.caption("With three budgets or more of one strategy you get advice here on whether to go on.")
         return
-    said = [
+    lines = [
         {
             "arm": figures.arm_words(row.arm),
             "next": row.sentences,
@@ -210,7 +210,7 @@ def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
         "hours": "It takes",
         "advice": "Advice",
     }
-    table(said, columns, "Whether twice the text is worth it")
+    table(lines, columns, "Whether twice the text is worth it")
     st.caption("Advice from a power law through few points of dev F1, on which budgets are chosen; not evidence.")
 
 
@@ -223,7 +223,7 @@ def _labels(run_id: str) -> None:
     left, right = st.columns(2)
     minutes = left.number_input("Minutes to label a sentence", 0.0, value=2.0, key="results.minutes")
     wage = right.number_input("Wage an hour, in your currency", 0.0, value=40.0, key="results.wage")
-    said = [
+    lines = [
         {
             "arm": _name(row),
             "spared": _amount(row.spared),
@@ -233,7 +233,7 @@ def _labels(run_id: str) -> None:
         for row in advice
     ]
     columns = {"arm": "Arm", "spared": "Labels it spares", "range": "In 80 of 100 draws", "worth": "Worth in wages"}
-    table(said, columns, "Labelled sentences that pre-training spares")
+    table(lines, columns, "Labelled sentences that pre-training spares")
 
 
 def _between(lo: float, hi: float) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from core.facade import figures, training
-from pages.ui.results.beside import apart
+from pages.ui.results.pair import apart
 from pages.ui.widgets import is_dark
 
 MOST = 6  # lines that a reader can tell apart
@@ -37,7 +37,7 @@ def overlay(arms: Mapping[str, str]) -> None:
 
 def _lines(run: str, name: str, what: str) -> list[figures.Line]:
     return [
-        figures.Line(name=name, part=f"seed {found.seed}", steps=found.steps, values=found.values)
-        for found in training.curves(run)
-        if found.name == what and not found.type
+        figures.Line(name=name, part=f"seed {metric.seed}", steps=metric.steps, values=metric.values)
+        for metric in training.curves(run)
+        if metric.name == what and not metric.type
     ]

@@ -8,10 +8,10 @@ import streamlit as st
 
 from core.facade import figures, results, reviews, runs
 from core.facade.corpora import Entity, Sentence
-from core.facade.results import Beside
+from core.facade.results import TwoReadings
 from core.facade.reviews import Kind, Mistake
 from pages.ui.frame import looked
-from pages.ui.results.beside import pair
+from pages.ui.results.pair import pair
 from pages.ui.widgets import plain, table
 
 PAGE = 20  # sentences
@@ -35,26 +35,26 @@ def sentences(arms: Mapping[str, str]) -> None:
     left, right = st.columns(2)
     seed_a = left.selectbox("Seed of A", _seeds(a), key=f"results.beside.seed.a.{a}")
     seed_b = right.selectbox("Seed of B", _seeds(b), key=f"results.beside.seed.b.{b}")
-    every = results.beside(a, seed_a, b, seed_b)
+    readings = results.side_by_side(a, seed_a, b, seed_b)
     looked(runs.get(a).manifest.config["test"][0])
-    which, kinds, types = _filters(every)
+    which, kinds, types = _filters(readings)
     st.caption(f"A: {plain(arms[a])}. B: {plain(arms[b])}.")
-    _counts(every, types)
-    rows = [row for row in every if _wanted(row, which) and _has(row, kinds, types)]
-    st.caption(f"{len(rows):,} of {len(every):,} test sentences.")
+    _counts(readings, types)
+    rows = [row for row in readings if _wanted(row, which) and _has(row, kinds, types)]
+    st.caption(f"{len(rows):,} of {len(readings):,} test sentences.")
     pages = max(-(-len(rows) // PAGE), 1)
     key = f"results.beside.page.{a}.{b}.{which}.{'.'.join([*kinds, *types])}"
     number = st.number_input("Page", 1, pages, 1, key=key) if pages > 1 else 1
-    beside_list(rows[(number - 1) * PAGE : number * PAGE])
+    reading_list(rows[(number - 1) * PAGE : number * PAGE])
 
 
 def _seeds(run_id: str) -> list[int]:
     return list(runs.get(run_id).manifest.config["seeds"])
 
 
-def _filters(every: Sequence[Beside]) -> tuple[str, list[Kind], list[str]]:
+def _filters(readings: Sequence[TwoReadings]) -> tuple[str, list[Kind], list[str]]:
     """Which sentences; the kinds of mistake and the types that are looked for, where there are any."""
-    known = sorted({e.type for row in every for e in (*(row.sentence.entities or ()), *row.a, *row.b)})
+    known = sorted({e.type for row in readings for e in (*(row.sentence.entities or ()), *row.a, *row.b)})
     left, middle, right = st.columns(3)
     which = left.selectbox("Show", list(SHOWN), format_func=SHOWN.__getitem__, key="results.beside.show")
     kinds = middle.multiselect(
@@ -64,7 +64,7 @@ def _filters(every: Sequence[Beside]) -> tuple[str, list[Kind], list[str]]:
     return which, kinds, types
 
 
-def _wanted(row: Beside, which: str) -> bool:
+def _wanted(row: TwoReadings, which: str) -> bool:
     right_a, right_b = not row.wrong_a, not row.wrong_b
     kept: bool = {
         "differ": row.differs,
@@ -75,7 +75,7 @@ def _wanted(row: Beside, which: str) -> bool:
     return kept
 
 
-def _has(row: Beside, kinds: Collection[str], types: Collection[str]) -> bool:
+def _has(row: TwoReadings, kinds: Collection[str], types: Collection[str]) -> bool:
     """Whether A or B made one of the mistakes that are looked for; where none is, every sentence will do."""
     if not kinds and not types:
         return True
@@ -83,23 +83,23 @@ def _has(row: Beside, kinds: Collection[str], types: Collection[str]) -> bool:
     return any((not kinds or one.kind in kinds) and (not types or one.types & set(types)) for one in wrong)
 
 
-def _counts(every: Sequence[Beside], types: Collection[str]) -> None:
+def _counts(readings: Sequence[TwoReadings], types: Collection[str]) -> None:
     """How often each kind of mistake was made in the whole test set, of `types` where they are looked for."""
 
     def counted(wrong: Sequence[Mistake]) -> Counter[str]:
         return Counter(one.kind for one in wrong if not types or one.types & set(types))
 
-    a = sum((counted(row.wrong_a) for row in every), Counter[str]())
-    b = sum((counted(row.wrong_b) for row in every), Counter[str]())
+    a = sum((counted(row.wrong_a) for row in readings), Counter[str]())
+    b = sum((counted(row.wrong_b) for row in readings), Counter[str]())
     rows = [{"kind": kind, "means": MEANING[kind], "a": a[kind], "b": b[kind]} for kind in reviews.KINDS]
     columns = {"kind": "Mistake", "means": "What it is", "a": "A", "b": "B"}
-    name = f"Mistakes of A and B in {len(every):,} test sentences" + (f", {', '.join(types)}" if types else "")
+    name = f"Mistakes of A and B in {len(readings):,} test sentences" + (f", {', '.join(types)}" if types else "")
     table(rows, columns, name, wrapped=("means",))
     shapes = " ".join(f'<mark class="{_shape(kind)}" style="--c:#8F8F8F">{kind}</mark>' for kind in reviews.KINDS)
     st.html(f'<p>How they are marked: <mark class="w-entity" style="--c:#8F8F8F">right</mark> {shapes}</p>')
 
 
-def beside_list(rows: Sequence[Beside]) -> None:
+def reading_list(rows: Sequence[TwoReadings]) -> None:
     """Each sentence three times: as labelled, as A reads it, as B does."""
     items = []
     for row in rows:

@@ -37,7 +37,7 @@ def trainings() -> None:
     if not rows:
         st.info("No tagger has been trained yet.")
         return
-    told = [
+    lines = [
         {
             "name": f"{origin(row)} on {row.train}",
             "state": row.state,
@@ -50,7 +50,7 @@ def trainings() -> None:
         }
         for row in rows
     ]
-    table(told, COLUMNS, "Every fine-tuning run, newest first", wrapped=("name",))
+    table(lines, COLUMNS, "Every fine-tuning run, newest first", wrapped=("name",))
     st.caption("Over no pre-training: mean test F1 less that of the same training from an encoder as it came.")
     if len(rows) > 1:
         _apart([row.run for row in rows])

@@ -7,7 +7,7 @@ import streamlit as st
 from core.facade import deliver, runs
 from core.facade.corpora import Sentence
 from pages.ui.presses import submitted
-from pages.ui.results.beside import apart
+from pages.ui.results.pair import apart
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import entity_html, plain, sentence_list
 
@@ -58,7 +58,7 @@ def _outcome(tries: Mapping[str, str], arms: Mapping[str, str]) -> None:
 def _shown(read: Mapping[str, Sequence[Sentence]], arms: Mapping[str, str], types: Sequence[str]) -> None:
     if len(read) == 2:
         apart(arms, list(read))
-        _beside([arms.get(model, model) for model in read], list(read.values()), types)
+        _two_readings([arms.get(model, model) for model in read], list(read.values()), types)
         return
     for sentences in read.values():
         sentence_list(sentences, types, "What you typed, with the entities that were found")
@@ -66,7 +66,7 @@ def _shown(read: Mapping[str, Sequence[Sentence]], arms: Mapping[str, str], type
             st.caption("The tagger found no entity.")
 
 
-def _beside(names: Sequence[str], read: Sequence[Sequence[Sentence]], types: Sequence[str]) -> None:
+def _two_readings(names: Sequence[str], read: Sequence[Sequence[Sentence]], types: Sequence[str]) -> None:
     """What two taggers read in the same sentences, a sentence a row."""
     pairs = list(zip(*read, strict=True))
     same = sum(a == b for a, b in pairs)

@@ -32,10 +32,10 @@ def run_list(listed: Sequence[Run]) -> None:
 
 def _rows(run_ids: Sequence[str], was_live: bool) -> None:
     with guard():
-        found = [(runs.get(run_id), runs.state(run_id)) for run_id in run_ids]
-        if any(state.active for _, state in found) != was_live:
+        shown = [(runs.get(run_id), runs.state(run_id)) for run_id in run_ids]
+        if any(state.active for _, state in shown) != was_live:
             st.rerun(scope="app")
-        for run, state in found:
+        for run, state in shown:
             _row(run, state)
 
 
@@ -47,5 +47,5 @@ def _row(run: Run, state: RunState) -> None:
             link(run, "Open")
         if state.active:
             progress(state)
-        elif said := state.error or (outcome(run) if state.state == "succeeded" else ""):
-            st.caption(plain(said))
+        elif line := state.error or (outcome(run) if state.state == "succeeded" else ""):
+            st.caption(plain(line))

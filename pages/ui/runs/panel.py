@@ -1,7 +1,8 @@
 """A run as a page shows it: live while somebody works on it, a sentence once it is over, Cancel and Resume."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import streamlit as st
 
@@ -14,7 +15,9 @@ from pages.ui.runs.words import ending, pace, removed, share, stage, title, wait
 from pages.ui.widgets import plain
 
 POLL = 1.0  # seconds; a reloaded page shows a run within three
-_LOOKS = {
+Colour = Literal["gray", "blue", "green", "red", "orange"]
+Look = tuple[str, Colour, str]  # word, colour, sign
+_LOOKS: Mapping[str, Look] = {
     "queued": ("Starting", "gray", ":material/hourglass_top:"),
     "running": ("Running", "blue", ":material/play_circle:"),
     "succeeded": ("Finished", "green", ":material/check_circle:"),
@@ -22,7 +25,7 @@ _LOOKS = {
     "cancelled": ("Cancelled", "orange", ":material/cancel:"),
     "interrupted": ("Interrupted", "orange", ":material/power_off:"),
 }
-_WAITING = ("Waiting", "gray", ":material/hourglass_top:")
+_WAITING: Look = ("Waiting", "gray", ":material/hourglass_top:")
 AGAIN = "Resuming would end the same way, so it is not offered: change what is said above and start anew."
 
 STOPPED = "Stopped at your request. What was finished is kept; Resume goes on from there."

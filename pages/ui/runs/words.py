@@ -153,9 +153,9 @@ def stage(state: RunState) -> str:
 def whole(state: RunState, *, named: bool = False) -> list[str]:
     """Where in its whole a run is, as far as that is known: which part, and how long all of it takes."""
     part, now = state.part, time.time()
-    found = [f"Part {part.number} of {part.of}" + (f", {part.name}" if named else "")] if part else []
+    parts = [f"Part {part.number} of {part.of}" + (f", {part.name}" if named else "")] if part else []
     left = state.left(now)
-    return found if left is None else [*found, out_of(state.elapsed(now), state.elapsed(now) + left)]
+    return parts if left is None else [*parts, out_of(state.elapsed(now), state.elapsed(now) + left)]
 
 
 def share(state: RunState) -> float:
@@ -189,14 +189,14 @@ def out_of(spent: float, all_of_it: float) -> str:
 
 def pace(state: RunState) -> list[str]:
     """How far the stage is, how fast, and how long it will still take, as far as each is known."""
-    found = []
+    parts = []
     if state.done:
-        found.append(f"{state.done:,}{f' of {state.total:,}' if state.total else ''} {state.unit}")
+        parts.append(f"{state.done:,}{f' of {state.total:,}' if state.total else ''} {state.unit}")
     if state.rate:
-        found.append(f"{_digits(state.rate)} {state.unit} a second")
+        parts.append(f"{_digits(state.rate)} {state.unit} a second")
     if state.eta is not None:
-        found.append(f"about {duration(state.eta)} left in this stage")
-    return found
+        parts.append(f"about {duration(state.eta)} left in this stage")
+    return parts
 
 
 def _digits(value: float) -> str:

@@ -1,6 +1,6 @@
 """A finished selection, looked at: budget, distribution, examples, lengths, overlap, export. Nothing is rescored."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,7 +9,8 @@ from typing import Any
 import streamlit as st
 
 from core.facade import corpora, deliver, figures, insights, maps, results, runs, selections
-from core.facade.selections import Selection
+from core.facade.insights import Which
+from core.facade.selections import Format, Selection
 from pages.ui.frame import guard, looked
 from pages.ui.presses import pressed
 from pages.ui.remains import remains, span_words
@@ -18,7 +19,7 @@ from pages.ui.selection.budget import controls
 from pages.ui.widgets import chart, same_command, table
 
 LARGEST_DOWNLOAD = 200_000_000  # bytes, about; more goes to the exports folder
-FORMATS = {"txt": "text", "jsonl": "JSONL", "parquet": "Parquet", "folder": "folder for datasets"}
+FORMATS: Mapping[Format, str] = {"txt": "text", "jsonl": "JSONL", "parquet": "Parquet", "folder": "folder for datasets"}
 REASONS = {
     "exact_duplicate": "copies of an earlier sentence",
     "near_duplicate": "near copies of an earlier sentence",
@@ -27,7 +28,7 @@ REASONS = {
     "too_long": "longer than the maximum",
     "not_scored": "could not be scored",
 }
-KINDS = {
+KINDS: Mapping[Which, str] = {
     "top": "The closest to T_C",
     "borderline": "At the border: the last in, the first out",
     "rejected": "The farthest from T_C",
@@ -66,11 +67,11 @@ def _to_map(run_id: str) -> None:
 
 
 def _numbers(run_id: str, chosen: Selection) -> None:
-    found = selections.scored(run_id)
-    tokens = int(found.lengths[chosen.rows].sum())
+    scored = selections.scored(run_id)
+    tokens = int(scored.lengths[chosen.rows].sum())
     with st.container(horizontal=True):
-        st.metric("Selected", f"{len(chosen.rows):,}", width="content", help=f"of {len(found.domain):,} sentences")
-        st.metric("of D_C", f"{len(chosen.rows) / len(found.domain):.1%}", width="content")
+        st.metric("Selected", f"{len(chosen.rows):,}", width="content", help=f"of {len(scored.domain):,} sentences")
+        st.metric("of D_C", f"{len(chosen.rows) / len(scored.domain):.1%}", width="content")
         st.metric("Tokens", f"{tokens:,}", width="content")
         st.metric("Withheld", f"{sum(chosen.dropped.values()):,}", width="content")
     if edits := selections.edits(run_id):
@@ -113,8 +114,15 @@ def _written(write: Callable[[Path], Path], target: Path, asked: bool) -> None:
 
 
 def _download(data: Callable[[], bytes], name: str) -> None:
-    look = {"type": "primary", "icon": ":material/download:"}
-    st.download_button("Download", data, name, on_click="ignore", key="selection.download", **look)
+    st.download_button(
+        "Download",
+        data,
+        name,
+        on_click="ignore",
+        key="selection.download",
+        type="primary",
+        icon=":material/download:",
+    )
 
 
 def _bytes(write: Callable[[Path], Path], name: str) -> bytes:
@@ -151,9 +159,9 @@ def _examples(run_id: str, chosen: Selection, keep: Sequence[str]) -> None:
 
 
 def _lengths(run_id: str, chosen: Selection) -> None:
-    found = selections.scored(run_id)
+    scored = selections.scored(run_id)
     task = runs.get(run_id).manifest.inputs["task"]
-    lengths = {"S_C": found.lengths[chosen.rows], "D_C": found.lengths}
+    lengths = {"S_C": scored.lengths[chosen.rows], "D_C": scored.lengths}
     if "task" not in results.removed_inputs(run_id):
         lengths["T_C"] = corpora.find(task).lengths()
     st.subheader("Sentence lengths", anchor=False)
@@ -175,13 +183,13 @@ def _comparison(run_id: str, budget: str, keep: Sequence[str]) -> None:
     )
     if other is None:
         return
-    found = insights.overlap(run_id, other, budget, keep)
-    share = found.shared / found.ours
+    overlap = insights.overlap(run_id, other, budget, keep)
+    share = overlap.shared / overlap.size
     st.markdown(
-        f"**{share:.0%}** of what this selection holds, the other holds too ({found.shared:,} of {found.ours:,})."
+        f"**{share:.0%}** of what this selection holds, the other holds too ({overlap.shared:,} of {overlap.size:,})."
     )
     headings = ("Only in this selection", f"Only in {names[other]}")
-    for column, heading, rows in zip(st.columns(2), headings, (found.only_ours, found.only_theirs), strict=True):
+    for column, heading, rows in zip(st.columns(2), headings, (overlap.only_here, overlap.only_other), strict=True):
         with column:
             st.markdown(f"**{heading}**")
             table(rows, {"score": "Score", "text": "Sentence"}, heading)

@@ -33,7 +33,7 @@ def results(run_id: str, target: str) -> None:
     _bars(rows, target)
     _agreement(compared.agreement, target)
     _curve(compared.curve, target)
-    _made(rows, compared.notes)
+    _measuring(rows, compared.notes)
     _export(run_id, rows, target)
 
 
@@ -157,36 +157,36 @@ def _curve(curve: Sequence[CurvePoint], target: str) -> None:
         required=True,
         key="similarity.curve.measure",
     )
-    mine = [point for point in points if point.measure == picked]
+    of_measure = [point for point in points if point.measure == picked]
     title = similarity.title(picked)
-    chart(figures.size_curve(mine, title), "similarity.curve", f"{title} by tokens of the source, first draw")
+    chart(figures.size_curve(of_measure, title), "similarity.curve", f"{title} by tokens of the source, first draw")
     with st.expander("In numbers", icon=":material/table:"):
-        shown = [{**asdict(point), "value": "not measured" if point.value is None else point.value} for point in mine]
+        shown = [{**asdict(at), "value": "not measured" if at.value is None else at.value} for at in of_measure]
         table(shown, {"source": "Source", "tokens": "Tokens", "value": title}, f"{title} by tokens of the source")
 
 
-def _made(rows: Sequence[SimilarityRow], notes: Sequence[str]) -> None:
+def _measuring(rows: Sequence[SimilarityRow], notes: Sequence[str]) -> None:
     for note in notes:
         st.caption(f":material/info: {plain(note)}")
     with st.expander("How each number was made, and its other readings", icon=":material/science:"):
         for measure in dict.fromkeys(row.measure for row in rows):
-            mine = [row for row in rows if row.measure == measure]
+            of_measure = [row for row in rows if row.measure == measure]
             st.markdown(f"**{similarity.title(measure)}.** {plain(similarity.MEASURES[measure].summary)}")
             meaning = similarity.MEASURES[measure].columns
             shown = [
                 {
                     "source": row.source,
                     "how": row.convention or row.problem,
-                    **{key: _told(row.columns.get(key)) for key in meaning},
+                    **{key: _reading(row.columns.get(key)) for key in meaning},
                 }
-                for row in mine
+                for row in of_measure
             ]
             table(shown, {"source": "Source", **{key: key for key in meaning}, "how": "How"}, f"Readings of {measure}")
             for key, text in meaning.items():
                 st.caption(f"{plain(key)}: {plain(text)}")
 
 
-def _told(value: float | None) -> str:
+def _reading(value: float | None) -> str:
     return "–" if value is None else _number(value)
 
 

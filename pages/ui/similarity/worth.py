@@ -67,8 +67,8 @@ def _correlations(effect: Effect, conventions: Mapping[str, str]) -> None:
     ]
     columns = {"measure": "Measure", **{name: name.capitalize() for name in conventions}}
     table(rows, columns, f"Correlation of the measures with the change of F1, {effect.name}")
-    told = "; ".join(f"{name}: {text}" for name, text in conventions.items())
-    st.caption(plain(f"Pearson's r, 95% interval over targets drawn again in brackets. {told}."))
+    meanings = "; ".join(f"{name}: {text}" for name, text in conventions.items())
+    st.caption(plain(f"Pearson's r, 95% interval over targets drawn again in brackets. {meanings}."))
 
 
 def _r(r: Coefficient) -> str:
@@ -101,10 +101,10 @@ def _regrets(effect: Effect) -> None:
 
 
 def _misses(choices: Sequence[Choice]) -> str:
-    said = []
+    misses = []
     for choice in choices:
         if choice.lost > 0:
             chance = "" if choice.p is None else f", p = {choice.p:.2g}"
             text = f"{choice.target}: {choice.taken} for {choice.best} (−{choice.lost:.2f}{chance})"
-            said.append(text)
-    return "; ".join(said) or "nowhere"
+            misses.append(text)
+    return "; ".join(misses) or "nowhere"

@@ -49,13 +49,13 @@ def options() -> dict[str, Any] | None:
     rare = _rare(further)
     arms, typed = _advanced()
     try:
-        found = {**picked, **further, **lines, **encoder, **rare, **experiments.stage_options(typed, stages)}
-        found["arms"] = (*lines["arms"], *arms)
-        experiments.calibration(found)
+        asked = {**picked, **further, **lines, **encoder, **rare, **experiments.stage_options(typed, stages)}
+        asked["arms"] = (*lines["arms"], *arms)
+        experiments.calibration(asked)
     except ConfigError as error:
         st.info(plain(str(error)))
         return None
-    return found
+    return asked
 
 
 def _lines(further: Mapping[str, Any], unlabelled: bool) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _network() -> str:
 
 def _numbers(further: Mapping[str, Any]) -> dict[str, Any]:
     """Options of single stages that people change, joined to those of `further`; left empty they stay as usual."""
-    found = {stage: dict(further.get(stage, {})) for stage, _ in NUMBERS}
+    numbers = {stage: dict(further.get(stage, {})) for stage, _ in NUMBERS}
     for column, ((stage, name), label) in zip(st.columns(len(NUMBERS)), NUMBERS.items(), strict=True):
         value = column.number_input(
             label,
@@ -136,32 +136,32 @@ def _numbers(further: Mapping[str, Any]) -> dict[str, Any]:
             key=f"training.experiment.{stage}.{name}",
         )
         if value is not None:
-            found[stage][name] = value
-    return {stage: own for stage, own in found.items() if own}
+            numbers[stage][name] = value
+    return {stage: own for stage, own in numbers.items() if own}
 
 
 def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
     """What is seldom changed."""
     config, key = runs.RECIPES["experiment"].config, "training.experiment"
-    found: dict[str, Any] = {}
+    rare: dict[str, Any] = {}
     with st.expander("Further options", icon=":material/tune:"):
         left, right = st.columns(2)
         with left:
-            found["holdout"] = several("Further held-out splits", f"{key}.holdout", "none of their sentences is read")
-            found["fixed"] = _worded("fixed", "Every pre-trained arm reads", FIXED)
-            found |= config_form(config, ("draw_seed",), key, {"draw_seed": "Seed of choosing and of pre-training"})
+            rare["holdout"] = several("Further held-out splits", f"{key}.holdout", "none of their sentences is read")
+            rare["fixed"] = _worded("fixed", "Every pre-trained arm reads", FIXED)
+            rare |= config_form(config, ("draw_seed",), key, {"draw_seed": "Seed of choosing and of pre-training"})
         with right:
-            found["transductive"] = _worded("transductive", "Dev and test sentences that T_C holds", TRANSDUCTIVE)
-            found["difficulty_encoder"] = st.text_input(
+            rare["transductive"] = _worded("transductive", "Dev and test sentences that T_C holds", TRANSDUCTIVE)
+            rare["difficulty_encoder"] = st.text_input(
                 "Encoder that judges names and contexts",
                 key=f"{key}.judge",
                 placeholder="the one that is trained",
                 help="For arms that rebuild the labels.",
             ).strip()
-            found |= _sizes() | _cap(bool(further["sources"]))
+            rare |= _sizes() | _cap(bool(further["sources"]))
         download = {"allow_download": "Fetch the encoder from the internet if it is not on this machine"}
-        found |= config_form(config, list(download), key, download)
-    return found
+        rare |= config_form(config, list(download), key, download)
+    return rare
 
 
 def _worded(name: str, label: str, words: Mapping[str, str]) -> str:

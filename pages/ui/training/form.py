@@ -55,8 +55,8 @@ def _text() -> tuple[str, ...]:
 
 def _selection(run: Run) -> str:
     config, edits = run.manifest.config, selections.edits(run.id)
-    said = f"{budget_words(selections.kept_budget(run.id))} by {config['strategy']}{f', {edits}' if edits else ''}"
-    return f"{said} ({run.id[-4:]})"
+    words = f"{budget_words(selections.kept_budget(run.id))} by {config['strategy']}{f', {edits}' if edits else ''}"
+    return f"{words} ({run.id[-4:]})"
 
 
 def _finetune() -> dict[str, Any] | None:
@@ -66,8 +66,8 @@ def _finetune() -> dict[str, Any] | None:
         init = start_from("finetune")
     with right:
         seeds = seed_list("finetune", "1")
-    told = "such as robustness sets: each read once too"
-    further = several("Further test sets", "training.finetune.also_test", told, labelled=True)
+    aside = "such as robustness sets: each read once too"
+    further = several("Further test sets", "training.finetune.also_test", aside, labelled=True)
     if not (picked["train"] and picked["dev"]):
         st.info("Pick labelled sentences to train on, and a dev split that says when to stop.")
         return None

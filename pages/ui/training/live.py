@@ -13,7 +13,7 @@ from pages.ui.frame import guard
 from pages.ui.runs.words import title
 from pages.ui.widgets import is_dark, table
 
-EVERY = 2.0  # seconds
+POLL = 2.0  # seconds
 OVERALL = "all types"
 HELD_OUT = {"dev_loss_task": "held-out T_C", "dev_loss_general": "held-out general text"}
 SMALL = {"learning_rate": "Learning rate", "tokens_per_second": "Pieces a second", "gpu_memory_gb": "GPU memory (GB)"}
@@ -26,7 +26,7 @@ def live(run_id: str, state: RunState) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         shown = _which(run_id, trainings, state.active) if config.get("arms") else None
         types = _types(run_id, config.get("train"))
-    st.fragment(run_every=EVERY if state.active else None)(_curves)(run_id, shown, types)
+    st.fragment(run_every=POLL if state.active else None)(_curves)(run_id, shown, types)
 
 
 def _which(run_id: str, trainings: Sequence[Run], active: bool) -> str | None:
@@ -57,23 +57,23 @@ def _curves(run_id: str, shown: str | None, types: Sequence[str]) -> None:
             st.caption("Curves show here as soon as a model is trained.")
             return
         run = runs.get(shown) if shown else trainings[-1]
-        found = training.curves(run.id)
-        if not found:
+        metrics = training.curves(run.id)
+        if not metrics:
             st.caption("The first points come with the first steps.")
             return
         if run.id != run_id:
             st.text(f"{title(run)} ({run.id[-4:]})")
-        _numbers(found, runs.state(run_id))
-        _charts(found, types)
-        _table(found)
+        _numbers(metrics, runs.state(run_id))
+        _charts(metrics, types)
+        _table(metrics)
 
 
-def _numbers(found: Sequence[Metric], state: RunState) -> None:
-    last = {metric.name: metric.values[-1] for metric in found if not metric.type}
+def _numbers(metrics: Sequence[Metric], state: RunState) -> None:
+    last = {metric.name: metric.values[-1] for metric in metrics if not metric.type}
     with st.container(horizontal=True, key="training-numbers"):
         if "loss" in last:
             st.metric("Loss", f"{last['loss']:.3g}", width="content")
-        if scores := [metric for metric in found if metric.name == "dev_f1" and not metric.type]:
+        if scores := [metric for metric in metrics if metric.name == "dev_f1" and not metric.type]:
             best = max(scores, key=lambda metric: metric.values.max())
             at = int(best.steps[best.values.argmax()])
             of = f", seed {best.seed}" if len(scores) > 1 else ""
@@ -86,23 +86,23 @@ def _numbers(found: Sequence[Metric], state: RunState) -> None:
             st.metric("Left in this stage", duration(state.eta), width="content")
 
 
-def _charts(found: Sequence[Metric], types: Sequence[str]) -> None:
+def _charts(metrics: Sequence[Metric], types: Sequence[str]) -> None:
     left, right = st.columns(2)
     with left:
-        _chart(found, {"loss": "training"}, "Training loss")
+        _chart(metrics, {"loss": "training"}, "Training loss")
     with right:
-        if any(metric.name == "dev_f1" for metric in found):
-            _chart(found, {"dev_f1": ""}, "Dev F1 (%)", {"": OVERALL, **{name: name for name in types}})
+        if any(metric.name == "dev_f1" for metric in metrics):
+            _chart(metrics, {"dev_f1": ""}, "Dev F1 (%)", {"": OVERALL, **{name: name for name in types}})
         else:
-            _chart(found, HELD_OUT, "Held-out loss")
-    small = {name: heading for name, heading in SMALL.items() if any(metric.name == name for metric in found)}
+            _chart(metrics, HELD_OUT, "Held-out loss")
+    small = {name: heading for name, heading in SMALL.items() if any(metric.name == name for metric in metrics)}
     for column, (name, heading) in zip(st.columns(max(len(small), 1)), small.items(), strict=False):
         with column:
-            _chart(found, {name: heading}, heading, height=130)
+            _chart(metrics, {name: heading}, heading, height=130)
 
 
 def _chart(
-    found: Sequence[Metric],
+    metrics: Sequence[Metric],
     names: Mapping[str, str],
     heading: str,
     types: Mapping[str, str] | None = None,
@@ -110,9 +110,9 @@ def _chart(
 ) -> None:
     """One chart. names: {metric: its line}. types: {type: its line} where the metric has one for each."""
     wanted = list(types or {"": ""})
-    drawn = [metric for metric in found if metric.name in names and metric.type in wanted]
+    drawn = [metric for metric in metrics if metric.name in names and metric.type in wanted]
     drawn.sort(key=lambda metric: wanted.index(metric.type))
-    lines = [_line(metric, types[metric.type] if types else names[metric.name], found[-1].seed) for metric in drawn]
+    lines = [_line(metric, types[metric.type] if types else names[metric.name], metrics[-1].seed) for metric in drawn]
     st.markdown(f"**{heading}**")
     if not lines:
         st.caption("No point yet: it is measured at the end of an epoch.")
@@ -127,14 +127,14 @@ def _line(metric: Metric, name: str, seed: int | None) -> figures.Line:
     return figures.Line(name=name, part=part, steps=metric.steps, values=metric.values, pale=metric.seed != seed)
 
 
-def _table(found: Sequence[Metric]) -> None:
+def _table(metrics: Sequence[Metric]) -> None:
     """What the charts draw, in numbers, and how much of it there is."""
-    n = sum(len(metric.steps) for metric in found)
-    step = max(int(metric.steps[-1]) for metric in found if metric.seed == found[-1].seed)
-    said = [f"Step {step:,}", f"{n:,} points; a chart draws at most {figures.MOST:,}, and no peak is lost"]
-    if found[0].seed != found[-1].seed:
-        said.append(f"seed {found[-1].seed} in full colour, those before it pale")
-    st.caption(" · ".join(said))
+    n = sum(len(metric.steps) for metric in metrics)
+    step = max(int(metric.steps[-1]) for metric in metrics if metric.seed == metrics[-1].seed)
+    words = [f"Step {step:,}", f"{n:,} points; a chart draws at most {figures.MOST:,}, and no peak is lost"]
+    if metrics[0].seed != metrics[-1].seed:
+        words.append(f"seed {metrics[-1].seed} in full colour, those before it pale")
+    st.caption(" · ".join(words))
     with st.expander("In numbers", icon=":material/table:"):
         rows = [
             {
@@ -147,7 +147,7 @@ def _table(found: Sequence[Metric]) -> None:
                 "lowest": float(metric.values.min()),
                 "highest": float(metric.values.max()),
             }
-            for metric in found
+            for metric in metrics
         ]
         headings = {name: name.capitalize() for name in rows[0]} | {"step": "Last step", "last": "Last value"}
         table(rows, headings, "Every curve in numbers")

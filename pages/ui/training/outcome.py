@@ -57,16 +57,18 @@ def smaller(run_id: str, state: RunState, key: str) -> None:
     """One click away from the same training in less memory, where that is what it died of, or may have."""
     if not (state.out_of_memory or state.state == "interrupted"):
         return
-    found = training.halved(run_id)
-    if found is None:
+    instead = training.halved(run_id)
+    if instead is None:
         if state.out_of_memory:
             st.warning("One sentence at a time was too much; choose a smaller encoder, or a smaller max length.")
         return
-    said = "Half as many sentences at once, twice as often before each step: the same steps, about half the memory."
+    explanation = (
+        "Half as many sentences at once, twice as often before each step: the same steps, about half the memory."
+    )
     look = "primary" if state.out_of_memory else "secondary"
     label = "Start again with half the batch and accumulation"
-    if pressed(label, f"{key}.smaller", type=look, icon=":material/splitscreen:", help=said):
-        attach(runs.start(*found), key)
+    if pressed(label, f"{key}.smaller", type=look, icon=":material/splitscreen:", help=explanation):
+        attach(runs.start(*instead), key)
         st.rerun()
 
 

@@ -59,7 +59,7 @@ def seed_list(kind: str, default: str) -> tuple[str, ...]:
     )
 
 
-def several(label: str, key: str, told: str, *, labelled: bool = False) -> tuple[str, ...]:
+def several(label: str, key: str, why: str, *, labelled: bool = False) -> tuple[str, ...]:
     """Fingerprints of corpora, which need not be any; labelled: of those that are."""
     here = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.labelled or not labelled}
     return tuple(
@@ -69,7 +69,7 @@ def several(label: str, key: str, told: str, *, labelled: bool = False) -> tuple
             format_func=lambda fingerprint: corpus_label(here[fingerprint]),
             key=key,
             placeholder="none",
-            help=told,
+            help=why,
         )
     )
 
@@ -89,11 +89,12 @@ def settings(kind: str, own: Sequence[str], presets: Sequence[str] = tuple(PRESE
         return {"preset": preset}
     config = runs.RECIPES[kind].config
     names = [name for name in config.model_fields if name not in (*own, "preset") and not _elsewhere(config, name)]
-    columns, found = st.columns(3), {}
+    columns = st.columns(3)
+    options: dict[str, Any] = {}
     for i, name in enumerate(names):
         with columns[i % 3]:
-            found |= _option(config, name, f"training.{kind}")
-    return {"preset": preset, **found}
+            options |= _option(config, name, f"training.{kind}")
+    return {"preset": preset, **options}
 
 
 def _option(config: type[Config], name: str, prefix: str) -> dict[str, Any]:

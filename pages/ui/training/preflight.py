@@ -39,15 +39,16 @@ def _foresight(options: Mapping[str, Any]) -> None:
 
 
 def _single(kind: str, options: Mapping[str, Any]) -> float | None:
-    told = training.preflight(kind, options)
+    estimate = training.preflight(kind, options)
     with st.container(horizontal=True):
-        st.metric("Steps, at most", f"{told.steps:,}", width="content")
-        _numbers(told.seconds, told.memory_gb, told.disk_gb, "" if told.measured else "at least ")
-    if told.seconds is not None:
-        early = told.most is not None and told.most > told.seconds
-        longest = f" At most {duration(told.most)}, if no training stops early." if early else ""
-        st.caption(f"Time: {told.basis}{longest}")
-    return told.seconds
+        st.metric("Steps, at most", f"{estimate.steps:,}", width="content")
+        _numbers(estimate.seconds, estimate.memory_gb, estimate.disk_gb, "" if estimate.measured else "at least ")
+    if estimate.seconds is not None:
+        longest = ""
+        if estimate.most is not None and estimate.most > estimate.seconds:
+            longest = f" At most {duration(estimate.most)}, if no training stops early."
+        st.caption(f"Time: {estimate.basis}{longest}")
+    return estimate.seconds
 
 
 def _experiment(options: Mapping[str, Any]) -> float | None:
@@ -94,11 +95,11 @@ def _numbers(seconds: float | None, memory: float | None, disk: float | None, le
 
 def _processor(seconds: float | None, preset: str) -> None:
     """What to expect without a GPU."""
-    said = f"No GPU here: this trains on {machine.cores()} processor cores"
-    said += "." if seconds is None else f", in about {duration(seconds)}."
+    text = f"No GPU here: this trains on {machine.cores()} processor cores"
+    text += "." if seconds is None else f", in about {duration(seconds)}."
     if preset == "paper" and (seconds is None or seconds > LONG):
-        said += " The published settings are made for a GPU; Quick compares selections just as well in far less time."
-    st.info(said, icon=":material/developer_board:")
+        text += " The published settings are made for a GPU; Quick compares selections just as well in far less time."
+    st.info(text, icon=":material/developer_board:")
 
 
 def _time_it(kind: str, options: Mapping[str, Any]) -> None:
@@ -111,8 +112,8 @@ def _time_it(kind: str, options: Mapping[str, Any]) -> None:
     if running:
         run_panel(running, "training.timing")
         return
-    said = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
-    if pressed("Time this machine (under a minute)", "training.time", icon=":material/timer:", help=said):
+    explanation = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
+    if pressed("Time this machine (under a minute)", "training.time", icon=":material/timer:", help=explanation):
         runs.start("calibrate", asked)
         st.rerun()
 

@@ -43,7 +43,7 @@ def apart(arms: Mapping[str, str], runs: Sequence[str]) -> None:
     rows = [row for run in runs[1:] for row in results.settings_apart(runs[0], run)]
     if not rows:
         return
-    names = dict.fromkeys(plain(row.option) for row in rows)
+    names = list(dict.fromkeys(plain(row.option) for row in rows))
     if len(runs) == 2:
         names = [f"{plain(row.option)} ({plain(row.a)} against {plain(row.b)})" for row in rows]
     st.warning(
@@ -59,7 +59,7 @@ def types(arms: Mapping[str, str]) -> None:
     rows = results.type_scores(a, b)
     name = f"Test F1 of every entity type under A, {arms[a]}, and B, {arms[b]}; the table below has the numbers"
     chart(figures.type_differences(rows, f"A: {arms[a]}", f"B: {arms[b]}"), "results.types.chart", name)
-    said = [
+    lines = [
         {
             "type": row.type,
             "mentions": row.mentions,
@@ -70,16 +70,16 @@ def types(arms: Mapping[str, str]) -> None:
         for row in rows
     ]
     columns = {"type": "Type", "mentions": "In the test set", "a": "F1 of A", "b": "F1 of B", "difference": "A less B"}
-    table(said, columns, "F1 by entity type, mean of the seeds")
+    table(lines, columns, "F1 by entity type, mean of the seeds")
     st.subheader("Names seen in training, and new ones", anchor=False)
     novel = [
         {
-            "surfaces": SEEN[ours.surfaces],
-            "mentions": ours.mentions,
-            "a": f"{ours.f1:.2f}",
-            "b": f"{theirs.f1:.2f}",
+            "surfaces": SEEN[score_a.surfaces],
+            "mentions": score_a.mentions,
+            "a": f"{score_a.f1:.2f}",
+            "b": f"{score_b.f1:.2f}",
         }
-        for ours, theirs in zip(results.novelty_scores(a), results.novelty_scores(b), strict=True)
+        for score_a, score_b in zip(results.novelty_scores(a), results.novelty_scores(b), strict=True)
     ]
     columns = {"surfaces": "Entities", "mentions": "In the test set", "a": "F1 of A", "b": "F1 of B"}
     table(novel, columns, "F1 on entities seen and not seen in the training sentences", wrapped=("surfaces",))
