@@ -26,8 +26,8 @@ from core.text.sentence import Entity, Prediction
 class SplitScores:
     """Scores of one tagger on one split, in percent.
 
-    micro_f1, precision, recall: over exact entities, strict, by Viterbi. by_type: F1 by entity type. decodings: micro
-    F1 by how tags are decoded and read.
+    micro_f1, precision, recall: over exact entities, strict, as the tagger decodes. by_type: F1 by entity type.
+    decodings: micro F1 by how tags are decoded and read.
     """
 
     micro_f1: float

@@ -15,6 +15,7 @@ from core.facade.runs import Config
 
 Options = dict[str, object]
 Command = TypeVar("Command", bound=Callable[..., object])
+_YES_OR_NO = (bool, bool | None)
 COMMA, COMMA_BEFORE_NAME = re.compile(","), re.compile(r",(?=\s*[\w.-]+=)")  # the latter leaves `k=1,5` whole
 
 
@@ -60,7 +61,7 @@ def config_options(config: type[Config], *, leave_out: tuple[str, ...] = ()) -> 
             if name in leave_out or extra.get("hidden"):
                 continue
             help = (field.description or "") + (f" [{extra['unit']}]" if extra.get("unit") else "")
-            command = click.option(*_flags(name), name, help=help, **_click_kind(field))(command)
+            command = click.option(*_flags(name, field), name, help=help, **_click_kind(field))(command)
         return command
 
     return decorate
@@ -83,8 +84,10 @@ def _extra(field: FieldInfo) -> Mapping[str, object]:
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 
-def _flags(name: str) -> tuple[str, ...]:
-    """Its `runs.flag`, and its own name where it is another one (`--seeds 1,2`)."""
+def _flags(name: str, field: Any) -> tuple[str, ...]:
+    """Its `runs.flag`, and its own name where it is another one (`--seeds 1,2`); `--no-` where it may be on unasked."""
+    if field.annotation in _YES_OR_NO and field.default is not False:
+        return (f"{runs.flag(name)}/{runs.flag(name, on=False)}",)
     return tuple(dict.fromkeys((runs.flag(name), *(["--" + name.replace("_", "-")] if name != "options" else []))))
 
 
@@ -94,8 +97,8 @@ def _click_kind(field: FieldInfo) -> Attributes:
     shown: Attributes = {"required": True} if field.is_required() else {}
     if default not in ("", (), {}) and not shown:
         shown = {"show_default": str(default)}
-    if kind is bool:
-        return {"is_flag": True, "default": None}
+    if kind in _YES_OR_NO:
+        return {"is_flag": True, "default": None, **({"show_default": "on"} if default else {})}
     if get_origin(kind) is Literal:
         return {"type": click.Choice([str(choice) for choice in get_args(kind)]), "default": None, **shown}
     shown |= {"default": None, "type": CORPUS if _extra(field).get("corpus") else None}

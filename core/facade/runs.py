@@ -135,8 +135,8 @@ def command(kind: str, options: Mapping[str, object]) -> str:
         elif isinstance(value, tuple):
             shown = _shown if name in references else str
             words += [part for item in value for part in (flag(name), shown(item))]
-        elif value is True:
-            words.append(flag(name))
+        elif isinstance(value, bool):
+            words.append(flag(name, on=value))
         elif name == "path":
             words.append(str(value))
         else:
@@ -144,9 +144,10 @@ def command(kind: str, options: Mapping[str, object]) -> str:
     return shlex.join(words)
 
 
-def flag(name: str) -> str:
+def flag(name: str, *, on: bool = True) -> str:
     """The name of an option on the command line; one that is repeated goes by its singular: `--seed 1 --seed 2`."""
-    return "--" + {"corpora": "corpus", "options": "option", "seeds": "seed"}.get(name, name).replace("_", "-")
+    singular = {"corpora": "corpus", "options": "option", "seeds": "seed"}.get(name, name)
+    return ("--" if on else "--no-") + singular.replace("_", "-")
 
 
 def _flat(options: Mapping[str, object]) -> Iterator[tuple[str, object]]:

@@ -11,6 +11,7 @@ from core.artifacts import models, result
 from core.artifacts.models import PretrainResult
 from core.errors import RunError
 from core.facade.home import kept_per_home, library, store
+from core.facade.runs import flag
 from core.recipes import RECIPES
 from core.recipes.difficulty import DifficultyConfig
 from core.recipes.finetune import FinetuneConfig
@@ -158,9 +159,11 @@ def loading(run_id: str) -> Mapping[str, str]:
             f"model = AutoModelForMaskedLM.from_pretrained({folder!r})\n"
             f"tokenizer = AutoTokenizer.from_pretrained({folder!r})"
         }
+    trained = FinetuneConfig.model_validate(store().get(run_id).manifest.config)
+    decoding = "" if trained.within_bioes else f" {flag('constrained', on=False)}"
     return {
         "With transformers (its scores, without the CRF's transitions)": "from transformers import pipeline\n\n"
         f'tagger = pipeline("token-classification", {folder!r}, aggregation_strategy="first")\n'
         'print(tagger("A sentence of yours ."))',
-        "On the command line (with Viterbi, as it was evaluated)": f"python -m core predict --model {folder} TEXT.txt",
+        "On the command line (as it was evaluated)": f"python -m core predict --model {folder} TEXT.txt{decoding}",
     }

@@ -23,9 +23,8 @@ from core.models.devices import pick_device
 from core.models.hub import VOCABULARY, WEIGHTS
 from core.models.recurrent import Tower
 from core.models.states import FrozenStates
-from core.models.tagger import IGNORED, Features, Tagger
+from core.models.tagger import IGNORED, Features, Tagger, labels_of
 from core.models.word_features import UNKNOWN, CharCnn, Vectors, Vocabulary, spelt
-from core.text.schemes import encode
 from core.text.sentence import Sentence
 
 Network = Literal["bilstm", "charcnn"]
@@ -114,7 +113,7 @@ class BiLstmTagger(Tagger):
         if self.assisting_types is not None:
             tags = bioes_tags(self.assisting_types)
             self.assisting_layer = nn.Linear(2 * self.layout.hidden, len(tags))
-            self.assisting_crf = LinearChain(tags, head)
+            self.assisting_crf = LinearChain(tags, head, constrained=self.crf.constrained)
         chain = self.assisting_crf or self.crf
         self._assisting_index = {tag: index for index, tag in enumerate(chain.tags)}
 
@@ -132,10 +131,6 @@ class BiLstmTagger(Tagger):
         together = self.assisting_types is None and len(self.towers) == 1  # one pass is faster than two
         sources = [PRIMARY] * len(sentences) if together or not sources else list(sources)
         indices = [self._index, self._assisting_index]
-        labels = np.full((len(sentences), max(len(s.tokens) for s in sentences)), IGNORED, dtype=np.int64)
-        for row, (sentence, source) in enumerate(zip(sentences, sources, strict=True)):
-            tags = encode(sentence.entities or (), len(sentence.tokens), "bioes")
-            labels[row, : len(tags)] = [indices[source][tag] for tag in tags]
         parts = []
         for source in sorted(set(sources)):
             rows = [row for row, origin in enumerate(sources) if origin == source]
@@ -143,7 +138,7 @@ class BiLstmTagger(Tagger):
             parts.append({**features, "source": source, "rows": torch.tensor(rows)})
         return {
             "features": {"parts": parts, "pieces": sum(part["pieces"] for part in parts)},
-            "labels": torch.from_numpy(labels),
+            "labels": labels_of(sentences, [indices[source] for source in sources]),
             "weights": torch.tensor(weights or [1.0] * len(sentences)),
         }
 

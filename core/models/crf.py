@@ -26,7 +26,8 @@ def bioes_tags(types: Sequence[str]) -> tuple[str, ...]:
 class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
     """Scores of tag sequences over k tags. Emissions are `(b, l, k)`, masks `(b, l)` with a sentence's words on.
 
-    constrained: Viterbi and posteriors know no sequence that breaks BIOES; the loss does not change.
+    constrained: no sequence that breaks BIOES is known to the loss, Viterbi and posteriors. The loss of a softmax head,
+    which asks every word by itself, does not change.
     """
 
     def __init__(self, tags: Sequence[str], head: Head = "crf", *, constrained: bool = False) -> None:
@@ -44,13 +45,16 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
             chosen = emissions.log_softmax(-1).gather(-1, tags[..., None])[..., 0]
             return -(chosen * mask).sum(1)
         return NegativeLogLikelihood.apply(  # type: ignore[no-any-return, no-untyped-call]
-            emissions, *self._learnt(), tags, mask, self._near(emissions)
+            emissions, *self._scores(self.constrained), tags, mask, self._near(emissions)
         )
 
     @torch.no_grad()
-    def viterbi(self, emissions: Tensor, mask: Tensor) -> Tensor:
-        """The best tag sequence of each sentence, `(b, l)` int64; to be cut off where the sentence ends."""
-        begin, follow, end = self._scores()
+    def viterbi(self, emissions: Tensor, mask: Tensor, *, constrained: bool | None = None) -> Tensor:
+        """The best tag sequence of each sentence, `(b, l)` int64; to be cut off where the sentence ends.
+
+        constrained: of those that BIOES allows, or of all; None: as the chain is.
+        """
+        begin, follow, end = self._scores(self.constrained if constrained is None else constrained)
         sources = follow.T.contiguous()
         scores = [begin + emissions[:, 0]]
         for i in range(1, emissions.shape[1]):
@@ -70,7 +74,8 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         (as a difference of running sums), and what follows the last one.
         """
         near = self._near(emissions)
-        emissions, scores = emissions.double(), Scores(*(part.double() for part in self._scores()))
+        scores = Scores(*(part.double() for part in self._scores(self.constrained)))
+        emissions = emissions.double()
         of = sums(emissions, mask, scores, scaled=near)
         ahead, behind, own = (x.gather(2, tags[..., None])[..., 0] for x in (of.ahead, of.behind, emissions))
         steps = scores.follow[tags[:, :-1], tags[:, 1:]] + own[:, 1:]
@@ -80,10 +85,10 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
     def _learnt(self) -> Scores:
         return Scores(self.start_transitions, self.transitions, self.end_transitions)
 
-    def _scores(self) -> Scores:
-        """With what BIOES forbids, where it is."""
+    def _scores(self, constrained: bool) -> Scores:
+        """Without what BIOES forbids, if so."""
         learnt = self._learnt()
-        if not self.constrained:
+        if not constrained:
             return learnt
         illegal = (self._illegal_begin, self._illegal_follow, self._illegal_end)
         return Scores(*(part.masked_fill(off, -torch.inf) for part, off in zip(learnt, illegal, strict=True)))

@@ -26,8 +26,14 @@ IGNORED = -100  # the label of a place without a word: never seen by the CRF, co
 
 
 class Tags(NamedTuple):
-    """One sentence's tags under the chain, and as every word alone would have them."""
+    """One sentence's tags.
 
+    best: as the tagger decodes, which is one of the next two. constrained: the best sequence that BIOES allows.
+    viterbi: the best of all sequences. argmax: as every word alone would have it.
+    """
+
+    best: tuple[str, ...]
+    constrained: tuple[str, ...]
     viterbi: tuple[str, ...]
     argmax: tuple[str, ...]
 
@@ -35,6 +41,20 @@ class Tags(NamedTuple):
 def prediction_of(tags: Sequence[str]) -> Prediction:
     """The entities of BIOES tags, those that are not well-formed left out; their confidence is not known."""
     return Prediction(entities=decode(tags, "bioes", strict=True)[0], confidence=())
+
+
+def labels_of(sentences: Sequence[Sentence], indices: Sequence[Mapping[str, int]]) -> Tensor:
+    """`(b, l)` BIOES tags of the entities by each sentence's index, IGNORED behind its end.
+
+    Whatever scheme a corpus was written in, its entities are encoded here, so every sequence is one that BIOES allows:
+    a constrained chain gives any other an infinite loss.
+    """
+    labels = torch.full((len(sentences), max(len(s.tokens) for s in sentences)), IGNORED)
+    for row, (sentence, index) in enumerate(zip(sentences, indices, strict=True)):
+        tags = encode(sentence.entities or (), len(sentence.tokens), "bioes")
+        assert not decode(tags, "bioes")[1], f"a training sentence's tags are not well-formed: {tags}"
+        labels[row, : len(tags)] = torch.tensor([index[tag] for tag in tags], dtype=torch.int64)
+    return labels
 
 
 class Tagger(nn.Module):
@@ -90,13 +110,9 @@ class Tagger(nn.Module):
 
         sources: which corpus each is of, 0 the one to do well on; for the kinds that tell corpora apart.
         """
-        labels = np.full((len(sentences), max(len(s.tokens) for s in sentences)), IGNORED, dtype=np.int64)
-        for row, sentence in enumerate(sentences):
-            tags = encode(sentence.entities or (), len(sentence.tokens), "bioes")
-            labels[row, : len(tags)] = [self._index[tag] for tag in tags]
         return {
             "features": self.features(sentences),
-            "labels": torch.from_numpy(labels),
+            "labels": labels_of(sentences, [self._index] * len(sentences)),
             "weights": torch.tensor(weights or [1.0] * len(sentences)),
         }
 
@@ -110,20 +126,21 @@ class Tagger(nn.Module):
         return {"loss": (losses * weights).sum() / words}
 
     def tag(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[Tags]:
-        """Tags of each sentence under both decodings; of one without words, none."""
+        """Tags of each sentence under all decodings; of one without words, none."""
 
         def paths(emissions: Tensor, mask: Tensor) -> Tensor:
-            return torch.stack([self.crf.viterbi(emissions, mask), emissions.argmax(-1)], 1)
+            legal, free = (self.crf.viterbi(emissions, mask, constrained=only) for only in (True, False))
+            return torch.stack([legal if self.crf.constrained else free, legal, free, emissions.argmax(-1)], 1)
 
-        result = [Tags((), ())] * len(sentences)
+        result = [Tags((), (), (), ())] * len(sentences)
         for rows, decoded in self._decoded(sentences, paths, report or Silent()):
-            for row, both in zip(rows, decoded.tolist(), strict=True):
+            for row, each in zip(rows, decoded.tolist(), strict=True):
                 n = len(sentences[row].tokens)
-                result[row] = Tags(*(tuple(self.tags[i] for i in path[:n]) for path in both))
+                result[row] = Tags(*(tuple(self.tags[i] for i in path[:n]) for path in each))
         return result
 
     def predict(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[Prediction]:
-        """Entities of each sentence by Viterbi; confidence is an entity's exact posterior under the chain."""
+        """Entities of each sentence's best tags; confidence is an entity's exact posterior under the chain."""
 
         def weighed(emissions: Tensor, mask: Tensor) -> Tensor:
             path = self.crf.viterbi(emissions, mask)

@@ -184,7 +184,7 @@ def _new_tagger(config: CalibrateConfig, train: Sequence[Sentence]) -> "Tagger":
 
     types = sorted({entity.type for s in train for entity in s.entities or ()}) or ["X"]
     if config.network == "encoder":
-        return new_tagger(config.encoder, types, allow_download=config.allow_download)
+        return new_tagger(config.encoder, types, constrained=True, allow_download=config.allow_download)
     network = TaggerSettings(network=config.network, hidden=config.hidden)
     return new_recurrent(network, train, types, Borrowed(assisting=[]))
 

@@ -207,8 +207,8 @@ def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Ta
     set_seed(seed)
     if config.network != "encoder":
         return new_recurrent(config, splits.train, splits.types, splits.borrowed)
-    options = config.model_dump(include={"head", "constrained", "max_length", "precision", "allow_download"})
-    return new_tagger(model_folder(config.init, job), splits.types, **options)
+    options = config.model_dump(include={"head", "max_length", "precision", "allow_download"})
+    return new_tagger(model_folder(config.init, job), splits.types, constrained=config.within_bioes, **options)
 
 
 def model_folder(reference: str, job: Job) -> str:

@@ -22,6 +22,7 @@ class ModelConfig(Config):
     """Which tagger."""
 
     model: str = option(..., "Folder of a tagger, or the id of a finished finetune run.")
+    constrained: bool = option(True, "Find only tag sequences that BIOES allows, however the tagger was trained.")
     weights: str = option("", "Hash of the tagger.", hidden=True)
 
     def settled(self) -> Self:
@@ -44,7 +45,8 @@ class EvaluateConfig(ModelConfig):
 def predict(config: PredictConfig, job: Job) -> PredictResult:
     """A `tag` run, written out; see `artifacts.predictions`."""
     corpus = job.corpus(config.corpus)
-    tagged = spans.read(job.child("tag", corpus=corpus.fingerprint, model=model_folder(config.model, job)))
+    folder = model_folder(config.model, job)
+    tagged = spans.read(job.child("tag", corpus=corpus.fingerprint, model=folder, constrained=config.constrained))
     job.context.stage(f"writing what was found in {corpus.name}")
     sentences = chain.from_iterable(corpus.batches())
     predictions.write(
@@ -66,6 +68,7 @@ def evaluate(config: EvaluateConfig, job: Job) -> EvaluateResult:
     gold = labelled(job.corpus(config.test))
     job.context.stage("loading the tagger")
     tagger = load_tagger(Path(model_folder(config.model, job)))
+    tagger.crf.constrained = config.constrained
     types = sorted({*tagger.types, *types_of(gold)})
     result = tested(job, tagger, gold, types, split_name(0))
     return EvaluateResult(model=config.model, test=over_seeds([result]))

@@ -24,6 +24,7 @@ class TagConfig(Config):
 
     corpus: str = option(..., "The corpus to tag.", corpus=True)
     model: str = option(..., "Folder of a saved tagger.")
+    constrained: bool = option(True, "Find only tag sequences that BIOES allows, however the tagger was trained.")
     weights: str = option("", "Hash of the tagger, so that another one in its place tags anew.", hidden=True)
 
     def settled(self) -> Self:
@@ -38,6 +39,7 @@ def run(config: TagConfig, job: Job) -> TagResult:
     corpus = job.corpus(config.corpus)
     job.context.stage("loading the tagger")
     tagger = load_tagger(Path(config.model))
+    tagger.crf.constrained = config.constrained
 
     def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[np.void]:
         sentences = list(chain.from_iterable(corpus.batches(start, stop)))

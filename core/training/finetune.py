@@ -125,7 +125,7 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
         return self.threads.gradients(loss, parts, dropout_seed)
 
     def evaluate(self, *args: object, **kw: object) -> dict[str, float]:
-        """Dev F1, strict, by Viterbi; keeps the weights if it is the best. Nothing if somebody asks for an end."""
+        """Dev F1, strict; keeps the weights if it is the best. Nothing if somebody asks for an end."""
         try:
             table = score(self.tagger, self.dev, self.types, _Cancellable(self))
         except Cancelled:
@@ -214,8 +214,8 @@ class _Cancellable(Silent):
 
 
 def score(tagger: Tagger, gold: Sequence[Sentence], types: Sequence[str], report: Reporter) -> Evaluation:
-    """The tagger's evaluation on `gold`: strict, by Viterbi."""
-    return evaluate(gold, [prediction_of(tags.viterbi) for tags in tagger.tag(gold, report)], types)
+    """The tagger's evaluation on `gold`: strict, of the best tags as it decodes."""
+    return evaluate(gold, [prediction_of(tags.best) for tags in tagger.tag(gold, report)], types)
 
 
 class Options(TypedDict, total=False):

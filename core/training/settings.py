@@ -137,7 +137,9 @@ class TaggerSettings(Config):
         "quick: few epochs; paper: as Mahapatra et al. 2022; custom: as quick, but for what is said here.",
     )
     head: Literal["crf", "softmax"] = option("crf", "A linear-chain CRF, or every word by itself.")
-    constrained: bool = option(False, "Decode only tag sequences that BIOES allows.")
+    constrained: bool | None = option(
+        None, "Train and decode among the tag sequences that BIOES allows. None: as the preset says; paper does not."
+    )
     epochs: int | None = option(None, "At most so many. None: as the preset says, here and below.", ge=1, le=1000)
     batch_size: int | None = option(None, "An optimizer step.", unit="sentences", ge=1, le=4096)
     accumulation: int | None = option(
@@ -157,6 +159,11 @@ class TaggerSettings(Config):
     max_length: int = option(256, "Longer sentences are read in overlapping windows.", unit="pieces", ge=16, le=8192)
     precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+
+    @property
+    def within_bioes(self) -> bool:
+        """Whether other tag sequences are left out, by `constrained` or by the preset."""
+        return self.preset != "paper" if self.constrained is None else self.constrained
 
     def training(self, n: int) -> Settings:
         """For `n` training sentences: the preset's numbers, but for those that are said."""

@@ -13,8 +13,10 @@ from torchcrf import CRF
 from core.models import crf as crf_module
 from core.models.crf import FARTHEST, LinearChain, bioes_tags
 from core.models.forward_backward import sums
+from core.models.tagger import IGNORED, labels_of
 from core.text.schemes import decode, encode
 from core.text.sentence import Entity
+from tests.conftest import sentence
 
 TAGS = bioes_tags(["A"])  # O B I E S
 WAYS = {"products": math.inf, "logarithms": 0.0}  # FARTHEST, so that the chain takes one or the other
@@ -40,7 +42,7 @@ def words_on(lengths):
 
 @torch.no_grad()
 def scored(crf, emissions, path):
-    begin, follow, end = crf._scores()
+    begin, follow, end = crf._scores(crf.constrained)
     steps = sum(follow[a, b] for a, b in itertools.pairwise(path))
     return float(begin[path[0]] + end[path[-1]] + steps + sum(emissions[i, tag] for i, tag in enumerate(path)))
 
@@ -91,10 +93,11 @@ def test_loss_viterbi_and_posteriors_are_those_of_enumeration(n, options):
     best = crf.viterbi(emissions[None], mask)[0].tolist()
     assert tuple(best) == paths[scores.index(max(scores))]
 
-    if not options.get("constrained"):
-        tags = torch.randint(len(TAGS), (1, n))
-        expected = total - scored(crf, emissions, tags[0].tolist())
-        assert float(crf.loss(emissions[None], tags, mask).detach()) == pytest.approx(expected, abs=1e-4)
+    possible = [path for path, score in zip(paths, scores, strict=True) if score > -math.inf]
+    assert (len(possible) < len(paths)) == crf.constrained
+    tags = torch.tensor([possible[int(torch.randint(len(possible), ()))]])
+    expected = total - scored(crf, emissions, tags[0].tolist())
+    assert float(crf.loss(emissions[None], tags, mask).detach()) == pytest.approx(expected, abs=1e-4)
 
     spans = [Entity(start=a, end=b, type="A") for a in range(n) for b in range(a + 1, n + 1)]
     weight = dict.fromkeys(spans, 0.0)
@@ -200,6 +203,41 @@ def test_forbidden_transitions_leave_the_sequences_without_them(forbidden):
     assert not any(torch.isnan(one).any() for one in (losses, *rest))
 
 
+@pytest.mark.usefixtures("way")
+def test_a_constrained_chain_learns_as_if_there_were_no_other_sequences():
+    """As pytorch-crf does where all others are made as good as impossible; of them nothing is learnt."""
+    crf = chain(10, bioes_tags(["A", "B"]), constrained=True)
+    penalised = chain(10, crf.tags)
+    illegal = crf_module._illegal(crf.tags)
+    with torch.no_grad():
+        for scores, off in zip(penalised._learnt(), illegal, strict=True):
+            scores.masked_fill_(off, -1e4)
+    words = [sentence("a b c d e f", [(0, 3, "A"), (4, 5, "B")]), sentence("a", [(0, 1, "B")]), sentence("a b", [])]
+    labels = labels_of(words, [{tag: i for i, tag in enumerate(crf.tags)}] * 3)
+    emissions = torch.randn(3, 6, crf.num_tags, dtype=torch.float64)
+    given = (emissions, labels.clamp(min=0), labels != IGNORED, torch.rand(3, dtype=torch.float64))
+    ours = gradients(crf, crf.loss, *given)
+    same(ours, gradients(penalised, printed(penalised), *given))
+    begin, end, follow = ours[2:]
+    assert not any(one[off].any() for one, off in zip((begin, follow, end), illegal, strict=True))
+    assert (ours[0] < gradients(chain(10, crf.tags), printed(chain(10, crf.tags)), *given)[0]).all()
+
+
+@settings(deadline=None)
+@given(spans=st.lists(st.tuples(st.integers(0, 8), st.integers(1, 4), st.sampled_from("AB")), max_size=6))
+def test_the_tags_that_are_trained_on_are_never_forbidden(spans):
+    entities, end = [], 0
+    for gap, length, name in spans:
+        entities.append((end + gap, end + gap + length, name))
+        end += gap + length
+    tags = bioes_tags(["A", "B"])
+    labels = labels_of([sentence("w " * (end + 1), entities)], [{tag: i for i, tag in enumerate(tags)}])[0]
+    begin, follow, last = crf_module._illegal(tags)
+    assert not begin[labels[0]]
+    assert not follow[labels[:-1], labels[1:]].any()
+    assert not last[labels[-1]]
+
+
 @pytest.mark.parametrize("constrained", [False, True])
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**20), lengths=st.lists(st.integers(1, 30), min_size=1, max_size=3), share=st.floats(0, 1))
@@ -213,7 +251,7 @@ def test_products_are_right_up_to_where_the_chain_leaves_them(constrained, seed,
             scores.copy_((1 - share) * room * torch.randint(2, scores.shape))
     assert crf._near(emissions)
     assert not crf._near(1.01 * FARTHEST / 7 * torch.eye(crf.num_tags)[None])
-    scores = crf._scores()
+    scores = crf._scores(constrained)
     by_products, by_logarithms = (sums(emissions, mask, scores, scaled=scaled) for scaled in (True, False))
     for one, other in zip(by_products, by_logarithms, strict=True):
         own = mask[..., None] if one.dim() == 3 else torch.ones_like(one, dtype=torch.bool)

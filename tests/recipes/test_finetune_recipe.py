@@ -5,10 +5,14 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 from core.cli.main import run_main
 from core.errors import Cancelled, ConfigError, CorpusError
-from core.facade import removals, runs
+from core.facade import removals, runs, training
+from core.models.tagger import Tags, prediction_of
+from core.models.taggers import new_tagger
+from core.recipes.finetune import FinetuneConfig
 from core.results import Evaluation
 from tests.conftest import sentence
 from tests.training.test_finetune import labelled
@@ -148,7 +152,62 @@ def test_from_the_command_line(typed, tmp_path, corpora):
     assert (code, "neither" in err) == (2, True)
     code, out, _ = typed("evaluate", "--model", output, "--test", corpora["test"][0], "--json")
     assert code == 0
-    assert set(json.loads(out)["test"]["decodings"]) == {"viterbi", "argmax", "cited_scorer"}
+    assert set(json.loads(out)["test"]["decodings"]) == {"viterbi", "argmax", "cited_scorer", "constrained"}
+
+
+@pytest.mark.parametrize(
+    ("options", "within_bioes"),
+    [
+        ({}, True),
+        ({"preset": "custom"}, True),
+        ({"preset": "paper"}, False),
+        ({"constrained": False}, False),
+        ({"preset": "paper", "constrained": True}, True),
+    ],
+)
+def test_all_but_the_preset_paper_trains_and_decodes_within_bioes(options, within_bioes):
+    given = FinetuneConfig.parse({"train": "a", "dev": "b", **options})
+    assert given.within_bioes is within_bioes
+
+
+def ill_formed(path):
+    """A tagger that knows little: half of its tag sequences are none that BIOES allows."""
+    torch.manual_seed(5)
+    tagger = new_tagger("tiny", ["LOC", "PER"], precision="fp32")
+    tagger.write(path)
+    return tagger
+
+
+def test_a_tagger_decodes_within_bioes_unless_it_is_told_otherwise(tmp_path, corpora, typed):
+    tagger = ill_formed(tmp_path / "tagger")
+    gold = labelled(12, 3)
+    tags = tagger.tag(gold)
+    assert all(one.best == one.viterbi for one in tags)  # as it was made; and yet:
+    n = {name: sum(len(prediction_of(getattr(one, name)).entities) for one in tags) for name in Tags._fields}
+    assert n["constrained"] > n["viterbi"]
+    words = ["--model", tmp_path / "tagger", "--json"]
+    for flag, decoding in ((), "constrained"), (("--no-constrained",), "viterbi"), (("--constrained",), "constrained"):
+        code, out, err = typed("predict", *words, corpora["test"][0], "--output", tmp_path / "p.jsonl", *flag)
+        assert (code, json.loads(out)["entities"]) == (0, n[decoding]), err
+        code, out, err = typed("evaluate", *words, "--test", corpora["test"][0], *flag)
+        test = json.loads(out)["test"]
+        assert test["micro_f1"] == test["decodings"][decoding]
+    assert len({run.id for run in runs.listed("tag")}) == 2
+    assert "--no-constrained" in " ".join(
+        runs.command("predict", run.manifest.config) for run in runs.listed("predict")
+    )
+
+
+def test_what_a_seed_reports_is_as_it_was_trained(corpora):
+    for options, decoding in (({}, "constrained"), ({"constrained": False}, "viterbi")):
+        run = runs.execute("finetune", {**FAST, **corpora, **options, "seeds": (1,), "epochs": 1})
+        for split in ("dev", "test"):
+            result = run.result()[split]
+            assert set(result["decodings"]) == {"viterbi", "argmax", "cited_scorer", "constrained"}
+            assert result["micro_f1"] == result["decodings"][decoding]
+        assert f"The headline is {decoding}" in (run.artifacts / "model" / "README.md").read_text()
+        (command,) = [text for text in training.loading(run.id).values() if text.startswith("python -m core predict")]
+        assert command.endswith("--no-constrained") == (decoding == "viterbi")
 
 
 def test_torchrun_is_told_that_only_pretraining_shares_its_work(typed, corpora, monkeypatch):

@@ -1,5 +1,7 @@
 """What all seeds of a fine-tuning say together."""
 
+from dataclasses import replace
+
 from core.artifacts.evaluations import SplitScores
 from core.recipes.parts.tested import over_seeds
 
@@ -14,3 +16,10 @@ def test_seeds_of_two_versions_go_together() -> None:
     found = over_seeds([outcome(50.0, "an older name"), outcome(60.0, "cited_scorer")])
     assert found.decodings == {"viterbi": [50.0, 60.0], "argmax": [49.0, 59.0], "cited_scorer": [51.0, 61.0]}
     assert (found.mean, found.by_type) == (55.0, {"PER": 55.0})
+
+
+def test_a_decoding_that_only_later_outcomes_have_is_left_out() -> None:
+    older = outcome(60.0, "cited_scorer")
+    later = replace(older, decodings={**older.decodings, "constrained": 62.0})
+    assert "constrained" not in over_seeds([older, later]).decodings
+    assert over_seeds([later, later]).decodings["constrained"] == [62.0, 62.0]

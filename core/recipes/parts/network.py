@@ -103,7 +103,7 @@ def new_recurrent(
         layout,
         [build_vocabulary(part, borrowed.vectors if index == 0 else None) for index, part in enumerate(parts)],
         assisting_types=sorted(other_types) if own_words or (other and other_types != set(types)) else None,
-        constrained=config.constrained,
+        constrained=config.within_bioes,
         vectors=borrowed.vectors,
     )
     return tagger.to(pick_device())

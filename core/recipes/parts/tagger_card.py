@@ -22,11 +22,13 @@ tag = pipeline("token-classification", model="this folder", aggregation_strategy
 needs no remote code. It decodes every word by itself (`argmax` above): the tagger's own CRF (`crf.transitions`,
 `crf.start_transitions`, `crf.end_transitions` in `model.safetensors`, BIOES tags in `config.json` under `winnow`) is
 left out, and transformers says that it does not use these three. Only a word's first piece was trained; `first` reads
-that one, `simple` reads every piece. The scores under `viterbi` are those of
+that one, `simple` reads every piece. The scores under `constrained` are those of
 
 ```
 python -m core predict --model "this folder" INPUT --output OUTPUT.jsonl
 ```
+
+and with `--no-constrained` those under `viterbi`.
 """
 
 
@@ -57,7 +59,7 @@ def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[SeedOutcome]) ->
         ),
         _table(("setting", "value"), [*_settings(config), *kept.settings.items(), *versions().items()]),
         _table(
-            ("seed", "best epoch", "split", "F1, viterbi", "F1, argmax", "F1, cited_scorer"),
+            ("seed", "best epoch", "split", "F1, viterbi", "F1, argmax", "F1, cited_scorer", "F1, constrained"),
             [row for outcome in outcomes for row in _scores(outcome)],
         ),
     ]
@@ -71,9 +73,11 @@ def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[SeedOutcome]) ->
         f"{len(outcomes)} on dev, with the weights of its best epoch."
     )
     scores = (
-        "Micro F1 over exact entities, percent. viterbi: the CRF's best sequence, strict BIOES, the headline; argmax: "
-        "every word by itself, strict; cited_scorer: viterbi, read as the code that Mahapatra et al. 2022 cite does. "
-        "The test split was read once a seed."
+        "Micro F1 over exact entities, percent. viterbi: the best of all tag sequences, strict BIOES; argmax: every "
+        "word by itself, strict; cited_scorer: viterbi, read as the code that Mahapatra et al. 2022 cite does; "
+        "constrained: the best of the sequences that BIOES allows. The headline is "
+        f"{'constrained' if config.within_bioes else 'viterbi'}, as the tagger was trained. The test split was read "
+        "once a seed."
     )
     library = "library_name: transformers\n" if config.network == "encoder" else ""
     header = f"---\n{library}pipeline_tag: token-classification\n---\n\n# Tagger\n"
@@ -94,12 +98,11 @@ def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
         "vectors",
         "states",
         "head",
-        "constrained",
         "max_length",
         "precision",
         "seeds",
     )
-    return [(name, getattr(config, name)) for name in names]
+    return [*((name, getattr(config, name)) for name in names), ("constrained", config.within_bioes)]
 
 
 def _scores(outcome: SeedOutcome) -> list[tuple[object, ...]]:
