@@ -177,6 +177,9 @@ def _number(kind: Callable[[Any], Any], label: str, field: Any, common: dict[str
 
 def _optional(label: str, field: Any, common: dict[str, Any]) -> Any:
     """None where nothing is said. Fractions are typed as people write them, 2e-5, and read by the config."""
+    if bool in get_args(field.annotation):
+        answers = {"as usual": None, "yes": True, "no": False}
+        return answers[st.selectbox(label, list(answers), **common)]
     if int in get_args(field.annotation):
         low, high = _bounds(field, int)
         return st.number_input(label, low, high, None, placeholder="as usual", **common)

@@ -197,7 +197,11 @@ def test_custom_shows_every_option_and_empty_ones_stay_as_usual(parts: dict[str,
     choose(app, "training.finetune.epochs", 7)
     button(app, "Fine-tune").click().run()
     config = runs.RECIPES["finetune"].config.parse(dict(started[0][1]))
-    assert (config.learning_rate, config.epochs, config.batch_size) == (3e-5, 7, None)
+    assert (config.learning_rate, config.epochs, config.batch_size, config.constrained) == (3e-5, 7, None, None)
+    for answer, constrained in (("no", False), ("yes", True)):
+        choose(app, "training.finetune.constrained", answer)
+        button(app, "Fine-tune").click().run()
+        assert runs.RECIPES["finetune"].config.parse(dict(started[-1][1])).constrained is constrained
 
 
 def test_what_is_no_number_becomes_a_sentence(parts: dict[str, str], started: list[Any]) -> None:
