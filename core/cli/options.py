@@ -84,7 +84,7 @@ def _extra(field: FieldInfo) -> Mapping[str, object]:
     return field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
 
 
-def _flags(name: str, field: Any) -> tuple[str, ...]:
+def _flags(name: str, field: FieldInfo) -> tuple[str, ...]:
     """Its `runs.flag`, and its own name where it is another one (`--seeds 1,2`); `--no-` where it may be on unasked."""
     if field.annotation in _YES_OR_NO and field.default is not False:
         return (f"{runs.flag(name)}/{runs.flag(name, on=False)}",)

@@ -11,7 +11,7 @@ import streamlit as st
 
 from core.facade import deliver, insights, maps, regions, selections
 from core.facade.figures import IntArray
-from core.facade.maps import Sort
+from core.facade.maps import MapRow, Sort
 from pages.ui.explore import state
 from pages.ui.explore.why import why_card
 from pages.ui.frame import guard
@@ -235,12 +235,12 @@ def _turn(page: int, last: int, n: int) -> None:
         st.caption(f"{page * ROWS + 1:,} to {min((page + 1) * ROWS, n):,} of {n:,}", width="content")
 
 
-def _table(shown: Sequence[dict[str, Any]], key: str) -> int | None:
+def _table(shown: Sequence[MapRow], key: str) -> int | None:
     """The page's sentences; the point of the one that is ticked."""
-    columns = {
-        name: [", ".join(f.replace("_", " ") for f in row[name]) if name == "flags" else row[name] for row in shown]
-        for name in HEADS
-    }
+    rows: Sequence[Mapping[str, object]] = [
+        {**row, "flags": ", ".join(flag.replace("_", " ") for flag in row["flags"])} for row in shown
+    ]
+    columns = {name: [row[name] for row in rows] for name in HEADS}
     event = grid(
         columns,
         key=f"explore.table.{key}",

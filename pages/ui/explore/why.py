@@ -1,7 +1,6 @@
 """Why this sentence: its score and its place, what the score is made of, what is like it, what kept it out."""
 
 from html import escape
-from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -9,6 +8,7 @@ import streamlit as st
 from core.facade import entities, insights, maps, selections
 from core.facade.figures import IntArray
 from core.facade.insights import Why
+from core.facade.maps import MapRow
 from pages.ui.presses import pressed
 from pages.ui.widgets import entity_html, plain, table
 
@@ -37,7 +37,7 @@ def why_card(run_id: str, map_run: str, point: int, kinds: IntArray) -> None:
             st.caption(plain(note))
 
 
-def _sentence(run_id: str, row: dict[str, Any]) -> None:
+def _sentence(run_id: str, row: MapRow) -> None:
     """Its text, with the entities predicted in it where a tagger has read D_C."""
     tagged = entities.with_entities(run_id, row["row"])
     shown = escape(row["text"]) if tagged is None else entity_html(tagged, entities.entity_types(run_id))

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import streamlit as st
 
@@ -150,10 +149,11 @@ def _examples(run_id: str, chosen: Selection, keep: Sequence[str]) -> None:
         "Sentences", kinds, format_func=KINDS.__getitem__, default="top", required=True, key="selection.examples"
     )
     looked(runs.get(run_id).manifest.inputs["domain"])
-    rows: list[dict[str, Any]] = insights.examples(run_id, chosen, keep, which)
+    examples = insights.examples(run_id, chosen, keep, which)
+    rows: Sequence[Mapping[str, object]] = examples
     columns = {**COLUMNS, "selected": "In S_C"} if which == "borderline" else COLUMNS
     if which == "withheld":
-        rows = [{**row, "why": ", ".join(flag.replace("_", " ") for flag in row["flags"])} for row in rows]
+        rows = [{**row, "why": ", ".join(flag.replace("_", " ") for flag in row["flags"])} for row in examples]
         columns = {**COLUMNS, "why": "Why"}
     table(rows, columns, KINDS[which])
 
