@@ -15,14 +15,29 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
     return {
         "add": {"path": str(file)},
         "experiment": {**OPTIONS, **made, "seeds": (1,), "finetune": {"epochs": 1}},
-        "similarity": {"target": (made["task"],), "source": (made["domain"],), "draws": 2, "sizes": 1,
-                       "skipgram_epochs": 1, "min_source_tokens": 100},
+        "similarity": {
+            "target": (made["task"],),
+            "source": (made["domain"],),
+            "draws": 2,
+            "sizes": 1,
+            "skipgram_epochs": 1,
+            "min_source_tokens": 100,
+        },
         "difficulty": {"train": made["train"], "encoder": "tiny", "folds": 2, "context_epochs": 1, "entity_epochs": 1},
-        "assist": {"primary": made["train"], "assisting": again, "dev": made["dev"], "test": made["test"],
-                   "thresholds": (1000.0,), "hidden": 4, "seeds": (1,), "epochs": 1, "vectors": made["task"]},
+        "assist": {
+            "primary": made["train"],
+            "assisting": again,
+            "dev": made["dev"],
+            "test": made["test"],
+            "thresholds": (1000.0,),
+            "hidden": 4,
+            "seeds": (1,),
+            "epochs": 1,
+            "vectors": made["task"],
+        },
         "robustness": {"test": made["test"], "train": made["train"], "kind": "typos"},
         "rebuild": {"train": made["train"], "method": "dataaug", "encoder": "tiny"},
-    }  # fmt: skip
+    }
 
 
 def second(made: Mapping[str, str]) -> Wave:

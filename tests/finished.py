@@ -39,9 +39,19 @@ NASTY = "<img src=x onerror=alert(1)>"
 SKILL = {"none": 0.45, "random": 0.44, "classifier": 0.66}
 SEEDS = (1, 2, 3)
 TIMED = CalibrateResult(
-    machine="A processor", busy=False, device="cpu", mlm=(0.1, 0.001), tagger=(0.2, 0.002), embed=(0.0, 0.0001), load=1.0,
-    has_head=True, parameters=1000, dimension=64, memory_gb=1.0, pieces={"task": 1.5, "train": 1.5, "domain": 1.5},
-)  # fmt: skip
+    machine="A processor",
+    busy=False,
+    device="cpu",
+    mlm=(0.1, 0.001),
+    tagger=(0.2, 0.002),
+    embed=(0.0, 0.0001),
+    load=1.0,
+    has_head=True,
+    parameters=1000,
+    dimension=64,
+    memory_gb=1.0,
+    pieces={"task": 1.5, "train": 1.5, "domain": 1.5},
+)
 
 
 def labelled(n: int, seed: int, prefix: str) -> list[Sentence]:
@@ -101,11 +111,29 @@ def imported(corpus: Corpus) -> AddResult:
     """What the import of a corpus came to: every row was kept."""
     n = len(corpus)
     return AddResult(
-        corpus=corpus.fingerprint, name=corpus.name, sentences=n, tokens=corpus.n_tokens, types=dict(corpus.types),
-        asked_name=corpus.name, was_here=False, unspaced=0, format="txt", scheme=None, text_column=None,
-        encoding="utf-8", files=1, read=n, kept=n, repaired=0, repaired_rows=0, rejected=0, rejected_spans=0, skipped=0,
-        empty=0, problems=(),
-    )  # fmt: skip
+        corpus=corpus.fingerprint,
+        name=corpus.name,
+        sentences=n,
+        tokens=corpus.n_tokens,
+        types=dict(corpus.types),
+        asked_name=corpus.name,
+        was_here=False,
+        unspaced=0,
+        format="txt",
+        scheme=None,
+        text_column=None,
+        encoding="utf-8",
+        files=1,
+        read=n,
+        kept=n,
+        repaired=0,
+        repaired_rows=0,
+        rejected=0,
+        rejected_spans=0,
+        skipped=0,
+        empty=0,
+        problems=(),
+    )
 
 
 def finish(home: Path, kind: str, options: Mapping[str, Any], work: Callable[[RunContext], object]) -> Run:
@@ -151,9 +179,15 @@ def fine_tuned(
     """What a `finetune` run comes to. tests, dev: F1 of every seed. by_type: of the first test set."""
     scores = [over_seeds(f1s, None if i else by_type) for i, f1s in enumerate(tests)]
     return FinetuneResult(
-        model=model, dev=over_seeds(dev), test=scores[0] if scores else None, tests=scores,
-        best_epoch=[3] * len(dev), epochs=[5] * len(dev), seconds=[9.0] * len(dev), settings={},
-    )  # fmt: skip
+        model=model,
+        dev=over_seeds(dev),
+        test=scores[0] if scores else None,
+        tests=scores,
+        best_epoch=[3] * len(dev),
+        epochs=[5] * len(dev),
+        seconds=[9.0] * len(dev),
+        settings={},
+    )
 
 
 def pretrained(
@@ -161,10 +195,17 @@ def pretrained(
 ) -> PretrainResult:
     """What a `pretrain` run comes to. before, after: pseudo-perplexity."""
     return PretrainResult(
-        model="/nowhere", sentences=sentences, epochs=1.0, steps=10, dev_loss=[3.9], dev_loss_general=[5.0],
-        pseudo_perplexity=Perplexity(before=before, after=after), before={}, head_fitted=head_fitted,
+        model="/nowhere",
+        sentences=sentences,
+        epochs=1.0,
+        steps=10,
+        dev_loss=[3.9],
+        dev_loss_general=[5.0],
+        pseudo_perplexity=Perplexity(before=before, after=after),
+        before={},
+        head_fitted=head_fitted,
         tokens_per_second=900.0,
-    )  # fmt: skip
+    )
 
 
 def tuned(
@@ -217,27 +258,66 @@ def experiment(home: Path, made: Mapping[str, Corpus], lines: Sequence[tuple[str
     def work(context: RunContext) -> ExperimentResult:
         found = leaderboard.result(finished, seed=0, store=store, report=Silent())
         curve = [
-            CurvePoint(arm=arm, budget=budget, train_sentences=n, draw=draw, finetune_run="",
-                       micro_f1=[100 * SKILL[arm] - 100 * (n * (2 if sentences else 1)) ** -0.5 + draw / 5] * 2)
-            for arm, budget, sentences in lines[:3] for n in (10, 25, 50) for draw in (0, 1)
-        ]  # fmt: skip
+            CurvePoint(
+                arm=arm,
+                budget=budget,
+                train_sentences=n,
+                draw=draw,
+                finetune_run="",
+                micro_f1=[100 * SKILL[arm] - 100 * (n * (2 if sentences else 1)) ** -0.5 + draw / 5] * 2,
+            )
+            for arm, budget, sentences in lines[:3]
+            for n in (10, 25, 50)
+            for draw in (0, 1)
+        ]
         return replace(found, curve=curve)
 
     options = {
-        "arms": tuple(dict.fromkeys(arm for arm, _, _ in lines)), "encoder": "tiny", "seeds": SEEDS,
+        "arms": tuple(dict.fromkeys(arm for arm, _, _ in lines)),
+        "encoder": "tiny",
+        "seeds": SEEDS,
         "budgets": tuple(dict.fromkeys(budget for _, budget, _ in lines if budget)) or ("10%",),
         **{name: corpus.fingerprint for name, corpus in made.items()},
-    }  # fmt: skip
+    }
     return finish(home, "experiment", options, work)
 
 
 ARM_ROW = ArmRow(
-    arm="knn", budget="", about="An arm.", sentences=0, micro_f1=[60.0], dev_f1=[60.0], mean=60.0, dev_mean=60.0, sd=0.5,
-    source=None, select_run=None, pretrain_run=None, label_runs=(), finetune_run="", verdict="no evidence", why="Why.",
-    delta=0.0, interval=(-1.0, 2.0), level=0.95, delta_random=None, interval_random=None, wins=0, ties=1, losses=0,
-    seeds_needed="", hours={}, gpu_hours=1.0, f1_per_hour=0.5,
-)  # fmt: skip
+    arm="knn",
+    budget="",
+    about="An arm.",
+    sentences=0,
+    micro_f1=[60.0],
+    dev_f1=[60.0],
+    mean=60.0,
+    dev_mean=60.0,
+    sd=0.5,
+    source=None,
+    select_run=None,
+    pretrain_run=None,
+    label_runs=(),
+    finetune_run="",
+    verdict="no evidence",
+    why="Why.",
+    delta=0.0,
+    interval=(-1.0, 2.0),
+    level=0.95,
+    delta_random=None,
+    interval_random=None,
+    wins=0,
+    ties=1,
+    losses=0,
+    seeds_needed="",
+    hours={},
+    gpu_hours=1.0,
+    f1_per_hour=0.5,
+)
 LINES = (
-    ("none", "", 0), ("classifier", "10", 60), ("classifier", "20", 70), ("classifier", "40", 90), ("random", "10", 60),
-    ("random", "20", 70), ("random", "40", 90),
-)  # fmt: skip
+    ("none", "", 0),
+    ("classifier", "10", 60),
+    ("classifier", "20", 70),
+    ("classifier", "40", 90),
+    ("random", "10", 60),
+    ("random", "20", 70),
+    ("random", "40", 90),
+)

@@ -52,12 +52,21 @@ def measured(
     def work(context: RunContext) -> DifficultyResult:
         found = [
             Mention(
-                row=row, sentence=sentence.id, start=e.start, end=e.end, type=e.type, fold=row % folds,
-                surface=" ".join(sentence.tokens[e.start : e.end]), pvi_entity=(bits := rule(row, e.type))[0],
-                pvi_context=bits[1], ceim=bits[0] - bits[1], bin=bin_of(bits[0] - bits[1]),
+                row=row,
+                sentence=sentence.id,
+                start=e.start,
+                end=e.end,
+                type=e.type,
+                fold=row % folds,
+                surface=" ".join(sentence.tokens[e.start : e.end]),
+                pvi_entity=(bits := rule(row, e.type))[0],
+                pvi_context=bits[1],
+                ceim=bits[0] - bits[1],
+                bin=bin_of(bits[0] - bits[1]),
             )
-            for row, sentence in enumerate(sentences) for e in sentence.entities or ()
-        ]  # fmt: skip
+            for row, sentence in enumerate(sentences)
+            for e in sentence.entities or ()
+        ]
         for step, loss in enumerate(np.linspace(2, 1, 5)):
             context.metric("loss/entity", float(loss), step)
         write(found, context.run.artifacts / "mentions.parquet")

@@ -17,25 +17,40 @@ def furnish(home: Path) -> dict[str, str]:
     finished.experiment(home, made, finished.LINES)
     measured = finished_bias.measured(home, finished_bias.contracts(home))
     lines = {
-        "contracts": contracts(60, seed=1), "pile": [*contracts(150, seed=2), *kitchen(150)],
-        **{name: [" ".join(words) for words in chained(*given)]
-           for name, given in (("fruit", (FRUIT, 40, 1)), ("orchard", (FRUIT, 200, 2)), ("mine", (METAL, 200, 3)))},
-    }  # fmt: skip
+        "contracts": contracts(60, seed=1),
+        "pile": [*contracts(150, seed=2), *kitchen(150)],
+        **{
+            name: [" ".join(words) for words in chained(*given)]
+            for name, given in (("fruit", (FRUIT, 40, 1)), ("orchard", (FRUIT, 200, 2)), ("mine", (METAL, 200, 3)))
+        },
+    }
     plain = {name: library.seal(map(sentence, rows), name=name, origin={}).fingerprint for name, rows in lines.items()}
     labelled = [library.seal(rows, name=n, origin={}, labelled=True) for n, rows in (("here", HOME), ("there", AWAY))]
 
-    similarity = runs.execute("similarity", {
-        "target": (plain["fruit"],), "source": (plain["orchard"], plain["mine"]), "draws": 2, "sizes": 1,
-        "skipgram_epochs": 1, "min_source_tokens": 1_000,
-    })  # fmt: skip
+    similarity = runs.execute(
+        "similarity",
+        {
+            "target": (plain["fruit"],),
+            "source": (plain["orchard"], plain["mine"]),
+            "draws": 2,
+            "sizes": 1,
+            "skipgram_epochs": 1,
+            "min_source_tokens": 1_000,
+        },
+    )
     corpora = {"task": plain["contracts"], "domain": plain["pile"]}
     select = runs.execute("select", {**corpora, "encoder": "tiny", "strategy": "knn", "budget": "60"})
     runs.execute("map", maps.options(select.id, sample=200, clusters=4))
     skl = runs.execute("skl", {"primary": labelled[0].fingerprint, "assisting": labelled[1].fingerprint})
     tuned = runs.listed("finetune")[0]
     return {
-        "Home": "", "Corpora": "Corpora", "Similarity": f"Similarity?run={similarity.id}",
-        "Selection": f"Selection?run={select.id}", "Explore": f"Explore?run={select.id}",
-        "Bias": f"Bias?run={measured.id}", "Assisting": f"Assisting?run={skl.id}", "Training": f"Training?run={tuned.id}",
+        "Home": "",
+        "Corpora": "Corpora",
+        "Similarity": f"Similarity?run={similarity.id}",
+        "Selection": f"Selection?run={select.id}",
+        "Explore": f"Explore?run={select.id}",
+        "Bias": f"Bias?run={measured.id}",
+        "Assisting": f"Assisting?run={skl.id}",
+        "Training": f"Training?run={tuned.id}",
         "Results": "Results",
-    }  # fmt: skip
+    }

@@ -43,9 +43,13 @@ def unigram_mlm(folder: Path, texts: Iterable[str], others: Iterable[str]) -> Pa
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=64, **names).save_pretrained(folder)
     size = len(special) + len(words)
     config = BertConfig(
-        vocab_size=size, hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8,
+        vocab_size=size,
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+        intermediate_size=8,
         max_position_embeddings=64,
-    )  # fmt: skip
+    )
     model = BertForMaskedLM(config)
     with torch.no_grad():
         model.bert.embeddings.word_embeddings.weight.zero_()

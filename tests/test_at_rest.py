@@ -39,8 +39,12 @@ def wider(folder: Path) -> list[str]:
 def command(home: Path, *words: object) -> dict[str, object]:
     done = subprocess.run(
         [sys.executable, "-m", "core", *map(str, words), "--json"],
-        cwd=ROOT, env={**os.environ, "WINNOW_HOME": str(home)}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        cwd=ROOT,
+        env={**os.environ, "WINNOW_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return dict(json.loads(done.stdout))
 
 

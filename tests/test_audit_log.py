@@ -127,8 +127,9 @@ def test_a_removal_with_everything_is_one_line_that_names_it_all(files: dict[str
     assert marks["domain"] in told["corpora"]
     assert run_id in told["runs"]
     assert (set(told["runs"]), set(told["corpora"])) == (
-        {run.id for run in gone.runs}, {corpus.fingerprint for corpus in gone.corpora},
-    )  # fmt: skip
+        {run.id for run in gone.runs},
+        {corpus.fingerprint for corpus in gone.corpora},
+    )
     assert no_name_in(home)
 
 

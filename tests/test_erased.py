@@ -92,8 +92,17 @@ def notes(home: Path) -> str:
     runs.execute("predict", {"model": tuned.id, "corpus": pile})
     finished_bias.measured(home, corpora.find(train))
     runs.execute("robustness", {"test": dev, "train": train, "kind": "typos"})
-    runs.execute("similarity", {"target": (pile,), "source": (other, train), "measure": ("tvc",), "draws": 1,
-                                  "sizes": 1, "min_source_tokens": 100})  # fmt: skip
+    runs.execute(
+        "similarity",
+        {
+            "target": (pile,),
+            "source": (other, train),
+            "measure": ("tvc",),
+            "draws": 1,
+            "sizes": 1,
+            "min_source_tokens": 100,
+        },
+    )
     runs.execute("audit", {"corpus": other})
     corpora.set_role("domain", pile)
     return train
@@ -105,8 +114,16 @@ def command(*words: str) -> subprocess.CompletedProcess[str]:
 
 def test_no_file_holds_a_name_once_its_corpora_are_removed_with_everything(home: Path, notes: str) -> None:
     before = {line.rsplit("/", 1)[-1].split(":")[0] for line in holding(home, NAMES)}
-    assert {"sentences.parquet", "map.parquet", "predictions.jsonl", "predictions.conll", "mentions.parquet",
-            "vocabulary.json", "words.txt", "rejects.jsonl"} <= before  # fmt: skip
+    assert {
+        "sentences.parquet",
+        "map.parquet",
+        "predictions.jsonl",
+        "predictions.conll",
+        "mentions.parquet",
+        "vocabulary.json",
+        "words.txt",
+        "rejects.jsonl",
+    } <= before
     said = removals.removal(notes).in_words
     assert "1 selection" in said
     assert "1 training" in said
@@ -136,8 +153,14 @@ def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     mask = os.umask(0o022)
     private()  # as every process of Winnow begins
     texts, library = contracts(110, seed=1), Library(home)
-    piles = {"task": texts[:36], "domain": [*texts[56:], *kitchen(60)], "train": texts[:24], "dev": texts[24:36],
-             "test": texts[36:56], "again": contracts(20, seed=9)}  # fmt: skip
+    piles = {
+        "task": texts[:36],
+        "domain": [*texts[56:], *kitchen(60)],
+        "train": texts[:24],
+        "dev": texts[24:36],
+        "test": texts[36:56],
+        "again": contracts(20, seed=9),
+    }
     made = dict[str, str]()
     for name, lines in piles.items():
         rows = patients(lines, name not in ("task", "domain"))

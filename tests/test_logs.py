@@ -103,10 +103,12 @@ def test_the_command_line_of_a_worker_is_as_silent(
 CORPORA = {
     "words in the last column": ("x.conll", "Ada\tB-PER\nsees\tO\n.\tO\n\nRoe\tB-PER\nsees\tZyxname7\n.\tO\n"),
     "nothing else": ("y.conll", "Ada\tO\nsees\tZyxname7\n\nRoe\tO\nsees\tZyxname8\n"),
-    "an answer": ("z.jsonl", '{"text": "a b", "spans": [], "answer": "accept"}\n'
-                             '{"text": "c d", "spans": [], "answer": "Zyxname7"}\n'),
+    "an answer": (
+        "z.jsonl",
+        '{"text": "a b", "spans": [], "answer": "accept"}\n{"text": "c d", "spans": [], "answer": "Zyxname7"}\n',
+    ),
     "a broken row": ("u.jsonl", '{"text": "a b"}\n{"text": "Zyxname7\n{"other": "Zyxname8"}\n'),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CORPORA)

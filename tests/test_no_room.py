@@ -108,8 +108,12 @@ def test_a_home_of_another_account_is_no_empty_home(barred: str, anywhere: Path)
         os.chown(anywhere / barred, 0, 0)
     done = subprocess.run(
         [sys.executable, "-c", AS_ANOTHER, str(STRANGER if root else 0), "corpus", "list", "--json"],
-        check=False, cwd=ROOT, env={**os.environ, "WINNOW_HOME": str(home)}, capture_output=True, text=True,
-    )  # fmt: skip
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "WINNOW_HOME": str(home)},
+        capture_output=True,
+        text=True,
+    )
     (anywhere / barred).chmod(0o700)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert "cannot be read from this account" in done.stderr

@@ -78,9 +78,11 @@ def test_no_recipe_takes_it(
     """Even where nothing would have to be fetched, so that nobody takes it for allowed."""
     mark = seal([sentence("Ada sues .", [(0, 1, "PER")])], "mine", labelled=True).fingerprint
     config = RECIPES[kind].config
-    needed = {name: ((mark,) if "tuple" in str(field.annotation) else mark)
-              for name, field in config.model_fields.items()
-              if field.is_required() or name in ("task", "domain")}  # fmt: skip
+    needed = {
+        name: ((mark,) if "tuple" in str(field.annotation) else mark)
+        for name, field in config.model_fields.items()
+        if field.is_required() or name in ("task", "domain")
+    }
     named = {name: encoder for name in ("encoder", "init") if name in config.model_fields}
     with pytest.raises(ConfigError, match="stay offline"):
         begin(kind, {**needed, **named, "allow_download": True})
@@ -115,9 +117,13 @@ def test_the_library_that_fetches_is_told_too() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "HF_HUB_OFFLINE"}
     for setting, told in {"1": "True", "": "False"}.items():
         done = subprocess.run(
-            [sys.executable, "-c", code], cwd=ROOT, env={**environment, "WINNOW_OFFLINE": setting},
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env={**environment, "WINNOW_OFFLINE": setting},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
         assert done.stdout.strip() == told
 
 

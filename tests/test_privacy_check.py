@@ -100,9 +100,13 @@ def test_the_audit_log(verdict: Verdict, monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("BROWSER_GATHER_USAGE_STATS", "true"), ("CLIENT_ALLOWED_ORIGINS", '["https://*.streamlit.app"]'),
-     ("CLIENT_SHOW_ERROR_LINKS", "auto"), ("SERVER_ADDRESS", "::")],
-)  # fmt: skip
+    [
+        ("BROWSER_GATHER_USAGE_STATS", "true"),
+        ("CLIENT_ALLOWED_ORIGINS", '["https://*.streamlit.app"]'),
+        ("CLIENT_SHOW_ERROR_LINKS", "auto"),
+        ("SERVER_ADDRESS", "::"),
+    ],
+)
 def test_streamlits_settings(name: str, value: str, verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"STREAMLIT_{name}", value)
     assert verdict("streamlit").startswith("bad")

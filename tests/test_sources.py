@@ -25,10 +25,19 @@ def _headings() -> set[str]:
     return {line.lstrip("# ") for line in lines if line.startswith("##")}
 
 
-@pytest.mark.parametrize(("text", "words"), [
-    ("(S0, 3.1)", ["S0"]), ("as SPEC has it", ["SPEC"]), ("is won (C14).", ["C14"]), ("B1 and B2 learn", []),
-    ("see A2.1 and G9", ["A2.1", "G9"]), ("=SUM(A1)", []), ("UTF-8, T_C, S_C, 3A", []), ("PERF.md, UX 12", ["PERF", "UX"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("(S0, 3.1)", ["S0"]),
+        ("as SPEC has it", ["SPEC"]),
+        ("is won (C14).", ["C14"]),
+        ("B1 and B2 learn", []),
+        ("see A2.1 and G9", ["A2.1", "G9"]),
+        ("=SUM(A1)", []),
+        ("UTF-8, T_C, S_C, 3A", []),
+        ("PERF.md, UX 12", ["PERF", "UX"]),
+    ],
+)
 def test_the_private_names_are_recognised(text: str, words: list[str]) -> None:
     assert DIALECT.findall(text) == words
 

@@ -24,8 +24,12 @@ ROOT = Path(__file__).resolve().parents[1]
 N = 50_000
 LETTERS = ["a", "1", " ", "\n", ".", ",", '"', "[", ":", ";", "+", "。"]
 SPITE = {f"{a}{b}": (a + b) * (N // 2) for a, b in product(LETTERS, LETTERS)}
-SPITE |= {f"{a}...{sign}{a}...{end!r}": a * (N // 2) + sign + a * (N // 2) + end
-          for a in ("1", " ", "a") for sign in ("±", " ±  ", "-", "/") for end in ("x", "(")}  # fmt: skip
+SPITE |= {
+    f"{a}...{sign}{a}...{end!r}": a * (N // 2) + sign + a * (N // 2) + end
+    for a in ("1", " ", "a")
+    for sign in ("±", " ±  ", "-", "/")
+    for end in ("x", "(")
+}
 SPITE |= {f"{a}... {end!r}": a * N + end for a in LETTERS for end in ("!", "x")}
 SPITE |= {f"{a}{b}... x": a + b * N + "x" for a, b in product(LETTERS, LETTERS) if a != b}
 

@@ -142,8 +142,12 @@ def test_the_start_sweeps_uploads_tries_and_what_killed_processes_left(home: Pat
     upload("old.txt", b"Zyxname1 .\n", age=DAYS)
     seal(["A clause ."], "mine")
     typed = Library(home).seal([sentence("Zyxname2 .")], name="sentences to try", origin={"typed": True})
-    left = [home / "corpora" / ".draft-x" / "sentences.parquet", home / "runs" / ".removed-x" / "map.parquet",
-            home / "corpora" / ".removed-y" / "about.json", home / "exports" / ".S_C.txt.1a2b.tmp"]  # fmt: skip
+    left = [
+        home / "corpora" / ".draft-x" / "sentences.parquet",
+        home / "runs" / ".removed-x" / "map.parquet",
+        home / "corpora" / ".removed-y" / "about.json",
+        home / "exports" / ".S_C.txt.1a2b.tmp",
+    ]
     for file in left:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("Zyxname3")

@@ -27,13 +27,16 @@ def spelt(source: str) -> Iterator[str]:
             yield text
 
 
-@pytest.mark.parametrize(("source", "names"), [
-    ('np.save(folder / "order.npy", order)', ["order.npy"]),
-    ('f"evaluation-{split}-{seed}.npz"', ["evaluation-{}-{}.npz"]),
-    ('"""See order.npy of the run."""', []),
-    ('path.suffix == ".npy"', []),
-    ('f"{name}.parquet"', ["{}.parquet"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("source", "names"),
+    [
+        ('np.save(folder / "order.npy", order)', ["order.npy"]),
+        ('f"evaluation-{split}-{seed}.npz"', ["evaluation-{}-{}.npz"]),
+        ('"""See order.npy of the run."""', []),
+        ('path.suffix == ".npy"', []),
+        ('f"{name}.parquet"', ["{}.parquet"]),
+    ],
+)
 def test_a_file_name_is_recognised(source: str, names: list[str]) -> None:
     assert list(spelt(source)) == names
 

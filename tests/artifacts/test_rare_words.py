@@ -32,8 +32,26 @@ def tuned(seal) -> Run:
 def folders(run: Run, *words: str) -> Path:
     target = run.home.parent / "taken"
     config = run.manifest.config
-    command = [sys.executable, "-m", "core", "finetune", "--network", "charcnn", "--train", config["train"], "--dev",
-               config["dev"], "--seeds", "1", "--hidden", "4", "--epochs", "1", "--output", str(target)]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "core",
+        "finetune",
+        "--network",
+        "charcnn",
+        "--train",
+        config["train"],
+        "--dev",
+        config["dev"],
+        "--seeds",
+        "1",
+        "--hidden",
+        "4",
+        "--epochs",
+        "1",
+        "--output",
+        str(target),
+    ]
     subprocess.run([*command, *words], check=True, capture_output=True)
     assert len(runs.listed("finetune")) == 1  # the finished one
     return target

@@ -17,9 +17,16 @@ RESULT = AuditResult(flags={"leak": 1}, leak_rules={"exact": 1}, sentences=7)
 
 
 MAP = MapResult(
-    points=9, task_points=2, fitted=9, of=12, task="t", domain="d", layout="l", embedded={"task": "a", "domain": "b"},
+    points=9,
+    task_points=2,
+    fitted=9,
+    of=12,
+    task="t",
+    domain="d",
+    layout="l",
+    embedded={"task": "a", "domain": "b"},
     clusters=[Topic(name="deed, clause", size=5), Topic(name="mixed", size=4)],
-)  # fmt: skip
+)
 
 
 def finished(home: Path, result: dict[str, object]) -> Run:

@@ -22,9 +22,18 @@ SENTENCES = [
 
 def mention(row: int, start: int, end: int, kind: str) -> Mention:
     return Mention(
-        row=row, sentence=SENTENCES[row].id, start=start, end=end, type=kind, surface="", pvi_entity=-2.0,
-        pvi_context=-1.0, ceim=-1.0, bin="low", fold=0,
-    )  # fmt: skip
+        row=row,
+        sentence=SENTENCES[row].id,
+        start=start,
+        end=end,
+        type=kind,
+        surface="",
+        pvi_entity=-2.0,
+        pvi_context=-1.0,
+        ceim=-1.0,
+        bin="low",
+        fold=0,
+    )
 
 
 MENTIONS = [mention(0, 0, 1, "PER"), mention(0, 2, 3, "ORG"), mention(2, 0, 1, "LOC"), mention(2, 2, 4, "ORG")]
@@ -68,8 +77,10 @@ def test_changes_touch_their_own_labels_alone(seal: Callable[..., Corpus], tmp_p
         append(tmp_path, action, number, kind)  # type: ignore[arg-type]
     made = list(corrected(corpus, MENTIONS, read(tmp_path).changes))
     assert [[(e.start, e.end, e.type) for e in one.entities or ()] for one in made] == [
-        [(0, 1, "PER"), (2, 3, "LOC")], [], [(0, 1, "LOC")],
-    ]  # fmt: skip
+        [(0, 1, "PER"), (2, 3, "LOC")],
+        [],
+        [(0, 1, "LOC")],
+    ]
     assert [one.tokens for one in made] == [one.tokens for one in SENTENCES]
 
 

@@ -173,8 +173,12 @@ def test_runs_of_these_corpora(home: Path, made: dict[str, Corpus], seal: Callab
 def test_with_everything_go_its_corpora_runs_parts_and_exports(home: Path, made: dict[str, Corpus]) -> None:
     select = chosen(home, made)
     finish(home, "pretrain", {"corpora": (select.result()["corpus"],), "init": "tiny"}, lambda context: {})
-    finish(home, "map", {"selection": select.id, "task": made["task"].fingerprint, "domain": made["domain"].fingerprint},
-           lambda context: {})  # fmt: skip
+    finish(
+        home,
+        "map",
+        {"selection": select.id, "task": made["task"].fingerprint, "domain": made["domain"].fingerprint},
+        lambda context: {},
+    )
     finish(home, "audit", {"corpus": made["train"].fingerprint}, lambda context: {})
     for name in (f"S_C-{select.id[-4:]}-10pct.txt", "S_C-zzzz-10pct.txt"):
         (deliver.exports() / name).write_text("text")

@@ -91,8 +91,10 @@ def main() -> None:
             begin = time.perf_counter()
             options: dict[str, Any] = {
                 "dev": added(given.data, primary, "dev", min(DEV, given.test or DEV), Path(folder)),
-                "seeds": given.seeds, "hidden": given.hidden, "batch_size": given.batch_size,
-            }  # fmt: skip
+                "seeds": given.seeds,
+                "hidden": given.hidden,
+                "batch_size": given.batch_size,
+            }
             train = added(given.data, primary, "train", given.primary, Path(folder))
             test = added(given.data, primary, "test", given.test, Path(folder))
             if given.alone:
@@ -103,9 +105,12 @@ def main() -> None:
                 )
                 continue
             options |= {
-                "primary": train, "test": test, "thresholds": given.thresholds, "epochs": given.epochs,
+                "primary": train,
+                "test": test,
+                "thresholds": given.thresholds,
+                "epochs": given.epochs,
                 "assisting": added(given.data, assisting, "train", given.assisting, Path(folder)),
-            }  # fmt: skip
+            }
             result = runs.execute("assist", options).result()
             show(pair, result, time.perf_counter() - begin)
 

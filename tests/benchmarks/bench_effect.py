@@ -40,10 +40,14 @@ def boards(
     found = {}
     for target, parts in splits.items():
         options = {
-            **parts, "sources": sources, "arms": [f"vectors:{name}" for name in given.sources], "seeds": given.seeds,
-            "cap_tokens": given.cap, "encoder": given.encoder,
+            **parts,
+            "sources": sources,
+            "arms": [f"vectors:{name}" for name in given.sources],
+            "seeds": given.seeds,
+            "cap_tokens": given.cap,
+            "encoder": given.encoder,
             "finetune": {"hidden": given.hidden, "epochs": given.epochs, "dev_sentences": 200},
-        }  # fmt: skip
+        }
         runs.execute("calibrate", experiments.calibration(options))
         begin = time.perf_counter()
         run = runs.execute("experiment", options)
@@ -66,8 +70,11 @@ def show(targets: Mapping[str, Mapping[str, Any]], run_id: str) -> None:
     for target, rows in targets.items():
         for arm, row in rows.items():
             name = arm.removeprefix("vectors:")
-            measured = {cell["measure"]: cell["value"] for cell in similarity.rows(run_id)
-                        if cell["target"].startswith(target) and cell["source"] == name}  # fmt: skip
+            measured = {
+                cell["measure"]: cell["value"]
+                for cell in similarity.rows(run_id)
+                if cell["target"].startswith(target) and cell["source"] == name
+            }
             values = [f"{measured[each]:.4g}" if measured.get(each) is not None else "" for each in MEASURES]
             f1s = " ".join(f"{f1:.2f}" for f1 in row["micro_f1"])
             spread = f"{row['mean']:.2f}" + ("" if row["sd"] is None else f" ± {row['sd']:.2f}")
@@ -111,9 +118,11 @@ def main() -> None:
         os.environ["WINNOW_HOME"] = str(given.home or folder)
         sources = tuple(source(given.data, name) for name in given.sources)
         splits = {
-            target: {split: added(given.data, target, split, given.first or n, Path(folder)) for split, n in FIRST.items()}
+            target: {
+                split: added(given.data, target, split, given.first or n, Path(folder)) for split, n in FIRST.items()
+            }
             for target in given.targets
-        }  # fmt: skip
+        }
         found = boards(given, splits, sources)
         options = {"target": [parts["train"] for parts in splits.values()], "source": sources, "draws": 1, "sizes": 0}
         run = runs.execute("similarity", {**options, "cap_tokens": str(given.cap), "measure": MEASURES})

@@ -86,11 +86,19 @@ def world(home: Path, n: int) -> tuple[Mapped, Scored]:
     domain, task = (library.seal(sentences(k), name=name, origin={}) for k, name in ((n, "domain"), (2000, "task")))
     total = n + len(task)
     found = Mapped(
-        run_id="map", selection="select", task=task, domain=domain,
+        run_id="map",
+        selection="select",
+        task=task,
+        domain=domain,
         xy=lots.normal(size=(2, total)).astype(np.float32),
-        rows=np.concatenate([np.arange(len(task)), np.arange(n)]), n_task=len(task),
-        fitted=np.arange(total) % 50 == 0, cluster=np.zeros(total, dtype=np.int16), clusters=[], seed=0, embedded={},
-    )  # fmt: skip
+        rows=np.concatenate([np.arange(len(task)), np.arange(n)]),
+        n_task=len(task),
+        fitted=np.arange(total) % 50 == 0,
+        cluster=np.zeros(total, dtype=np.int16),
+        clusters=[],
+        seed=0,
+        embedded={},
+    )
     values = lots.normal(size=n)
     scored = Scored(
         domain=domain,

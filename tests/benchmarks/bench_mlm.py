@@ -63,10 +63,17 @@ def stock(lm: MaskedLM, texts: list[str], steps: int, bf16: bool, folder: Path) 
 
     data = [{"input_ids": ids} for ids in lm.tokenizer(texts, truncation=True, max_length=128)["input_ids"]]
     arguments = TrainingArguments(
-        output_dir=str(folder), per_device_train_batch_size=64, max_steps=steps, learning_rate=5e-5, bf16=bf16,
-        save_strategy="no", report_to=[], disable_tqdm=True, use_cpu=lm.model.device.type == "cpu",
+        output_dir=str(folder),
+        per_device_train_batch_size=64,
+        max_steps=steps,
+        learning_rate=5e-5,
+        bf16=bf16,
+        save_strategy="no",
+        report_to=[],
+        disable_tqdm=True,
+        use_cpu=lm.model.device.type == "cpu",
         include_num_input_tokens_seen="non_padding",
-    )  # fmt: skip
+    )
     trainer = Trainer(
         lm.model, arguments, train_dataset=data, data_collator=DataCollatorForLanguageModeling(lm.tokenizer)
     )

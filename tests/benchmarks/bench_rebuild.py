@@ -69,10 +69,14 @@ def main() -> None:
         sizes = {"train": given.train, "dev": given.dev, "test": given.test}
         parts = {split: added(given.data, "conll2003", split, n, Path(folder)) for split, n in sizes.items()}
         options = {
-            **parts, "also_test": [added(given.data, "conll2003", name, given.test, Path(folder)) for name in FURTHER],
-            "arms": given.arms, "seeds": given.seeds, "encoder": given.encoder, "preset": given.preset,
+            **parts,
+            "also_test": [added(given.data, "conll2003", name, given.test, Path(folder)) for name in FURTHER],
+            "arms": given.arms,
+            "seeds": given.seeds,
+            "encoder": given.encoder,
+            "preset": given.preset,
             "finetune": {"epochs": given.epochs},
-        }  # fmt: skip
+        }
         runs.execute("calibrate", experiments.calibration(options))
         begin = time.perf_counter()
         run = runs.execute("experiment", options)

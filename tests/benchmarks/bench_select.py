@@ -37,10 +37,26 @@ def lines(data: Path) -> Iterator[str]:
 
 def command(home: Path, scratch: Path, data: Path, strategy: str, output: Path) -> list[str]:
     return [
-        sys.executable, "-m", "core", "--home", str(home), "select", "--task", str(scratch / "task.txt"),
-        "--domain", str(scratch / "domain.txt"), "--holdout", str(data / "crossner-music" / "test.conll"),
-        "--strategy", strategy, "--budget", "10%", "--output", str(output), "--json",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "core",
+        "--home",
+        str(home),
+        "select",
+        "--task",
+        str(scratch / "task.txt"),
+        "--domain",
+        str(scratch / "domain.txt"),
+        "--holdout",
+        str(data / "crossner-music" / "test.conll"),
+        "--strategy",
+        strategy,
+        "--budget",
+        "10%",
+        "--output",
+        str(output),
+        "--json",
+    ]
 
 
 def run(words: list[str], kill_at: float | None = None) -> tuple[dict[str, object], float, float]:
@@ -83,10 +99,13 @@ def million() -> None:
     unit = rng.standard_normal((1_000_000, 384), dtype=np.float32).astype(np.float16)
     query = rng.standard_normal((1, 384)).astype(np.float32)
     for name, work in (
-        ("choose 100,000 of a million, order stored", lambda: choose(scores, Budget.parse("100000"), lengths=lengths, mask=mask, order=order)),
+        (
+            "choose 100,000 of a million, order stored",
+            lambda: choose(scores, Budget.parse("100000"), lengths=lengths, mask=mask, order=order),
+        ),
         ("rank a million", lambda: ranking(values, "high")),
         ("score a million stored rows of 384", lambda: cosine(unit, query)),
-    ):  # fmt: skip
+    ):
         times = []
         for _ in range(6):
             begin = time.perf_counter()

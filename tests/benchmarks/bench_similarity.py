@@ -54,8 +54,10 @@ def measure(options: argparse.Namespace) -> None:
     minutes = (time.perf_counter() - begin) / 60
     print("\n".join(in_words(result)))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    print(f"\n{minutes:.1f} minutes ({options.draws} draws, {result['cap_tokens']:,} tokens a source), peak {peak:.1f} GB; "
-          f"reading the corpora before: {reading:.0f} s")  # fmt: skip
+    print(
+        f"\n{minutes:.1f} minutes ({options.draws} draws, {result['cap_tokens']:,} tokens a source), peak {peak:.1f} GB; "
+        f"reading the corpora before: {reading:.0f} s"
+    )
     for (target, name), source in EXPECTED.items():
         found = result["closest"][target].get(name, "a tie")
         print(

@@ -31,16 +31,27 @@ def lay(home: Path) -> Laid:
     labels = finished_bias.contracts(home)
     difficulty = finished_bias.measured(home, labels).id
     held = made["test"].fingerprint
-    runs.execute("rebuild", {"train": labels.fingerprint, "difficulty": difficulty, "method": "random2low",
-                               "rate": 0.2, "holdout": (held,)})  # fmt: skip
+    runs.execute(
+        "rebuild",
+        {
+            "train": labels.fingerprint,
+            "difficulty": difficulty,
+            "method": "random2low",
+            "rate": 0.2,
+            "holdout": (held,),
+        },
+    )
     experiment = finished.experiment(home, made, TINY).id
     for run in runs.listed("finetune"):  # enough of a model for a run to begin with it
         (run.artifacts / "model" / "model.safetensors").write_bytes(b"weights")
     runs.execute("robustness", {"test": held, "train": made["train"].fingerprint, "kind": "typos"})
     return Laid(
-        experiment=experiment, select=_mapped(home), similarity=_compared(home), difficulty=difficulty,
+        experiment=experiment,
+        select=_mapped(home),
+        similarity=_compared(home),
+        difficulty=difficulty,
         skl=_scored(home),
-    )  # fmt: skip
+    )
 
 
 def _sealed(home: Path, name: str, lines: list[str]) -> str:
@@ -65,6 +76,8 @@ def _compared(home: Path) -> str:
 
 
 def _scored(home: Path) -> str:
-    own, other = (Library(home).seal(rows, name=name, origin={}, labelled=True).fingerprint
-                  for name, rows in (("home", HOME), ("away", AWAY)))  # fmt: skip
+    own, other = (
+        Library(home).seal(rows, name=name, origin={}, labelled=True).fingerprint
+        for name, rows in (("home", HOME), ("away", AWAY))
+    )
     return runs.execute("skl", {"primary": own, "assisting": other}).id

@@ -75,8 +75,12 @@ def fill(page: Page, label: str, value: str) -> None:
 def test_train_alone_with_all_and_below_a_threshold(stocked: Server, page: Page) -> None:
     library = Library(stocked.home)
     for split in ("dev", "test"):
-        library.seal([sentence(f"Ada left Rome for {split} .", [(0, 1, "PER"), (2, 3, "LOC")])], name=f"home-{split}",
-                     origin={}, labelled=True)  # fmt: skip
+        library.seal(
+            [sentence(f"Ada left Rome for {split} .", [(0, 1, "PER"), (2, 3, "LOC")])],
+            name=f"home-{split}",
+            origin={},
+            labelled=True,
+        )
     page.goto(f"{stocked.url}/Assisting")
     settled(page)
     pick(page, "Primary", "home (")

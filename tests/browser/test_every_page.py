@@ -70,8 +70,10 @@ def tabs_of(page: Page) -> Iterator[str]:
             told = tabs.nth(number).inner_text()
             tabs.nth(number).click()
             settled(page)
-        page.evaluate("document.querySelectorAll('[data-testid=stMain] details:not([open]) > summary').forEach("
-                      "e => e.checkVisibility() && e.click())")  # fmt: skip
+        page.evaluate(
+            "document.querySelectorAll('[data-testid=stMain] details:not([open]) > summary').forEach("
+            "e => e.checkVisibility() && e.click())"
+        )
         settled(page)
         page.wait_for_function(STILL)
         yield told

@@ -235,8 +235,14 @@ def test_rows_without_a_word_are_not_each_other_s_copies(seal: Seal) -> None:
 
 
 def test_unicode_folds_before_it_is_compared(seal: Seal) -> None:
-    rows = ["STRASSE nach Köln, heute ganz früh", "Straße nach KÖLN heute ganz früh!", "Straße nach Köln heute ganz frük",
-            "合同双方应当遵守本协议的全部条款和条件", "合同双方应当遵守本协议的全部条款或条件", "😀 𝔘𝔫𝔦 один два три"]  # fmt: skip
+    rows = [
+        "STRASSE nach Köln, heute ganz früh",
+        "Straße nach KÖLN heute ganz früh!",
+        "Straße nach Köln heute ganz frük",
+        "合同双方应当遵守本协议的全部条款和条件",
+        "合同双方应当遵守本协议的全部条款或条件",
+        "😀 𝔘𝔫𝔦 один два три",
+    ]
     found = audit(seal(rows), [], Silent())
     assert found.cluster.tolist() == [0, 0, 0, 3, 3, 5]
     assert flags(found, 1) == {"exact_duplicate"}

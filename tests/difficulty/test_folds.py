@@ -49,10 +49,15 @@ def test_the_seed_draws_other_folds() -> None:
     assert (folds(number, types, 5, 1) != folds(number, types, 5, 2)).any()
 
 
-@pytest.mark.parametrize(("by", "documents", "expected", "n"), [
-    ("", "aabbc", "document", 3), ("", "aabb", "sentence", 4), ("sentence", "aabbc", "sentence", 5),
-    ("document", "aabb", "document", 2),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("by", "documents", "expected", "n"),
+    [
+        ("", "aabbc", "document", 3),
+        ("", "aabb", "sentence", 4),
+        ("sentence", "aabbc", "sentence", 5),
+        ("document", "aabb", "document", 2),
+    ],
+)
 def test_documents_are_taken_where_there_are_enough(by: str, documents: str, expected: str, n: int) -> None:
     number, chosen = groups(mentions(*documents, per=2), by, folds=3)  # type: ignore[arg-type]
     assert (chosen, len(set(number.tolist()))) == (expected, n)

@@ -11,10 +11,19 @@ from core.difficulty.mentions import Mention, bin_of, read, write
 BITS = st.floats(-20, 20)
 NUMBER = st.integers(0, 2**31 - 1)
 MENTION = st.builds(
-    Mention, row=NUMBER, sentence=st.text("0123456789abcdef", min_size=16, max_size=16), start=NUMBER, end=NUMBER,
-    type=st.text(max_size=5), surface=st.text(max_size=9), pvi_entity=BITS, pvi_context=BITS, ceim=BITS,
-    bin=st.sampled_from(("low", "near_zero", "high")), fold=NUMBER,
-)  # fmt: skip
+    Mention,
+    row=NUMBER,
+    sentence=st.text("0123456789abcdef", min_size=16, max_size=16),
+    start=NUMBER,
+    end=NUMBER,
+    type=st.text(max_size=5),
+    surface=st.text(max_size=9),
+    pvi_entity=BITS,
+    pvi_context=BITS,
+    ceim=BITS,
+    bin=st.sampled_from(("low", "near_zero", "high")),
+    fold=NUMBER,
+)
 
 
 @settings(deadline=None, max_examples=25)
@@ -25,8 +34,16 @@ def test_what_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, menti
     assert read(path) == mentions
 
 
-@pytest.mark.parametrize(("ceim", "name"), [
-    (-7, "low"), (-0.5, "low"), (-0.4999, "near_zero"), (0, "near_zero"), (0.4999, "near_zero"), (0.5, "high"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ceim", "name"),
+    [
+        (-7, "low"),
+        (-0.5, "low"),
+        (-0.4999, "near_zero"),
+        (0, "near_zero"),
+        (0.4999, "near_zero"),
+        (0.5, "high"),
+    ],
+)
 def test_bins_of_the_specification(ceim: float, name: str) -> None:
     assert bin_of(ceim) == name

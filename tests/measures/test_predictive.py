@@ -83,9 +83,12 @@ class TestGolden:
 def only_target(found: Pasted, at: int) -> tuple[Grid, Outcomes]:
     whole, outcomes = found.grid, found.outcomes[LM]
     one = Grid(
-        targets=whole.targets[at : at + 1], sources=whole.sources, measures=whole.measures, prefer=whole.prefer,
+        targets=whole.targets[at : at + 1],
+        sources=whole.sources,
+        measures=whole.measures,
+        prefer=whole.prefer,
         values=whole.values[at : at + 1],
-    )  # fmt: skip
+    )
     rows = {name: getattr(outcomes, name)[at : at + 1] for name in ("mean", "sd", "runs", "none")}
     return one, Outcomes(name="one", **rows)
 

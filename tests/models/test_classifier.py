@@ -56,12 +56,18 @@ def test_an_encoder_without_a_mask_is_refused() -> None:
         Classifier(hub.load_model("tiny"), tokenizer, 2, pooling="cls", max_length=16, dtype=torch.float32)
 
 
-@pytest.mark.parametrize(("n", "width", "context", "entity"), [
-    (23_499, 768, (2, 5e-5, 32), (1, 5e-5, 32)), (1_975, 768, (5, 1e-4, 32), (3, 1e-4, 32)),
-    (6_176, 768, (5, 1e-4, 32), (3, 1e-4, 32)), (26_470, 768, (2, 5e-5, 32), (1, 5e-5, 32)),
-    (23_499, 1024, (2, 1e-5, 32), (1, 1e-5, 16)),
-    (51_190, 768, (2, 5e-5, 32), (1, 5e-5, 32)),
-], ids=["conll2003", "wnut2017", "twitter", "ace2005", "conll2003 large", "bio but for 3 context epochs"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("n", "width", "context", "entity"),
+    [
+        (23_499, 768, (2, 5e-5, 32), (1, 5e-5, 32)),
+        (1_975, 768, (5, 1e-4, 32), (3, 1e-4, 32)),
+        (6_176, 768, (5, 1e-4, 32), (3, 1e-4, 32)),
+        (26_470, 768, (2, 5e-5, 32), (1, 5e-5, 32)),
+        (23_499, 1024, (2, 1e-5, 32), (1, 1e-5, 16)),
+        (51_190, 768, (2, 5e-5, 32), (1, 5e-5, 32)),
+    ],
+    ids=["conll2003", "wnut2017", "twitter", "ace2005", "conll2003 large", "bio but for 3 context epochs"],
+)
 def test_paper_is_table_7_but_for_one_cell(
     n: int, width: int, context: tuple[int, float, int], entity: tuple[int, float, int]
 ) -> None:

@@ -36,9 +36,16 @@ def roberta(tmp_path_factory):
     path = tmp_path_factory.mktemp("roberta")
     torch.manual_seed(1)
     config = RobertaConfig(
-        vocab_size=200, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
-        max_position_embeddings=42, pad_token_id=0, bos_token_id=2, eos_token_id=3,
-    )  # fmt: skip
+        vocab_size=200,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=42,
+        pad_token_id=0,
+        bos_token_id=2,
+        eos_token_id=3,
+    )
     RobertaForMaskedLM(config).save_pretrained(path)
     hub.load_tokenizer("tiny").save_pretrained(path)
     return path

@@ -149,9 +149,14 @@ def test_a_missing_head_is_told_and_begun_from_identity_embeddings_and_frequenci
     np.testing.assert_allclose(head.decoder.bias.detach().numpy(), np.log(share), rtol=1e-5)
     assert set(head_parameters(lm.model)) == {
         f"cls.predictions.{name}"
-        for name in ("bias", "transform.dense.weight", "transform.dense.bias", "transform.LayerNorm.weight",
-                     "transform.LayerNorm.bias")
-    }  # fmt: skip
+        for name in (
+            "bias",
+            "transform.dense.weight",
+            "transform.dense.bias",
+            "transform.LayerNorm.weight",
+            "transform.LayerNorm.bias",
+        )
+    }
 
 
 def test_the_bundled_encoder_has_no_head() -> None:

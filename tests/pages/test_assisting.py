@@ -140,8 +140,18 @@ def test_corpora_that_share_no_type_become_a_card(seal: Callable[..., Corpus]) -
 def test_a_sweep_is_drawn(scored: str, pair: tuple[Corpus, Corpus]) -> None:
     fingerprint = pair[0].fingerprint
     given = dict(runs.get(scored).manifest.config)
-    runs.execute("assist", {**given, "dev": fingerprint, "test": fingerprint, "thresholds": (1,), "seeds": (1, 2),
-                              "hidden": 4, "epochs": 1})  # fmt: skip
+    runs.execute(
+        "assist",
+        {
+            **given,
+            "dev": fingerprint,
+            "test": fingerprint,
+            "thresholds": (1,),
+            "seeds": (1, 2),
+            "hidden": 4,
+            "epochs": 1,
+        },
+    )
     app = opened(PAGE)
     assert not app.exception
     assert not app.error
@@ -192,8 +202,9 @@ def test_scores_that_another_run_made_are_shown(pair: tuple[Corpus, Corpus], sea
     """`runs.start` hands out a finished part of another run; the page was about the latest one of its own."""
     dev = seal([sentence("Ada went home .", [(0, 1, "PER")])], "dev", labelled=True).fingerprint
     given = {"primary": pair[0].fingerprint, "assisting": pair[1].fingerprint}
-    runs.execute("assist", {**given, "dev": dev, "test": dev, "thresholds": (1,), "seeds": (1,), "hidden": 4,
-                              "epochs": 1})  # fmt: skip
+    runs.execute(
+        "assist", {**given, "dev": dev, "test": dev, "thresholds": (1,), "seeds": (1,), "hidden": 4, "epochs": 1}
+    )
     runs.execute("skl", {**given, "unit": "surface"})
     swept = runs.listed("assist")[0]
     assert outcome(swept) == assisting.in_words(assisting.swept(swept.id).tables[0])

@@ -137,9 +137,13 @@ def test_the_shown_command_writes_the_folder_that_the_page_writes(
 
 @pytest.mark.parametrize("edited", ["this run", "the run that the command would take"])
 def test_the_shown_command_counts_hand_edits_as_the_page_does(
-    edited: str, select: str, corpora: dict[str, str], downloads: list[Any], tmp_path: Path,
+    edited: str,
+    select: str,
+    corpora: dict[str, str],
+    downloads: list[Any],
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     selections.keep_budget(select, "20.2%")
     run_id = select
     if edited != "this run":

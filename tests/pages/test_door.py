@@ -32,16 +32,26 @@ class Inside:
 
 
 def ask(
-    mode: door.Mode = "user", *, path: str = "/", query: str = "", kind: str = "http", inside: Inside | None = None,
+    mode: door.Mode = "user",
+    *,
+    path: str = "/",
+    query: str = "",
+    kind: str = "http",
+    inside: Inside | None = None,
     **headers: str,
-) -> tuple[int, dict[str, str], str]:  # fmt: skip
+) -> tuple[int, dict[str, str], str]:
     """Status, headers and text of an answer. headers: `sec_fetch_site` is Sec-Fetch-Site."""
     named = {"host": f"localhost:{PORT}"} | {name.replace("_", "-"): value for name, value in headers.items()}
     scope = {
-        "type": kind, "path": path, "query_string": query.encode(), "scheme": "http" if kind == "http" else "ws",
+        "type": kind,
+        "path": path,
+        "query_string": query.encode(),
+        "scheme": "http" if kind == "http" else "ws",
         "headers": [(name.encode(), value.encode()) for name, value in named.items() if value],
-        "client": ("127.0.0.1", 40_000), "server": ("127.0.0.1", PORT), "method": "GET",
-    }  # fmt: skip
+        "client": ("127.0.0.1", 40_000),
+        "server": ("127.0.0.1", PORT),
+        "method": "GET",
+    }
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
@@ -89,9 +99,18 @@ def test_a_foreign_name_is_refused(host: str) -> None:
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 @pytest.mark.parametrize(
     "origin",
-    ["http://localhost:9999", "https://localhost:8501", "http://127.0.0.1:8501", "http://127.0.0.1:1", "null",
-     "file://", "http://evil.example", "https://evil.streamlit.app", "chrome-extension://x"],
-)  # fmt: skip
+    [
+        "http://localhost:9999",
+        "https://localhost:8501",
+        "http://127.0.0.1:8501",
+        "http://127.0.0.1:1",
+        "null",
+        "file://",
+        "http://evil.example",
+        "https://evil.streamlit.app",
+        "chrome-extension://x",
+    ],
+)
 def test_a_foreign_page_is_refused(origin: str, kind: str) -> None:
     assert ask(kind=kind, origin=origin)[0] == 403
 

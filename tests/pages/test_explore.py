@@ -439,9 +439,11 @@ def test_two_selections_are_compared(made: tuple[str, str, str]) -> None:
     ours, theirs = (set(selections.chosen(name).rows.tolist()) for name in (select, other))
     said = texts(app)
     for name, n in (
-        ("Both", len(ours & theirs)), ("Only this selection (A)", len(ours - theirs)),
-        ("Only the other (B)", len(theirs - ours)), ("Neither", 221 - len(ours | theirs)),
-    ):  # fmt: skip
+        ("Both", len(ours & theirs)),
+        ("Only this selection (A)", len(ours - theirs)),
+        ("Only the other (B)", len(theirs - ours)),
+        ("Neither", 221 - len(ours | theirs)),
+    ):
         assert f"| {name} | {n:,} |" in said
     assert len(app.get("plotly_chart")) == 2
 

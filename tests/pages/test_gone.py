@@ -23,10 +23,13 @@ GONE = "No longer on this machine"
 
 def drawn(context: RunContext) -> dict[str, Any]:
     """A map of three points."""
-    table = pa.table({
-        "x": pa.array([0.0, 1.0, 2.0], pa.float32()), "y": pa.array([0.0, 1.0, 2.0], pa.float32()),
-        "class": ["T_C", "selected", "filtered"],
-    })  # fmt: skip
+    table = pa.table(
+        {
+            "x": pa.array([0.0, 1.0, 2.0], pa.float32()),
+            "y": pa.array([0.0, 1.0, 2.0], pa.float32()),
+            "class": ["T_C", "selected", "filtered"],
+        }
+    )
     pq.write_table(table, context.run.artifacts / "map.parquet")
     return {}
 

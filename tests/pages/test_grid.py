@@ -14,11 +14,24 @@ COMPUTED = ("=", "+", "-", "@", "\t", "\r")
 def script() -> None:
     from pages.ui.grid import grid
 
-    grid({
-        "text": ["=cmd|'/c calc'!a0", "@SUM(1)", "+1", "-1+1", "\tx", "\r=1", "pays ;=1+1; ends", "a plain one", None],
-        "score": [-0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0],
-        "flags": ["", "too short", "=x", "", "", "", "", "", ""],
-    }, hide_index=True)  # fmt: skip
+    grid(
+        {
+            "text": [
+                "=cmd|'/c calc'!a0",
+                "@SUM(1)",
+                "+1",
+                "-1+1",
+                "\tx",
+                "\r=1",
+                "pays ;=1+1; ends",
+                "a plain one",
+                None,
+            ],
+            "score": [-0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0],
+            "flags": ["", "too short", "=x", "", "", "", "", "", ""],
+        },
+        hide_index=True,
+    )
 
 
 def test_no_cell_of_a_grid_is_a_formula() -> None:

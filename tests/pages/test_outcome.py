@@ -36,9 +36,19 @@ from tests.finished import TIMED, pretrained
 WITHIN = {"embed", "evaluate", "score", "vectors"}  # what other kinds of run ask for; no list shows them
 IN_PARTS = {"assist", "difficulty", "experiment", "finetune", "map", "select", "similarity", "skl"}
 IN_ONE = {  # one work of one pace, whose stage says how far it is
-    "add", "audit", "calibrate", "embed", "evaluate", "predict", "pretrain", "rebuild", "robustness", "score", "tag",
+    "add",
+    "audit",
+    "calibrate",
+    "embed",
+    "evaluate",
+    "predict",
+    "pretrain",
+    "rebuild",
+    "robustness",
+    "score",
+    "tag",
     "vectors",
-}  # fmt: skip
+}
 LAID = {  # of the real thing
     "audit": r"Of 205 sentences: \d+ exact duplicate",
     "select": r"S_C: 40 of 205 sentences, \d+ tokens",

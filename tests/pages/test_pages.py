@@ -172,15 +172,19 @@ def test_a_corpus_that_a_run_at_work_needs_is_not_removed(trio: dict[str, Corpus
         assert "a run at work may need it" in texts(app)
         [link] = [found.proto for found in app.main.get("page_link")]
         assert (link.label, link.page, link.query_string) == (
-            plain("Fine-tune minilm on my-labels"), "Training", f"run={run.id}",
-        )  # fmt: skip
+            plain("Fine-tune minilm on my-labels"),
+            "Training",
+            f"run={run.id}",
+        )
 
 
 def test_what_winnow_made_stands_behind_the_users_own_and_is_marked(trio: dict[str, Corpus], chosen: str) -> None:
     long = Library(home()).subset(
-        trio["domain"], np.arange(3), name=f"<b>{'x' * 80}</b> without held-out sentences",
+        trio["domain"],
+        np.arange(3),
+        name=f"<b>{'x' * 80}</b> without held-out sentences",
         origin={"from": trio["domain"].fingerprint},
-    )  # fmt: skip
+    )
     app = opened("pages/1_Corpora.py")
     options = app.selectbox(key="corpora.doomed").options
     own, made = options[:3], options[3:]

@@ -88,8 +88,16 @@ def test_harder_test_sets_stand_beside_the_first(run_id: str) -> None:
     file = runs.get(run_id).result_file
     told = json.loads(file.read_bytes())
     for n, row in enumerate(told["leaderboard"]):
-        row["also"] = [{"test": "<b>oov</b>", "micro_f1": [], "mean": 31.25 + n, "sd": 0.5, "delta": -4.25 - n,
-                        "interval": [-9.0, 1.0]}]  # fmt: skip
+        row["also"] = [
+            {
+                "test": "<b>oov</b>",
+                "micro_f1": [],
+                "mean": 31.25 + n,
+                "sd": 0.5,
+                "delta": -4.25 - n,
+                "interval": [-9.0, 1.0],
+            }
+        ]
     file.write_text(json.dumps(told))
     app = opened(PAGE)
     assert not app.exception
@@ -248,9 +256,10 @@ def test_mistakes_are_told_apart_counted_and_filtered(run_id: str) -> None:
     assert f"{len(some)} of 150" in texts(app)
     app.multiselect(key="results.beside.types").select("DATE").run()
     fewer = [
-        row for row in some
+        row
+        for row in some
         if any(one.kind == "wrong type" and "DATE" in one.types for one in (*row.wrong_a, *row.wrong_b))
-    ]  # fmt: skip
+    ]
     assert 0 < len(fewer) < len(some)
     said = texts(app)
     assert f"{len(fewer)} of 150" in said
@@ -273,8 +282,11 @@ def test_everything_can_be_taken_away(run_id: str) -> None:
     app = tab(opened(PAGE), "Take away")
     assert not app.exception
     assert [button.proto.label for button in app.get("download_button")] == [
-        "Report (.html)", "Table (.csv)", "Table (.md)", "Model (.zip)",
-    ]  # fmt: skip
+        "Report (.html)",
+        "Table (.csv)",
+        "Table (.md)",
+        "Model (.zip)",
+    ]
     app.button(key="results.take.copy").click().run()
     copied = [code.value for code in app.code][-1]
     assert (Path(copied) / "config.json").exists()

@@ -13,8 +13,15 @@ from tests.pages.test_pages import opened, opened_on, texts, trio  # noqa: F401
 
 GONE = "20200101-000000-select-dead"
 ABOUT_RUNS = (
-    "2_Similarity", "3_Selection", "4_Explore", "5_Training", "6_Results", "7_Bias", "8_Assisting", "1_Corpora",
-)  # fmt: skip
+    "2_Similarity",
+    "3_Selection",
+    "4_Explore",
+    "5_Training",
+    "6_Results",
+    "7_Bias",
+    "8_Assisting",
+    "1_Corpora",
+)
 
 
 def select(made: dict[str, Corpus]) -> str:
@@ -84,9 +91,13 @@ def test_after_another_sample_was_opened_no_run_of_the_first_is_shown(home: Path
 
 def test_what_this_visit_was_about_stays_while_the_same_corpora_are_in_use(home: Path) -> None:
     made = corpora(home)
-    older, newer = select(made), runs.execute(
-        "select", {role: made[role].fingerprint for role in ("task", "domain")} | {"strategy": "random", "budget": "5"}
-    ).id  # fmt: skip
+    older, newer = (
+        select(made),
+        runs.execute(
+            "select",
+            {role: made[role].fingerprint for role in ("task", "domain")} | {"strategy": "random", "budget": "5"},
+        ).id,
+    )
     app = opened_on("pages/4_Explore.py", older)
     del app.query_params["run"]
     assert app.run().selectbox(key=f"explore.which.{older}").value == older

@@ -27,8 +27,14 @@ def compared(seal: Seal) -> str:
     task = seal(lines(FRUIT, 40, 1), "my-task")
     sources = seal(lines(FRUIT, 200, 2), "orchard"), seal(lines(METAL, 200, 3), NASTY)
     marks = [source.fingerprint for source in sources]
-    config = {"target": (task.fingerprint,), "source": marks, "draws": 2, "sizes": 1, "skipgram_epochs": 1,
-              "min_source_tokens": 1_000}  # fmt: skip
+    config = {
+        "target": (task.fingerprint,),
+        "source": marks,
+        "draws": 2,
+        "sizes": 1,
+        "skipgram_epochs": 1,
+        "min_source_tokens": 1_000,
+    }
     return runs.execute("similarity", config).id
 
 

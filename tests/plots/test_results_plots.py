@@ -17,9 +17,16 @@ from tests.finished import ARM_ROW
 def row(arm: str, verdict: Word, f1s: list[float], *, sentences: int = 0, gap: tuple[float, float] = (-1, 2)) -> ArmRow:
     mean = sum(f1s) / len(f1s)
     return replace(
-        ARM_ROW, arm=arm, micro_f1=f1s, mean=mean, verdict=verdict, sentences=sentences, delta=mean - 60, interval=gap,
+        ARM_ROW,
+        arm=arm,
+        micro_f1=f1s,
+        mean=mean,
+        verdict=verdict,
+        sentences=sentences,
+        delta=mean - 60,
+        interval=gap,
         why=f"because {arm}",
-    )  # fmt: skip
+    )
 
 
 def point(arm: str, sentences: int, draw: int, f1s: list[float]) -> CurvePoint:
@@ -108,12 +115,15 @@ def test_a_budget_curve_is_a_line_a_strategy_through_the_means() -> None:
 def test_a_label_curve_pools_draws() -> None:
     curve = [
         point(arm, n, draw, [n / 2 + draw, n / 2 + draw])
-        for arm in ("none", "knn") for n in (10, 20) for draw in (0, 1)
-    ]  # fmt: skip
+        for arm in ("none", "knn")
+        for n in (10, 20)
+        for draw in (0, 1)
+    ]
     lines = [trace for trace in plots.label_curve(curve).data if trace.mode == "lines+markers"]
     assert [(line.name, list(line.x), list(line.y)) for line in lines] == [
-        ("knn", [10, 20], [5.5, 10.5]), ("none", [10, 20], [5.5, 10.5]),
-    ]  # fmt: skip
+        ("knn", [10, 20], [5.5, 10.5]),
+        ("none", [10, 20], [5.5, 10.5]),
+    ]
     assert len({line.marker.symbol for line in lines}) == len({line.line.dash for line in lines}) == 2
 
 
@@ -173,9 +183,17 @@ def test_an_arm_above_none_but_not_above_random_is_not_called_no_evidence_either
 
 def test_the_report_draws_the_intervals_to_scale() -> None:
     report = plots.Report(
-        rows=ROWS, corpora=[plots.CorpusRow(role="T", name="n", sentences=3, fingerprint="f" * 64)], encoder="e<", preset="quick",
-        seeds=(1, 2, 3), hours=2.0, command="run <x>", begun="then", version="1", missing=("a & b",),
-    )  # fmt: skip
+        rows=ROWS,
+        corpora=[plots.CorpusRow(role="T", name="n", sentences=3, fingerprint="f" * 64)],
+        encoder="e<",
+        preset="quick",
+        seeds=(1, 2, 3),
+        hours=2.0,
+        command="run <x>",
+        begun="then",
+        version="1",
+        missing=("a & b",),
+    )
     page = plots.one_page(report)
     scale = 460 / (4.5 + 7)
     assert f'x1="{225 + (1.5 + 7) * scale:.1f}" x2="685.0"' in page

@@ -33,10 +33,14 @@ def test_what_a_chart_writes_is_read_easily(dark: bool) -> None:
     fig = plots.dressed(plots.length_histogram(np.arange(1, 9), "S_C"), dark=dark)
     live = plots.curves([line(3, "a"), line(3, "b")], y="F1", height=100, dark=dark).to_dict()["config"]
     inks = [
-        fig.layout.font.color, fig.layout.legend.font.color, fig.layout.xaxis.tickfont.color,
-        fig.layout.yaxis.title.font.color, live["axis"]["labelColor"], live["axis"]["titleColor"],
+        fig.layout.font.color,
+        fig.layout.legend.font.color,
+        fig.layout.xaxis.tickfont.color,
+        fig.layout.yaxis.title.font.color,
+        live["axis"]["labelColor"],
+        live["axis"]["titleColor"],
         live["legend"]["labelColor"],
-    ]  # fmt: skip
+    ]
     assert all(contrast(ink, ground) >= 4.5 for ink in inks for ground in GROUNDS[dark])
 
 

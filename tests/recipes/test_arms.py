@@ -59,9 +59,7 @@ def made(**options: Any) -> tuple[Any, dict[str, Any]]:
     before = experiments.cost(options)
     assert before.seconds > 0
     told: list[str] = []
-    run = runs.execute(
-        "experiment", options, lambda e: told.append(e.data["name"]) if e.kind == "stage" else None
-    )  # fmt: skip
+    run = runs.execute("experiment", options, lambda e: told.append(e.data["name"]) if e.kind == "stage" else None)
     assert sum(name.startswith("[") for name in told) == len(before.steps)
     assert experiments.cost(options).seconds == 0
     return run, {row["arm"]: row for row in run.result()["leaderboard"]}
@@ -139,16 +137,21 @@ def test_what_an_arm_must_beat() -> None:
 
 def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> None:
     _, rows = made(
-        sources=("law", "food"), arms=("vectors:food", "lm:law"), pretrain={"epochs": 1}, seeds=(1,),
+        sources=("law", "food"),
+        arms=("vectors:food", "lm:law"),
+        pretrain={"epochs": 1},
+        seeds=(1,),
         finetune={"epochs": 2, "hidden": 4},
-    )  # fmt: skip
+    )
     assert set(rows) == {"none", "states", "vectors:food", "lm:law"}
     tuned = {arm: runs.get(row["finetune_run"]).manifest.config for arm, row in rows.items()}
     assert {config["network"] for config in tuned.values()} == {"bilstm"}
     assert not tuned["none"]["vectors"] + tuned["none"]["states"]
     (pretrained,) = (runs.get(row["pretrain_run"]) for row in rows.values() if row["pretrain_run"])
-    read = {"law": corpora.find(*pretrained.manifest.config["corpora"]),
-            "food": corpora.find(tuned["vectors:food"]["vectors"])}  # fmt: skip
+    read = {
+        "law": corpora.find(*pretrained.manifest.config["corpora"]),
+        "food": corpora.find(tuned["vectors:food"]["vectors"]),
+    }
     small, large = sorted(corpus.n_tokens for corpus in read.values())
     assert 0 <= large - small < 40  # whole sentences below one cap
     assert large <= corpora.find("law").n_tokens < corpora.find("food").n_tokens
@@ -156,19 +159,25 @@ def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> No
     assert not held_out & set(read["law"].ids().tolist())
     assert (tuned["lm:law"]["states"], tuned["states"]["states"]) == (pretrained.id, "tiny")
 
-    compared = {"source": ("law", "food"), "target": ("train",), "measure": ("tvc",), "draws": 1, "sizes": 0,
-                "min_source_tokens": 1}  # fmt: skip
+    compared = {
+        "source": ("law", "food"),
+        "target": ("train",),
+        "measure": ("tvc",),
+        "draws": 1,
+        "sizes": 0,
+        "min_source_tokens": 1,
+    }
     told = similarity.judge_own(runs.execute("similarity", compared).id)
     assert told is not None
     assert {effect.name for effect in told.effects} == {"word vectors", "language model"}
     with pytest.raises(ConfigError, match=r"arms: vectors:sport names none of the sources; choose among law, food"):
-        experiments.cost({**SPLITS, "sources": ("law", "food"), "arms": ("vectors:sport",),
-                                "finetune": {"hidden": 4}})  # fmt: skip
+        experiments.cost({**SPLITS, "sources": ("law", "food"), "arms": ("vectors:sport",), "finetune": {"hidden": 4}})
 
 
 def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:
-    run, rows = made(assisting="theirs", arms=("monolingual", "skl:4"), finetune={"network": "charcnn", "hidden": 8,
-                     "epochs": 6})  # fmt: skip
+    run, rows = made(
+        assisting="theirs", arms=("monolingual", "skl:4"), finetune={"network": "charcnn", "hidden": 8, "epochs": 6}
+    )
     assert set(rows) == {"none", "all", "skl:4"}
     hard = {arm: row["also"] for arm, row in rows.items()}
     for arm, row in rows.items():
@@ -251,9 +260,12 @@ def test_what_the_experiment_says_is_no_option_of_skl() -> None:
 def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(corpora: Library, tmp_path: Path) -> None:
     judge = str(tiny_mlm(tmp_path / "judge"))
     _, rows = made(
-        arms=("base", "highc2low:20%", "low2high:20%", "dataaug", "lpft"), finetune={"epochs": 1}, seeds=(1,),
-        difficulty={"folds": 2, "entity_epochs": 1, "context_epochs": 1}, difficulty_encoder=judge,
-    )  # fmt: skip
+        arms=("base", "highc2low:20%", "low2high:20%", "dataaug", "lpft"),
+        finetune={"epochs": 1},
+        seeds=(1,),
+        difficulty={"folds": 2, "entity_epochs": 1, "context_epochs": 1},
+        difficulty_encoder=judge,
+    )
     (measured,) = runs.listed("difficulty")
     assert (measured.manifest.config["encoder"], measured.manifest.config["weights"]) == (judge, fingerprint(judge))
     assert {runs.get(row["finetune_run"]).manifest.config["init"] for row in rows.values()} == {"tiny"}
@@ -301,8 +313,16 @@ def test_a_cap_draws_whole_sentences() -> None:
 
 def test_each_test_set_is_set_against_none_on_itself(corpora: Library, tmp_path: Path) -> None:
     """Right spans of ten, by (arm, test set, seed)."""
-    right = {("none", "test", 1): 9, ("none", "test1", 1): 2, ("none", "test", 2): 9, ("none", "test1", 2): 4,
-             ("arm", "test", 1): 8, ("arm", "test1", 1): 6, ("arm", "test", 2): 8, ("arm", "test1", 2): 7}  # fmt: skip
+    right = {
+        ("none", "test", 1): 9,
+        ("none", "test1", 1): 2,
+        ("none", "test", 2): 9,
+        ("none", "test1", 2): 4,
+        ("arm", "test", 1): 8,
+        ("arm", "test1", 1): 6,
+        ("arm", "test", 2): 8,
+        ("arm", "test1", 2): 7,
+    }
     for (arm, split, seed), n in right.items():
         tp = (np.arange(10) < n).astype(np.int32)[:, None]
         (tmp_path / arm).mkdir(exist_ok=True)

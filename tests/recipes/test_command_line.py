@@ -84,9 +84,19 @@ def test_select_from_paths_to_a_file(run: Run, piles: tuple[Path, Path], tmp_pat
     task, domain = piles
     output = tmp_path / "S_C.txt"
     code, out, _ = run(
-        "select", "--task", task, "--domain", domain, "--strategy", "ngram-perplexity",
-        "--budget", 20, "--output", output, "--json",
-    )  # fmt: skip
+        "select",
+        "--task",
+        task,
+        "--domain",
+        domain,
+        "--strategy",
+        "ngram-perplexity",
+        "--budget",
+        20,
+        "--output",
+        output,
+        "--json",
+    )
     assert code == 0
     result = json.loads(out)
     assert result["strategy"] == "ngram-perplexity"
@@ -243,8 +253,11 @@ def test_the_worker_is_the_command_line(piles: tuple[Path, Path], home: Path) ->
     """A real process, with its exit codes."""
     done = subprocess.run(
         [sys.executable, "-m", "core", "--home", home, "corpus", "add", piles[0], "--json"],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["sentences"] == 40
     wrong = subprocess.run([sys.executable, "-m", "core", "nonsense"], cwd=ROOT, capture_output=True, check=False)

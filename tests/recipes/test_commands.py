@@ -29,9 +29,12 @@ def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tup
 COMMANDS = dict(commands(main))
 CONFIGS = {name: runs.RECIPES[name.split()[-1]].config for name in COMMANDS if name.split()[-1] in runs.RECIPES}
 BESIDE = {  # what asks for a corpus and is no option of the command's recipe
-    "corpus show": {"reference"}, "corpus audit": {"task", "domain", "labelled"}, "predict": {"input"},
-    "frontier": {"train"}, "audit": set(),
-}  # fmt: skip
+    "corpus show": {"reference"},
+    "corpus audit": {"task", "domain", "labelled"},
+    "predict": {"input"},
+    "frontier": {"train"},
+    "audit": set(),
+}
 
 
 def takes_several(param: click.Parameter) -> bool:

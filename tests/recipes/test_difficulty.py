@@ -21,8 +21,17 @@ from core.runs import Run
 from core.text.sentence import Entity, Sentence, sentence_id
 
 Seal = Callable[..., Corpus]
-QUICK = {"encoder": "tiny", "folds": 2, "batch_size": 8, "learning_rate": 1e-3, "head_learning_rate": 1e-2,
-         "context_epochs": 6, "entity_epochs": 6, "precision": "fp32", "draws": 200}  # fmt: skip
+QUICK = {
+    "encoder": "tiny",
+    "folds": 2,
+    "batch_size": 8,
+    "learning_rate": 1e-3,
+    "head_learning_rate": 1e-2,
+    "context_epochs": 6,
+    "entity_epochs": 6,
+    "precision": "fp32",
+    "draws": 200,
+}
 
 
 def one(i: int, name: str, word: str, kind: str) -> Sentence:
@@ -132,13 +141,29 @@ def test_a_sample_keeps_the_addresses_of_the_whole(seal: Seal) -> None:
     assert all(sentences[row.row].id == row.sentence for row in rows)
 
 
-@pytest.mark.parametrize(("sentences", "words"), [
-    ([one(0, "a", "x", "A"), *planted(40, {"B": ("b", "x"), "C": ("c", "x")})], "A (1): fewer mentions than the 2 folds"),
-    (planted(6, {"A": ("a", "x")}), "A: is the only type"),
-    ([one(0, "a " * 40, "x", "A"), *planted(20, {"B": ("b", "x")})], "1 name is longer than the window of 16 pieces"),
-    ([one(0, "a", "abcdefghijklmnopqrst", "A"), *planted(20, {"B": ("b", "x")})], "1 context is longer than the window"),
-    ([*planted(2, {"A": ("a", "x")}), one(9, "b", "x", "B")], "Only 3 sentences hold an entity, so there are 3 folds"),
-], ids=["one mention", "one type", "long name", "long context", "few sentences"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("sentences", "words"),
+    [
+        (
+            [one(0, "a", "x", "A"), *planted(40, {"B": ("b", "x"), "C": ("c", "x")})],
+            "A (1): fewer mentions than the 2 folds",
+        ),
+        (planted(6, {"A": ("a", "x")}), "A: is the only type"),
+        (
+            [one(0, "a " * 40, "x", "A"), *planted(20, {"B": ("b", "x")})],
+            "1 name is longer than the window of 16 pieces",
+        ),
+        (
+            [one(0, "a", "abcdefghijklmnopqrst", "A"), *planted(20, {"B": ("b", "x")})],
+            "1 context is longer than the window",
+        ),
+        (
+            [*planted(2, {"A": ("a", "x")}), one(9, "b", "x", "B")],
+            "Only 3 sentences hold an entity, so there are 3 folds",
+        ),
+    ],
+    ids=["one mention", "one type", "long name", "long context", "few sentences"],
+)
 def test_odd_files_are_told_of_and_the_rest_is_computed(seal: Seal, sentences: Sequence[Sentence], words: str) -> None:
     options = {"context_epochs": 1, "entity_epochs": 1, "max_length": 16, "folds": 2 if len(sentences) > 3 else 5}
     run = found(seal(sentences, labelled=True), **options)
@@ -152,11 +177,19 @@ def test_odd_files_are_told_of_and_the_rest_is_computed(seal: Seal, sentences: S
         assert told["ceim"] == {"low": 0, "near_zero": len(sentences), "high": 0}
 
 
-@pytest.mark.parametrize(("sentences", "labelled", "words"), [
-    ([Sentence(id="0" * 16, tokens=("x",), text="x", entities=())], True, "no sentence holds an entity, so there is"),
-    ([Sentence(id="0" * 16, tokens=("x",), text="x")], False, "is not labelled; give a corpus with entities"),
-    ([one(0, "a", "x", "A"), one(0, "a", "x", "B")], True, "all its entities are in one sentence, so no model can"),
-], ids=["no entity", "no labels", "one sentence"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("sentences", "labelled", "words"),
+    [
+        (
+            [Sentence(id="0" * 16, tokens=("x",), text="x", entities=())],
+            True,
+            "no sentence holds an entity, so there is",
+        ),
+        ([Sentence(id="0" * 16, tokens=("x",), text="x")], False, "is not labelled; give a corpus with entities"),
+        ([one(0, "a", "x", "A"), one(0, "a", "x", "B")], True, "all its entities are in one sentence, so no model can"),
+    ],
+    ids=["no entity", "no labels", "one sentence"],
+)
 def test_what_nobody_can_judge_is_refused(
     seal: Seal, sentences: Sequence[Sentence], labelled: bool, words: str
 ) -> None:
@@ -164,22 +197,36 @@ def test_what_nobody_can_judge_is_refused(
         found(seal(sentences, labelled=labelled))
 
 
-@pytest.mark.parametrize(("counts", "means", "expected"), [
-    ((1962, 18266, 3271), (-1.01, 1.90, 1.95), 1.664), ((516, 880, 579), (-2.05, 1.73, 2.12), 0.857),
-    ((957, 3130, 2089), (-1.34, 1.52, 1.64), 1.117),
-], ids=["conll2003", "wnut2017", "twitter"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("counts", "means", "expected"),
+    [
+        ((1962, 18266, 3271), (-1.01, 1.90, 1.95), 1.664),
+        ((516, 880, 579), (-2.05, 1.73, 2.12), 0.857),
+        ((957, 3130, 2089), (-1.34, 1.52, 1.64), 1.117),
+    ],
+    ids=["conll2003", "wnut2017", "twitter"],
+)
 def test_a_table_of_bins_is_that_of_ma_et_al(
     counts: tuple[int, ...], means: tuple[float, ...], expected: float
 ) -> None:
     ceims = dict(zip(BINS, (-2.0, 0.0, 2.0), strict=True))
     rows = [
         Mention(
-            row=i, sentence="0" * 16, start=0, end=1, type="T", surface="x", pvi_entity=mean,
-            pvi_context=mean - ceims[name], ceim=ceims[name], bin=bin_of(ceims[name]), fold=0,
+            row=i,
+            sentence="0" * 16,
+            start=0,
+            end=1,
+            type="T",
+            surface="x",
+            pvi_entity=mean,
+            pvi_context=mean - ceims[name],
+            ceim=ceims[name],
+            bin=bin_of(ceims[name]),
+            fold=0,
         )
         for name, count, mean in zip(BINS, counts, means, strict=True)
         for i in range(count)
-    ]  # fmt: skip
+    ]
     told = summary(rows, 100, 0, Trained())
     assert told.v_information.entity == pytest.approx(expected, abs=1e-3)
     assert told.ceim == dict(zip(BINS, counts, strict=True))

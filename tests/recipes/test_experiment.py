@@ -28,10 +28,18 @@ from tests.conftest import sentence
 from tests.planted import contracts, kitchen
 
 OPTIONS = {
-    "task": "task", "domain": "domain", "train": "train", "dev": "dev", "test": "test", "encoder": "tiny",
-    "arms": ("none", "classifier"), "budgets": ("30",), "seeds": (1, 2),
-    "pretrain": {"epochs": 1}, "finetune": {"epochs": 2, "head_learning_rate": 0.1},
-}  # fmt: skip
+    "task": "task",
+    "domain": "domain",
+    "train": "train",
+    "dev": "dev",
+    "test": "test",
+    "encoder": "tiny",
+    "arms": ("none", "classifier"),
+    "budgets": ("30",),
+    "seeds": (1, 2),
+    "pretrain": {"epochs": 1},
+    "finetune": {"epochs": 2, "head_learning_rate": 0.1},
+}
 
 
 def labelled(texts: list[str]) -> list[Sentence]:
@@ -79,8 +87,15 @@ def finished(done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> str:
 def test_shared_stages_are_made_once(finished: str) -> None:
     kinds = Counter(run.manifest.kind for run in facade_runs.listed() if facade_runs.state(run.id).state == "succeeded")
     assert kinds == {
-        "calibrate": 1, "audit": 2, "embed": 2, "score": 2, "select": 2, "pretrain": 2, "finetune": 3, "experiment": 1
-    }  # fmt: skip
+        "calibrate": 1,
+        "audit": 2,
+        "embed": 2,
+        "score": 2,
+        "select": 2,
+        "pretrain": 2,
+        "finetune": 3,
+        "experiment": 1,
+    }
 
 
 def test_leaderboard(finished: str) -> None:
@@ -151,8 +166,10 @@ def test_what_is_finished_costs_nothing(finished: str) -> None:
     assert [step.kind for step in again.steps if not step.finished] == []
     more = experiments.cost({**OPTIONS, "arms": ("none", "classifier", "knn"), "seeds": (1, 2)})
     assert {(step.kind, step.line) for step in more.steps if not step.finished} == {
-        ("select", "knn 30"), ("pretrain", "knn 30"), ("finetune", "knn 30")
-    }  # fmt: skip
+        ("select", "knn 30"),
+        ("pretrain", "knn 30"),
+        ("finetune", "knn 30"),
+    }
     assert more.seconds == pytest.approx(more.lines["knn 30"])
     assert more.seconds > 0
     seeds = experiments.cost({**OPTIONS, "seeds": (1, 2, 3)})
@@ -257,9 +274,15 @@ def test_controls() -> None:
     assert list(every)[:4] == ["none", "random 10%", "random 200", "random-only |T_C|"]
     against = {name: str(arms.control(cell, list(every.values()))) for name, cell in every.items()}
     assert against == {
-        "none": "None", "random 10%": "None", "random 200": "None", "random-only |T_C|": "None", "dapt 100%": "None",
-        "tapt": "random-only |T_C|", "knn 10%": "random 10%", "knn 200": "random 200",
-    }  # fmt: skip
+        "none": "None",
+        "random 10%": "None",
+        "random 200": "None",
+        "random-only |T_C|": "None",
+        "dapt 100%": "None",
+        "tapt": "random-only |T_C|",
+        "knn 10%": "random 10%",
+        "knn 200": "random 200",
+    }
     assert arms.complete(("tapt",), {"task": "t"}, "encoder") == ("none", "tapt")
     assert arms.complete(("random",), BOTH, "encoder") == ("none", "random")
     with pytest.raises(ConfigError, match=r"arms: 'knm' is not known; choose among none, tapt.*knn"):

@@ -18,8 +18,13 @@ from tests.conftest import sentence
 from tests.training.test_finetune import labelled
 
 FAST = {
-    "init": "tiny", "epochs": 2, "learning_rate": 3e-3, "head_learning_rate": 3e-2, "batch_size": 8, "precision": "fp32",
-}  # fmt: skip
+    "init": "tiny",
+    "epochs": 2,
+    "learning_rate": 3e-3,
+    "head_learning_rate": 3e-2,
+    "batch_size": 8,
+    "precision": "fp32",
+}
 
 
 @pytest.fixture

@@ -47,8 +47,17 @@ def test_the_same_seed_is_the_same_tagger(base, home):
 
 
 def test_the_rate_falls_when_dev_does_and_then_ends():
-    settings = Settings(epochs=9, batch_size=1, learning_rate=0.4, head_learning_rate=0.4, weight_decay=0.0,
-                        patience=9, min_epochs=1, decay=0.7, least_rate=0.002)  # fmt: skip
+    settings = Settings(
+        epochs=9,
+        batch_size=1,
+        learning_rate=0.4,
+        head_learning_rate=0.4,
+        weight_decay=0.0,
+        patience=9,
+        min_epochs=1,
+        decay=0.7,
+        least_rate=0.002,
+    )
     assert settings.rate([10, 20, 15, 15, 14, 30]) == pytest.approx(0.4 * 0.7**2)
     falls = np.arange(20, 0, -1.0)
     assert settings.rate(falls[:15]) > settings.least_rate > settings.rate(falls[:16])

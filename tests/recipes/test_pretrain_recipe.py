@@ -100,9 +100,12 @@ def test_presets() -> None:
 def test_steps_are_those_of_whole_epochs_but_for_a_limit() -> None:
     """2,000 batches of 64 an epoch; a `quick` training ends before, unless told by how much it is to read."""
     steps = {
-        "quick": MlmSettings.quick(), "pieces": MlmSettings(max_pieces=10**9), "steps": MlmSettings(max_steps=9000),
-        "paper": MlmSettings.paper(), "own": MlmSettings(preset="custom", epochs=2, batch_size=32),
-    }  # fmt: skip
+        "quick": MlmSettings.quick(),
+        "pieces": MlmSettings(max_pieces=10**9),
+        "steps": MlmSettings(max_steps=9000),
+        "paper": MlmSettings.paper(),
+        "own": MlmSettings(preset="custom", epochs=2, batch_size=32),
+    }
     counted = {name: settings.steps(128_000) for name, settings in steps.items()}
     assert counted == {"quick": 1500, "pieces": 8000, "steps": 9000, "paper": 10_000, "own": 8000}
     assert MlmSettings.quick().steps(65) == 8
@@ -118,10 +121,29 @@ def test_two_processes_as_one(tmp_path: Path) -> None:
     found = []
     for i, launcher in enumerate(([], ["-m", "torch.distributed.run", "--nproc-per-node", "2"])):
         words = [
-            sys.executable, *launcher, "-m", "core", "--home", str(tmp_path / f"home{i}"), "pretrain", "--corpus",
-            str(tmp_path / "T.txt"), "--holdout", str(tmp_path / "L.conll"), "--init", str(tmp_path / "init"),
-            "--batch-size", "16", "--epochs", "1", "--learning-rate", "0.001", "--precision", "fp32", "--json",
-        ]  # fmt: skip
+            sys.executable,
+            *launcher,
+            "-m",
+            "core",
+            "--home",
+            str(tmp_path / f"home{i}"),
+            "pretrain",
+            "--corpus",
+            str(tmp_path / "T.txt"),
+            "--holdout",
+            str(tmp_path / "L.conll"),
+            "--init",
+            str(tmp_path / "init"),
+            "--batch-size",
+            "16",
+            "--epochs",
+            "1",
+            "--learning-rate",
+            "0.001",
+            "--precision",
+            "fp32",
+            "--json",
+        ]
         done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
         assert done.returncode == 0, done.stderr
         found.append(json.loads(done.stdout))

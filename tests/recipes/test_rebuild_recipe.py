@@ -24,23 +24,47 @@ from tests.conftest import sentence
 from tests.reconstruction.planted import TYPES, sentences, training
 
 FAST = {
-    "init": "tiny", "epochs": 1, "learning_rate": 3e-3, "head_learning_rate": 3e-2, "batch_size": 16,
-    "precision": "fp32", "seeds": (1, 2),
-}  # fmt: skip
+    "init": "tiny",
+    "epochs": 1,
+    "learning_rate": 3e-3,
+    "head_learning_rate": 3e-2,
+    "batch_size": 16,
+    "precision": "fp32",
+    "seeds": (1, 2),
+}
 
 
 def measured(corpus, rows, types=TYPES, every=1):
     """A `difficulty` run that is said to have ended, with a measurement of every `every`-th mention, drawn at random."""
     found = training(len(rows), types=types)
     mentions = [
-        Mention(row=int(found.rows[m]), sentence=rows[int(found.rows[m])].id, start=e.start, end=e.end, type=e.type,
-                surface=" ".join(found.names[m]), pvi_entity=float(found.entity[m]),
-                pvi_context=float(found.context[m]), ceim=float(found.entity[m] - found.context[m]),
-                bin=bin_of(float(found.entity[m] - found.context[m])), fold=0)
+        Mention(
+            row=int(found.rows[m]),
+            sentence=rows[int(found.rows[m])].id,
+            start=e.start,
+            end=e.end,
+            type=e.type,
+            surface=" ".join(found.names[m]),
+            pvi_entity=float(found.entity[m]),
+            pvi_context=float(found.context[m]),
+            ceim=float(found.entity[m] - found.context[m]),
+            bin=bin_of(float(found.entity[m] - found.context[m])),
+            fold=0,
+        )
         for m, e in enumerate(e for row in rows for e in ordered(row))
-    ]  # fmt: skip
-    run = facade_runs.execute("difficulty", {"train": corpus.fingerprint, "encoder": "tiny", "folds": 2, "context_epochs": 1,
-                                 "entity_epochs": 1, "batch_size": 64, "draws": 100})  # fmt: skip
+    ]
+    run = facade_runs.execute(
+        "difficulty",
+        {
+            "train": corpus.fingerprint,
+            "encoder": "tiny",
+            "folds": 2,
+            "context_epochs": 1,
+            "entity_epochs": 1,
+            "batch_size": 64,
+            "draws": 100,
+        },
+    )
     difficulty.write(mentions[::every], run.artifacts / "mentions.parquet")
     return run
 
@@ -203,10 +227,11 @@ def test_what_makes_a_set_another_one_is_in_its_name(made, seal, home):
     assert name(rebuilt(made, "dataaug", encoder="tiny")) == "train, dataaug, encoder tiny"
     base = {"test": "test", "train": "train"}
     for kind, options, wanted in (
-        ("oov", {}, "test, oov"), ("oov", {"gazetteer": ("more",), "seed": 2}, "test, oov, names of more, seed 2"),
+        ("oov", {}, "test, oov"),
+        ("oov", {"gazetteer": ("more",), "seed": 2}, "test, oov, names of more, seed 2"),
         ("cross-category", {}, "test, cross-category"),
         ("cross-category", {"ambiguous": "textflint"}, "test, cross-category, textflint"),
-    ):  # fmt: skip
+    ):
         seal(sentences(9, 5), "more", labelled=True)
         run = facade_runs.execute("robustness", {**base, **options, "kind": kind})
         assert wanted in Library(home).find(run.result()["corpus"]).origin["names"]  # sets of the same words are one
@@ -230,9 +255,12 @@ def test_wrong_input_is_one_sentence(made, seal):
         rebuilt(made, train=made["test"].fingerprint)
     with pytest.raises(CorpusError, match="no mention is in the pool entity_low"):
         rebuilt(made, entity_low="-99")
-    assert "entity_low" in rebuilding.preview(
-        {"train": "train", "method": "random2low", "difficulty": made["run"].id, "entity_low": "-99"}
-    ).empty  # fmt: skip
+    assert (
+        "entity_low"
+        in rebuilding.preview(
+            {"train": "train", "method": "random2low", "difficulty": made["run"].id, "entity_low": "-99"}
+        ).empty
+    )
     with pytest.raises(ConfigError, match="is not understood"):
         rebuilt(made, entity_high="much")
     with pytest.raises(ConfigError, match="rate"):
@@ -304,10 +332,18 @@ def test_what_is_ambiguous_does_not_hang_on_the_order_of_the_taggers(made, seal,
     )
     assert sum(more.types.values()) > sum(whole.types.values())
     runs = [
-        facade_runs.execute("finetune", {**FAST, "seeds": (1,), "train": train.fingerprint, "dev": whole.fingerprint,
-                                    "test": (made["test"].fingerprint, imported.fingerprint)}).id
+        facade_runs.execute(
+            "finetune",
+            {
+                **FAST,
+                "seeds": (1,),
+                "train": train.fingerprint,
+                "dev": whole.fingerprint,
+                "test": (made["test"].fingerprint, imported.fingerprint),
+            },
+        ).id
         for train in (part, more, larger)
-    ]  # fmt: skip
+    ]
     rows = taggers.frontier(runs[:2])
     assert {row.known for row in rows} == {whole.fingerprint}
     assert taggers.frontier([runs[1], runs[0]]) == [*rows[2:], *rows[:2]]
@@ -333,21 +369,54 @@ def test_the_commands_write_the_file_and_the_log_beside_it(made, tmp_path, monke
         return (run_main(), *capsys.readouterr())
 
     out = tmp_path / "low.conll"
-    code, told, _ = typed("rebuild", "--train", "train", "--method", "low2high", "--rate", "20%", "--difficulty",
-                          made["run"].id, "--output", out)  # fmt: skip
+    code, told, _ = typed(
+        "rebuild",
+        "--train",
+        "train",
+        "--method",
+        "low2high",
+        "--rate",
+        "20%",
+        "--difficulty",
+        made["run"].id,
+        "--output",
+        out,
+    )
     result = json.loads(told)
     assert code == 0
     assert {"run", "sentences", "mentions", "changed", "output"} <= set(result)
     assert len(out.read_text().strip().split("\n\n")) == result["sentences"] == 60
     assert len((tmp_path / "low.edits.jsonl").read_text().splitlines()) == result["changed"]
     for rate in ("0.2", "0.4"):  # a name of one's own with a point in it
-        code, told, _ = typed("rebuild", "--train", "train", "--method", "low2high", "--rate", rate, "--difficulty",
-                              made["run"].id, "--output", tmp_path / f"low-{rate}")  # fmt: skip
+        code, told, _ = typed(
+            "rebuild",
+            "--train",
+            "train",
+            "--method",
+            "low2high",
+            "--rate",
+            rate,
+            "--difficulty",
+            made["run"].id,
+            "--output",
+            tmp_path / f"low-{rate}",
+        )
         assert json.loads(told)["edits"] == str(tmp_path / f"low-{rate}.edits.jsonl")
         assert len(Path(json.loads(told)["edits"]).read_text().splitlines()) == json.loads(told)["changed"]
     (tmp_path / "cities.txt").write_text("Wagga Wagga\tLOC\nUlm\tLOC\nUlm\tCITY\n", encoding="utf-8")
-    code, told, said = typed("robustness", "--test", "test", "--train", "train", "--kind", "oov", "--output",
-                             tmp_path / "o.conll", "--names", tmp_path / "cities.txt")  # fmt: skip
+    code, told, said = typed(
+        "robustness",
+        "--test",
+        "test",
+        "--train",
+        "train",
+        "--kind",
+        "oov",
+        "--output",
+        tmp_path / "o.conll",
+        "--names",
+        tmp_path / "cities.txt",
+    )
     result = json.loads(told)
     assert code == 0
     assert result["changed"] == result["mentions"]

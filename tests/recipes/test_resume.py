@@ -31,10 +31,26 @@ def select(home: Path, folder: Path, kill_after: float | None = None) -> bytes:
     """One attempt at the command line; S_C's bytes, or none if it was killed."""
     output = folder / f"{home.name}.jsonl"
     words = [
-        sys.executable, "-m", "core", "--home", str(home), "select", "--task", str(folder / "task.txt"),
-        "--domain", str(folder / "domain.txt"), "--strategy", "knn", "--encoder", "tiny", "--budget", "5%",
-        "--output", str(output), "--json",
-    ]  # fmt: skip
+        sys.executable,
+        "-m",
+        "core",
+        "--home",
+        str(home),
+        "select",
+        "--task",
+        str(folder / "task.txt"),
+        "--domain",
+        str(folder / "domain.txt"),
+        "--strategy",
+        "knn",
+        "--encoder",
+        "tiny",
+        "--budget",
+        "5%",
+        "--output",
+        str(output),
+        "--json",
+    ]
     process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 300
     while kill_after is not None and process.poll() is None and time.monotonic() < deadline:

@@ -29,8 +29,12 @@ from tests.recipes.test_command_line import Run, run  # noqa: F401  the fixture 
 ROOT = Path(__file__).resolve().parents[2]
 Seal = Callable[..., Corpus]
 QUICK: dict[str, Any] = {
-    "draws": 2, "sizes": 0, "tagger": "built-in", "skipgram_epochs": 1, "min_source_tokens": 1,
-}  # fmt: skip
+    "draws": 2,
+    "sizes": 0,
+    "tagger": "built-in",
+    "skipgram_epochs": 1,
+    "min_source_tokens": 1,
+}
 
 
 def texts(sentences: list[list[str]]) -> list[str]:
@@ -307,9 +311,25 @@ def test_the_command_prints_the_table(run: Run, tmp_path: Path) -> None:  # noqa
     paths = {name: tmp_path / f"{name}.txt" for name in ("task", "law", "food")}
     for name, lines in {"task": contracts(40, 1), "law": contracts(150, 2), "food": kitchen(150)}.items():
         paths[name].write_text("\n".join(lines), encoding="utf-8")
-    words = ["similarity", "--target", paths["task"], "--source", paths["law"], "--source", paths["food"],
-             "--measure", "ppl", "--measure", "tvc", "--draws", 1, "--sizes", 0,
-             "--min-source-tokens", 1_000]  # fmt: skip
+    words = [
+        "similarity",
+        "--target",
+        paths["task"],
+        "--source",
+        paths["law"],
+        "--source",
+        paths["food"],
+        "--measure",
+        "ppl",
+        "--measure",
+        "tvc",
+        "--draws",
+        1,
+        "--sizes",
+        0,
+        "--min-source-tokens",
+        1_000,
+    ]
     code, out, err = run(*words, "--json", "--output", tmp_path / "table.csv")
     assert code == 0, err
     found = json.loads(out)

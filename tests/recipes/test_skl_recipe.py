@@ -144,8 +144,11 @@ def test_the_command_says_what_it_kept(corpora, tmp_path, capsys):
     )
     told = json.loads(capsys.readouterr().out)
     assert {key: told[key] for key in ("kept", "of", "overlapping", "threshold")} == {
-        "kept": 3, "of": 5, "overlapping": 4, "threshold": 1.0,
-    }  # fmt: skip
+        "kept": 3,
+        "of": 5,
+        "overlapping": 4,
+        "threshold": 1.0,
+    }
     assert Path(told["output"]).read_text().count("\n\n") == 3
     assert (tmp_path / "d.csv").exists()
 
@@ -169,9 +172,20 @@ def test_the_drift_table_makes_its_folder_or_says_why_not(corpora, tmp_path):
 
 def test_dev_chooses_and_test_does_not():
     def row(arm, threshold, dev, test):
-        return AssistRow(arm=arm, share="none" if arm == "monolingual" else "all", threshold=threshold, kept=1,
-                         dev=[dev] * 2, dev_mean=dev, test=[test, test + 1], mean=test + 0.5, sd=0.7, run=arm,
-                         steps=1, passes=1.0)  # fmt: skip
+        return AssistRow(
+            arm=arm,
+            share="none" if arm == "monolingual" else "all",
+            threshold=threshold,
+            kept=1,
+            dev=[dev] * 2,
+            dev_mean=dev,
+            test=[test, test + 1],
+            mean=test + 0.5,
+            sd=0.7,
+            run=arm,
+            steps=1,
+            passes=1.0,
+        )
 
     rows = [
         row("monolingual", 0.0, 99, 20),
@@ -190,11 +204,21 @@ def test_dev_chooses_and_test_does_not():
 @pytest.mark.parametrize("share", ["all", "sub-word"])
 def test_a_sweep_trains_every_arm_once(corpora, seal, share):
     theirs = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "further", labelled=True)
-    run = runs.execute("assist", {
-        "primary": corpora[0].fingerprint, "assisting": theirs.fingerprint, "dev": corpora[0].fingerprint,
-        "test": corpora[0].fingerprint, "thresholds": (1, 9.5), "shares": (share,), "seeds": (1, 2), "hidden": 4,
-        "epochs": 1, "assisting_weight": 0.3,
-    })  # fmt: skip
+    run = runs.execute(
+        "assist",
+        {
+            "primary": corpora[0].fingerprint,
+            "assisting": theirs.fingerprint,
+            "dev": corpora[0].fingerprint,
+            "test": corpora[0].fingerprint,
+            "thresholds": (1, 9.5),
+            "shares": (share,),
+            "seeds": (1, 2),
+            "hidden": 4,
+            "epochs": 1,
+            "assisting_weight": 0.3,
+        },
+    )
     rows = run.result()["rows"]
     assert [(row["arm"], row["kept"]) for row in rows] == [("monolingual", 0), ("skl:1", 4), ("skl:9.5", 6), ("all", 6)]
     assert all(len(row["test"]) == 2 for row in rows)
@@ -234,8 +258,14 @@ def test_music_and_news_disagree_where_a_reader_would(real_data: Path, home: Pat
     for name, path in (("music", "crossner-music/train.conll"), ("news", "conll2003/train.conll")):
         runs.execute("add", {"path": str(real_data / path), "name": name, "scheme": "iob2"})
     pairs = ("PER=person", "ORG=organisation", "LOC=location", "MISC=misc")
-    run = runs.execute("skl", {"primary": facade_corpora.find("music").fingerprint,
-                                 "assisting": facade_corpora.find("news").fingerprint, "type_map": pairs})  # fmt: skip
+    run = runs.execute(
+        "skl",
+        {
+            "primary": facade_corpora.find("music").fingerprint,
+            "assisting": facade_corpora.find("news").fingerprint,
+            "type_map": pairs,
+        },
+    )
     rows = {row.entity: row for row in assisting.drift(run.id)}
     for entity, here, there in (
         ("celtic", "musicgenre", "organisation"),

@@ -52,8 +52,11 @@ def test_borrowed_labels_are_checked_before_anything_is_trained() -> None:
     trained = next(i for i, step in enumerate(steps) if step[0] == "finetune")
     checks = [step for step in steps[:trained] if step[0] == CHECK]
     assert [(line, needs) for _, line, _, needs in checks] == [
-        ("all", []), ("all", []), ("skl:2", [("skl", "skl:2")]), ("skl:2", [("skl", "skl:2")]),
-    ]  # fmt: skip
+        ("all", []),
+        ("all", []),
+        ("skl:2", [("skl", "skl:2")]),
+        ("skl:2", [("skl", "skl:2")]),
+    ]
 
 
 @pytest.mark.parametrize("file", sorted(Path(base.__file__).parent.glob("*.py")), ids=lambda path: path.stem)

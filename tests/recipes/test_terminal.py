@@ -93,11 +93,23 @@ def test_no_command_hands_a_name_to_the_terminal(
         (("corpus", "show", EVIL), 2),
         (("corpus", f"--{EVIL}"), 2),
         (("corpus", "audit", "--task", hostile.fingerprint, "--domain", hostile.fingerprint), 0),
-        (("similarity", "--target", hostile.fingerprint, "--source", corpora.listed()[0].fingerprint,
-          "--measure", "tvc", "--min-source-tokens", "1"), 0),
+        (
+            (
+                "similarity",
+                "--target",
+                hostile.fingerprint,
+                "--source",
+                corpora.listed()[0].fingerprint,
+                "--measure",
+                "tvc",
+                "--min-source-tokens",
+                "1",
+            ),
+            0,
+        ),
         (("doctor",), 0),
         (("corpus", "remove", hostile.fingerprint), 0),
-    ):  # fmt: skip
+    ):
         code, out, err = run(*words, *as_json)
         assert code == expected, (words, err)
         said.append(out)

@@ -31,9 +31,17 @@ def finetune(seal: Seal) -> Options:
     """Sixty steps an epoch."""
     train, dev, test = (seal(labelled(n, seed), f"l{seed}", labelled=True) for n, seed in ((60, 1), (12, 2), (12, 3)))
     return {
-        "train": train.fingerprint, "dev": dev.fingerprint, "test": (test.fingerprint,), "init": "tiny", "epochs": 4,
-        "batch_size": 1, "learning_rate": 1e-3, "head_learning_rate": 1e-2, "precision": "fp32", "seeds": (1,),
-    }  # fmt: skip
+        "train": train.fingerprint,
+        "dev": dev.fingerprint,
+        "test": (test.fingerprint,),
+        "init": "tiny",
+        "epochs": 4,
+        "batch_size": 1,
+        "learning_rate": 1e-3,
+        "head_learning_rate": 1e-2,
+        "precision": "fp32",
+        "seeds": (1,),
+    }
 
 
 @pytest.fixture

@@ -89,8 +89,10 @@ def test_copies_are_added_with_the_types_of_their_sentences_and_low_names(method
         assert (edit.type, edit.after) in low
         assert types([made.sentences[edit.row]]) == types([found.sentences[edit.copy_of]])
     source = drawn.entity_high & drawn.context_high if method is entities.highc2low else drawn.entity_high
-    able = {(int(row), kind, surface(name)) for row, kind, name in
-            ((found.rows[m], found.kinds[m], found.names[m]) for m in np.flatnonzero(source))}  # fmt: skip
+    able = {
+        (int(row), kind, surface(name))
+        for row, kind, name in ((found.rows[m], found.kinds[m], found.names[m]) for m in np.flatnonzero(source))
+    }
     assert {(edit.copy_of, edit.type, edit.before) for edit in made.edits} <= able
     assert len({edit.copy_of for edit in made.edits}) == len(made.sentences) - 200
 
@@ -210,8 +212,12 @@ def test_dataaug_spares_the_pieces_that_tell_a_type_and_adds_one_copy_a_sentence
 def test_a_copy_is_made_once_and_no_held_out_sentence_is(method):
     """Ada can become Bo, Cy or Di; that Cy came is there already, that Di came is held out."""
     rows = [sentence("Ada came", [(0, 1, "PER")])] * 3
-    rows += [sentence(f"{name} came" if name == "Cy" else f"so {name} left", [(int(name != "Cy"), int(name != "Cy") + 1, "PER")])
-             for name in ("Bo", "Cy", "Di")]  # fmt: skip
+    rows += [
+        sentence(
+            f"{name} came" if name == "Cy" else f"so {name} left", [(int(name != "Cy"), int(name != "Cy") + 1, "PER")]
+        )
+        for name in ("Bo", "Cy", "Di")
+    ]
     measures = {
         (row, e.start, e.end): Measured(2.0 if row < 3 else -1.0, 1.0, "high")
         for row, s in enumerate(rows)

@@ -113,9 +113,15 @@ def test_a_budget_beyond_the_corpus_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "value", "unit"),
-    [("1000", 1000, "sentences"), ("20%", 0.2, "fraction"), ("50000tokens", 50000, "tokens"), ("1_000", 1000, "sentences"),
-     ("threshold:-0.75", -0.75, "threshold"), ("0.5%", 0.005, "fraction")],
-)  # fmt: skip
+    [
+        ("1000", 1000, "sentences"),
+        ("20%", 0.2, "fraction"),
+        ("50000tokens", 50000, "tokens"),
+        ("1_000", 1000, "sentences"),
+        ("threshold:-0.75", -0.75, "threshold"),
+        ("0.5%", 0.005, "fraction"),
+    ],
+)
 def test_budgets_are_read_and_written(text: str, value: float, unit: str) -> None:
     budget = Budget.parse(text)
     assert (budget.value, budget.unit) == (value, unit)

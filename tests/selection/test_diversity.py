@@ -32,8 +32,13 @@ def greedy(vectors: np.ndarray, scores: np.ndarray, high: bool, n: int, trade: f
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(2, 14), st.integers(1, 14), st.sampled_from(["high", "low"]), st.sampled_from([0.0, 0.5, 0.7, 1.0]),
-       st.integers(0, 99))  # fmt: skip
+@given(
+    st.integers(2, 14),
+    st.integers(1, 14),
+    st.sampled_from(["high", "low"]),
+    st.sampled_from([0.0, 0.5, 0.7, 1.0]),
+    st.integers(0, 99),
+)
 def test_mmr_is_the_greedy_definition(m: int, n: int, prefer: str, trade: float, seed: int) -> None:
     vectors = unit(m, 5, seed)
     scores = np.sort(np.random.default_rng(seed + 1).normal(size=m))

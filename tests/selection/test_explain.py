@@ -36,8 +36,10 @@ CASES = [
 TASK, DOMAIN = contracts(60, seed=1), [*contracts(100, seed=2), *kitchen(100)]
 COUNTS = ("gazetteer", "ner-selected")  # where nothing was found, the tie-break is all there is
 TAGGERS = [
-    {"goods": "THING", "party": "PARTY", "butter": "THING"}, {"goods": "THING", "the": "PARTY"}, {"ends": "THING"},
-]  # fmt: skip
+    {"goods": "THING", "party": "PARTY", "butter": "THING"},
+    {"goods": "THING", "the": "PARTY"},
+    {"ends": "THING"},
+]
 ASKED = ["the goods ends", "Either party shall pay the goods <s> in writing .", DOMAIN[0], DOMAIN[150], "word"]
 
 
@@ -87,10 +89,18 @@ def test_the_parts_add_up(case: tuple[str, dict[str, object]], sources: dict[Rol
     scores = strategy.score(Batch(ids=ids, sentences=sentences, vectors=vectors, spans=found_in))
     for row, (asked, vector, score) in enumerate(zip(sentences, vectors, scores.tolist(), strict=True)):
         evidence = Evidence(
-            sentence=asked, score=score, unit=strategy.unit, options=options, seed=3, model=model, vector=vector,
-            task=task.vectors, task_norms=task.norms, labelled=sources[Role.LABELLED].corpus,
+            sentence=asked,
+            score=score,
+            unit=strategy.unit,
+            options=options,
+            seed=3,
+            model=model,
+            vector=vector,
+            task=task.vectors,
+            task_norms=task.norms,
+            labelled=sources[Role.LABELLED].corpus,
             spans=[each.part(row, row + 1) for each in found_in],
-        )  # fmt: skip
+        )
         found = explain(name, evidence)
         if name == "pseudo-perplexity":  # its parts would take the model
             assert found.notes

@@ -64,10 +64,20 @@ def test_duplicates_left() -> None:
 
 
 GOOD = Health(
-    sentences=100, tokens=2000, median_tokens={"S_C": 20, "D_C": 20, "T_C": 20}, duplicates=0,
-    type_token={"S_C": 0.4, "D_C": 0.4, "T_C": 0.4}, type_token_words=1000, variety=30.0, variety_of=100,
-    coverage=0.9, coverage_of=50, new_entities=None, new_entities_of=0, warnings=(),
-)  # fmt: skip
+    sentences=100,
+    tokens=2000,
+    median_tokens={"S_C": 20, "D_C": 20, "T_C": 20},
+    duplicates=0,
+    type_token={"S_C": 0.4, "D_C": 0.4, "T_C": 0.4},
+    type_token_words=1000,
+    variety=30.0,
+    variety_of=100,
+    coverage=0.9,
+    coverage_of=50,
+    new_entities=None,
+    new_entities_of=0,
+    warnings=(),
+)
 
 
 def test_few_different_words_are_no_boilerplate_where_the_task_has_as_few() -> None:

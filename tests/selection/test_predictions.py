@@ -74,12 +74,11 @@ def test_a_count_reads_as_a_count_and_ties_go_by_posterior_then_density(seal: Se
 
 @given(
     st.lists(
-        st.tuples(
-            st.lists(st.tuples(st.sampled_from(TYPES), st.integers(1, 8)), max_size=4), st.integers(4, 9)
-        ),
-        min_size=2, max_size=8,
+        st.tuples(st.lists(st.tuples(st.sampled_from(TYPES), st.integers(1, 8)), max_size=4), st.integers(4, 9)),
+        min_size=2,
+        max_size=8,
     )
-)  # fmt: skip
+)
 @settings(max_examples=60, deadline=None)
 def test_the_order_is_that_of_the_tuple(rows: list[tuple[list[tuple[str, int]], int]]) -> None:
     """(count, mean posterior, density) compared as a tuple, against one float."""

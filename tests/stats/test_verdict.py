@@ -113,8 +113,10 @@ def test_the_smallest_difference_is_half_the_width_that_the_interval_comes_to(
 
 def mean_of(spreads: Sequence[Spread]) -> Spread:
     """Their root mean squares."""
-    parts = {name: float(np.sqrt(np.mean([getattr(one, name) ** 2 for one in spreads])))
-             for name in ("seeds", "both", "sentences")}  # fmt: skip
+    parts = {
+        name: float(np.sqrt(np.mean([getattr(one, name) ** 2 for one in spreads])))
+        for name in ("seeds", "both", "sentences")
+    }
     return Spread(**parts, trainings=len(spreads), n_sentences=spreads[0].n_sentences)
 
 

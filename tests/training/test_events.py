@@ -53,9 +53,15 @@ class Listener(Silent):
 def train(folder: Path, report: Listener, resume: Path | None = None, **kw: Any) -> Trainer:
     torch.manual_seed(0)
     arguments = TrainingArguments(
-        output_dir=str(folder), logging_strategy="no", save_strategy="no", report_to=[], use_cpu=True,
-        num_train_epochs=2, per_device_train_batch_size=8, learning_rate=0.1,
-    )  # fmt: skip
+        output_dir=str(folder),
+        logging_strategy="no",
+        save_strategy="no",
+        report_to=[],
+        use_cpu=True,
+        num_train_epochs=2,
+        per_device_train_batch_size=8,
+        learning_rate=0.1,
+    )
     trainer = Trainer(Line(), arguments, train_dataset=EXAMPLES)
     listen(trainer, EventCallback(report, **kw))
     trainer.train(resume_from_checkpoint=str(resume) if resume else None)

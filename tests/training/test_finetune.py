@@ -162,9 +162,15 @@ def test_parts_of_a_batch_make_the_same_step(tmp_path):
             if isinstance(module, torch.nn.Dropout):
                 module.p = 0.0
         settings = Settings(
-            epochs=2, batch_size=8, accumulation=parts, learning_rate=1e-3, head_learning_rate=1e-2, weight_decay=0,
-            patience=4, min_epochs=1,
-        )  # fmt: skip
+            epochs=2,
+            batch_size=8,
+            accumulation=parts,
+            learning_rate=1e-3,
+            head_learning_rate=1e-2,
+            weight_decay=0,
+            patience=4,
+            min_epochs=1,
+        )
         tagger.model.config.attention_probs_dropout_prob = 0.0
         for layer in tagger.model.bert.encoder.layer:
             layer.attention.self.dropout.p = 0.0
@@ -179,9 +185,16 @@ def test_sentences_of_no_weight_teach_nothing_and_empty_ones_do_no_harm(tmp_path
     weights = [1.0] * len(TRAIN) + [0.0] * len(noise)
     tagger = make()
     epochs = finetune(
-        tagger, [*TRAIN, *noise], [*DEV, sentence("", [])], SETTINGS, seed=1, folder=tmp_path, report=Silent(),
-        weights=weights, types=TYPES,
-    )  # fmt: skip
+        tagger,
+        [*TRAIN, *noise],
+        [*DEV, sentence("", [])],
+        SETTINGS,
+        seed=1,
+        folder=tmp_path,
+        report=Silent(),
+        weights=weights,
+        types=TYPES,
+    )
     assert max(epochs.dev_f1) > 60
 
 

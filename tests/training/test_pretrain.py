@@ -150,8 +150,10 @@ def test_processes_see_together_what_one_sees(world: int) -> None:
     alone = steps(rows)[7]  # the epoch's last step, of 4 rows: fewer than 11 processes
     shares = [steps(rows, rank=rank, world=world)[7] for rank in range(world)]
     assert {(share["masked"], share["pieces"]) for share in shares} == {(alone["masked"], alone["pieces"])}
-    found = [sorted(piece for share in given for *_, wanted in share["micro"] for piece in wanted.tolist())
-             for given in ([alone], shares)]  # fmt: skip
+    found = [
+        sorted(piece for share in given for *_, wanted in share["micro"] for piece in wanted.tolist())
+        for given in ([alone], shares)
+    ]
     assert found[0] == found[1]
     assert all(share["micro"] for share in shares)
 
@@ -210,9 +212,15 @@ def test_patience_ends_it_and_keeps_the_best_epoch(tmp_path: Path, monkeypatch: 
     assert len(found.dev_loss) == best + 3 < 8
     assert any(f"after epoch {best + 1} of {best + 3}, which is kept" in note for note in heard.notes)
     trainer = Pretraining(
-        lm, steps(examples(lm), pieces=2048), rising, piles=piles(lm), events=EventCallback(Silent()),
-        folder=tmp_path / "again", rate=0.0, report=Silent(),
-    )  # fmt: skip
+        lm,
+        steps(examples(lm), pieces=2048),
+        rising,
+        piles=piles(lm),
+        events=EventCallback(Silent()),
+        folder=tmp_path / "again",
+        rate=0.0,
+        report=Silent(),
+    )
     assert trainer.dev_loss(piles(lm).task) == pytest.approx(found.dev_loss[best], rel=1e-5)
 
 
