@@ -59,8 +59,8 @@ def evaluate(as_json: bool, **values: object) -> None:
 
 @click.command()
 @click.argument("input", type=CORPUS)
-@config_options(runs.RECIPES["predict"].config, leave_out=("corpus",))
 @click.option("--output", required=True, type=click.Path(dir_okay=False), help="A .jsonl or .conll file.")
+@config_options(runs.RECIPES["predict"].config, leave_out=("corpus",))
 @json_option
 def predict(input: str, output: str, as_json: bool, **values: object) -> None:
     """Tag the sentences of INPUT, a corpus or a file, with a saved tagger."""

@@ -30,8 +30,12 @@ def map_run(seal: Callable[..., Corpus]) -> str:
 
 
 def tag(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = SimpleNamespace(types=("<b>ODD</b>", "PARTY"), predict=lambda some, report: found_by_list(some, NAMES))
-    monkeypatch.setattr("core.models.taggers.load_tagger", lambda folder: found)
+    tagger = SimpleNamespace(
+        types=("<b>ODD</b>", "PARTY"),
+        predict=lambda some, report: found_by_list(some, NAMES),
+        crf=SimpleNamespace(),
+    )
+    monkeypatch.setattr("core.models.taggers.load_tagger", lambda folder: tagger)
     runs.execute("tag", {"corpus": "domain", "model": str(tiny_mlm(folder))})
 
 
