@@ -41,7 +41,7 @@ class SelectOptions(EncoderOptions, Lengths):
         return keep
 
 
-class SelectConfig(ScoreConfig, SelectOptions):
+class SelectConfig(SelectOptions, ScoreConfig):
     """What to select, how, and how much of it."""
 
     dev: str = option("", "Labelled dev split (a tagger may need it); its sentences count as leaks too.", corpus=True)

@@ -38,13 +38,14 @@ def run_panel(run_id: str, key: str, stop: str = "Cancel", stopped: str = STOPPE
     """
     state = runs.state(run_id)
     with st.container(border=True, key=f"{key}.panel"):
-        with st.container():  # whose places are its own: what the fragment adds must not slip under the controls
-            st.fragment(run_every=POLL if state.active else None)(_live)(run_id, state.active, stopped)
+        live = st.container()  # whose places are its own: what the fragment adds must not slip under the controls
         gone = "" if state.active else removed(run_id)
         if gone:
             st.caption(f":material/link_off: {gone}")
         else:
-            _controls(run_id, state, key, stop)
+            _controls(run_id, state, key, stop)  # before what is above them: no "Finished" stands beside a Cancel
+        with live:
+            st.fragment(run_every=POLL if state.active else None)(_live)(run_id, state.active, stopped)
     return state
 
 
