@@ -67,7 +67,7 @@ def labelled(n: int, seed: int, prefix: str) -> list[Sentence]:
 
 
 def read_by_lot(gold: Sequence[Sentence], skill: float, seed: int) -> list[Prediction]:
-    """Each entity is found with probability `skill`, else read as another type or not at all."""
+    """Each entity is found with probability `skill`, else read as another type or not at all; below 0 nothing is."""
     rng = np.random.default_rng(seed)
 
     def one(sentence: Sentence) -> Prediction:
@@ -75,7 +75,7 @@ def read_by_lot(gold: Sequence[Sentence], skill: float, seed: int) -> list[Predi
         for entity in sentence.entities or ():
             luck = rng.random()
             kind = entity.type if luck < skill else TYPES[rng.integers(3)]
-            found += [Entity(start=entity.start, end=entity.end, type=kind)] if luck < 0.9 else []
+            found += [Entity(start=entity.start, end=entity.end, type=kind)] if luck < 0.9 and skill >= 0 else []
         return Prediction(entities=tuple(found), confidence=(1.0,) * len(found))
 
     return [one(sentence) for sentence in gold]
@@ -242,8 +242,16 @@ def tuned(
     return finish(home, "finetune", {**options, "test": (made["test"].fingerprint,)}, work)
 
 
-def experiment(home: Path, made: Mapping[str, Corpus], lines: Sequence[tuple[str, str, int]], never: str = "") -> Run:
-    """A finished experiment. lines: (arm, budget, sentences that MLM read). never: a type that no arm knows."""
+def experiment(
+    home: Path,
+    made: Mapping[str, Corpus],
+    lines: Sequence[tuple[str, str, int]],
+    never: str = "",
+    lucks: Mapping[str, Sequence[float]] | None = None,
+) -> Run:
+    """A finished experiment. lines: (arm, budget, sentences that MLM read). never: a type that no arm knows.
+
+    lucks: what each seed adds to an arm's skill, by arm."""
     store, finished = RunStore(home), []
     for number, (arm, budget, sentences) in enumerate(lines):
         pretrain = None
@@ -252,7 +260,8 @@ def experiment(home: Path, made: Mapping[str, Corpus], lines: Sequence[tuple[str
             options = {"corpora": (made["task"].fingerprint,), "init": "tiny", "seed": number}
             pretrain = finish(home, "pretrain", options, lambda context, result=result: result)
         skill = SKILL[arm] + sentences / 1e3
-        sizes = {(0, 0): tuned(home, made, pretrain.id if pretrain else "tiny", skill, never=never)}
+        luck = (lucks or {}).get(arm, (0, 0.02, -0.02))
+        sizes = {(0, 0): tuned(home, made, pretrain.id if pretrain else "tiny", skill, luck, never=never)}
         finished.append(Made(cell=Cell(arm=find(arm), budget=budget), select=None, pretrain=pretrain, tuned=sizes))
 
     def work(context: RunContext) -> ExperimentResult:

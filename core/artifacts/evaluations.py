@@ -10,6 +10,7 @@ Splits are `dev`, `test`, `test1`, `test2`, ...
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import zip_longest
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -19,6 +20,7 @@ from core.errors import CorpusError
 from core.files import replacing, write_atomic
 from core.results import Evaluation
 from core.runs.run import Run
+from core.stats import learning
 from core.text.sentence import Entity, Prediction
 
 
@@ -27,7 +29,7 @@ class SplitScores:
     """Scores of one tagger on one split, in percent.
 
     micro_f1, precision, recall: over exact entities, strict, as the tagger decodes. by_type: F1 by entity type.
-    decodings: micro F1 by how tags are decoded and read.
+    decodings: micro F1 by how tags are decoded and read. lot: F1 that is no better than chance (`learning.by_lot`).
     """
 
     micro_f1: float
@@ -35,6 +37,12 @@ class SplitScores:
     recall: float
     by_type: Mapping[str, float]
     decodings: Mapping[str, float]
+    lot: float = 0.0  # results of older versions have none
+
+    @property
+    def learnt(self) -> bool:
+        """Whether the tagger learnt anything that shows here."""
+        return learning.learnt(self.micro_f1, self.lot)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +67,7 @@ class OverSeeds:
     """Scores of all seeds on one split, in percent.
 
     micro_f1: one a seed. mean, sd: of these; sd None for one seed. by_type: mean F1 by entity type. decodings: micro F1
-    by how tags are decoded and read, one a seed.
+    by how tags are decoded and read, one a seed. lot: as `SplitScores` has it, one a seed.
     """
 
     micro_f1: Sequence[float]
@@ -67,6 +75,12 @@ class OverSeeds:
     sd: float | None
     by_type: Mapping[str, float]
     decodings: Mapping[str, Sequence[float]]
+    lot: Sequence[float] = ()
+
+    @property
+    def learnt(self) -> list[bool]:
+        """Whether the tagger of each seed learnt anything that shows on this split."""
+        return [learning.learnt(f1, lot) for f1, lot in zip_longest(self.micro_f1, self.lot, fillvalue=0.0)]
 
     @property
     def f1(self) -> float:

@@ -14,7 +14,7 @@ from core.runs.context import RunContext
 from core.runs.run import Run
 from core.stats.welch import Welch
 
-Word = Literal["improves", "hurts", "no evidence", "baseline", "control"]
+Word = Literal["improves", "hurts", "no evidence", "nothing learnt", "baseline", "control"]
 Interval = tuple[float, float]
 
 
@@ -43,7 +43,8 @@ class ArmRow:
     interval: over `none`, at `level`, which the baseline has not. delta_random, interval_random: over its control,
     where it has one. wins, ties, losses: seeds against those of `none`. seeds_needed: a sentence. welch: of an arm that
     borrows labels. hours: of computing by kind of run, what arms share counted with each; gpu_hours: in all.
-    f1_per_hour: delta for each hour that `none` does not need. also: the further test sets.
+    f1_per_hour: delta for each hour that `none` does not need. also: the further test sets. collapsed: seeds whose
+    tagger learnt nothing.
     """
 
     arm: str
@@ -76,6 +77,7 @@ class ArmRow:
     gpu_hours: float
     f1_per_hour: float | None
     also: Sequence[FurtherTest] = ()
+    collapsed: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,11 @@ class ExperimentResult:
     leaderboard: Sequence[ArmRow]
     curve: Sequence[CurvePoint]
     hours: Mapping[str, float]
+
+
+def nothing_learnt(rows: Sequence[ArmRow]) -> bool:
+    """Whether no tagger of any arm learnt anything, so that nothing can be compared."""
+    return bool(rows) and all(len(row.collapsed) == len(row.micro_f1) for row in rows)
 
 
 def read(run: Run) -> ExperimentResult:

@@ -5,7 +5,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, zip_longest
 from statistics import mean
 from typing import Literal
 
@@ -172,10 +172,20 @@ def _surface(sentence: Sentence, entity: Entity) -> str:
 
 
 def failed_seeds(run: Run) -> list[int]:
-    """Seeds whose tagger did not learn: under half the best test F1. No mean leaves them out (SOURCES.md, Seeds)."""
+    """Seeds whose tagger did not learn: under half the best test F1, or nothing at all.
+
+    No mean leaves them out (SOURCES.md, Seeds)."""
     test = read(run).test
-    scores = test.micro_f1 if test else ()
-    return [seed for seed, f1 in zip(run.manifest.config["seeds"], scores, strict=False) if f1 < FAILED * max(scores)]
+    scores, collapsed = test.micro_f1 if test else (), collapsed_seeds(run)
+    weak = [f1 < FAILED * max(scores) for f1 in scores]
+    return [seed for seed, bad in zip_longest(run.manifest.config["seeds"], weak) if bad or seed in collapsed]
+
+
+def collapsed_seeds(run: Run) -> list[int]:
+    """Seeds whose tagger learnt nothing that shows on dev or on the first test set (`learning.learnt`)."""
+    result = read(run)
+    learnt = [any(both) for both in zip(*(split.learnt for split in (result.dev, result.test) if split), strict=False)]
+    return [seed for seed, good in zip(run.manifest.config["seeds"], learnt, strict=False) if not good]
 
 
 def config_differences(a: Run, b: Run) -> list[Apart]:

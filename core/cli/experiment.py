@@ -123,6 +123,7 @@ def in_words(result: ExperimentResult) -> list[str]:
         "improves": "It helped, and more than random sentences did.",
         "hurts": "It did harm.",
         "no evidence": "That is no evidence that it helps.",
+        "nothing learnt": "Nothing can be said by that.",
     }
     lines = [f"Without pre-training the tagger reaches F1 {rows['none'].mean:.1f} on the test sentences."]
     lines += [_arm_in_words(row, rows["random"].mean, verdicts) for row in rows.values() if row.verdict in verdicts]

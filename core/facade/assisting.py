@@ -27,6 +27,7 @@ from core.recipes.skl import DRIFTS as DRIFTS
 from core.recipes.skl import SWEEP as SWEEP
 from core.results import IntArray
 from core.runs.store import Run
+from core.stats.verdict import Word
 from core.text.sentence import Sentence
 
 
@@ -172,7 +173,12 @@ def sweep_points(run_id: str, share: str) -> list[SweepPoint]:
 
 
 _SHARED = {"all": "With all of the network shared", "sub-word": "With only the spelling of words shared"}
-_VERDICTS = {"improves": "it helps", "no evidence": "no evidence of a difference", "hurts": "it hurts"}
+_VERDICTS: dict[Word, str] = {
+    "improves": "it helps",
+    "no evidence": "no evidence of a difference",
+    "hurts": "it hurts",
+    "nothing learnt": "no tagger learnt anything, so that says nothing",
+}
 
 
 def in_words(table: AssistTable) -> str:

@@ -143,6 +143,11 @@ def failed_seeds(run_id: str) -> list[int]:
     return tagger_tables.failed_seeds(store().get(run_id))
 
 
+def collapsed_seeds(run_id: str) -> list[int]:
+    """Seeds of a finished `finetune` run whose tagger learnt nothing: no better than chance."""
+    return tagger_tables.collapsed_seeds(store().get(run_id))
+
+
 def option_differences(a: str, b: str) -> list[ApartInWords]:
     """Every option in which two runs differ."""
     first, second = store().get(a), store().get(b)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
 
-from core.artifacts.leaderboard import ArmRow, FurtherTest
+from core.artifacts.leaderboard import ArmRow, FurtherTest, nothing_learnt
 from core.artifacts.taggers import Unfound
 from core.plots.results import (
     VERDICT_MARKS,
@@ -29,7 +29,12 @@ code { overflow-wrap: anywhere; font-size: .85rem; } svg { width: 100%; height: 
 h2 { break-after: avoid; } svg, tr, .answer { break-inside: avoid; }
 @media print { body { margin: 0; max-width: none; } }
 """
-_SIGN = {"improves": "▲", "hurts": "▼", "no evidence": "●", "baseline": "◆", "control": "■"}
+_SIGN = {"improves": "▲", "hurts": "▼", "no evidence": "●", "nothing learnt": "✕", "baseline": "◆", "control": "■"}
+
+NOTHING = (
+    "No tagger learnt anything, so nothing can be said: in no arm does F1 rise above what chance gives. That is no "
+    "evidence for or against any of them; the training has to work first."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +98,8 @@ def _answer_block(report: Report) -> str:
 
 def answer(rows: Sequence[ArmRow]) -> str:
     """One or two sentences for the whole experiment, by the verdicts alone: means without a verdict prove nothing."""
+    if nothing_learnt(rows):
+        return NOTHING
     named = {word: [line_name(row) for row in rows if row.verdict == word] for word in VERDICT_MARKS}
     open_rows = [row for row in rows if row.verdict == "no evidence"]
     helped = [line_name(row) for row in open_rows if row.interval[0] > 0]

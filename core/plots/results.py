@@ -25,6 +25,7 @@ VERDICT_MARKS: Mapping[str, Mark] = {
     "improves": Mark(colour="#009E73", symbol="triangle-up"),
     "hurts": Mark(colour="#D55E00", symbol="triangle-down"),
     "no evidence": Mark(colour="#8F8F8F", symbol="circle"),
+    "nothing learnt": Mark(colour="#CC79A7", symbol="x"),
     "baseline": Mark(colour="#E69F00", symbol="diamond"),
     "control": Mark(colour="#0072B2", symbol="square"),
 }

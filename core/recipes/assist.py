@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import field_validator
 
-from core.artifacts import evaluations
+from core.artifacts import evaluations, taggers
 from core.artifacts import result as results
 from core.artifacts.assist import AssistResult, AssistRow, AssistTable, AssistVerdict
 from core.artifacts.drift import Assisted, Lent
@@ -161,6 +161,11 @@ def _verdict(job: Job, table: AssistTable, other: str) -> AssistVerdict:
     store = RunStore(job.home)
     difference = compare(*(evaluations.read(store.get(table.runs[arm])) for arm in ("skl", other)))
     words: dict[int, Word] = {1: "improves", 0: "no evidence", -1: "hurts"}
-    return AssistVerdict(
-        verdict=words[difference.sign], delta=difference.delta, interval=(difference.lo, difference.hi)
-    )
+    word = words[difference.sign] if _learnt(table, store) else "nothing learnt"
+    return AssistVerdict(verdict=word, delta=difference.delta, interval=(difference.lo, difference.hi))
+
+
+def _learnt(table: AssistTable, store: RunStore) -> bool:
+    """Whether any tagger of any arm learnt anything."""
+    runs = [store.get(name) for name in table.runs.values()]
+    return any(len(taggers.collapsed_seeds(run)) < len(run.manifest.config["seeds"]) for run in runs)

@@ -184,6 +184,9 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
     ]
     if results[0].micro_f1 > max((outcome.dev.micro_f1 for outcome in before), default=-1.0):
         _keep(tagger, model)
+    if not any(result.learnt for result in results):
+        f1s = ", ".join(f"{name} {result.micro_f1:.2f}" for name, result in zip(names, results, strict=True))
+        job.context.note(f"Seed {seed} learnt nothing: its F1 ({f1s}) is no better than chance.")
     planned = asdict(settings.planned(len(training.sentences)))
     outcome = SeedOutcome(
         seed=seed,

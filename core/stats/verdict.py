@@ -10,7 +10,7 @@ import numpy as np
 from core.results import Evaluation
 from core.stats.bootstrap import Difference, Resampled, resample
 
-Word = Literal["improves", "hurts", "no evidence"]
+Word = Literal["improves", "hurts", "no evidence", "nothing learnt"]  # the last where no tagger of any arm did
 POWER = 0.8
 SEEDS = 5  # an arm, for an improvement that one may rely on (SOURCES.md, Seeds)
 

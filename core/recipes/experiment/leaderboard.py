@@ -8,17 +8,17 @@ what is lost on one for what is won on the other (SOURCES.md, Never only an aver
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import mean, stdev
 
-from core.artifacts import evaluations
+from core.artifacts import evaluations, taggers
 from core.artifacts import result as results
 from core.artifacts.evaluations import FinetuneResult
-from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult, Interval, Word
+from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult, Interval, Word, nothing_learnt
 from core.artifacts.models import PretrainResult
 from core.corpora.corpus import Library
-from core.recipes.experiment import arms, beside
+from core.recipes.experiment import arms, beside, collapsed
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.stages import Made
 from core.reporter import Reporter
@@ -122,7 +122,25 @@ def _judgements(lines: Sequence[Made], seed: int, report: Reporter) -> list[Judg
             difference = compare(tables[str(cell)], none, seed=seed)
             why = "Random sentences: what a choice of sentences must beat."
             judgements.append(Judgement(word="control", why=why, none=difference))
-    return judgements
+    return _with_collapsed(judgements, lines, controls)
+
+
+def _with_collapsed(
+    judgements: Sequence[Judgement], lines: Sequence[Made], controls: Mapping[Cell, Cell]
+) -> list[Judgement]:
+    """No verdict where no tagger learnt anything; else with the seeds that did not."""
+    seeds = collapsed.collapsed_seeds(lines)
+    if collapsed.nothing_learnt(lines, seeds):
+        return [
+            judgement
+            if judgement.word in ("baseline", "control")
+            else replace(judgement, word="nothing learnt", why=collapsed.NOTHING)
+            for judgement in judgements
+        ]
+    return [
+        replace(judgement, why=judgement.why + collapsed.in_words(line.cell, controls.get(line.cell), seeds))
+        for judgement, line in zip(judgements, lines, strict=True)
+    ]
 
 
 def _with_welch(judgement: Judgement, line: Made) -> Judgement:
@@ -184,12 +202,13 @@ def _row(line: Made, judgement: Judgement, none_run: Run, seed: int, store: RunS
         wins=wins,
         ties=ties,
         losses=losses,
-        seeds_needed=needed(none) if none else "",
+        seeds_needed=needed(none) if none and judgement.word != "nothing learnt" else "",
         welch=judgement.welch,
         hours=by_kind,
         gpu_hours=sum(by_kind.values()),
         f1_per_hour=gain_per_hour(delta, sum(hours.spent(line.added, store).values())),
         also=beside.also(line.finetune, none_run, Library(store.home), seed),
+        collapsed=taggers.collapsed_seeds(line.finetune),
     )
 
 
@@ -240,7 +259,8 @@ def as_csv(result: ExperimentResult) -> str:
 
 def as_markdown(result: ExperimentResult) -> str:
     """For people: two digits, and why each verdict is what it is."""
-    lines = ["| arm | budget | MLM sentences | dev F1 | test F1 | sd | against none | verdict | hours |"]
+    lines = [collapsed.NOTHING, ""] if nothing_learnt(result.leaderboard) else []
+    lines += ["| arm | budget | MLM sentences | dev F1 | test F1 | sd | against none | verdict | hours |"]
     lines += ["|---|---|---:|---:|---:|---:|---|---|---:|"]
     for row in result.leaderboard:
         low, high = row.interval

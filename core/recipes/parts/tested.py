@@ -10,6 +10,7 @@ from core.artifacts.evaluations import FinetuneResult, OverSeeds, SeedOutcome, S
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
 from core.recipes.base import Job
+from core.stats.learning import by_lot
 from core.stats.scoring import cited_spans, evaluate
 from core.text.sentence import Sentence
 
@@ -50,6 +51,7 @@ def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence
         recall=table.recall(),
         by_type=table.by_type(),
         decodings={decoding: evaluate(gold, spans, types).f1() for decoding, spans in decoded.items()},
+        lot=by_lot(gold, best),
     )
 
 
@@ -64,6 +66,7 @@ def over_seeds(results: Sequence[SplitScores]) -> OverSeeds:
         sd=stdev(values) if len(values) > 1 else None,
         by_type={name: mean(one.by_type[name] for one in results) for name in results[0].by_type},
         decodings={name: list(f1s) for name, f1s in zip(results[-1].decodings, scores, strict=False)},
+        lot=[one.lot for one in results],
     )
 
 

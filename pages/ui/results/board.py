@@ -15,6 +15,7 @@ SIGNS = {
     "improves": "▲ improves",
     "hurts": "▼ hurts",
     "no evidence": "● no evidence",
+    "nothing learnt": "✕ nothing learnt",
     "baseline": "◆ baseline",
     "control": "■ control",
 }
@@ -117,8 +118,15 @@ def _name(row: figures.ArmAtBudget) -> str:
 
 def _failed(rows: Sequence[ArmRow]) -> None:
     """Seeds that did not learn are said, never left out."""
+    none_at_all = "; ".join(f"{_name(row)}: seed {', '.join(map(str, row.collapsed))}" for row in rows if row.collapsed)
+    if none_at_all:
+        st.warning(f"Some taggers learnt nothing (F1 no better than chance), and count all the same: {none_at_all}.")
     here = {run.id for run in runs.listed("finetune")}
-    failed = {_name(row): results.failed_seeds(row.finetune_run) for row in rows if row.finetune_run in here}
+    failed = {
+        _name(row): [seed for seed in results.failed_seeds(row.finetune_run) if seed not in row.collapsed]
+        for row in rows
+        if row.finetune_run in here
+    }
     if names := "; ".join(f"{name}: seed {', '.join(map(str, seeds))}" for name, seeds in failed.items() if seeds):
         st.warning(
             f"Some seeds failed to learn (under half the F1 of their arm's best), and count all the same: {names}."

@@ -111,6 +111,11 @@ def _finetuned(run_id: str) -> None:
             st.metric("Test F1", f"{test.f1:.1f}", of, delta_color="off", delta_arrow="off", width="content")
         st.metric("Dev F1, best seed", f"{max(dev):.1f}", width="content")
         st.metric("Best epoch", ", ".join(map(str, tuned.best_epoch)), width="content")
+    if collapsed := results.collapsed_seeds(run_id):
+        st.warning(
+            f"Seed {', '.join(map(str, collapsed))} learnt nothing: F1 is no better than chance. Train for more "
+            "epochs, at a higher rate or on more sentences."
+        )
     if test:
         rows = [{"type": name, "f1": f1} for name, f1 in sorted(test.by_type.items(), key=lambda x: -x[1])]
         with st.expander("Test F1 by type", icon=":material/table:"):

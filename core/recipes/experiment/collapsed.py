@@ -1,0 +1,38 @@
+"""Taggers that learnt nothing: what the leaderboard says in place of a verdict, or beside one."""
+
+from collections.abc import Mapping, Sequence
+
+from core.artifacts import taggers
+from core.recipes.experiment import arms
+from core.recipes.experiment.arms import Cell
+from core.recipes.experiment.stages import Made
+
+NOTHING = (
+    "No tagger learnt anything: under no seed of any arm is F1 above what spans laid by lot reach, on dev or on test. "
+    "Nothing is compared by that. Train for more epochs, at a higher rate or on more sentences, and see that dev and "
+    "test hold the types of the training sentences."
+)
+
+Collapsed = Mapping[Cell, Sequence[int]]
+
+
+def collapsed_seeds(lines: Sequence[Made]) -> Collapsed:
+    """Of each line the seeds whose tagger learnt nothing."""
+    return {line.cell: taggers.collapsed_seeds(line.finetune) for line in lines}
+
+
+def nothing_learnt(lines: Sequence[Made], collapsed: Collapsed) -> bool:
+    """Whether that is so of every seed of every line."""
+    return all(len(collapsed[line.cell]) == len(line.finetune.manifest.config["seeds"]) for line in lines)
+
+
+def in_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> str:
+    """A sentence on the seeds that learnt nothing, of a line and of what it is compared with; nothing without any."""
+    beside = [other for other in collapsed if other.arm.name == arms.NONE or other == control]
+    lines = dict.fromkeys((cell, *beside) if cell.arm.name not in (arms.NONE, *arms.CONTROLS) else (cell,))
+    named = [
+        f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))} of {line}"
+        for line in lines
+        if (seeds := collapsed[line])
+    ]
+    return f" Learnt nothing, and counted all the same: {'; '.join(named)}." if named else ""

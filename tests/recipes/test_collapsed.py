@@ -1,0 +1,77 @@
+"""Taggers that learnt nothing: no verdict where all are such, and no seed of that kind goes unnamed."""
+
+from pathlib import Path
+
+import pytest
+
+from core.artifacts import leaderboard, taggers
+from core.cli.experiment import in_words
+from core.facade import deliver, results
+from core.plots import answer
+from core.plots.report import NOTHING as NOTHING_IN_THE_REPORT
+from core.recipes.experiment.collapsed import NOTHING
+from core.recipes.experiment.leaderboard import as_markdown
+from tests import finished
+from tests.pages.test_results import PAGE, opened, tab, texts
+
+LINES = (("none", "", 0), ("classifier", "10", 60), ("random", "10", 60))
+NEVER = (-9.0, -9.0, -9.0)
+
+
+def test_where_no_tagger_learnt_anything_there_is_no_verdict(home: Path) -> None:
+    lucks = {arm: NEVER for arm, *_ in LINES}
+    run = finished.experiment(home, finished.corpora(home), LINES, lucks=lucks)
+    board = leaderboard.read(run)
+    rows = {row.arm: row for row in board.leaderboard}
+    assert {name: row.verdict for name, row in rows.items()} == {
+        "none": "baseline",
+        "classifier": "nothing learnt",
+        "random": "control",
+    }
+    assert rows["classifier"].why == NOTHING
+    assert rows["classifier"].seeds_needed == ""
+    assert all(list(row.collapsed) == [1, 2, 3] for row in rows.values())
+    assert answer(board.leaderboard) == NOTHING_IN_THE_REPORT
+    assert "no evidence</td>" not in deliver.report(run.id)
+    assert as_markdown(board).split("\n")[0] == NOTHING
+    assert "no evidence" not in " ".join(in_words(board))
+    app = opened(PAGE)
+    assert not app.exception
+    said = texts(app)
+    assert "No tagger learnt anything" in said
+    assert "● no evidence" not in said
+    assert "seed 1, 2, 3" in said
+
+
+@pytest.mark.parametrize("arm", ["none", "classifier", "random"])
+def test_one_seed_that_learnt_nothing_is_named_beside_every_verdict_it_touches(home: Path, arm: str) -> None:
+    run = finished.experiment(home, finished.corpora(home), LINES, lucks={arm: (0.0, -9.0, 0.02)})
+    rows = {row.arm: row for row in leaderboard.read(run).leaderboard}
+    assert {name: list(row.collapsed) for name, row in rows.items() if row.collapsed} == {arm: [2]}
+    assert rows["classifier"].verdict in ("improves", "no evidence", "hurts")
+    named = f"Learnt nothing, and counted all the same: seed 2 of {arm}"
+    assert named in rows["classifier"].why
+    assert named in deliver.report(run.id)
+    assert ("Learnt nothing" in rows["random"].why) == (arm == "random")
+    app = opened(PAGE)
+    assert not app.exception
+    assert f"Some taggers learnt nothing (F1 no better than chance), and count all the same: {rows[arm].arm}" in texts(
+        tab(app, "Leaderboard")
+    )
+
+
+def test_where_all_learnt_nothing_is_said_of_it(home: Path) -> None:
+    run = finished.experiment(home, finished.corpora(home), LINES)
+    rows = leaderboard.read(run).leaderboard
+    assert not any(row.collapsed or "Learnt nothing" in row.why for row in rows)
+    assert "No tagger" not in as_markdown(leaderboard.read(run))
+
+
+def test_a_tagger_that_only_dev_shows_to_have_learnt_did_not_collapse(home: Path) -> None:
+    made = finished.corpora(home)
+    run = finished.tuned(home, made, "tiny", 0.6, lucks=(0, -9, -0.5))
+    assert taggers.collapsed_seeds(run) == [2]
+    assert results.collapsed_seeds(run.id) == [2]
+    assert taggers.failed_seeds(run) == [2, 3]
+    shown = finished.fine_tuned((0.0, 0.0), dev=(40.0, 0.0))
+    assert [any(both) for both in zip(shown.dev.learnt, shown.tests[0].learnt, strict=True)] == [True, False]

@@ -1,0 +1,92 @@
+"""Whether a tagger learnt anything: one that guesses did not, however often it guesses; one with some skill did."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from core.stats.learning import LEAST, by_lot, learnt
+from core.stats.scoring import evaluate
+from core.text.sentence import Entity, Prediction, Sentence
+
+TYPES = ("A", "B", "C")
+Guess = Callable[[np.random.Generator, Sentence], set[Entity]]
+
+
+def sentences(rng: np.random.Generator, n: int) -> list[Sentence]:
+    """Of one to thirty words, with an entity of one to three words in about every second."""
+    rows = []
+    for i in range(n):
+        words = int(rng.integers(1, 31))
+        entities = (span(rng, words),) if rng.random() < 0.6 else ()
+        rows.append(Sentence(id=f"{i:016x}", tokens=("w",) * words, text="", entities=entities))
+    return rows
+
+
+def span(rng: np.random.Generator, words: int) -> Entity:
+    size = int(min(rng.integers(1, 4), words))
+    start = int(rng.integers(words - size + 1))
+    return Entity(start=start, end=start + size, type=TYPES[rng.integers(3)])
+
+
+def anywhere(rng: np.random.Generator, sentence: Sentence) -> set[Entity]:
+    return {span(rng, len(sentence.tokens)) for _ in range(3)}
+
+
+def every_word(rng: np.random.Generator, sentence: Sentence) -> set[Entity]:
+    return {Entity(start=i, end=i + 1, type="B") for i in range(len(sentence.tokens))}
+
+
+def with_some_skill(rng: np.random.Generator, sentence: Sentence) -> set[Entity]:
+    own = {entity for entity in sentence.entities or () if rng.random() < 0.2}
+    return own | ({span(rng, len(sentence.tokens))} if rng.random() < 0.5 else set())
+
+
+def share_that_learnt(guess: Guess, experiments: int = 200) -> float:
+    rng, good = np.random.default_rng(0), 0
+    for _ in range(experiments):
+        gold = sentences(rng, 200)
+        read = [Prediction(entities=tuple(sorted(guess(rng, each))), confidence=()) for each in gold]
+        good += learnt(evaluate(gold, read, TYPES).f1(), by_lot(gold, read))
+    return good / experiments
+
+
+@pytest.mark.parametrize("guess", [anywhere, every_word])
+def test_who_guesses_learnt_nothing_but_for_one_in_20(guess: Guess) -> None:
+    assert share_that_learnt(guess) <= 0.05
+
+
+def test_a_little_skill_shows() -> None:
+    assert share_that_learnt(with_some_skill) >= 0.95
+
+
+def test_guesses_reach_what_is_foretold() -> None:
+    """Two standard deviations above the mean are exceeded in few cases and not by much in the others."""
+    rng, f1s, foretold = np.random.default_rng(1), [], []
+    for _ in range(300):
+        gold = sentences(rng, 300)
+        read = [Prediction(entities=tuple(sorted(anywhere(rng, each))), confidence=()) for each in gold]
+        f1s.append(evaluate(gold, read, TYPES).f1())
+        foretold.append(by_lot(gold, read))
+    assert np.mean(np.array(f1s) > np.array(foretold)) <= 0.05
+    assert np.mean(f1s) < np.mean(foretold) < np.mean(f1s) + 3 * np.std(f1s)
+
+
+def test_next_to_nothing_is_nothing() -> None:
+    gold = sentences(np.random.default_rng(2), 400)
+    none = [Prediction(entities=(), confidence=())] * len(gold)
+    assert by_lot(gold, none) == 0.0
+    assert not learnt(0.0, 0.0)
+    assert not learnt(LEAST - 0.01, 0.0)
+    assert learnt(LEAST, 0.0)
+    assert not learnt(30.0, 30.0)
+
+
+def test_a_tagger_of_short_sentences_is_no_guesser() -> None:
+    """Where a sentence is a word, finding it is no matter of places but of telling sentences and types apart."""
+    words = [
+        Sentence(id=f"{i:016x}", tokens=("w",), text="", entities=(Entity(start=0, end=1, type=TYPES[i % 3]),))
+        for i in range(90)
+    ]
+    read = [Prediction(entities=sentence.entities or (), confidence=()) for sentence in words]
+    assert learnt(100.0, by_lot(words, read))
