@@ -89,10 +89,21 @@ def _samples() -> None:
 
 def _machine() -> None:
     free, total = machine.disk()
-    device = "a GPU" if machine.device() == "gpu" else "no GPU"
+    if reason := machine.hindrance():
+        st.warning(plain(reason), icon=":material/memory:")
     with st.container(horizontal=True, vertical_alignment="center"):
         local_badge()
-        st.caption(f"{machine.cores()} cores, {device}, {size(free)} of {size(total)} free in {plain(str(home()))}")
+        st.caption(f"{machine.cores()} cores, {_card()}, {size(free)} of {size(total)} free in {plain(str(home()))}")
+
+
+def _card() -> str:
+    """The card that training takes and what is free on it."""
+    card, n = machine.card(), machine.n_cards()
+    if card is None:
+        return "no GPU"
+    free, total = machine.memory()
+    more = f" and {n - 1} more" if n > 1 else ""
+    return f"{plain(card.name)} ({size(free)} of {size(total)} free){more}"
 
 
 main()

@@ -107,12 +107,22 @@ class Cancelled(WinnowError):
     """The run was asked to stop and did."""
 
 
+# The last three are what cuBLAS and cuDNN say on a full card, before torch itself finds it full.
+_NO_MEMORY = (
+    "DefaultCPUAllocator",
+    "out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUBLAS_STATUS_NOT_INITIALIZED",
+    "CUDNN_STATUS_ALLOC_FAILED",
+)
+
+
 def memory_ran_out(error: BaseException) -> bool:
     """Whether this is Python's, torch's of a device, or torch's of the CPU (a plain RuntimeError); without torch."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     message = str(error) if isinstance(error, RuntimeError) else ""
-    return "DefaultCPUAllocator" in message or "out of memory" in message
+    return any(words in message for words in _NO_MEMORY)
 
 
 # Messages of these speak of code, not of data; others (ValueError, KeyError, ...) may quote a corpus.

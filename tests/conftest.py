@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,11 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 import pytest
 from hypothesis import settings
 
+from core import cards
 from core.corpora.corpus import Corpus, Library
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import tokenize
+from tests.fake_cards import Driver
 
 settings.register_profile("winnow", deadline=None)  # a busy machine is no fault of what is tested
 settings.load_profile("winnow")
@@ -49,6 +51,13 @@ def home(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: 
     monkeypatch.setenv("WINNOW_CONFINED", "0")  # a page that is drawn here confines this process; a test's end frees it
     monkeypatch.setenv("WINNOW_DATA_DIRS", str(tmp_path_factory.getbasetemp()))
     return path
+
+
+@pytest.fixture
+def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
+    """A driver that shows the cards that a test gives it."""
+    yield Driver(monkeypatch, tmp_path / "driver")
+    cards.forget()
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ from core.runs.store import RunStore
 ROOT = Path(__file__).resolve().parents[1]
 CORE = ROOT / "core"
 
-FLOOR_0 = {"errors", "config", "reporter", "files", "door", "apart", "paths", "shown", "audit_log", "disks"}
+FLOOR_0 = {"errors", "config", "reporter", "files", "door", "apart", "paths", "shown", "audit_log", "disks", "cards"}
 FLOOR_1 = FLOOR_0 | {"text", "results"}
 PEERS = {"measures", "selection", "maps", "difficulty", "reconstruction"}
 BELOW_ARTIFACTS = FLOOR_1 | PEERS | {"stats", "corpora", "models", "runs"}

@@ -22,7 +22,7 @@ from core.cli.selection import export, map_selection, select
 from core.cli.similarity import measure, predictiveness
 from core.cli.terminal import echo
 from core.cli.training import evaluate, finetune, predict, pretrain
-from core.facade import errors
+from core.facade import errors, machine
 from core.facade.audit import asked_by
 from core.facade.errors import Cancelled, ConfigError, WinnowError
 from core.facade.home import home, on_disk, private
@@ -61,17 +61,25 @@ COMMANDS = (
     type=click.Path(file_okay=False, readable=False),
     help="Where corpora and runs live.",
 )
+@click.option(
+    "--device",
+    envvar="WINNOW_DEVICE",
+    help="What computes: auto (a free GPU, else the CPU), cpu, cuda or cuda:1.",
+)
 @click.pass_context
-def main(context: click.Context, home: str | None) -> None:
+def main(context: click.Context, home: str | None, device: str | None) -> None:
     """Winnow: what to pre-train a named-entity tagger on, and whether it was worth it."""
     if home:
         os.environ["WINNOW_HOME"] = home
+    if device:
+        os.environ["WINNOW_DEVICE"] = device
+        machine.check_device()
     private()
     context.with_resource(asked_by("command line"))
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and context.invoked_subcommand != "pretrain":
         raise ConfigError(
             f"{context.invoked_subcommand}: is one process's work, and torchrun started several; start it without "
-            "torchrun (on several GPUs: a command a seed, each with CUDA_VISIBLE_DEVICES of its own)."
+            "torchrun (on several GPUs: a command a seed, each of which takes a free one)."
         )
 
 

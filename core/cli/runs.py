@@ -30,6 +30,7 @@ def runs_show(run_id: str, as_json: bool) -> None:
     """A run's state, options and result."""
     run, state = runs.get(run_id), runs.state(run_id)
     shown = {"run": run.id, "kind": run.manifest.kind, "state": state.state, "stage": state.stage, "error": state.error}
+    shown["device"] = state.device
     result = run.result() if state.state == "succeeded" else {}
     report({**shown, "config": dict(run.manifest.config), "result": result, "notes": list(state.notes)}, as_json)
 

@@ -39,6 +39,8 @@ def progress(event: Event) -> None:
         echo(f"[{data['number']} of {data['of']}] {data['name']:<{width}}"[:width], err=True, begin="\r")
     elif event.kind == "stage":
         echo(f"{data['name']:<{width}}"[:width], err=True, begin="\r")
+    elif event.kind == "device":
+        echo(f"{'on ' + data['text']:<{width}}", err=True, begin="\r")
     elif event.kind == "note":
         echo(f"note: {data['text']:<{width}}", err=True, begin="\r")
     elif event.kind == "progress" and sys.stderr.isatty():

@@ -1,45 +1,80 @@
-"""What this machine has."""
+"""What this machine has. Of its cards what `core.cards` tells; torch is asked by `doctor` alone, in another process."""
 
 import os
 import platform
 import shutil
 import subprocess
-from contextlib import suppress
+import sys
+from functools import lru_cache
+from pathlib import Path
+from time import monotonic
 
 import psutil
 
+from core import cards
+from core.cards import Card, Load
+from core.cards import hindrance as hindrance
 from core.facade.home import home
 from core.recipes.base import versions
 
+FRESH = 5.0  # seconds for which a card's free memory is not asked again: without NVIDIA's library a process is
+_ROOT = Path(__file__).resolve().parents[2]
+
 
 def doctor() -> dict[str, object]:
-    """Versions, cores, memory, disk and device; loads no model."""
+    """Versions, cores, memory, disk, and the device that torch would take; loads no model."""
     return {
         **versions(),
         "machine": platform.machine(),
         "cores": cores(),
         "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
-        "device": device(),
+        "device": _device_of_torch(),
         "home": str(home()),
         "disk_free_gb": round(disk()[0] / 2**30, 1),
     }
 
 
 def memory() -> tuple[float, float]:
-    """Bytes `(free, in all)` where training computes: of the first GPU where there is one, else of the machine."""
-    command = ["nvidia-smi", "--query-gpu=memory.free,memory.total", "--format=csv,noheader,nounits", "--id=0"]
-    if device() == "gpu":
-        with suppress(OSError, ValueError, subprocess.SubprocessError):
-            output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=5).stdout
-            free, total = (float(part) * 2**20 for part in output.split(","))
-            return free, total
+    """Bytes `(free, in all)` where training computes: of the card that it would take, else of the machine."""
+    if (used := card()) and (load := _load(used, int(monotonic() / FRESH))):
+        return float(load.free), float(load.total)
     ram = psutil.virtual_memory()
     return float(ram.available), float(ram.total)
 
 
 def device() -> str:
-    """ "gpu" where the driver shows one, else "cpu"; told without torch, which a page must not load."""
-    return "gpu" if os.path.exists("/dev/nvidia0") or shutil.which("nvidia-smi") else "cpu"
+    """ "gpu" where training can use one, else "cpu"."""
+    return "gpu" if card() else "cpu"
+
+
+def card() -> Card | None:
+    """The first card that training may take; None: it computes on the processor."""
+    return next(iter(cards.usable()), None)
+
+
+def check_device() -> None:
+    """Errors: ConfigError, ResourceError where `--device` asks for what is not here."""
+    cards.check()
+
+
+def n_cards() -> int:
+    """How many cards training may take."""
+    return len(cards.usable())
+
+
+@lru_cache(maxsize=16)
+def _load(card: Card, moment: int) -> Load | None:
+    return cards.load(card)
+
+
+def _device_of_torch() -> str:
+    """The device that a run would take, in words, with what keeps it from a card that is here."""
+    command = [sys.executable, "-m", "core.models.devices"]
+    try:
+        asked = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, cwd=_ROOT)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"torch does not tell ({type(error).__name__})"
+    return asked.stdout.strip()
 
 
 def disk() -> tuple[int, int]:

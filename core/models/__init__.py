@@ -7,3 +7,4 @@ Read when torch loads its OpenMP runtime, so it stands here, before any of these
 import os
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")  # a card's number is the driver's, not of the fastest first

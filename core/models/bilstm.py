@@ -8,10 +8,10 @@ model.safetensors   every weight
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -105,6 +105,13 @@ class BiLstmTagger(Tagger):
         )
         self.last_layer = nn.Linear(2 * layout.hidden, len(self.tags))
         self._add_assisting_output(head)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Move the frozen encoder along, which is no part of what is trained and saved."""
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        if self._states:
+            self._states.model.to(self.device)
+        return self
 
     def _add_assisting_output(self, head: Head) -> None:
         """An output layer and a chain of the assisting corpus's own, where its types differ."""

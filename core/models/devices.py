@@ -1,12 +1,18 @@
-"""The device and the precision that a model runs in, and how a CPU's cores share its batches."""
+"""The device and the precision that a model runs in, and how a CPU's cores share its batches.
 
+`python -m core.models.devices` prints the device that training would take, in words.
+"""
+
+import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from core.errors import ResourceError
+from core import cards
+from core.errors import ResourceError, memory_ran_out
 
 if TYPE_CHECKING:
     import torch
@@ -18,20 +24,68 @@ Precision = Literal["auto", "bf16", "fp32"]
 
 
 def pick_device(name: str = "auto") -> "torch.device":
-    """`auto`: the GPU where there is one, else the CPU; or a device by its torch name.
+    """`auto`: the GPU where torch can use one and `--device` lets it, else the CPU; or a device by its torch name.
 
-    Errors: ResourceError for a device that this machine does not have.
+    Under torchrun each process has the GPU of its number. Errors: ResourceError for a device that this machine does
+    not have.
     """
     import torch
 
     if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        if cards.asked() == "cpu" or not torch.cuda.is_available():
+            return torch.device("cpu")
+        card = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        return torch.device("cpu") if failure(card) else card
     try:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         raise ResourceError(f"device: {name!r} is not on this machine; give auto, cpu, cuda or cuda:1.") from error
     return device
+
+
+@cache
+def failure(card: "torch.device") -> str:
+    """Why nothing can be computed on a card that torch sees, in torch's words; "" where it can."""
+    import torch
+
+    try:
+        torch.ones(1, device=card).add_(1).item()
+    except (RuntimeError, AssertionError) as error:  # "no kernel image": the card is too old for this build
+        return "" if memory_ran_out(error) else str(error).partition("\n")[0]
+    return ""
+
+
+def hindrance() -> str:
+    """Why no card is used though one is here, a sentence; "" where one is, or none is here or wanted."""
+    import torch
+
+    if cards.asked() == "cpu" or pick_device().type == "cuda":
+        return ""
+    if reason := cards.hindrance():
+        return reason
+    if not cards.visible():
+        return ""
+    own = failure(torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))))
+    return f"A GPU is here ({cards.visible()[0].name}), but torch cannot use it: {own.rstrip('.')}."
+
+
+def in_words(device: "torch.device", dtype: "torch.dtype") -> str:
+    """What computes, and in which precision: "cuda:0 NVIDIA H100, bf16"."""
+    import torch
+
+    precision = {torch.bfloat16: "bf16", torch.float16: "fp16"}.get(dtype, "fp32")
+    if device.type != "cuda":
+        return f"{device} ({torch.get_num_threads()} threads), {precision}"
+    text = f"cuda:{device.index or 0} {name_of(device)}, {precision}"
+    return text if _has_bf16(device) else f"{text} (it has no bf16: training is in fp32)"
+
+
+def name_of(device: "torch.device") -> str:
+    """The card's name, or the processor's."""
+    import torch
+
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else cards.processor()
 
 
 def on_one_card(arguments: "TrainingArguments") -> "TrainingArguments":
@@ -107,3 +161,8 @@ def _alone() -> None:
 
     torch.get_num_threads()
     torch.set_num_threads(1)
+
+
+if __name__ == "__main__":
+    _device = pick_device()
+    print(" ".join(filter(None, [in_words(_device, pick_dtype("auto", _device)), hindrance()])))

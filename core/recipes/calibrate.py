@@ -9,19 +9,19 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
 from core.artifacts.calibrate import CalibrateResult
+from core.cards import machine
 from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Job
 from core.recipes.parts.network import Borrowed, new_recurrent
+from core.recipes.parts.on_device import on_device
 from core.reporter import Reporter, Silent
-from core.runs.shared import device_lock
 from core.text.sentence import Sentence
 from core.training.settings import TaggerSettings
 
@@ -58,18 +58,6 @@ class CalibrateConfig(Config):
         return self.model_copy(update={"weights": named.weights, "machine": machine()})
 
 
-def machine() -> str:
-    """The GPU driver's name of the card, else the processor's; told without torch, which a page must not load."""
-    cards = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
-    text = cards[0].read_text() if cards else _read(Path("/proc/cpuinfo"))
-    names = (line.partition(":")[2].strip() for line in text.splitlines() if line.startswith(("Model:", "model name")))
-    return next(names, "cpu")
-
-
-def _read(path: Path) -> str:
-    return path.read_text() if path.exists() else ""
-
-
 def run(config: CalibrateConfig, job: Job) -> CalibrateResult:
     """Times a small and a large step of each way to train, and the embedding, on samples of the corpora."""
     from core.models.encoder import Encoder
@@ -80,11 +68,11 @@ def run(config: CalibrateConfig, job: Job) -> CalibrateResult:
         job.context.note("This machine is busy with other work, so what it is timed at is too slow.")
     names = {name: getattr(config, name) for name in ("task", "train", "domain")}
     samples = {name: _sample(job.corpus(reference)) for name, reference in names.items() if reference}
-    job.context.stage(f"loading {config.encoder}")
-    started = time.perf_counter()
-    lm = MaskedLM.load(config.encoder, allow_download=config.allow_download)
-    load = time.perf_counter() - started
-    with device_lock(job.home, "gpu0" if lm.model.device.type == "cuda" else "cpu", job.context):
+    with on_device(job):
+        job.context.stage(f"loading {config.encoder}")
+        started = time.perf_counter()
+        lm = MaskedLM.load(config.encoder, allow_download=config.allow_download)
+        load = time.perf_counter() - started
         job.context.stage("timing pre-training")
         mlm = _time_mlm(lm, samples["task"], job.context)
         job.context.stage("timing fine-tuning")
@@ -92,6 +80,7 @@ def run(config: CalibrateConfig, job: Job) -> CalibrateResult:
         job.context.stage("timing the embedding")
         encoder = Encoder.load(config.encoder, allow_download=config.allow_download)
         embed = _time_embedding(encoder, samples.get("domain", samples["task"]), lm)
+        memory_gb = _memory_gb(lm.model.device.type)
     return CalibrateResult(
         machine=config.machine,
         busy=busy,
@@ -103,7 +92,7 @@ def run(config: CalibrateConfig, job: Job) -> CalibrateResult:
         has_head=lm.has_head,
         parameters=sum(parameter.numel() for parameter in lm.model.parameters()),
         dimension=lm.model.config.hidden_size,
-        memory_gb=_memory_gb(lm.model.device.type),
+        memory_gb=memory_gb,
         pieces={name: _pieces(lm, sample) / _tokens(sample) for name, sample in samples.items()},
     )
 

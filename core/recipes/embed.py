@@ -10,6 +10,7 @@ from core.artifacts.vectors import EmbedResult
 from core.config import option
 from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Job
+from core.recipes.parts.on_device import on_device
 from core.reporter import Reporter
 from core.runs.chunks import chunked
 
@@ -31,19 +32,20 @@ def run(config: EmbedConfig, job: Job) -> EmbedResult:
     corpus = job.corpus(config.corpus)
     if len(corpus) >= LARGE:
         compile_ahead(job.home)
-    job.context.stage(f"loading the encoder {config.encoder}")
-    options = config.model_dump(include={"pooling", "max_length", "precision", "allow_download"})
-    encoder = Encoder.load(config.encoder, **options)
-    row = np.dtype([("vector", np.float16, (encoder.dimension,)), ("norm", np.float32)])
+    with on_device(job, config.precision, alone=False):
+        job.context.stage(f"loading the encoder {config.encoder}")
+        options = config.model_dump(include={"pooling", "max_length", "precision", "allow_download"})
+        encoder = Encoder.load(config.encoder, **options)
+        row = np.dtype([("vector", np.float16, (encoder.dimension,)), ("norm", np.float32)])
 
-    def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[np.void]:
-        texts = [sentence.text for sentence in chain.from_iterable(corpus.batches(start, stop))]
-        rows = np.empty(len(texts), dtype=row)
-        rows["vector"], rows["norm"] = encoder.encode(texts, report)
-        return rows
+        def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[np.void]:
+            texts = [sentence.text for sentence in chain.from_iterable(corpus.batches(start, stop))]
+            rows = np.empty(len(texts), dtype=row)
+            rows["vector"], rows["norm"] = encoder.encode(texts, report)
+            return rows
 
-    job.context.stage(f"embedding {corpus.name}")
-    chunks = chunked(job.context, len(corpus), CHUNK, compute, "embed")
+        job.context.stage(f"embedding {corpus.name}")
+        chunks = chunked(job.context, len(corpus), CHUNK, compute, "embed")
     vectors.write(job.context.run, chunks, len(corpus), row)
     for path in chunks:
         path.unlink()

@@ -22,10 +22,10 @@ from core.recipes.parts.network import (
     new_recurrent,
     training_set,
 )
+from core.recipes.parts.on_device import on_device
 from core.recipes.parts.tagger_card import card
 from core.recipes.parts.tested import all_seeds, labelled, tested, types_of
 from core.runs.parts import Parts
-from core.runs.shared import device_lock
 from core.runs.store import RunStore, is_run_id
 from core.text.sentence import Sentence
 from core.training.settings import TaggerSettings
@@ -93,20 +93,19 @@ class Splits:
 
 def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
     """Artifacts: a model (of the seed that is best on dev), and what `artifacts.evaluations` lists."""
-    from core.models.devices import pick_device
+    from core.models.memory import give_back
 
     check_stages(config.stages, config.network)
     splits = _read(config, job)
-    device = pick_device()
-    name = "cpu" if device.type == "cpu" else f"gpu{device.index or 0}"
     outcomes: list[SeedOutcome] = []
-    with device_lock(job.home, name, job.context):
+    with on_device(job, config.precision):
         parts = Parts(job.context, [1.0] * len(config.seeds))
         for i, seed in enumerate(config.seeds):
             outcome = evaluations.read_outcome(job.context.run, seed)
             if outcome is None:
                 parts.next(i, f"seed {seed}")
                 outcome = _outcome(config, job, splits, seed, outcomes)
+                give_back()  # else two seeds' weights and moments lie on the card
             outcomes.append(outcome)
     model = models.folder(job.context.run)
     models.write_card(model, card(config, job, outcomes))

@@ -14,6 +14,7 @@ from core.config import Config, option
 from core.models.fingerprint import fingerprint
 from core.recipes.base import Job
 from core.recipes.finetune import model_folder
+from core.recipes.parts.on_device import on_device
 from core.recipes.parts.tested import labelled, over_seeds, tested, types_of
 from core.runs.store import is_run_id
 
@@ -66,9 +67,10 @@ def evaluate(config: EvaluateConfig, job: Job) -> EvaluateResult:
     from core.models.taggers import load_tagger
 
     gold = labelled(job.corpus(config.test))
-    job.context.stage("loading the tagger")
-    tagger = load_tagger(Path(model_folder(config.model, job)))
-    tagger.crf.constrained = config.constrained
-    types = sorted({*tagger.types, *types_of(gold)})
-    result = tested(job, tagger, gold, types, split_name(0))
+    with on_device(job, alone=False):
+        job.context.stage("loading the tagger")
+        tagger = load_tagger(Path(model_folder(config.model, job)))
+        tagger.crf.constrained = config.constrained
+        types = sorted({*tagger.types, *types_of(gold)})
+        result = tested(job, tagger, gold, types, split_name(0))
     return EvaluateResult(model=config.model, test=over_seeds([result]))

@@ -7,7 +7,6 @@ On several GPUs or machines the same command under torchrun; the first process o
 
 import shutil
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -20,10 +19,10 @@ from core.errors import CorpusError
 from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Job
 from core.recipes.parts.learnable import learnable
+from core.recipes.parts.on_device import on_device
 from core.recipes.parts.pretrain_card import card
-from core.recipes.parts.ranks import announce, device, rank
+from core.recipes.parts.ranks import announce, rank
 from core.results import IntArray
-from core.runs.shared import device_lock
 from core.training.mlm_settings import PACKED, WHOLE, Balance, MlmSettings
 
 if TYPE_CHECKING:
@@ -66,14 +65,14 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
 
     context = job.context
     corpora = [learnable(reference, config.holdout, job) for reference in config.corpora]
-    announce(context.run.id)  # now the others find the text that is left, made
-    context.stage(f"loading {config.init}")
-    lm = MaskedLM.load(config.init, device=device(), allow_download=config.allow_download)
-    piles = _read(config, job, corpora, lm)
-    settings = _settings(config, lm, piles, job)
-    if not lm.has_head:
-        context.note(f"{config.init} has no vocabulary head: one is fitted first, the encoder frozen.")
-    with _device(job, lm):
+    with on_device(job, config.precision):
+        announce(context.run.id)  # now the others find the text that is left, made, and wait for nobody's card
+        context.stage(f"loading {config.init}")
+        lm = MaskedLM.load(config.init, allow_download=config.allow_download)
+        piles = _read(config, job, corpora, lm)
+        settings = _settings(config, lm, piles, job)
+        if not lm.has_head:
+            context.note(f"{config.init} has no vocabulary head: one is fitted first, the encoder frozen.")
         outcome = pretrain(
             lm, piles, settings, folder=context.run.checkpoints, report=context, saved=context.checkpoint
         )
@@ -213,11 +212,3 @@ def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) 
         seed=config.seed,
         bf16=pick_dtype(config.precision, lm.model.device) == torch.bfloat16,
     )
-
-
-def _device(job: Job, lm: "MaskedLM") -> AbstractContextManager[object]:
-    """The device's lock for the process that owns the run."""
-    if rank():
-        return nullcontext()
-    name = "cpu" if lm.model.device.type == "cpu" else f"gpu{lm.model.device.index or 0}"
-    return device_lock(job.home, name, job.context)

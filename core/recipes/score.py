@@ -1,5 +1,6 @@
 """`score`: every sentence of D_C scored by a strategy; knows no budget, so a new budget never rescores."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Self
 
@@ -15,6 +16,7 @@ from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Job
 from core.recipes.parts import strategy_models
 from core.recipes.parts.learnable import learnable_rows
+from core.recipes.parts.on_device import on_device
 from core.recipes.parts.strategy_models import Adapted
 from core.reporter import Reporter
 from core.results import BoolArray, FloatArray, Role
@@ -69,22 +71,23 @@ def run(config: ScoreConfig, job: Job) -> ScoreResult:
     """Artifacts: see `artifacts.scores`."""
     strategy = make_strategy(config.strategy, config.options, config.seed)
     sources, made_by = _sources(config, strategy, job)
-    job.context.stage(f"preparing {strategy.name}")
-    strategy.prepare(sources, job.context)
     domain = sources[Role.DOMAIN]
-    job.context.stage(f"scoring {domain.corpus.name}")
-
-    def compute(start: int, stop: int, report: Reporter) -> FloatArray:
-        parts: list[FloatArray] = []
-        for batch in domain.batches(strategy.reads, start, stop):
-            done = len(parts) * BLOCK
-            parts.append(strategy.score(replace(batch, report=Part(report, done, stop - start, "sentences"))))
-            report.progress(done + len(batch), stop - start, "sentences")
-            report.check()
-        return np.concatenate(parts)
-
     slow = strategy.models and strategy.reads == "text"
-    chunks = chunked(job.context, len(domain.corpus), SLOW_CHUNK if slow else CHUNK, compute, "score")
+    with on_device(job, alone=False) if slow else nullcontext():
+        job.context.stage(f"preparing {strategy.name}")
+        strategy.prepare(sources, job.context)
+        job.context.stage(f"scoring {domain.corpus.name}")
+
+        def compute(start: int, stop: int, report: Reporter) -> FloatArray:
+            parts: list[FloatArray] = []
+            for batch in domain.batches(strategy.reads, start, stop):
+                done = len(parts) * BLOCK
+                parts.append(strategy.score(replace(batch, report=Part(report, done, stop - start, "sentences"))))
+                report.progress(done + len(batch), stop - start, "sentences")
+                report.check()
+            return np.concatenate(parts)
+
+        chunks = chunked(job.context, len(domain.corpus), SLOW_CHUNK if slow else CHUNK, compute, "score")
     scores = np.concatenate([np.load(path) for path in chunks])
     learnt = learned(strategy, sources[Role.TASK].learnable_rows() if sources[Role.TASK].vectors is not None else None)
     write(job.context.run, scores, ranking(scores, strategy.prefer), learnt)

@@ -12,6 +12,7 @@ from core.artifacts.spans import TagResult
 from core.config import Config, option
 from core.models.fingerprint import fingerprint
 from core.recipes.base import Job
+from core.recipes.parts.on_device import on_device
 from core.reporter import Reporter
 from core.runs.chunks import chunked
 from core.selection.spans import flat
@@ -37,16 +38,17 @@ def run(config: TagConfig, job: Job) -> TagResult:
     from core.models.taggers import load_tagger
 
     corpus = job.corpus(config.corpus)
-    job.context.stage("loading the tagger")
-    tagger = load_tagger(Path(config.model))
-    tagger.crf.constrained = config.constrained
+    with on_device(job, alone=False):
+        job.context.stage("loading the tagger")
+        tagger = load_tagger(Path(config.model))
+        tagger.crf.constrained = config.constrained
 
-    def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[np.void]:
-        sentences = list(chain.from_iterable(corpus.batches(start, stop)))
-        return flat(tagger.predict(sentences, report), tagger.types, start)
+        def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[np.void]:
+            sentences = list(chain.from_iterable(corpus.batches(start, stop)))
+            return flat(tagger.predict(sentences, report), tagger.types, start)
 
-    job.context.stage(f"finding entities in {corpus.name}")
-    chunks = chunked(job.context, len(corpus), CHUNK, compute, "tag")
+        job.context.stage(f"finding entities in {corpus.name}")
+        chunks = chunked(job.context, len(corpus), CHUNK, compute, "tag")
     records = np.concatenate([np.load(path) for path in chunks])
     spans.write(job.context.run, records)
     for path in chunks:

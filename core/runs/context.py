@@ -32,6 +32,7 @@ class RunContext(Reporter):
         self._terminated = False
         self._log, self._listener, self._parent = log, listener, parent
         self._pending: Data | None = None
+        self._device = ""
         self._wrote_progress = self._checked = float("-inf")
 
     @property
@@ -93,6 +94,12 @@ class RunContext(Reporter):
         text = f"waiting for {run_id}" if run_id else "the wait is over"
         self.emit("note", {"text": text, "waiting_for": run_id})
 
+    def runs_on(self, device: str, machine: str) -> None:
+        """From here on the work is done on `device`, in words; machine: its name (see `core.cards.machine`)."""
+        if device != self._device:
+            self._device = device
+            self.emit("device", {"text": device, "machine": machine})
+
     def emit(self, kind: Kind, data: Data) -> None:
         """Append an event, after the progress it may have held back. Errors: OSError if the disk is full."""
         if self._pending is not None and kind != "progress":
@@ -116,6 +123,8 @@ class RunContext(Reporter):
                 self.metric(f"{kind}/{data['name']}", data["value"], data["step"])
             case "note" if "waiting_for" in data:
                 self.waiting(data["waiting_for"])
+            case "device":
+                self.runs_on(data["text"], data["machine"])
             case "note":
                 self.note(f"{kind}: {data['text']}", passing=data.get("passing", False))
 

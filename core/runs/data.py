@@ -12,6 +12,7 @@ _SHAPES: Mapping[str, Mapping[str, tuple[type, ...]]] = {  # of an event's data,
     "progress": {"done": _WHOLE, "total": _WHOLE + _NONE, "unit": _TEXT},
     "metric": {"name": _TEXT, "value": _NUMBER, "step": _WHOLE + _NONE},
     "note": {"text": _TEXT, "waiting_for": _TEXT + _NONE},
+    "device": {"text": _TEXT, "machine": _TEXT},
     "child": {"run": _TEXT},
     "failed": {"error": _TEXT + _NONE},
 }
@@ -35,6 +36,7 @@ class Data(TypedDict, total=False):
     text: str
     passing: bool
     waiting_for: str | None
+    machine: str
     reused: str
     run: str
     path: str

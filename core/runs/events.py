@@ -1,6 +1,6 @@
 """The events of a run, line by line, and the state that follows from them.
 
-    started  part  stage  progress  metric  note  child  checkpoint  artifact  succeeded | failed | cancelled
+    started  part  stage  progress  metric  note  device  child  checkpoint  artifact  succeeded | failed | cancelled
 
 `events.jsonl` is append-only and has one writer, the holder of the run's lock. An attempt opens
 with `started` and ends with exactly one of the last three; if it does not, its worker died.
@@ -20,7 +20,10 @@ from core.files import sync
 from core.runs.data import LARGEST, Data, is_whole
 
 Ending = Literal["succeeded", "failed", "cancelled"]
-Kind = Literal["started", "part", "stage", "progress", "metric", "note", "child", "checkpoint", "artifact"] | Ending
+Kind = (
+    Literal["started", "part", "stage", "progress", "metric", "note", "device", "child", "checkpoint", "artifact"]
+    | Ending
+)
 State = Literal["queued", "running", "interrupted"] | Ending
 
 ENDINGS: Mapping[str, Ending] = {ending: ending for ending in get_args(Ending)}
@@ -64,6 +67,7 @@ class RunState:
     started, ended, updated: seconds since 1970. earlier: seconds that the attempts before it took.
     permanent: it failed of what it was asked for, so that resuming it cannot help. passing: those of the
     notes that only hold until it is resumed. metrics: the latest value of each name. waiting_for: a run's id.
+    device: what it runs on, in words; machine: the name of that card or processor; None: it has not said.
     cancelling: asked to stop, not yet there. worker: (pid, create time) of the latest attempt.
     stage_from: (time, done) of the stage's first progress, from which the rate is counted; reports: how
     many times it has got further since.
@@ -87,6 +91,8 @@ class RunState:
     passing: frozenset[str] = frozenset()
     metrics: Mapping[str, float] = field(default_factory=dict)
     waiting_for: str | None = None
+    device: str | None = None
+    machine: str | None = None
     cancelling: bool = False
     attempts: int = 0
     worker: tuple[int, float] | None = None
@@ -143,6 +149,8 @@ def step(state: RunState, event: Event) -> RunState:
                 started=event.time,
                 notes=tuple(note for note in state.notes if note not in state.passing),
                 metrics=state.metrics,
+                device=state.device,
+                machine=state.machine,
                 attempts=state.attempts + 1,
                 worker=(int(data["pid"]), float(data["created"])),
                 earlier=state.seconds,
@@ -158,6 +166,8 @@ def step(state: RunState, event: Event) -> RunState:
             state = replace(state, metrics={**state.metrics, data["name"]: data["value"]})
         case "note" if "waiting_for" in data:
             state = replace(state, waiting_for=data["waiting_for"])
+        case "device":
+            state = replace(state, device=data["text"], machine=data["machine"])
         case "note" if data["text"] not in state.notes:
             passing = state.passing | {data["text"]} if data.get("passing") else state.passing
             state = replace(state, notes=(*state.notes, data["text"]), passing=passing)

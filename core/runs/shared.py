@@ -1,7 +1,7 @@
 """Things that runs share: finished children, and the device they train on."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,40 +43,45 @@ def run_or_reuse(
             kind, config, inputs, seed=seed, versions=versions, key=key, parent=context.run.id
         )
     context.child(run)
-    with _waited_for(run.lock, context, run.id, name=run.id):
+    with _waited_for([run.lock], context, run.id, name=run.id):
         run.cancel_file.unlink(missing_ok=True)
         attempt(run, function, parent=context)
     return run
 
 
 @contextmanager
-def device_lock(home: Path, device: str, context: RunContext) -> Iterator[None]:
-    """Have `device` ("cpu", "gpu0") of this home alone; wait for the run that has it. Take it last."""
-    if not re.fullmatch(r"[a-z]+\d*", device):
-        raise RunError(f"device {device!r}: is not a name like cpu or gpu0.")
-    path = home / "locks" / f"{device}.lock"
-    if path in _devices_held:
-        raise RunError(f"{context.run.id}: has {device} already; a second device_lock would wait for ever.")
-    with _waited_for(Lock(path), context, context.run.id):
+def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -> Iterator[str]:
+    """Have one device of this home alone ("cpu", a card's lock), of several the first that is free: its name.
+
+    Where all are taken it waits for whichever run ends first. Take it last.
+    """
+    names = [devices] if isinstance(devices, str) else devices
+    for name in names:
+        if not re.fullmatch(r"[a-z]+[a-z0-9-]*", name):
+            raise RunError(f"device {name!r}: is not a name like cpu or gpu0.")
+    paths = [home / "locks" / f"{name}.lock" for name in names]
+    if _devices_held.intersection(paths):
+        raise RunError(f"{context.run.id}: has {names[0]} already; a second device_lock would wait for ever.")
+    with _waited_for([Lock(path) for path in paths], context, context.run.id) as path:
         _devices_held.add(path)
         try:
-            yield
+            yield path.stem
         finally:
             _devices_held.remove(path)
 
 
 @contextmanager
-def _waited_for(lock: Lock, context: RunContext, run: str, *, name: str | None = None) -> Iterator[None]:
-    """Hold `lock` for `run`. name: what is waited for; None: the run that the lock's holder works on."""
+def _waited_for(locks: Sequence[Lock], context: RunContext, run: str, *, name: str | None = None) -> Iterator[Path]:
+    """Hold one of `locks` for `run`: its file. name: what is waited for; None: the run that the holder works on."""
     announced = None
-    while not lock.acquire(run, patience=0.2):
+    while (taken := next((lock for lock in locks if lock.acquire(run, patience=0.2 / len(locks))), None)) is None:
         context.check()
-        holder = lock.holder()
+        holder = locks[0].holder()
         if (waits_for := name or (holder.run if holder else None)) and waits_for != announced:
             context.waiting(announced := waits_for)
     try:
         if announced:
             context.waiting(None)
-        yield
+        yield taken.path
     finally:
-        lock.release()
+        taken.release()

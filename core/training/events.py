@@ -9,13 +9,18 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_callback import PrinterCallback, ProgressCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from core import cards
 from core.errors import Cancelled
 from core.reporter import Checkpoint, Reporter
+
+if TYPE_CHECKING:
+    import torch
 
 Saved = Callable[[Checkpoint], None]
 
@@ -26,8 +31,8 @@ _NO_CURVES = ("_runtime", "_per_second", "_time")
 
 
 class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is untyped here
-    """Reports what a Trainer does: `loss`, `learning_rate`, `tokens_per_second`, `gpu_memory_gb` (on a GPU
-    only) and whatever is logged as `dev_...`; progress in optimizer steps.
+    """Reports what a Trainer does: `loss`, `learning_rate`, `tokens_per_second`, on a GPU `gpu_memory_gb`,
+    `gpu_used_gb` and `gpu_busy`, and whatever is logged as `dev_...`; progress in optimizer steps.
 
     suffix: behind every metric's name, e.g. `@1` for seed 1. checkpoint_every: seconds; inf: only when cancelled.
     saved: is called with every complete checkpoint, e.g. `RunContext.checkpoint`.
@@ -99,7 +104,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
     ) -> None:
         metrics = {name: value for name, value in (logs or {}).items() if _is_metric(name)}
         if "loss" in metrics:
-            metrics |= self._speed(state) | _gpu_memory(args)
+            metrics |= self._speed(state) | _of_card(args.device)
         if args.process_index == 0:
             for name, value in metrics.items():
                 self.report.metric(name + self.suffix, value, state.global_step)
@@ -184,10 +189,17 @@ def _agree(args: TrainingArguments, wishes: list[bool]) -> list[bool]:
     return [bool(wish) for wish in shared.tolist()]
 
 
-def _gpu_memory(args: TrainingArguments) -> dict[str, float]:
-    """The most that this process has had of the GPU's memory so far, in GB (10^9 bytes)."""
+def _of_card(device: "torch.device") -> dict[str, float]:
+    """The most that this process has had of the GPU's memory so far; and of the driver, what all programs have of it
+    now, in GB (10^9 bytes), and the percent of the last moment in which it computed."""
     import torch
 
-    if args.device.type != "cuda":
+    if device.type != "cuda":
         return {}
-    return {"gpu_memory_gb": torch.cuda.max_memory_allocated(args.device) / 1e9}
+    metrics = {"gpu_memory_gb": torch.cuda.max_memory_allocated(device) / 1e9}
+    card = next(iter(cards.visible()[device.index or 0 :]), None)
+    if card and (load := cards.measured(card)):
+        metrics["gpu_used_gb"] = (load.total - load.free) / 1e9
+        if load.busy is not None:
+            metrics["gpu_busy"] = float(load.busy)
+    return metrics

@@ -11,6 +11,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -60,7 +61,8 @@ def pretrain(
     """
     folder.mkdir(parents=True, exist_ok=True)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        PartialState(cpu=lm.model.device.type == "cpu")  # the processes meet
+        # The processes meet, each once it has its card, which another run may have until tomorrow.
+        PartialState(cpu=lm.model.device.type == "cpu", timeout=timedelta(days=1))
     with memory_watched(settings.batch_size, settings.accumulation):
         fitted = not lm.has_head
         if fitted:

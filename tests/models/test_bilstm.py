@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from core.errors import ModelError
-from core.models import bilstm
+from core.models import bilstm, states
 from core.models.bilstm import ASSISTING, LAYOUTS, BiLstmTagger, Layout
 from core.models.recurrent import BiLstm
 from core.models.tagger import IGNORED
@@ -187,6 +187,20 @@ def test_frozen_states_join_at_the_second_layer_and_are_mixed():
         **model._states.pieces.tokenizer(list(ROWS[2].tokens), return_tensors="pt"), output_hidden_states=True
     ).hidden_states
     assert torch.allclose(part["states"][2, 0], torch.stack(hidden)[:, 0, 1], atol=2e-3)
+
+
+def test_frozen_states_go_where_the_tagger_goes():
+    model = tagger(replace(SMALL, states="tiny")).to("meta")
+    assert model._states.model.device.type == model.device.type == "meta"
+
+
+def test_states_of_a_card_s_batch_are_those_of_one_by_one(monkeypatch):
+    """Padded and read together, as on a card."""
+    one_by_one = tagger(replace(SMALL, states="tiny"))._states
+    together = tagger(replace(SMALL, states="tiny"))._states
+    together.model.load_state_dict(one_by_one.model.state_dict())
+    monkeypatch.setattr(states, "TOGETHER", {"cpu": 2})
+    assert torch.allclose(together.of(ROWS), one_by_one.of(ROWS), atol=2e-3)
 
 
 def test_states_need_a_second_layer():

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core import cards
 from core.artifacts.leaderboard import ExperimentResult
 from core.corpora.corpus import Corpus
 from core.facade import corpora, experiments, machine, runs, selections, training
@@ -28,6 +29,7 @@ from tests.pages.test_pages import opened, texts
 
 PAGE = "pages/5_Training.py"
 ARMS = "training.experiment.arms"
+HERE = ("device", {"text": "cpu (2 threads), fp32", "machine": cards.machine()})
 DEAD = {"pid": 2**22 + 1, "created": 0.0}
 SMALLER = "Start again with half the batch and accumulation"
 
@@ -344,7 +346,7 @@ def finetune_of(parts: Mapping[str, str], **options: Any) -> dict[str, Any]:
 
 
 def test_an_earlier_training_says_how_long_the_next_will_take(parts: dict[str, str]) -> None:
-    tuned(parts, metric("tokens_per_second@1", 200.0, 1), ("cancelled", {}), init="minilm")
+    tuned(parts, HERE, metric("tokens_per_second@1", 200.0, 1), ("cancelled", {}), init="minilm")
     told = training.preflight("finetune", finetune_of(parts))
     app = opened(PAGE)
     assert told.seconds is not None
@@ -355,7 +357,7 @@ def test_an_earlier_training_says_how_long_the_next_will_take(parts: dict[str, s
 
 def test_a_processor_is_told_of_with_an_honest_time(parts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "device", lambda: "cpu")
-    tuned(parts, metric("tokens_per_second@1", 1.0, 1), ("cancelled", {}), init="minilm")
+    tuned(parts, HERE, metric("tokens_per_second@1", 1.0, 1), ("cancelled", {}), init="minilm")
     app = choose(opened(PAGE), "training.finetune.preset", "paper")
     assert any("No GPU here" in info.value and "made for a GPU" in info.value for info in app.info)
 

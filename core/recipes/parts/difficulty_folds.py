@@ -17,11 +17,11 @@ from core.difficulty.instances import VIEWS, Instance, View
 from core.difficulty.pvi import calibrated, log2_prior, pvi
 from core.files import TEMPORARY, replacing
 from core.recipes.base import Job
+from core.recipes.parts.on_device import on_device
 from core.reporter import Reporter, Silent
 from core.results import BoolArray, FloatArray, IntArray
 from core.runs.chunks import Part
 from core.runs.parts import Parts
-from core.runs.shared import device_lock
 from core.training.classify_settings import ClassifySettings, preset
 
 if TYPE_CHECKING:
@@ -83,18 +83,17 @@ def nothing_to_tell(questions: Questions) -> Answers:
 def answers(config: "DifficultyConfig", questions: Questions, job: Job) -> Answers:
     """Train what is not there yet; the device is this run's alone meanwhile. Errors: Cancelled, ModelError."""
     from core.models.classifier import new_classifier
-    from core.models.devices import pick_device
+    from core.models.memory import give_back
 
     options = config.model_dump(include={"max_length", "precision", "allow_download"})
-    reader = new_classifier(config.encoder, 1, **options)
+    reader = new_classifier(config.encoder, 1, device="cpu", **options)  # it only cuts words
     width = reader.last_layer.in_features
     inputs, cut = _inputs(reader, questions.instances)
     settings = {view: settings_of(config, view, len(questions.instances), width) for view in VIEWS}
     trainings = _trainings(config, questions, inputs, settings, job.context.run.chunks)
     for leftover in job.context.run.chunks.glob(TEMPORARY):
         leftover.unlink()
-    device = pick_device()
-    with device_lock(job.home, "cpu" if device.type == "cpu" else f"gpu{device.index or 0}", job.context):
+    with on_device(job, config.precision):
         done, total = sum(one.pieces for one in trainings if one.path.exists()), sum(one.pieces for one in trainings)
         parts = Parts(job.context, [one.pieces for one in trainings], judged=len(VIEWS))
         job.context.stage("training the classifiers")  # one stage: what is left is judged over both of their speeds
@@ -102,6 +101,7 @@ def answers(config: "DifficultyConfig", questions: Questions, job: Job) -> Answe
             if not one.path.exists():
                 parts.next(i, _ALONE[one.view])
                 _train(config, questions, inputs[one.view], one, Part(job.context, done, total, "pieces"))
+                give_back()
                 done += one.pieces
     bits, strengths, seconds = _read(config, questions, trainings)
     return Answers(

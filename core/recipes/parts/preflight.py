@@ -13,10 +13,10 @@ from statistics import median
 
 from core.artifacts import calibrate
 from core.artifacts.calibrate import CalibrateResult
+from core.cards import machine
 from core.corpora.corpus import Corpus, Library
 from core.errors import ModelError, PathError, RunError
 from core.models import hub
-from core.recipes.calibrate import machine
 from core.recipes.finetune import FinetuneConfig
 from core.recipes.parts import estimate
 from core.recipes.parts.estimate import Estimate, Read, Speed
@@ -134,9 +134,12 @@ def calibrated(store: RunStore, encoder: str) -> CalibrateResult | None:
 
 
 def _rate_seen(store: RunStore, kind: str, encoder: str) -> float | None:
-    """Pieces a second of the newest training of that kind that has told them."""
+    """Pieces a second of the newest training of that kind on this machine's device that has told them.
+
+    A home may come from another machine: what does not say where it ran is not asked."""
+    here = machine()
     for run in (run for run in store.list(kind) if run.events_file.exists()):
-        same = root(str(run.manifest.config["init"]), store) == encoder
+        same = root(str(run.manifest.config["init"]), store) == encoder and run.state().machine == here
         if same and (rate := _pieces_a_second(run, run.events_file.stat().st_size)):
             return rate
     return None

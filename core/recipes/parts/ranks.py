@@ -6,6 +6,7 @@ others wait for that, read the same corpora and take their share of every step.
 
 import os
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from core.runs.store import RunStore
 if TYPE_CHECKING:
     from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
+PATIENCE = timedelta(days=1)
 _KEY = "winnow run"
 _announced: set[str] = set()
 
@@ -24,14 +26,6 @@ _announced: set[str] = set()
 def rank() -> int:
     """Which of the processes this is; 0 where it is the only one."""
     return int(os.environ.get("RANK", "0"))
-
-
-def device() -> str:
-    """The device of this process: under torchrun each has its own GPU."""
-    import torch
-
-    shared = "LOCAL_RANK" in os.environ and torch.cuda.is_available()
-    return f"cuda:{os.environ['LOCAL_RANK']}" if shared else "auto"
 
 
 def announce(run_id: str) -> None:
@@ -63,9 +57,15 @@ class _SilentContext(Silent):
 
     def child(self, run: Run) -> None: ...
 
+    def runs_on(self, device: str, machine: str) -> None: ...
+
+    def waiting(self, run_id: str | None) -> None: ...
+
 
 def _store() -> "TCPStore":
     """torchrun's own, which outlives every process."""
     from torch.distributed import TCPStore  # type: ignore[attr-defined]  # public by its documentation
 
-    return TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False)
+    # Before the first announces its run it may read files for an hour, or wait for a card that another run has.
+    address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+    return TCPStore(*address, is_master=False, timeout=PATIENCE)

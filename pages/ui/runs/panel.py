@@ -77,8 +77,10 @@ def headline(run_id: str, state: RunState) -> None:
 def _when(state: RunState) -> str:
     started = state.started or 0.0
     if state.ended:
-        return f"{time.strftime('%-d %B, %H:%M', time.localtime(started))}, took {duration(state.seconds)}"
-    return f"since {time.strftime('%H:%M', time.localtime(started))}"
+        text = f"{time.strftime('%-d %B, %H:%M', time.localtime(started))}, took {duration(state.seconds)}"
+    else:
+        text = f"since {time.strftime('%H:%M', time.localtime(started))}"
+    return f"{text}, on {plain(state.device)}" if state.device else text
 
 
 def progress(state: RunState) -> None:

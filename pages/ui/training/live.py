@@ -16,7 +16,13 @@ from pages.ui.widgets import is_dark, table
 POLL = 2.0  # seconds
 OVERALL = "all types"
 HELD_OUT = {"dev_loss_task": "held-out T_C", "dev_loss_general": "held-out general text"}
-SMALL = {"learning_rate": "Learning rate", "tokens_per_second": "Pieces a second", "gpu_memory_gb": "GPU memory (GB)"}
+SMALL = {
+    "learning_rate": "Learning rate",
+    "tokens_per_second": "Pieces a second",
+    "gpu_memory_gb": "GPU memory, most taken (GB)",
+    "gpu_used_gb": "GPU memory in use (GB)",
+    "gpu_busy": "GPU busy (%)",
+}
 
 
 def live(run_id: str, state: RunState) -> None:
@@ -82,6 +88,8 @@ def _numbers(metrics: Sequence[Metric], state: RunState) -> None:
             st.metric("Pieces a second", f"{last['tokens_per_second']:,.0f}", width="content")
         if "gpu_memory_gb" in last:
             st.metric("GPU memory", f"{last['gpu_memory_gb']:.1f} GB", width="content")
+        if "gpu_busy" in last:
+            st.metric("GPU busy", f"{last['gpu_busy']:.0f}%", width="content")
         if state.eta is not None:
             st.metric("Left in this stage", duration(state.eta), width="content")
 

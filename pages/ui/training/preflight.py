@@ -9,7 +9,7 @@ from core.facade import corpora, experiments, machine, runs, training
 from core.facade.shown import duration
 from pages.ui.presses import pressed
 from pages.ui.runs.panel import run_panel
-from pages.ui.widgets import size
+from pages.ui.widgets import plain, size
 
 LONG = 3600.0  # seconds on a processor after which another preset is worth a word
 GB = 1e9
@@ -21,7 +21,9 @@ def show(kind: str, options: Mapping[str, Any]) -> None:
     with st.container(border=True, key="training-preflight"):
         st.markdown("**Before you start**")
         seconds = _experiment(options) if kind == "experiment" else _single(kind, options)
-        if machine.device() == "cpu":
+        if reason := machine.hindrance():
+            st.warning(plain(reason), icon=":material/memory:")
+        elif machine.device() == "cpu":
             _processor(seconds, str(options.get("preset")))
         if seconds is None:
             _time_it(kind, options)

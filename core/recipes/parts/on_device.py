@@ -1,0 +1,70 @@
+"""The device that a run computes on: a card that no other run has, else the processor; and the run says which."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from core import cards
+from core.errors import ResourceError
+from core.recipes.base import Job
+from core.recipes.parts.ranks import rank
+from core.runs.shared import device_lock
+
+if TYPE_CHECKING:
+    import torch
+
+    from core.models.devices import Precision
+
+
+@contextmanager
+def on_device(job: Job, precision: "Precision" = "auto", *, alone: bool = True) -> Iterator["torch.device"]:
+    """Have a device for the work within, all of which is loaded within: what it leaves on a card is given back.
+
+    Of several cards a process takes the first that is free, and keeps to it. alone: a processor too is one run's.
+    Errors: ResourceError where `--device` asks for what is not here.
+    """
+    from core.models import devices
+    from core.models.memory import give_back
+
+    with ExitStack() as stack:
+        device = _taken(job, stack)
+        if device.type == "cpu" and alone and not rank():  # of several processes on a processor the first speaks
+            stack.enter_context(device_lock(job.home, "cpu", job.context))
+        words = devices.in_words(device, devices.pick_dtype(precision, device))
+        job.context.runs_on(words, devices.name_of(device))
+        if reason := devices.hindrance():
+            job.context.note(reason)
+        give_back()  # the most that was taken counts from here
+        try:
+            yield device
+        finally:
+            give_back()
+
+
+def _taken(job: Job, stack: ExitStack) -> "torch.device":
+    """A card under its lock, or the processor, not yet under one."""
+    from core.models.devices import hindrance, pick_device
+
+    free = cards.usable()
+    if "LOCAL_RANK" in os.environ:  # torchrun has dealt the cards
+        free = free[int(os.environ["LOCAL_RANK"]) :][:1]
+    if not free:
+        device = pick_device()
+        if device.type == "cuda":  # of a driver that cannot be asked
+            stack.enter_context(device_lock(job.home, f"gpu{os.environ.get('LOCAL_RANK', '0')}", job.context))
+        else:
+            cards.check()
+        return device
+    with ExitStack() as held:
+        name = held.enter_context(device_lock(job.home, [card.lock for card in free], job.context))
+        if len(free) > 1 or cards.asked() not in ("auto", "cuda"):
+            # Before torch looks for cards, which it does once; from then on this one is cuda:0, for the Trainer too.
+            os.environ[cards.VISIBLE] = next(card.uuid for card in free if card.lock == name)
+            os.environ[cards.DEVICE] = "cuda" if cards.asked().startswith("cuda") else "auto"
+        device = pick_device()
+        if device.type == "cuda":
+            stack.enter_context(held.pop_all())
+        elif cards.asked() != "auto":
+            raise ResourceError(f"device: {cards.asked()} is not to be had. {hindrance()}")
+    return device

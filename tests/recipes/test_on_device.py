@@ -1,0 +1,267 @@
+"""The device of a run: the first free card, one run's at a time; what it is, in the run's own words."""
+
+import gc
+import os
+import sys
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.distributed import TCPStore  # type: ignore[attr-defined]
+
+from core import cards
+from core.corpora.corpus import Corpus
+from core.errors import ResourceError
+from core.facade import runs
+from core.models import bilstm, classifier, devices, encoder, mlm, taggers
+from core.models.memory import give_back
+from core.models.tagger import Tagger
+from core.recipes import RECIPES, calibrate, embed, finetune, predict, pretrain, score, tag
+from core.recipes.base import Job
+from core.recipes.parts import difficulty_folds, preflight, ranks
+from core.recipes.parts.on_device import on_device
+from core.runs.context import RunContext
+from core.runs.lock import Lock
+from core.runs.store import Run, RunStore
+from core.runs.worker import execute
+from tests.fake_cards import H100, T4, V100, Driver, seen_by_torch
+from tests.recipes.test_experiment import fill
+from tests.recipes.test_finetune_recipe import FAST
+from tests.training.test_finetune import labelled
+
+Work = Callable[[Job], Any]
+
+
+@pytest.fixture
+def run_of(home: Path) -> Iterator[Callable[[Work], Run]]:
+    """`run_of(work)`: a run that has done that."""
+
+    def made(work: Work) -> Run:
+        run = RunStore(home).create("embed", {}, {}, seed=None, versions={}, key=str(work))
+        execute(run, lambda context: work(Job(home, context, RECIPES)) or {})
+        return run
+
+    return made
+
+
+def lock_of(home: Path, row: tuple[str, ...]) -> Lock:
+    return Lock(home / "locks" / f"{row[0].lower()}.lock")
+
+
+def test_a_run_takes_the_first_free_card_and_says_which(
+    home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
+) -> None:
+    driver.shows(H100, T4)
+    seen_by_torch(monkeypatch)
+    elsewhere, both = lock_of(home, H100), list[bool]()
+    assert elsewhere.acquire("another")
+
+    def work(job: Job) -> None:
+        with on_device(job) as device:
+            both.extend(lock_of(home, row).held() for row in (H100, T4))
+            assert str(device) == "cuda:0"
+            assert os.environ["CUDA_VISIBLE_DEVICES"] == T4[0]
+
+    try:
+        state = run_of(work).state()
+    finally:
+        elsewhere.release()
+    assert both == [True, True]
+    assert not lock_of(home, T4).held()
+    assert state.device == "cuda:0 NVIDIA H100, bf16"  # as torch calls what it sees
+    assert state.notes == ()
+    run_of(lambda job: on_device(job).__enter__() and None)  # the one that was taken is kept to, whatever is free
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == T4[0]
+
+
+def test_where_all_cards_are_taken_a_run_waits_for_any(
+    home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
+) -> None:
+    driver.shows(H100, T4)
+    seen_by_torch(monkeypatch)
+    held = [lock_of(home, row) for row in (H100, T4)]
+    assert all(lock.acquire("another-run") for lock in held)
+    waited: list[str | None] = []
+
+    def waiting(context: RunContext, run_id: str | None) -> None:
+        waited.append(run_id)
+        held[1].release()
+
+    monkeypatch.setattr(RunContext, "waiting", waiting)
+
+    def work(job: Job) -> None:
+        with on_device(job):
+            assert os.environ["CUDA_VISIBLE_DEVICES"] == T4[0]
+
+    run_of(work)
+    held[0].release()
+    assert waited == ["another-run", None]
+
+
+def test_every_process_of_several_takes_its_own_card(
+    home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
+) -> None:
+    driver.shows(H100, T4)
+    seen_by_torch(monkeypatch, ("NVIDIA H100", "Tesla T4"))
+    monkeypatch.setenv("LOCAL_RANK", "1")
+
+    def work(job: Job) -> None:
+        with on_device(job) as device:
+            assert str(device) == "cuda:1"
+            assert [lock_of(home, row).held() for row in (H100, T4)] == [False, True]
+            assert "CUDA_VISIBLE_DEVICES" not in os.environ  # the others are needed to reach each other
+
+    assert run_of(work).state().device == "cuda:1 Tesla T4, bf16"
+
+
+def test_what_torch_cannot_use_leaves_the_processor_and_a_word(
+    home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
+) -> None:
+    """As here, where torch is built for processors; and where it is an old card whose first operation fails."""
+    driver.shows(H100, torch=None)
+
+    def work(job: Job) -> None:
+        with on_device(job) as device:
+            assert str(device) == "cpu"
+            assert Lock(home / "locks" / "cpu.lock").held()
+            assert not lock_of(home, H100).held()
+
+    state = run_of(work).state()
+    assert (state.device or "").startswith("cpu (")
+    assert state.notes == (cards.hindrance(),)
+    driver.shows((*V100[:3], "not told"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(devices, "failure", lambda card: "CUDA error: no kernel image is available for execution.")
+    (note,) = run_of(work).state().notes
+    assert note.startswith("A GPU is here (Tesla V100), but torch cannot use it: CUDA error: no kernel image is")
+    monkeypatch.setenv("WINNOW_DEVICE", "cuda")
+    with pytest.raises(ResourceError, match=r"cuda is not to be had\. A GPU is here"):
+        run_of(work)
+
+
+def test_the_processor_may_be_asked_for(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
+) -> None:
+    driver.shows(H100)
+    seen_by_torch(monkeypatch)
+    monkeypatch.setenv("WINNOW_DEVICE", "cpu")
+
+    def work(job: Job) -> None:
+        with on_device(job, "fp32") as device:
+            assert str(device) == "cpu"
+
+    state = run_of(work).state()
+    assert state.device == f"cpu ({torch.get_num_threads()} threads), fp32"
+    assert state.notes == ()
+
+
+def test_a_card_without_bf16_is_told_what_it_trains_in(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen_by_torch(monkeypatch, ["Tesla T4"])
+    words = devices.in_words(torch.device("cuda"), torch.float16)
+    assert words == "cuda:0 Tesla T4, fp16 (it has no bf16: training is in fp32)"
+
+
+def test_nothing_is_put_on_a_device_outside_of_it(
+    home: Path, seal: Callable[..., Corpus], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else two runs share a card's memory while one of them waits for the other."""
+    fill(home)
+    within, asked = list[bool](), Counter[str]()
+
+    @contextmanager
+    def watched(*given: Any, **options: Any) -> Iterator[torch.device]:
+        with on_device(*given, **options) as device:
+            within.append(True)
+            yield device
+            within.pop()
+
+    def pick_device(name: str = "auto") -> torch.device:
+        if name != "cpu":
+            assert within, "a device is taken before it is this run's"
+            asked[sys._getframe(1).f_globals["__name__"]] += 1
+        return torch.device("cpu")
+
+    for module in (calibrate, embed, finetune, predict, pretrain, score, tag, difficulty_folds):
+        monkeypatch.setattr(module, "on_device", watched)
+    for module in (bilstm, classifier, encoder, mlm, taggers):
+        monkeypatch.setattr(module, "pick_device", pick_device)
+    monkeypatch.setattr(calibrate, "SECONDS", 0.0)
+    given = {"task": "task", "domain": "domain", "train": "train", "dev": "dev", "encoder": "tiny", "budget": "10"}
+    for strategy in ("classifier", "pseudo-perplexity", "ner-selected"):
+        runs.execute("select", {**given, "strategy": strategy})
+    (tagger,) = runs.listed("finetune")
+    runs.execute("evaluate", {"model": tagger.id, "test": "test"})
+    runs.execute("calibrate", {"encoder": "tiny", "task": "task", "train": "train"})
+    few = {"encoder": "tiny", "folds": 2, "context_epochs": 1, "entity_epochs": 1}
+    two_types = seal(labelled(24, 1), "two-types", labelled=True)
+    runs.execute("difficulty", {"train": two_types.fingerprint, **few})
+    assert asked.keys() == {f"core.models.{name}" for name in ("classifier", "encoder", "mlm", "taggers")}
+
+
+def test_a_parent_says_what_its_children_run_on(seal: Callable[..., Corpus]) -> None:
+    train, dev = (seal(labelled(n, seed), f"l{seed}", labelled=True) for n, seed in ((24, 1), (12, 2)))
+    tuned = runs.execute("finetune", {**FAST, "train": train.fingerprint, "dev": dev.fingerprint, "seeds": (1,)})
+    state = runs.execute("predict", {"model": tuned.id, "corpus": dev.fingerprint}).state()
+    assert (state.device or "").startswith("cpu (")
+    assert state.machine == cards.processor()
+
+
+def test_memory_is_given_back_after_each_seed(seal: Callable[..., Corpus], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tagger and its Trainer refer to themselves: only a collection lets go of the weights."""
+    train, dev = (seal(labelled(n, seed), f"l{seed}", labelled=True) for n, seed in ((24, 1), (12, 2)))
+    taggers: list[weakref.ref[Tagger]] = []
+    alive: list[int] = []
+    begun = Tagger.__init__
+
+    def init(self: Tagger, *given: Any, **options: Any) -> None:
+        alive.append(sum(reference() is not None for reference in taggers))
+        taggers.append(weakref.ref(self))
+        begun(self, *given, **options)
+
+    monkeypatch.setattr(Tagger, "__init__", init)
+    options = {**FAST, "train": train.fingerprint, "dev": dev.fingerprint, "seeds": (1, 2), "epochs": 1}
+    gc.disable()
+    try:
+        runs.execute("finetune", options)
+    finally:
+        gc.enable()
+    assert alive == [0, 0]
+    assert taggers[-1]() is None
+
+
+def test_a_card_s_memory_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    called: list[str] = []
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    for name in ("empty_cache", "reset_peak_memory_stats"):
+        monkeypatch.setattr(torch.cuda, name, lambda name=name: called.append(name))
+    give_back()
+    assert called == ["empty_cache", "reset_peak_memory_stats"]
+
+
+def test_a_speed_seen_on_another_device_is_no_estimate(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, home: Path
+) -> None:
+    driver.shows()
+    run = RunStore(home).create("finetune", {"init": "tiny"}, {}, seed=None, versions={}, key="k")
+
+    def work(context: RunContext) -> dict[str, Any]:
+        context.runs_on("cuda:0 NVIDIA H100, bf16", "NVIDIA H100")
+        context.metric("tokens_per_second@1", 90_000.0, 3)
+        return {}
+
+    execute(run, work)
+    assert preflight._rate_seen(RunStore(home), "finetune", "tiny") is None
+    driver.shows(H100)
+    assert preflight._rate_seen(RunStore(home), "finetune", "tiny") == 90_000
+
+
+def test_other_processes_wait_longer_for_the_first_than_a_store_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setenv("MASTER_PORT", str(first.port))
+    assert ranks._store().timeout == ranks.PATIENCE

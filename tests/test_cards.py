@@ -1,0 +1,147 @@
+"""Which card is meant, whatever number it goes by; what keeps torch from one, and the way out."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core import cards
+from core.errors import ConfigError, ResourceError
+from core.facade import machine
+from tests.fake_cards import GB, H100, T4, V100, Driver
+
+OLD = (*H100[:2], "550.54.15", H100[3])
+
+
+def test_a_card_has_one_lock_by_whatever_number_it_goes(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver.shows(H100, T4)
+    h100, t4 = (card.lock for card in cards.usable())
+    assert h100 != t4
+    for asked, locks in {
+        "0": [h100],
+        "1": [t4],
+        "1,0": [t4, h100],
+        "GPU-bbbb": [t4],
+        "0,7,1": [h100],  # CUDA sees none of those behind one that it does not know
+        "": [],
+    }.items():
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", asked)
+        assert [card.lock for card in cards.usable()] == locks
+
+
+def test_a_part_of_a_card_is_a_card(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver.shows(H100)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-1/2,MIG-3")
+    assert [card.lock for card in cards.usable()] == ["mig-1-2", "mig-3"]
+
+
+@pytest.mark.parametrize(
+    ("row", "torch", "said"),
+    [
+        (OLD, "13.0", r"driver 550, this build needs 580; update the driver, or install .*\+cu126"),
+        (V100, "13.0", r"its capability is 7.0, this build has code for 7.5 on; install .*whl/cu126"),
+        (H100, None, r"built for processors alone; install .*\+cu130"),
+        (OLD, None, r"built for processors alone; install .*\+cu126"),
+    ],
+)
+def test_what_torch_cannot_use_is_told_with_the_way_out(
+    driver: Driver, row: tuple[str, str, str, str], torch: str | None, said: str
+) -> None:
+    driver.shows(row, torch=torch)
+    assert not cards.usable()
+    assert machine.device() == "cpu"
+    assert machine.memory()[1] != 80_000 * 2**20
+    assert re.search(rf"^A GPU is here \({row[1]}\), but torch cannot use it: .*{said}", cards.hindrance())
+
+
+def test_one_of_two_that_torch_can_use_is_used(driver: Driver) -> None:
+    driver.shows(V100, T4)
+    assert [card.name for card in cards.usable()] == ["Tesla T4"]
+    assert cards.hindrance() == ""
+
+
+def test_a_hidden_card_is_told(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver.shows(H100)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert cards.hindrance() == "A GPU is here (NVIDIA H100), but CUDA_VISIBLE_DEVICES hides it."
+
+
+def test_an_old_nvidia_smi_is_asked_less(driver: Driver) -> None:
+    driver.shows(T4, knows_capability=False)
+    (card,) = cards.usable()
+    assert (card.name, card.capability) == ("Tesla T4", None)
+
+
+def test_without_a_driver_there_is_nothing_to_tell(driver: Driver) -> None:
+    driver.shows()
+    assert cards.usable() == ()
+    assert cards.hindrance() == ""
+    assert cards.machine() == cards.processor() != ""
+
+
+def test_the_library_tells_what_nvidia_smi_does(driver: Driver) -> None:
+    driver.shows(H100, T4)
+    by_program = cards.installed()
+    driver.tells(H100, T4)
+    assert cards.installed() == by_program
+    load = cards.load(by_program[1])
+    assert load == cards.measured(by_program[1]) == cards.Load(free=70 * GB, total=80 * GB, busy=37)
+    driver.shows(H100)
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ("auto", ["NVIDIA H100", "Tesla T4"]),
+        ("cuda", ["NVIDIA H100", "Tesla T4"]),
+        ("cuda:1", ["Tesla T4"]),
+        ("cpu", []),
+    ],
+)
+def test_the_device_may_be_asked_for(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, asked: str, names: list[str]
+) -> None:
+    driver.shows(H100, T4)
+    monkeypatch.setenv("WINNOW_DEVICE", asked)
+    cards.check()
+    assert [card.name for card in cards.usable()] == names
+    assert cards.hindrance() == ""
+
+
+def test_what_is_not_here_cannot_be_asked_for(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver.shows(H100, T4)
+    monkeypatch.setenv("WINNOW_DEVICE", "cuda:2")
+    with pytest.raises(
+        ResourceError, match=r"cuda:2 is not to be had; give cuda:0 \(NVIDIA H100\), cuda:1 \(Tesla T4\)"
+    ):
+        cards.check()
+    monkeypatch.setenv("WINNOW_DEVICE", "tpu")
+    with pytest.raises(ConfigError, match="no device; give auto, cpu, cuda or cuda:1"):
+        cards.usable()
+
+
+def test_memory_is_that_of_the_card_that_is_used(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    driver.shows(H100, T4)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    asked: list[str] = []
+    real = cards._nvidia_smi
+    monkeypatch.setattr(cards, "_nvidia_smi", lambda fields, *more: asked.extend(more) or real(fields, *more))
+    assert machine.memory() == (70_000 * 2**20, 80_000 * 2**20)
+    assert asked == [f"--id={T4[0]}"]
+
+
+def test_doctor_says_what_a_run_would_say(driver: Driver, home: Path) -> None:
+    """Of a torch for processors, which is the one that tests run on."""
+    driver.shows(H100, torch=None)
+    told = str(machine.doctor()["device"])
+    assert told.startswith("cpu (")
+    assert cards.hindrance() in told
+
+
+def test_to_know_the_cards_no_torch_is_loaded(driver: Driver) -> None:
+    driver.shows(H100)
+    script = "import sys; from core.facade import machine; print(machine.device(), 'torch' in sys.modules)"
+    asked = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert asked.stdout.split() == ["cpu", "False"]
