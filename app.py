@@ -28,12 +28,14 @@ from core.facade.removals import sweep
 from pages.ui.ahead import Ahead
 from pages.ui.door import Door
 from pages.ui.doorstep import AT_ONCE, Doorstep
+from pages.ui.nowhere import Nowhere
 
 try:
     private()
     serving()
     sweep()
-    app = App(Path(__file__).with_name("home.py"), middleware=[Middleware(Door, mode=door.mode()), Middleware(Ahead)])
+    parts = [Middleware(Door, mode=door.mode()), Middleware(Nowhere), Middleware(Ahead)]
+    app = App(Path(__file__).with_name("home.py"), middleware=parts)
 except WinnowError as error:
     sys.exit(str(error))
 

@@ -9,6 +9,7 @@ from core.facade.home import home
 from core.facade.runs import Run
 from pages.ui.empty import sample_buttons
 from pages.ui.frame import local_badge, page, spoilt_files
+from pages.ui.nowhere import no_such_page
 from pages.ui.removal import run_removal
 from pages.ui.runs.links import BELONGS, CORPORA, OPENS, RESULTS, SELECTION, TRAINING
 from pages.ui.runs.list import run_list
@@ -22,6 +23,7 @@ Step = tuple[str, str, str, str, bool]  # name, what it does, page, how far, don
 def main() -> None:
     """The page."""
     with page("Winnow", "Find the part of a large corpus that is worth pre-training on."):
+        no_such_page()
         listed = runs.own(*LISTED)
         _path([run for run in listed if run.state().state == "succeeded"])
         _samples()

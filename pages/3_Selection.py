@@ -146,7 +146,7 @@ def _budget() -> dict[str, Any]:
 
 
 def _label(run: Run) -> str:
-    return f"{run.manifest.config['strategy']}, {budget_words(selections.kept_budget(run.id))} ({begun(run)})"
+    return begun(run, f"{run.manifest.config['strategy']}, {budget_words(selections.kept_budget(run.id))}")
 
 
 main()

@@ -2,23 +2,24 @@
 
 import streamlit as st
 
-from core.facade import corpora, maps, regions, results, runs, selections
+from core.facade import maps, regions, results, runs, selections
 from core.facade.runs import Run
 from pages.ui.ahead import run_ahead
-from pages.ui.empty import corpora_needed
+from pages.ui.empty import empty
 from pages.ui.explore import health, more, panel, state, tag
 from pages.ui.explore import map as map_view
 from pages.ui.frame import looked, page
 from pages.ui.presses import pressed
 from pages.ui.remains import remains
-from pages.ui.runs.links import attached, remember
+from pages.ui.runs.links import SELECTION, attached, remember
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_run
 from pages.ui.runs.words import removed
 from pages.ui.selection.budget import follow_address, say_refused
-from pages.ui.widgets import budget_words, config_form
+from pages.ui.widgets import budget_words, command_lines, config_form, same_command
 
 RUN = "explore.run"
+NEEDS = "There is no finished selection to look at yet. Make one first; its map is one click away then."
 MAKING = ("sample", "limit", "clusters", "neighbours", "min_distance", "fast", "seed")
 
 
@@ -41,12 +42,8 @@ def main() -> None:
 
 
 def _nothing() -> None:
-    if not selections.finished():
-        st.info("There is no finished selection to look at yet. Make one first; its map is one click away then.")
-    if corpora.listed():
-        st.page_link("pages/3_Selection.py", label="Make a selection", icon=":material/filter_alt:")
-    else:
-        corpora_needed("explore", "pages/3_Selection.py")
+    """Where none is of the corpora in use, the latest of others was offered already."""
+    empty("" if selections.finished() else NEEDS, "explore", SELECTION, make="Make a selection")
 
 
 def _pick(run_id: str) -> None:
@@ -55,7 +52,7 @@ def _pick(run_id: str) -> None:
     def label(run: Run) -> str:
         budget = budget_words(selections.kept_budget(run.id))
         domain = results.corpus_name(run.manifest.config["domain"])
-        return f"{budget} of {domain} by {run.manifest.config['strategy']} ({begun(run)})"
+        return begun(run, f"{budget} of {domain} by {run.manifest.config['strategy']}")
 
     remember(run_id, RUN)
     follow_address(run_id, RUN)
@@ -107,7 +104,7 @@ def _make(run_id: str) -> None:
     if pressed("Make the map", "explore.make", type="primary", icon=":material/scatter_plot:"):
         runs.start("map", options)
         st.rerun()
-    st.code(runs.command("map", options), language="bash", wrap_lines=True)
+    same_command(runs.command("map", options))
 
 
 def _tabs(run_id: str) -> None:
@@ -155,12 +152,12 @@ def _map(run_id: str) -> None:
 
 def _commands(run_id: str, map_run: str) -> None:
     """The map's, and that of what is picked: the same bytes as the page's."""
-    st.code(runs.command("map", maps.config(map_run)), language="bash", wrap_lines=True)
+    command_lines(runs.command("map", maps.config(map_run)))
     region = state.picked(map_run)
     if token := regions.region_token(region):
         st.caption("What is picked, as text; end its name in .jsonl or .parquet for those.")
         name = f"{regions.region_file(run_id, region)}.txt"
-        st.code(regions.region_command(run_id, token, name), language="bash", wrap_lines=True)
+        command_lines(regions.region_command(run_id, token, name))
 
 
 main()

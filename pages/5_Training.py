@@ -9,7 +9,6 @@ from pages.ui.presses import pressed
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_run
-from pages.ui.runs.words import title
 from pages.ui.training import form, outcome, preflight
 from pages.ui.training.live import live
 from pages.ui.widgets import same_command
@@ -46,7 +45,7 @@ def main() -> None:
             with st.container():  # stays when the queue comes and goes, so that nothing below it moves its place
                 outcome.queue(run_id, RUN)
             trainings = runs.own(*training.TRAININGS)
-            _watch(pick_run(run_id, RUN, trainings, "Training", lambda run: f"{title(run)} ({begun(run)})"))
+            _watch(pick_run(run_id, RUN, trainings, "Training", begun))
 
 
 def _setup() -> None:
@@ -69,7 +68,7 @@ def _setup() -> None:
         attach(runs.start(kind, options), RUN)
         st.session_state[BEGUN] = True
         st.rerun()
-    st.code(runs.command(kind, options), language="bash", wrap_lines=True)
+    same_command(runs.command(kind, options))
 
 
 def _watch(run_id: str) -> None:

@@ -5,17 +5,18 @@ from functools import partial
 
 import streamlit as st
 
-from core.facade import corpora, figures, results, runs
-from pages.ui.empty import corpora_needed
+from core.facade import figures, results, runs
+from pages.ui.empty import empty
 from pages.ui.frame import page, where_text_is_here
 from pages.ui.results import board, overlay, pair, sentences, take, trial
-from pages.ui.runs.links import attached
+from pages.ui.runs.links import TRAINING, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_run
 from pages.ui.runs.words import title
 from pages.ui.widgets import plain
 
 RUN = "results.run"
+NEEDS = "There is no finished run yet. An experiment says whether pre-training on a selection was worth it."
 
 
 def main() -> None:
@@ -24,7 +25,7 @@ def main() -> None:
         single = _single()
         run_id = None if single else attached("experiment", RUN)
         if run_id is None and not runs.listed("finetune"):
-            _nothing()
+            empty(NEEDS, "results", TRAINING, make="Start an experiment")
             return
         finished = run_id is not None and run_panel(_pick(run_id), RUN).state == "succeeded"
         if finished:
@@ -41,14 +42,6 @@ def _single() -> str:
     return run.id
 
 
-def _nothing() -> None:
-    st.info("There is no finished run yet. An experiment says whether pre-training on a selection was worth it.")
-    if corpora.listed():
-        st.page_link("pages/5_Training.py", label="Start an experiment", icon=":material/model_training:")
-    else:
-        corpora_needed("results", "pages/5_Training.py")
-
-
 def _pick(run_id: str) -> str:
     """The experiment to look at, where there are several."""
     return pick_run(
@@ -56,7 +49,7 @@ def _pick(run_id: str) -> str:
         RUN,
         runs.own("experiment"),
         "Experiment",
-        lambda run: f"{', '.join(run.manifest.config['arms'])} ({begun(run)})",
+        lambda run: begun(run, ", ".join(run.manifest.config["arms"])),
     )
 
 

@@ -4,6 +4,7 @@ import math
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -84,6 +85,26 @@ def kept_budget(run_id: str) -> str:
     with suppress(ConfigError):
         return str(Budget.parse(kept)) if isinstance(kept, str) else str(run.manifest.config["budget"])
     return str(run.manifest.config["budget"])
+
+
+def kept(run_id: str) -> SelectResult:
+    """A finished `select` run's result as its S_C is now: at the kept budget, hand edits counted.
+
+    The one that it came to where D_C was removed since. Errors: RunError.
+    """
+    came_to, changes, budget = result(run_id), edits(run_id), kept_budget(run_id)
+    if changes or budget != store().get(run_id).manifest.config["budget"]:
+        with suppress(CorpusError):
+            selected, tokens = _size(run_id, budget, changes.added.tobytes(), changes.removed.tobytes())
+            return replace(came_to, selected=selected, tokens=tokens)
+    return came_to
+
+
+@kept_per_home(64)
+def _size(run_id: str, budget: str, added: bytes, removed: bytes) -> tuple[int, int]:
+    """Sentences and tokens of S_C, kept as a list of runs asks every second. added, removed: the edits."""
+    rows = chosen(run_id, budget).rows
+    return len(rows), int(scored(run_id).lengths[rows].sum())
 
 
 def keep_budget(run_id: str, budget: str) -> None:

@@ -81,7 +81,7 @@ class Door:
 
 
 def _onward(path: str, headers: Headers) -> Response:
-    """To the address without the key. A browser that another page sent here (the file that a start opens) shows its
+    """Go to the address without the key. A browser that another page sent here (the file that a start opens) shows its
     cookie to a page of ours alone, not to a redirection."""
     redirection = RedirectResponse(path, status_code=303)
     if headers.get("sec-fetch-site") in (None, "none", "same-origin"):

@@ -4,18 +4,22 @@ import streamlit as st
 
 from core.facade import corpora
 from pages.ui.presses import pressed
+from pages.ui.runs.links import CORPORA
 
 
-def empty(sentence: str, key: str, then: str) -> None:
-    """What is needed, and the ways to it. key: begins the buttons' keys. then: the page after a sample."""
-    st.info(sentence)
-    corpora_needed(key, then)
+def empty(sentence: str, key: str, then: str, make: str = "") -> None:
+    """What is needed, and the ways to it: the page `then` where it makes that of the corpora that are here, which
+    `make` says; else the samples, after which comes that page too, and an import.
 
-
-def corpora_needed(key: str, then: str) -> None:
-    """The ways to corpora: the samples, an import."""
-    sample_buttons(key, then)
-    st.page_link("pages/1_Corpora.py", label="Import your own corpora", icon=":material/library_books:")
+    sentence: "" where it was said already. key: begins the buttons' keys.
+    """
+    if sentence:
+        st.info(sentence)
+    if make and corpora.listed():
+        st.page_link(then, label=make, icon=":material/arrow_forward:")
+    else:
+        sample_buttons(key, then)
+        st.page_link(CORPORA, label="Import your own corpora", icon=":material/library_books:")
 
 
 def sample_buttons(key: str, then: str) -> None:

@@ -27,8 +27,8 @@ def submitted(label: str, key: str, **look: Any) -> bool:
 
 
 def forget_presses(begins: str) -> None:
-    """At the end of a page or of a fragment, for it runs alone too: what was pressed there and not drawn, as after an
-    error, shall not happen later. begins: how the keys of its buttons begin."""
+    """Forget what was pressed and not drawn, as after an error, so that it does not happen later: at the end of a page
+    and, for it runs alone too, of a fragment. begins: how the keys of its buttons begin."""
     presses = _presses()
     presses.difference_update([key for key in presses if key.startswith(begins)])
 

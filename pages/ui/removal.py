@@ -10,7 +10,7 @@ from core.facade.removals import Removal
 from core.facade.runs import Run
 from pages.ui.presses import pressed
 from pages.ui.runs.links import link
-from pages.ui.runs.words import title
+from pages.ui.runs.words import name_of, title
 from pages.ui.widgets import corpus_picker, plain
 
 KEPT = "The file it came from, what was downloaded and what was saved in other folders stay."
@@ -49,14 +49,12 @@ def run_removal(runs: Sequence[Run]) -> None:
     """The popover below the list of runs. runs: those that may be chosen."""
     with st.popover("Remove a run", icon=":material/delete:", key="home.removal"):
         over = {run.id: run for run in runs if not run.state().active}
-        doomed = st.selectbox("Run", over, None, lambda name: _named(over[name]), key="home.doomed", placeholder="pick")
+        doomed = st.selectbox(
+            "Run", over, None, lambda name: name_of(over[name]), key="home.doomed", placeholder="pick"
+        )
         st.caption("The run is deleted with its model, map and tables. What other runs made of it stays.")
         if doomed:
             _remove_run(doomed)
-
-
-def _named(run: Run) -> str:
-    return f"{title(run)} ({run.id[-4:]})"
 
 
 def _remove_run(run_id: str) -> None:

@@ -214,9 +214,15 @@ def budget_words(budget: str) -> str:
     return f"{int(parsed.value):,} {parsed.unit}"
 
 
-def same_command(command: str) -> None:
-    """What a person would type for what the page did."""
+def same_command(*commands: str) -> None:
+    """What a person would type for what the page does."""
     with st.expander("The same on the command line", icon=":material/terminal:"):
+        command_lines(*commands)
+
+
+def command_lines(*commands: str) -> None:
+    """Draw them as a terminal takes them, each to be copied."""
+    for command in commands:
         st.code(command, language="bash", wrap_lines=True)
 
 

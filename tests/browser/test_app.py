@@ -40,6 +40,17 @@ def test_a_deep_link_to_a_cold_server(server: Server, page: Page, path: str, tit
     page.wait_for_function("document.documentElement.scrollWidth <= 480")
 
 
+def test_an_address_of_no_page_is_answered_by_home_in_words_of_ours(server: Server, page: Page) -> None:
+    page.goto(f"{server.url}/nonsense<b>")
+    expect(page.get_by_role("heading", name="Winnow", exact=True)).to_be_visible()
+    expect(page.get_by_test_id("stAlert")).to_contain_text("There is no page nonsense<b> here")
+    settled(page)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.get_by_test_id("stSidebar").get_by_role("link", name="Explore").click()
+    expect(page.get_by_role("heading", name="Explore", exact=True)).to_be_visible()
+    expect(page.get_by_test_id("stAlert").get_by_text("There is no page")).to_have_count(0)
+
+
 @pytest.mark.alone
 def test_three_clicks_lead_from_home_to_an_exported_selection(server: Server, page: Page) -> None:
     page.goto(server.url)

@@ -304,7 +304,6 @@ def training(one: Walk) -> None:
     panel = page.locator(".st-key-training-run-panel")
     one.go("Training", opened="What to train")
     pick(page, "Start from", re.compile("tiny"), typed="tiny")
-    one.press("training.time", starts="calibrate")
     page.get_by_role("radio", name="Custom").click()
     for label in ("Epochs", "Patience"):
         box = page.get_by_label(re.compile(f"^{label}")).and_(page.locator("input"))
@@ -321,6 +320,15 @@ def training(one: Walk) -> None:
     one.press("training.run.smaller", sees=panel.get_by_text("Running"))
     one.press("training.run.cancel", sees=one.button("training.run.resume"))
     one.press("training.run.resume", sees=panel.get_by_text(re.compile("Starting|Running")))
+
+
+@walk
+def timing(one: Walk) -> None:
+    one.go("Training", opened="What to train")
+    pick(one.page, "Start from", re.compile("tiny"), typed="tiny")
+    one.press("training.time", starts="calibrate")
+    one.go(f"Bias?run={one.runs.difficulty}", opened="What to measure")
+    one.press("bias.time", starts="calibrate")
 
 
 @walk
@@ -374,7 +382,6 @@ def bias_runs(one: Walk) -> None:
     tick(page, re.compile("has no dev or test split"))
     one.press("bias.rebuild.start", starts="rebuild")
     one.go(f"Bias?run={one.runs.difficulty}", opened="What to measure")
-    one.press("bias.time", starts="calibrate")
     one.press("bias.start", starts="difficulty")
 
 

@@ -24,6 +24,7 @@ from core.artifacts.similarity import SimilarityResult
 from core.artifacts.spans import TagResult
 from core.artifacts.vectors import EmbedResult
 from core.facade import runs as facade_runs
+from core.facade import selections
 from core.facade.runs import RECIPES, Run
 from core.recipes.base import as_json
 from core.runs.store import RunStore
@@ -131,6 +132,32 @@ def test_what_came_out_of_a_model(kind: str, home: Path) -> None:
 def test_what_was_kept_is_all_that_is_read(kind: str, runs: dict[str, Run]) -> None:
     result = read(runs[kind], KEPT[kind])
     assert json.loads(json.dumps(as_json(result))) == runs[kind].result()
+
+
+def test_a_selection_is_told_as_it_is_now(runs: dict[str, Run], monkeypatch: pytest.MonkeyPatch) -> None:
+    select = runs["select"]
+    monkeypatch.setenv("WINNOW_HOME", str(select.path.parents[1]))
+    selections.keep_budget(select.id, "10.1%")
+    now = selections.chosen(select.id)
+    tokens = int(selections.scored(select.id).lengths[now.rows].sum())
+    assert outcome(select) == f"S_C: 20 of 205 sentences, {tokens} tokens"
+    selections.edit(select.id, "remove", now.rows[:3])
+    assert "S_C: 17 of 205" in outcome(select)
+    selections.undo(select.id)
+    assert "S_C: 20 of 205" in outcome(select)
+    selections.keep_budget(select.id, select.manifest.config["budget"])
+    assert "S_C: 40 of 205" in outcome(select)
+
+
+def test_a_result_of_another_shape_has_no_line_and_a_fault_of_ours_is_no_silence(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = RunStore(home).create("tag", {"of": "the test"}, {}, seed=None, versions={}, key="k")
+    execute(run, lambda context: {"entities": 3})
+    assert outcome(run) == ""
+    monkeypatch.setitem(SAYS, "tag", lambda run: {}["a name that was changed"])
+    with pytest.raises(KeyError):
+        outcome(run)
 
 
 def test_every_kind_is_one_work_or_tells_its_parts(runs: dict[str, Run]) -> None:

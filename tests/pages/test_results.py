@@ -373,6 +373,26 @@ def test_single_trainings_have_a_page_without_an_experiment(home: Path) -> None:
     assert "succeeded" in texts(tab(app, "All trainings"))
 
 
+def test_a_lone_training_is_not_laid_beside_itself(home: Path) -> None:
+    run = finished.tuned(home, finished.corpora(home), "tiny", 0.6)
+    app = opened(PAGE)
+    assert not app.exception
+    assert {"A", "B"}.isdisjoint(box.label for box in app.selectbox)
+    assert "A less B" not in texts(app)
+    assert not app.get("plotly_chart")
+    assert f"{results.type_scores(run.id, run.id)[0].a:.2f}" in texts(app)
+    app = tab(opened(PAGE), "Sentences")
+    assert not app.exception
+    said = texts(app)
+    wrong = [row for row in results.side_by_side(run.id, 1, run.id, 1) if row.wrong_a]
+    assert f"{len(wrong)} of 150 test sentences" in said
+    assert "<strong>read</strong>" in said
+    assert "<strong>B</strong>" not in said
+    assert ">Times</th>" in said
+    app.selectbox(key=f"results.beside.seed.b.{run.id}").select(2).run()  # two seeds of one training may be compared
+    assert "<strong>B</strong>" in texts(app)
+
+
 def test_trainings_of_other_settings_are_laid_side_by_side_with_a_line_that_names_them(home: Path) -> None:
     made = finished.corpora(home)
     finished.tuned(home, made, "tiny", 0.5)

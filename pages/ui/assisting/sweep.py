@@ -6,8 +6,11 @@ import streamlit as st
 
 from core.facade import assisting, corpora, figures, runs
 from core.facade.assisting import AssistRow, AssistTable
+from core.facade.runs import Run
 from pages.ui.presses import submitted
+from pages.ui.runs.links import remember
 from pages.ui.runs.panel import run_panel
+from pages.ui.runs.pick import begun, pick_part
 from pages.ui.runs.words import took
 from pages.ui.widgets import chart, config_form, corpus_picker, plain, same_command, table
 
@@ -34,16 +37,20 @@ COLUMNS = {
 
 def sweep(run_id: str) -> None:
     """Trainings alone, with all, and at every threshold; what they say."""
-    sweeps = {run.id: run for run in assisting.sweeps(run_id)}
+    sweeps = assisting.sweeps(run_id)
     with st.expander("Train and compare", expanded=not sweeps, icon=":material/model_training:"):
         _setup(run_id)
     if not sweeps:
         return
-    named = st.session_state.get(RUN)
-    shown = named if named in sweeps else next(iter(sweeps))
+    shown = pick_part(RUN, sweeps, "Trained and compared", _label)
     if run_panel(shown, RUN).state == "succeeded":
         _outcome(shown)
-    same_command(runs.command("assist", sweeps[shown].manifest.config))
+    same_command(runs.command("assist", runs.get(shown).manifest.config))
+
+
+def _label(run: Run) -> str:
+    config = run.manifest.config
+    return begun(run, f"{config['network']}, seeds {', '.join(map(str, config['seeds']))}")
 
 
 def _setup(run_id: str) -> None:
@@ -68,7 +75,7 @@ def _setup(run_id: str) -> None:
         given = {key: value for key, value in more.items() if value not in (None, "")}
         own = runs.get(run_id).manifest.config
         lists = {"thresholds": thresholds, "seeds": list(range(1, seeds + 1))}
-        st.session_state[RUN] = runs.start("assist", {**own, "dev": dev or "", "test": test or "", **lists, **given})
+        remember(runs.start("assist", {**own, "dev": dev or "", "test": test or "", **lists, **given}), RUN)
         st.rerun()
 
 

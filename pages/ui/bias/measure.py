@@ -12,10 +12,11 @@ from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
-from pages.ui.runs.pick import pick_run
+from pages.ui.runs.pick import begun, pick_run
+from pages.ui.runs.timing import time_machine
 from pages.ui.runs.words import title
 from pages.ui.training.parts import BUNDLED, PRESETS
-from pages.ui.widgets import config_form, corpus_label, is_dark
+from pages.ui.widgets import config_form, corpus_label, is_dark, same_command
 
 RUN = "bias.run"
 POLL = 2.0  # seconds
@@ -112,13 +113,12 @@ def _setup() -> None:
     if pressed("Measure", "bias.start", type="primary", icon=":material/straighten:"):
         attach(runs.start("difficulty", options), RUN)
         st.rerun()
-    st.code(runs.command("difficulty", options), language="bash", wrap_lines=True)
+    same_command(runs.command("difficulty", options))
 
 
 def _time(options: dict[str, Any]) -> None:
     """How long it will take, as far as this machine was timed; else the way to know."""
     seconds = training.difficulty_estimate(options)
-    running = next((run.id for run in runs.at_work() if run.manifest.kind == "calibrate"), None)
     mentions = sum(corpora.find(options["train"]).types.values())
     mentions = min(mentions, options["mentions"] or mentions)
     if seconds is not None:
@@ -126,17 +126,10 @@ def _time(options: dict[str, Any]) -> None:
             f"About {duration(seconds)} for {mentions:,} mentions on this machine, if little else runs on it: this "
             "encoder was timed here for a few seconds. The run itself says how long, once its first trainings are over."
         )
-    elif running:
-        run_panel(running, "bias.timing")
     else:
         st.caption(f"How long {mentions:,} mentions take on this machine is not known yet.")
-        explanation = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
-        if pressed("Time this machine (under a minute)", "bias.time", icon=":material/timer:", help=explanation):
-            asked: dict[str, Any] = {
-                name: options[name] for name in ("train", "encoder", "allow_download") if name in options
-            }
-            runs.start("calibrate", {**asked, "task": options["train"]})
-            st.rerun()
+        given = {name: options[name] for name in ("train", "encoder", "allow_download") if name in options}
+        time_machine({**given, "task": options["train"]}, "bias")
 
 
 def _settings() -> dict[str, Any]:
@@ -171,7 +164,7 @@ def _settings() -> dict[str, Any]:
 
 
 def _label(run: Run) -> str:
-    return f"{title(run)} ({run.manifest.config['encoder']}, {run.id[-4:]})"
+    return begun(run, f"{title(run)} with {run.manifest.config['encoder']}")
 
 
 def _losses(run_id: str) -> None:

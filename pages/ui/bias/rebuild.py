@@ -13,7 +13,9 @@ from core.facade.runs import Run
 from pages.ui.bias.parts import changes
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
+from pages.ui.runs.links import remember
 from pages.ui.runs.panel import run_panel
+from pages.ui.runs.pick import begun, pick_part
 from pages.ui.widgets import config_form, corpus_label, plain, same_command, table
 
 RUN = "bias.rebuild"
@@ -52,15 +54,14 @@ POOLS = {
 
 
 def rebuild(run_id: str) -> None:
-    """For the corpus that a finished `difficulty` run measured."""
+    """Rebuild the corpus that a finished `difficulty` run measured."""
     own = runs.get(run_id).manifest.inputs["train"]
-    rebuilt = [run.id for run in runs.listed("rebuild") if run.manifest.inputs["train"] == own]
+    rebuilt = [run for run in runs.listed("rebuild") if run.manifest.inputs["train"] == own]
     with st.expander("How to rebuild", expanded=not rebuilt, icon=":material/construction:"):
         _setup(run_id, own)
     if not rebuilt:
         return
-    named = st.session_state.get(RUN)
-    shown = _pick(rebuilt, named if named in rebuilt else rebuilt[0])
+    shown = pick_part(RUN, rebuilt, "Rebuilt", _label)
     if run_panel(shown, RUN).state == "succeeded":
         _outcome(shown)
 
@@ -83,9 +84,9 @@ def _setup(run_id: str, own: str) -> None:
             icon=":material/construction:",
             disabled=bool(drawn.empty) or unknown,
         ):
-            st.session_state[RUN] = runs.start("rebuild", options)
+            remember(runs.start("rebuild", options), RUN)
             st.rerun()
-        st.code(runs.command("rebuild", options), language="bash", wrap_lines=True)
+        same_command(runs.command("rebuild", options))
 
 
 def _options(own: str) -> dict[str, Any]:
@@ -176,17 +177,10 @@ def _sentences(options: Mapping[str, Any], drawn: Preview) -> None:
     st.caption("A sentence with several mentions counts with each of them; held-out ones count too but are not drawn.")
 
 
-def _pick(run_ids: list[str], shown: str) -> str:
-    if len(run_ids) < 2:
-        return shown
-    names = {run_id: _name(runs.get(run_id)) for run_id in run_ids}
-    return str(st.selectbox("Rebuilt", run_ids, run_ids.index(shown), names.__getitem__, key=f"bias.rebuilt.{shown}"))
-
-
-def _name(run: Run) -> str:
+def _label(run: Run) -> str:
     config = run.manifest.config
     rate = "" if config["method"] == "dataaug" or config["add_bin"] else f" {config['rate']:.0%}"
-    return f"{METHODS[config['method']][0]}{rate}, seed {config['seed']} ({run.id[-4:]})"
+    return begun(run, f"{METHODS[config['method']][0]}{rate}, seed {config['seed']}")
 
 
 def _outcome(run_id: str) -> None:

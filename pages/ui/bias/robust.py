@@ -15,7 +15,7 @@ from pages.ui.frame import guard, where_text_is_here
 from pages.ui.presses import pressed
 from pages.ui.results.board import spread
 from pages.ui.runs.panel import run_panel
-from pages.ui.widgets import chart, corpus_label, corpus_picker, plain, table
+from pages.ui.widgets import chart, corpus_label, corpus_picker, plain, same_command, table
 
 KINDS = {"oov": "New names", "cross-category": "Names of another type", "typos": "Typos in names"}
 PROMISES = {
@@ -73,8 +73,7 @@ def _setup() -> None:
             for options in wanted:
                 runs.start("robustness", options)
             st.rerun()
-        lines = [runs.command("robustness", options) for options in wanted]
-        st.code("\n".join(lines), language="bash", wrap_lines=True)
+        same_command(*(runs.command("robustness", options) for options in wanted))
 
 
 def _names() -> dict[str, dict[str, Any]]:
@@ -134,7 +133,7 @@ def _files(run_id: str, name: str) -> None:
 
 @st.fragment
 def _frontier() -> None:
-    """Of finished taggers that were tested alike."""
+    """How finished taggers that were tested alike stand it."""
     with guard(), where_text_is_here():
         st.subheader("How well taggers cope", anchor=False)
         groups = taggers.tested_alike()

@@ -49,7 +49,7 @@ def views(run_id: str) -> None:
 
 
 def _answer(result: DifficultyResult) -> str:
-    """In words; no difference is claimed where the intervals overlap."""
+    """The answer in words; no difference is claimed where the intervals overlap."""
     if not result.entropy:
         return "There is only one type: nothing for names or contexts to tell"
     entity, context = result.intervals.entity, result.intervals.context

@@ -12,11 +12,14 @@ LOOKED_AT = 10  # newest trainings among which two alike are looked for
 
 
 def pair(arms: Mapping[str, str], key: str) -> tuple[str, str]:
-    """Two taggers, by run, and what sets them apart beside what they are called after.
+    """Two taggers, by run, and what sets them apart beside what they are called after; one twice where it is alone.
 
     At first B is the arm without pre-training, else the newest that was trained like another, which is A.
     """
     names = list(arms)
+    if len(names) == 1:
+        st.caption("The only tagger that was tested. Once there is another, the two stand side by side here.")
+        return names[0], names[0]
     first, base = _alike(arms)
     left, right = st.columns(2)
     a = left.selectbox("A", names, first, arms.__getitem__, key=f"{key}.a.{names[0]}")
@@ -57,8 +60,11 @@ def types(arms: Mapping[str, str]) -> None:
     """Mahapatra et al. 2022, Table 4, and F1 on names that the training sentences hold and on those they do not."""
     a, b = pair(arms, "results.types")
     rows = results.type_scores(a, b)
-    name = f"Test F1 of every entity type under A, {arms[a]}, and B, {arms[b]}; the table below has the numbers"
-    chart(figures.type_differences(rows, f"A: {arms[a]}", f"B: {arms[b]}"), "results.types.chart", name)
+    f1: dict[str, str] = {"a": "F1"}
+    if a != b:
+        f1 = {"a": "F1 of A", "b": "F1 of B"}
+        name = f"Test F1 of every entity type under A, {arms[a]}, and B, {arms[b]}; the table below has the numbers"
+        chart(figures.type_differences(rows, f"A: {arms[a]}", f"B: {arms[b]}"), "results.types.chart", name)
     lines = [
         {
             "type": row.type,
@@ -69,8 +75,13 @@ def types(arms: Mapping[str, str]) -> None:
         }
         for row in rows
     ]
-    columns = {"type": "Type", "mentions": "In the test set", "a": "F1 of A", "b": "F1 of B", "difference": "A less B"}
+    difference = {"difference": "A less B"} if a != b else {}
+    columns = {"type": "Type", "mentions": "In the test set", **f1, **difference}
     table(lines, columns, "F1 by entity type, mean of the seeds")
+    _novelty(a, b, f1)
+
+
+def _novelty(a: str, b: str, f1: Mapping[str, str]) -> None:
     st.subheader("Names seen in training, and new ones", anchor=False)
     novel = [
         {
@@ -81,7 +92,7 @@ def types(arms: Mapping[str, str]) -> None:
         }
         for score_a, score_b in zip(results.novelty_scores(a), results.novelty_scores(b), strict=True)
     ]
-    columns = {"surfaces": "Entities", "mentions": "In the test set", "a": "F1 of A", "b": "F1 of B"}
+    columns = {"surfaces": "Entities", "mentions": "In the test set", **f1}
     table(novel, columns, "F1 on entities seen and not seen in the training sentences", wrapped=("surfaces",))
 
 

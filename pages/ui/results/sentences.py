@@ -21,6 +21,7 @@ SHOWN = {
     "b": "B right, A wrong",
     "all": "all",
 }
+SHOWN_ALONE = {"wrong": "with a mistake", "all": "all"}
 MEANING: Mapping[Kind, str] = {
     "missed": "labelled, and nothing was read there",
     "invented": "read where nothing is labelled",
@@ -37,26 +38,29 @@ def sentences(arms: Mapping[str, str]) -> None:
     seed_b = right.selectbox("Seed of B", _seeds(b), key=f"results.beside.seed.b.{b}")
     readings = results.side_by_side(a, seed_a, b, seed_b)
     looked(runs.get(a).manifest.config["test"][0])
-    which, kinds, types = _filters(readings)
-    st.caption(f"A: {plain(arms[a])}. B: {plain(arms[b])}.")
-    _counts(readings, types)
+    alone = (a, seed_a) == (b, seed_b)
+    which, kinds, types = _filters(readings, SHOWN_ALONE if alone else SHOWN)
+    if not alone:
+        st.caption(f"A: {plain(arms[a])}. B: {plain(arms[b])}.")
+    _counts(readings, types, alone=alone)
     rows = [row for row in readings if _wanted(row, which) and _has(row, kinds, types)]
     st.caption(f"{len(rows):,} of {len(readings):,} test sentences.")
     pages = max(-(-len(rows) // PAGE), 1)
     key = f"results.beside.page.{a}.{b}.{which}.{'.'.join([*kinds, *types])}"
     number = st.number_input("Page", 1, pages, 1, key=key) if pages > 1 else 1
-    reading_list(rows[(number - 1) * PAGE : number * PAGE])
+    reading_list(rows[(number - 1) * PAGE : number * PAGE], alone=alone)
 
 
 def _seeds(run_id: str) -> list[int]:
     return list(runs.get(run_id).manifest.config["seeds"])
 
 
-def _filters(readings: Sequence[TwoReadings]) -> tuple[str, list[Kind], list[str]]:
-    """Which sentences; the kinds of mistake and the types that are looked for, where there are any."""
+def _filters(readings: Sequence[TwoReadings], shown: Mapping[str, str]) -> tuple[str, list[Kind], list[str]]:
+    """Which sentences, of those `shown` names; the kinds of mistake and the types that are looked for, if any."""
     known = sorted({e.type for row in readings for e in (*(row.sentence.entities or ()), *row.a, *row.b)})
     left, middle, right = st.columns(3)
-    which = left.selectbox("Show", list(SHOWN), format_func=SHOWN.__getitem__, key="results.beside.show")
+    key = f"results.beside.show{'.alone' * (shown is SHOWN_ALONE)}"
+    which = left.selectbox("Show", list(shown), format_func=shown.__getitem__, key=key)
     kinds = middle.multiselect(
         "With a mistake of", reviews.KINDS, key="results.beside.kinds", placeholder="any or none"
     )
@@ -70,6 +74,7 @@ def _wanted(row: TwoReadings, which: str) -> bool:
         "differ": row.differs,
         "a": right_a and not right_b,
         "b": right_b and not right_a,
+        "wrong": not right_a,
         "all": True,
     }[which]
     return kept
@@ -83,7 +88,7 @@ def _has(row: TwoReadings, kinds: Collection[str], types: Collection[str]) -> bo
     return any((not kinds or one.kind in kinds) and (not types or one.types & set(types)) for one in wrong)
 
 
-def _counts(readings: Sequence[TwoReadings], types: Collection[str]) -> None:
+def _counts(readings: Sequence[TwoReadings], types: Collection[str], *, alone: bool) -> None:
     """How often each kind of mistake was made in the whole test set, of `types` where they are looked for."""
 
     def counted(wrong: Sequence[Mistake]) -> Counter[str]:
@@ -92,24 +97,25 @@ def _counts(readings: Sequence[TwoReadings], types: Collection[str]) -> None:
     a = sum((counted(row.wrong_a) for row in readings), Counter[str]())
     b = sum((counted(row.wrong_b) for row in readings), Counter[str]())
     rows = [{"kind": kind, "means": MEANING[kind], "a": a[kind], "b": b[kind]} for kind in reviews.KINDS]
-    columns = {"kind": "Mistake", "means": "What it is", "a": "A", "b": "B"}
-    name = f"Mistakes of A and B in {len(readings):,} test sentences" + (f", {', '.join(types)}" if types else "")
+    columns = {"kind": "Mistake", "means": "What it is", **({"a": "Times"} if alone else {"a": "A", "b": "B"})}
+    whose = "Mistakes" if alone else "Mistakes of A and B"
+    name = f"{whose} in {len(readings):,} test sentences" + (f", {', '.join(types)}" if types else "")
     table(rows, columns, name, wrapped=("means",))
     shapes = " ".join(f'<mark class="{_shape(kind)}" style="--c:#8F8F8F">{kind}</mark>' for kind in reviews.KINDS)
     st.html(f'<p>How they are marked: <mark class="w-entity" style="--c:#8F8F8F">right</mark> {shapes}</p>')
 
 
-def reading_list(rows: Sequence[TwoReadings]) -> None:
-    """Each sentence three times: as labelled, as A reads it, as B does."""
+def reading_list(rows: Sequence[TwoReadings], *, alone: bool = False) -> None:
+    """Each sentence three times: as labelled, as A reads it, as B does; alone: twice, for A is the only one."""
     items = []
     for row in rows:
         gold = _marked(row.sentence.tokens, [(e, e.type, "") for e in row.sentence.entities or ()], figures.GOLD)
         a = _read(row.sentence, row.a, row.wrong_a, figures.css_colour(figures.ARM_A))
         b = _read(row.sentence, row.b, row.wrong_b, figures.css_colour(figures.ARM_B))
-        lines = (("labelled", gold), ("A", a), ("B", b))
+        lines = (("labelled", gold), ("read", a)) if alone else (("labelled", gold), ("A", a), ("B", b))
         items.append("".join(f"<div><strong>{name}</strong> {line}</div>" for name, line in lines))
     if items:
-        name = "Test sentences as labelled and as two taggers read them"
+        name = f"Test sentences as labelled and as {'the tagger reads' if alone else 'two taggers read'} them"
         listed = "".join(f"<li>{item}</li>" for item in items)
         st.html(f'<ol class="w-sentences" aria-label="{name}">{listed}</ol>')
 

@@ -10,8 +10,8 @@ from core.facade import deliver, results, runs
 from core.facade.results import TaggerRow
 from pages.ui.presses import pressed
 from pages.ui.results.board import spread
-from pages.ui.runs.words import encoder, title
-from pages.ui.widgets import size, table
+from pages.ui.runs.words import encoder, name_of
+from pages.ui.widgets import same_command, size, table
 
 ZIP_LIMIT = 200_000_000  # bytes that a browser is handed at once
 COLUMNS = {
@@ -59,8 +59,9 @@ def trainings() -> None:
 def _apart(names: list[str]) -> None:
     st.subheader("What sets two trainings apart", anchor=False)
     left, right = st.columns(2)
-    a = left.selectbox("First", names, 0, _label, key=f"results.apart.a.{names[0]}")
-    b = right.selectbox("Second", names, 1, _label, key=f"results.apart.b.{names[0]}")
+    label = {name: name_of(runs.get(name)) for name in names}.__getitem__
+    a = left.selectbox("First", names, 0, label, key=f"results.apart.a.{names[0]}")
+    b = right.selectbox("Second", names, 1, label, key=f"results.apart.b.{names[0]}")
     rows = results.option_differences(a, b)
     if rows:
         table(
@@ -70,10 +71,6 @@ def _apart(names: list[str]) -> None:
         )
     else:
         st.caption("They were trained alike.")
-
-
-def _label(run_id: str) -> str:
-    return f"{title(runs.get(run_id))} ({run_id[-4:]})"
 
 
 def take_away(run_id: str | None, arms: Mapping[str, str]) -> None:
@@ -93,8 +90,7 @@ def _report(run_id: str) -> None:
         _file("Report (.html)", lambda: deliver.report(run_id).encode(), f"{run_id}.html", "text/html", "primary")
         _file("Table (.csv)", lambda: deliver.board_csv(run_id), f"{run_id}.csv", "text/csv")
         _file("Table (.md)", lambda: deliver.board_markdown(run_id).encode(), f"{run_id}.md", "text/markdown")
-    config = runs.get(run_id).manifest.config
-    st.code(runs.command("experiment", config), language="bash", wrap_lines=True)
+    same_command(runs.command("experiment", runs.get(run_id).manifest.config))
 
 
 def _file(label: str, data: Any, name: str, mime: str, kind: Any = "secondary") -> None:

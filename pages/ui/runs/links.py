@@ -66,9 +66,8 @@ def attached(
         _not_here(str(named))
         _offer(asked_for, key, "The latest here")
         return None
-    seen, parts = st.session_state.get(key, ("", None))
-    if parts == corpora.roles() and seen in ids:
-        return str(seen)
+    if seen := remembered(key, ids):
+        return seen
     own = runs.of_corpora_in_use(asked_for)
     if not own:
         _offer(asked_for, key, "Nothing here is of the corpora in use. The latest of others")
@@ -105,6 +104,12 @@ def attach(run_id: str, key: str) -> None:
     """Make the page about this run, also after a reload."""
     st.query_params["run"] = run_id
     remember(run_id, key)
+
+
+def remembered(key: str, among: Collection[str]) -> str | None:
+    """The run that this visit is about, one of `among`, as long as the same corpora are in use."""
+    run_id, parts = st.session_state.get(key, ("", None))
+    return str(run_id) if parts == corpora.roles() and run_id in among else None
 
 
 def remember(run_id: str, key: str) -> None:

@@ -17,7 +17,7 @@ SMALL = ("add", "audit", "calibrate", "predict", "tag")  # many, soon over: they
 
 
 def run_list(listed: Sequence[Run]) -> None:
-    """Those at work live. What is chosen here stands outside of what is redrawn."""
+    """Draw them, those at work live. What is chosen here stands outside of what is redrawn."""
     active = {run.id for run in listed if run.state().active}
     small = [run for run in listed if run.manifest.kind in SMALL and run.id not in active]
     large = [run for run in listed if run not in small]

@@ -1,6 +1,7 @@
 """What came out of a finished run, in a line."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from core.facade import (
     assisting,
@@ -22,16 +23,15 @@ from pages.ui.runs.words import corpus_name
 
 
 def outcome(run: Run) -> str:
-    """Of a finished run; "" where its kind has nothing to say in a line, or an earlier version wrote less."""
+    """What came out of a finished run; "" where its kind has nothing to say in a line, or its result cannot be read."""
     say = SAYS.get(run.manifest.kind)
-    try:
+    with suppress(WinnowError):
         return say(run) if say else ""
-    except (KeyError, IndexError, TypeError, WinnowError):
-        return ""
+    return ""
 
 
 def _selected(run: Run) -> str:
-    result = selections.result(run.id)
+    result = selections.kept(run.id)
     return f"S_C: {result.selected:,} of {result.of:,} sentences, {result.tokens:,} tokens"
 
 

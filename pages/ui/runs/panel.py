@@ -1,6 +1,5 @@
 """A run as a page shows it: live while somebody works on it, a sentence once it is over, Cancel and Resume."""
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -11,7 +10,7 @@ from core.facade.runs import RunState
 from core.facade.shown import duration
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
-from pages.ui.runs.words import ending, pace, removed, share, stage, title, waited_for, whole
+from pages.ui.runs.words import ending, pace, removed, share, stage, title, waited_for, when, whole
 from pages.ui.widgets import plain
 
 POLL = 1.0  # seconds; a reloaded page shows a run within three
@@ -76,10 +75,7 @@ def headline(run_id: str, state: RunState) -> None:
 
 def _when(state: RunState) -> str:
     started = state.started or 0.0
-    if state.ended:
-        text = f"{time.strftime('%-d %B, %H:%M', time.localtime(started))}, took {duration(state.seconds)}"
-    else:
-        text = f"since {time.strftime('%H:%M', time.localtime(started))}"
+    text = f"{when(started)}, took {duration(state.seconds)}" if state.ended else f"since {when(started)}"
     return f"{text}, on {plain(state.device)}" if state.device else text
 
 

@@ -86,6 +86,16 @@ def title(run: Run) -> str:
     return f"{kind} {corpus_name(config.get('corpus') or config.get('domain') or '')}"
 
 
+def name_of(run: Run) -> str:
+    """A run in a list of many: what it does, and the end of its id, which no other of its title has."""
+    return f"{title(run)} ({run.id[-4:]})"
+
+
+def when(moment: float) -> str:
+    """A time as this machine's clock shows it, the year left out. moment: seconds since 1970."""
+    return time.strftime("%-d %B, %H:%M", time.localtime(moment))
+
+
 def took(kind: str) -> str:
     """How long the latest of a kind took here, for who is about to begin one; why nothing is known before the first."""
     of_kind = (run for run in runs.listed(kind) if run.manifest.parent is None)

@@ -53,7 +53,7 @@ def start_from(kind: str) -> str:
 
 
 def seed_list(kind: str, default: str) -> tuple[str, ...]:
-    """As typed."""
+    """Seeds as typed."""
     return listed(
         st.text_input("Seeds", default, key=f"training.{kind}.seeds", help="One training each: 1, 2, 3. 5 for a claim.")
     )

@@ -7,8 +7,7 @@ import streamlit as st
 
 from core.facade import corpora, experiments, machine, runs, training
 from core.facade.shown import duration
-from pages.ui.presses import pressed
-from pages.ui.runs.panel import run_panel
+from pages.ui.runs.timing import time_machine
 from pages.ui.widgets import plain, size
 
 LONG = 3600.0  # seconds on a processor after which another preset is worth a word
@@ -109,15 +108,8 @@ def _time_it(kind: str, options: Mapping[str, Any]) -> None:
     asked = _calibration(kind, options)
     if asked is None:
         st.caption("How long it takes shows with its first steps; afterwards it is known beforehand.")
-        return
-    running = next((run.id for run in runs.listed("calibrate") if runs.state(run.id).active), None)
-    if running:
-        run_panel(running, "training.timing")
-        return
-    explanation = "Trains for a few seconds on your text and throws the result away; nothing is kept but the speed."
-    if pressed("Time this machine (under a minute)", "training.time", icon=":material/timer:", help=explanation):
-        runs.start("calibrate", asked)
-        st.rerun()
+    else:
+        time_machine(asked, "training")
 
 
 def _calibration(kind: str, options: Mapping[str, Any]) -> dict[str, Any] | None:

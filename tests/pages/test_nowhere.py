@@ -1,0 +1,66 @@
+"""Addresses that are no page's, asked as a browser and as its pages' files do."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from pages.ui.frame import PAGES
+from pages.ui.nowhere import NAMES, Nowhere
+from tests.pages.test_door import Inside
+from tests.pages.test_pages import ROOT, texts
+
+
+def ask(path: str, accept: str = "text/html,*/*", kind: str = "http") -> list[dict[str, Any]]:
+    """What is sent in answer."""
+    sent: list[dict[str, Any]] = []
+    scope = {"type": kind, "path": path, "method": "GET", "headers": [(b"accept", accept.encode())]}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    async def nothing() -> dict[str, Any]:
+        return {}
+
+    with ThreadPoolExecutor(1) as thread:  # a browser test leaves this thread's event loop running
+        thread.submit(lambda: asyncio.run(Nowhere(Inside())(scope, nothing, send))).result()  # type: ignore[arg-type]
+    return sent
+
+
+@pytest.mark.parametrize("path", ["/nonsense", "/explore", "/a b", "/nonsense/"])
+def test_a_browser_is_sent_home(path: str) -> None:
+    sent = ask(path)
+    assert sent[0]["status"] == 303
+    assert dict(sent[0]["headers"])[b"location"].startswith(b"/?nowhere=")
+
+
+@pytest.mark.parametrize(
+    ("path", "accept"),
+    [
+        ("/", "text/html"),
+        ("/Explore", "text/html"),
+        ("/Explore/", "text/html"),
+        ("/nonsense", "*/*"),
+        ("/favicon.png", "text/html"),
+        ("/_stcore/health", "text/html"),
+        ("/static/js/index.js", "text/html"),
+    ],
+)
+def test_all_else_is_passed_on(path: str, accept: str) -> None:
+    assert ask(path, accept)[0]["status"] == 200
+
+
+def test_every_page_of_the_menu_is_there() -> None:
+    stems = [Path(path).stem for pages in PAGES.values() for path, *_ in pages]
+    assert {stem.partition("_")[2] or stem for stem in stems} == NAMES
+
+
+def test_home_says_which_page_is_not_there() -> None:
+    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=300)
+    app.query_params["nowhere"] = "<b>explain"
+    app.run()
+    assert not app.exception
+    assert "There is no page &#60;b&#62;explain here" in texts(app)
