@@ -24,7 +24,7 @@ def home() -> Path:
 
 
 def private() -> None:
-    """From now on this process makes files that its owner alone can read; a home that was wider is tightened.
+    """Make files that their owner alone can read, from now on in this process; a home that was wider is tightened.
 
     For the doors of the program (the app, the command line, a worker): a library does not change its user's mask.
     Errors: PathError for a home that this account cannot read.
@@ -54,7 +54,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 def confine() -> None:
-    """From now on this process, and every process that it starts, reads users' files below the allowed folders alone.
+    """Read users' files below the allowed folders alone, from now on in this process and in every one that it starts.
 
     For the pages, and so for their workers. The command line is its owner's shell: there he may name any path.
     """
@@ -90,7 +90,7 @@ def user_path(path: Path | str) -> Path:
     return allowed_path(path) if confined() else Path(path)
 
 
-def beside(file: Path) -> bool:
+def is_there(file: Path) -> bool:
     """Whether a file is there that nobody named but that is looked for, as a text's annotation is.
 
     Where this process is confined a link counts wherever it leads: `opened` refuses it, and says the same of what

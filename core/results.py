@@ -115,7 +115,7 @@ class Evaluation:
         return {name: percent_f1(*counts) for name, *counts in zip(self.types, *sums, strict=True)}
 
     def save(self, path: Path) -> None:
-        """As `.npz`."""
+        """Write it as `.npz`."""
         np.savez_compressed(path, types=np.array(self.types), tp=self.tp, predicted=self.predicted, gold=self.gold)
 
     @classmethod

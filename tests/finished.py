@@ -23,7 +23,7 @@ from core.recipes import RECIPES
 from core.recipes.base import as_json, register
 from core.recipes.experiment import leaderboard
 from core.recipes.experiment.arms import Cell, find
-from core.recipes.experiment.stages import Made
+from core.recipes.experiment.stages import FinishedLine
 from core.recipes.parts.tested import all_seeds
 from core.reporter import Silent
 from core.results import Evaluation
@@ -262,7 +262,9 @@ def experiment(
         skill = SKILL[arm] + sentences / 1e3
         luck = (lucks or {}).get(arm, (0, 0.02, -0.02))
         sizes = {(0, 0): tuned(home, made, pretrain.id if pretrain else "tiny", skill, luck, never=never)}
-        finished.append(Made(cell=Cell(arm=find(arm), budget=budget), select=None, pretrain=pretrain, tuned=sizes))
+        finished.append(
+            FinishedLine(cell=Cell(arm=find(arm), budget=budget), select=None, pretrain=pretrain, tuned=sizes)
+        )
 
     def work(context: RunContext) -> ExperimentResult:
         found = leaderboard.result(finished, seed=0, store=store, report=Silent())

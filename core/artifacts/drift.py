@@ -90,7 +90,7 @@ class Lent:
 
     @property
     def options(self) -> dict[str, object]:
-        """Those of `finetune`."""
+        """Options of `finetune`."""
         types = {"assisting_types": self.assisting_types} if self.assisting_types else {}
         return {"assisting": self.assisting, **types}
 

@@ -87,7 +87,7 @@ def file(run: Run) -> Path:
 
 
 def write(context: RunContext, mentions: Iterable[Mention]) -> None:
-    """In the order of the corpus, which numbers them."""
+    """Write them in the order of the corpus, which numbers them."""
     path = file(context.run)
     table.write(mentions, path)
     context.artifact("mentions", path)

@@ -28,7 +28,7 @@ class PredictResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class PredictedEntity:
     """An entity of tokens start to end, end excluded. confidence: 0 to 1."""
 
     start: int
@@ -43,7 +43,7 @@ class Line:
 
     id: str
     tokens: tuple[str, ...]
-    entities: tuple[Found, ...]
+    entities: tuple[PredictedEntity, ...]
 
 
 _LINE = TypeAdapter(Line)
@@ -74,7 +74,7 @@ def read(run: Run) -> list[Sentence]:
 
 def _line(sentence: Sentence, confidence: Sequence[float]) -> bytes:
     entities = tuple(
-        Found(start=e.start, end=e.end, type=e.type, confidence=round(sure, 4))
+        PredictedEntity(start=e.start, end=e.end, type=e.type, confidence=round(sure, 4))
         for e, sure in zip(sentence.entities or (), confidence, strict=True)
     )
     line = Line(id=sentence.id, tokens=sentence.tokens, entities=entities)

@@ -91,7 +91,7 @@ def outermost(run: Run, runs: Mapping[str, Run]) -> Run:
 
 
 def of_corpora(runs: Iterable[Run], roles: Mapping[str, str], library: Library) -> list[Run]:
-    """Those of `runs` whose corpora play the parts that `roles` gives ({role: fingerprint}), or were made from these.
+    """The `runs` whose corpora play the parts that `roles` gives ({role: fingerprint}), or were made from these.
 
     What a run reads in a part by name (`train`, `test.0`) must be the corpus of that part; a run that names no part
     (sources, what an encoder reads) must read one of them. All runs where there are no parts or no inputs.

@@ -88,7 +88,7 @@ def explain_row(
 
 
 def verdict(row: int, rank: int | None, *, scored: Scored, chosen: Selection, edits: Edits, drop: Sequence[str]) -> str:
-    """In a sentence: selected and where, or what kept it out."""
+    """A sentence: selected and where, or what kept it out."""
     at, cut = np.flatnonzero(chosen.rows == row), len(chosen.rows)
     if row in edits.removed:
         return "Taken out of S_C by hand."

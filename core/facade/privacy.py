@@ -39,7 +39,7 @@ class Check:
     says: str
 
     def as_dict(self) -> dict[str, str]:
-        """For JSON."""
+        """What JSON says of it."""
         return asdict(self)
 
 

@@ -197,11 +197,11 @@ def missing(run_id: str) -> list[str]:
 
 
 def budget_advice(run_id: str, worth: float) -> list[NextBudget]:
-    """For each arm with three budgets or more: whether doubling the largest is worth its hours."""
+    """Whether doubling the largest budget is worth its hours, for each arm with three budgets or more."""
     return next_budget(board(run_id).leaderboard, worth)
 
 
 def label_advice(run_id: str) -> list[LabelsSpared]:
-    """For each arm with three sizes of L_C or more: how many labels it spares over no pre-training."""
+    """How many labels an arm spares over no pre-training, for each with three sizes of L_C or more."""
     curve = board(run_id).curve
     return labels_spared(curve, max((point.train_sentences for point in curve), default=0))

@@ -38,7 +38,7 @@ def own(*kinds: str, state: State | None = None) -> list[Run]:
 
 
 def of_corpora_in_use(candidates: Iterable[Run]) -> list[Run]:
-    """Those of some runs whose corpora have the parts that are given now; see `usage.of_corpora`."""
+    """The runs among some whose corpora have the parts that are given now; see `usage.of_corpora`."""
     return of_corpora(candidates, roles(), library())
 
 
@@ -90,7 +90,7 @@ def execute(kind: str, options: Mapping[str, object], listener: Callable[[Event]
 
 
 def _note_start(run: Run) -> None:
-    """In the audit log; an import is written down by itself, once its fingerprint is known."""
+    """Write it in the audit log; an import is written down by itself, once its fingerprint is known."""
     if run.manifest.kind != "add":
         note("start", runs=[run.id], corpora=dict.fromkeys(run.manifest.inputs.values()))
 
@@ -204,7 +204,7 @@ def with_corpora(
 
 
 def fingerprint_of(text: str, listener: Callable[[Event], None] | None = None) -> str:
-    """Of a corpus by name, fingerprint or path; one by path is added. Errors: CorpusError, those of reading."""
+    """The fingerprint of a corpus by name or path, or itself; one by path is added. Errors: CorpusError, of reading."""
     try:
         return library().find(text).fingerprint
     except CorpusError:

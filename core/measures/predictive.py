@@ -91,7 +91,7 @@ class Regret:
 
 
 def outcomes_of(name: str, runs: Mapping[tuple[int, int], Sequence[float]], none: FloatArray, sources: int) -> Outcomes:
-    """From the F1 of single runs, {(target, source): [percent, one a run]}."""
+    """Outcomes from the F1 of single runs, {(target, source): [percent, one a run]}."""
     shape = (len(none), sources)
     mean, sd, n = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape)
     for at, values in runs.items():
@@ -169,7 +169,7 @@ def _r(sums: _Float64) -> _Float64:
 
 
 def _ranks(values: _Float64) -> _Float64:
-    """From 0, ties share their mean."""
+    """Ranks from 0, ties share their mean."""
     below = (values[None] < values[:, None]).sum(axis=1)
     level = (values[None] == values[:, None]).sum(axis=1)
     return np.asarray(below + (level - 1) / 2, dtype=np.float64)

@@ -25,7 +25,7 @@ FEW = 100  # words in both; below that the mean is not to be trusted
 # reads as "close": Latin digits and marks make an Arabic text the closest of all to English. Between corpora of one
 # language the share is .20 and more from 10,000 tokens on, between English and Portuguese or Spanish at most .10.
 COVERED = 0.15
-_REPORT_EVERY = 200  # sentences; a report costs a read of the clock
+_REPORT_SENTENCES = 200  # sentences; a report costs a read of the clock
 
 
 class WvvOptions(Config):
@@ -174,7 +174,7 @@ class _Feed:
 
     def __iter__(self) -> Iterator[Sequence[str]]:
         for number, sentence in enumerate(self._sample.sentences):
-            if number % _REPORT_EVERY == 0 and not self._continues():
+            if number % _REPORT_SENTENCES == 0 and not self._continues():
                 return
             self._done += len(sentence)
             yield sentence

@@ -21,7 +21,7 @@ class EncoderOptions(Config):
     weights: str = option("", "Hash of the encoder, so that other weights under an old name embed anew.", hidden=True)
 
     def settled(self) -> Self:
-        """With the encoder's hash. Errors: ModelError if the encoder is not here and may not be fetched."""
+        """Options with the encoder's hash. Errors: ModelError if the encoder is not here and may not be fetched."""
         try:
             return self.model_copy(update={"weights": fingerprint(self.encoder)})
         except ModelError:

@@ -15,7 +15,7 @@ PAIRS = 2**22  # values of k x k a place that are held at once
 
 
 class Scores(NamedTuple):
-    """Of a first tag `(k,)`, of a tag (column) behind another (row) `(k, k)`, of a last tag `(k,)`. -inf: forbidden.
+    """Scores of first tags `(k,)`, of a tag (column) behind another (row) `(k, k)`, of last tags `(k,)`; -inf: never.
 
     At least one sequence of every length must be possible.
     """
@@ -105,7 +105,7 @@ def _pairs(of: Sums, follow: Tensor, on: Tensor, weights: Tensor, *, scaled: boo
 
 
 class NegativeLogLikelihood(torch.autograd.Function):
-    """Of each sentence's tags, `(b,)`, with its gradient written out: what is expected minus what is.
+    """Loss of each sentence's tags, `(b,)`, with its gradient written out: what is expected minus what is.
 
     Nothing here waits for a device, and nothing loops over sentences.
     """

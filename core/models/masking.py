@@ -92,7 +92,7 @@ def _mix(x: IntArray) -> IntArray:
 
 
 def _joined(chosen: BoolArray, rows: IntArray, free: BoolArray) -> BoolArray:
-    """As many pieces as `chosen`, fewer of them alone (CrossNER's spans)."""
+    """Choose as many pieces as `chosen`, fewer of them alone (CrossNER's spans)."""
     joined = chosen.copy()
     waiting = -1  # a chosen piece that stands alone and may move to the next one of its row
     for piece in np.flatnonzero(chosen).tolist():

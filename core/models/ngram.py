@@ -164,8 +164,8 @@ class KneserNey:
             log10[places] += lower.backoffs[rows]
             likely = seen[places]  # an n-gram was seen only where its suffix was
             places = places[likely]
-            hit, rows_found = upper.find(rows[likely] << bits | words[places])
-            ends, rows = places[hit], rows_found
+            hit, rows = upper.find(rows[likely] << bits | words[places])
+            ends = places[hit]
             log10[ends] = upper.log_probs[rows]
             seen[:] = False
             seen[ends] = True

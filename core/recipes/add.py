@@ -152,6 +152,6 @@ def _result(sealed: Corpus, report: ReadReport, *, asked_name: str, was_here: bo
 
 
 def _progress(report: Reporter, done: int, total: int) -> None:
-    """Of bytes, in the unit that people read."""
+    """Progress in bytes, in the unit that people read."""
     unit, size = ("MB", 1_000_000) if total >= 10_000_000 else ("KB", 1_000)
     report.progress(done // size, max(total // size, 1), unit)

@@ -53,7 +53,7 @@ class CalibrateConfig(Config):
     machine: str = option("", "The device that is timed, so that another one is timed anew.", hidden=True)
 
     def settled(self) -> Self:
-        """With the encoder's hash and the device. Errors: ModelError if the encoder is not here."""
+        """These options with the encoder's hash and the device. Errors: ModelError if the encoder is not here."""
         named = EncoderOptions(encoder=self.encoder, allow_download=self.allow_download).settled()
         return self.model_copy(update={"weights": named.weights, "machine": machine()})
 

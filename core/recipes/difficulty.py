@@ -70,7 +70,7 @@ class DifficultyConfig(DifficultyOptions):
     weights: str = option("", "Hash of the encoder.", hidden=True)
 
     def settled(self) -> Self:
-        """With the encoder's hash. Errors: ModelError if the encoder is not here."""
+        """These options with the encoder's hash. Errors: ModelError if the encoder is not here."""
         if self.allow_download:
             return self
         return self.model_copy(update={"weights": fingerprint(self.encoder)})

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class FinetuneConfig(TaggerSettings):
-    """From which encoder, on what, and how."""
+    """Options: from which encoder, on what, and how."""
 
     init: str = option(
         "minilm", "A Hugging Face name, a folder, minilm (bundled), or the id of a finished pretrain run."
@@ -61,7 +61,7 @@ class FinetuneConfig(TaggerSettings):
     weights: str = option("", "Hash of the encoder.", hidden=True)
 
     def settled(self) -> Self:
-        """With the encoder's hash; a run's id says as much. Errors: ModelError if the encoder is not here."""
+        """Options with the encoder's hash; a run's id says as much. Errors: ModelError if the encoder is not here."""
         encoder = self.init if self.network == "encoder" else self.states
         if not encoder or is_run_id(encoder) or self.allow_download:
             return self

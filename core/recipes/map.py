@@ -81,7 +81,7 @@ def run(config: MapConfig, job: Job) -> MapResult:
 
 
 def _layout_key(config: MapConfig, job: Job, pile: Pile, fitted: BoolArray, embedded: Mapping[str, str]) -> str:
-    """Of all that the layout depends on: which sentences, their vectors, how they are laid out; not the selection."""
+    """Hash of what the layout depends on: which sentences, their vectors, how they are laid out; not the selection."""
     how = config.model_dump(mode="json", include={"dimensions", "neighbours", "min_distance", "clusters", "fast"})
     points = sha256(pile.rows.astype(np.int64).tobytes() + fitted.tobytes()).hexdigest()
     how |= {"points": points, "task_points": pile.n_task}

@@ -27,7 +27,7 @@ class ModelConfig(Config):
     weights: str = option("", "Hash of the tagger.", hidden=True)
 
     def settled(self) -> Self:
-        """With the tagger's hash; a run's id says as much. Errors: ModelError if it is not here."""
+        """These options with the tagger's hash; a run's id says as much. Errors: ModelError if it is not here."""
         return self if is_run_id(self.model) else self.model_copy(update={"weights": fingerprint(self.model)})
 
 

@@ -53,7 +53,7 @@ class PretrainConfig(PretrainOptions):
     weights: str = option("", "Hash of the encoder, so that other weights under an old name train anew.", hidden=True)
 
     def settled(self) -> Self:
-        """With the preset's numbers and the encoder's hash. Errors: ModelError if the encoder is not here."""
+        """Options with the preset's numbers and the encoder's hash. Errors: ModelError if the encoder is not here."""
         named = EncoderOptions(encoder=self.init, allow_download=self.allow_download).settled()
         return self.filled().model_copy(update={"weights": named.weights})
 

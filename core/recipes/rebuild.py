@@ -97,7 +97,7 @@ class RebuildConfig(RebuildOptions):
     weights: str = option("", "Hash of the encoder.", hidden=True)
 
     def settled(self) -> Self:
-        """With the hash of the encoder, where it matters. Errors: ModelError if it is not here."""
+        """These options with the hash of the encoder, where it matters. Errors: ModelError if it is not here."""
         return self.model_copy(update={"weights": fingerprint(self.encoder)}) if self.method == "dataaug" else self
 
     @field_validator("rate", mode="before")

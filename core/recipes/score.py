@@ -44,7 +44,7 @@ class ScoreConfig(EncoderOptions):
     seed: int = option(0, "Seed of everything random.", ge=0)
 
     def settled(self) -> Self:
-        """With the encoder's hash where the strategy embeds or trains."""
+        """These options with the encoder's hash where the strategy embeds or trains."""
         strategy = STRATEGIES[self.strategy]
         return super().settled() if strategy.models or strategy.reads in ("vectors", "both") else self
 

@@ -35,7 +35,7 @@ class SklConfig(SklOptions):
     @field_validator("type_map")
     @classmethod
     def _type_map(cls, pairs: tuple[str, ...]) -> tuple[str, ...]:
-        """In one spelling and order. Errors: ConfigError."""
+        """Write it in one spelling and order. Errors: ConfigError."""
         return tuple(sorted(f"{old}={new}" for old, new in skl.parse_map(pairs).items()))
 
 
@@ -82,7 +82,7 @@ def _check(primary: Corpus, assisting: Corpus, types: TypeMap) -> dict[str, list
 
 
 def check_trainable(primary: Corpus, types: TypeMap) -> None:
-    """For looking, a map may bring both corpora to common names; training takes the primary corpus as it is.
+    """Refuse to train under a map that is for looking alone: training takes the primary corpus as it is.
 
     Errors: ConfigError for a map that gives one of its types another name.
     """

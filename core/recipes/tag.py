@@ -29,7 +29,7 @@ class TagConfig(Config):
     weights: str = option("", "Hash of the tagger, so that another one in its place tags anew.", hidden=True)
 
     def settled(self) -> Self:
-        """With the tagger's hash. Errors: ModelError if it is not here."""
+        """These options with the tagger's hash. Errors: ModelError if it is not here."""
         return self.model_copy(update={"weights": fingerprint(self.model)})
 
 

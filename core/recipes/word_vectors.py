@@ -9,7 +9,7 @@ from core.recipes.base import Job
 
 
 class VectorsConfig(WvvOptions):
-    """Of which corpus, and how long they are."""
+    """Options: of which corpus, and how long they are."""
 
     corpus: str = option(..., "The text to learn word vectors from.", corpus=True)
     cap_tokens: int = option(0, "Only so much of it; 0: all.", unit="tokens", ge=0)

@@ -10,8 +10,8 @@ from core.runs.data import Data
 from core.runs.events import Event, EventLog, Kind
 from core.runs.run import Run
 
-PROGRESS_EVERY = 0.5  # seconds
-CHECK_EVERY = 0.2
+PROGRESS_SECONDS = 0.5  # seconds
+CHECK_SECONDS = 0.2
 
 Listener = Callable[[Event], None]
 
@@ -80,7 +80,7 @@ class RunContext(Reporter):
 
     def check(self) -> None:
         now = time.monotonic()
-        if now - self._checked < CHECK_EVERY:
+        if now - self._checked < CHECK_SECONDS:
             return
         self._checked = now
         if self.terminated or self.run.cancel_file.exists():
@@ -130,7 +130,7 @@ class RunContext(Reporter):
 
     def _write_progress_if_due(self) -> None:
         now = time.monotonic()
-        if self._pending is not None and now - self._wrote_progress >= PROGRESS_EVERY:
+        if self._pending is not None and now - self._wrote_progress >= PROGRESS_SECONDS:
             pending, self._pending = self._pending, None
             self._wrote_progress = now
             self.emit("progress", pending)

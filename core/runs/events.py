@@ -228,7 +228,7 @@ def read_events(path: Path, after: int = 0) -> tuple[list[Event], int]:
 
 
 def read_lines(path: Path, after: int = 0) -> tuple[list[Event | None], int]:
-    """As `read_events`, with None for each line that a failing disk spoilt; the rest of the log still counts."""
+    """Events as of `read_events`, None for each line that a failing disk spoilt; the rest of the log still counts."""
     try:
         with path.open("rb") as file:
             file.seek(after)

@@ -22,7 +22,7 @@ def cosines(vectors: Rows, queries: FloatArray) -> FloatArray:
 
 
 def nearest_rows(vectors: Rows, queries: IntArray, among: IntArray) -> tuple[IntArray, FloatArray]:
-    """For each row `queries` of `vectors` the index into rows `among` of its nearest, and the cosine; `(q,)` both."""
+    """The index into rows `among` of the nearest to each row `queries` of `vectors`, and the cosine; `(q,)` both."""
     query_vectors = np.asarray(vectors[queries], dtype=np.float32)
     best, indices = np.full(len(query_vectors), -np.inf, dtype=np.float32), np.zeros(len(query_vectors), dtype=np.int64)
     for start in range(0, len(among), BLOCK):

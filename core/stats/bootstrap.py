@@ -70,7 +70,7 @@ class Resampled:
         return float(self.system.mean() - self.other.mean())
 
     def difference(self, level: float) -> Difference:
-        """With its interval at `level`."""
+        """The difference with its interval at `level`."""
         from scipy.special import ndtri, stdtr, stdtrit
 
         se = sqrt(self.var_seeds + self.var_sentences)

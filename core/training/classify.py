@@ -24,7 +24,7 @@ from core.results import FloatArray, IntArray
 from core.training.classify_settings import ClassifySettings
 from core.training.threads import Threads
 
-LOG_EVERY = 1.5  # seconds
+LOG_SECONDS = 1.5  # seconds
 POOL = 8  # batches drawn together and cut by length: little padding, and still a mixture
 
 Logged = Callable[[float, int], None]
@@ -67,7 +67,7 @@ def train(
             optimizer.zero_grad()
             step, done = step + 1, done + sum(len(inputs[row]) for row in rows)
             report.progress(done, total, "pieces")
-            if time.monotonic() - logged >= LOG_EVERY or done == total:
+            if time.monotonic() - logged >= LOG_SECONDS or done == total:
                 log(float(np.mean(losses)) / np.log(2), step)
                 logged, losses = time.monotonic(), []
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 Saved = Callable[[Checkpoint], None]
 
-LOG_EVERY = 1.5  # seconds: three metrics then make two events a second
-CHECKPOINT_EVERY = 60.0
+LOG_SECONDS = 1.5  # seconds: three metrics then make two events a second
+CHECKPOINT_SECONDS = 60.0
 _TALKATIVE = (PrinterCallback, ProgressCallback)  # they print to stdout, where only a result may stand
 _NO_CURVES = ("_runtime", "_per_second", "_time")
 
@@ -34,7 +34,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
     """Reports what a Trainer does: `loss`, `learning_rate`, `tokens_per_second`, on a GPU `gpu_memory_gb`,
     `gpu_used_gb` and `gpu_busy`, and whatever is logged as `dev_...`; progress in optimizer steps.
 
-    suffix: behind every metric's name, e.g. `@1` for seed 1. checkpoint_every: seconds; inf: only when cancelled.
+    suffix: behind every metric's name, e.g. `@1` for seed 1. checkpoint_seconds: between two; inf: only when cancelled.
     saved: is called with every complete checkpoint, e.g. `RunContext.checkpoint`.
     When `report.check()` raises, training stops with this step, a checkpoint is written, then `Cancelled` goes on up.
     Of several processes only the first reports; all of them log, save and stop at the same step.
@@ -45,10 +45,10 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
         report: Reporter,
         *,
         suffix: str = "",
-        checkpoint_every: float = CHECKPOINT_EVERY,
+        checkpoint_seconds: float = CHECKPOINT_SECONDS,
         saved: Saved | None = None,
     ) -> None:
-        self.report, self.suffix, self.checkpoint_every, self.saved = report, suffix, checkpoint_every, saved
+        self.report, self.suffix, self.checkpoint_seconds, self.saved = report, suffix, checkpoint_seconds, saved
         self._cancelled: Cancelled | None = None
         self._logged = self._saved = time.monotonic()
         self._from = (self._saved, 0)
@@ -74,7 +74,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object) -> None:
         now = time.monotonic()
-        due = (now - self._logged >= LOG_EVERY, now - self._saved >= self.checkpoint_every)
+        due = (now - self._logged >= LOG_SECONDS, now - self._saved >= self.checkpoint_seconds)
         log, save = self._listen(args, control, *due)
         if log or state.global_step >= state.max_steps or self.cancelling:
             control.should_log = True

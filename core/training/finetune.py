@@ -27,7 +27,7 @@ from core.reporter import Reporter, Silent
 from core.results import Evaluation
 from core.stats.scoring import evaluate
 from core.text.sentence import Sentence
-from core.training.events import CHECKPOINT_EVERY, EventCallback, Saved, last_checkpoint, listen
+from core.training.events import CHECKPOINT_SECONDS, EventCallback, Saved, last_checkpoint, listen
 from core.training.memory import memory_watched
 from core.training.rows import Row, Shuffled, in_parts, judges, with_words
 from core.training.settings import Settings
@@ -225,7 +225,7 @@ class Options(TypedDict, total=False):
     weights: Sequence[float] | None
     sources: Sequence[int] | None
     saved: Saved | None
-    checkpoint_every: float
+    checkpoint_seconds: float
 
 
 def finetune(
@@ -242,7 +242,7 @@ def finetune(
     sources: Sequence[int] | None = None,
     saved: Saved | None = None,
     stopped: Callable[[Epochs], None] | None = None,
-    checkpoint_every: float = CHECKPOINT_EVERY,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> Epochs:
     """Train `tagger` and leave it with the weights of its best epoch on dev.
 
@@ -254,7 +254,7 @@ def finetune(
     """
     train, weights, sources = with_words(train, weights, sources)
     settings = settings.planned(len(train))
-    events = EventCallback(report, suffix=f"@{seed}", saved=saved, checkpoint_every=checkpoint_every)
+    events = EventCallback(report, suffix=f"@{seed}", saved=saved, checkpoint_seconds=checkpoint_seconds)
     trainer = Finetuning(
         tagger,
         train,

@@ -38,8 +38,8 @@ def lpft(
     stopped: Callable[[Epochs], None] | None = None,
     **options: Unpack[Options],
 ) -> Epochs:
-    """As `finetune`, twice with the same settings, each with an optimizer and a schedule of its own; stage 2 begins
-    from the best epoch of stage 1. Epochs: of stage 2, seconds of both. A stop in stage 1 keeps no tagger."""
+    """Train as `finetune` does, twice with the same settings, each with an optimizer and a schedule of its own; stage 2
+    begins from the best epoch of stage 1. Epochs: of stage 2, seconds of both. A stop in stage 1 keeps no tagger."""
     done = folder / DONE
     if done.exists():
         seconds = _read(tagger, done)

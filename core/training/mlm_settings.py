@@ -51,7 +51,7 @@ class MlmSettings(Config):
         return MlmSettings(preset="paper", epochs=5, learning_rate=5e-5)
 
     def filled(self) -> Self:
-        """With the preset's numbers where none are said."""
+        """These settings with the preset's numbers where none are said."""
         usual = self.quick() if self.preset == "quick" else self.paper()
         numbers = {"epochs": self.epochs or usual.epochs, "learning_rate": self.learning_rate or usual.learning_rate}
         return self.model_copy(update=numbers)

@@ -121,7 +121,7 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
         return total
 
     def _in_turn(self, model: torch.nn.Module, micros: list[Micro], scale: float) -> torch.Tensor:
-        """On a GPU, or as one of several processes: gradients are exchanged at the last micro-batch."""
+        """Take one after the other, on a GPU or as one of several processes: gradients are exchanged at the last."""
         total = torch.zeros((), device=self.args.device)
         for left, micro in zip(reversed(range(len(micros))), micros, strict=True):
             with self.accelerator.no_sync(model=model) if left else nullcontext():

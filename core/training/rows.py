@@ -22,7 +22,7 @@ def with_words(
 
 
 def in_parts(rows: Sequence[Row], tagger: Tagger, n: int) -> list[Sequence[Row]]:
-    """At most `n` parts of about as many pieces each, the short sentences together: little padding, equal work."""
+    """Cut into at most `n` parts of about as many pieces, the short sentences together: little padding, equal work."""
     if n == 1:
         return [rows]
     # Cut where the sums of pieces are even, not the numbers of sentences: a part's time is that of its pieces.

@@ -39,7 +39,7 @@ class Settings:
 
     @classmethod
     def quick(cls, n: int) -> Self:
-        """For `n` training sentences and an encoder: few epochs, judged by few sentences."""
+        """Settings for `n` training sentences and an encoder: few epochs, judged by few sentences."""
         return cls(
             epochs=30,
             batch_size=_batch(n),
@@ -53,7 +53,7 @@ class Settings:
 
     @classmethod
     def paper(cls, n: int) -> Self:
-        """For `n` training sentences and an encoder: Mahapatra et al. 2022 (SOURCES.md, Taggers)."""
+        """Settings for `n` training sentences and an encoder: Mahapatra et al. 2022 (SOURCES.md, Taggers)."""
         return cls(
             epochs=200,
             batch_size=_batch(n),
@@ -166,7 +166,7 @@ class TaggerSettings(Config):
         return self.preset != "paper" if self.constrained is None else self.constrained
 
     def training(self, n: int) -> Settings:
-        """For `n` training sentences: the preset's numbers, but for those that are said."""
+        """Settings for `n` training sentences: the preset's numbers, but for those that are said."""
         own = self.model_dump(include={field.name for field in fields(Settings)}, exclude_none=True)
         limited = self.preset == "quick" and not self.epochs
         return replace(self._preset(n), max_steps=QUICK_STEPS if limited else 0, **own)

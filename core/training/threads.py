@@ -70,7 +70,7 @@ def _drop(part: torch.nn.Dropout, x: Tensor) -> Tensor:
 
 
 class Threads:
-    """As many workers as torch has threads, each of one thread; while it is open `model` draws dropout from `drop`.
+    """Workers, as many as torch has threads, each of one thread; while it is open `model` draws dropout from `drop`.
 
     model: of transformers. trained: what gradients are wanted of, `model` itself or what it is a part of.
     """

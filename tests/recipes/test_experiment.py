@@ -248,12 +248,12 @@ def test_cancelled_at_every_stage_and_resumed(finished: str, tmp_path: Path, mon
 
 
 def test_sizes_of_l_c_are_nested(home: Path) -> None:
-    from core.recipes.experiment.cost import Looking
+    from core.recipes.experiment.cost import Lookup
     from core.recipes.experiment.stages import Stages
 
     fill(home)
     config = ExperimentConfig.parse({**OPTIONS, "train_sizes": (5, 10), "draws": 2})
-    stages = Stages(config, Looking(home, None, {}))  # type: ignore[arg-type]
+    stages = Stages(config, Lookup(home, None, {}))  # type: ignore[arg-type]
     assert stages.labels.sizes == [(0, 0), (5, 0), (10, 0), (5, 1), (10, 1)]
     ids = {key: Library(home).find(stages.labels.part(key)).ids().tolist() for key in stages.labels.sizes}
     assert ids[10, 0][:5] == ids[5, 0]

@@ -206,7 +206,7 @@ def test_a_cancelled_scoring_goes_on_where_it_was(trained: Trained, monkeypatch:
             if event.data["done"] >= 64 and event.data["total"] == len(DOMAIN):
                 raise Cancelled("stop")
 
-    monkeypatch.setattr("core.runs.context.PROGRESS_EVERY", 0)
+    monkeypatch.setattr("core.runs.context.PROGRESS_SECONDS", 0)
     with pytest.raises(Cancelled):
         runs.execute("select", {**GIVEN, "strategy": "pseudo-perplexity"}, stop)
     run = runs.listed("score")[0]

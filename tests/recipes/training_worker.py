@@ -8,7 +8,7 @@ from core.training.finetune import finetune
 def main() -> int:
     for trains in (EventCallback.__init__, finetune):
         assert trains.__kwdefaults__
-        trains.__kwdefaults__["checkpoint_every"] = 0.1
+        trains.__kwdefaults__["checkpoint_seconds"] = 0.1
     return work()
 
 

@@ -85,7 +85,7 @@ def test_first_and_last_step_are_points_and_nothing_is_printed(
 
 
 def test_points_follow_the_clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "LOG_EVERY", 0.0)
+    monkeypatch.setattr(events, "LOG_SECONDS", 0.0)
     report = Listener()
     train(tmp_path, report)
     assert report.steps("loss") == list(range(1, 11))
@@ -130,7 +130,7 @@ def test_stopped_at_once_with_a_checkpoint_then_resumed_as_if_undisturbed(tmp_pa
 
 def test_a_checkpoint_a_minute(tmp_path: Path) -> None:
     saved: list[Mapping[str, Any]] = []
-    train(tmp_path, Listener(), saved=saved.append, checkpoint_every=0.0)
+    train(tmp_path, Listener(), saved=saved.append, checkpoint_seconds=0.0)
     assert [data["step"] for data in saved] == list(range(1, 11))
 
 

@@ -79,7 +79,7 @@ def train(folder, report=None, tagger=None, settings=SETTINGS, seed=1, **options
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     listener = Listener()
-    epochs, tagger = train(tmp_path_factory.mktemp("calm"), listener, checkpoint_every=float("inf"))
+    epochs, tagger = train(tmp_path_factory.mktemp("calm"), listener, checkpoint_seconds=float("inf"))
     return epochs, tagger, listener
 
 
@@ -113,10 +113,10 @@ def test_twice_the_same_seed_is_the_same_tagger(undisturbed, tmp_path):
 def test_disturbed_and_resumed_ends_as_undisturbed(undisturbed, tmp_path, after, error):
     """In the middle of an epoch, at its last step, or while dev is evaluated."""
     with pytest.raises(type(error)):
-        train(tmp_path, Listener(after, error), checkpoint_every=0.0)
+        train(tmp_path, Listener(after, error), checkpoint_seconds=0.0)
     assert list(tmp_path.glob("checkpoint-*/trainer_state.json"))
     listener = Listener()
-    epochs, tagger = train(tmp_path, listener, tagger=make(seed=99), checkpoint_every=0.0)  # weights come from there
+    epochs, tagger = train(tmp_path, listener, tagger=make(seed=99), checkpoint_seconds=0.0)  # weights come from there
     assert epochs.dev_f1 == undisturbed[0].dev_f1
     assert epochs.best == undisturbed[0].best
     assert apart(tagger, undisturbed[1]) == 0.0

@@ -43,7 +43,7 @@ def undisturbed(tmp_path_factory):
 
     stages._write = spy
     try:
-        epochs, _ = train(tmp_path_factory.mktemp("calm"), listener, tagger, checkpoint_every=float("inf"))
+        epochs, _ = train(tmp_path_factory.mktemp("calm"), listener, tagger, checkpoint_seconds=float("inf"))
     finally:
         stages._write = real
     return epochs, tagger, listener, first, seen
@@ -76,9 +76,9 @@ class Second(Listener):
 def test_killed_or_stopped_in_either_stage_ends_as_undisturbed(undisturbed, tmp_path, after):
     error = Killed() if after % 2 else Cancelled("stop")
     with pytest.raises(type(error)):
-        train(tmp_path, Second(after, error), checkpoint_every=0.0)
+        train(tmp_path, Second(after, error), checkpoint_seconds=0.0)
     assert (tmp_path / DONE).exists() == (after > 12)
-    epochs, tagger = train(tmp_path, tagger=make(seed=99) if after > 12 else make(), checkpoint_every=0.0)
+    epochs, tagger = train(tmp_path, tagger=make(seed=99) if after > 12 else make(), checkpoint_seconds=0.0)
     assert epochs.dev_f1 == undisturbed[0].dev_f1
     assert apart(tagger, undisturbed[1]) == 0.0
 

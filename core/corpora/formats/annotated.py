@@ -8,7 +8,7 @@ from core.corpora.formats.ledger import Ledger, Record
 from core.corpora.formats.sentences import Span, from_spans
 from core.corpora.formats.source import MAX_TEXT, open_bytes, open_stream
 from core.errors import EncodingError
-from core.paths import beside
+from core.paths import is_there
 from core.text.sentence import Sentence
 
 
@@ -106,7 +106,7 @@ def _by_characters(text: str, start: int, end: int, given_text: object) -> tuple
 def read_brat(path: Path, ledger: Ledger) -> Iterator[Sentence]:
     """A .txt with its .ann beside it; a line of the text is a sentence."""
     notes = path.with_suffix(".ann")
-    if not beside(notes):
+    if not is_there(notes):
         ledger.reject(None, "no .ann file beside it")
         return
     text = _whole_text(path, ledger)

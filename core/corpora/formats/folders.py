@@ -7,7 +7,7 @@ from pathlib import Path
 
 from core.corpora.formats.ledger import ReadOptions
 from core.errors import PathError, ReadError
-from core.paths import allowed_path, beside, user_path
+from core.paths import allowed_path, is_there, user_path
 from core.shown import in_utf8
 
 MOST_LISTED = 500  # entries of a folder
@@ -30,7 +30,7 @@ def files_of(path: Path, options: ReadOptions) -> list[Path]:
     if not path.exists():
         raise PathError(f"{path}: there is no such file or folder; check the path.")
     if path.is_file():
-        return [path.with_suffix(".txt")] if path.suffix == ".ann" and beside(path.with_suffix(".txt")) else [path]
+        return [path.with_suffix(".txt")] if path.suffix == ".ann" and is_there(path.with_suffix(".txt")) else [path]
     root = path.resolve()
     files = [file for file in sorted(path.rglob("*")) if _readable(file, path, root)]
     if not files:
@@ -54,7 +54,7 @@ def files_of(path: Path, options: ReadOptions) -> list[Path]:
 
 def is_brat(path: Path) -> bool:
     """Whether `path` is a text with brat's annotation beside it."""
-    return path.suffix == ".txt" and beside(path.with_suffix(".ann"))
+    return path.suffix == ".txt" and is_there(path.with_suffix(".ann"))
 
 
 def listing(folder: Path, roots: Sequence[Path] | None = None) -> list[Path]:

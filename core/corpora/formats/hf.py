@@ -9,7 +9,7 @@ from core.corpora.formats.ledger import Ledger, Record
 from core.corpora.formats.sentences import Tagged, from_tags
 from core.corpora.formats.source import open_bytes
 from core.errors import PathError, ReadError
-from core.paths import beside, user_path
+from core.paths import is_there, user_path
 from core.text.schemes import Detector, Scheme
 from core.text.sentence import Sentence
 
@@ -35,7 +35,7 @@ def tag_names(path: Path, tags: str) -> list[str] | None:
             return names
     for folder in _around(path):
         for name in ("dataset_info.json", "dataset_infos.json", "README.md"):
-            if beside(file := folder / name) and (names := _names(_metadata(file), tags, set())):
+            if is_there(file := folder / name) and (names := _names(_metadata(file), tags, set())):
                 return names
     return None
 

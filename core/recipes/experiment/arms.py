@@ -25,7 +25,7 @@ SHARE = "low-share"  # the one whose share may be 0%: elsewhere that is L_C as i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """In what a line differs from `none`.
+    """What a line differs from `none` in.
 
     task: MLM on T_C. strategy: MLM also on S_C, chosen by this strategy; "": on nothing of D_C.
     budget: of that S_C, where the experiment's budgets do not apply; "" where they do, once each.
@@ -76,7 +76,7 @@ class Arm:
 
     @property
     def networks(self) -> tuple[str, ...]:
-        """Those that can tell it from `none`."""
+        """Networks that can tell it from `none`."""
         if self.states:
             return ("bilstm",)
         if self.source:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from core.artifacts import taggers
 from core.recipes.experiment import arms
 from core.recipes.experiment.arms import Cell
-from core.recipes.experiment.stages import Made
+from core.recipes.experiment.stages import FinishedLine
 
 NOTHING = (
     "No tagger learnt anything: under no seed of any arm is F1 above what spans laid by lot reach, on dev or on test. "
@@ -16,12 +16,12 @@ NOTHING = (
 Collapsed = Mapping[Cell, Sequence[int]]
 
 
-def collapsed_seeds(lines: Sequence[Made]) -> Collapsed:
+def collapsed_seeds(lines: Sequence[FinishedLine]) -> Collapsed:
     """Of each line the seeds whose tagger learnt nothing."""
     return {line.cell: taggers.collapsed_seeds(line.finetune) for line in lines}
 
 
-def nothing_learnt(lines: Sequence[Made], collapsed: Collapsed) -> bool:
+def nothing_learnt(lines: Sequence[FinishedLine], collapsed: Collapsed) -> bool:
     """Whether that is so of every seed of every line."""
     return all(len(collapsed[line.cell]) == len(line.finetune.manifest.config["seeds"]) for line in lines)
 

@@ -65,7 +65,7 @@ class NotYet(Exception):
     """The run that was asked for has not finished."""
 
 
-class Looking(Job):
+class Lookup(Job):
     """A `Job` that finds finished runs and makes none."""
 
     def child(self, kind: str, **options: object) -> Run:
@@ -82,14 +82,14 @@ class Looking(Job):
 
 
 def calibration_options(config: ExperimentConfig) -> Options:
-    """Of the `calibrate` run that an estimate rests on; without a T_C, L_C is the text that MLM is timed on."""
+    """Options of the `calibrate` run that an estimate rests on; without a T_C, L_C is the text that MLM is timed on."""
     given = {name: getattr(config, name) for name in ("encoder", "train", "domain", "allow_download")}
     return {**given, **config.tagger, "task": config.task or config.train}
 
 
 def cost(config: ExperimentConfig, measured: CalibrateResult, home: Path, recipes: Mapping[str, Recipe]) -> Cost:
     """measured: the result of a `calibrate` run on these corpora."""
-    job = Looking(home, cast(RunContext, Silent()), recipes)
+    job = Lookup(home, cast(RunContext, Silent()), recipes)
     names = {role: getattr(config, role) for role in ("task", "domain", "train", "dev", "test", "assisting")}
     corpora = {role: job.corpus(name) for role, name in names.items() if name}
     further = {role: [job.corpus(name) for name in getattr(config, role)] for role in ("sources", "also_test")}

@@ -20,7 +20,7 @@ from core.artifacts.models import PretrainResult
 from core.corpora.corpus import Library
 from core.recipes.experiment import arms, beside, collapsed
 from core.recipes.experiment.arms import Cell
-from core.recipes.experiment.stages import Made
+from core.recipes.experiment.stages import FinishedLine
 from core.reporter import Reporter
 from core.runs import hours
 from core.runs.store import Run, RunStore
@@ -55,7 +55,7 @@ COLUMNS = (
 ALSO = ("mean", "sd", "delta")  # of each further test set
 
 
-def result(lines: Sequence[Made], *, seed: int, store: RunStore, report: Reporter) -> ExperimentResult:
+def result(lines: Sequence[FinishedLine], *, seed: int, store: RunStore, report: Reporter) -> ExperimentResult:
     """Compare the arms: scores, verdicts, hours."""
     judgements = _judgements(lines, seed, report)
     none = next(line.finetune for line in lines if line.cell.arm.name == arms.NONE)
@@ -91,7 +91,7 @@ class Judgement:
         return wins, len(gaps) - wins - losses, losses
 
 
-def _judgements(lines: Sequence[Made], seed: int, report: Reporter) -> list[Judgement]:
+def _judgements(lines: Sequence[FinishedLine], seed: int, report: Reporter) -> list[Judgement]:
     """One a line."""
     cells = [line.cell for line in lines]
     tables = {str(line.cell): evaluations.read(line.finetune) for line in lines}
@@ -126,7 +126,7 @@ def _judgements(lines: Sequence[Made], seed: int, report: Reporter) -> list[Judg
 
 
 def _with_collapsed(
-    judgements: Sequence[Judgement], lines: Sequence[Made], controls: Mapping[Cell, Cell]
+    judgements: Sequence[Judgement], lines: Sequence[FinishedLine], controls: Mapping[Cell, Cell]
 ) -> list[Judgement]:
     """No verdict where no tagger learnt anything; else with the seeds that did not."""
     seeds = collapsed.collapsed_seeds(lines)
@@ -143,7 +143,7 @@ def _with_collapsed(
     ]
 
 
-def _with_welch(judgement: Judgement, line: Made) -> Judgement:
+def _with_welch(judgement: Judgement, line: FinishedLine) -> Judgement:
     assert judgement.none
     test, why = beside.with_welch(_tested(line.finetune), judgement.none.other, judgement.why)
     return replace(judgement, welch=test, why=why)
@@ -169,7 +169,7 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
     return judgement
 
 
-def _row(line: Made, judgement: Judgement, none_run: Run, seed: int, store: RunStore) -> ArmRow:
+def _row(line: FinishedLine, judgement: Judgement, none_run: Run, seed: int, store: RunStore) -> ArmRow:
     """none_run: the fine-tuning of `none`."""
     test, dev = _tested(line.finetune), results.read(line.finetune, FinetuneResult).dev.micro_f1
     none, random = judgement.none, judgement.random
@@ -223,7 +223,7 @@ def _interval(difference: Difference | None) -> Interval | None:
     return (difference.lo, difference.hi) if difference else None
 
 
-def _curve(lines: Sequence[Made]) -> list[CurvePoint]:
+def _curve(lines: Sequence[FinishedLine]) -> list[CurvePoint]:
     """F1 of every arm by size of L_C and draw (Mahapatra et al. 2022, Fig. 4); nothing where none were asked for."""
     return [
         CurvePoint(
@@ -258,7 +258,7 @@ def as_csv(result: ExperimentResult) -> str:
 
 
 def as_markdown(result: ExperimentResult) -> str:
-    """For people: two digits, and why each verdict is what it is."""
+    """A table for people: two digits, and why each verdict is what it is."""
     lines = [collapsed.NOTHING, ""] if nothing_learnt(result.leaderboard) else []
     lines += ["| arm | budget | MLM sentences | dev F1 | test F1 | sd | against none | verdict | hours |"]
     lines += ["|---|---|---:|---:|---:|---:|---|---|---:|"]

@@ -15,7 +15,7 @@ from core.recipes.experiment import leaderboard
 from core.recipes.experiment.clock import Clock
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import calibration_options, cost
-from core.recipes.experiment.stages import Made, Stages
+from core.recipes.experiment.stages import FinishedLine, Stages
 from core.recipes.experiment.steps import CHECK, Line, Step, in_order, lines
 from core.runs.store import Run, RunStore
 
@@ -48,8 +48,8 @@ def _run_steps(steps: Iterable[Step], job: Job, clock: Clock) -> dict[Step, Run]
     return runs
 
 
-def _line(line: Line, runs: Mapping[Step, Run], source: str | None) -> Made:
-    return Made(
+def _line(line: Line, runs: Mapping[Step, Run], source: str | None) -> FinishedLine:
+    return FinishedLine(
         cell=line.cell,
         select=runs[line.select] if line.select else None,
         pretrain=runs[line.pretrain] if line.pretrain else None,

@@ -26,7 +26,7 @@ GENERAL = 500  # sentences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class FinishedLine:
     """The finished runs behind one line of the leaderboard.
 
     tuned: by size of L_C and draw; (0, 0) is the whole of it. labels: what the whole L_C was changed or joined by.
@@ -118,7 +118,7 @@ class Stages:
         return self.job.library.subset(corpus, rows, name=f"{corpus.name} {cap:,} tokens", origin=origin)
 
     def select(self, cell: Cell) -> Options:
-        """Of S_C of a line. Leaks of D_C, those of dev among them, are never selected."""
+        """Options of choosing S_C of a line. Leaks of D_C, those of dev among them, are never selected."""
         config, arm = self.config, cell.arm
         given = {key: getattr(config, key) for key in ("domain", "train", "dev", "encoder", "allow_download")}
         # As on 3_Selection where it may be, so that their scores are one run; else T_C comes with its leaks removed.
@@ -136,7 +136,7 @@ class Stages:
         return {"preset": self.config.preset, **options} if trains else options
 
     def pretrain(self, cell: Cell, selects: Mapping[Cell, Run], pieces: float) -> Options:
-        """Of the encoder of a line. selects: the runs that chose its text and, where `fixed` says so, all others'."""
+        """Options of a line's pre-training. selects: the runs that chose its text, under `fixed` all others'."""
         config = self.config
         options: Options = {"preset": config.preset, "seed": config.draw_seed, **config.pretrain}
         options |= {**self.amount(selects, pieces), "allow_download": config.allow_download}
@@ -169,7 +169,7 @@ class Stages:
         return (*task, *((read(select, SelectResult).corpus,) if select else ()))
 
     def finetune(self, cell: Cell, pretrain: Run | None, labels: Sequence[Run], part: Part) -> Options:
-        """Of the taggers of a line on one part of L_C, one a seed. labels: the runs behind what it learns from."""
+        """Options of a line's taggers on one part of L_C, one a seed. labels: the runs behind what it learns from."""
         config = self.config
         options = {"preset": config.preset, "allow_download": config.allow_download, **config.finetune}
         options |= {**config.tagger, **self._borrowed(cell, pretrain)}

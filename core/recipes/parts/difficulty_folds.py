@@ -73,7 +73,7 @@ class _Training:
 
 
 def nothing_to_tell(questions: Questions) -> Answers:
-    """Of one type alone: 0 bits, whoever is asked."""
+    """Mentions of one type alone: 0 bits, whoever is asked."""
     zeros = np.zeros((len(questions.folds), len(questions.instances)))
     return Answers(
         pvi=dict.fromkeys(VIEWS, zeros), strengths={}, settings={}, cut=dict.fromkeys(VIEWS, 0), window=0, seconds=0.0

@@ -25,7 +25,7 @@ NAME = 8  # pieces of a mention between its marks
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Speed:
-    """Of one way to train on this machine: a step over n pieces takes `a + b n` seconds, loading a model `load`.
+    """Speed of a way to train on this machine: a step over n pieces takes `a + b n` seconds, loading a model `load`.
 
     pieces: a token has. has_head: whether the encoder comes with a vocabulary head, else one is fitted first.
     """
@@ -38,12 +38,12 @@ class Speed:
 
     @classmethod
     def measured(cls, result: CalibrateResult, way: Literal["mlm", "tagger"], text: str) -> Self:
-        """Of a `calibrate` run. text: whose pieces, `task`, `train` or `domain`."""
+        """The speed that a `calibrate` run measured. text: whose pieces, `task`, `train` or `domain`."""
         a, b = result.mlm if way == "mlm" else result.tagger
         return cls(a=a, b=b, load=result.load, pieces=result.pieces.get(text, 1.0), has_head=result.has_head)
 
     def of_network(self, network: str) -> Self:
-        """Of a tagger: a recurrent one loads no encoder and reads words."""
+        """The speed of a tagger: a recurrent one loads no encoder and reads words."""
         return self if network == "encoder" else replace(self, load=0.0, pieces=1.0)
 
 

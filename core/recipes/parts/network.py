@@ -32,7 +32,7 @@ class Borrowed:
 
     @property
     def types(self) -> set[str]:
-        """Of the assisting corpus."""
+        """Types of the assisting corpus."""
         seen = {entity.type for sentence in self.assisting for entity in sentence.entities or ()}
         return seen | set(self.assisting_types)
 

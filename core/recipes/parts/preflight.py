@@ -154,7 +154,7 @@ def _pieces_a_second(run: Run, size: int) -> float | None:
 
 
 def _weights_gb(init: str, store: RunStore) -> float | None:
-    """Of an encoder's weights as they lie on disk; None where it is not here."""
+    """Size of an encoder's weights as they lie on disk; None where it is not here."""
     name = root(init, store)
     if name == hub.TINY:
         return 0.0

@@ -52,7 +52,7 @@ class SimilarityConfig(PplOptions, WvvOptions, TvccOptions):
     seed: int = option(0, "Seed of the first draw; the next ones count on.", ge=0, le=2**31)
 
     def settled(self) -> Self:
-        """With the tagger that is here, since values by two taggers do not compare."""
+        """These options with the tagger that is here, since values by two taggers do not compare."""
         return self.model_copy(update={"tagger": settle(self.tagger)}) if "tvcc" in self.measure else self
 
     @field_validator("target", "source", "measure")
