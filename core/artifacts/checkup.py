@@ -38,10 +38,7 @@ def check_up(
     ratio, words = health.type_token(texts)
     varied = _some(rows, health.VARIED, seed)
     covered = _some(np.arange(len(task)), health.COVERED, seed)
-    inside = np.zeros(len(domain), dtype=bool)
-    inside[rows] = True
     fresh, names = (None, 0) if labelled is None else health.new_entities(texts["S_C"], _names(labelled))
-    embedded = domain_vectors is not None and task_vectors is not None
     result = Health(
         sentences=len(rows),
         tokens=int(lengths["S_C"].sum(dtype=np.int64)),
@@ -51,15 +48,24 @@ def check_up(
         type_token_words=words,
         variety=None if domain_vectors is None else health.vendi(domain_vectors[varied]),
         variety_of=len(varied),
-        coverage=health.coverage(task_vectors[covered], domain_vectors, inside)
-        if embedded and domain_vectors is not None and task_vectors is not None
-        else None,
+        coverage=_coverage(rows, covered, domain_vectors, task_vectors),
         coverage_of=len(covered),
         new_entities=fresh,
         new_entities_of=names,
         warnings=(),
     )
     return replace(result, warnings=tuple(health.warnings(result)))
+
+
+def _coverage(
+    rows: IntArray, covered: IntArray, domain_vectors: FloatArray | None, task_vectors: FloatArray | None
+) -> float | None:
+    """The coverage of T_C's rows `covered` by S_C's `rows`; None where one of the two was not embedded."""
+    if domain_vectors is None or task_vectors is None:
+        return None
+    inside = np.zeros(len(domain_vectors), dtype=bool)
+    inside[rows] = True
+    return health.coverage(task_vectors[covered], domain_vectors, inside)
 
 
 def _some(rows: IntArray, n: int, seed: int) -> IntArray:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -25,7 +24,7 @@ _OUTPUT = click.option(
 @config_options(REBUILD)
 @_OUTPUT
 @json_option
-def rebuild(output: str | None, as_json: bool, **values: Any) -> None:
+def rebuild(output: str | None, as_json: bool, **values: object) -> None:
     """Rebuild a training set so that names tell less or contexts more, by a finished `difficulty` run."""
     _run("rebuild", given(values, REBUILD), output, as_json)
 
@@ -42,7 +41,7 @@ def rebuild(output: str | None, as_json: bool, **values: Any) -> None:
 )
 @_OUTPUT
 @json_option
-def robustness(names: tuple[str, ...], output: str | None, as_json: bool, **values: Any) -> None:
+def robustness(names: tuple[str, ...], output: str | None, as_json: bool, **values: object) -> None:
     """Make a test set with unseen, foreign or misspelt names; report it beside the plain one (`frontier`)."""
     options = given(values, ROBUSTNESS)
     if names:
@@ -52,7 +51,7 @@ def robustness(names: tuple[str, ...], output: str | None, as_json: bool, **valu
     _run("robustness", options, output, as_json)
 
 
-def _run(kind: str, options: dict[str, Any], output: str | None, as_json: bool) -> None:
+def _run(kind: str, options: Mapping[str, object], output: str | None, as_json: bool) -> None:
     if output and not Path(output).absolute().parent.is_dir():
         raise ConfigError(f"output: the folder of {output} is not there; make it first.")
     finish(runs.execute(kind, options, progress), as_json, output, _write)

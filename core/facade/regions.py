@@ -1,16 +1,15 @@
 """What is picked on a map, kept beside it: a lasso, a box, a topic, a class, a sentence, the hits of a search.
 
-A region is `{"kind": ..., "value": ...}`. Its token names it in an address, in a file's name and on the command line:
-`topic:3`, `class:filtered`, `point:17` say all of it, `lasso:5e0c91ab` and `box:...` name the file that holds the
-borders. A search has none: what is searched for stays out of a browser's history.
+Its token names it in an address, in a file's name and on the command line: `topic:3`, `class:filtered`, `point:17` say
+all of it, `lasso:5e0c91ab` and `box:...` name the file that holds the borders. A search has none: what is searched for
+stays out of a browser's history.
 """
 
 import hashlib
 import json
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -26,20 +25,27 @@ from core.results import IntArray
 SHAPES = ("lasso", "box")
 
 
-def kept_region(map_run: str) -> dict[str, Any] | None:
+class Region(TypedDict):
+    """What is picked. value: of its kind, such as the borders of a lasso or the number of a topic."""
+
+    kind: str
+    value: Any
+
+
+def kept_region(map_run: str) -> Region | None:
     """The region picked on a map, as `keep_region` kept it last; None: nothing."""
     return _region(choice.read(_folder(map_run), choice.REGION))
 
 
-def keep_region(map_run: str, region: Mapping[str, Any] | None) -> None:
+def keep_region(map_run: str, region: Region | None) -> None:
     """Keep what is picked on a map, or that nothing is; borders once drawn stay, under their token."""
-    kept = None if region is None else {"kind": region["kind"], "value": region["value"]}
+    kept = _region(region)
     if kept and kept["kind"] in SHAPES:
         choice.write(_folder(map_run), _file(region_token(kept)), kept)
     choice.write(_folder(map_run), choice.REGION, kept)
 
 
-def region_token(region: Mapping[str, Any] | None) -> str:
+def region_token(region: Region | None) -> str:
     """A region's short name; "" where none is picked, and for a search."""
     if region is None or region["kind"] == "hits":
         return ""
@@ -49,7 +55,7 @@ def region_token(region: Mapping[str, Any] | None) -> str:
     return f"{region['kind']}:{value}"
 
 
-def region_of(map_run: str, token: str) -> dict[str, Any]:
+def region_of(map_run: str, token: str) -> Region:
     """The region of a token on this map. Errors: ConfigError where there is none."""
     kind, _, value = token.partition(":")
     mapped, number = get(map_run), int(value) if value.isdecimal() and len(value) < 10 else -1
@@ -58,13 +64,13 @@ def region_of(map_run: str, token: str) -> dict[str, Any]:
             if kept and region_token(kept) == token:
                 return kept
     if kind == "class" and value in CLASSES:
-        return {"kind": kind, "value": value}
+        return Region(kind=kind, value=value)
     if 0 <= number < {"topic": len(mapped.clusters), "point": len(mapped)}.get(kind, 0):
-        return {"kind": kind, "value": number}
+        return Region(kind=kind, value=number)
     raise ConfigError(f"region: {token!r} is not on this map; pick it there again, or copy it from the page's address.")
 
 
-def region_points(map_run: str, region: Mapping[str, Any] | None, kinds: IntArray) -> IntArray:
+def region_points(map_run: str, region: Region | None, kinds: IntArray) -> IntArray:
     """`(m,)` the points of a region, drawn or not, ascending; all points of the map for None. kinds: see `classes`."""
     if region is None:
         return np.arange(len(kinds))
@@ -100,7 +106,7 @@ def write_region(
     return export(map_run, region_points(map_run, region_of(map_run, token), kinds), path, format)
 
 
-def region_file(selection: str, region: Mapping[str, Any] | None) -> str:
+def region_file(selection: str, region: Region | None) -> str:
     """The name of the file that holds a region, without its ending: the selection's, the budget, what is picked."""
     budget = kept_budget(selection).replace("%", "pct")
     return "-".join((f"picked-{selection[-4:]}", budget, region_token(region) or "search")).replace(":", "-")
@@ -118,8 +124,11 @@ def _known(map_run: str, token: str) -> bool:
         return False
 
 
-def _region(kept: Any) -> dict[str, Any] | None:
-    return kept if isinstance(kept, dict) and {"kind", "value"} <= set(kept) else None
+def _region(kept: object) -> Region | None:
+    """A region as it was kept; None where nothing was, or its file is spoilt."""
+    if isinstance(kept, dict) and {"kind", "value"} <= kept.keys():
+        return Region(kind=kept["kind"], value=kept["value"])
+    return None
 
 
 def _folder(map_run: str) -> Path:

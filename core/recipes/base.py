@@ -15,7 +15,7 @@ from core.runs.context import RunContext
 from core.runs.shared import run_or_reuse
 from core.runs.store import Run, RunStore, run_key
 
-Result = dict[str, Any]
+Result = dict[str, object]  # as JSON keeps it; `artifacts.result.read` gives it its type again
 Options = dict[str, object]  # of a run, as its config takes them
 
 

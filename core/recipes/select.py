@@ -10,6 +10,7 @@ from pydantic import field_validator
 from core.artifacts import scores, vectors
 from core.artifacts.scores import Scored, SelectResult, withheld
 from core.config import Budget, option
+from core.corpora.corpus import Corpus
 from core.corpora.hygiene import FLAGS
 from core.errors import ConfigError
 from core.models.encoder_options import EncoderOptions, encoder_options
@@ -50,7 +51,7 @@ class SelectConfig(SelectOptions, ScoreConfig):
     @field_validator("budget")
     @classmethod
     def _budget(cls, budget: str) -> str:
-        """In one spelling. Errors: ConfigError, before anything is computed."""
+        """Write it in one spelling. Errors: ConfigError, before anything is computed."""
         return str(Budget.parse(budget))
 
 
@@ -79,22 +80,26 @@ def run(config: SelectConfig, job: Job) -> SelectResult:
         chosen = scored.choose(budget, drop)
     scores.write_rows(job.context.run, chosen.rows)
     job.context.stage("sealing S_C")
-    domain = scored.domain
-    sealed = job.library.subset(
-        domain,
-        chosen.rows,
-        name=f"S_C {domain.name} {config.strategy} {budget}{_SUFFIX[config.diversity]}",
-        origin={"run": job.context.run.id, "from": domain.fingerprint},
-    )
+    sealed = _seal(config, job, scored.domain, chosen)
     return SelectResult(
         strategy=config.strategy,
         selected=len(chosen.rows),
-        of=len(domain),
+        of=len(scored.domain),
         tokens=sealed.n_tokens,
         dropped=chosen.dropped,
         corpus=sealed.fingerprint,
         score_run=score_run.id,
         audit_run=audit_run.id,
+    )
+
+
+def _seal(config: SelectConfig, job: Job, domain: Corpus, chosen: Selection) -> Corpus:
+    """S_C as a corpus of its own."""
+    return job.library.subset(
+        domain,
+        chosen.rows,
+        name=f"S_C {domain.name} {config.strategy} {chosen.budget}{_SUFFIX[config.diversity]}",
+        origin={"run": job.context.run.id, "from": domain.fingerprint},
     )
 
 

@@ -1,6 +1,6 @@
 """The options of an experiment, checked before anything is computed."""
 
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
@@ -8,6 +8,7 @@ from core.config import Budget, Config, fields_with, option
 from core.errors import ConfigError
 from core.measures.skl import SklOptions, parse_map
 from core.models.encoder_options import EncoderOptions
+from core.recipes.base import Options
 from core.recipes.difficulty import DifficultyOptions
 from core.recipes.experiment import arms
 from core.recipes.experiment.arms import Cell
@@ -19,7 +20,6 @@ from core.selection import STRATEGIES, strategy_options
 from core.training.mlm_settings import MlmSettings
 from core.training.settings import TaggerSettings
 
-Options = dict[str, Any]
 # What may be said of a stage's runs; all else of them the experiment says itself.
 _STAGES: dict[str, type[Config]] = {
     "select": SelectOptions,
@@ -84,14 +84,14 @@ class ExperimentConfig(Config):
     weights: str = option("", "Hash of the encoder.", hidden=True)
 
     def settled(self) -> Self:
-        """With the encoder's hash. Errors: ModelError if the encoder is not here and may not be fetched."""
+        """Options with the encoder's hash. Errors: ModelError if the encoder is not here and may not be fetched."""
         named = EncoderOptions(encoder=self.encoder, allow_download=self.allow_download).settled()
         return self.model_copy(update={"weights": named.weights})
 
     @field_validator("budgets")
     @classmethod
     def _budgets(cls, budgets: tuple[str, ...]) -> tuple[str, ...]:
-        """In one spelling, each once."""
+        """Write them in one spelling, each once."""
         try:
             parsed = [Budget.parse(budget) for budget in budgets]
         except ConfigError as error:
@@ -110,13 +110,13 @@ class ExperimentConfig(Config):
     @field_validator("arms")
     @classmethod
     def _arms(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        """In one spelling, each once."""
+        """Write them in one spelling, each once."""
         return tuple(dict.fromkeys(arms.find(name).name for name in names))
 
     @field_validator("type_map")
     @classmethod
     def _type_map(cls, pairs: tuple[str, ...]) -> tuple[str, ...]:
-        """In one spelling and order. Errors: ConfigError."""
+        """Write it in one spelling and order. Errors: ConfigError."""
         return tuple(sorted(f"{old}={new}" for old, new in parse_map(pairs).items()))
 
     @field_validator("strategies")
@@ -162,18 +162,18 @@ class ExperimentConfig(Config):
 
     @property
     def network(self) -> str:
-        """Of every arm's taggers: as fine-tuning says, else the one that word vectors and frozen states are for."""
+        """Network of every arm's taggers: as fine-tuning says, else what word vectors and frozen states are for."""
         borrows = any(arm.source or arm.states for arm in map(arms.find, self.arms))
         return str(self.finetune.get("network", "bilstm" if borrows else "encoder"))
 
     @property
     def mlm_settings(self) -> MlmSettings:
-        """Of the pre-training of every arm."""
+        """Settings of the pre-training of every arm."""
         return PretrainOptions.parse({"preset": self.preset, **self.pretrain})
 
     @property
     def tagger_settings(self) -> TaggerSettings:
-        """Of the fine-tuning of every arm."""
+        """Settings of the fine-tuning of every arm."""
         return TaggerSettings.parse({"preset": self.preset, "network": self.network, **self.finetune})
 
     @property

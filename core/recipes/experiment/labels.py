@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.artifacts.drift import Assisted, check_assisting, mapped
+from core.artifacts.rebuilt import RebuildResult
+from core.artifacts.result import read
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.measures.skl import parse_map
@@ -29,20 +31,20 @@ class Labels:
         self.config, self.job = config, job
 
     def skl(self, part: Part) -> Options:
-        """Of scoring every sentence of the assisting corpus by how far its entities drift from that part of L_C."""
+        """Options of scoring the assisting sentences by how far their entities drift from that part of L_C."""
         config = self.config
         given = {"primary": self.part(part), "assisting": self.assisting.fingerprint, **config.skl}
         return {**given, "type_map": config.type_map}
 
     def difficulty(self, part: Part) -> Options:
-        """Of PVI of that part's mentions, the same for every way to rebuild it; its encoder may be another."""
+        """Options of measuring that part's PVI, the same for every way to rebuild it; its encoder may be another."""
         config = self.config
         given: Options = {"preset": config.preset, "seed": config.draw_seed, **config.difficulty}
         given |= {"encoder": config.difficulty_encoder or config.encoder, "allow_download": config.allow_download}
         return {"train": self.part(part), **given}
 
     def rebuild(self, cell: Cell, measured: Sequence[Run], part: Part) -> Options:
-        """Of that part of L_C rebuilt, without text that is held out."""
+        """Options of rebuilding that part of L_C, without text that is held out."""
         config, arm = self.config, cell.arm
         given: Options = {"seed": config.draw_seed, **config.rebuild, "method": arm.rebuild}
         given |= {"rate": arm.rate, "difficulty": measured[0].id} if measured else {"encoder": config.encoder}
@@ -50,7 +52,7 @@ class Labels:
 
     def train(self, cell: Cell, runs: Sequence[Run], part: Part) -> str:
         """Fingerprint of the sentences that a line is trained on. runs: those behind its labels."""
-        return str(runs[-1].result()["corpus"]) if cell.arm.rebuild else self.part(part)
+        return read(runs[-1], RebuildResult).corpus if cell.arm.rebuild else self.part(part)
 
     @cached_property
     def assisting(self) -> Corpus:

@@ -9,6 +9,11 @@ from core.corpora.corpus import Corpus
 if TYPE_CHECKING:
     from core.recipes.pretrain import PretrainConfig
 
+_FITTED = (
+    "The encoder came without a vocabulary head. One was fitted first with the encoder frozen (transform from the"
+    " identity, decoder tied to the embeddings, bias from the pieces' frequencies); losses below are after that."
+)
+
 
 def card(config: "PretrainConfig", corpora: Sequence[Corpus], result: PretrainResult) -> str:
     """Markdown with the front matter that the Hugging Face hub reads."""
@@ -21,21 +26,6 @@ def card(config: "PretrainConfig", corpora: Sequence[Corpus], result: PretrainRe
         for name, value in config.model_dump(mode="json").items()
         if name not in ("corpora", "allow_download") and value not in ("", False, [])
     ]
-    head = (
-        "The encoder came without a vocabulary head. One was fitted first with the encoder frozen (transform from the"
-        " identity, decoder tied to the embeddings, bias from the pieces' frequencies); losses below are after that."
-        if result.head_fitted
-        else "The vocabulary head is the encoder's own, trained on with it."
-    )
-    losses = [
-        ("dev loss, T_C", "dev_loss_task", result.dev_loss),
-        ("dev loss, general text", "dev_loss_general", result.dev_loss_general),
-    ]
-    rows = [
-        f"| {name} | {_number(result.before.get(key))} | {', '.join(map(_number, curve)) or '-'} |"
-        for name, key, curve in losses
-    ]
-    perplexity = result.pseudo_perplexity
     return "\n".join(
         [
             "---",
@@ -48,7 +38,7 @@ def card(config: "PretrainConfig", corpora: Sequence[Corpus], result: PretrainRe
             "",
             f"{result.sentences:,} sentences an epoch, {result.epochs:g} epochs, {result.steps:,} steps.",
             "",
-            head,
+            _FITTED if result.head_fitted else "The vocabulary head is the encoder's own, trained on with it.",
             "",
             "## Settings",
             *settings,
@@ -58,11 +48,26 @@ def card(config: "PretrainConfig", corpora: Sequence[Corpus], result: PretrainRe
             "",
             "| | before | after each epoch |",
             "|---|---|---|",
-            *rows,
-            f"| pseudo-perplexity, T_C | {_number(perplexity.before)} | {_number(perplexity.after)} |",
+            *_losses(result),
             "",
         ]
     )
+
+
+def _losses(result: PretrainResult) -> list[str]:
+    """Rows of the table."""
+    losses = [
+        ("dev loss, T_C", "dev_loss_task", result.dev_loss),
+        ("dev loss, general text", "dev_loss_general", result.dev_loss_general),
+    ]
+    perplexity = result.pseudo_perplexity
+    return [
+        *(
+            f"| {name} | {_number(result.before.get(key))} | {', '.join(map(_number, curve)) or '-'} |"
+            for name, key, curve in losses
+        ),
+        f"| pseudo-perplexity, T_C | {_number(perplexity.before)} | {_number(perplexity.after)} |",
+    ]
 
 
 def _number(value: float | None) -> str:

@@ -14,7 +14,12 @@ from pages.ui.widgets import plain
 
 PICKED, NTH, TURN = "explore.picked", "explore.nth", "explore.turn"
 ZOOM, BAKED, SEARCHED, ADDRESS = "explore.zoom", "explore.baked", "explore.searched", "explore.address"
-Region = dict[str, Any]
+
+
+class Region(regions.Region):
+    """map: the run that it is picked on."""
+
+    map: str
 
 
 def picked(map_run: str) -> Region | None:
@@ -22,13 +27,13 @@ def picked(map_run: str) -> Region | None:
     region: Region | None = st.session_state.get(PICKED)
     if region is None or region["map"] != map_run:
         kept = regions.kept_region(map_run)
-        region = st.session_state[PICKED] = {"map": map_run, **kept} if kept else None
+        region = st.session_state[PICKED] = Region(map=map_run, **kept) if kept else None
     return region
 
 
 def pick(map_run: str, kind: str, value: Any) -> None:
     """Pick something else. kind: lasso, box, point, topic, class or hits."""
-    st.session_state[PICKED] = {"map": map_run, "kind": kind, "value": value}
+    st.session_state[PICKED] = Region(map=map_run, kind=kind, value=value)
     regions.keep_region(map_run, st.session_state[PICKED])
     st.session_state[NTH] = nth() + 1
     st.session_state["explore.page"] = 0
