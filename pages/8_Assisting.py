@@ -1,6 +1,6 @@
 """Assisting: which sentences of another labelled corpus agree with yours on what an entity is; whether they help."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import streamlit as st
 
@@ -16,7 +16,7 @@ from pages.ui.presses import submitted
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import took
-from pages.ui.widgets import corpus_label, plain
+from pages.ui.widgets import corpus_picker, plain
 
 RUN = "assisting.run"
 WHAT = (
@@ -44,10 +44,12 @@ def _setup(labelled: Mapping[str, Corpus]) -> None:
     train = corpora.roles().get("train")
     columns = st.columns(2)
     with columns[0]:
-        primary = _pick("Primary: the corpus to do well on", labelled, train, "assisting.primary")
+        label = "Primary: the corpus to do well on"
+        primary = corpus_picker(label, "assisting.primary", train, labelled.values())
     with columns[1]:
-        others = {key: corpus for key, corpus in labelled.items() if key != primary}
-        assisting = _pick("Assisting: the corpus to borrow from", others, None, f"assisting.assisting.{primary}")
+        others = [corpus for mark, corpus in labelled.items() if mark != primary]
+        label = "Assisting: the corpus to borrow from"
+        assisting = corpus_picker(label, f"assisting.assisting.{primary}", None, others)
     if primary is None or assisting is None:
         return
     pairs = type_map(labelled[primary], labelled[assisting])
@@ -59,18 +61,6 @@ def _setup(labelled: Mapping[str, Corpus]) -> None:
         wanted = {"primary": primary, "assisting": assisting, "type_map": pairs, **options}
         attach(runs.start("skl", wanted), RUN)
         st.rerun()
-
-
-def _pick(label: str, corpora: Mapping[str, Corpus], first: str | None, key: str) -> str | None:
-    choices: Sequence[str] = list(corpora)
-    return st.selectbox(
-        label,
-        choices,
-        index=choices.index(first) if first in choices else None,
-        format_func=lambda name: corpus_label(corpora[name]),
-        key=key,
-        placeholder="pick a labelled corpus",
-    )
 
 
 def _results(run_id: str) -> None:

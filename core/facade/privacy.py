@@ -39,7 +39,7 @@ class Check:
     says: str
 
     def as_dict(self) -> dict[str, str]:
-        """What JSON says of it."""
+        """Its fields, for JSON."""
         return asdict(self)
 
 

@@ -26,9 +26,12 @@ from core.text.sentence import Sentence
 from core.training.settings import TaggerSettings
 
 if TYPE_CHECKING:
+    import torch
+
     from core.models.encoder import Encoder
     from core.models.mlm import MaskedLM
     from core.models.tagger import Tagger
+    from core.training.steps import Micro
 
 SAMPLE = 512  # sentences of each corpus
 MLM_SIZES, TAGGER_SIZES = (8, 64), (4, 32)  # sentences of a small and of a large step
@@ -126,27 +129,18 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
     """Forward, backward and update, laid out as `training.pretrain` does: on a CPU a thread for each micro-batch."""
     import torch
 
-    from core.models.devices import pick_dtype
     from core.models.masking import Masking
     from core.training.examples import tokenised
     from core.training.pretrain import PIECES
-    from core.training.steps import Micro, Steps
+    from core.training.steps import Steps
     from core.training.threads import Threads
 
-    device = lm.model.device
-    dtype = pick_dtype("auto", device)
+    device, loss = lm.model.device, _mlm_loss(lm)
     texts = [sentence.text for sentence in sample]
     examples = tokenised([texts], lm.tokenizer, max_length=128, n=len(texts), report=Silent())
     masking = Masking.of(lm.tokenizer)
     optimizer = torch.optim.AdamW(lm.model.parameters(), lr=0.0, fused=True)
     lm.model.train()
-
-    def loss(micro: Micro) -> torch.Tensor:
-        ids, attend, at, wanted = (part if part is None else part.to(device) for part in micro)
-        with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
-            value: torch.Tensor = lm.loss(ids, attend, at, wanted)  # type: ignore[arg-type]
-        return value
-
     layout = {"pieces": PIECES.get(device.type, PIECES["cpu"]), "pad": int(lm.tokenizer.pad_token_id or 0), "total": 0}
 
     def step(size: int, i: int) -> int:
@@ -166,6 +160,24 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
 
     with Threads(lm.model) if device.type == "cpu" else nullcontext() as threads:
         return _line(step, MLM_SIZES, report)
+
+
+def _mlm_loss(lm: "MaskedLM") -> "Callable[[Micro], torch.Tensor]":
+    """The loss of a micro-batch, in the precision that this device trains in."""
+    import torch
+
+    from core.models.devices import pick_dtype
+
+    device = lm.model.device
+    dtype = pick_dtype("auto", device)
+
+    def loss(micro: "Micro") -> torch.Tensor:
+        ids, attend, at, wanted = (part if part is None else part.to(device) for part in micro)
+        with torch.autocast(device.type, dtype, enabled=dtype != torch.float32):
+            value: torch.Tensor = lm.loss(ids, attend, at, wanted)  # type: ignore[arg-type]
+        return value
+
+    return loss
 
 
 def _new_tagger(config: CalibrateConfig, train: Sequence[Sentence]) -> "Tagger":

@@ -15,7 +15,7 @@ FIRST = 8  # sentences of S_C
 
 
 def span_words(chosen: FloatArray, unit: str, prefer: str) -> str:
-    """Words for from which score to which was selected, and what a score means. chosen: the scores of S_C."""
+    """The span of the scores that were selected, in words, and what a score means. chosen: the scores of S_C."""
     low, high = float(chosen.min()), float(chosen.max())
     best, worst, closer = (high, low, "higher") if prefer == "high" else (low, high, "lower")
     return (

@@ -1,7 +1,7 @@
 """Pieces that pages share. No user's text becomes markup: `plain` for Markdown places, `escape` for HTML ones."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from html import escape
 from math import floor, log10
 from types import NoneType
@@ -101,9 +101,11 @@ def is_dark() -> bool:
     return bool(st.context.theme.type == "dark")
 
 
-def corpus_picker(label: str, key: str, chosen: str | None, **options: Any) -> str | None:
-    """Pick one of the corpora that are here; None where the user picks none."""
-    known = {corpus.fingerprint: corpus for corpus in corpora.listed()}
+def corpus_picker(
+    label: str, key: str, chosen: str | None, among: Iterable[Corpus] | None = None, **options: Any
+) -> str | None:
+    """Pick one of the corpora that are here, or of those `among` them; None where the user picks none."""
+    known = {corpus.fingerprint: corpus for corpus in (corpora.listed() if among is None else among)}
     choices = list(known)
     return st.selectbox(
         label,
@@ -111,7 +113,7 @@ def corpus_picker(label: str, key: str, chosen: str | None, **options: Any) -> s
         index=choices.index(chosen) if chosen in choices else None,
         format_func=lambda fingerprint: corpus_label(known[fingerprint]),
         key=key,
-        placeholder="pick a corpus",
+        placeholder="pick a corpus" if among is None else "pick a labelled corpus",
         **options,
     )
 

@@ -140,11 +140,11 @@ def test_a_selection_is_told_as_it_is_now(runs: dict[str, Run], monkeypatch: pyt
     selections.keep_budget(select.id, "10.1%")
     now = selections.chosen(select.id)
     tokens = int(selections.scored(select.id).lengths[now.rows].sum())
-    assert outcome(select) == f"S_C: 20 of 205 sentences, {tokens} tokens"
+    assert outcome(select) == f"S_C: 21 of 205 sentences, {tokens} tokens"
     selections.edit(select.id, "remove", now.rows[:3])
-    assert "S_C: 17 of 205" in outcome(select)
+    assert "S_C: 18 of 205" in outcome(select)
     selections.undo(select.id)
-    assert "S_C: 20 of 205" in outcome(select)
+    assert "S_C: 21 of 205" in outcome(select)
     selections.keep_budget(select.id, select.manifest.config["budget"])
     assert "S_C: 40 of 205" in outcome(select)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from core.corpora.corpus import Corpus
+from core.facade import experiments
 from core.models.encoder_options import EncoderOptions
 from core.recipes import RECIPES, base
 from core.recipes.base import Job, plan
@@ -85,7 +86,7 @@ def test_tapt_and_b1_are_one_run_where_their_options_are_equal(home: Path, monke
     monkeypatch.setattr(stages, "learnable", learnt)
     monkeypatch.setattr(strategy_models, "learnable", learnt)
     job: Any = SimpleNamespace(child=child)
-    own = {"pretrain": {"heldout_task": "", "general": ""}}
+    own = experiments.stage_options(["pretrain.heldout_task=", "pretrain.general="])  # as SOURCES.md tells
     texts = {"task": "task", "train": "train", "dev": "dev", "test": "test"}
     config = ExperimentConfig.parse({**texts, **own, "encoder": "tiny", "arms": ("tapt",)})
     tapt = next(cell for cell in config.cells if cell.arm.pretrains)

@@ -15,15 +15,14 @@ from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_run
 from pages.ui.runs.timing import time_machine
 from pages.ui.runs.words import title
-from pages.ui.training.parts import BUNDLED, PRESETS
-from pages.ui.widgets import config_form, corpus_label, is_dark, same_command
+from pages.ui.training.parts import BUNDLED, preset_picker
+from pages.ui.widgets import config_form, corpus_picker, is_dark, same_command
 
 RUN = "bias.run"
 POLL = 2.0  # seconds
 MEANING = {
     "quick": "For a first look.",
     "paper": "The settings that were published for a corpus of this size, for numbers to report, best on a GPU.",
-    "custom": "Every option is yours; what is left empty stays as usual.",
 }
 OPTIONS = (
     "folds",
@@ -91,18 +90,11 @@ def _encoder() -> str:
 
 
 def _setup() -> None:
-    labelled = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.types}
+    labelled = [corpus for corpus in corpora.listed() if corpus.types]
     train = corpora.roles().get("train")
-    names = list(labelled)
     left, right = st.columns(2)
-    picked = left.selectbox(
-        "Labelled corpus",
-        names,
-        names.index(train) if train in names else None,
-        lambda name: corpus_label(labelled[name]),
-        key=f"bias.train.{train}",
-        placeholder="pick a labelled corpus",
-    )
+    with left:
+        picked = corpus_picker("Labelled corpus", f"bias.train.{train}", train, labelled)
     with right:
         encoder = _encoder()
     settings = _settings()
@@ -128,7 +120,9 @@ def _time(options: dict[str, Any]) -> None:
         )
     else:
         st.caption(f"How long {mentions:,} mentions take on this machine is not known yet.")
-        given = {name: options[name] for name in ("train", "encoder", "allow_download") if name in options}
+        given: dict[str, Any] = {
+            name: options[name] for name in ("train", "encoder", "allow_download") if name in options
+        }
         time_machine({**given, "task": options["train"]}, "bias")
 
 
@@ -136,15 +130,7 @@ def _settings() -> dict[str, Any]:
     config = runs.RECIPES["difficulty"].config
     left, right = st.columns(2)
     with left:
-        preset = st.segmented_control(
-            "Settings",
-            list(PRESETS),
-            default="quick",
-            format_func=PRESETS.__getitem__,
-            required=True,
-            key="bias.preset",
-        )
-        st.caption(MEANING[preset])
+        preset = preset_picker("bias.preset", MEANING)
     with right:
         mentions = st.number_input(
             "Mentions to measure, about",

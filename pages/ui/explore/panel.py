@@ -64,7 +64,7 @@ def _groups(map_run: str) -> None:
         **{("class", name): "" for name in maps.CLASSES},
     }
     names = {
-        (kind, value): state.words(map_run, {"kind": kind, "value": value}) + size
+        (kind, value): state.words(map_run, state.Region(map=map_run, kind=kind, value=value)) + size
         for (kind, value), size in sizes.items()
     }
     key = f"explore.group.{state.nth()}"

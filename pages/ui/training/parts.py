@@ -1,6 +1,6 @@
 """Pieces of the forms on Training: corpora in their parts, what to start from, seeds, the settings of a preset."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -15,8 +15,8 @@ PRESETS = {"quick": "Quick", "paper": "Paper", "custom": "Custom"}
 MEANING = {
     "quick": "Few epochs: for a first look, and for comparing what to select.",
     "paper": "The settings of the published experiments: for numbers to report, best on a GPU.",
-    "custom": "Every option is yours; what is left empty stays as usual.",
 }
+CUSTOM = "Every option is yours; what is left empty stays as usual."
 
 
 def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
@@ -76,15 +76,7 @@ def several(label: str, key: str, why: str, *, labelled: bool = False) -> tuple[
 
 def settings(kind: str, own: Sequence[str], presets: Sequence[str] = tuple(PRESETS)) -> dict[str, Any]:
     """The preset; under `custom` every option that is not asked for elsewhere (`own`)."""
-    preset = st.segmented_control(
-        "Settings",
-        presets,
-        default="quick",
-        format_func=PRESETS.__getitem__,
-        required=True,
-        key=f"training.{kind}.preset",
-    )
-    st.caption(MEANING[preset])
+    preset = preset_picker(f"training.{kind}.preset", MEANING, presets)
     if preset != "custom":
         return {"preset": preset}
     config = runs.RECIPES[kind].config
@@ -95,6 +87,15 @@ def settings(kind: str, own: Sequence[str], presets: Sequence[str] = tuple(PRESE
         with columns[i % 3]:
             options |= _option(config, name, f"training.{kind}")
     return {"preset": preset, **options}
+
+
+def preset_picker(key: str, meaning: Mapping[str, str], presets: Sequence[str] = tuple(PRESETS)) -> str:
+    """The preset that is picked, and what it is for. meaning: of all but `custom`."""
+    preset: str = st.segmented_control(
+        "Settings", presets, default="quick", format_func=PRESETS.__getitem__, required=True, key=key
+    )
+    st.caption(meaning.get(preset, CUSTOM))
+    return preset
 
 
 def _option(config: type[Config], name: str, prefix: str) -> dict[str, Any]:
