@@ -72,7 +72,7 @@ def installed() -> tuple[Card, ...]:
 
 
 def visible() -> tuple[Card, ...]:
-    """Those that CUDA_VISIBLE_DEVICES leaves, in its order, as CUDA reads it."""
+    """Cards that CUDA_VISIBLE_DEVICES leaves, in its order, as CUDA reads it."""
     asked = os.environ.get(VISIBLE)
     if asked is None:
         return installed()

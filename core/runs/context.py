@@ -95,7 +95,7 @@ class RunContext(Reporter):
         self.emit("note", {"text": text, "waiting_for": run_id})
 
     def runs_on(self, device: str, machine: str) -> None:
-        """From here on the work is done on `device`, in words; machine: its name (see `core.cards.machine`)."""
+        """Say that the work is done on `device` from now on, in words; machine: its name (see `core.cards.machine`)."""
         if device != self._device:
             self._device = device
             self.emit("device", {"text": device, "machine": machine})

@@ -17,7 +17,7 @@ Collapsed = Mapping[Cell, Sequence[int]]
 
 
 def collapsed_seeds(lines: Sequence[FinishedLine]) -> Collapsed:
-    """Of each line the seeds whose tagger learnt nothing."""
+    """The seeds of each line whose tagger learnt nothing."""
     return {line.cell: taggers.collapsed_seeds(line.finetune) for line in lines}
 
 
@@ -28,8 +28,8 @@ def nothing_learnt(lines: Sequence[FinishedLine], collapsed: Collapsed) -> bool:
 
 def in_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> str:
     """A sentence on the seeds that learnt nothing, of a line and of what it is compared with; nothing without any."""
-    beside = [other for other in collapsed if other.arm.name == arms.NONE or other == control]
-    lines = dict.fromkeys((cell, *beside) if cell.arm.name not in (arms.NONE, *arms.CONTROLS) else (cell,))
+    compared = [other for other in collapsed if other.arm.name == arms.NONE or other == control]
+    lines = dict.fromkeys((cell, *compared) if cell.arm.name not in (arms.NONE, *arms.CONTROLS) else (cell,))
     named = [
         f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))} of {line}"
         for line in lines
