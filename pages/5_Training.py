@@ -9,7 +9,7 @@ from pages.ui.presses import pressed
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_run
-from pages.ui.training import form, outcome, preflight
+from pages.ui.training import form, larger, outcome, preflight
 from pages.ui.training.live import live
 from pages.ui.widgets import same_command
 
@@ -60,6 +60,7 @@ def _setup() -> None:
     )
     st.markdown(WHAT[kind])
     options = form.options(kind)
+    larger.offer()
     if options is None:
         return
     preflight.show(kind, options)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from core.facade import maps, runs
+from core.models.offered import OFFERS, kept
 from tests.recipes.test_experiment import OPTIONS
 
 Wave = Mapping[str, Mapping[str, Any]]
@@ -35,9 +36,17 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
             "epochs": 1,
             "vectors": made["task"],
         },
+        "fetch": {"encoder": fetched(), "allow_download": True},
         "robustness": {"test": made["test"], "train": made["train"], "kind": "typos"},
         "rebuild": {"train": made["train"], "method": "dataaug", "encoder": "tiny"},
     }
+
+
+def fetched() -> str:
+    """An encoder that was fetched already, so that nobody is asked for it."""
+    [name, *_] = OFFERS
+    kept(name).mkdir(parents=True)
+    return name
 
 
 def second(made: Mapping[str, str]) -> Wave:

@@ -14,6 +14,7 @@ import click
 from core.cli.assisting import assist, skl
 from core.cli.bias import difficulty
 from core.cli.corpus import corpus, samples
+from core.cli.encoders import encoders_group
 from core.cli.experiment import demo, experiment
 from core.cli.machine import audit_list, doctor, key
 from core.cli.rebuild import frontier, rebuild, robustness
@@ -48,6 +49,7 @@ COMMANDS = (
     robustness,
     frontier,
     run_group,
+    encoders_group,
     audit_list,
     doctor,
     key,

@@ -26,6 +26,9 @@ from core.runs.events import State
 from core.runs.store import Run as Run
 from core.selection import DEFAULT_STRATEGY, strategy_options
 
+_WORDS = {"add": ["corpus", "add"], "fetch": ["encoders", "get"]}  # commands that are not called as their kind is
+_BARE = {"add": "path", "fetch": "encoder"}  # options that are typed without their names
+
 
 def listed(*kinds: str, state: State | None = None) -> list[Run]:
     """Runs, newest first. kinds, state: only those."""
@@ -121,7 +124,7 @@ def command(kind: str, options: Mapping[str, object]) -> str:
     recipe = RECIPES[kind]
     config = recipe.config.parse(dict(options))
     references, hidden = (set(fields_with(recipe.config, trait)) for trait in ("corpus", "hidden"))
-    words = ["python", "-m", "core", *({"add": ["corpus", "add"]}.get(kind, [kind]))]
+    words = ["python", "-m", "core", *(_WORDS.get(kind, [kind]))]
     for name, field in recipe.config.model_fields.items():
         value = getattr(config, name)
         if name in hidden or (value == field.default and not field.is_required()):
@@ -137,7 +140,7 @@ def command(kind: str, options: Mapping[str, object]) -> str:
             words += [part for item in value for part in (flag(name), shown(item))]
         elif isinstance(value, bool):
             words.append(flag(name, on=value))
-        elif name == "path":
+        elif name == _BARE.get(kind):
             words.append(str(value))
         else:
             words += [flag(name), _shown(value) if name in references else str(value)]

@@ -5,7 +5,8 @@ from hashlib import sha256
 from pathlib import Path
 
 from core.apart import Apart, is_serving
-from core.models.hub import BUNDLED, TINY, file_digest, files, folder_of, located
+from core.models.hub import BUNDLED, TINY, folder_of, located
+from core.models.model_files import file_digest, files
 
 _apart = Apart(__name__, "start this by the command line if you trust the model")
 

@@ -3,18 +3,17 @@
 Nothing is downloaded without being asked for, only safetensors are read, remote code never runs.
 """
 
-import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from functools import lru_cache
-from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.config import offline
 from core.errors import ModelError, PathError, WinnowError, memory_ran_out
+from core.models.model_files import PATTERNS, file_digest, files, refuse_unsafe
+from core.models.offered import OFFERS, kept
 from core.models.tiny import tiny_model, tiny_tokenizer
 from core.paths import user_path
 
@@ -33,22 +32,19 @@ TINY = "tiny"
 BUNDLED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.json"  # the second of a recurrent tagger alone
-_FILES = ("*.safetensors", "model.safetensors.index.json", "config.json", "tokenizer*", "special_tokens_map.json")
-_ATTENTION = (None, "eager", "sdpa")  # for another, transformers asks the hub for native code
 _LOCAL = {"local_files_only": True, "trust_remote_code": False}  # of every `from_pretrained`
-_LARGEST_JSON = 100_000_000  # bytes of an index or a configuration
-_VOCABULARIES = ("vocab.*", "merges.txt", "*.model", "added_tokens.json")
 
 
 def locate(name: str, *, allow_download: bool = False) -> Path:
-    """The folder that holds encoder `name` (`minilm`, a folder's path, or a Hugging Face id; not `tiny`).
+    """The folder that holds encoder `name` (`minilm`, an offered one that was fetched, a folder's path, or a Hugging
+    Face id; not `tiny`).
 
     Errors: ModelError if it is not on this machine, holds no safetensors, or is not what it claims; PathError for a
     path that a page must not reach.
     """
     folder = folder_of(name, allow_download=allow_download)
     if name != BUNDLED:
-        _refuse_unsafe(name, folder)
+        refuse_unsafe(name, folder)
     return folder
 
 
@@ -62,7 +58,7 @@ def located(name: str, *, allow_download: bool = False) -> Iterator[Path]:
     folder = folder_of(name, allow_download=allow_download)
     before = _state(folder)
     if name != BUNDLED:
-        _refuse_unsafe(name, folder)
+        refuse_unsafe(name, folder)
     try:
         yield folder
     finally:
@@ -86,6 +82,8 @@ def folder_of(name: str, *, allow_download: bool = False) -> Path:
     """The folder that `locate` looks into, without a look. Errors: ModelError if it is not here or no model's."""
     if name == BUNDLED:
         return _bundled()
+    if name in OFFERS:
+        return _fetched(name)
     folder = _typed(name) or _cached(name, allow_download)
     for needed in ("config.json", "*.safetensors"):
         if not any(folder.glob(needed)):
@@ -109,49 +107,6 @@ def _typed(name: str) -> Path | None:
     for link in filter(Path.is_symlink, folder.glob("*")):
         user_path(link)
     return folder
-
-
-def _refuse_unsafe(name: str, folder: Path) -> None:
-    """Refuse what transformers would follow out of the folder or out of safetensors. Errors: ModelError.
-
-    An index may name a pickle as a shard, and a configuration may name a repository of native code as its attention.
-    """
-    index = folder / "model.safetensors.index.json"
-    shards = _json(name, index).get("weight_map", {}) if index.exists() else {}
-    for shard in set(shards.values()) if isinstance(shards, Mapping) else {str(shards)}:
-        plain = isinstance(shard, str) and shard == Path(shard).name and shard.endswith(".safetensors")
-        if not plain or not (folder / shard).is_file():
-            raise ModelError(
-                f"{name}: its index names {str(shard)[:80]!r}, which is no .safetensors file beside it; save it again."
-            )
-    for key, value in _settings(_json(name, folder / "config.json")):
-        if key.endswith(("attn_implementation", "attn_implementation_internal")) and value not in _ATTENTION:
-            raise ModelError(
-                f"{name}: its config.json asks for the attention {str(value)[:80]!r}, which is not torch's own; remove "
-                f"{key} from it."
-            )
-    for file in files(folder):
-        if not file.is_file():
-            raise ModelError(f"{name}: {file.name} is not a plain file; give a folder as transformers saves it.")
-
-
-def _json(name: str, file: Path) -> Mapping[str, object]:
-    try:
-        if file.is_file() and file.stat().st_size < _LARGEST_JSON:
-            document = json.loads(file.read_bytes())
-            if isinstance(document, Mapping):
-                return document
-    except (OSError, ValueError, RecursionError):
-        pass
-    raise ModelError(f"{name}: {file.name} cannot be read as a model's; save the model again.")
-
-
-def _settings(value: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    """Every key of a configuration and its value, nested ones too."""
-    for key, inner in value.items():
-        yield key, inner
-        if isinstance(inner, Mapping):
-            yield from _settings(inner)
 
 
 def load_tokenizer(name: str, *, allow_download: bool = False) -> "PreTrainedTokenizerBase":
@@ -236,6 +191,13 @@ def _bundled() -> Path:
     return folder
 
 
+def _fetched(name: str) -> Path:
+    folder = kept(name)
+    if not folder.is_dir():
+        raise ModelError(f"{name}: not on this machine yet; fetch it by `python -m core encoders get {name}`.")
+    return folder
+
+
 def _cached(name: str, allow_download: bool) -> Path:
     """The snapshot folder of a Hugging Face id, downloaded only if allowed."""
     kept = "this machine is set to stay offline (WINNOW_OFFLINE)"
@@ -247,9 +209,7 @@ def _cached(name: str, allow_download: bool) -> Path:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     try:
-        return Path(
-            snapshot_download(name, local_files_only=not allow_download, allow_patterns=[*_FILES, *_VOCABULARIES])
-        )
+        return Path(snapshot_download(name, local_files_only=not allow_download, allow_patterns=[*PATTERNS]))
     except HFValidationError as error:
         raise ModelError(f"{name}: neither a folder nor a Hugging Face id; use {BUNDLED}, which is bundled.") from error
     except (OSError, HfHubHTTPError, ValueError) as error:
@@ -265,26 +225,6 @@ def _cached(name: str, allow_download: bool) -> Path:
         raise ModelError(
             f"{name}: not on this machine, {why} give a local folder, or use {BUNDLED}, which is bundled."
         ) from error
-
-
-def files(folder: Path) -> list[Path]:
-    """Files in a folder that make an encoder the one it is."""
-    return sorted({file for pattern in (*_FILES, *_VOCABULARIES) for file in folder.glob(pattern)})
-
-
-def file_digest(file: Path) -> str:
-    """The SHA-256 of a file's content, read once for each time of change."""
-    return _digest(file, file.stat().st_mtime_ns)
-
-
-@lru_cache(maxsize=256)
-def _digest(file: Path, changed: int) -> str:
-    """`changed` is there for the cache alone."""
-    digest = sha256()
-    with file.open("rb") as stream:
-        while block := stream.read(1 << 22):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _quiet() -> None:

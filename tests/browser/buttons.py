@@ -56,6 +56,7 @@ BUTTONS = {
     "explore.make": "explore_runs",
     "*.time": "timing",
     "training.start": "training",
+    "training.fetch": "training",
     "*.smaller": "training",
     "*.cancel": "training",
     "*.resume": "training",

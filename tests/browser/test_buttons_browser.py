@@ -19,6 +19,7 @@ from tests.patience import until
 
 STILL = """e => Promise.all(e.getAnimations({subtree: true}).filter(a => a.effect.getComputedTiming().endTime < 1e6)
     .map(a => a.finished.catch(() => 0)))"""
+LARGER = "Start from a larger encoder: slower, and better at most tasks"
 WALKS: dict[str, Callable[["Walk"], None]] = {}
 
 
@@ -27,7 +28,12 @@ def laid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Lai
     """One server on one home, for all walks."""
     place = tmp_path_factory.mktemp("pressed")
     (place / "data").mkdir()
-    with Server(home=place / "home", data=place / "data") as server, pytest.MonkeyPatch.context() as patch:
+    (place / "index").mkdir()
+    nobody = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": "/dev/null", "PIP_FIND_LINKS": str(place / "index")}
+    with (
+        Server(home=place / "home", data=place / "data", environment=nobody) as server,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setenv("WINNOW_HOME", str(server.home))
         runs = lay(server.home)
         server.start()
@@ -303,6 +309,11 @@ def training(one: Walk) -> None:
     page = one.page
     panel = page.locator(".st-key-training-run-panel")
     one.go("Training", opened="What to train")
+    page.get_by_text(LARGER, exact=True).click()  # within the other expander
+    settled(page)
+    expect(one.button("training.fetch")).to_be_disabled()
+    tick(page, re.compile("^Ask "))
+    one.press("training.fetch", starts="fetch")
     pick(page, "Start from", re.compile("tiny"), typed="tiny")
     page.get_by_role("radio", name="Custom").click()
     for label in ("Epochs", "Patience"):

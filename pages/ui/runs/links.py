@@ -31,6 +31,7 @@ BELONGS: Mapping[str, str] = {  # what shows runs of these kinds too, though not
     "tag": EXPLORE,
     "predict": RESULTS,
     "calibrate": TRAINING,
+    "fetch": TRAINING,
 }
 
 

