@@ -2,9 +2,9 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # two cores, several test processes
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -70,10 +70,20 @@ def sentence(text: str, entities: Sequence[tuple[int, int, str]] | None = None) 
     return Sentence(id=sentence_id(text), tokens=tokenize(text), text=text, entities=spans)
 
 
-@pytest.fixture
-def seal(home: Path) -> Callable[..., Corpus]:
+def entities_of(sentence: Sentence) -> tuple[Entity, ...]:
+    """Those of a sentence that must be labelled."""
+    assert sentence.entities is not None
+    return sentence.entities
+
+
+class Seal(Protocol):
     """`seal(texts, name="c")` -> a sealed corpus of this test's home."""
 
+    def __call__(self, texts: Sequence[str | Sentence], name: str = "corpus", labelled: bool = False) -> Corpus: ...
+
+
+@pytest.fixture
+def seal(home: Path) -> Seal:
     def make(texts: Sequence[str | Sentence], name: str = "corpus", labelled: bool = False) -> Corpus:
         rows = [text if isinstance(text, Sentence) else sentence(text) for text in texts]
         return Library(home).seal(rows, name=name, origin={}, labelled=labelled)
