@@ -2,26 +2,28 @@
 
 import json
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.corpora import corpus as module
-from core.corpora.corpus import Library
+from core.corpora.corpus import Corpus, Library
 from core.corpora.readers import read
 from core.errors import CorpusError
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import clean, tokenize
 
 
-def plain(text, doc=None):
+def plain(text: str, doc: str | None = None) -> Sentence:
     text = clean(text)
     return Sentence(id=sentence_id(text), tokens=tokenize(text), text=text, doc=doc)
 
 
-def tagged(*tokens, entities=()):
+def tagged(*tokens: str, entities: Sequence[tuple[int, int, str]] = ()) -> Sentence:
     text = " ".join(tokens)
     return Sentence(
         id=sentence_id(text),
@@ -31,7 +33,7 @@ def tagged(*tokens, entities=()):
     )
 
 
-def rows(corpus):
+def rows(corpus: Corpus) -> list[Sentence]:
     return [sentence for batch in corpus.batches() for sentence in batch]
 
 
@@ -51,7 +53,9 @@ LABELLED = [
     ),
     data=st.data(),
 )
-def test_what_is_sealed_is_read_again_in_any_order(texts, data, tmp_path_factory):
+def test_what_is_sealed_is_read_again_in_any_order(
+    texts: list[str], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     sentences = [plain(text, doc="d" if i % 2 else None) for i, text in enumerate(texts)]
     corpus = Library(tmp_path_factory.mktemp("home")).seal(iter(sentences), name="c", origin={"file": "x"})
     assert rows(corpus) == sentences
@@ -62,13 +66,13 @@ def test_what_is_sealed_is_read_again_in_any_order(texts, data, tmp_path_factory
     assert corpus.lengths().tolist() == [len(s.tokens) for s in sentences]
 
 
-def test_labels_are_kept_and_counted(home):
+def test_labels_are_kept_and_counted(home: Path) -> None:
     corpus = Library(home).seal(LABELLED, name="l", origin={}, labelled=True)
     assert rows(corpus) == LABELLED
     assert (corpus.labelled, dict(corpus.types), corpus.n_tokens) == (True, {"PER": 2, "LOC": 1}, 7)
 
 
-def test_blocks_and_subsets_keep_addresses(home, monkeypatch):
+def test_blocks_and_subsets_keep_addresses(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BLOCK", 4)
     library = Library(home)
     sentences = [plain(f"Row number {i}.") for i in range(11)]
@@ -76,19 +80,19 @@ def test_blocks_and_subsets_keep_addresses(home, monkeypatch):
     assert [len(batch) for batch in corpus.batches()] == [4, 4, 3]
     assert [s for batch in corpus.batches(3, 9) for s in batch] == sentences[3:9]
     assert [len(batch) for batch in corpus.batches(3, 9)] == [1, 4, 1]
-    subset = library.subset(corpus, module.np.array([10, 0, 5, 5, 7]), name="s", origin={"run": "r"})
+    subset = library.subset(corpus, np.array([10, 0, 5, 5, 7]), name="s", origin={"run": "r"})
     assert rows(subset) == [sentences[i] for i in (10, 0, 5, 5, 7)]
 
 
-def test_what_winnow_made_is_told_from_what_was_imported(home):
+def test_what_winnow_made_is_told_from_what_was_imported(home: Path) -> None:
     library = Library(home)
     imported = library.seal([plain("Mine."), plain("Too.")], name="m", origin={"file": "m.txt", "run": "r-add"})
-    selected = library.subset(imported, module.np.array([1]), name="s", origin={"run": "r", "from": "f"})
+    selected = library.subset(imported, np.array([1]), name="s", origin={"run": "r", "from": "f"})
     typed = library.seal([plain("Try this.")], name="t", origin={"typed": True})
     assert [corpus.derived for corpus in (imported, selected, typed)] == [False, True, True]
 
 
-def test_a_fingerprint_is_the_content_alone(home):
+def test_a_fingerprint_is_the_content_alone(home: Path) -> None:
     library = Library(home)
     one = library.seal([plain("A."), plain("B.")], name="one", origin={"file": "a"})
     two = library.seal(iter([plain("A."), plain("B.")]), name="two", origin={"file": "b"})
@@ -104,10 +108,10 @@ def test_a_fingerprint_is_the_content_alone(home):
     assert len(prints) == 5
 
 
-def test_a_stream_that_fails_leaves_nothing(home):
+def test_a_stream_that_fails_leaves_nothing(home: Path) -> None:
     library = Library(home)
 
-    def broken():
+    def broken() -> Iterator[Sentence]:
         yield plain("A.")
         raise RuntimeError("gone")
 
@@ -118,7 +122,7 @@ def test_a_stream_that_fails_leaves_nothing(home):
     assert list(library.folder.iterdir()) == []
 
 
-def test_finding_and_removing(home):
+def test_finding_and_removing(home: Path) -> None:
     library = Library(home)
     one = library.seal([plain("A.")], name="c", origin={})
     other = library.seal([plain("B.")], name="c", origin={})
@@ -130,7 +134,7 @@ def test_finding_and_removing(home):
     assert [path.name for path in library.folder.iterdir()] == [other.fingerprint]
 
 
-def test_no_two_corpora_bear_one_name(home):
+def test_no_two_corpora_bear_one_name(home: Path) -> None:
     library = Library(home)
     one, two, three = (library.seal([plain(text)], name="c", origin={}) for text in ("A.", "B.", "C."))
     assert [one.name, two.name, three.name] == ["c", "c (2)", "c (3)"]
@@ -142,7 +146,7 @@ def test_no_two_corpora_bear_one_name(home):
     assert library.seal([plain("D.")], name="c", origin={}).name == "c (4)"  # an old name is found by, so it is taken
 
 
-def test_a_description_of_before_with_a_shared_name_is_asked_for_by_fingerprint(home):
+def test_a_description_of_before_with_a_shared_name_is_asked_for_by_fingerprint(home: Path) -> None:
     library = Library(home)
     for text in ("A.", "B."):
         about = library.seal([plain(text)], name=text, origin={}).path / "about.json"
@@ -152,14 +156,14 @@ def test_a_description_of_before_with_a_shared_name_is_asked_for_by_fingerprint(
 
 
 @pytest.mark.real
-def test_a_real_corpus_is_sealed_whole(home, real_data):
+def test_a_real_corpus_is_sealed_whole(home: Path, real_data: Path) -> None:
     corpus = Library(home).seal(read(real_data / "unlabeled" / "wikitext2-valid.txt.gz"), name="w", origin={})
     assert len(corpus) == 7086
     assert sum(len(batch) for batch in corpus.batches()) == 7086
     assert len(set(corpus.ids().tolist())) == 7086
 
 
-def test_a_name_longer_than_any_file_name_is_found(tmp_path):
+def test_a_name_longer_than_any_file_name_is_found(tmp_path: Path) -> None:
     name = "x" * 340
     sealed = Library(tmp_path).seal([plain("one")], name=name, origin={"file": "a.txt"})
     assert Library(tmp_path).find(name).fingerprint == sealed.fingerprint
@@ -168,10 +172,17 @@ def test_a_name_longer_than_any_file_name_is_found(tmp_path):
 def test_a_corpus_is_on_disk_before_it_is_there(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
     fsync, rename = os.fsync, Path.rename
-    monkeypatch.setattr(
-        os, "fsync", lambda file: (steps.append(Path(f"/proc/self/fd/{file}").readlink().name), fsync(file))
-    )
-    monkeypatch.setattr(Path, "rename", lambda self, target: (steps.append("named"), rename(self, target))[1])
+
+    def noted_fsync(file: int) -> None:
+        steps.append(Path(f"/proc/self/fd/{file}").readlink().name)
+        fsync(file)
+
+    def noted_rename(self: Path, target: Path) -> Path:
+        steps.append("named")
+        return rename(self, target)
+
+    monkeypatch.setattr(os, "fsync", noted_fsync)
+    monkeypatch.setattr(Path, "rename", noted_rename)
     Library(home).seal([plain("One .")], name="one", origin={})
     before, after = steps[: steps.index("named")], steps[steps.index("named") :]
     assert "sentences.parquet" in before

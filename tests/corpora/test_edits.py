@@ -34,7 +34,7 @@ def stored(texts: list[str]) -> Ragged:
 
 def found(texts: list[str]) -> set[tuple[int, int]]:
     pairs = near_texts(stored(texts), np.arange(len(texts)), Silent())
-    return {tuple(sorted(pair)) for i, j in pairs for pair in zip(i.tolist(), j.tolist(), strict=True)}  # type: ignore[misc]
+    return {tuple(sorted(pair)) for i, j in pairs for pair in zip(i.tolist(), j.tolist(), strict=True)}
 
 
 def true(texts: list[str]) -> set[tuple[int, int]]:

@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from random import Random
@@ -14,15 +14,12 @@ import numpy as np
 import pytest
 
 from core.corpora import hygiene
-from core.corpora.corpus import Corpus
 from core.corpora.grams import WordHasher
 from core.corpora.hygiene import FLAGS, Audit, audit, near_duplicates_of
 from core.errors import Cancelled
 from core.reporter import Silent
 from core.text.words import fold
-from tests.conftest import ROOT
-
-Seal = Callable[..., Corpus]
+from tests.conftest import ROOT, Seal
 
 WORDS = """court party seller buyer notice term rent tenant lease clause breach damage loss claim judge order
 appeal law state city bank loan share board vote fund trust heir deed title""".split()  # noqa: SIM905
@@ -226,7 +223,7 @@ def test_the_threshold_is_the_caller_s(seal: Seal) -> None:
 def test_one_row_is_clean(seal: Seal) -> None:
     found = audit(seal(["the only sentence there is"]), [], Silent())
     assert (found.mask.tolist(), found.cluster.tolist()) == ([0], [0])
-    assert (found.mask.dtype, found.cluster.dtype) == (np.uint8, np.int64)
+    assert (found.mask.dtype, found.cluster.dtype) == (np.dtype(np.uint8), np.dtype(np.int64))
 
 
 def test_rows_without_a_word_are_not_each_other_s_copies(seal: Seal) -> None:

@@ -2,6 +2,8 @@
 
 import json
 from itertools import pairwise
+from pathlib import Path
+from typing import Unpack
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,25 +15,27 @@ from core.corpora import readers
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.corpora.writers import write_conll
 from core.errors import ReadError
-from core.text.schemes import SCHEMES, encode
+from core.text.schemes import SCHEMES, Scheme, encode
 from core.text.sentence import Entity, Sentence, sentence_id
+from tests.conftest import entities_of
+from tests.corpora.test_readers import Options
 
 
-def load(path, **options):
+def load(path: Path, **options: Unpack[Options]) -> tuple[list[Sentence], ReadReport]:
     report = ReadReport()
     found = list(read(path, ReadOptions(**options), report=report))
     assert report.read == report.kept + report.rejected + report.skipped
     return found, report
 
 
-def write(path, content):
+def write(path: Path, content: str) -> Path:
     path.parent.mkdir(exist_ok=True, parents=True)
     path.write_text(content, encoding="utf-8", newline="")
     return path
 
 
-def surfaces(sentence):
-    return [(" ".join(sentence.tokens[e.start : e.end]), e.type) for e in sentence.entities]
+def surfaces(sentence: Sentence) -> list[tuple[str, str]]:
+    return [(" ".join(sentence.tokens[e.start : e.end]), e.type) for e in entities_of(sentence)]
 
 
 TEXT = "Dr. Ann-Marie Öz took 5 mg of Aspirin\u00ae 😀 in Bonn."
@@ -42,10 +46,13 @@ SPANS = [
 EXPECTED = [("Ann - Marie Öz", "PER"), ("Aspirin", "DRUG"), ("Bonn", "LOC")]
 
 
-def span_files(folder):
+def span_files(folder: Path) -> dict[str, list[Path]]:
     """TEXT with SPANS in every format that counts characters."""
     as_dicts = [{"start": s, "end": e, "label": t} for s, e, t in SPANS]
-    utf16 = lambda i: len(TEXT[:i].encode("utf-16-le")) // 2
+
+    def utf16(i: int) -> int:
+        return len(TEXT[:i].encode("utf-16-le")) // 2
+
     results = [
         {"type": "labels", "value": {"start": utf16(s), "end": utf16(e), "text": TEXT[s:e], "labels": [t]}}
         for s, e, t in SPANS
@@ -68,7 +75,7 @@ def span_files(folder):
     }
 
 
-def test_every_span_format_gives_the_same_entities(tmp_path):
+def test_every_span_format_gives_the_same_entities(tmp_path: Path) -> None:
     for name, paths in span_files(tmp_path).items():
         for path in paths:
             found, report = load(path)
@@ -81,7 +88,7 @@ def test_every_span_format_gives_the_same_entities(tmp_path):
             assert (preview.format, readers.labelled(preview), preview.rows) == (name, True, (TEXT,))
 
 
-def test_spans_that_do_not_fit_are_repaired_or_listed(tmp_path):
+def test_spans_that_do_not_fit_are_repaired_or_listed(tmp_path: Path) -> None:
     text = "Acetylsalicylic acid-free  pills in New York City."
     spans = [
         [0, 6, "HALF"],
@@ -108,7 +115,7 @@ def test_spans_that_do_not_fit_are_repaired_or_listed(tmp_path):
     assert any("overlaps the GPE" in row["reason"] for row in listed)
 
 
-def test_decomposed_letters_keep_their_spans(tmp_path):
+def test_decomposed_letters_keep_their_spans(tmp_path: Path) -> None:
     text = "Cafe\u0301 Mu\u0308ller in Ko\u0308ln"
     spans = [[6, 13, "ORG"], [17, 22, "LOC"]]
     path = write(tmp_path / "a.jsonl", json.dumps({"text": text, "label": spans}) + "\n")
@@ -119,22 +126,27 @@ def test_decomposed_letters_keep_their_spans(tmp_path):
 
 @settings(max_examples=50, deadline=None)
 @given(text=st.text("ab .Ö\u0301-😀\n", min_size=1, max_size=30), data=st.data())
-def test_apart_spans_always_come_through(text, data, tmp_path_factory):
+def test_apart_spans_always_come_through(
+    text: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     borders = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=8)))
-    spans = [[s, e, "X"] for s, e in zip(borders[::2], borders[1::2], strict=False)]
+    spans = [(s, e, "X") for s, e in zip(borders[::2], borders[1::2], strict=False)]
     if not text.strip():
         return
     path = write(tmp_path_factory.mktemp("d") / "a.jsonl", json.dumps({"text": text, "label": spans}) + "\n")
     (sentence,), report = load(path)
-    assert len(sentence.entities) + report.rejected_spans == len(spans)
+    assert len(entities_of(sentence)) + report.rejected_spans == len(spans)
     assert report.rejected_spans <= sum(not text[s:e].strip() or text[s] == "\u0301" for s, e, _ in spans)
-    assert all(0 <= e.start < e.end <= len(sentence.tokens) for e in sentence.entities)
+    assert all(0 <= e.start < e.end <= len(sentence.tokens) for e in entities_of(sentence))
     assert all(token and not any(map(str.isspace, token)) for token in sentence.tokens)
 
 
-def test_prodigy_answers_and_empty_tasks_are_skipped_and_counted(tmp_path):
-    rows = [{"text": "Yes.", "spans": [], "answer": a} for a in ("accept", "reject", "ignore")] + [
-        {"text": "No answer.", "spans": []}
+def test_prodigy_answers_and_empty_tasks_are_skipped_and_counted(tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"text": "Yes.", "spans": [], "answer": "accept"},
+        {"text": "Yes.", "spans": [], "answer": "reject"},
+        {"text": "Yes.", "spans": [], "answer": "ignore"},
+        {"text": "No answer.", "spans": []},
     ]
     found, report = load(write(tmp_path / "a.jsonl", "".join(json.dumps(row) + "\n" for row in rows)))
     assert [s.text for s in found] == ["Yes.", "No answer."]
@@ -148,7 +160,7 @@ def test_prodigy_answers_and_empty_tasks_are_skipped_and_counted(tmp_path):
     assert ([s.text for s in found], report.skipped) == (["Done."], 1)
 
 
-def test_brat_lines_are_sentences_unless_an_entity_crosses(tmp_path):
+def test_brat_lines_are_sentences_unless_an_entity_crosses(tmp_path: Path) -> None:
     text = "First line.\nSecond New\nYork line. More.\n"
     notes = "T1\tLOC 19 27\tNew York\nT2\tX 0 2;4 5\tFi t\nT3\tX 0 5\tWrong\nT4\tbroken\nR1\tRel Arg1:T1 Arg2:T2\n"
     write(tmp_path / "b" / "n.txt", text)
@@ -180,7 +192,7 @@ ENTITIES = (
 
 
 @pytest.mark.parametrize("scheme", [s for s in SCHEMES if s != "io"])
-def test_every_scheme_gives_the_same_entities(scheme, tmp_path):
+def test_every_scheme_gives_the_same_entities(scheme: Scheme, tmp_path: Path) -> None:
     tags = encode(ENTITIES, len(TOKENS), scheme)
     rows = list(zip(TOKENS, tags, strict=True))
     variants = {
@@ -199,10 +211,12 @@ def test_every_scheme_gives_the_same_entities(scheme, tmp_path):
                 load(path)
         else:
             assert load(path)[1].scheme == scheme
-            assert sniff(path).scheme.scheme == scheme
+            proposal = sniff(path).scheme
+            assert proposal is not None
+            assert proposal.scheme == scheme
 
 
-def test_iob1_against_iob2_is_asked_for(tmp_path):
+def test_iob1_against_iob2_is_asked_for(tmp_path: Path) -> None:
     path = write(tmp_path / "train.conll", "Bo\tB-PER\n\nIn\tO\nRome\tI-LOC\n.\tO\n")
     with pytest.raises(ReadError, match=r"train.conll line 4: tag 'I-LOC' cannot follow 'O' in IOB2.*iob1") as caught:
         load(path)
@@ -219,7 +233,7 @@ def test_iob1_against_iob2_is_asked_for(tmp_path):
     assert ([s.text for s in found], report.rejected) == (["Bo"], 1)
 
 
-def test_bad_lines_cost_their_sentence_alone(tmp_path):
+def test_bad_lines_cost_their_sentence_alone(tmp_path: Path) -> None:
     good = "Al\tB-PER\n\n"
     bad = ["x\tO\ty\n", "x\n", "x\tPER\n", "x\tS-PER\n", "\tO\n", "a\0b\tO\n"]
     path = write(tmp_path / "a.conll", good * 20 + "".join(f"fine\tO\n{line}\n{good}" for line in bad))
@@ -234,7 +248,7 @@ def test_bad_lines_cost_their_sentence_alone(tmp_path):
     assert listed[2]["raw"] == "fine\tO\nx\tPER"
 
 
-def test_a_tag_without_a_scheme_is_rejected_not_guessed(tmp_path):
+def test_a_tag_without_a_scheme_is_rejected_not_guessed(tmp_path: Path) -> None:
     path = write(tmp_path / "a.conll", "Al\tB-PER\n\n" * 5 + "Bo\tPER\n")
     with pytest.raises(ReadError, match=r"a.conll line 11: .*without one"):
         load(path)
@@ -252,26 +266,26 @@ def test_a_tag_without_a_scheme_is_rejected_not_guessed(tmp_path):
         ("one\ncolumn\n", ["1 column;", "2 or 4"]),
     ],
 )
-def test_files_whose_tags_make_no_sense(content, words, tmp_path):
+def test_files_whose_tags_make_no_sense(content: str, words: list[str], tmp_path: Path) -> None:
     with pytest.raises(ReadError) as caught:
         load(write(tmp_path / "a.conll", content))
     assert all(word in str(caught.value) for word in words)
 
 
-def test_tokens_with_blanks_become_several(tmp_path):
+def test_tokens_with_blanks_become_several(tmp_path: Path) -> None:
     (s,), report = load(write(tmp_path / "a.conll", "in\tO\nNew\u00a0York\tB-LOC\nCity\tI-LOC\n10 000\tO\n"))
     assert s.tokens == ("in", "New", "York", "City", "10", "000")
     assert surfaces(s) == [("New York City", "LOC")]
     assert (report.repaired, report.problems[0].line) == (2, 2)
 
 
-def test_documents_are_numbered(tmp_path):
+def test_documents_are_numbered(tmp_path: Path) -> None:
     doc = "-DOCSTART-\tO\n\nAl\tB-PER\n\nBo\tB-PER\n\n"
     found, _ = load(write(tmp_path / "news.conll", doc * 2))
     assert [s.doc for s in found] == ["news:1", "news:1", "news:2", "news:2"]
 
 
-def test_parts_of_a_folder_are_never_mixed(tmp_path):
+def test_parts_of_a_folder_are_never_mixed(tmp_path: Path) -> None:
     for part in ("train", "dev", "test"):
         write(tmp_path / "d" / f"{part}.conll", f"{part}\tO\n")
     with pytest.raises(ReadError, match=r"several parts \(dev, test, train\)"):
@@ -286,12 +300,12 @@ def test_parts_of_a_folder_are_never_mixed(tmp_path):
 NAMES = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 
 
-def hf_rows():
+def hf_rows() -> list[dict[str, object]]:
     ids = [NAMES.index(tag) for tag in encode(ENTITIES, len(TOKENS), "iob2")]
     return [{"id": "0", "tokens": TOKENS, "ner_tags": ids}, {"id": "1", "tokens": ["None", "."], "ner_tags": [0, 0]}]
 
 
-def test_hugging_face_data_as_datasets_writes_them(tmp_path):
+def test_hugging_face_data_as_datasets_writes_them(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     features = datasets.Features(
         {
@@ -310,7 +324,7 @@ def test_hugging_face_data_as_datasets_writes_them(tmp_path):
         assert (report.format, report.scheme) == ("hf", "iob2")
 
 
-def test_hugging_face_names_from_elsewhere_and_missing(tmp_path):
+def test_hugging_face_names_from_elsewhere_and_missing(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(hf_rows()), tmp_path / "train.parquet")
     with pytest.raises(ReadError, match=r"train.parquet line 1: its tags are numbers"):
         load(tmp_path)
@@ -346,7 +360,9 @@ words = st.text(st.characters(exclude_categories=["Cs", "Cc", "Z"]), min_size=1,
     ),
     scheme=st.sampled_from(SCHEMES),
 )
-def test_what_is_written_is_read_again(rows, scheme, tmp_path_factory):
+def test_what_is_written_is_read_again(
+    rows: list[list[tuple[str, str]]], scheme: Scheme, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     from core.text.words import clean
 
     sentences = []
@@ -364,7 +380,7 @@ def test_what_is_written_is_read_again(rows, scheme, tmp_path_factory):
 
 
 @pytest.mark.real
-def test_real_corpora_have_the_counts_of_their_table(real_data):
+def test_real_corpora_have_the_counts_of_their_table(real_data: Path) -> None:
     seen = 0
     for row in (real_data / "DATA.md").read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in row.split("|")]
@@ -372,7 +388,7 @@ def test_real_corpora_have_the_counts_of_their_table(real_data):
         if path is None or not path.exists():
             continue
         found, report = load(path)
-        counts = (len(found), sum(len(s.tokens) for s in found), sum(len(s.entities) for s in found))
+        counts = (len(found), sum(len(s.tokens) for s in found), sum(len(entities_of(s)) for s in found))
         assert counts == tuple(map(int, cells[3:6])), path
         assert report.scheme == ("io" if cells[1] == "german-ep" else "iob2")
         assert (report.repaired, report.rejected) == (0, 0)
@@ -380,7 +396,7 @@ def test_real_corpora_have_the_counts_of_their_table(real_data):
     assert seen == 34
 
 
-def test_a_span_of_an_accent_alone_is_counted_not_lost(tmp_path):
+def test_a_span_of_an_accent_alone_is_counted_not_lost(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", json.dumps({"text": "aaa\u0301", "label": [[3, 4, "X"]]}) + "\n")
     (sentence,), report = load(path)
     assert (sentence.text, sentence.entities, report.rejected_spans) == ("aaá", (), 1)

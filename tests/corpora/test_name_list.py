@@ -1,5 +1,7 @@
 """A list of names: what it becomes, and which line is wrong."""
 
+from pathlib import Path
+
 import pytest
 
 from core.corpora import name_list
@@ -8,7 +10,7 @@ from core.errors import PathError, ReadError
 from core.text.sentence import Entity
 
 
-def test_a_line_a_name(tmp_path):
+def test_a_line_a_name(tmp_path: Path) -> None:
     path = tmp_path / "names.txt"
     path.write_bytes("\ufeffNew  York\tLOC\r\n\r\n Ørsted A/S \t ORG \n".encode())
     assert [(one.tokens, one.text, one.entities) for one in read_names(path)] == [
@@ -30,7 +32,7 @@ def test_a_line_a_name(tmp_path):
         (b"Oslo\tLOC\n" * 20, "names.txt: is larger than"),
     ],
 )
-def test_a_wrong_line_is_named(tmp_path, monkeypatch, content, says):
+def test_a_wrong_line_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, says: str) -> None:
     monkeypatch.setattr(name_list, "MOST_BYTES", 700)
     path = tmp_path / "names.txt"
     path.write_bytes(content * (5 if "larger" in says else 1))

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def placed(folder: Path, make: Callable[[Path], Path]) -> Path:
 def test_hostile_files_harm_nobody_and_are_told(tmp_path: Path) -> None:
     """None takes the time or the memory that a process of its own is given; who asked hardly grows. MB."""
     makers = [hostile.laughing, hostile.many_spans, hostile.empty_lines, hostile.dictionary_bomb, hostile.page_bomb]
-    makers += [lambda folder, value=value: hostile.forged(folder, value) for value in hostile.FORGED]
+    makers += [partial(hostile.forged, value=value) for value in hostile.FORGED]
     paths = [str(placed(tmp_path / str(i), make)) for i, make in enumerate(makers)]
     done = subprocess.run([sys.executable, "-c", ASK, *paths], cwd=ROOT, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
@@ -62,9 +63,11 @@ def test_a_preview_is_what_sniff_says(tmp_path: Path) -> None:
     (tmp_path / "a.conll").write_text("Ann B-PER\n. O\n\nBob I-PER\n\n", encoding="utf-8")
     (tmp_path / "b.csv").write_text("id,text\n1,one sentence here\n2,two\n", encoding="cp1252")
     (tmp_path / "c.txt").write_bytes(b"caf\xe9 .\nanother one .\n" + b"fine .\n" * 200)
-    for name, options in {"a.conll": {}, "b.csv": {"text_column": "id"}, "c.txt": {}, "": {"part": None}}.items():
-        path = tmp_path / name if name else placed(tmp_path / "f", lambda at: (at / "x.txt").write_text("a b .") and at)
-        assert corpora.preview(path, **options) == sniff(path, ReadOptions(**options))
+    (tmp_path / "f").mkdir()
+    (tmp_path / "f" / "x.txt").write_text("a b .", encoding="utf-8")
+    for name, column in {"a.conll": None, "b.csv": "id", "c.txt": None, "f": None}.items():
+        path = tmp_path / name
+        assert corpora.preview(path, text_column=column) == sniff(path, ReadOptions(text_column=column))
 
 
 def test_columns_that_no_page_could_show_do_no_harm(tmp_path: Path) -> None:

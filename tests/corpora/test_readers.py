@@ -3,6 +3,9 @@
 import gzip
 import json
 import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, TypedDict, Unpack
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,16 +15,31 @@ from hypothesis import strategies as st
 
 from core.corpora import readers
 from core.corpora.formats import source
+from core.corpora.formats.ledger import Format
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.errors import Cancelled, ConfigError, EncodingError, InputError, PathError, ReadError
 from core.text.words import clean
 
 
-def zst(content):
-    return pa.Codec("zstd").compress(content, asbytes=True)
+class Options(TypedDict, total=False):
+    """What tests give as `ReadOptions`."""
+
+    format: Format
+    text_column: str
+    scheme: str
+    split: bool
+    unit: Literal["line", "paragraph"]
+    encoding: str
+    repair: bool
+    part: str | None
 
 
-def texts(path, **options):
+def zst(content: bytes) -> bytes:
+    packed: bytes = pa.Codec("zstd").compress(content, asbytes=True)
+    return packed
+
+
+def texts(path: Path, **options: Unpack[Options]) -> tuple[list[str], ReadReport]:
     report = ReadReport()
     found = [s.text for s in read(path, ReadOptions(**options), report=report)]
     assert report.read == report.kept + report.rejected + report.skipped
@@ -29,7 +47,7 @@ def texts(path, **options):
     return found, report
 
 
-def write(path, content):
+def write(path: Path, content: str | bytes) -> Path:
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
 
@@ -37,11 +55,11 @@ def write(path, content):
 ROWS = ["The patient came.", "Él vino, señor.", "它 是 好 的", 'She said "no", twice; then left.']
 
 
-def containers(folder):
+def containers(folder: Path) -> dict[str, Path]:
     """The same four rows in every container, with a number and a document beside them."""
     table = [{"n": i, "doc": f"d{i}", "text": row} for i, row in enumerate(ROWS)]
     plain = "\n".join(ROWS)
-    quoted = [[str(row["n"]), row["doc"], '"' + row["text"].replace('"', '""') + '"'] for row in table]
+    quoted = [[str(i), f"d{i}", '"' + row.replace('"', '""') + '"'] for i, row in enumerate(ROWS)]
     lines = "\n".join(json.dumps(row) for row in table)
     pq.write_table(pa.Table.from_pylist(table), folder / "a.parquet")
     with (
@@ -71,7 +89,7 @@ def containers(folder):
     }
 
 
-def test_every_container_gives_the_same_sentences(tmp_path):
+def test_every_container_gives_the_same_sentences(tmp_path: Path) -> None:
     for name, path in containers(tmp_path).items():
         found, report = texts(path)
         assert found == [clean(row) for row in ROWS], name
@@ -82,7 +100,7 @@ def test_every_container_gives_the_same_sentences(tmp_path):
         assert preview.text_column == report.text_column == (None if "txt" in path.name else "text"), name
 
 
-def test_documents_keep_their_names(tmp_path):
+def test_documents_keep_their_names(tmp_path: Path) -> None:
     files = containers(tmp_path)
     assert [s.doc for s in read(files["csv"])] == ["d0", "d1", "d2", "d3"]
     folder = tmp_path / "many"
@@ -99,7 +117,7 @@ def test_documents_keep_their_names(tmp_path):
     ]
 
 
-def test_the_text_column_is_guessed_shown_and_chosen(tmp_path):
+def test_the_text_column_is_guessed_shown_and_chosen(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "id,Comment,title\n1,A long comment on it.,Short\n2,Another long comment.,Tiny\n")
     assert sniff(path).text_column == "Comment"
     assert sniff(path).columns == ("id", "Comment", "title")
@@ -111,7 +129,7 @@ def test_the_text_column_is_guessed_shown_and_chosen(tmp_path):
     assert texts(bare)[0] == ["The first row is a sentence already.", "So is the second of them."]
 
 
-def test_documents_are_split_on_request(tmp_path):
+def test_documents_are_split_on_request(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "Dr. Smith came. He left.\n\nOne line\nof a paragraph. Two.\n")
     assert texts(path)[0] == ["Dr. Smith came. He left.", "One line", "of a paragraph. Two."]
     assert texts(path, split=True)[0] == ["Dr. Smith came.", "He left.", "One line", "of a paragraph.", "Two."]
@@ -127,7 +145,7 @@ def test_documents_are_split_on_request(tmp_path):
         st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1), min_size=1, max_size=8
     )
 )
-def test_any_rows_survive_jsonl_and_csv(rows, tmp_path_factory):
+def test_any_rows_survive_jsonl_and_csv(rows: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = tmp_path_factory.mktemp("rows")
     kept = [clean(row) for row in rows if clean(row)]
     if not kept:
@@ -138,18 +156,18 @@ def test_any_rows_survive_jsonl_and_csv(rows, tmp_path_factory):
     assert texts(write(folder / "a.csv", "n,text\n" + quoted))[0] == kept
 
 
-BAD_FILES = {
+BAD_FILES: dict[str, tuple[bytes, str]] = {
     "empty.txt": (b"", "empty"),
     "empty.txt.gz": (gzip.compress(b""), "empty"),
     "blank.txt": (b"\n \n\t\n", "no text"),
     "program.txt": (b"\x7fELF\0\0\0text", "binary"),
     "paper.txt": (b"%PDF-1.7 text", "PDF"),
     "brief.txt": (b"PK\x03\x04 docx", "Office"),
-    "nomark.txt": ("Some text.\n" * 3).encode("utf-16-le"),
-    "latin.txt": ("A line.\nUn café.\nUn été.\n").encode("latin-1"),
-    "cut.txt.gz": gzip.compress(bytes(range(256)) * 999)[:-900],
-    "cut.txt.zst": zst("".join(f"Line {i}.\n" for i in range(9999)).encode())[:-900],
-    "damaged.txt.gz": b"\x1f\x8b\x08\0\0\0\0\0\0\0not gzip at all",
+    "nomark.txt": (("Some text.\n" * 3).encode("utf-16-le"), ""),
+    "latin.txt": ("A line.\nUn café.\nUn été.\n".encode("latin-1"), ""),
+    "cut.txt.gz": (gzip.compress(bytes(range(256)) * 999)[:-900], ""),
+    "cut.txt.zst": (zst("".join(f"Line {i}.\n" for i in range(9999)).encode())[:-900], ""),
+    "damaged.txt.gz": (b"\x1f\x8b\x08\0\0\0\0\0\0\0not gzip at all", ""),
     "table.csv": (b"id,n\n1,2\n3,4\n", ""),
     "headonly.csv": (b"id,text\n", "no rows"),
     "not.parquet": (b"PAR1 nothing", "Parquet"),
@@ -162,8 +180,8 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_bad_files_get_one_clear_sentence(name, tmp_path):
-    content, word = BAD_FILES[name] if isinstance(BAD_FILES[name], tuple) else (BAD_FILES[name], "")
+def test_bad_files_get_one_clear_sentence(name: str, tmp_path: Path) -> None:
+    content, word = BAD_FILES[name]
     path = write(tmp_path / name, content)
     with pytest.raises(InputError) as caught:
         texts(path)
@@ -174,7 +192,7 @@ def test_bad_files_get_one_clear_sentence(name, tmp_path):
     assert said.endswith(".")
 
 
-def test_a_wrong_encoding_says_where_and_what_to_do(tmp_path):
+def test_a_wrong_encoding_says_where_and_what_to_do(tmp_path: Path) -> None:
     path = write(tmp_path / "latin.txt", "A line.\nUn café.\nUn été.\n".encode("latin-1"))
     with pytest.raises(ReadError, match=r"latin.txt line 2: byte 0xe9 .* cp1252") as caught:
         texts(path)
@@ -190,7 +208,7 @@ def test_a_wrong_encoding_says_where_and_what_to_do(tmp_path):
             texts(path, encoding=name)
 
 
-def test_one_bad_line_among_hundreds_costs_itself_alone(tmp_path):
+def test_one_bad_line_among_hundreds_costs_itself_alone(tmp_path: Path) -> None:
     lines = [f"Line {i}.".encode() for i in range(500)]
     lines[122] = b"caf\xe9"
     lines[300] = b"a \0 in it" * 2
@@ -201,7 +219,7 @@ def test_one_bad_line_among_hundreds_costs_itself_alone(tmp_path):
     assert "0xe9" in report.problems[0].reason
 
 
-def test_many_undecodable_lines_stop_the_reading_early(tmp_path):
+def test_many_undecodable_lines_stop_the_reading_early(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", b"caf\xe9\n" * 100_000)
     report = ReadReport()
     with pytest.raises(ReadError, match=r"line 1: .*100 such lines"):
@@ -218,7 +236,9 @@ def test_many_undecodable_lines_stop_the_reading_early(tmp_path):
         ("a.conll", "First.\tO\n\n", "\nLast.\tO\n", 50),
     ],
 )
-def test_a_huge_line_is_rejected_without_being_held(name, first, last, megabytes, tmp_path):
+def test_a_huge_line_is_rejected_without_being_held(
+    name: str, first: str, last: str, megabytes: int, tmp_path: Path
+) -> None:
     path = tmp_path / name
     with path.open("wb") as file:
         file.write(first.encode())
@@ -238,7 +258,7 @@ def test_a_huge_line_is_rejected_without_being_held(name, first, last, megabytes
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, zst], ids=["gz", "zst"])
-def test_a_bomb_is_stopped(pack, tmp_path, monkeypatch):
+def test_a_bomb_is_stopped(pack: Callable[[bytes], bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source, "BOMB_BYTES", 1 << 20)
     bomb = write(tmp_path / "bomb.txt.gz", pack((b"word " * 1000 + b"\n") * 2000))
     with pytest.raises(ReadError, match="more than 200 times its size"):
@@ -247,7 +267,7 @@ def test_a_bomb_is_stopped(pack, tmp_path, monkeypatch):
     assert len(texts(fine)[0]) == 90_000
 
 
-def test_rejected_rows_lie_in_the_reject_file(tmp_path):
+def test_rejected_rows_lie_in_the_reject_file(tmp_path: Path) -> None:
     good, bad = (
         '{"text": "Fine."}\n',
         ['{"text": "broken\n', "[1]\n", '{"text": "half \\ud800 pair"}\n', '{"text": 7}\n', '{"no": 1}\n'],
@@ -274,7 +294,7 @@ def test_rejected_rows_lie_in_the_reject_file(tmp_path):
     assert not any("Fine" in str(problem) for problem in report.problems)
 
 
-def test_bad_rows_of_a_table_cost_themselves_alone(tmp_path):
+def test_bad_rows_of_a_table_cost_themselves_alone(tmp_path: Path) -> None:
     path = write(
         tmp_path / "a.csv",
         'n,text\n1,fine one\n2,"over\ntwo lines"\n3,too,many\n4\n5,"never closed\n6,fine six\n7,5" pipe is fine\n,\n8,"x""y"\n',
@@ -289,13 +309,13 @@ def test_bad_rows_of_a_table_cost_themselves_alone(tmp_path):
     assert report.empty == 1
 
 
-def test_nothing_kept_is_an_error_that_says_why(tmp_path):
+def test_nothing_kept_is_an_error_that_says_why(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", "n,text\n" + "1,2,3\n" * 3)
     with pytest.raises(ReadError, match="3 columns where the header has 2"):
         texts(path)
 
 
-def test_a_json_array_on_one_line_is_read_in_pieces(tmp_path):
+def test_a_json_array_on_one_line_is_read_in_pieces(tmp_path: Path) -> None:
     rows = [{"text": f"Row {i} of a long file, {'x' * 90}."} for i in range(20_000)]
     path = write(tmp_path / "a.json", json.dumps(rows))
     found, _ = texts(path)
@@ -308,12 +328,12 @@ def test_a_json_array_on_one_line_is_read_in_pieces(tmp_path):
 @pytest.mark.parametrize(
     "content", ['[{"text": "One."},\n {"text": "Two."}]\n', '\n[\n{"text": "One."}]\n[{"text": "Two."}]\n']
 )
-def test_a_json_array_is_read_whatever_its_ending_says(name, content, tmp_path):
+def test_a_json_array_is_read_whatever_its_ending_says(name: str, content: str, tmp_path: Path) -> None:
     path = write(tmp_path / name, gzip.compress(content.encode()) if name.endswith("gz") else content)
     assert texts(path)[0] == ["One.", "Two."]
 
 
-def test_a_json_array_says_the_line_of_what_is_wrong(tmp_path):
+def test_a_json_array_says_the_line_of_what_is_wrong(tmp_path: Path) -> None:
     _, report = texts(write(tmp_path / "a.jsonl", '[{"text": "One."},\n7,\n{"text": "Two."}]\n'))
     assert [(p.line, p.reason) for p in report.problems] == [(2, "not a JSON object in braces")]
     wrong = (("{text: 1}]", "line 2: not JSON"), ("", "line 2: .* cut off"), ("]\n and more", "line 3: more"))
@@ -322,13 +342,13 @@ def test_a_json_array_says_the_line_of_what_is_wrong(tmp_path):
             texts(write(tmp_path / "a.jsonl", '[{"text": "One."},\n' + ending))
 
 
-def test_lists_line_by_line_are_no_array(tmp_path):
+def test_lists_line_by_line_are_no_array(tmp_path: Path) -> None:
     found, report = texts(write(tmp_path / "a.jsonl", '["One."]\n{"text": "Two."}\n'))
     assert found == ["Two."]
     assert [p.line for p in report.problems] == [1]
 
 
-def test_a_look_says_which_of_the_first_rows_would_not_be_taken(tmp_path):
+def test_a_look_says_which_of_the_first_rows_would_not_be_taken(tmp_path: Path) -> None:
     look = sniff(write(tmp_path / "a.txt", "One.\nUn café.\n".encode("latin-1")))
     assert [(p.file, p.line) for p in look.problems] == [("a.txt", 2)]
     assert look.n_undecodable == 1
@@ -336,22 +356,22 @@ def test_a_look_says_which_of_the_first_rows_would_not_be_taken(tmp_path):
         sniff(write(tmp_path / "a.csv", "n,text\n1,Un café.\n".encode("latin-1")))
 
 
-def test_progress_and_cancelling(tmp_path):
+def test_progress_and_cancelling(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "A line of text.\n" * 100_000)
-    seen = []
+    seen: list[tuple[int, int]] = []
     list(read(path, progress=lambda done, total: seen.append((done, total))))
     assert len(seen) > 3
     assert seen == sorted(seen)
     assert seen[-1] == (1_600_000, 1_600_000)
 
-    def stop():
+    def stop() -> None:
         raise Cancelled("asked to")
 
     with pytest.raises(Cancelled):
         list(read(path, check=stop))
 
 
-def test_missing_paths_and_empty_folders(tmp_path):
+def test_missing_paths_and_empty_folders(tmp_path: Path) -> None:
     with pytest.raises(PathError, match="no such"):
         texts(tmp_path / "none.txt")
     with pytest.raises(ReadError, match="no file to read"):
@@ -360,6 +380,6 @@ def test_missing_paths_and_empty_folders(tmp_path):
 
 @pytest.mark.real
 @pytest.mark.parametrize(("name", "n"), [("wikitext2-valid", 7086), ("wikipedia-people", 22422)])
-def test_real_corpora_are_read_whole(name, n, real_data):
+def test_real_corpora_are_read_whole(name: str, n: int, real_data: Path) -> None:
     found, report = texts(real_data / "unlabeled" / f"{name}.txt.gz")
     assert (len(found), report.rejected, report.format) == (n, 0, "txt")

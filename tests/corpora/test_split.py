@@ -40,17 +40,17 @@ CUT = [
 
 
 @pytest.mark.parametrize("text", KEPT_WHOLE)
-def test_these_are_one_sentence(text):
+def test_these_are_one_sentence(text: str) -> None:
     assert split(text) == [text]
 
 
 @pytest.mark.parametrize("case", CUT, ids=lambda case: case[0][:20])
-def test_these_are_several(case):
+def test_these_are_several(case: list[str]) -> None:
     assert split(case[0]) == case[1:]
 
 
 @given(st.text("aB.!?\"' \n1。…)(", max_size=60))
-def test_nothing_is_lost_or_said_twice(text):
+def test_nothing_is_lost_or_said_twice(text: str) -> None:
     found = list(sentences(text))
     assert "".join("".join(text[s:e].split()) for s, e in found) == "".join(text.split())
     assert all(s < e for s, e in found)
@@ -59,7 +59,7 @@ def test_nothing_is_lost_or_said_twice(text):
 
 
 @pytest.mark.parametrize("unit", [".", ". ", "\n ", "a.", "!)", "“", "A. ", "。 ", ".\n"])
-def test_hostile_text_takes_linear_time(unit):
+def test_hostile_text_takes_linear_time(unit: str) -> None:
     began = time.process_time()
     list(sentences(unit * (300_000 // len(unit))))
     assert time.process_time() - began < 5

@@ -3,27 +3,28 @@
 import csv
 import json
 import os
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from core.corpora.readers import read
-from core.corpora.writers import harmless, write_card, write_conll, write_selection
+from core.corpora.writers import Row, harmless, write_card, write_conll, write_selection
 from core.errors import ConfigError, CorpusError, PathError
 from core.text.sentence import Sentence, sentence_id
 
 TEXTS = ["=1+1|cmd", "+1", "-1", "@SUM(A1)", "＝1", 'She said "no", twice.', "Él vino.", "Plain."]
-ROWS = [
+ROWS: list[Row] = [
     {"id": sentence_id(text), "text": text, "row": 10 * i, "score": float("nan") if i == 7 else -0.5 * i, "rank": i + 1}
     for i, text in enumerate(TEXTS)
 ]
 
 
-def expected():
-    return [row | {"score": None if row["score"] != row["score"] else row["score"]} for row in ROWS]
+def expected() -> list[dict[str, object]]:
+    return [{**row, "score": None if row["score"] != row["score"] else row["score"]} for row in ROWS]
 
 
-def test_every_format_holds_every_row(tmp_path):
+def test_every_format_holds_every_row(tmp_path: Path) -> None:
     for ending in ("txt", "jsonl", "parquet", "csv"):
         path = tmp_path / "deep" / f"s.{ending}"
         assert write_selection(iter(ROWS), path) == len(ROWS)
@@ -34,7 +35,7 @@ def test_every_format_holds_every_row(tmp_path):
     assert sorted(os.listdir(folder)) == ["s.csv", "s.jsonl", "s.parquet", "s.txt"]
 
 
-def test_no_formula_survives_in_a_csv(tmp_path):
+def test_no_formula_survives_in_a_csv(tmp_path: Path) -> None:
     write_selection(ROWS, tmp_path / "s.csv")
     with (tmp_path / "s.csv").open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -44,23 +45,24 @@ def test_no_formula_survives_in_a_csv(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["He paid ;=1+1; and left", "x; +cmd", "a;\t@b", "=1", "；no"])
-def test_no_cell_is_a_formula_where_the_semicolon_separates(text):
-    cells = next(csv.reader([harmless(text)], delimiter=";"))
+def test_no_cell_is_a_formula_where_the_semicolon_separates(text: str) -> None:
+    cells = next(csv.reader([str(harmless(text))], delimiter=";"))
     assert not any(cell.strip().startswith(("=", "+", "-", "@")) for cell in cells)
     assert harmless("a; b; c - d") == "a; b; c - d"
 
 
-def test_a_selection_larger_than_a_block_is_streamed(tmp_path):
-    rows = ({"id": f"{i:016x}", "text": f"Row {i}.", "row": i, "score": 1.0, "rank": i + 1} for i in range(20_000))
+def test_a_selection_larger_than_a_block_is_streamed(tmp_path: Path) -> None:
+    rows = (Row(id=f"{i:016x}", text=f"Row {i}.", row=i, score=1.0, rank=i + 1) for i in range(20_000))
     assert write_selection(rows, tmp_path / "s.parquet") == 20_000
     assert pq.ParquetFile(tmp_path / "s.parquet").num_row_groups == 3
 
 
-def test_a_failure_leaves_nothing_and_keeps_what_was_there(tmp_path):
+def test_a_failure_leaves_nothing_and_keeps_what_was_there(tmp_path: Path) -> None:
+    broken: Row = {"id": "x"}  # type: ignore[typeddict-item]  # has no text
     (tmp_path / "s.jsonl").write_text("old")
     for ending in ("txt", "jsonl", "parquet", "csv"):
         with pytest.raises(KeyError):
-            write_selection([ROWS[0], {"id": "x"}], tmp_path / f"s.{ending}")
+            write_selection([ROWS[0], broken], tmp_path / f"s.{ending}")
     assert os.listdir(tmp_path) == ["s.jsonl"]
     assert (tmp_path / "s.jsonl").read_text() == "old"
     with pytest.raises(ConfigError, match=r"\.xlsx"):
@@ -72,11 +74,11 @@ def test_a_failure_leaves_nothing_and_keeps_what_was_there(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["parquet", "jsonl", "csv", "txt"])
-def test_an_exported_folder_opens_in_datasets(ending, tmp_path, monkeypatch):
+def test_an_exported_folder_opens_in_datasets(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_DATASETS_OFFLINE", "1")
     datasets = pytest.importorskip("datasets")
     folder = tmp_path / "S_C"
-    rows = [row | {"score": 1.5} for row in ROWS]
+    rows = [Row({**row, "score": 1.5}) for row in ROWS]
     write_selection(rows, folder / f"my s: #1.{ending}")
     write_selection(rows[:1], folder / "other.jsonl")
     about = {"strategy": "cos-mlm", "seed": 1, "note": "a | b <i>\n---\nc", "types": {"PER": 3}}
@@ -89,7 +91,7 @@ def test_an_exported_folder_opens_in_datasets(ending, tmp_path, monkeypatch):
     assert r"| note | a \| b &lt;i> --- c |" in (folder / "README.md").read_text(encoding="utf-8")
 
 
-def test_conll_needs_labels(tmp_path):
+def test_conll_needs_labels(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="not labelled"):
         write_conll([Sentence(id="0" * 16, tokens=("a",), text="a")], tmp_path / "a.conll")
     assert not list(tmp_path.iterdir())

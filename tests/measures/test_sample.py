@@ -1,6 +1,5 @@
 """Equal samples: capped, seeded, nested, cut alike."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,9 +9,7 @@ from core.errors import CorpusError
 from core.measures import Sample
 from core.measures.sample import draw
 from core.reporter import Silent
-from tests.conftest import sentence
-
-Seal = Callable[..., Corpus]
+from tests.conftest import Seal, sentence
 
 
 def drawn(*corpora: Corpus, **options: Any) -> Sample:

@@ -22,8 +22,8 @@ ENGLISH = {"china": Counter(LOC=91, ORG=7)}
 PEOPLE = {"ada": Counter(PER=3)}  # the corpora know four types; China is never a person
 
 
-def china(**options: object) -> float:
-    found = skl.compare(SPANISH | PEOPLE, ENGLISH, SklOptions(**options))
+def china(options: SklOptions) -> float:
+    found = skl.compare(SPANISH | PEOPLE, ENGLISH, options)
     assert found.types == ("LOC", "MISC", "ORG", "PER")
     return float(found.skl[found.names.index("china")])
 
@@ -31,16 +31,16 @@ def china(**options: object) -> float:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, 1.13121),
-        ({"add_k": 1}, 1.00982),
-        ({"add_k": 0.5}, 1.05803),
-        ({"add_k": 0.01}, 1.13059),
-        ({"add_k": 1e-6}, 1.19726),
-        ({"add_k": 1, "log": "base2"}, 1.45687),
+        (SklOptions(), 1.13121),
+        (SklOptions(add_k=1), 1.00982),
+        (SklOptions(add_k=0.5), 1.05803),
+        (SklOptions(add_k=0.01), 1.13059),
+        (SklOptions(add_k=1e-6), 1.19726),
+        (SklOptions(add_k=1, log="base2"), 1.45687),
     ],
 )
-def test_china_to_five_digits(options: dict[str, object], expected: float) -> None:
-    assert china(**options) == pytest.approx(expected, abs=5e-6)
+def test_china_to_five_digits(options: SklOptions, expected: float) -> None:
+    assert china(options) == pytest.approx(expected, abs=5e-6)
 
 
 def test_both_directions_of_china() -> None:
@@ -93,7 +93,7 @@ def test_a_second_reckoning_agrees(primary: skl.Counts, assisting: skl.Counts, c
     }
     assert set(found.names) == shared
     kinds = sorted({kind for table in (primary, assisting) for each in table.values() for kind in each})
-    pooled = Counter()
+    pooled = Counter[str]()
     for name in shared:
         pooled.update(primary[name] + assisting[name])
     for name, value in zip(found.names, found.skl, strict=True):

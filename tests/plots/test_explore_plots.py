@@ -1,11 +1,12 @@
 """The map's figure: every point once, told apart by colour and shape, small enough, and nobody's markup."""
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from core import plots
 from core.plots import Dots, View
-from core.plots.explore import _kinds
+from core.plots.explore import HoverRow, _kinds
 
 
 def drawn(n: int, hover: str | None = "line") -> Dots:
@@ -15,7 +16,7 @@ def drawn(n: int, hover: str | None = "line") -> Dots:
     return Dots(x=x, y=y, points=np.arange(n) * 2, kinds=kinds.astype(np.uint8), hover=[hover] * n)
 
 
-def points_in(fig: object) -> list[int]:
+def points_in(fig: go.Figure) -> list[int]:
     return sorted(point for trace in fig.data if trace.customdata is not None for point in trace.customdata.tolist())
 
 
@@ -125,7 +126,7 @@ def test_the_figure_is_small() -> None:
 
 
 def test_a_tooltip_is_wrapped_and_escaped() -> None:
-    rows = [{"score": score, "text": "<b>bold</b> & " + "word " * 30} for score in (float("nan"), 0.25)]
+    rows: list[HoverRow] = [{"score": score, "text": "<b>bold</b> & " + "word " * 30} for score in (float("nan"), 0.25)]
     line, scored = plots.hover_lines(["T_C", "selected"], rows)
     assert line.startswith("T_C<br>&lt;b&gt;bold&lt;/b&gt; &amp;")
     assert scored.startswith("selected · score 0.25<br>&lt;b&gt;bold")

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -23,10 +24,10 @@ TYPES = {"legal": {"PARTY", "GUARANTOR", "AMOUNT", "DATE", "LAW"}, "medical": {"
 
 @dataclass(frozen=True)
 class Loaded:
-    name: str
+    name: sets.Name
     task: list[str]
     domain: list[str]
-    truth: list[dict]
+    truth: list[dict[str, Any]]
     splits: dict[str, list[list[tuple[str, str]]]]
 
     def texts(self, split: str) -> list[str]:
@@ -40,11 +41,12 @@ def _lines(file: Path) -> list[str]:
 
 def _conll(file: Path) -> list[list[tuple[str, str]]]:
     blocks = file.read_text("utf-8").strip("\n").split("\n\n")
-    return [[tuple(line.split("\t")) for line in block.split("\n")] for block in blocks]
+    rows = [[line.split("\t") for line in block.split("\n")] for block in blocks]
+    return [[(token, tag) for token, tag in row] for row in rows]
 
 
 @pytest.fixture(scope="module", params=["legal", "medical"])
-def loaded(request) -> Loaded:
+def loaded(request: pytest.FixtureRequest) -> Loaded:
     home = SAMPLES / request.param
     return Loaded(
         name=request.param,
@@ -55,7 +57,7 @@ def loaded(request) -> Loaded:
     )
 
 
-def test_what_is_committed_is_what_the_generator_writes(loaded, tmp_path):
+def test_what_is_committed_is_what_the_generator_writes(loaded: Loaded, tmp_path: Path) -> None:
     sets.build(loaded.name, tmp_path)
     files = sorted(file.name for file in tmp_path.iterdir())
     assert files == sorted(file.name for file in (SAMPLES / loaded.name).iterdir())
@@ -67,7 +69,7 @@ def test_what_is_committed_is_what_the_generator_writes(loaded, tmp_path):
                 assert packed.read_bytes()[3:8] == bytes(5)  # neither a file name nor a time in the header
 
 
-def test_another_seed_gives_other_sentences(loaded, monkeypatch, tmp_path):
+def test_another_seed_gives_other_sentences(loaded: Loaded, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("N_IN", "N_OFF"):
         monkeypatch.setattr(sets, name, 150)
     for name in ("N_EXACT", "N_NEAR"):
@@ -78,7 +80,7 @@ def test_another_seed_gives_other_sentences(loaded, monkeypatch, tmp_path):
     assert len(first & second) < len(first) / 10
 
 
-def test_counts_are_as_planned(loaded):
+def test_counts_are_as_planned(loaded: Loaded) -> None:
     assert {split: len(rows) for split, rows in loaded.splits.items()} == {"train": 150, "dev": 150, "test": 300}
     assert len(loaded.task) == 500
     assert len(loaded.domain) == len(loaded.truth) >= 6000
@@ -93,13 +95,13 @@ def test_counts_are_as_planned(loaded):
     assert {row["topic"] for row in loaded.truth} == set(plan.inside) | set(plan.outside)
 
 
-def test_every_line_is_clean(loaded):
+def test_every_line_is_clean(loaded: Loaded) -> None:
     for text in loaded.task + loaded.domain:
         assert text == clean(text) != ""
         assert not set(text) & set("{}|<>[]~_"), text
 
 
-def test_labelled_sentences_are_in_the_task_corpus_but_for_test(loaded):
+def test_labelled_sentences_are_in_the_task_corpus_but_for_test(loaded: Loaded) -> None:
     task = {fold(text) for text in loaded.task}
     assert len(task) == len(loaded.task)
     for split in ("train", "dev"):
@@ -107,7 +109,7 @@ def test_labelled_sentences_are_in_the_task_corpus_but_for_test(loaded):
     assert not {fold(text) for text in loaded.texts("test")} & task
 
 
-def test_tags_are_iob2_and_every_type_is_common_enough_to_learn(loaded):
+def test_tags_are_iob2_and_every_type_is_common_enough_to_learn(loaded: Loaded) -> None:
     for split, sentences in loaded.splits.items():
         counts: Counter[str] = Counter()
         for sentence in sentences:
@@ -124,10 +126,10 @@ def test_tags_are_iob2_and_every_type_is_common_enough_to_learn(loaded):
         assert min(counts.values()) >= 10, (split, counts)
 
 
-def test_names_of_two_types_are_told_apart_by_context_only(loaded):
+def test_names_of_two_types_are_told_apart_by_context_only(loaded: Loaded) -> None:
     """The planted bias: one stock of names for two types."""
     pair = {"legal": ("PARTY", "GUARANTOR"), "medical": ("TEST", "PROBLEM")}[loaded.name]
-    words_of = {kind: set() for kind in pair}
+    words_of: dict[str, set[str]] = {kind: set() for kind in pair}
     for sentences in loaded.splits.values():
         for sentence in sentences:
             for token, tag in sentence:
@@ -136,7 +138,7 @@ def test_names_of_two_types_are_told_apart_by_context_only(loaded):
     assert len(words_of[pair[0]] & words_of[pair[1]]) >= 12
 
 
-def test_copies_and_leaks_are_what_the_truth_says(loaded):
+def test_copies_and_leaks_are_what_the_truth_says(loaded: Loaded) -> None:
     for row in loaded.truth:
         text = loaded.domain[row["row"]]
         if row["kind"] is None:
@@ -160,12 +162,13 @@ def test_copies_and_leaks_are_what_the_truth_says(loaded):
 
 
 @pytest.mark.parametrize("marks", [True, False])
-def test_no_other_two_lines_are_near_duplicates(loaded, marks):
+def test_no_other_two_lines_are_near_duplicates(loaded: Loaded, marks: bool) -> None:
     view = words if marks else lambda text: tuple(fold(text).split())
     lines = loaded.domain + loaded.task
     planted = {(row["copy_of"], row["row"]) for row in loaded.truth}
     leaked = {row["row"] for row in loaded.truth if row["leak_of"]}
-    holders, sizes = defaultdict(list), []
+    holders: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    sizes: list[int] = []
     for i, line in enumerate(lines):
         shingles = set(runs(view(line), 5))
         sizes.append(len(shingles))
@@ -176,7 +179,7 @@ def test_no_other_two_lines_are_near_duplicates(loaded, marks):
             holders[shingle].append(i)
 
 
-def test_no_other_short_lines_are_near_duplicates(loaded):
+def test_no_other_short_lines_are_near_duplicates(loaded: Loaded) -> None:
     planted = {(row["copy_of"], row["row"]) for row in loaded.truth}
     short = [(i, fold(text)) for i, text in enumerate(loaded.domain) if len(words(text)) < 10]
     assert len(short) > 20
@@ -186,7 +189,7 @@ def test_no_other_short_lines_are_near_duplicates(loaded):
                 assert similarity(text, earlier, 0.9) < 0.9, (text, earlier)
 
 
-def test_nothing_of_a_held_out_sentence_is_anywhere_unplanted(loaded):
+def test_nothing_of_a_held_out_sentence_is_anywhere_unplanted(loaded: Loaded) -> None:
     """By the leak rule: 13 words in a row; 8 where either sentence has fewer than 13."""
     planted = {row["row"] for row in loaded.truth if row["leak_of"]}
     elsewhere = [text for i, text in enumerate(loaded.domain) if i not in planted] + loaded.texts("train")
@@ -201,7 +204,7 @@ def test_nothing_of_a_held_out_sentence_is_anywhere_unplanted(loaded):
             assert len(text) >= 13 or short.isdisjoint(runs(text, 8)), text
 
 
-def test_the_domain_corpus_is_varied(loaded):
+def test_the_domain_corpus_is_varied(loaded: Loaded) -> None:
     templates = Counter(row["template"] for row in loaded.truth)
     assert len(templates) > 200
     assert templates.most_common(1)[0][1] < 0.02 * len(loaded.domain)
@@ -219,32 +222,32 @@ def test_the_domain_corpus_is_varied(loaded):
     assert sum(distinct) / len(distinct) > 17
 
 
-def test_no_two_sets_are_alike():
+def test_no_two_sets_are_alike() -> None:
     legal, medical = (set(_lines(SAMPLES / name / "domain.txt.gz")) for name in ("legal", "medical"))
     assert not legal & medical
     plans = sets.SETS["legal"], sets.SETS["medical"]
     assert set(plans[0].outside) & set(plans[1].outside) == {"hard"}
 
 
-def test_sample_sets_are_offered_only_when_complete(tmp_path):
+def test_sample_sets_are_offered_only_when_complete(tmp_path: Path) -> None:
     found = sets.sample_sets(SAMPLES)
     assert [sample.name for sample in found] == ["legal", "medical"]
     assert all(sample.domain.is_file() and sample.description for sample in found)
     assert sets.sample_sets(tmp_path) == ()
 
 
-def test_an_unknown_set_is_refused(tmp_path):
+def test_an_unknown_set_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no sample set 'cooking'"):
-        sets.build("cooking", tmp_path)
+        sets.build("cooking", tmp_path)  # type: ignore[arg-type]  # no set has this name
 
 
-def test_entities_keep_their_words():
+def test_entities_keep_their_words() -> None:
     line = mark("Paid by [PARTY Oakline Ltd] to [PARTY S.A. Wren].", topic="t", template="t/0")
     assert line.text == "Paid by Oakline Ltd to S.A. Wren."
     assert line.tags == ("O", "O", "B-PARTY", "I-PARTY", "O", "B-PARTY", *["I-PARTY"] * 4, "O")
 
 
-def test_the_notation(tmp_path):
+def test_the_notation(tmp_path: Path) -> None:
     (tmp_path / "g.txt").write_text(
         "# note\n== top\na <thing> costs {|exactly }<1000..1000,>{, you say|, you say}.\n== thing\napple\n"
     )
@@ -253,7 +256,7 @@ def test_the_notation(tmp_path):
     assert line.template == "top/0"
 
 
-def test_the_guard_refuses_what_is_too_close():
+def test_the_guard_refuses_what_is_too_close() -> None:
     guard = Guard()
     text = "the supplier shall deliver forty crates of tiles to the quay before noon on every Monday of March."
 
@@ -269,7 +272,7 @@ def test_the_guard_refuses_what_is_too_close():
     assert ask("Nothing like it.")
 
 
-def test_near_means_near():
+def test_near_means_near() -> None:
     long = "the supplier shall deliver forty crates of tiles to the quay before noon on every Monday of March"
     assert is_near(long, long + " again")
     assert not is_near(long, long.upper())
@@ -278,7 +281,7 @@ def test_near_means_near():
     assert similarity("kitten", "sitting") == pytest.approx(1 - 3 / 7)
 
 
-def test_the_generator_loads_nothing_heavy():
+def test_the_generator_loads_nothing_heavy() -> None:
     light = {"numpy", "core", "__future__"}
     for file in Path(sets.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):

@@ -1,6 +1,8 @@
 """Span scoring against seqeval and the golden numbers (SOURCES.md, Span scoring)."""
 
 import random
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from core.models.tagger import prediction_of
 from core.results import Evaluation
 from core.stats.scoring import cited_spans, evaluate
 from core.text.schemes import decode
-from core.text.sentence import Entity, Prediction
+from core.text.sentence import Entity, Prediction, Sentence
 from tests.conftest import sentence
 
 GOLD = ["B-PER", "E-PER", "O", "S-LOC", "O", "B-ORG", "I-ORG", "E-ORG"]
@@ -24,13 +26,13 @@ BAD = {
 }
 
 
-def labelled(tags):
+def labelled(tags: Sequence[str]) -> Sentence:
     entities = [(e.start, e.end, e.type) for e in decode(tags, "bioes", strict=True)[0]]
     return sentence(" ".join("w" * len(tags)), entities)
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_golden_numbers_of_bad_sequences(name):
+def test_golden_numbers_of_bad_sequences(name: str) -> None:
     text, default, strict, cited = BAD[name]
     tags = text.split()
     assert f1_score([GOLD], [tags]) == pytest.approx(default, abs=1e-4)
@@ -40,7 +42,7 @@ def test_golden_numbers_of_bad_sequences(name):
     assert evaluate(gold, [cited_spans(tags)]).f1() == pytest.approx(100 * cited, abs=0.01)
 
 
-def test_micro_f1_is_seqevals_on_a_thousand_random_sequences():
+def test_micro_f1_is_seqevals_on_a_thousand_random_sequences() -> None:
     lots = random.Random(0)
     tags = bioes_tags(["A", "B"])
     pairs = []
@@ -57,7 +59,7 @@ def test_micro_f1_is_seqevals_on_a_thousand_random_sequences():
         assert len(evaluate([labelled(a)], [prediction_of(b)]).tp) == 1
 
 
-def test_a_row_a_sentence_and_a_column_a_type():
+def test_a_row_a_sentence_and_a_column_a_type() -> None:
     gold = [sentence("a b c", [(0, 1, "X"), (1, 3, "Y")]), sentence("a", []), sentence("b", [(0, 1, "Y")])]
     said = [
         (Entity(start=0, end=1, type="X"), Entity(start=1, end=2, type="Y")),
@@ -72,14 +74,14 @@ def test_a_row_a_sentence_and_a_column_a_type():
     assert table.by_type()["never"] == 0
 
 
-def test_what_cannot_be_counted_is_refused():
+def test_what_cannot_be_counted_is_refused() -> None:
     with pytest.raises(ValueError, match="'X'"):
         evaluate([sentence("a", [(0, 1, "X")])], [prediction_of(["O"])], ["Y"])
     with pytest.raises(ValueError, match="shorter"):
         evaluate([sentence("a", [])], [])
 
 
-def test_saved_and_loaded(tmp_path):
+def test_saved_and_loaded(tmp_path: Path) -> None:
     table = evaluate([labelled(GOLD)], [prediction_of(GOLD)])
     table.save(tmp_path / "e.npz")
     again = Evaluation.load(tmp_path / "e.npz")

@@ -1,19 +1,21 @@
 """Schemes: round trips, repairs against a second definition, the golden sequences, and what is never guessed."""
 
 import re
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.text.schemes import SCHEMES, TagError, decode, encode, propose, repairs
+from core.text.schemes import SCHEMES, Scheme, TagError, decode, encode, propose, repairs
 from core.text.sentence import Entity
+
+Spans = tuple[tuple[Entity, ...], int]  # entities, touching ones among them, and the number of tokens
 
 
 @st.composite
-def spans(draw):
-    """(entities, number of tokens), touching entities among them."""
-    at, found = 0, []
+def spans(draw: st.DrawFn) -> Spans:
+    at, found = 0, list[Entity]()
     for gap, length, kind in draw(
         st.lists(st.tuples(st.integers(0, 2), st.integers(1, 4), st.sampled_from(["PER", "LOC", "B-CELL"])), max_size=6)
     ):
@@ -22,9 +24,9 @@ def spans(draw):
     return tuple(found), at + draw(st.integers(0, 2))
 
 
-def merged(entities):
+def merged(entities: Sequence[Entity]) -> tuple[Entity, ...]:
     """What IO can say: touching entities of one type are one."""
-    out = []
+    out: list[Entity] = []
     for e in entities:
         if out and out[-1].end == e.start and out[-1].type == e.type:
             out[-1] = Entity(start=out[-1].start, end=e.end, type=e.type)
@@ -36,7 +38,7 @@ def merged(entities):
 @pytest.mark.parametrize("scheme", SCHEMES)
 @settings(max_examples=50)
 @given(data=spans())
-def test_round_trip_is_the_identity(scheme, data):
+def test_round_trip_is_the_identity(scheme: Scheme, data: Spans) -> None:
     entities, n = data
     expected = merged(entities) if scheme == "io" else entities
     assert decode(encode(entities, n, scheme), scheme) == (expected, 0)
@@ -44,7 +46,7 @@ def test_round_trip_is_the_identity(scheme, data):
 
 
 @given(data=spans())
-def test_iob1_then_iob2_then_bioes_as_the_specification_says(data):
+def test_iob1_then_iob2_then_bioes_as_the_specification_says(data: Spans) -> None:
     """Look at the next tag; the type counts too."""
     entities, n = data
     tags = encode(entities, n, "iob2")
@@ -72,7 +74,7 @@ ANY = {
 @pytest.mark.parametrize("scheme", SCHEMES)
 @settings(max_examples=50)
 @given(data=st.data())
-def test_any_tags_are_read_completely_and_repairs_are_counted(scheme, data):
+def test_any_tags_are_read_completely_and_repairs_are_counted(scheme: Scheme, data: st.DataObject) -> None:
     tags = data.draw(st.lists(st.sampled_from(ANY[scheme]), max_size=8))
     entities, repaired = decode(tags, scheme)
     covered = {i for e in entities for i in range(e.start, e.end)}
@@ -87,7 +89,7 @@ def test_any_tags_are_read_completely_and_repairs_are_counted(scheme, data):
     assert set(well_formed) <= set(entities)
 
 
-def test_an_inside_tag_without_a_beginning_begins_a_span():
+def test_an_inside_tag_without_a_beginning_begins_a_span() -> None:
     assert decode(["O", "I-LOC", "I-LOC", "I-PER"], "iob2") == (
         (Entity(start=1, end=3, type="LOC"), Entity(start=3, end=4, type="PER")),
         2,
@@ -105,7 +107,7 @@ def test_an_inside_tag_without_a_beginning_begins_a_span():
         ("B-PER E-PER O S-LOC O B-ORG I-LOC E-ORG", 0.8),
     ],
 )
-def test_strict_decoding_gives_golden_g9(tags, f1):
+def test_strict_decoding_gives_golden_g9(tags: str, f1: float) -> None:
     gold = set(decode(["B-PER", "E-PER", "O", "S-LOC", "O", "B-ORG", "I-ORG", "E-ORG"], "bioes")[0])
     found = set(decode(tags.split(), "bioes", strict=True)[0])
     assert 2 * len(gold & found) / (len(gold) + len(found)) == pytest.approx(f1)
@@ -115,7 +117,7 @@ def test_strict_decoding_gives_golden_g9(tags, f1):
     ("tags", "scheme", "index"),
     [("O PER", "iob2", 1), ("S-PER", "iob2", 0), ("O O E-X", "bilou", 2), ("B-X", "io", 0), ("B-", "iob1", 0)],
 )
-def test_a_tag_of_no_scheme_is_named(tags, scheme, index):
+def test_a_tag_of_no_scheme_is_named(tags: str, scheme: Scheme, index: int) -> None:
     tag = tags.split()[index]
     shown = tag if re.fullmatch("[A-Z]-[A-Z]+", tag) else "what stands in the column of the tags"  # a word, perhaps
     with pytest.raises(TagError, match=shown) as caught:
@@ -124,7 +126,7 @@ def test_a_tag_of_no_scheme_is_named(tags, scheme, index):
     assert (f"'{tag}'" in str(caught.value)) == (shown == tag)
 
 
-def test_entities_that_overlap_or_leave_the_sentence_are_refused():
+def test_entities_that_overlap_or_leave_the_sentence_are_refused() -> None:
     one = Entity(start=0, end=2, type="X")
     with pytest.raises(ValueError, match="overlaps"):
         encode([one, Entity(start=1, end=3, type="X")], 3, "iob2")
@@ -150,7 +152,7 @@ def test_entities_that_overlap_or_leave_the_sentence_are_refused():
         (["X O X", "B-X"], ()),
     ],
 )
-def test_what_tags_can_be(sentences, candidates):
+def test_what_tags_can_be(sentences: list[str], candidates: tuple[Scheme, ...]) -> None:
     proposal = propose([s.split() for s in sentences])
     assert proposal.candidates == candidates
     assert proposal.scheme == (candidates[0] if len(candidates) == 1 else None)
@@ -158,7 +160,7 @@ def test_what_tags_can_be(sentences, candidates):
 
 
 @given(st.lists(spans(), min_size=1, max_size=5), st.sampled_from(SCHEMES))
-def test_own_tags_are_recognised_or_asked_about(data, scheme):
+def test_own_tags_are_recognised_or_asked_about(data: list[Spans], scheme: Scheme) -> None:
     if not any(entities for entities, _ in data):
         return
     proposal = propose([encode(entities, n, scheme) for entities, n in data])
@@ -173,7 +175,7 @@ def test_own_tags_are_recognised_or_asked_about(data, scheme):
         assert proposal.scheme == scheme
 
 
-def test_the_first_doubt_is_placed():
+def test_the_first_doubt_is_placed() -> None:
     proposal = propose([["B-X"], ["O"], ["O", "I-X"]])
     assert proposal.where == 2
     assert "'I-X' cannot follow 'O'" in proposal.problem
