@@ -12,7 +12,7 @@ from core.facade import deliver, runs
 from core.models.taggers import load_tagger
 from core.models.word_features import Vectors, build_vocabulary
 from core.runs.store import Run
-from tests.conftest import sentence
+from tests.conftest import Seal, sentence
 from tests.recipes.test_skl_recipe import HOME
 from tests.searched import holding
 
@@ -23,7 +23,7 @@ ROWS = [*HOME, *KNOWN, *(sentence(f"{name} saw {OFTEN} today .", [(0, 1, "PER")]
 
 
 @pytest.fixture
-def tuned(seal) -> Run:
+def tuned(seal: Seal) -> Run:
     train = seal(ROWS, "notes", labelled=True).fingerprint
     options = {"network": "charcnn", "train": train, "dev": train, "seeds": (1,), "hidden": 4, "epochs": 1}
     return runs.execute("finetune", options)

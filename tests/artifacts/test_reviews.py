@@ -1,6 +1,5 @@
 """Reviews of labels: folded, taken back, never lost to a torn line; what they change and what they leave alone."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.artifacts.reviews import FILE, append, corrected, read
-from core.corpora.corpus import Corpus
 from core.difficulty.mentions import Mention
-from tests.conftest import sentence
+from tests.conftest import Seal, sentence
 
 ACTION = st.tuples(st.sampled_from(["accept", "fix", "remove", "skip", "undo"]), st.integers(0, 4))
 SENTENCES = [
@@ -71,7 +69,7 @@ def test_a_torn_line_costs_itself_alone(tmp_path: Path) -> None:
     assert [(review.action, review.mention) for review in read(tmp_path).history] == [("accept", 1), ("skip", 2)]
 
 
-def test_changes_touch_their_own_labels_alone(seal: Callable[..., Corpus], tmp_path: Path) -> None:
+def test_changes_touch_their_own_labels_alone(seal: Seal, tmp_path: Path) -> None:
     corpus = seal(SENTENCES, labelled=True)
     for action, number, kind in (("fix", 1, "LOC"), ("remove", 3, ""), ("accept", 0, ""), ("skip", 2, "")):
         append(tmp_path, action, number, kind)  # type: ignore[arg-type]
@@ -84,6 +82,6 @@ def test_changes_touch_their_own_labels_alone(seal: Callable[..., Corpus], tmp_p
     assert [one.tokens for one in made] == [one.tokens for one in SENTENCES]
 
 
-def test_no_change_is_the_identity(seal: Callable[..., Corpus]) -> None:
+def test_no_change_is_the_identity(seal: Seal) -> None:
     corpus = seal(SENTENCES, labelled=True)
     assert list(corrected(corpus, MENTIONS, [])) == list(next(corpus.batches()))

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from core.runs.context import RunContext
 from core.runs.events import EventLog
 from core.runs.store import Run, RunStore
 from core.runs.worker import execute
+from tests.conftest import Seal
 from tests.finished import SELECTED, at_work, corpora, finish
 
 
@@ -157,8 +157,10 @@ def test_the_command_line_refuses_says_and_forces(home: Path, made: dict[str, Co
     assert {corpus.name for corpus in facade_corpora.listed()} == {"my task", "my dev", "my test", "S_C 10%"}
 
 
-def test_runs_of_these_corpora(home: Path, made: dict[str, Corpus], seal: Callable[..., Corpus]) -> None:
-    of = lambda **roles: [run.manifest.kind for run in of_corpora(runs.listed(), roles, Library(home))]
+def test_runs_of_these_corpora(home: Path, made: dict[str, Corpus], seal: Seal) -> None:
+    def of(**roles: str) -> list[str]:
+        return [run.manifest.kind for run in of_corpora(runs.listed(), roles, Library(home))]
+
     select = chosen(home, made)
     sealed = select.result()["corpus"]
     finish(home, "pretrain", {"corpora": (sealed,), "init": "tiny"}, lambda context: {})
@@ -223,7 +225,12 @@ def test_a_part_goes_with_the_last_run_that_needs_it(home: Path, made: dict[str,
     )
     removals.remove_run(first.id)
     assert runs.get(part.id).id == part.id
-    third = finish(home, "select", {**options, "strategy": "knn"}, lambda context: context.child(part) or {})
+
+    def with_child(context: RunContext) -> dict[str, object]:
+        context.child(part)
+        return {}
+
+    third = finish(home, "select", {**options, "strategy": "knn"}, with_child)
     removals.remove_everything(second.id)
     assert [run.id for run in runs.listed()] == [third.id, part.id]
 

@@ -2,7 +2,9 @@
 
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +13,12 @@ from torch import nn
 
 from core.errors import ModelError
 from core.models import bilstm, states
-from core.models.bilstm import ASSISTING, LAYOUTS, BiLstmTagger, Layout
+from core.models.bilstm import ASSISTING, LAYOUTS, BiLstmTagger, Layout, Share
 from core.models.recurrent import BiLstm
 from core.models.tagger import IGNORED
 from core.models.taggers import load_tagger
 from core.models.word_features import UNKNOWN, CharCnn, Vectors, WordVectors, build_vocabulary, spelt
+from core.text.sentence import Sentence
 from tests.conftest import sentence
 
 SMALL = Layout(layers=2, hidden=8, word_size=6, letter_size=4, filters=3, widths=(1, 3))
@@ -27,18 +30,31 @@ ROWS = [
 OTHERS = [sentence("Ana vive en Roma .", [(0, 1, "GPE"), (3, 4, "GPE")])]
 
 
-def tagger(layout=SMALL, rows=ROWS, seed=0, **options):
+def tagger(
+    layout: Layout = SMALL,
+    rows: Sequence[Sentence] = ROWS,
+    seed: int = 0,
+    assisting_types: Sequence[str] | None = None,
+    vectors: Vectors | None = None,
+) -> BiLstmTagger:
     torch.manual_seed(seed)
-    return BiLstmTagger(["LOC", "PER"], "crf", layout, [build_vocabulary([*rows, *rows])], **options)  # no word is rare
+    return BiLstmTagger(
+        ["LOC", "PER"],
+        "crf",
+        layout,
+        [build_vocabulary([*rows, *rows])],
+        assisting_types=assisting_types,
+        vectors=vectors,
+    )  # no word is rare
 
 
-def test_layouts_are_the_papers():
+def test_layouts_are_the_papers() -> None:
     assert LAYOUTS["charcnn"].filters == 20
     assert LAYOUTS["charcnn"].widths == (1, 2, 3, 4, 5, 6, 7, 8, 9)
     assert (LAYOUTS["charcnn"].layers, LAYOUTS["bilstm"].layers) == (1, 2)
 
 
-def test_turning_round_is_a_packed_bilstm():
+def test_turning_round_is_a_packed_bilstm() -> None:
     torch.manual_seed(0)
     ours = BiLstm(5, 7)
     usual = nn.LSTM(5, 7, batch_first=True, bidirectional=True)
@@ -57,7 +73,7 @@ def test_turning_round_is_a_packed_bilstm():
         assert torch.allclose(found[row, :n], expected[row, :n], atol=1e-6)
 
 
-def test_a_sentence_is_read_alike_alone_and_in_a_batch():
+def test_a_sentence_is_read_alike_alone_and_in_a_batch() -> None:
     model = tagger().eval()
     with torch.no_grad():
         together = model.emissions(model.features(ROWS), (3, 6))
@@ -66,7 +82,7 @@ def test_a_sentence_is_read_alike_alone_and_in_a_batch():
             assert torch.allclose(model.emissions(model.features([one]), (1, n))[0], together[row, :n], atol=1e-5)
 
 
-def test_a_step_makes_the_loss_smaller():
+def test_a_step_makes_the_loss_smaller() -> None:
     model = tagger(replace(SMALL, dropout=0.0))
     optimizer = torch.optim.SGD(model.parameter_groups(0.4, 0.0))
     losses = []
@@ -80,7 +96,7 @@ def test_a_step_makes_the_loss_smaller():
 
 
 @pytest.mark.parametrize("share", ["all", "sub-word"])
-def test_corpora_of_other_types_have_output_layers_of_their_own(share):
+def test_corpora_of_other_types_have_output_layers_of_their_own(share: Share) -> None:
     layout = replace(SMALL, share=share, dropout=0.0)
     rows = (
         [build_vocabulary(2 * ROWS), build_vocabulary(2 * OTHERS)]
@@ -105,13 +121,13 @@ def test_corpora_of_other_types_have_output_layers_of_their_own(share):
     assert any(name.startswith("towers.0") for name in touched) == (share == "all")
 
 
-def test_an_assisting_sentence_of_the_same_types_uses_the_same_output():
+def test_an_assisting_sentence_of_the_same_types_uses_the_same_output() -> None:
     model = tagger(replace(SMALL, dropout=0.0))
     same = model(**model.batch(ROWS, None, [ASSISTING] * 3))["loss"]
     assert same.item() == pytest.approx(model(**model.batch(ROWS))["loss"].item())
 
 
-def test_written_and_read_again(tmp_path):
+def test_written_and_read_again(tmp_path: Path) -> None:
     model = tagger(assisting_types=["GPE"])
     model.write(tmp_path / "model")
     again = load_tagger(tmp_path / "model", device="cpu")
@@ -121,14 +137,14 @@ def test_written_and_read_again(tmp_path):
     assert json.loads((tmp_path / "model" / "config.json").read_text())["winnow"]["network"] == "bilstm"
 
 
-def test_a_torn_folder_is_told(tmp_path):
+def test_a_torn_folder_is_told(tmp_path: Path) -> None:
     tagger().write(tmp_path)
     (tmp_path / "model.safetensors").write_bytes(b"torn")
     with pytest.raises(ModelError, match="no whole tagger"):
         bilstm.load(tmp_path)
 
 
-def test_vectors_are_found_as_written_or_lower_cased_and_the_rest_keep_theirs():
+def test_vectors_are_found_as_written_or_lower_cased_and_the_rest_keep_theirs() -> None:
     vectors = Vectors(words=("rome", "Ada", "Paris"), values=np.arange(12, dtype=np.float32).reshape(3, 4))
     vocabulary = build_vocabulary(ROWS, vectors)
     lookup = vocabulary.lookup()
@@ -141,7 +157,7 @@ def test_vectors_are_found_as_written_or_lower_cased_and_the_rest_keep_theirs():
     assert words.trained.weight.grad is not None
 
 
-def test_only_words_seen_once_are_forgotten_while_training():
+def test_only_words_seen_once_are_forgotten_while_training() -> None:
     rows = [sentence("often often once once2")]
     vocabulary = build_vocabulary(rows)
     words = WordVectors(vocabulary, 3)
@@ -156,7 +172,7 @@ def test_only_words_seen_once_are_forgotten_while_training():
 
 
 @torch.no_grad()
-def test_the_char_cnn_is_a_convolution_and_a_maximum():
+def test_the_char_cnn_is_a_convolution_and_a_maximum() -> None:
     torch.manual_seed(0)
     network = CharCnn(2, 3, 2, (1, 2, 3), 0.0)
     letters = spelt(["abc", "a"], {"a": 2, "b": 3})
@@ -168,47 +184,56 @@ def test_the_char_cnn_is_a_convolution_and_a_maximum():
         for width, layer in zip((1, 2, 3), network.convolutions, strict=True):
             starts = range(1 - width // 2, 1 - width // 2 + n)
             windows = [padded[start : start + width] for start in starts]
+            assert isinstance(layer, nn.Conv1d)
+            assert layer.bias is not None
             expected += [max(float((layer.weight[f].T * w).sum() + layer.bias[f]) for w in windows) for f in (0, 1)]
         assert network(letters)[row].tolist() == pytest.approx(expected, abs=1e-5)
 
 
-def test_frozen_states_join_at_the_second_layer_and_are_mixed():
+def test_frozen_states_join_at_the_second_layer_and_are_mixed() -> None:
     model = tagger(replace(SMALL, states="tiny")).eval()
-    assert model.towers[0].layers[1].ahead.input_size == 2 * SMALL.hidden + model._states.size
+    states, second = model._states, model.get_submodule("towers.0.layers.1")
+    assert states is not None
+    assert model.mix is not None
+    assert isinstance(second, BiLstm)
+    assert second.ahead.input_size == 2 * SMALL.hidden + states.size
     part = model.features(ROWS)
-    assert part["states"].shape == (3, 6, model._states.layers, model._states.size)
+    assert part["states"].shape == (3, 6, states.layers, states.size)
     assert not part["states"][2, 1:].any()
     before = model.emissions(part, (3, 6))
     with torch.no_grad():
         model.mix[0] += 5
     assert not torch.allclose(before, model.emissions(part, (3, 6)))
     assert not any(name.startswith("_states") for name in model.state_dict())
-    hidden = model._states.model(
-        **model._states.pieces.tokenizer(list(ROWS[2].tokens), return_tensors="pt"), output_hidden_states=True
+    hidden = states.model(
+        **states.pieces.tokenizer(list(ROWS[2].tokens), return_tensors="pt"), output_hidden_states=True
     ).hidden_states
     assert torch.allclose(part["states"][2, 0], torch.stack(hidden)[:, 0, 1], atol=2e-3)
 
 
-def test_frozen_states_go_where_the_tagger_goes():
+def test_frozen_states_go_where_the_tagger_goes() -> None:
     model = tagger(replace(SMALL, states="tiny")).to("meta")
+    assert model._states is not None
     assert model._states.model.device.type == model.device.type == "meta"
 
 
-def test_states_of_a_card_s_batch_are_those_of_one_by_one(monkeypatch):
+def test_states_of_a_card_s_batch_are_those_of_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Padded and read together, as on a card."""
     one_by_one = tagger(replace(SMALL, states="tiny"))._states
     together = tagger(replace(SMALL, states="tiny"))._states
+    assert one_by_one is not None
+    assert together is not None
     together.model.load_state_dict(one_by_one.model.state_dict())
     monkeypatch.setattr(states, "TOGETHER", {"cpu": 2})
     assert torch.allclose(together.of(ROWS), one_by_one.of(ROWS), atol=2e-3)
 
 
-def test_states_need_a_second_layer():
+def test_states_need_a_second_layer() -> None:
     with pytest.raises(ModelError, match="second BiLSTM"):
         tagger(replace(SMALL, layers=1, states="tiny"))
 
 
-def test_a_word_without_known_letters_and_a_very_long_one():
+def test_a_word_without_known_letters_and_a_very_long_one() -> None:
     model = tagger().eval()
     odd = sentence("字 " + "x" * 500)
     assert model.predict([odd])[0].entities is not None

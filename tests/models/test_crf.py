@@ -2,16 +2,18 @@
 
 import itertools
 import math
+from collections.abc import Callable, Sequence
+from typing import TypedDict, Unpack
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import nn
+from torch import Tensor, nn
 from torchcrf import CRF
 
 from core.models import crf as crf_module
-from core.models.crf import FARTHEST, LinearChain, bioes_tags
+from core.models.crf import FARTHEST, Head, LinearChain, bioes_tags
 from core.models.forward_backward import sums
 from core.models.tagger import IGNORED, labels_of
 from core.text.schemes import decode, encode
@@ -23,36 +25,44 @@ WAYS = {"products": math.inf, "logarithms": 0.0}  # FARTHEST, so that the chain 
 
 
 @pytest.fixture(params=WAYS)
-def way(request, monkeypatch):
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(crf_module, "FARTHEST", WAYS[request.param])
 
 
-def chain(seed=0, tags=TAGS, **options):
+Loss = Callable[[Tensor, Tensor, Tensor], Tensor]  # of emissions, tags and mask
+
+
+class Options(TypedDict, total=False):
+    head: Head
+    constrained: bool
+
+
+def chain(seed: int = 0, tags: Sequence[str] = TAGS, **options: Unpack[Options]) -> LinearChain:
     torch.manual_seed(seed)
-    crf = LinearChain(tags, **options).double()
+    crf: LinearChain = LinearChain(tags, **options).double()
     for scores in crf.parameters():
         if scores.requires_grad:
             nn.init.normal_(scores)
     return crf
 
 
-def words_on(lengths):
+def words_on(lengths: Sequence[int]) -> Tensor:
     return torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
 
 
 @torch.no_grad()
-def scored(crf, emissions, path):
+def scored(crf: LinearChain, emissions: Tensor, path: Sequence[int]) -> float:
     begin, follow, end = crf._scores(crf.constrained)
     steps = sum(follow[a, b] for a, b in itertools.pairwise(path))
     return float(begin[path[0]] + end[path[-1]] + steps + sum(emissions[i, tag] for i, tag in enumerate(path)))
 
 
-def every_path(crf, emissions):
+def every_path(crf: LinearChain, emissions: Tensor) -> tuple[list[tuple[int, ...]], list[float]]:
     paths = list(itertools.product(range(len(crf.tags)), repeat=len(emissions)))
     return paths, [scored(crf, emissions, path) for path in paths]
 
 
-def posteriors(crf, emissions, spans):
+def posteriors(crf: LinearChain, emissions: Tensor, spans: Sequence[Entity]) -> list[float]:
     """Of each span by itself in one sentence."""
     n = len(emissions)
     paths = torch.tensor([[crf.tags.index(tag) for tag in encode([span], n, "bioes")] for span in spans])
@@ -61,7 +71,9 @@ def posteriors(crf, emissions, spans):
     return [math.exp(a[s.start] + b[s.end - 1]) for s, a, b in zip(spans, first, last, strict=True)]
 
 
-def gradients(crf, loss, emissions, tags, mask, weights):
+def gradients(
+    crf: LinearChain, loss: Loss, emissions: Tensor, tags: Tensor, mask: Tensor, weights: Tensor
+) -> tuple[Tensor, ...]:
     """Losses, and the gradients of their weighted sum, of emissions and parameters."""
     emissions = emissions.clone().requires_grad_()
     losses = loss(emissions, tags, mask)
@@ -69,12 +81,12 @@ def gradients(crf, loss, emissions, tags, mask, weights):
     return losses.detach(), *torch.autograd.grad((losses * weights).sum(), inputs, materialize_grads=True)
 
 
-def printed(crf):
+def printed(crf: LinearChain) -> Loss:
     """The loss as pytorch-crf has it."""
-    return lambda *given: -CRF.forward(crf, *given, reduction="none")
+    return lambda emissions, tags, mask: -CRF.forward(crf, emissions, tags, mask, reduction="none")
 
 
-def same(ours, theirs, within=1e-8):
+def same(ours: Sequence[Tensor], theirs: Sequence[Tensor], within: float = 1e-8) -> None:
     assert all(torch.isfinite(one).all() for one in ours)
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=within)
@@ -83,7 +95,7 @@ def same(ours, theirs, within=1e-8):
 @pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("options", [{}, {"constrained": True}, {"head": "softmax"}])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
-def test_loss_viterbi_and_posteriors_are_those_of_enumeration(n, options):
+def test_loss_viterbi_and_posteriors_are_those_of_enumeration(n: int, options: Options) -> None:
     crf = chain(n, **options)
     emissions = torch.randn(n, len(TAGS), dtype=torch.float64)
     paths, scores = every_path(crf, emissions)
@@ -118,7 +130,9 @@ batches = st.tuples(
 @pytest.mark.parametrize("farthest", WAYS.values(), ids=WAYS)
 @settings(max_examples=60, deadline=None)
 @given(batch=batches)
-def test_loss_gradients_and_best_sequences_are_those_of_pytorch_crf(farthest, batch):
+def test_loss_gradients_and_best_sequences_are_those_of_pytorch_crf(
+    farthest: float, batch: tuple[int, int, list[int], float]
+) -> None:
     seed, types, lengths, spread = batch
     crf, mask = chain(seed, bioes_tags([f"t{i}" for i in range(types)])), words_on(lengths)
     emissions = spread * torch.randn(*mask.shape, crf.num_tags, dtype=torch.float64)
@@ -132,7 +146,7 @@ def test_loss_gradients_and_best_sequences_are_those_of_pytorch_crf(farthest, ba
 
 
 @pytest.mark.usefixtures("way")
-def test_a_long_sentence_beside_a_short_one_in_float32():
+def test_a_long_sentence_beside_a_short_one_in_float32() -> None:
     lengths = [600, 1, 37]
     crf, mask = chain(4, bioes_tags([f"t{i}" for i in range(14)])).float(), words_on(lengths)
     emissions, tags = 5 * torch.randn(*mask.shape, crf.num_tags), torch.randint(crf.num_tags, mask.shape)
@@ -143,7 +157,7 @@ def test_a_long_sentence_beside_a_short_one_in_float32():
     torch.testing.assert_close(ours, tuple(one.float() for one in exact), rtol=1e-6, atol=1e-4)
 
 
-def test_a_transition_that_is_all_but_forbidden_counts_where_there_is_no_other():
+def test_a_transition_that_is_all_but_forbidden_counts_where_there_is_no_other() -> None:
     """`exp(-10,000)` is 0 beside `exp(10)`, yet here every sequence has such a transition, or two."""
     crf = chain(6, bioes_tags(["A", "B"]))
     with torch.no_grad():
@@ -160,7 +174,7 @@ def test_a_transition_that_is_all_but_forbidden_counts_where_there_is_no_other()
     assert crf._near(torch.zeros_like(emissions)) is False
 
 
-def test_a_score_that_only_later_words_bring_back_is_not_lost():
+def test_a_score_that_only_later_words_bring_back_is_not_lost() -> None:
     """By a product each step loses little, all together more than float64 holds."""
     crf = chain(7)
     with torch.no_grad():
@@ -174,7 +188,7 @@ def test_a_score_that_only_later_words_bring_back_is_not_lost():
 
 
 @pytest.mark.parametrize("forbidden", [-math.inf, -1e4, -1e30])
-def test_forbidden_transitions_leave_the_sequences_without_them(forbidden):
+def test_forbidden_transitions_leave_the_sequences_without_them(forbidden: float) -> None:
     crf = chain(8)
     begin, follow, end = crf_module._illegal(TAGS)
     with torch.no_grad():
@@ -204,7 +218,7 @@ def test_forbidden_transitions_leave_the_sequences_without_them(forbidden):
 
 
 @pytest.mark.usefixtures("way")
-def test_a_constrained_chain_learns_as_if_there_were_no_other_sequences():
+def test_a_constrained_chain_learns_as_if_there_were_no_other_sequences() -> None:
     """As pytorch-crf does where all others are made as good as impossible; of them nothing is learnt."""
     crf = chain(10, bioes_tags(["A", "B"]), constrained=True)
     penalised = chain(10, crf.tags)
@@ -225,8 +239,8 @@ def test_a_constrained_chain_learns_as_if_there_were_no_other_sequences():
 
 @settings(deadline=None)
 @given(spans=st.lists(st.tuples(st.integers(0, 8), st.integers(1, 4), st.sampled_from("AB")), max_size=6))
-def test_the_tags_that_are_trained_on_are_never_forbidden(spans):
-    entities, end = [], 0
+def test_the_tags_that_are_trained_on_are_never_forbidden(spans: list[tuple[int, int, str]]) -> None:
+    entities, end = list[tuple[int, int, str]](), 0
     for gap, length, name in spans:
         entities.append((end + gap, end + gap + length, name))
         end += gap + length
@@ -241,7 +255,9 @@ def test_the_tags_that_are_trained_on_are_never_forbidden(spans):
 @pytest.mark.parametrize("constrained", [False, True])
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**20), lengths=st.lists(st.integers(1, 30), min_size=1, max_size=3), share=st.floats(0, 1))
-def test_products_are_right_up_to_where_the_chain_leaves_them(constrained, seed, lengths, share):
+def test_products_are_right_up_to_where_the_chain_leaves_them(
+    constrained: bool, seed: int, lengths: list[int], share: float
+) -> None:
     """Scores as far apart as they may be, and no step of middling size between them."""
     crf, mask = chain(seed, bioes_tags(["A", "B"]), constrained=constrained), words_on(lengths)
     room = 0.999 * FARTHEST / 7 - math.log(crf.num_tags)
@@ -258,14 +274,14 @@ def test_products_are_right_up_to_where_the_chain_leaves_them(constrained, seed,
         torch.testing.assert_close(one.masked_fill(~own, 0.0), other.masked_fill(~own, 0.0), rtol=1e-9, atol=1e-9)
 
 
-def test_any_tag_is_reached_from_any_other_in_three_steps():
+def test_any_tag_is_reached_from_any_other_in_three_steps() -> None:
     legal = ~crf_module._illegal(bioes_tags(["A", "B", "C"]))[1]
     assert (torch.linalg.matrix_power(legal.double(), 3) > 0).all()
     assert not (torch.linalg.matrix_power(legal.double(), 2) > 0).all()
 
 
 @pytest.mark.usefixtures("way")
-def test_what_lies_behind_a_sentence_does_not_matter():
+def test_what_lies_behind_a_sentence_does_not_matter() -> None:
     crf = chain(1)
     emissions = torch.randn(3, 6, len(TAGS), dtype=torch.float64)
     lengths = [6, 3, 1]
@@ -288,28 +304,28 @@ def test_what_lies_behind_a_sentence_does_not_matter():
         torch.testing.assert_close(sum(each), together_all)
 
 
-def test_the_same_inputs_give_the_same_bytes():
+def test_the_same_inputs_give_the_same_bytes() -> None:
     crf, mask = chain(9, bioes_tags(["A", "B", "C"])).float(), words_on([40] * 31 + [3])
     given = (torch.randn(32, 40, 13), torch.randint(13, (32, 40)), mask, torch.rand(32))
     for one, other in zip(*(gradients(crf, crf.loss, *given) for _ in range(2)), strict=True):
         assert torch.equal(one, other)
 
 
-def test_a_constrained_chain_writes_legal_tags_only():
+def test_a_constrained_chain_writes_legal_tags_only() -> None:
     crf = chain(2, constrained=True)
     free = LinearChain(TAGS).double()
     free.load_state_dict(crf.state_dict())
     emissions = torch.randn(200, 7, len(TAGS), dtype=torch.float64) * 3
     mask = torch.ones(200, 7, dtype=torch.bool)
 
-    def repaired(model):
+    def repaired(model: LinearChain) -> int:
         return sum(decode([TAGS[i] for i in path], "bioes")[1] for path in model.viterbi(emissions, mask).tolist())
 
     assert repaired(crf) == 0
     assert repaired(free) > 0
 
 
-def test_a_softmax_head_learns_no_transitions():
+def test_a_softmax_head_learns_no_transitions() -> None:
     crf = chain(3, head="softmax")
     assert not any(scores.requires_grad for scores in crf.parameters())
     emissions = torch.randn(4, 5, len(TAGS), dtype=torch.float64)

@@ -1,6 +1,8 @@
 """Encoders: pooling against a second implementation, batches, keys, where they come from."""
 
 import shutil
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,19 +13,20 @@ from transformers import RobertaConfig, RobertaForMaskedLM
 
 from core.errors import Cancelled, ConfigError, ModelError, ResourceError
 from core.models import hub
-from core.models.encoder import STRETCH, Encoder, length_groups
+from core.models.encoder import STRETCH, Encoder, Pooling, length_groups
 from core.reporter import Silent
+from core.results import FloatArray
 
 TEXTS = ["A cat sat.", "", "The judge ruled on the appeal of the case.", "x", " ", "\u200b", "long " * 60, "Ünïcode 猫"]
 
 
 @pytest.fixture(scope="module")
-def tiny():
+def tiny() -> Encoder:
     return Encoder.load("tiny", precision="fp32")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("bert")
     hub.load_model("tiny").save_pretrained(path)
     hub.load_tokenizer("tiny").save_pretrained(path)
@@ -31,7 +34,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def roberta(tmp_path_factory):
+def roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A masked language model without pooler, position table of 42 that starts behind the padding piece."""
     path = tmp_path_factory.mktemp("roberta")
     torch.manual_seed(1)
@@ -51,7 +54,7 @@ def roberta(tmp_path_factory):
     return path
 
 
-def plain(encoder, text, pooling="mean", layer=-1):
+def plain(encoder: Encoder, text: str, pooling: Pooling = "mean", layer: int = -1) -> FloatArray:
     """Pooling of one sentence alone, straight from the definition."""
     pieces = encoder.tokenizer(text, truncation=True, max_length=encoder.max_length, return_special_tokens_mask=True)
     keep = torch.tensor(pieces["special_tokens_mask"]) == 0
@@ -62,16 +65,17 @@ def plain(encoder, text, pooling="mean", layer=-1):
     if pooling == "last4":
         states, layer = [torch.stack(states[1:][-4:]).mean(0)], 0
     hidden = states[layer][0].float()
-    return (hidden[0] if pooling == "cls" else hidden[keep].mean(0)).numpy()
+    vector: FloatArray = (hidden[0] if pooling == "cls" else hidden[keep].mean(0)).numpy()
+    return vector
 
 
-def cosine(a, b):
+def cosine(a: FloatArray, b: FloatArray) -> float:
     a, b = a.astype(float), b.astype(float)
-    return a @ b / np.sqrt((a @ a) * (b @ b))
+    return float(a @ b / np.sqrt((a @ a) * (b @ b)))
 
 
 @pytest.mark.parametrize(("pooling", "layer"), [("mean", -1), ("mean", 1), ("mean", 0), ("cls", -1), ("last4", -1)])
-def test_vectors_are_the_definition(pooling, layer):
+def test_vectors_are_the_definition(pooling: Pooling, layer: int) -> None:
     encoder = Encoder.load("tiny", precision="fp32", pooling=pooling, layer=layer)
     unit, norms = encoder.encode(TEXTS)
     assert unit.dtype == np.float16
@@ -81,7 +85,7 @@ def test_vectors_are_the_definition(pooling, layer):
     assert np.allclose(norms, np.linalg.norm(expected, axis=1), rtol=1e-4)
 
 
-def test_empty_sentences_are_zero_never_nan(tiny):
+def test_empty_sentences_are_zero_never_nan(tiny: Encoder) -> None:
     for encoder in (tiny, Encoder.load("tiny", pooling="cls")):
         unit, norms = encoder.encode(["", "  ", "word"])
         assert not unit[:2].any()
@@ -92,7 +96,7 @@ def test_empty_sentences_are_zero_never_nan(tiny):
 
 @given(st.lists(st.text(max_size=60), max_size=12))
 @settings(max_examples=25, deadline=None)
-def test_neighbours_do_not_matter_and_repeats_are_identical(tiny, texts):
+def test_neighbours_do_not_matter_and_repeats_are_identical(tiny: Encoder, texts: list[str]) -> None:
     together, norms = tiny.encode(texts)
     again, norms_again = tiny.encode(texts)
     assert together.tobytes() == again.tobytes()
@@ -104,7 +108,7 @@ def test_neighbours_do_not_matter_and_repeats_are_identical(tiny, texts):
 
 
 @given(st.lists(st.integers(0, 128), max_size=300), st.integers(1, 600))
-def test_groups_cover_every_row_once_within_budget(lengths, budget):
+def test_groups_cover_every_row_once_within_budget(lengths: list[int], budget: int) -> None:
     groups = list(length_groups(np.array(lengths, dtype=np.int64), budget))
     assert sorted(row for group in groups for row in group) == [i for i, n in enumerate(lengths) if n]
     for group in groups:
@@ -114,7 +118,7 @@ def test_groups_cover_every_row_once_within_budget(lengths, budget):
         assert len(size) == 1 or len(size) * size[0] <= budget
 
 
-def test_bf16_keeps_the_order(tiny):
+def test_bf16_keeps_the_order(tiny: Encoder) -> None:
     texts = [f"{word} number {i} of the list" for i, word in enumerate(["apple", "pear", "stone", "river"] * 10)]
     half = Encoder.load("tiny", precision="bf16")
     assert half.key != tiny.key
@@ -122,7 +126,7 @@ def test_bf16_keeps_the_order(tiny):
     assert cosines.min() > 0.999
 
 
-def test_the_bundled_encoder_is_verified(monkeypatch):
+def test_the_bundled_encoder_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = Encoder.load("minilm")
     unit, _ = encoder.encode(["A guitar solo.", "She plays the piano.", "The court dismissed the appeal."])
     near = unit.astype(float) @ unit.astype(float).T
@@ -133,16 +137,22 @@ def test_the_bundled_encoder_is_verified(monkeypatch):
         Encoder.load("minilm")
 
 
-def test_a_folder_gives_what_was_saved_and_the_key_follows_the_content(tiny, folder, tmp_path):
+def test_a_folder_gives_what_was_saved_and_the_key_follows_the_content(
+    tiny: Encoder, folder: Path, tmp_path: Path
+) -> None:
     saved = Encoder.load(str(folder), precision="fp32")
     assert np.allclose(saved.encode(TEXTS)[0], tiny.encode(TEXTS)[0], atol=2e-3)
     copy = tmp_path / "elsewhere"
     shutil.copytree(folder, copy)
     (copy / "README.md").write_text("notes do not change a vector")
     assert Encoder.load(str(copy), precision="fp32").key == saved.key
-    others = [{"pooling": "cls"}, {"layer": 1}, {"max_length": 64}, {"precision": "bf16"}]
-    keys = {Encoder.load(str(copy), **{"precision": "fp32"} | other).key for other in others}
-    assert len(keys | {saved.key}) == 5
+    others = [
+        Encoder.load(str(copy), precision="fp32", pooling="cls"),
+        Encoder.load(str(copy), precision="fp32", layer=1),
+        Encoder.load(str(copy), precision="fp32", max_length=64),
+        Encoder.load(str(copy), precision="bf16"),
+    ]
+    assert len({other.key for other in others} | {saved.key}) == 5
     model = hub.load_model(str(copy))
     with torch.no_grad():
         model.embeddings.word_embeddings.weight[7] += 1
@@ -150,7 +160,7 @@ def test_a_folder_gives_what_was_saved_and_the_key_follows_the_content(tiny, fol
     assert Encoder.load(str(copy), precision="fp32").key != saved.key
 
 
-def test_roberta_uses_its_whole_position_table_and_no_more(roberta):
+def test_roberta_uses_its_whole_position_table_and_no_more(roberta: Path) -> None:
     encoder = Encoder.load(str(roberta), precision="fp32")
     assert encoder.max_length == 41
     texts = ["short", "one two three four five six seven eight nine ten", "x " * 200]
@@ -159,7 +169,7 @@ def test_roberta_uses_its_whole_position_table_and_no_more(roberta):
     assert np.allclose(unit * norms[:, None], expected, atol=2e-3 * norms.max())
 
 
-def test_weights_that_are_missing_are_an_error_not_random(folder, tmp_path):
+def test_weights_that_are_missing_are_an_error_not_random(folder: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     broken = tmp_path / "broken"
@@ -174,10 +184,10 @@ def test_weights_that_are_missing_are_an_error_not_random(folder, tmp_path):
         Encoder.load(str(broken))
 
 
-def test_nothing_is_downloaded_without_being_asked_for(monkeypatch, tmp_path):
+def test_nothing_is_downloaded_without_being_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     asked = []
 
-    def snapshot(name, *, local_files_only, allow_patterns):
+    def snapshot(name: str, *, local_files_only: bool, allow_patterns: Sequence[str]) -> None:
         asked.append(local_files_only)
         raise FileNotFoundError("not cached")
 
@@ -189,7 +199,7 @@ def test_nothing_is_downloaded_without_being_asked_for(monkeypatch, tmp_path):
     assert asked == [True, False]
 
 
-def test_refusals_say_what_to_give(folder):
+def test_refusals_say_what_to_give(folder: Path) -> None:
     with pytest.raises(ModelError, match="neither a folder nor a Hugging Face id"):
         Encoder.load(str(folder / "nowhere" / "at all"))
     with pytest.raises(ResourceError, match="give auto"):
@@ -199,16 +209,16 @@ def test_refusals_say_what_to_give(folder):
             Encoder.load("tiny", **options)
 
 
-def test_cancel_is_honoured(tiny):
+def test_cancel_is_honoured(tiny: Encoder) -> None:
     class Stop(Silent):
-        def check(self):
+        def check(self) -> None:
             raise Cancelled("stopped")
 
     with pytest.raises(Cancelled):
         tiny.encode(["a", "b"], Stop())
 
 
-def test_packing_is_given_up_where_it_differs(monkeypatch):
+def test_packing_is_given_up_where_it_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "core.models.encoder._packed_linear", lambda weight, bias, x: torch.zeros(*x.shape[:-1], weight.shape[0])
     )

@@ -52,7 +52,10 @@ def attention(**values: object) -> Callable[[Path], None]:
 
 
 def replaced(name: str, data: bytes) -> Callable[[Path], None]:
-    return lambda folder: (folder / name).write_bytes(data) and None
+    def spoil(folder: Path) -> None:
+        (folder / name).write_bytes(data)
+
+    return spoil
 
 
 def fifo(name: str) -> Callable[[Path], None]:

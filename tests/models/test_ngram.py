@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import product
 
 import numpy as np
@@ -56,7 +56,7 @@ class SlowKneserNey:
         self.discounts = [FALLBACK, *(self._discounts(counts.values()) or FALLBACK for counts in self.counts[1:])]
 
     @staticmethod
-    def _discounts(counts: Sequence[int]) -> tuple[float, ...] | None:
+    def _discounts(counts: Collection[int]) -> tuple[float, ...] | None:
         n = [sum(count == k for count in counts) for k in range(5)]
         if 0 in n[1:4]:
             return None

@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transformers import PreTrainedTokenizerBase
 
 from core.models import hub
 from core.models.pieces import Pieces, _spans
@@ -13,13 +14,15 @@ WORDS = st.lists(st.text(alphabet="abcXYZ.'é\u200b 猫", min_size=1, max_size=4
 
 
 @pytest.fixture(scope="module")
-def tiny():
+def tiny() -> PreTrainedTokenizerBase:
     return hub.load_tokenizer("tiny")
 
 
 @given(words=WORDS, max_length=st.integers(4, 40))
 @settings(max_examples=60, deadline=None)
-def test_every_word_is_taken_once_from_a_window_that_holds_its_first_piece(tiny, words, max_length):
+def test_every_word_is_taken_once_from_a_window_that_holds_its_first_piece(
+    tiny: PreTrainedTokenizerBase, words: list[str], max_length: int
+) -> None:
     pieces = Pieces(tiny, max_length)
     found = pieces.of(words)
     windows = pieces.windows(words)
@@ -36,7 +39,7 @@ def test_every_word_is_taken_once_from_a_window_that_holds_its_first_piece(tiny,
 
 
 @given(st.lists(st.integers(1, 9), min_size=1, max_size=80), st.integers(12, 30))
-def test_a_word_inside_has_context_on_both_sides(sizes, room):
+def test_a_word_inside_has_context_on_both_sides(sizes: list[int], room: int) -> None:
     """Where two windows meet, a word is taken from the one that shows more of what surrounds it."""
     ends = [0]
     for size in sizes:
@@ -50,7 +53,7 @@ def test_a_word_inside_has_context_on_both_sides(sizes, room):
         assert b1 < e0 or sizes[e0 - 1] > room // 4 or ends[e0 + 1] - ends[e0 - 1] > room
 
 
-def test_a_long_word_keeps_its_first_pieces_and_its_neighbours(tiny):
+def test_a_long_word_keeps_its_first_pieces_and_its_neighbours(tiny: PreTrainedTokenizerBase) -> None:
     pieces = Pieces(tiny, 10)
     long, short = pieces.of(["x" * 50, "y"])
     assert len(long) == 8
@@ -60,13 +63,13 @@ def test_a_long_word_keeps_its_first_pieces_and_its_neighbours(tiny):
     assert short == pieces.of(["y"])[0]
 
 
-def test_a_word_of_which_nothing_is_left_is_unknown(tiny):
+def test_a_word_of_which_nothing_is_left_is_unknown(tiny: PreTrainedTokenizerBase) -> None:
     pieces = Pieces(tiny, 10)
     assert pieces.of(["\u200b", "\x00", "猫"]) == [(tiny.unk_token_id,)] * 3
     assert pieces.windows([]) == []
 
 
-def test_the_pieces_are_those_of_the_whole_sentence():
+def test_the_pieces_are_those_of_the_whole_sentence() -> None:
     """Word by word as all at once, for the bundled WordPiece."""
     tokenizer = hub.load_tokenizer("minilm")
     words = ["The", "McDonald's", "case", ",", "re-opened", "in", "Zürich", "(", "2019", ")", "."]
@@ -76,7 +79,7 @@ def test_the_pieces_are_those_of_the_whole_sentence():
     assert [whole.word_ids()[place] for place in window.first] == list(range(len(words)))
 
 
-def test_no_word_is_read_at_the_edge_of_a_window(tiny):
+def test_no_word_is_read_at_the_edge_of_a_window(tiny: PreTrainedTokenizerBase) -> None:
     """Windows of 20 words share 5: at least 2 of them lie between a word and an edge that is not the sentence's."""
     for window in Pieces(tiny, 22).windows(["a"] * 100):
         for i, place in enumerate(window.first):

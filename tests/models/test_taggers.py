@@ -3,16 +3,20 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import Cancelled, ModelError
 from core.models import hub
 from core.models.crf import bioes_tags
 from core.models.tagger import IGNORED, prediction_of
-from core.models.taggers import load_tagger, new_tagger
+from core.models.taggers import EncoderTagger, load_tagger, new_tagger
 from core.reporter import Silent
 from core.text.schemes import decode
 from core.text.sentence import Entity
@@ -22,13 +26,13 @@ TAGS = bioes_tags(["A"])  # O B I E S
 
 
 @pytest.fixture(autouse=True)
-def no_gradients():
+def no_gradients() -> Iterator[None]:
     with torch.no_grad():
         yield
 
 
 @pytest.fixture(scope="module")
-def tagger():
+def tagger() -> EncoderTagger:
     torch.manual_seed(1)
     return new_tagger("tiny", ["LOC", "PER"], max_length=32, precision="fp32").eval()
 
@@ -37,7 +41,7 @@ PER = sentence("Bob met Ann in Rome", [(0, 1, "PER"), (2, 3, "PER"), (4, 5, "LOC
 ODD = [sentence(""), sentence("x" * 300 + " y"), sentence("\u200b a \u200d"), sentence("a b c " * 60), PER]
 
 
-def test_every_sentence_gets_a_prediction_whatever_it_is(tagger):
+def test_every_sentence_gets_a_prediction_whatever_it_is(tagger: EncoderTagger) -> None:
     predictions = tagger.predict(ODD)
     tags = tagger.tag(ODD)
     assert [len(one.viterbi) for one in tags] == [len(s.tokens) for s in ODD]
@@ -49,14 +53,14 @@ def test_every_sentence_gets_a_prediction_whatever_it_is(tagger):
     assert tagger.predict([]) == []
 
 
-def test_neighbours_do_not_matter(tagger):
+def test_neighbours_do_not_matter(tagger: EncoderTagger) -> None:
     for one, together in zip(ODD, tagger.predict(ODD), strict=True):
         (alone,) = tagger.predict([one])
         assert alone.entities == together.entities
         assert alone.confidence == pytest.approx(together.confidence, abs=1e-4)
 
 
-def test_the_loss_is_a_mean_over_the_words_of_the_step(tagger):
+def test_the_loss_is_a_mean_over_the_words_of_the_step(tagger: EncoderTagger) -> None:
     batch = tagger.batch([PER, ODD[2]])
     assert (batch["labels"] == IGNORED).sum() == 2
     loss = tagger(**batch)["loss"]
@@ -69,7 +73,7 @@ def test_the_loss_is_a_mean_over_the_words_of_the_step(tagger):
 class Planted(nn.Module):
     """Emissions that know the answer: `b` begins, `i` continues, `e` ends an A; everything else is O."""
 
-    def __init__(self, tokenizer, model):
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:
         super().__init__()
         self.config, self.classifier, self.seen = model.config, nn.Linear(1, 1), 0
         letters = {letter: tokenizer.convert_tokens_to_ids(letter) for letter in "bie"}
@@ -77,26 +81,27 @@ class Planted(nn.Module):
         for letter, tag in zip("bie", (1, 2, 3), strict=True):
             self.answer[letters[letter]] = tag
 
-    def forward(self, input_ids, attention_mask):
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> SimpleNamespace:
         self.seen = max(self.seen, input_ids.shape[1])
         logits = torch.nn.functional.one_hot(self.answer[input_ids], len(TAGS)) * 10.0
-        return type("Out", (), {"logits": logits})
+        return SimpleNamespace(logits=logits)
 
 
 @pytest.mark.parametrize("before", range(20, 32))
-def test_an_entity_across_the_edge_of_a_window_is_found(before):
+def test_an_entity_across_the_edge_of_a_window_is_found(before: int) -> None:
     tagger = new_tagger("tiny", ["A"], max_length=32, precision="fp32")
-    tagger.model = Planted(tagger.tokenizer, tagger.model)
+    planted = Planted(tagger.tokenizer, tagger.model)
+    tagger.model = planted
     text = "o " * before + "b i i i i e " + "o " * 40
     (prediction,) = tagger.predict([sentence(text)])
     assert prediction.entities == (Entity(start=before, end=before + 6, type="A"),)
-    assert tagger.model.seen <= 32
+    assert planted.seen <= 32
     assert prediction.confidence[0] > 0.9
 
 
-def test_a_wish_to_stop_is_heard(tagger):
+def test_a_wish_to_stop_is_heard(tagger: EncoderTagger) -> None:
     class Stop(Silent):
-        def check(self):
+        def check(self) -> None:
             raise Cancelled("now")
 
     with pytest.raises(Cancelled):
@@ -104,13 +109,13 @@ def test_a_wish_to_stop_is_heard(tagger):
 
 
 @pytest.fixture(scope="module")
-def folder(tagger, tmp_path_factory):
+def folder(tagger: EncoderTagger, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("tagger")
     tagger.write(path)
     return path
 
 
-def test_saved_and_loaded_is_the_same_tagger(tagger, folder):
+def test_saved_and_loaded_is_the_same_tagger(tagger: EncoderTagger, folder: Path) -> None:
     again = load_tagger(folder, precision="fp32")
     assert again.types == tagger.types
     assert again.labels == tagger.tags
@@ -128,7 +133,7 @@ print(json.dumps({s: [[g["start"], g["end"], g["entity_group"]] for g in groups]
 """
 
 
-def test_a_fresh_process_that_knows_nothing_of_us_finds_the_same_entities(tagger, folder):
+def test_a_fresh_process_that_knows_nothing_of_us_finds_the_same_entities(tagger: EncoderTagger, folder: Path) -> None:
     one = sentence("b c d e a f g z x y k l m n a b")  # a piece a word, so that `simple` reads what we read
     done = subprocess.run([sys.executable, "-c", FRESH, folder, one.text], capture_output=True, text=True, check=True)
     said = json.loads(done.stdout.splitlines()[-1])
@@ -140,7 +145,7 @@ def test_a_fresh_process_that_knows_nothing_of_us_finds_the_same_entities(tagger
     assert "Traceback" not in done.stderr
 
 
-def test_a_folder_without_a_chain_is_refused(folder, tmp_path):
+def test_a_folder_without_a_chain_is_refused(folder: Path, tmp_path: Path) -> None:
     from safetensors.torch import load_file, save_file
 
     hub.load_model("tiny").save_pretrained(tmp_path)

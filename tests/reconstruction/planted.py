@@ -1,8 +1,9 @@
 """Training sentences with mentions of three types and a measurement of each, drawn at random."""
 
 import random
+from collections.abc import Iterable, Sequence
 
-from core.reconstruction.pools import Thresholds, find_pools
+from core.reconstruction.pools import Pools, Thresholds, find_pools
 from core.reconstruction.training import Measured, Training, ordered
 from core.text.sentence import Entity, Sentence, sentence_id
 
@@ -10,14 +11,14 @@ TYPES = ("LOC", "ORG", "PER")
 FRAMES = ("said", "visited", "bought", "left", "praised", "met", "saw", "heard")
 
 
-def name(lots, kind):
+def name(lots: random.Random, kind: str) -> tuple[str, ...]:
     return tuple(f"{kind.title()}{lots.choice('abcdefghij')}{i}" for i in range(lots.randint(1, 2)))
 
 
-def sentences(n, seed, types=TYPES):
-    lots, found = random.Random(seed), []
+def sentences(n: int, seed: int, types: Sequence[str] = TYPES) -> list[Sentence]:
+    lots, found = random.Random(seed), list[Sentence]()
     for row in range(n):
-        tokens, entities = [f"on{row}"], []
+        tokens, entities = [f"on{row}"], list[Entity]()
         for _ in range(lots.choice((0, 1, 1, 1, 2, 3))):
             kind = lots.choice(types)
             words = name(lots, kind)
@@ -28,8 +29,8 @@ def sentences(n, seed, types=TYPES):
     return found
 
 
-def training(n=60, seed=1, held_out=(), types=TYPES):
-    lots, rows, measures = random.Random(seed), sentences(n, seed, types), {}
+def training(n: int = 60, seed: int = 1, held_out: Iterable[str] = (), types: Sequence[str] = TYPES) -> Training:
+    lots, rows, measures = random.Random(seed), sentences(n, seed, types), dict[tuple[int, int, int], Measured]()
     for row, sentence in enumerate(rows):
         for entity in ordered(sentence):
             e, c = lots.gauss(1, 1), lots.gauss(1, 1)
@@ -38,5 +39,5 @@ def training(n=60, seed=1, held_out=(), types=TYPES):
     return Training.of(rows, measures, held_out)
 
 
-def pools(found, **thresholds):
+def pools(found: Training, **thresholds: str) -> Pools:
     return find_pools(found.kinds, found.entity, found.context, Thresholds(**thresholds))

@@ -1,6 +1,7 @@
 """Rebuilt training sets keep every rule of SOURCES.md, Rebuilding."""
 
 from collections import Counter
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 from core.errors import ConfigError
 from core.reconstruction import contexts, entities, shares
 from core.reconstruction.augment import _letters, dataaug, guard, levenshtein
-from core.reconstruction.pools import Thresholds, check, find_pools
-from core.reconstruction.training import Measured, Training, key_of, name_of, ordered, surface
+from core.reconstruction.pools import Pools, Thresholds, check, find_pools
+from core.reconstruction.training import Measured, Rebuilt, Training, key_of, name_of, ordered, surface
 from core.text.schemes import decode, encode
-from tests.conftest import sentence
+from core.text.sentence import Sentence
+from tests.conftest import entities_of, sentence
 from tests.reconstruction.planted import pools, sentences, training
 
 ADDED = (entities.random2low, entities.highc2low)
@@ -21,21 +23,24 @@ IN_PLACE = (entities.redundant2low, contexts.random2high, contexts.low2high)
 ALL = (*ADDED, *IN_PLACE)
 
 
-def types(rows):
-    return Counter(entity.type for row in rows for entity in row.entities)
+Method = Callable[[Training, Pools, float, int], Rebuilt]
 
 
-def halves(word):
+def types(rows: Iterable[Sentence]) -> Counter[str]:
+    return Counter(entity.type for row in rows for entity in entities_of(row))
+
+
+def halves(word: str) -> list[tuple[str, str]]:
     cut = (len(word) + 1) // 2
     return [(word[:cut], word[:cut]), (f"##{word[cut:]}", word[cut:])] if word[cut:] else [(word, word)]
 
 
-def by_halves(found, pools, rate, seed):
+def by_halves(found: Training, pools: Pools, rate: float, seed: int) -> Rebuilt:
     return dataaug(found, halves, seed)
 
 
 @pytest.mark.parametrize("method", ALL)
-def test_rate_zero_is_the_identity(method):
+def test_rate_zero_is_the_identity(method: Method) -> None:
     found = training()
     made = method(found, pools(found), 0.0, 1)
     assert made.sentences == found.sentences
@@ -45,7 +50,7 @@ def test_rate_zero_is_the_identity(method):
 @pytest.mark.parametrize("method", [*ALL, by_halves])
 @given(seed=st.integers(0, 10**6), rate=st.sampled_from([0.1, 0.2, 0.4, 1.0]))
 @settings(max_examples=12, deadline=None)
-def test_every_sentence_is_whole_and_new_and_the_log_is_true(method, seed, rate):
+def test_every_sentence_is_whole_and_new_and_the_log_is_true(method: Method, seed: int, rate: float) -> None:
     found = training(seed=seed, held_out=[s.text for s in sentences(60, seed)[:6]])
     made = method(found, pools(found), rate, seed)
     before = Counter(key_of(one.text) for one in found.sentences)
@@ -53,9 +58,9 @@ def test_every_sentence_is_whole_and_new_and_the_log_is_true(method, seed, rate)
     changed = {edit.row for edit in made.edits}
     for row, one in enumerate(made.sentences):
         assert one.text == " ".join(one.tokens)
-        tags = encode(one.entities, len(one.tokens), "iob2")
+        tags = encode(entities_of(one), len(one.tokens), "iob2")
         assert len(tags) == len(one.tokens)
-        assert decode(tags, "iob2")[0] == one.entities
+        assert decode(tags, "iob2")[0] == entities_of(one)
         if row in changed:
             assert key_of(one.text) not in found.closed
             assert method is entities.redundant2low or (after[key_of(one.text)], before[key_of(one.text)]) == (1, 0)
@@ -74,7 +79,7 @@ def test_every_sentence_is_whole_and_new_and_the_log_is_true(method, seed, rate)
 
 
 @pytest.mark.parametrize("method", ADDED)
-def test_copies_are_added_with_the_types_of_their_sentences_and_low_names(method):
+def test_copies_are_added_with_the_types_of_their_sentences_and_low_names(method: Method) -> None:
     found = training(200)
     drawn = pools(found)
     made = method(found, drawn, 0.2, 3)
@@ -86,6 +91,7 @@ def test_copies_are_added_with_the_types_of_their_sentences_and_low_names(method
         if is_low
     }
     for edit in made.edits:
+        assert edit.copy_of is not None
         assert (edit.type, edit.after) in low
         assert types([made.sentences[edit.row]]) == types([found.sentences[edit.copy_of]])
     source = drawn.entity_high & drawn.context_high if method is entities.highc2low else drawn.entity_high
@@ -99,7 +105,7 @@ def test_copies_are_added_with_the_types_of_their_sentences_and_low_names(method
 
 @pytest.mark.parametrize("method", IN_PLACE)
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_size_and_the_types_of_all_stay(method, seed):
+def test_the_size_and_the_types_of_all_stay(method: Method, seed: int) -> None:
     found = training(300, seed)
     made = method(found, pools(found), 0.3, seed)
     assert len(made.sentences) == 300
@@ -107,7 +113,7 @@ def test_the_size_and_the_types_of_all_stay(method, seed):
     assert made.edits
 
 
-def test_redundant_names_go_most_frequent_first_and_one_of_each_stays():
+def test_redundant_names_go_most_frequent_first_and_one_of_each_stays() -> None:
     found = training(400)
     drawn = pools(found, entity_low="20%", entity_high="50%")
     often = Counter((k, n) for k, n, high in zip(found.kinds, found.names, drawn.entity_high, strict=True) if high)
@@ -123,23 +129,24 @@ def test_redundant_names_go_most_frequent_first_and_one_of_each_stays():
             assert len(made.edits) == made.wanted
 
 
-def test_deleted_contexts_are_the_lowest_and_retained_ones_are_high():
+def test_deleted_contexts_are_the_lowest_and_retained_ones_are_high() -> None:
     found = training(400, types=("PER",))
     drawn = pools(found)
     made = contexts.low2high(found, drawn, 0.2, 1)
     means = {row: found.context[mentions].mean() for row, mentions in found.by_row(range(len(found))).items()}
-    singles = {row for row in means if len(found.sentences[row].entities) == 1}
+    singles = {row for row in means if len(entities_of(found.sentences[row])) == 1}
     gone = {edit.row for edit in made.edits} & singles
     assert max(means[row] for row in gone) <= np.quantile([means[row] for row in singles], 0.35)
     high = found.by_row(np.flatnonzero(drawn.context_high).tolist())
     for edit in made.edits:
-        assert len(high[edit.copy_of]) == len(found.sentences[edit.copy_of].entities)
+        assert edit.copy_of is not None
+        assert len(high[edit.copy_of]) == len(entities_of(found.sentences[edit.copy_of]))
         assert edit.copy_of not in {other.row for other in made.edits}
     names = Counter(surface(name) for name in found.names)
-    assert Counter(surface(name_of(s, e)) for s in made.sentences for e in s.entities) == names  # moved, none lost
+    assert Counter(surface(name_of(s, e)) for s in made.sentences for e in entities_of(s)) == names  # moved, none lost
 
 
-def test_shares_are_those_asked_for_and_nested():
+def test_shares_are_those_asked_for_and_nested() -> None:
     found = training(300)
     low_rows = {int(found.rows[m]) for m, bin in enumerate(found.bins) if bin == "low"}
     sets = [{s.id for s in shares.low_share(found, share, 60, 5).sentences} for share in (0.0, 0.5)]
@@ -153,7 +160,7 @@ def test_shares_are_those_asked_for_and_nested():
         shares.low_share(found, 1.0, 299, 1)
 
 
-def test_pools_go_by_type_and_fall_back_where_hardly_any_name_is_below_zero():
+def test_pools_go_by_type_and_fall_back_where_hardly_any_name_is_below_zero() -> None:
     entity = np.array([-1.0, 1, 2, 3, 4, *range(1, 31), np.nan])
     kinds = ["A"] * 5 + ["B"] * 30 + ["A"]
     found = find_pools(kinds, entity, np.zeros(36), Thresholds())
@@ -167,15 +174,15 @@ def test_pools_go_by_type_and_fall_back_where_hardly_any_name_is_below_zero():
             check(wrong)
 
 
-def test_one_name_a_type_leaves_nothing_to_put_there():
+def test_one_name_a_type_leaves_nothing_to_put_there() -> None:
     rows = [sentence(f"Ada came {i}", [(0, 1, "PER")]) for i in range(4)]
     found = Training.of(rows, {(i, 0, 1): Measured(-1.0 if i == 0 else 2.0, 1.0, "high") for i in range(4)})
     made = entities.random2low(found, pools(found, entity_low="0", entity_high="1"), 1.0, 1)
     assert made.edits == []
 
 
-def test_distances_are_levenshteins():
-    def slow(a, b):
+def test_distances_are_levenshteins() -> None:
+    def slow(a: str, b: str) -> int:
         table = [[i + j if not i * j else 0 for j in range(len(b) + 1)] for i in range(len(a) + 1)]
         for i in range(1, len(a) + 1):
             for j in range(1, len(b) + 1):
@@ -189,7 +196,7 @@ def test_distances_are_levenshteins():
         assert levenshtein(word, _letters(words)).tolist() == [slow(word, other) for other in words]
 
 
-def test_dataaug_spares_the_pieces_that_tell_a_type_and_adds_one_copy_a_sentence():
+def test_dataaug_spares_the_pieces_that_tell_a_type_and_adds_one_copy_a_sentence() -> None:
     found = training(120)
     spared = guard(found, halves)
     assert {"LOC", "ORG", "PER", "O"} == set(spared)
@@ -209,7 +216,7 @@ def test_dataaug_spares_the_pieces_that_tell_a_type_and_adds_one_copy_a_sentence
 
 
 @pytest.mark.parametrize("method", ADDED)
-def test_a_copy_is_made_once_and_no_held_out_sentence_is(method):
+def test_a_copy_is_made_once_and_no_held_out_sentence_is(method: Method) -> None:
     """Ada can become Bo, Cy or Di; that Cy came is there already, that Di came is held out."""
     rows = [sentence("Ada came", [(0, 1, "PER")])] * 3
     rows += [
@@ -221,7 +228,7 @@ def test_a_copy_is_made_once_and_no_held_out_sentence_is(method):
     measures = {
         (row, e.start, e.end): Measured(2.0 if row < 3 else -1.0, 1.0, "high")
         for row, s in enumerate(rows)
-        for e in s.entities
+        for e in entities_of(s)
     }
     found = Training.of(rows, measures, ["Di came!"])
     made = method(found, pools(found, entity_high="1", context_high="0"), 0.5, 1)

@@ -1,6 +1,7 @@
 """Robustness sets hold what they promise, on planted sentences and on real ones."""
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from random import Random
 
@@ -11,15 +12,16 @@ from hypothesis import strategies as st
 from core.corpora.readers import ReadOptions, read
 from core.errors import CorpusError
 from core.reconstruction.names import Known, NameMaker, is_content_word
-from core.reconstruction.robustness import cross_category, misspelt, unseen
+from core.reconstruction.robustness import Robust, cross_category, misspelt, unseen
 from core.reconstruction.training import name_of, ordered, surface
 from core.reconstruction.typos import slip
-from tests.conftest import sentence
+from core.text.sentence import Sentence
+from tests.conftest import entities_of, sentence
 from tests.reconstruction.planted import sentences
 
 TRAIN, TEST = sentences(80, 1), sentences(40, 2)
 KNOWN = Known.of(TRAIN)
-MAKE = {
+MAKE: dict[str, Callable[[Sequence[Sentence], Known], Robust]] = {
     "oov": lambda test, known: unseen(test, known, {}, 1),
     "strict": lambda test, known: cross_category(test, known, strict=True, seed=1),
     "textflint": lambda test, known: cross_category(test, known, strict=False, seed=1),
@@ -27,18 +29,18 @@ MAKE = {
 }
 
 
-def surfaces(rows):
-    return {(entity.type, surface(name_of(row, entity)).casefold()) for row in rows for entity in row.entities}
+def surfaces(rows: Iterable[Sentence]) -> set[tuple[str, str]]:
+    return {(entity.type, surface(name_of(row, entity)).casefold()) for row in rows for entity in entities_of(row)}
 
 
-def hold(kind, made, test, train):
+def hold(kind: str, made: Robust, test: Sequence[Sentence], train: Sequence[Sentence]) -> None:
     """The promises, by a reading of their own."""
     assert len(made.sentences) == len(test)
-    assert len(made.slots) == sum(len(s.entities) for s in test)
+    assert len(made.slots) == sum(len(entities_of(s)) for s in test)
     assert [[e.type for e in ordered(s)] for s in made.sentences] == [[e.type for e in ordered(s)] for s in test]
     for before, after in zip(test, made.sentences, strict=True):
         outside = [
-            [t for i, t in enumerate(s.tokens) if not any(e.start <= i < e.end for e in s.entities)]
+            [t for i, t in enumerate(s.tokens) if not any(e.start <= i < e.end for e in entities_of(s))]
             for s in (before, after)
         ]
         assert outside[0] == outside[1]
@@ -60,7 +62,7 @@ def hold(kind, made, test, train):
 
 
 @pytest.mark.parametrize("kind", MAKE)
-def test_promises_hold(kind):
+def test_promises_hold(kind: str) -> None:
     made = MAKE[kind](TEST, KNOWN)
     hold(kind, made, TEST, TRAIN)
     assert made == MAKE[kind](TEST, KNOWN)
@@ -69,7 +71,7 @@ def test_promises_hold(kind):
 
 @pytest.mark.real
 @pytest.mark.parametrize("corpus", ["conll2003", "crossner-ai", "crossner-literature"])
-def test_promises_hold_on_real_data(real_data: Path, corpus: str):
+def test_promises_hold_on_real_data(real_data: Path, corpus: str) -> None:
     train, test = (
         list(read(real_data / corpus / f"{part}.conll", ReadOptions(scheme="iob2"))) for part in ("train", "test")
     )
@@ -80,7 +82,7 @@ def test_promises_hold_on_real_data(real_data: Path, corpus: str):
         assert len(made.edits) >= 0.98 * len(made.slots)  # of a name of one letter (C, R) no typo is made
 
 
-def test_a_gazetteer_is_drawn_from_where_it_is_new_and_no_other_name_is():
+def test_a_gazetteer_is_drawn_from_where_it_is_new_and_no_other_name_is() -> None:
     names = {"PER": [("Zora", "Quill"), ("Bex",)], "LOC": [TRAIN[0].tokens[:1]]}
     made = unseen(TEST, KNOWN, names, 1)
     hold("oov", made, TEST, TRAIN)
@@ -90,7 +92,7 @@ def test_a_gazetteer_is_drawn_from_where_it_is_new_and_no_other_name_is():
     assert {slot.after for slot in made.slots if slot.type == "PER"} == {"Zora Quill", "Bex"}
 
 
-def test_generated_names_look_like_those_of_the_type():
+def test_generated_names_look_like_those_of_the_type() -> None:
     maker = NameMaker([("Bank", "of", "Norland"), ("Bank", "of", "Sudland"), ("ACME", "1996", ".")])
     known = Known.of([sentence("Bank of Norland and ACME 1996", [(0, 3, "ORG")])])
     made = [maker.make(known, Random(seed)) for seed in range(40)]
@@ -99,18 +101,18 @@ def test_generated_names_look_like_those_of_the_type():
     assert all(known.is_new(name) for name in made)
 
 
-def test_slots_that_cannot_be_told_are_marked():
+def test_slots_that_cannot_be_told_are_marked() -> None:
     train = [sentence("Ford sold Ford shares", [(0, 1, "ORG"), (2, 3, "PER")]), sentence("Rome fell", [(0, 1, "LOC")])]
     known = Known.of(train)
     test = sentence("FORD 1996 and Rome", [(0, 1, "ORG"), (3, 4, "LOC")])
-    assert [known.ambiguity(test, entity) for entity in test.entities] == ["name", "no context"]
+    assert [known.ambiguity(test, entity) for entity in entities_of(test)] == ["name", "no context"]
     open_ = sentence("Rome burns", [(0, 1, "LOC")])
-    assert known.ambiguity(open_, open_.entities[0]) == ""
+    assert known.ambiguity(open_, entities_of(open_)[0]) == ""
     made = cross_category([open_], known, strict=False, seed=1)
     assert made.slots[0].ambiguous == "name"
 
 
-def test_one_type_has_no_names_of_another():
+def test_one_type_has_no_names_of_another() -> None:
     one = [sentence("Ada came", [(0, 1, "PER")])]
     with pytest.raises(CorpusError, match="names of another type are needed"):
         cross_category(one, Known.of(one), strict=True, seed=1)
@@ -121,7 +123,7 @@ def test_one_type_has_no_names_of_another():
 
 @given(st.text("abcXY19é-", min_size=2, max_size=12), st.integers(0, 10**6))
 @settings(deadline=None)
-def test_a_slip_is_one_edit_and_spares_the_first_character(word, seed):
+def test_a_slip_is_one_edit_and_spares_the_first_character(word: str, seed: int) -> None:
     made = slip(word, Random(seed))
     if made is None:
         return

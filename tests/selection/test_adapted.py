@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from core.reporter import Silent
-from core.results import FloatArray, Role
+from core.results import FloatArray, Role, Rows
 from core.selection import make_strategy
 from core.selection.base import Batch, Source
 from core.selection.strategies.adapted import Joined
+from tests.conftest import Seal
 
 RNG = np.random.default_rng(0)
 
@@ -19,7 +20,7 @@ def half(n: int, d: int, scale: float = 1.0) -> tuple[FloatArray, FloatArray]:
 
 
 def scored(
-    task: tuple[FloatArray, FloatArray], domain: tuple[FloatArray, FloatArray], name: str, seal, **options: object
+    task: tuple[Rows, FloatArray], domain: tuple[Rows, FloatArray], name: str, seal: Seal, **options: object
 ) -> FloatArray:
     n_task, n = len(task[1]), len(domain[1])
     sources = {
@@ -36,7 +37,7 @@ def joined(*halves: tuple[FloatArray, FloatArray], raw: bool = False) -> tuple[J
     return both, both.norms
 
 
-def test_identical_halves_rank_as_one_half_with_the_unit_mean(seal) -> None:
+def test_identical_halves_rank_as_one_half_with_the_unit_mean(seal: Seal) -> None:
     task, domain = half(20, 16), half(200, 16)
     twice = scored(joined(task, task), joined(domain, domain), "cos-mlm-ner", seal)
     once = scored(task, domain, "cos-pretrained", seal, query="unit-mean")
@@ -46,7 +47,7 @@ def test_identical_halves_rank_as_one_half_with_the_unit_mean(seal) -> None:
     assert np.abs(raw - twice).max() > 1e-3  # so that the two are told apart
 
 
-def test_a_half_ten_times_as_long_rules_only_where_halves_are_raw(seal) -> None:
+def test_a_half_ten_times_as_long_rules_only_where_halves_are_raw(seal: Seal) -> None:
     task, domain = (half(20, 8), half(20, 12, 10.0)), (half(100, 8), half(100, 12, 10.0))
     alone = scored(task[1], domain[1], "cos-mlm", seal)
     ruled = scored(joined(*task, raw=True), joined(*domain, raw=True), "cos-mlm-ner", seal)
@@ -71,7 +72,8 @@ def test_joined_rows_are_the_definition(raw: bool) -> None:
         np.testing.assert_array_equal(both[rows], both[np.arange(9)[rows]])
 
 
-def test_whitening_and_contrast_take_joined_vectors(seal) -> None:
+def test_whitening_and_contrast_take_joined_vectors(seal: Seal) -> None:
     task, domain = joined(half(40, 4), half(40, 4)), joined(half(80, 4), half(80, 4))
-    for options in ({"whiten": True}, {"query": "contrastive"}, {"query": "k-means", "centroids": 3}):
+    ways: list[dict[str, object]] = [{"whiten": True}, {"query": "contrastive"}, {"query": "k-means", "centroids": 3}]
+    for options in ways:
         assert np.isfinite(scored(task, domain, "cos-mlm-ner", seal, **options)).all()

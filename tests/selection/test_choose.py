@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.config import Budget
+from core.config import Budget, Unit
 from core.corpora.hygiene import FLAGS
 from core.errors import ConfigError
 from core.results import FloatArray, IntArray, Prefer, Scores
@@ -15,6 +15,8 @@ from core.selection.choose import choose, ranking
 def scores(values: FloatArray, prefer: Prefer = "high") -> Scores:
     return Scores(name="s", unit="u", prefer=prefer, values=np.asarray(values, dtype=np.float64), corpus="c")
 
+
+World = tuple[FloatArray, IntArray, IntArray, Prefer]
 
 numbers = st.one_of(st.floats(-5, 5), st.sampled_from([0.0, 1.0, float("nan")]))
 worlds = st.integers(1, 60).flatmap(
@@ -34,7 +36,7 @@ def brute_force(values: FloatArray, mask: IntArray, prefer: Prefer) -> list[int]
 
 
 @given(worlds, st.data())
-def test_rows_are_those_of_a_plain_sort(world, data) -> None:
+def test_rows_are_those_of_a_plain_sort(world: World, data: st.DataObject) -> None:
     values, mask, lengths, prefer = world
     expected = brute_force(values, mask, prefer)
     n = data.draw(st.integers(1, len(values)))
@@ -48,9 +50,9 @@ def test_rows_are_those_of_a_plain_sort(world, data) -> None:
 
 
 @given(worlds, st.data())
-def test_smaller_budgets_are_prefixes(world, data) -> None:
+def test_smaller_budgets_are_prefixes(world: World, data: st.DataObject) -> None:
     values, mask, lengths, prefer = world
-    unit = data.draw(st.sampled_from(["sentences", "tokens"]))
+    unit: Unit = data.draw(st.sampled_from(["sentences", "tokens"]))
     most = len(values) if unit == "sentences" else int(lengths.sum())
     small = data.draw(st.integers(1, most))
     large = data.draw(st.integers(small, most))
@@ -67,7 +69,7 @@ def test_smaller_budgets_are_prefixes(world, data) -> None:
 
 
 @given(worlds)
-def test_every_row_is_free_or_withheld_for_one_reason(world) -> None:
+def test_every_row_is_free_or_withheld_for_one_reason(world: World) -> None:
     values, mask, lengths, prefer = world
     budget = Budget(value=1.0, unit="fraction")
     try:

@@ -7,15 +7,17 @@ from hypothesis import strategies as st
 
 from core.errors import Cancelled, ConfigError
 from core.reporter import Silent
+from core.results import FloatArray
 from core.selection.diversity import MOST, mmr, quota
 
 
-def unit(n: int, d: int, seed: int) -> np.ndarray:
+def unit(n: int, d: int, seed: int) -> FloatArray:
     rows = np.random.default_rng(seed).normal(size=(n, d))
-    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    vectors: FloatArray = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return vectors
 
 
-def greedy(vectors: np.ndarray, scores: np.ndarray, high: bool, n: int, trade: float) -> list[int]:
+def greedy(vectors: FloatArray, scores: FloatArray, high: bool, n: int, trade: float) -> list[int]:
     """The definition, one candidate and one pair at a time."""
     keys = [float(s) if high else -float(s) for s in scores]
     low, top = min(keys), max(keys)

@@ -1,13 +1,11 @@
 """Explanations are true: for every strategy the parts add up to the score that it gave."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from core.corpora.corpus import Corpus
 from core.reporter import Silent
 from core.results import Role
 from core.selection import STRATEGIES, make_strategy, strategy_options
@@ -16,11 +14,10 @@ from core.selection.explain import explain, learned, neighbours
 from core.selection.near import cosines, nearest_rows
 from core.selection.parts import SHOWN, Evidence, Part, top
 from core.selection.spans import Spans
-from tests.conftest import sentence
+from tests.conftest import Seal, sentence
 from tests.planted import bag_vectors, contracts, kitchen
 from tests.stand_ins import found_by_list, spans, unigram_mlm
 
-Seal = Callable[..., Corpus]
 QUERIES = ("raw-mean", "unit-mean", "k-means", "contrastive")
 CASES = [
     *((name, {}) for name in STRATEGIES),
@@ -76,6 +73,7 @@ def test_the_parts_add_up(case: tuple[str, dict[str, object]], sources: dict[Rol
     options = strategy_options(name, options).model_dump(mode="json")
     strategy = make_strategy(name, options, 3)
     folds = options.get("folds", 1) if name == "ner-selected" else 1
+    assert isinstance(folds, int)
     sources[Role.DOMAIN] = replace(sources[Role.DOMAIN], spans=tagged(DOMAIN, folds))
     strategy.prepare(sources, Silent())
     task = sources[Role.TASK]

@@ -1,6 +1,6 @@
 """Predicted entities as scores: counts that read as counts, ties by enumeration, folds, turns."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import log
 
 import numpy as np
@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError
 from core.reporter import Silent
 from core.results import FloatArray, Role
@@ -17,11 +16,10 @@ from core.selection.base import Batch, Source
 from core.selection.spans import SPAN, Spans, flat
 from core.selection.strategies.predictions import NerSelected, fold
 from core.text.sentence import Entity, Prediction, Sentence
-from tests.conftest import sentence
+from tests.conftest import Seal, sentence
 from tests.stand_ins import found_by_list, spans
 
 TYPES = ("LOC", "PER")
-Seal = Callable[..., Corpus]
 
 
 def predicted(*entities: tuple[str, float], first: int = 0) -> Prediction:
@@ -84,7 +82,7 @@ def test_the_order_is_that_of_the_tuple(rows: list[tuple[list[tuple[str, int]], 
     """(count, mean posterior, density) compared as a tuple, against one float."""
     sentences = [sentence(" ".join(["w"] * n)) for _, n in rows]
     found = [predicted(*((name, eighths / 8) for name, eighths in entities)) for entities, _ in rows]
-    strategy = NerSelected(NerSelected.Options.parse({}), 0)  # type: ignore[arg-type]
+    strategy = NerSelected(NerSelected.Options.parse({}), 0)
     strategy._types, strategy._labelled = TYPES, np.array([], dtype=np.uint64)
     values = strategy.score(batch(sentences, spans(found, TYPES))).tolist()
     tuples = [

@@ -1,6 +1,6 @@
 """Pseudo-perplexity against a second implementation: one sentence, one mask, one pass of the whole model at a time."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +13,8 @@ from core.reporter import Reporter, Silent
 from core.results import FloatArray, Role
 from core.selection import make_strategy
 from core.selection.base import Batch, Source, Strategy
-from core.selection.strategies.pseudo import PseudoPerplexity
-from tests.conftest import sentence
+from core.selection.strategies.pseudo import PseudoPerplexity, _Pass
+from tests.conftest import Seal, sentence
 from tests.stand_ins import tiny_mlm, unigram_mlm
 
 TEXTS = ["The guarantor pays .", "a", "", "Harlow Ltd's price (net) is 20 %", "\u200b", "x y z", "The guarantor pays ."]
@@ -30,9 +30,9 @@ def full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("core.models.devices._has_bf16", lambda device: False)
 
 
-def prepared(folder: Path, seal: Callable[..., object], *, seed: int = 0, **options: object) -> Strategy:
+def prepared(folder: Path, seal: Seal, *, seed: int = 0, **options: object) -> Strategy:
     strategy = make_strategy("pseudo-perplexity", options, seed)
-    strategy.prepare({Role.TASK: Source(corpus=seal(["a b"], "t"), model=folder)}, Silent())  # type: ignore[arg-type]
+    strategy.prepare({Role.TASK: Source(corpus=seal(["a b"], "t"), model=folder)}, Silent())
     return strategy
 
 
@@ -62,7 +62,7 @@ def naive(folder: Path, text: str, *, within_word: bool = True, max_length: int 
     return float(np.exp(np.mean(losses))) if losses else float("nan")
 
 
-def test_exact_is_one_mask_at_a_time(folder: Path, seal: Callable[..., object]) -> None:
+def test_exact_is_one_mask_at_a_time(folder: Path, seal: Seal) -> None:
     scores = prepared(folder, seal).score(batch(TEXTS))
     expected = [naive(folder, text) for text in TEXTS]
     np.testing.assert_allclose(scores, expected, rtol=1e-4)
@@ -71,30 +71,30 @@ def test_exact_is_one_mask_at_a_time(folder: Path, seal: Callable[..., object]) 
     assert abs(other / scores[0] - 1) > 0.01  # so the oracle sees whether the rest of a word is hidden
 
 
-def test_long_sentences_are_cut(folder: Path, seal: Callable[..., object]) -> None:
+def test_long_sentences_are_cut(folder: Path, seal: Seal) -> None:
     text = "word " * 30
     scores = prepared(folder, seal, max_length=12).score(batch([text]))
     assert scores[0] == pytest.approx(naive(folder, text, max_length=12), rel=1e-4)
 
 
-def test_a_unigram_model_gives_unigram_perplexity(tmp_path: Path, seal: Callable[..., object]) -> None:
+def test_a_unigram_model_gives_unigram_perplexity(tmp_path: Path, seal: Seal) -> None:
     folder = unigram_mlm(tmp_path, ["a a a b", "b c"], ["d"])
     shares = {"a": 4, "b": 3, "c": 2, "d": 1}
     total = sum(shares.values()) + 5  # and one for each special piece
     texts = ["a b", "d d d", "c", "a b c d a"]
     expected = [np.exp(-np.mean([np.log(shares[word] / total) for word in text.split()])) for text in texts]
-    for options in ({}, {"method": "one-pass"}):
-        np.testing.assert_allclose(prepared(folder, seal, **options).score(batch(texts)), expected, rtol=1e-5)
+    for method in ("exact", "one-pass"):
+        np.testing.assert_allclose(prepared(folder, seal, method=method).score(batch(texts)), expected, rtol=1e-5)
     assert prepared(folder, seal, method="sampled").score(batch(texts))[1:3] == pytest.approx(expected[1:3], rel=1e-5)
 
 
 def test_sampled_hides_what_it_asks_for_and_depends_on_id_and_seed(
-    folder: Path, seal: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+    folder: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen = []
+    seen: list[_Pass] = []
     whole = PseudoPerplexity._losses
 
-    def spy(self: PseudoPerplexity, ids: list[list[int]], looks: list[object]) -> FloatArray:
+    def spy(self: PseudoPerplexity, ids: list[list[int]], looks: Sequence[_Pass]) -> FloatArray:
         seen.extend(looks)
         return whole(self, ids, looks)
 
@@ -115,9 +115,7 @@ def test_sampled_hides_what_it_asks_for_and_depends_on_id_and_seed(
     assert many[0] == pytest.approx(exact, rel=0.15)  # one piece of six at a time: the mean over many draws
 
 
-def test_the_same_sentences_give_the_same_bytes_and_neighbours_the_last_digits(
-    folder: Path, seal: Callable[..., object]
-) -> None:
+def test_the_same_sentences_give_the_same_bytes_and_neighbours_the_last_digits(folder: Path, seal: Seal) -> None:
     texts = [f"{'word ' * (i % 7 + 1)}{i}" for i in range(40)]
     strategy = prepared(folder, seal)
     first = strategy.score(batch(texts))
@@ -126,7 +124,7 @@ def test_the_same_sentences_give_the_same_bytes_and_neighbours_the_last_digits(
     np.testing.assert_allclose(apart, first, rtol=1e-5)
 
 
-def test_one_pass_says_that_it_is_no_probability(folder: Path, seal: Callable[..., object]) -> None:
+def test_one_pass_says_that_it_is_no_probability(folder: Path, seal: Seal) -> None:
     notes = []
 
     class Listens(Silent):
@@ -139,7 +137,7 @@ def test_one_pass_says_that_it_is_no_probability(folder: Path, seal: Callable[..
 
 
 def test_progress_ends_at_all_sentences_and_a_cancel_is_heard_between_passes(
-    folder: Path, seal: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+    folder: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("core.selection.strategies.pseudo.BUDGET", {"cpu": 64})
     told: list[tuple[int, int | None]] = []

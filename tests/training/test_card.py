@@ -27,11 +27,11 @@ from tests.conftest import sentence
 ROWS = [sentence(f"Acme Ltd pays {i}", [(0, 2, "ORG")]) for i in range(9)]
 
 
-class Card(TorchDispatchMode):
+class Card(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch gives it no types
     """Raises where two devices meet; `waits` counts, by operation, what makes the host wait for the card."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.waits = Counter[str]()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import Trainer, TrainingArguments
+from transformers import Trainer, TrainerControl, TrainerState, TrainingArguments
 
 from core.errors import Cancelled
 from core.reporter import Silent
@@ -97,7 +97,7 @@ def test_real_pieces_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     report = Listener()
     callback = EventCallback(report)
     arguments = TrainingArguments(output_dir=str(tmp_path), use_cpu=True)
-    state, control = events.TrainerState(max_steps=5), events.TrainerControl()
+    state, control = TrainerState(max_steps=5), TrainerControl()
     callback.on_train_begin(arguments, state, control)
     state.num_input_tokens_seen = 600
     callback.on_log(arguments, state, control, {"loss": 1.0, "learning_rate": 0.1, "grad_norm": 3.0})
@@ -109,7 +109,7 @@ def test_dev_metrics_pass_and_timings_do_not(tmp_path: Path) -> None:
     report = Listener()
     logs = {"dev_f1": 50.0, "dev_f1/PER": 40.0, "dev_runtime": 1.0, "dev_steps_per_second": 2.0, "eval_loss": 1.0}
     arguments = TrainingArguments(output_dir=str(tmp_path), use_cpu=True)
-    EventCallback(report, suffix="@1").on_log(arguments, events.TrainerState(global_step=4), None, logs)
+    EventCallback(report, suffix="@1").on_log(arguments, TrainerState(global_step=4), None, logs)
     assert report.metrics == [("dev_f1@1", 50.0, 4), ("dev_f1/PER@1", 40.0, 4)]
 
 

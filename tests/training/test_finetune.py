@@ -1,16 +1,23 @@
 """Fine-tuning: it learns, the best epoch is kept, and a resumed training ends as an undisturbed one."""
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import torch
 from transformers import set_seed
 
 from core.errors import Cancelled, ResourceError
-from core.models.taggers import new_tagger
-from core.reporter import Silent
-from core.training.finetune import finetune, score
+from core.models.crf import Head
+from core.models.tagger import Tagger
+from core.models.taggers import EncoderTagger, new_tagger
+from core.reporter import Reporter, Silent
+from core.text.sentence import Sentence
+from core.training.events import CHECKPOINT_EVERY
+from core.training.finetune import Epochs, finetune, score
 from core.training.rows import judges
 from core.training.settings import Settings, TaggerSettings
 from tests.conftest import sentence
@@ -21,9 +28,9 @@ SETTINGS = Settings(
 )
 
 
-def labelled(n, seed):
+def labelled(n: int, seed: int) -> list[Sentence]:
     """A word that begins with P is a PER, with L a LOC."""
-    lots, found = random.Random(seed), []
+    lots, found = random.Random(seed), list[Sentence]()
     for _ in range(n):
         words = [lots.choice("PLabc") + lots.choice("xyz") * lots.randint(0, 2) for _ in range(lots.randint(1, 6))]
         kinds = {"P": "PER", "L": "LOC"}
@@ -41,21 +48,22 @@ class Listener(Silent):
     That is: at the end of the next step or, where an epoch has just ended, while dev is evaluated.
     """
 
-    def __init__(self, after=0, error=None):
-        self.metrics, self.done, self.after, self.error = [], 0, after, error
+    def __init__(self, after: int = 0, error: BaseException | None = None) -> None:
+        self.metrics: list[tuple[str, float, int | None]] = []
+        self.done, self.after, self.error = 0, after, error
 
-    def metric(self, name, value, step=None):
+    def metric(self, name: str, value: float, step: int | None = None) -> None:
         self.metrics.append((name, value, step))
 
-    def progress(self, done, total, unit):
+    def progress(self, done: int, total: int | None, unit: str) -> None:
         assert (total, unit) == (12, "steps")
         self.done = done
 
-    def check(self):
+    def check(self) -> None:
         if self.error and self.done >= self.after:
             raise self.error
 
-    def curve(self, name):
+    def curve(self, name: str) -> dict[int | None, float]:
         return {step: value for metric, value, step in self.metrics if metric == name}
 
 
@@ -63,33 +71,53 @@ class Killed(BaseException):
     """What kill -9 is to the files that are left behind."""
 
 
-def make(seed=1, **options):
+def make(seed: int = 1, head: Head = "crf") -> EncoderTagger:
     set_seed(seed)
-    return new_tagger("tiny", TYPES, precision="fp32", max_length=64, **options)
+    return new_tagger("tiny", TYPES, precision="fp32", max_length=64, head=head)
 
 
-def train(folder, report=None, tagger=None, settings=SETTINGS, seed=1, **options):
+def train(
+    folder: Path,
+    report: Reporter | None = None,
+    tagger: EncoderTagger | None = None,
+    settings: Settings = SETTINGS,
+    seed: int = 1,
+    stopped: Callable[[Epochs], None] | None = None,
+    checkpoint_every: float = CHECKPOINT_EVERY,
+) -> tuple[Epochs, EncoderTagger]:
     tagger = tagger or make(seed)
     epochs = finetune(
-        tagger, TRAIN, DEV, settings, seed=seed, folder=folder, report=report or Silent(), types=TYPES, **options
+        tagger,
+        TRAIN,
+        DEV,
+        settings,
+        seed=seed,
+        folder=folder,
+        report=report or Silent(),
+        types=TYPES,
+        stopped=stopped,
+        checkpoint_every=checkpoint_every,
     )
     return epochs, tagger
 
 
+Trained = tuple[Epochs, EncoderTagger, Listener]
+
+
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     listener = Listener()
     epochs, tagger = train(tmp_path_factory.mktemp("calm"), listener, checkpoint_seconds=float("inf"))
     return epochs, tagger, listener
 
 
-def apart(tagger, other):
+def apart(tagger: Tagger, other: Tagger) -> float:
     """The largest difference of a weight: 0.0 for the same tagger."""
     pairs = zip(tagger.state_dict().values(), other.state_dict().values(), strict=True)
     return max(float((a.double() - b.double()).abs().max()) for a, b in pairs if a.numel())
 
 
-def test_it_learns_and_keeps_the_best_epoch(undisturbed):
+def test_it_learns_and_keeps_the_best_epoch(undisturbed: Trained) -> None:
     epochs, tagger, listener = undisturbed
     assert epochs.dev_f1[-1] > epochs.dev_f1[0]
     assert max(epochs.dev_f1) > 60
@@ -101,7 +129,7 @@ def test_it_learns_and_keeps_the_best_epoch(undisturbed):
     assert {"loss@1", "learning_rate@1", "tokens_per_second@1"} <= {name for name, _, _ in listener.metrics}
 
 
-def test_twice_the_same_seed_is_the_same_tagger(undisturbed, tmp_path):
+def test_twice_the_same_seed_is_the_same_tagger(undisturbed: Trained, tmp_path: Path) -> None:
     epochs, tagger = train(tmp_path)
     assert epochs.dev_f1 == undisturbed[0].dev_f1
     assert apart(tagger, undisturbed[1]) == 0.0
@@ -110,7 +138,9 @@ def test_twice_the_same_seed_is_the_same_tagger(undisturbed, tmp_path):
 
 @pytest.mark.parametrize("after", [1, 4, 5, 6])
 @pytest.mark.parametrize("error", [Killed(), Cancelled("stop")], ids=["killed", "cancelled"])
-def test_disturbed_and_resumed_ends_as_undisturbed(undisturbed, tmp_path, after, error):
+def test_disturbed_and_resumed_ends_as_undisturbed(
+    undisturbed: Trained, tmp_path: Path, after: int, error: BaseException
+) -> None:
     """In the middle of an epoch, at its last step, or while dev is evaluated."""
     with pytest.raises(type(error)):
         train(tmp_path, Listener(after, error), checkpoint_seconds=0.0)
@@ -123,7 +153,7 @@ def test_disturbed_and_resumed_ends_as_undisturbed(undisturbed, tmp_path, after,
     assert set(listener.curve("dev_f1@1")) == ({3, 6, 9, 12} if after == 1 else {6, 9, 12})  # goes on, not again
 
 
-def test_a_stopped_tagging_gives_torch_its_threads_back():
+def test_a_stopped_tagging_gives_torch_its_threads_back() -> None:
     """At once, not when the garbage is collected: a resumed training must find as many as the first one did."""
     before = torch.get_num_threads()
     torch.set_num_threads(2)  # one thread would take no part in this
@@ -136,8 +166,8 @@ def test_a_stopped_tagging_gives_torch_its_threads_back():
         torch.set_num_threads(before)
 
 
-def test_a_wish_to_stop_hands_over_the_best_so_far(tmp_path):
-    kept = []
+def test_a_wish_to_stop_hands_over_the_best_so_far(tmp_path: Path) -> None:
+    kept: list[Epochs] = []
     tagger = make()
     with pytest.raises(Cancelled):
         train(tmp_path, Listener(7, Cancelled("stop")), tagger, stopped=kept.append)
@@ -145,7 +175,7 @@ def test_a_wish_to_stop_hands_over_the_best_so_far(tmp_path):
     assert score(tagger, DEV, TYPES, Silent()).f1() == max(kept[0].dev_f1)
 
 
-def test_training_ends_when_dev_does_not_get_better(tmp_path):
+def test_training_ends_when_dev_does_not_get_better(tmp_path: Path) -> None:
     still = Settings(
         epochs=9, batch_size=8, learning_rate=1e-12, head_learning_rate=1e-12, weight_decay=0, patience=2, min_epochs=4
     )
@@ -154,7 +184,7 @@ def test_training_ends_when_dev_does_not_get_better(tmp_path):
     assert epochs.best == 1
 
 
-def test_parts_of_a_batch_make_the_same_step(tmp_path):
+def test_parts_of_a_batch_make_the_same_step(tmp_path: Path) -> None:
     curves = []
     for parts in (1, 2, 4):
         tagger = make()
@@ -180,7 +210,7 @@ def test_parts_of_a_batch_make_the_same_step(tmp_path):
     assert torch.allclose(curves[0], curves[2], atol=2e-3)
 
 
-def test_sentences_of_no_weight_teach_nothing_and_empty_ones_do_no_harm(tmp_path):
+def test_sentences_of_no_weight_teach_nothing_and_empty_ones_do_no_harm(tmp_path: Path) -> None:
     noise = [sentence("Px", []), sentence("Lx", []), sentence("", [])] * 5
     weights = [1.0] * len(TRAIN) + [0.0] * len(noise)
     tagger = make()
@@ -198,10 +228,10 @@ def test_sentences_of_no_weight_teach_nothing_and_empty_ones_do_no_harm(tmp_path
     assert max(epochs.dev_f1) > 60
 
 
-def test_no_memory_is_said_plainly(tmp_path, monkeypatch):
+def test_no_memory_is_said_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tagger = make()
 
-    def full(*args, **kw):
+    def full(*args: object, **kw: object) -> NoReturn:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     monkeypatch.setattr(tagger, "emissions", full)
@@ -209,7 +239,7 @@ def test_no_memory_is_said_plainly(tmp_path, monkeypatch):
         train(tmp_path, tagger=tagger)
 
 
-def test_presets():
+def test_presets() -> None:
     assert TaggerSettings(preset="paper").training(100).batch_size == 16
     assert TaggerSettings(preset="paper").training(201).batch_size == 32
     paper = TaggerSettings(preset="paper").training(201)
@@ -219,7 +249,7 @@ def test_presets():
     assert TaggerSettings(preset="custom").training(14_041).planned(14_041).epochs == 30
 
 
-def test_a_large_dev_split_is_judged_by_a_part(tmp_path):
+def test_a_large_dev_split_is_judged_by_a_part(tmp_path: Path) -> None:
     """The same part in every epoch and for every seed, in dev's order; all of it where it is small."""
     part = judges(DEV, 5)
     assert len(part) == 5
@@ -232,12 +262,12 @@ def test_a_large_dev_split_is_judged_by_a_part(tmp_path):
 
 
 @pytest.mark.parametrize(("asked", "taken"), [(1, 1), (2, 2), (3, 4), (5, 8), (16, 16), (64, 16)])
-def test_the_parts_of_a_batch_are_of_one_size(asked, taken):
+def test_the_parts_of_a_batch_are_of_one_size(asked: int, taken: int) -> None:
     """Else a step would hold more sentences than the batch has."""
     assert replace(SETTINGS, batch_size=16, accumulation=asked).planned(100).accumulation == taken
 
 
-def test_a_softmax_head_learns_too(tmp_path):
+def test_a_softmax_head_learns_too(tmp_path: Path) -> None:
     epochs, tagger = train(tmp_path, tagger=make(head="softmax"))
     assert max(epochs.dev_f1) > 60
     assert not tagger.crf.transitions.any()

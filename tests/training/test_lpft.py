@@ -1,43 +1,66 @@
 """Two stages: the head under a frozen encoder, then all; killed anywhere it ends as undisturbed."""
 
+from pathlib import Path
+
 import pytest
 import torch
+from torch import Tensor
 
 from core.errors import Cancelled
-from core.reporter import Silent
+from core.models.tagger import Tagger
+from core.models.taggers import EncoderTagger
+from core.reporter import Reporter, Silent
 from core.training import lpft as stages
+from core.training.events import CHECKPOINT_EVERY
+from core.training.finetune import Epochs
 from core.training.lpft import DONE, frozen_encoder, lpft
 from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, apart, make
 
+Weights = list[Tensor]
+Trained = tuple[Epochs, EncoderTagger, Listener, tuple[Weights, Weights], dict[str, Weights]]
 
-def train(folder, report=None, tagger=None, **options):
+
+def train(
+    folder: Path,
+    report: Reporter | None = None,
+    tagger: EncoderTagger | None = None,
+    checkpoint_every: float = CHECKPOINT_EVERY,
+) -> tuple[Epochs, EncoderTagger]:
     tagger = tagger or make()
     epochs = lpft(
-        tagger, TRAIN, DEV, SETTINGS, seed=1, folder=folder, report=report or Silent(), types=TYPES, **options
+        tagger,
+        TRAIN,
+        DEV,
+        SETTINGS,
+        seed=1,
+        folder=folder,
+        report=report or Silent(),
+        types=TYPES,
+        checkpoint_every=checkpoint_every,
     )
     return epochs, tagger
 
 
-def body(tagger):
+def body(tagger: Tagger) -> Weights:
     return [parameter.detach().clone() for parameter in tagger.parameter_groups(0, 0)[0]["params"]]
 
 
-def head(tagger):
+def head(tagger: Tagger) -> Weights:
     return [parameter.detach().clone() for parameter in tagger.parameter_groups(0, 0)[1]["params"]]
 
 
-def equal(ours, theirs):
+def equal(ours: Weights, theirs: Weights) -> bool:
     return all(torch.equal(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
-    listener, seen = Listener(), {}
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Trained:
+    listener, seen = Listener(), dict[str, Weights]()
     tagger = make()
     first = body(tagger), head(tagger)
     real = stages._write
 
-    def spy(tagger, path, seconds):
+    def spy(tagger: Tagger, path: Path, seconds: float) -> None:
         seen["body"], seen["head"] = body(tagger), head(tagger)
         real(tagger, path, seconds)
 
@@ -49,7 +72,7 @@ def undisturbed(tmp_path_factory):
     return epochs, tagger, listener, first, seen
 
 
-def test_the_encoder_does_not_move_until_the_second_stage(undisturbed):
+def test_the_encoder_does_not_move_until_the_second_stage(undisturbed: Trained) -> None:
     epochs, tagger, listener, (first_body, first_head), seen = undisturbed
     assert len(first_body) > 10
     assert equal(seen["body"], first_body)
@@ -64,7 +87,7 @@ def test_the_encoder_does_not_move_until_the_second_stage(undisturbed):
 class Second(Listener):
     """Strikes after so many steps of both stages together, of 12 each."""
 
-    def progress(self, done, total, unit):
+    def progress(self, done: int, total: int | None, unit: str) -> None:
         self.steps = getattr(self, "steps", [])
         if not self.steps or self.steps[-1] != done:
             self.steps.append(done)
@@ -73,7 +96,9 @@ class Second(Listener):
 
 @pytest.mark.alone  # as in test_finetune
 @pytest.mark.parametrize("after", [4, 9, 14, 20])
-def test_killed_or_stopped_in_either_stage_ends_as_undisturbed(undisturbed, tmp_path, after):
+def test_killed_or_stopped_in_either_stage_ends_as_undisturbed(
+    undisturbed: Trained, tmp_path: Path, after: int
+) -> None:
     error = Killed() if after % 2 else Cancelled("stop")
     with pytest.raises(type(error)):
         train(tmp_path, Second(after, error), checkpoint_seconds=0.0)
@@ -83,10 +108,10 @@ def test_killed_or_stopped_in_either_stage_ends_as_undisturbed(undisturbed, tmp_
     assert apart(tagger, undisturbed[1]) == 0.0
 
 
-def test_what_was_frozen_learns_again_whatever_happens():
+def test_what_was_frozen_learns_again_whatever_happens() -> None:
     tagger = make()
 
-    def killed():
+    def killed() -> None:
         with frozen_encoder(tagger):
             assert tagger.parameter_groups(0, 0)[0]["params"] == []
             raise Killed
