@@ -18,7 +18,7 @@ def compute(i: int) -> np.ndarray:
     return np.random.default_rng(i).standard_normal(500)
 
 
-def crunch(context: RunContext) -> dict:
+def crunch(context: RunContext) -> dict[str, object]:
     """config: seconds (a chunk takes), chunks, gate (a file: behind the fourth chunk nothing is done until it is there)."""
     config = context.config
     context.stage("crunching")
@@ -35,7 +35,7 @@ def crunch(context: RunContext) -> dict:
     return {"sum": float(total.sum()), "first": total[:3].tolist(), "n": len(total)}
 
 
-def deaf(context: RunContext) -> dict:
+def deaf(context: RunContext) -> dict[str, object]:
     """Hears neither check() nor SIGTERM in time, and has a helper."""
     with subprocess.Popen(["sleep", "60"]) as helper:
         context.metric("helper", helper.pid)
@@ -46,14 +46,14 @@ def deaf(context: RunContext) -> dict:
     return {}
 
 
-def parent(context: RunContext) -> dict:
+def parent(context: RunContext) -> dict[str, object]:
     child = run_or_reuse(
         context, "crunch", context.config["child"], {}, crunch, versions={}, key=context.config["child_key"]
     )
     return {"child": child.id, **child.result()}
 
 
-def train(context: RunContext) -> dict:
+def train(context: RunContext) -> dict[str, object]:
     """Works until the file `config["until"]` is there, with the device to itself."""
     with device_lock(context.run.home, "cpu", context):
         context.stage("training")

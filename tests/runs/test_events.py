@@ -4,7 +4,8 @@ import errno
 import json
 import os
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,26 +24,27 @@ from core.errors import (
     ResourceError,
     Unfinished,
 )
-from core.runs import Event, RunContext, RunStore, execute, fold, run_or_reuse
-from core.runs import context as context_module
-from core.runs import parts as parts_module
-from core.runs.events import EventLog, read_events
+from core.runs import Event, Run, RunContext, RunStore, execute, fold, run_or_reuse
+from core.runs.data import Data
+from core.runs.events import Ending, EventLog, Kind, read_events
 from core.runs.parts import Parts
 
-STARTED = ("started", {"pid": 1, "created": 0.0})
-END = {"succeeded": {}, "failed": {"error": "a sentence"}, "cancelled": {}}
+Entry = tuple[Kind, Data]  # of a log
+
+STARTED: Entry = ("started", {"pid": 1, "created": 0.0})
+END: dict[Ending, Data] = {"succeeded": {}, "failed": {"error": "a sentence"}, "cancelled": {}}
 
 
-def log_of(*parts: tuple[str, dict]) -> list[Event]:
+def log_of(*parts: Entry) -> list[Event]:
     return [Event(seq=i, time=float(i), kind=kind, data=data) for i, (kind, data) in enumerate(parts)]
 
 
-def progress(done: int, total: int | None = 10) -> tuple[str, dict]:
+def progress(done: int, total: int | None = 10) -> Entry:
     return "progress", {"done": done, "total": total, "unit": "sentences"}
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(tmp_path: Path) -> Run:
     return RunStore(tmp_path).create("test", {}, {}, versions={}, key="k")
 
 
@@ -59,7 +61,9 @@ def write_some(path: Path) -> bytes:
 
 @settings(max_examples=60, deadline=None)
 @given(share=st.floats(0, 1))
-def test_a_log_cut_anywhere_reads_as_its_whole_lines_and_goes_on(tmp_path_factory, share):
+def test_a_log_cut_anywhere_reads_as_its_whole_lines_and_goes_on(
+    tmp_path_factory: pytest.TempPathFactory, share: float
+) -> None:
     path = tmp_path_factory.mktemp("log") / "events.jsonl"
     whole = write_some(path)
     cut = round(share * len(whole))
@@ -76,11 +80,13 @@ def test_a_log_cut_anywhere_reads_as_its_whole_lines_and_goes_on(tmp_path_factor
 
 @settings(max_examples=40, deadline=None)
 @given(cuts=st.lists(st.integers(0, 400), max_size=5))
-def test_reading_on_from_an_offset_misses_and_repeats_nothing(tmp_path_factory, cuts):
+def test_reading_on_from_an_offset_misses_and_repeats_nothing(
+    tmp_path_factory: pytest.TempPathFactory, cuts: list[int]
+) -> None:
     path = tmp_path_factory.mktemp("log") / "events.jsonl"
     whole = write_some(path)
     expected, _ = read_events(path)
-    read, offset = [], 0
+    read, offset = list[Event](), 0
     for cut in [*sorted(cuts), len(whole)]:
         path.write_bytes(whole[:cut])
         events, offset = read_events(path, offset)
@@ -88,7 +94,7 @@ def test_reading_on_from_an_offset_misses_and_repeats_nothing(tmp_path_factory, 
     assert read == expected
 
 
-def test_a_spoilt_line_does_not_hide_the_others(tmp_path):
+def test_a_spoilt_line_does_not_hide_the_others(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     write_some(path)
     lines = path.read_bytes().splitlines(keepends=True)
@@ -96,7 +102,7 @@ def test_a_spoilt_line_does_not_hide_the_others(tmp_path):
     assert [event.seq for event in read_events(path)[0]] == [0, 1, 2]
 
 
-def test_a_short_write_leaves_no_half_line(tmp_path, monkeypatch):
+def test_a_short_write_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "events.jsonl"
     whole = write_some(path)
     write = os.write
@@ -116,7 +122,7 @@ def test_a_short_write_leaves_no_half_line(tmp_path, monkeypatch):
 @pytest.mark.parametrize("ending", END)
 @pytest.mark.parametrize("locked", [True, False])
 @pytest.mark.parametrize("cancel_requested", [True, False])
-def test_an_ended_attempt_is_what_its_last_event_says(ending, locked, cancel_requested):
+def test_an_ended_attempt_is_what_its_last_event_says(ending: Ending, locked: bool, cancel_requested: bool) -> None:
     state = fold(log_of(STARTED, progress(3), (ending, END[ending])), locked=locked, cancel_requested=cancel_requested)
     assert (state.state, state.ended, state.active) == (ending, 2.0, False)
     assert state.error == END[ending].get("error")
@@ -143,14 +149,14 @@ def test_an_ended_attempt_is_what_its_last_event_says(ending, locked, cancel_req
         ([STARTED, STARTED, ("succeeded", {})], False, False, True, "succeeded"),
     ],
 )
-def test_state_table(events, locked, launching, cancel_requested, expected):
+def test_state_table(events: list[Entry], locked: bool, launching: bool, cancel_requested: bool, expected: str) -> None:
     state = fold(log_of(*events), locked=locked, launching=launching, cancel_requested=cancel_requested)
     assert state.state == expected
     assert (state.error is not None) == (expected == "interrupted")
     assert state.cancelling == (cancel_requested and state.active)
 
 
-def test_rate_and_time_left_are_counted_within_a_stage():
+def test_rate_and_time_left_are_counted_within_a_stage() -> None:
     events = log_of(
         STARTED, ("stage", {"name": "a"}), progress(50, 100), ("stage", {"name": "b"}), progress(4), progress(6)
     )
@@ -162,12 +168,12 @@ def test_rate_and_time_left_are_counted_within_a_stage():
     assert (unknown.rate, unknown.eta) == (1.0, None)
 
 
-def at(times: Sequence[float], *parts: tuple[str, dict]) -> list[Event]:
+def at(times: Sequence[float], *parts: Entry) -> list[Event]:
     return [replace(event, time=time) for event, time in zip(log_of(*parts), times, strict=True)]
 
 
-def test_no_time_left_is_given_before_there_is_something_to_judge_it_by():
-    stage = ("stage", {"name": "tagging"})
+def test_no_time_left_is_given_before_there_is_something_to_judge_it_by() -> None:
+    stage: Entry = ("stage", {"name": "tagging"})
     slow_first_batch = at((0, 0, 0, 34, 35), STARTED, stage, progress(0, 100), progress(1, 100), progress(20, 100))
     assert fold(slow_first_batch, locked=True).eta is None
     soon = at((0, 0, 0, 1, 2, 3), STARTED, stage, *(progress(done, 100) for done in (0, 11, 22, 33)))
@@ -178,14 +184,15 @@ def test_no_time_left_is_given_before_there_is_something_to_judge_it_by():
     assert (again.eta, again.rate, again.reports) == (None, None, 0)
 
 
-def part(number: int, of: int, left: float | None = None, after: float | None = None) -> tuple[str, dict]:
+def part(number: int, of: int, left: float | None = None, after: float | None = None) -> Entry:
     return "part", {"number": number, "of": of, "name": f"the {number}.", "left": left, "after": after}
 
 
-def test_a_run_knows_where_in_its_whole_it_is_and_what_is_left_of_it():
-    stage = ("stage", {"name": "training"})
+def test_a_run_knows_where_in_its_whole_it_is_and_what_is_left_of_it() -> None:
+    stage: Entry = ("stage", {"name": "training"})
     events = at((100, 110, 110, 120), STARTED, part(2, 3, left=90.0, after=40.0), stage, progress(5))
     state = fold(events, locked=True)
+    assert state.part is not None
     assert (state.part.number, state.part.of, state.part.name, state.stage) == (2, 3, "the 2.", "training")
     assert [state.left(now) for now in (110, 120, 150, 400)] == [
         90,
@@ -200,11 +207,11 @@ def test_a_run_knows_where_in_its_whole_it_is_and_what_is_left_of_it():
     assert (over.elapsed(999), over.left(999)) == (30, None)
 
 
-def test_parts_are_judged_by_those_that_have_passed(run, monkeypatch):
+def test_parts_are_judged_by_those_that_have_passed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(parts_module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
-    def recipe(context: RunContext) -> dict:
+    def recipe(context: RunContext) -> dict[str, object]:
         parts = Parts(context, [10, 10, 20, 40])
         for i in (0, 2, 3):  # the second was there already
             parts.next(i, f"part {i}")
@@ -219,30 +226,40 @@ def test_parts_are_judged_by_those_that_have_passed(run, monkeypatch):
     assert [one["after"] for one in told] == [None, 1.5 * 40, 0]
 
 
-def test_a_childs_parts_are_not_its_parents(run):
-    def child(context: RunContext) -> dict:
+def test_a_childs_parts_are_not_its_parents(run: Run) -> None:
+    def child(context: RunContext) -> dict[str, object]:
         context.part(2, 2, "within")
         return {}
 
-    def recipe(context: RunContext) -> dict:
+    def recipe(context: RunContext) -> dict[str, object]:
         context.part(1, 7, "the first")
         run_or_reuse(context, "child", {}, {}, child, versions={}, key="c")
-        assert (run.state().part.number, run.state().part.of) == (1, 7)
+        part = run.state().part
+        assert part is not None
+        assert (part.number, part.of) == (1, 7)
         return {}
 
     execute(run, recipe)
 
 
-def test_what_it_took_counts_every_attempt_and_not_the_time_between():
-    failed = ("failed", {"error": "x"})
+def test_what_it_took_counts_every_attempt_and_not_the_time_between() -> None:
+    failed: Entry = ("failed", {"error": "x"})
     events = at((100, 160, 500, 530, 900, 911), STARTED, failed, STARTED, progress(3), STARTED, ("succeeded", {}))
     assert fold(events, locked=False).seconds == 60 + 30 + 11  # the second was killed after its last event
     assert fold(events[:4], locked=True).seconds == 60 + 30
     assert fold([], locked=False).seconds == 0
 
 
-def test_a_note_that_holds_until_resumed_does_not_outlive_its_attempt(run):
-    def stopped(context: RunContext) -> dict:
+def noting(text: str) -> Callable[[RunContext], dict[str, object]]:
+    def recipe(context: RunContext) -> dict[str, object]:
+        context.note(text)
+        return {}
+
+    return recipe
+
+
+def test_a_note_that_holds_until_resumed_does_not_outlive_its_attempt(run: Run) -> None:
+    def stopped(context: RunContext) -> dict[str, object]:
         context.note("reads well")
         context.note("stopped; something is kept", passing=True)
         raise Cancelled("enough")
@@ -250,7 +267,7 @@ def test_a_note_that_holds_until_resumed_does_not_outlive_its_attempt(run):
     with pytest.raises(Cancelled):
         execute(run, stopped)
     assert run.state().notes == ("reads well", "stopped; something is kept")
-    execute(run, lambda context: context.note("done") or {})
+    execute(run, noting("done"))
     assert run.state().notes == ("reads well", "done")
 
 
@@ -269,8 +286,8 @@ def test_a_note_that_holds_until_resumed_does_not_outlive_its_attempt(run):
         (ZeroDivisionError(), True),
     ],
 )
-def test_a_failure_says_whether_going_on_can_help(run, error, resumable):
-    def recipe(context: RunContext) -> dict:
+def test_a_failure_says_whether_going_on_can_help(run: Run, error: Exception, resumable: bool) -> None:
+    def recipe(context: RunContext) -> dict[str, object]:
         raise error
 
     with pytest.raises(Exception):  # noqa: B017, PT011  each its own
@@ -283,15 +300,16 @@ def test_a_failure_says_whether_going_on_can_help(run, error, resumable):
     assert not run.state().resumable
 
 
-def test_notes_and_metrics_outlive_an_attempt_but_progress_does_not():
-    note, metric = ("note", {"text": "n"}), ("metric", {"name": "loss", "value": 2.0, "step": 1})
+def test_notes_and_metrics_outlive_an_attempt_but_progress_does_not() -> None:
+    note: Entry = ("note", {"text": "n"})
+    metric: Entry = ("metric", {"name": "loss", "value": 2.0, "step": 1})
     state = fold(log_of(STARTED, note, metric, progress(3), STARTED, note), locked=True)
     assert (state.notes, state.metrics, state.done, state.attempts) == (("n",), {"loss": 2.0}, 0, 2)
 
 
-def test_a_wait_shows_until_it_is_over():
-    wait = ("note", {"text": "waiting for r", "waiting_for": "r"})
-    over = ("note", {"text": "the wait is over", "waiting_for": None})
+def test_a_wait_shows_until_it_is_over() -> None:
+    wait: Entry = ("note", {"text": "waiting for r", "waiting_for": "r"})
+    over: Entry = ("note", {"text": "the wait is over", "waiting_for": None})
     assert fold(log_of(STARTED, wait, progress(1)), locked=True).waiting_for == "r"
     assert fold(log_of(STARTED, wait, over), locked=True).waiting_for is None
     assert fold(log_of(STARTED, wait), locked=False).waiting_for is None
@@ -301,11 +319,11 @@ def test_a_wait_shows_until_it_is_over():
 # --- the context ---
 
 
-def test_progress_is_thinned_but_the_last_of_a_stage_is_written(run, monkeypatch):
+def test_progress_is_thinned_but_the_last_of_a_stage_is_written(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(context_module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
-    def recipe(context: RunContext) -> dict:
+    def recipe(context: RunContext) -> dict[str, object]:
         for stage in ("a", "b"):
             context.stage(stage)
             for i in range(1000):
@@ -321,11 +339,11 @@ def test_progress_is_thinned_but_the_last_of_a_stage_is_written(run, monkeypatch
     assert [events[i - 1].data["done"] for i in stages[1:]] == [999, 999]
 
 
-def test_progress_held_back_is_written_by_a_later_check(run, monkeypatch):
+def test_progress_held_back_is_written_by_a_later_check(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(context_module.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
 
-    def recipe(context: RunContext) -> dict:
+    def recipe(context: RunContext) -> dict[str, object]:
         context.progress(0, 9, "rows")
         context.progress(5, 9, "rows")
         assert run.state().done == 0
@@ -337,9 +355,14 @@ def test_progress_held_back_is_written_by_a_later_check(run, monkeypatch):
     execute(run, recipe)
 
 
-def test_a_listener_hears_every_event(run):
-    heard = []
-    execute(run, lambda context: context.metric("loss", 1.5, 3) or {}, listener=heard.append)
+def test_a_listener_hears_every_event(run: Run) -> None:
+    heard: list[Event] = []
+
+    def recipe(context: RunContext) -> dict[str, object]:
+        context.metric("loss", 1.5, 3)
+        return {}
+
+    execute(run, recipe, listener=heard.append)
     assert heard == run.events()[0]
     assert [event.kind for event in heard] == ["started", "metric", "succeeded"]
 
@@ -360,22 +383,23 @@ def test_a_listener_hears_every_event(run):
         (SystemExit(3), SystemExit, "bug in Winnow: SystemExit"),
     ],
 )
-def test_a_failure_is_one_sentence(run, error, raised, sentence):
-    def recipe(context: RunContext) -> dict:
+def test_a_failure_is_one_sentence(run: Run, error: BaseException, raised: type[BaseException], sentence: str) -> None:
+    def recipe(context: RunContext) -> dict[str, object]:
         raise error
 
     with pytest.raises(raised):
         execute(run, recipe)
     state = run.state()
     assert state.state == "failed"
+    assert state.error is not None
     assert re.search(sentence, state.error)
     assert state.out_of_memory == ("memory ran out" in sentence)
 
 
-def test_a_bug_leaves_its_traceback_in_the_log_and_no_text_of_a_corpus(run):
+def test_a_bug_leaves_its_traceback_in_the_log_and_no_text_of_a_corpus(run: Run) -> None:
     sentence = "Herr Geheim wohnt hier"
 
-    def recipe(context: RunContext) -> dict:
+    def recipe(context: RunContext) -> dict[str, object]:
         return {"x": int(sentence)}
 
     with pytest.raises(ValueError, match="Geheim"):
@@ -386,15 +410,15 @@ def test_a_bug_leaves_its_traceback_in_the_log_and_no_text_of_a_corpus(run):
     assert not any("wohnt hier" in text for text in told)
 
 
-def test_a_result_that_is_no_json_is_a_failure(run):
+def test_a_result_that_is_no_json_is_a_failure(run: Run) -> None:
     with pytest.raises(TypeError):
         execute(run, lambda context: {"x": object()})
     assert run.state().state == "failed"
     assert not run.result_file.exists()
 
 
-def test_ctrl_c_cancels(run):
-    def recipe(context: RunContext) -> dict:
+def test_ctrl_c_cancels(run: Run) -> None:
+    def recipe(context: RunContext) -> dict[str, object]:
         raise KeyboardInterrupt
 
     with pytest.raises(Cancelled):
@@ -402,7 +426,7 @@ def test_ctrl_c_cancels(run):
     assert run.state().state == "cancelled"
 
 
-def test_events_are_plain_json_lines(run):
-    execute(run, lambda context: context.note("n") or {})
+def test_events_are_plain_json_lines(run: Run) -> None:
+    execute(run, noting("n"))
     for line in run.events_file.read_text().splitlines():
         assert list(json.loads(line)) == ["seq", "time", "kind", "data"]

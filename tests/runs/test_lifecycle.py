@@ -8,14 +8,17 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
+from typing import BinaryIO
 
 import numpy as np
 import psutil
 import pytest
 
 from core.errors import ResourceError, RunBusy, RunError
+from core.results import FloatArray
 from core.runs import Run, RunStore, execute, launch
 from core.runs.lock import Lock, Worker
 from tests.patience import PATIENCE, frozen, until, within
@@ -26,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path: Path) -> Iterator[RunStore]:
     """Ends whatever a failed test has left running."""
     store = RunStore(tmp_path / "home")
     yield store
@@ -45,7 +48,7 @@ def start(run: Run) -> Run:
 
 
 @pytest.fixture
-def gate(tmp_path) -> Path:
+def gate(tmp_path: Path) -> Path:
     """A run that is told of it does nothing behind its fourth chunk until the file is there: no machine is too fast."""
     return tmp_path / "gate"
 
@@ -55,12 +58,19 @@ def ended(run: Run) -> str:
     return run.state().state
 
 
+def worker_of(run: Run) -> Worker:
+    """The one that holds it, or is about to."""
+    worker = run.worker()
+    assert worker is not None
+    return worker
+
+
 def worked(run: Run, chunks: int = 1) -> bool:
     return len(list(run.chunks.glob("piece-*.npy"))) >= chunks
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory) -> dict[str, bytes]:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     run = create(RunStore(tmp_path_factory.mktemp("undisturbed")))
     execute(run, crunch)
     return outcome(run)
@@ -78,7 +88,7 @@ def kinds(run: Run) -> list[str]:
 # --- an undisturbed life ---
 
 
-def test_a_worker_of_its_own_does_the_same_as_this_process(store, undisturbed):
+def test_a_worker_of_its_own_does_the_same_as_this_process(store: RunStore, undisturbed: dict[str, bytes]) -> None:
     run = create(store)
     assert (run.state().state, store.finished("k"), store.unfinished("k")) == ("queued", None, run)
     assert ended(start(run)) == "succeeded"
@@ -90,8 +100,8 @@ def test_a_worker_of_its_own_does_the_same_as_this_process(store, undisturbed):
         start(run)
 
 
-def test_whoever_sees_succeeded_can_read_the_result(store):
-    run, reader, offset, seen = create(store, seconds=0), RunStore(store.home), 0, []
+def test_whoever_sees_succeeded_can_read_the_result(store: RunStore) -> None:
+    run, reader, offset, seen = create(store, seconds=0), RunStore(store.home), 0, list[str]()
     start(run)
     other = reader.get(run.id)
 
@@ -114,7 +124,7 @@ def gone(pid: int) -> bool:
         return True
 
 
-def test_a_worker_outlives_whoever_started_it(store, undisturbed):
+def test_a_worker_outlives_whoever_started_it(store: RunStore, undisturbed: dict[str, bytes]) -> None:
     run = create(store, seconds=0.03)
     script = f"""if True:
         import os, pathlib
@@ -127,7 +137,7 @@ def test_a_worker_outlives_whoever_started_it(store, undisturbed):
     assert outcome(run) == undisturbed
 
 
-def test_no_zombie_is_left(store):
+def test_no_zombie_is_left(store: RunStore) -> None:
     run = start(create(store, seconds=0))
     worker = Worker.read(run.launched_file)
     assert worker is not None
@@ -140,7 +150,7 @@ def test_no_zombie_is_left(store):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_killed_anywhere_and_resumed(store, undisturbed, seed):
+def test_killed_anywhere_and_resumed(store: RunStore, undisturbed: dict[str, bytes], seed: int) -> None:
     """At a random moment of its work; every other time the disk keeps half an event as well."""
     rng, run = random.Random(seed), create(store)
     start(run)
@@ -164,10 +174,12 @@ def test_killed_anywhere_and_resumed(store, undisturbed, seed):
     assert [event.seq for event in run.events()[0]] == list(range(len(kinds(run))))
 
 
-def test_a_kill_is_noticed_and_finished_chunks_are_kept(store, undisturbed, gate):
+def test_a_kill_is_noticed_and_finished_chunks_are_kept(
+    store: RunStore, undisturbed: dict[str, bytes], gate: Path
+) -> None:
     run = start(create(store, gate=str(gate)))
     until(lambda: worked(run, 3))
-    run.worker().signal(SIGKILL)
+    worker_of(run).signal(SIGKILL)
     assert ended(run) == "interrupted"
     gate.touch()
     kept = {path: path.stat().st_mtime_ns for path in run.chunks.glob("piece-*.npy")}
@@ -178,7 +190,7 @@ def test_a_kill_is_noticed_and_finished_chunks_are_kept(store, undisturbed, gate
     assert kinds(run).count("started") == 2
 
 
-def test_a_worker_that_dies_before_its_first_word_is_interrupted(store):
+def test_a_worker_that_dies_before_its_first_word_is_interrupted(store: RunStore) -> None:
     run = create(store)
     launch.start(run, module="tests.runs.no_such_module")
     assert ended(run) == "interrupted"
@@ -186,7 +198,7 @@ def test_a_worker_that_dies_before_its_first_word_is_interrupted(store):
     assert kinds(run) == []
 
 
-def test_helpers_forked_by_a_dead_worker_do_not_keep_its_lock(tmp_path):
+def test_helpers_forked_by_a_dead_worker_do_not_keep_its_lock(tmp_path: Path) -> None:
     script = f"""if True:
         import os, pathlib, time
         from core.runs.lock import Lock
@@ -197,10 +209,13 @@ def test_helpers_forked_by_a_dead_worker_do_not_keep_its_lock(tmp_path):
             print(child, flush=True)
         time.sleep(60)"""
     with subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
         child, lock = int(process.stdout.readline()), Lock(tmp_path / "lock")
         try:
             assert lock.held()
-            assert lock.holder().pid == process.pid
+            holder = lock.holder()
+            assert holder is not None
+            assert holder.pid == process.pid
             process.kill()
             until(lambda: not lock.held())
             assert psutil.pid_exists(child)
@@ -211,14 +226,16 @@ def test_helpers_forked_by_a_dead_worker_do_not_keep_its_lock(tmp_path):
 # --- a full disk ---
 
 
-def test_disk_full_while_a_chunk_is_written(store, undisturbed, monkeypatch):
+def test_disk_full_while_a_chunk_is_written(
+    store: RunStore, undisturbed: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
     run, save = create(store), np.save
 
-    def save_until_full(file, array, **options):
+    def save_until_full(file: BinaryIO, array: FloatArray, *, allow_pickle: bool) -> None:
         if worked(run, 5):
             file.write(b"half")
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        save(file, array, **options)
+        save(file, array, allow_pickle=allow_pickle)
 
     monkeypatch.setattr(np, "save", save_until_full)
     with pytest.raises(ResourceError, match="is full; free some space"):
@@ -233,10 +250,12 @@ def test_disk_full_while_a_chunk_is_written(store, undisturbed, monkeypatch):
     assert outcome(run) == undisturbed
 
 
-def test_disk_too_full_to_say_so(store, undisturbed, monkeypatch):
+def test_disk_too_full_to_say_so(
+    store: RunStore, undisturbed: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
     run, write = create(store), os.write
 
-    def write_until_full(descriptor, data):
+    def write_until_full(descriptor: int, data: bytes) -> int:
         if worked(run, 5):
             return write(descriptor, data[:10])
         return write(descriptor, data)
@@ -251,7 +270,7 @@ def test_disk_too_full_to_say_so(store, undisturbed, monkeypatch):
 
 
 @pytest.fixture
-def small_disk(tmp_path):
+def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "small"
     folder.mkdir()
     if (
@@ -265,7 +284,7 @@ def small_disk(tmp_path):
     subprocess.run(["umount", "-l", folder], check=True)
 
 
-def test_a_disk_that_is_really_full(small_disk, undisturbed):
+def test_a_disk_that_is_really_full(small_disk: Path, undisturbed: dict[str, bytes]) -> None:
     run = start(create(RunStore(small_disk)))
     assert ended(run) in ("failed", "interrupted")
     assert 3 < len(list(run.chunks.glob("piece-*.npy"))) < 24
@@ -277,7 +296,7 @@ def test_a_disk_that_is_really_full(small_disk, undisturbed):
 # --- two at once ---
 
 
-def test_the_second_start_is_refused(store, undisturbed, gate):
+def test_the_second_start_is_refused(store: RunStore, undisturbed: dict[str, bytes], gate: Path) -> None:
     run = start(create(store, gate=str(gate)))
     with pytest.raises(RunBusy, match=r"being worked on|about to begin"):
         start(run)
@@ -294,7 +313,7 @@ def test_the_second_start_is_refused(store, undisturbed, gate):
     assert outcome(run) == undisturbed
 
 
-def test_of_two_workers_spawned_at_once_one_works(store, undisturbed, gate):
+def test_of_two_workers_spawned_at_once_one_works(store: RunStore, undisturbed: dict[str, bytes], gate: Path) -> None:
     run = create(store, gate=str(gate))
     command = [sys.executable, "-m", MODULE, "work", run.id, "--home", str(store.home)]
     pair = [subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) for _ in range(2)]
@@ -307,7 +326,7 @@ def test_of_two_workers_spawned_at_once_one_works(store, undisturbed, gate):
     assert outcome(run) == undisturbed
 
 
-def test_pages_that_probe_without_pause_do_not_hinder_a_launch(store):
+def test_pages_that_probe_without_pause_do_not_hinder_a_launch(store: RunStore) -> None:
     runs, done = [create(store, key=str(i), seconds=0) for i in range(4)], threading.Event()
 
     def probe() -> None:
@@ -335,10 +354,10 @@ def test_pages_that_probe_without_pause_do_not_hinder_a_launch(store):
 # --- cancelling ---
 
 
-def test_cancel_then_resume(store, undisturbed, gate):
+def test_cancel_then_resume(store: RunStore, undisturbed: dict[str, bytes], gate: Path) -> None:
     run = start(create(store, gate=str(gate)))
     until(lambda: worked(run, 2))
-    worker = run.worker()
+    worker = worker_of(run)
     assert run.cancel()
     assert run.state().cancelling
     assert ended(run) == "cancelled"
@@ -351,7 +370,9 @@ def test_cancel_then_resume(store, undisturbed, gate):
     assert outcome(run) == undisturbed
 
 
-def test_a_cancelled_run_can_be_resumed_in_the_foreground(store, undisturbed, gate):
+def test_a_cancelled_run_can_be_resumed_in_the_foreground(
+    store: RunStore, undisturbed: dict[str, bytes], gate: Path
+) -> None:
     run = start(create(store, gate=str(gate)))
     assert launch.stop(run).state == "cancelled"
     gate.touch()
@@ -360,27 +381,27 @@ def test_a_cancelled_run_can_be_resumed_in_the_foreground(store, undisturbed, ga
     assert outcome(run) == undisturbed
 
 
-def test_a_run_cancelled_before_its_worker_is_there_never_works(store, gate):
+def test_a_run_cancelled_before_its_worker_is_there_never_works(store: RunStore, gate: Path) -> None:
     run = start(create(store, gate=str(gate)))
-    with frozen(run.worker().pid):
+    with frozen(worker_of(run).pid):
         assert run.state().state == "queued"
         assert run.cancel()
     assert ended(run) == "cancelled"
     assert not worked(run, 2)
 
 
-def test_sigterm_is_a_wish_to_cancel(store, gate):
+def test_sigterm_is_a_wish_to_cancel(store: RunStore, gate: Path) -> None:
     run = start(create(store, gate=str(gate)))
     until(lambda: worked(run))
-    psutil.Process(run.worker().pid).terminate()
+    psutil.Process(worker_of(run).pid).terminate()
     assert ended(run) == "cancelled"
 
 
 @pytest.mark.alone  # it takes the time of that grace
-def test_a_worker_that_does_not_listen_is_killed_after_the_grace(store):
+def test_a_worker_that_does_not_listen_is_killed_after_the_grace(store: RunStore) -> None:
     run = start(create(store, kind="deaf"))
     until(lambda: run.state().stage == "deaf")
-    worker, helper, began = run.worker(), int(run.state().metrics["helper"]), time.monotonic()
+    worker, helper, began = worker_of(run), int(run.state().metrics["helper"]), time.monotonic()
     with within(5):
         assert launch.stop(run, grace=1).state == "cancelled"
     assert time.monotonic() - began > 0.9
@@ -389,10 +410,10 @@ def test_a_worker_that_does_not_listen_is_killed_after_the_grace(store):
 
 
 @pytest.mark.alone
-def test_whoever_cancels_need_not_wait_for_it_to_be_killed(store):
+def test_whoever_cancels_need_not_wait_for_it_to_be_killed(store: RunStore) -> None:
     run = start(create(store, kind="deaf"))
     until(lambda: run.state().stage == "deaf")
-    worker = run.worker()
+    worker = worker_of(run)
     with within(0.5):
         assert launch.cancel(run, grace=1)
     until(lambda: gone(worker.pid))  # nobody asks for its state meanwhile
@@ -401,13 +422,14 @@ def test_whoever_cancels_need_not_wait_for_it_to_be_killed(store):
 
 
 @pytest.mark.parametrize("guilty", [False, True])
-def test_only_the_process_that_was_meant_is_killed(store, guilty):
+def test_only_the_process_that_was_meant_is_killed(store: RunStore, guilty: bool) -> None:
     """guilty: the check of the check; a holder whose create time is right is killed."""
     run = create(store)
     bystander = subprocess.Popen(["sleep", "60"], start_new_session=True)
     try:
         assert run.lock.acquire(run.id)
         real = Worker.of(bystander.pid, run.id)
+        assert real is not None
         stale = Worker(pid=real.pid, created=real.created - 100, run=run.id)
         run.lock.path.write_bytes((real if guilty else stale).to_json())
         run.launched_file.write_bytes((real if guilty else stale).to_json())
@@ -429,8 +451,10 @@ def test_only_the_process_that_was_meant_is_killed(store, guilty):
     ("waited", "expected"),
     [(None, []), (0, []), (3, []), (5, [SIGTERM]), (9, [SIGTERM]), (10, [SIGKILL]), (99, [SIGKILL])],
 )
-def test_a_worker_is_given_its_grace(store, monkeypatch, waited, expected):
-    run, sent = create(store), []
+def test_a_worker_is_given_its_grace(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch, waited: float | None, expected: list[int]
+) -> None:
+    run, sent = create(store), list[int]()
     monkeypatch.setattr(Worker, "signal", lambda self, number: sent.append(number))
     assert run.lock.acquire(run.id)
     if waited is not None:
@@ -444,7 +468,7 @@ def test_a_worker_is_given_its_grace(store, monkeypatch, waited, expected):
     assert sent == expected
 
 
-def test_a_holder_without_a_name_is_never_signalled(store):
+def test_a_holder_without_a_name_is_never_signalled(store: RunStore) -> None:
     """Whoever holds a lock only to start or remove, or has let go of it, is no worker."""
     run = create(store)
     assert run.lock.acquire(run.id)
@@ -457,9 +481,10 @@ def test_a_holder_without_a_name_is_never_signalled(store):
     run.lock.release()
 
 
-def test_a_killed_and_unburied_process_is_not_alive():
+def test_a_killed_and_unburied_process_is_not_alive() -> None:
     process = subprocess.Popen(["sleep", "60"])
     worker = Worker.of(process.pid)
+    assert worker is not None
     assert worker.alive()
     process.kill()
     until(lambda: not worker.alive())
@@ -467,10 +492,12 @@ def test_a_killed_and_unburied_process_is_not_alive():
     process.wait()
 
 
-def test_a_run_that_was_killed_while_cancelled_can_be_resumed(store, undisturbed, gate):
+def test_a_run_that_was_killed_while_cancelled_can_be_resumed(
+    store: RunStore, undisturbed: dict[str, bytes], gate: Path
+) -> None:
     run = start(create(store, gate=str(gate)))
     until(lambda: worked(run))
-    process = psutil.Process(run.worker().pid)
+    process = psutil.Process(worker_of(run).pid)
     process.suspend()
     assert run.cancel()
     process.kill()
@@ -481,9 +508,9 @@ def test_a_run_that_was_killed_while_cancelled_can_be_resumed(store, undisturbed
     assert outcome(run) == undisturbed
 
 
-def test_a_run_about_to_begin_is_neither_removed_nor_started_again(store):
+def test_a_run_about_to_begin_is_neither_removed_nor_started_again(store: RunStore) -> None:
     run = start(create(store))
-    psutil.Process(run.worker().pid).suspend()
+    psutil.Process(worker_of(run).pid).suspend()
     try:
         assert run.state().state == "queued"
         with pytest.raises(RunError, match="about to begin"):
@@ -491,5 +518,5 @@ def test_a_run_about_to_begin_is_neither_removed_nor_started_again(store):
         with pytest.raises(RunBusy, match="about to begin"):
             start(run)
     finally:
-        psutil.Process(run.worker().pid).resume()
+        psutil.Process(worker_of(run).pid).resume()
     assert ended(run) == "succeeded"

@@ -1,16 +1,16 @@
 """Two windows give parts at the same time: none is lost."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import pytest
 
-from core.corpora.corpus import Corpus
 from core.facade import corpora
+from tests.conftest import Seal
 
 
 def test_a_part_that_is_given_while_another_is_written_waits_for_it(
-    seal: Callable[..., Corpus], monkeypatch: pytest.MonkeyPatch
+    seal: Seal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (seal([f"sentence {i} ."], f"c{i}").fingerprint for i in range(2))
     write, given = corpora._write_roles, threading.Event()

@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import shutil
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -10,23 +12,24 @@ from hypothesis import strategies as st
 
 from core.errors import RunError
 from core.files import replacing, write_atomic
-from core.runs import Manifest, RunStore, execute, run_key
-from core.runs.events import EventLog
+from core.runs import Manifest, Run, RunStore, execute, run_key
+from core.runs.events import EventLog, RunState
 from core.runs.lock import Lock
 
-PARTS = {"kind": "select", "config": {"budget": "20%", "k": 3}, "inputs": {"T_C": "aa", "D_C": "bb"}}
+CONFIG = {"budget": "20%", "k": 3}
+INPUTS = {"T_C": "aa", "D_C": "bb"}
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path: Path) -> RunStore:
     return RunStore(tmp_path)
 
 
-def create(store, kind="select", key="k"):
+def create(store: RunStore, kind: str = "select", key: str = "k") -> Run:
     return store.create(kind, {"ä": [1, None]}, {"T_C": "f"}, seed=7, versions={"numpy": "2"}, key=key)
 
 
-def test_a_manifest_is_what_was_asked_for(store):
+def test_a_manifest_is_what_was_asked_for(store: RunStore) -> None:
     run = create(store)
     expected = Manifest(
         run_id=run.id,
@@ -41,10 +44,10 @@ def test_a_manifest_is_what_was_asked_for(store):
     )
     assert RunStore(store.home).get(run.id).manifest == run.manifest == expected
     with pytest.raises(dataclasses.FrozenInstanceError):
-        run.manifest.kind = "other"
+        run.manifest.kind = "other"  # type: ignore[misc]  # what must not be done
 
 
-def test_newest_first_and_nothing_foreign(store):
+def test_newest_first_and_nothing_foreign(store: RunStore) -> None:
     runs = [create(store) for _ in range(5)]
     assert len({run.id for run in runs}) == 5
     assert "-select-" in runs[0].id
@@ -67,7 +70,7 @@ def test_newest_first_and_nothing_foreign(store):
     "run_id",
     ["", ".", "..", "../runs", "/etc", "a/b", "20261120-131502-../..-3f2a", "20261120-131502-x-3f2a\n", "nope"],
 )
-def test_no_id_leads_out_of_the_folder(store, run_id):
+def test_no_id_leads_out_of_the_folder(store: RunStore, run_id: str) -> None:
     (store.home / "manifest.json").write_bytes((create(store).path / "manifest.json").read_bytes())
     for call in (store.get, store.remove):
         with pytest.raises(RunError, match="is not in"):
@@ -75,13 +78,13 @@ def test_no_id_leads_out_of_the_folder(store, run_id):
 
 
 @pytest.mark.parametrize("kind", ["", "../x", "a b", "Select", "-x"])
-def test_a_kind_must_make_a_folder_name(store, kind):
+def test_a_kind_must_make_a_folder_name(store: RunStore, kind: str) -> None:
     with pytest.raises(RunError, match="run kind"):
         create(store, kind=kind)
     assert list(store.folder.iterdir()) == []
 
 
-def test_remove_takes_all_of_it(store):
+def test_remove_takes_all_of_it(store: RunStore) -> None:
     run, other = create(store), create(store)
     execute(run, lambda context: {})
     RunStore(store.home).remove(run.id)
@@ -91,7 +94,7 @@ def test_remove_takes_all_of_it(store):
         store.remove(run.id)
 
 
-def test_finished_and_unfinished_are_told_by_key(store):
+def test_finished_and_unfinished_are_told_by_key(store: RunStore) -> None:
     first, second, _ = create(store), create(store), create(store, key="other")
     assert (store.finished("k"), store.unfinished("k")) == (None, second)
     execute(second, lambda context: {"x": 1})
@@ -101,19 +104,19 @@ def test_finished_and_unfinished_are_told_by_key(store):
     assert store.finished("none") is None
 
 
-def test_a_finished_run_is_not_done_again(store):
+def test_a_finished_run_is_not_done_again(store: RunStore) -> None:
     run = create(store)
     execute(run, lambda context: {"pair": (1, 2)})
-    assert execute(run, lambda context: 1 / 0) == run.result() == {"pair": [1, 2]}
+    assert execute(run, lambda context: {"pair": 1 / 0}) == run.result() == {"pair": [1, 2]}
     assert [event.kind for event in run.events()[0]] == ["started", "succeeded"]
 
 
-def test_a_run_without_a_result_says_so(store):
+def test_a_run_without_a_result_says_so(store: RunStore) -> None:
     with pytest.raises(RunError, match="has no result, it is queued"):
         create(store).result()
 
 
-def test_log_tail(store):
+def test_log_tail(store: RunStore) -> None:
     run = create(store)
     assert run.log_tail() == []
     run.log_file.write_bytes(b"\xff\n" + b"".join(b"%d\n" % i for i in range(50_000)))
@@ -124,9 +127,16 @@ def test_log_tail(store):
 # --- keys ---
 
 
-def test_a_key_changes_with_everything_a_result_depends_on():
-    def key(**changes):
-        return run_key(**{**PARTS, "seed": 0, "code_version": "1", **changes})
+def test_a_key_changes_with_everything_a_result_depends_on() -> None:
+    def key(
+        *,
+        kind: str = "select",
+        config: Mapping[str, object] = CONFIG,
+        inputs: Mapping[str, str] = INPUTS,
+        seed: int | None = 0,
+        code_version: str = "1",
+    ) -> str:
+        return run_key(kind, config, inputs, seed=seed, code_version=code_version)
 
     variants = [
         key(),
@@ -147,18 +157,17 @@ json_values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=Fa
 
 @settings(deadline=None)
 @given(config=st.dictionaries(words, json_values | st.lists(json_values, max_size=3), max_size=4))
-def test_a_key_survives_json_and_order(config):
+def test_a_key_survives_json_and_order(config: dict[str, object]) -> None:
     again = json.loads(json.dumps(dict(reversed(config.items()))))
-    options = {"seed": 0, "code_version": "1"}
-    key = run_key("x", config, {}, **options)
-    assert key == run_key("x", again, {}, **options)
+    key = run_key("x", config, {}, seed=0, code_version="1")
+    assert key == run_key("x", again, {}, seed=0, code_version="1")
     assert len(key) == 64
 
 
 # --- files ---
 
 
-def test_a_file_is_whole_or_as_it_was(tmp_path):
+def test_a_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "a"
     write_atomic(path, b"old")
 
@@ -175,14 +184,16 @@ def test_a_file_is_whole_or_as_it_was(tmp_path):
     assert path.read_bytes() == b"new"
 
 
-def test_an_attempt_that_begins_while_the_state_is_read_is_no_interruption(store, monkeypatch):
+def test_an_attempt_that_begins_while_the_state_is_read_is_no_interruption(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = create(store)
     with EventLog(run.events_file) as log:
         log.append("started", {"pid": 1, "created": 0.0})
     assert run.state().state == "interrupted"
     resumed, read_on = Lock(run.lock.path), run._read_on
 
-    def begin_then_read():
+    def begin_then_read() -> RunState:
         resumed.acquire()
         return read_on()
 

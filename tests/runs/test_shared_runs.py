@@ -1,29 +1,31 @@
 """Runs that need other runs, and runs that want the same device."""
 
+from pathlib import Path
 from signal import SIGKILL
+from typing import Any
 
 import pytest
 
 from core.errors import Cancelled, RunError
-from core.runs import RunContext, RunStore, device_lock, execute, run_or_reuse
+from core.runs import Run, RunContext, RunStore, device_lock, execute, run_or_reuse
 from core.runs.lock import Lock
 from tests.patience import until
 from tests.runs.lifecycle_worker import crunch
 from tests.runs.lifecycle_worker import parent as parent_recipe
-from tests.runs.test_lifecycle import create, ended, gate, kinds, start, store, worked  # noqa: F401
+from tests.runs.test_lifecycle import create, ended, gate, kinds, start, store, worked, worker_of  # noqa: F401
 
-CHILD = {"child": {"seconds": 0.03}, "child_key": "child"}
-
-
-def parent(store: RunStore, key: str, **child: str):  # noqa: F811
-    return create(store, kind="parent", key=key, **{**CHILD, "child": CHILD["child"] | child})
+CHILD = {"seconds": 0.03}
 
 
-def children(store: RunStore):  # noqa: F811
+def parent(store: RunStore, key: str, **child: str) -> Run:  # noqa: F811
+    return create(store, kind="parent", key=key, child={**CHILD, **child}, child_key="child")
+
+
+def children(store: RunStore) -> list[Run]:  # noqa: F811
     return [run for run in store.list() if run.manifest.kind == "crunch"]
 
 
-def test_a_child_is_made_once_and_reused(store):  # noqa: F811
+def test_a_child_is_made_once_and_reused(store: RunStore) -> None:  # noqa: F811
     first, second = parent(store, "1"), parent(store, "2")
     result = execute(first, parent_recipe)
     [child] = children(store)
@@ -35,8 +37,8 @@ def test_a_child_is_made_once_and_reused(store):  # noqa: F811
     assert second.state().notes == (f"crunch: reusing {child.id}",)
 
 
-def test_what_happens_in_a_child_is_told_by_its_parent(store):  # noqa: F811
-    def child(context: RunContext) -> dict:
+def test_what_happens_in_a_child_is_told_by_its_parent(store: RunStore) -> None:  # noqa: F811
+    def child(context: RunContext) -> dict[str, object]:
         context.stage("embedding")
         context.progress(7, 9, "sentences")
         context.metric("loss", 2.0, 1)
@@ -50,7 +52,7 @@ def test_what_happens_in_a_child_is_told_by_its_parent(store):  # noqa: F811
     assert (dict(state.metrics), state.notes) == ({"b1/loss": 2.0}, ("b1: a note",))
 
 
-def test_two_parents_at_once_share_one_child(store):  # noqa: F811
+def test_two_parents_at_once_share_one_child(store: RunStore) -> None:  # noqa: F811
     pair = [start(parent(store, "1")), start(parent(store, "2"))]
     assert [ended(run) for run in pair] == ["succeeded"] * 2
     [child] = children(store)
@@ -60,22 +62,22 @@ def test_two_parents_at_once_share_one_child(store):  # noqa: F811
     assert [data["waiting_for"] for data in waited] in ([child.id, None], [])
 
 
-def test_a_killed_parent_finds_its_half_made_child(store, gate):  # noqa: F811
+def test_a_killed_parent_finds_its_half_made_child(store: RunStore, gate: Path) -> None:  # noqa: F811
     run = start(parent(store, "1", gate=str(gate)))
     until(lambda: children(store) and worked(children(store)[0], 4))
     [child] = children(store)
-    run.worker().signal(SIGKILL)
+    worker_of(run).signal(SIGKILL)
     assert (ended(run), ended(child)) == ("interrupted", "interrupted")
     gate.touch()
     assert ended(start(run)) == "succeeded"
     assert children(store) == [child]
     assert child.state().attempts == 2
-    undisturbed = create(store, key="alone", **CHILD["child"])
+    undisturbed = create(store, key="alone", seconds=CHILD["seconds"])
     assert execute(undisturbed, crunch) == {key: value for key, value in run.result().items() if key != "child"}
 
 
 @pytest.mark.parametrize("whom", ["parent", "child"])
-def test_cancelling_either_ends_both(store, whom, gate):  # noqa: F811
+def test_cancelling_either_ends_both(store: RunStore, whom: str, gate: Path) -> None:  # noqa: F811
     run = start(parent(store, "1", gate=str(gate)))
     until(lambda: children(store) and worked(children(store)[0], 2))
     [child] = children(store)
@@ -84,18 +86,20 @@ def test_cancelling_either_ends_both(store, whom, gate):  # noqa: F811
     assert kinds(run)[-1] == kinds(child)[-1] == "cancelled"
 
 
-def test_a_child_that_fails_fails_its_parent(store):  # noqa: F811
-    def child(context: RunContext) -> dict:
+def test_a_child_that_fails_fails_its_parent(store: RunStore) -> None:  # noqa: F811
+    def child(context: RunContext) -> dict[str, object]:
         raise RunError("the child's sentence.")
 
     run = create(store)
     with pytest.raises(RunError, match="the child's sentence"):
         execute(run, lambda context: run_or_reuse(context, "b1", {}, {}, child, versions={}, key="c").result())
     assert run.state().error == "the child's sentence."
-    assert store.unfinished("c").state().state == "failed"
+    unfinished = store.unfinished("c")
+    assert unfinished is not None
+    assert unfinished.state().state == "failed"
 
 
-def test_a_second_training_waits_for_the_first(store, gate):  # noqa: F811
+def test_a_second_training_waits_for_the_first(store: RunStore, gate: Path) -> None:  # noqa: F811
     first, second, third = (create(store, kind="train", key=str(i), until=str(gate)) for i in range(3))
     start(first)
     until(lambda: first.state().stage == "training")
@@ -110,8 +114,8 @@ def test_a_second_training_waits_for_the_first(store, gate):  # noqa: F811
     assert second.state().waiting_for is None
 
 
-def test_a_device_is_free_after_any_end(store):  # noqa: F811
-    def recipe(context: RunContext) -> dict:
+def test_a_device_is_free_after_any_end(store: RunStore) -> None:  # noqa: F811
+    def recipe(context: RunContext) -> dict[str, object]:
         with device_lock(store.home, "gpu0", context):
             raise Cancelled("x")
 
@@ -122,12 +126,12 @@ def test_a_device_is_free_after_any_end(store):  # noqa: F811
         assert not any("waiting_for" in event.data for event in run.events()[0])
 
 
-def test_what_would_wait_for_ever_is_refused(store):  # noqa: F811
-    def twice(context: RunContext) -> dict:
+def test_what_would_wait_for_ever_is_refused(store: RunStore) -> None:  # noqa: F811
+    def twice(context: RunContext) -> dict[str, object]:
         with device_lock(store.home, "cpu", context), device_lock(store.home, "cpu", context):
             return {}
 
-    def child_within(context: RunContext) -> dict:
+    def child_within(context: RunContext) -> dict[str, object]:
         with device_lock(store.home, "cpu", context):
             return run_or_reuse(context, "b1", {}, {}, crunch, versions={}, key="c").result()
 
@@ -136,10 +140,10 @@ def test_what_would_wait_for_ever_is_refused(store):  # noqa: F811
             execute(create(store), recipe)
 
 
-def test_finding_and_creating_a_child_is_one_moment(store, monkeypatch):  # noqa: F811
-    creating, held = RunStore.create, []
+def test_finding_and_creating_a_child_is_one_moment(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    creating, held = RunStore.create, list[bool]()
 
-    def create_watched(self: RunStore, *arguments, **options):
+    def create_watched(self: RunStore, *arguments: Any, **options: Any) -> Run:
         held.append(Lock(store.home / "locks" / "store.lock").held())
         return creating(self, *arguments, **options)
 
