@@ -1,12 +1,14 @@
 """`assist`: what its arms are trained on, and what it refuses before the first training."""
 
 import math
+from collections.abc import Mapping
 
 import pytest
 
-from core.errors import ConfigError, CorpusError
+from core.errors import ConfigError, CorpusError, WinnowError
 from core.facade import assisting, corpora, runs
-from tests.conftest import sentence
+from core.runs import Run
+from tests.conftest import Seal, sentence
 from tests.recipes.test_skl_recipe import AWAY, HOME
 
 DEV = sentence("Ada sang in Oslo last night again .", [(0, 1, "PER"), (3, 4, "LOC")])
@@ -15,7 +17,7 @@ SMALL = {"seeds": (1,), "hidden": 4, "epochs": 2}
 
 
 @pytest.fixture
-def given(seal):
+def given(seal: Seal) -> dict[str, str]:
     """Corpora whose assisting one holds a dev and a test sentence."""
     return {
         "primary": seal(HOME, "home", labelled=True).fingerprint,
@@ -25,24 +27,24 @@ def given(seal):
     }
 
 
-def swept(given, **options):
+def swept(given: Mapping[str, object], **options: object) -> Run:
     return runs.execute("assist", {**given, **SMALL, "thresholds": (9.5,), **options})
 
 
-def refused(given, words, error=ConfigError, **options):
+def refused(given: Mapping[str, str], words: str, error: type[WinnowError] = ConfigError, **options: object) -> None:
     """Before anything is trained."""
     with pytest.raises(error, match=words):
         swept(given, **options)
     assert not runs.listed("finetune")
 
 
-def borrowed(row):
+def borrowed(row: Mapping[str, str]) -> set[str]:
     """The ids of the sentences that an arm borrowed."""
     corpus = corpora.find(runs.get(row["run"]).manifest.config["assisting"])
     return {s.id for block in corpus.batches() for s in block}
 
 
-def test_borrowing_all_leaves_the_corpus_its_name(given, seal):
+def test_borrowing_all_leaves_the_corpus_its_name(given: dict[str, str], seal: Seal) -> None:
     theirs = seal(AWAY, "theirs", labelled=True)
     rows = swept({**given, "assisting": theirs.fingerprint}).result()["rows"]
     assert {runs.get(row["run"]).manifest.config["assisting"] for row in rows[1:]} == {theirs.fingerprint}
@@ -50,15 +52,15 @@ def test_borrowing_all_leaves_the_corpus_its_name(given, seal):
     assert corpora.find("theirs").fingerprint == theirs.fingerprint
 
 
-def test_a_map_that_names_types_otherwise_makes_another_corpus(given, seal):
+def test_a_map_that_names_types_otherwise_makes_another_corpus(given: dict[str, str], seal: Seal) -> None:
     theirs = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "theirs", labelled=True)
-    rows = swept({**given, "assisting": theirs.fingerprint, "type_map": ("GPE=LOC",)}).result()["rows"]
+    rows = swept({**given, "assisting": theirs.fingerprint}, type_map=("GPE=LOC",)).result()["rows"]
     kept = corpora.find(runs.get(rows[-1]["run"]).manifest.config["assisting"])
     assert (kept.types, len(kept)) == ({"LOC": 6, "PER": 2}, 6)
     assert corpora.find(theirs.fingerprint).name == "theirs"
 
 
-def test_no_arm_learns_from_dev_or_test_and_the_page_finds_the_sweep(given):
+def test_no_arm_learns_from_dev_or_test_and_the_page_finds_the_sweep(given: dict[str, str]) -> None:
     looked = runs.execute("skl", {name: given[name] for name in ("primary", "assisting")})
     run = swept(given)
     assert [row["kept"] for row in run.result()["rows"]] == [0, 5, 5]
@@ -66,16 +68,16 @@ def test_no_arm_learns_from_dev_or_test_and_the_page_finds_the_sweep(given):
     assert [found.id for found in assisting.sweeps(looked.id)] == [run.id]
 
 
-def test_an_assisting_corpus_of_nothing_but_held_out_sentences_says_so(given):
+def test_an_assisting_corpus_of_nothing_but_held_out_sentences_says_so(given: dict[str, str]) -> None:
     refused({**given, "assisting": given["test"]}, "give a corpus with sentences of its own", CorpusError)
 
 
 @pytest.mark.parametrize("limit", [math.inf, math.nan, 0.0])
-def test_a_threshold_is_a_number_above_0(given, limit):
+def test_a_threshold_is_a_number_above_0(given: dict[str, str], limit: float) -> None:
     refused(given, "must be numbers above 0", thresholds=(1.0, limit))
 
 
-def test_what_cannot_be_trained_on_is_told_before_the_first_training(given, seal):
+def test_what_cannot_be_trained_on_is_told_before_the_first_training(given: dict[str, str], seal: Seal) -> None:
     drifting = seal([AWAY[0], AWAY[3]], "drifting", labelled=True).fingerprint
     refused({**given, "assisting": drifting}, "no sentence has an SKL below 0.01", thresholds=(0.01, 9.5))
     bare = seal([AWAY[0], sentence("It rained .", [])], "bare", labelled=True).fingerprint
@@ -85,23 +87,23 @@ def test_what_cannot_be_trained_on_is_told_before_the_first_training(given, seal
 
 
 @pytest.mark.parametrize("pairs", [("PER=person",), ("ORG=LOC", "LOC=ORG")])
-def test_a_map_of_the_primary_types_is_for_looking_alone(given, pairs):
+def test_a_map_of_the_primary_types_is_for_looking_alone(given: dict[str, str], pairs: tuple[str, ...]) -> None:
     runs.execute("skl", {"primary": given["primary"], "assisting": given["assisting"], "type_map": pairs})
     refused(given, "renames what home itself says", type_map=pairs)
 
 
-def test_a_primary_type_may_be_left_out_of_the_comparison(given):
+def test_a_primary_type_may_be_left_out_of_the_comparison(given: dict[str, str]) -> None:
     assert swept(given, type_map=("ORG=",)).state().state == "succeeded"
 
 
-def test_every_row_says_how_much_it_was_trained(given):
+def test_every_row_says_how_much_it_was_trained(given: dict[str, str]) -> None:
     rows = swept(given).result()["rows"]
     epochs = [runs.get(row["run"]).result()["epochs"][0] for row in rows]
     assert [row["steps"] for row in rows] == epochs  # 3 and 5 + 5 sentences, 16 a step
     assert [row["passes"] for row in rows] == pytest.approx([epochs[0], epochs[1] * 5 / 3, epochs[2] * 5 / 3], abs=0.05)
 
 
-def test_every_threshold_trains_the_same_layers(given, seal):
+def test_every_threshold_trains_the_same_layers(given: dict[str, str], seal: Seal) -> None:
     """What a threshold keeps may lack a type, or just those that the primary corpus lacks."""
     from core.models.taggers import load_tagger
 

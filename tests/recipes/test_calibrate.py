@@ -1,6 +1,7 @@
 """What an experiment will cost: lines through timed steps, and seconds that follow from sizes, epochs and seeds."""
 
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +24,7 @@ from tests.recipes.test_experiment import OPTIONS, fill
 def test_a_line_through_two_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step of n sentences has 10 n pieces and takes 0.3 + 0.002 pieces seconds; the first of each size far longer."""
     now = [0.0]
-    monkeypatch.setattr(calibrate.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
 
     def step(size: int, i: int) -> int:
         disturbed = 0.5 if i == 2 else 0.0

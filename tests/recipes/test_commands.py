@@ -50,8 +50,8 @@ def test_what_takes_several_takes_commas_and_repetition(home: Path, name: str) -
             assert takes_several(params[key]), key
     with click.Context(COMMANDS[name]) as context:
         for param in filter(takes_several, params.values()):
-            field = config.model_fields.get(str(param.name)) if config else None
-            pairs = field is not None and isinstance(field.default, dict)
+            option = config.model_fields.get(str(param.name)) if config else None
+            pairs = option is not None and isinstance(option.default, dict)
             one, other = ("k=1,5", "n=2") if pairs else ("1", "2")  # a list may be an option's value
             for typed in ((f"{one},{other}",), (f"{one}, {other},",), (one, other)):
                 assert param.process_value(context, typed) == (one, other), param.name

@@ -1,7 +1,7 @@
 """`difficulty` from a labelled corpus to bits: planted names and contexts are told apart, noise is noise, odd files end well."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ from core.facade.errors import ConfigError
 from core.recipes.difficulty import Trained, summary
 from core.runs import Run
 from core.text.sentence import Entity, Sentence, sentence_id
+from tests.conftest import Seal, entities_of
 
-Seal = Callable[..., Corpus]
 QUICK = {
     "encoder": "tiny",
     "folds": 2,
@@ -45,7 +45,8 @@ def planted(n: int, kinds: dict[str, tuple[str, str]]) -> list[Sentence]:
     """`n` sentences of one mention; kinds: {type: (names, words before them)}, each drawn from single letters."""
     rng = np.random.default_rng(0)
     types = rng.choice(list(kinds), n)
-    return [one(i, *(str(rng.choice(list(letters))) for letters in kinds[kind]), kind) for i, kind in enumerate(types)]
+    words = [[str(rng.choice(list(letters))) for letters in kinds[kind]] for kind in types]
+    return [one(i, name, word, kind) for i, ((name, word), kind) in enumerate(zip(words, types, strict=True))]
 
 
 def found(corpus: Corpus, **options: Any) -> Run:
@@ -60,14 +61,14 @@ def test_a_name_that_is_the_label_has_its_entropy_and_noise_has_nothing(seal: Se
     sentences = planted(160, {"A": ("a", "xyz"), "B": ("b", "xyz")})
     run = found(seal(sentences, labelled=True))
     told, rows = run.result(), mentions(run)
-    labels = np.array([s.entities[0].type == "A" for s in sentences], dtype=int)  # type: ignore[index]
+    labels = np.array([entities_of(s)[0].type == "A" for s in sentences], dtype=int)
     assert told["entropy"] == pytest.approx(entropy(labels), abs=1e-4)
     assert told["v_information"]["entity"] == pytest.approx(told["entropy"], abs=0.05)
     assert -0.3 < told["v_information"]["context"] <= 0.01
     assert told["ceim"]["high"] > 140
     assert told["intervals"]["entity"][0] <= told["v_information"]["entity"] <= told["intervals"]["entity"][1]
     for row, sentence in zip(rows, sentences, strict=True):
-        assert (row.sentence, row.type) == (sentence.id, sentence.entities[0].type)  # type: ignore[index]
+        assert (row.sentence, row.type) == (sentence.id, entities_of(sentence)[0].type)
         assert row.surface == sentence.tokens[1]
         assert row.ceim == row.pvi_entity - row.pvi_context
         assert row.bin == bin_of(row.ceim)
@@ -107,11 +108,12 @@ def test_loss_and_progress_are_heard_while_it_runs(seal: Seal) -> None:
     run = found(corpus, context_epochs=1, entity_epochs=1)
     events = run.events()[0]
     for view in ("context", "entity"):
-        steps = [e.data["step"] for e in events if e.kind == "metric" and e.data["name"] == f"loss/{view}"]
+        steps = [e.data["step"] or 0 for e in events if e.kind == "metric" and e.data["name"] == f"loss/{view}"]
         assert steps == sorted(steps)
         assert len(steps) >= 2
     progress = [(e.data["done"], e.data["total"]) for e in events if e.kind == "progress"]
-    assert progress[-1][0] == progress[-1][1] > 0
+    assert progress[-1][0] == progress[-1][1]
+    assert progress[-1][0] > 0
     assert [done for done, _ in progress] == sorted(done for done, _ in progress)
 
 

@@ -4,8 +4,9 @@ from signal import SIGKILL
 
 from core.facade import removals
 from core.runs import launch
+from tests.conftest import Seal
 from tests.patience import until
-from tests.recipes.test_difficulty import QUICK, Seal, planted
+from tests.recipes.test_difficulty import QUICK, planted
 from tests.recipes.test_training_killed import begin, finished, no_process_left
 
 __all__ = ["no_process_left"]

@@ -21,6 +21,7 @@ from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.plan_file import PlanFile
 from core.results import Evaluation
 from core.runs import hours
+from core.runs.data import Data
 from core.runs.events import Event
 from core.runs.store import RunStore
 from core.text.sentence import Sentence
@@ -360,7 +361,7 @@ def test_a_plan_that_is_no_mapping(tmp_path: Path) -> None:
         PlanFile.read(write(tmp_path, "- a\n- b\n"), ExperimentConfig)
 
 
-def events(*told: tuple[float, str, dict[str, object]]) -> list[Event]:
+def events(*told: tuple[float, str, Data]) -> list[Event]:
     return [Event(seq=i, time=time, kind=kind, data=data) for i, (time, kind, data) in enumerate(told)]
 
 

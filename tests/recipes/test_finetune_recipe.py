@@ -2,6 +2,9 @@
 
 import json
 import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypedDict
 
 import numpy as np
 import pytest
@@ -11,10 +14,12 @@ from core.cli.main import run_main
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.facade import removals, runs, training
 from core.models.tagger import Tags, prediction_of
-from core.models.taggers import new_tagger
+from core.models.taggers import EncoderTagger, new_tagger
 from core.recipes.finetune import FinetuneConfig
 from core.results import Evaluation
-from tests.conftest import sentence
+from core.runs import Run
+from core.training.finetune import Epochs
+from tests.conftest import Seal, sentence
 from tests.training.test_finetune import labelled
 
 FAST = {
@@ -27,28 +32,37 @@ FAST = {
 }
 
 
+Typed = Callable[..., tuple[int, str, str]]  # words -> exit code, stdout, stderr
+
+
+class Corpora(TypedDict):
+    train: str
+    dev: str
+    test: tuple[str]
+
+
 @pytest.fixture
-def corpora(seal):
+def corpora(seal: Seal) -> Corpora:
     train, dev, test = (seal(labelled(n, seed), f"l{seed}", labelled=True) for n, seed in ((24, 1), (12, 2), (12, 3)))
     return {"train": train.fingerprint, "dev": dev.fingerprint, "test": (test.fingerprint,)}
 
 
 @pytest.fixture
-def typed(monkeypatch, capsys):
+def typed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Typed:
     """`typed("finetune", ...)` -> (exit code, stdout, stderr), in this process."""
 
-    def call(*words):
+    def call(*words: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["core", *map(str, words)])
         return (run_main(), *capsys.readouterr())
 
     return call
 
 
-def notes(run):
+def notes(run: Run) -> list[str]:
     return [event.data["text"] for event in run.events()[0] if event.kind == "note"]
 
 
-def test_two_seeds_leave_a_tagger_tables_and_a_card(corpora):
+def test_two_seeds_leave_a_tagger_tables_and_a_card(corpora: Corpora) -> None:
     run = runs.execute("finetune", {**FAST, **corpora, "seeds": (1, 2)})
     result = run.result()
     assert len(result["dev"]["micro_f1"]) == len(result["test"]["micro_f1"]) == len(result["seconds"]) == 2
@@ -73,16 +87,16 @@ def test_two_seeds_leave_a_tagger_tables_and_a_card(corpora):
     assert runs.execute("finetune", {**FAST, **corpora, "seeds": (1, 2)}).id == run.id
 
 
-def test_a_seed_that_is_done_is_not_done_again(corpora, monkeypatch):
+def test_a_seed_that_is_done_is_not_done_again(corpora: Corpora, monkeypatch: pytest.MonkeyPatch) -> None:
     from core.training import finetune as training
 
     options = {**FAST, **corpora, "seeds": (1, 2)}
     whole = runs.execute("finetune", options).result()
     removals.remove_run(runs.listed("finetune")[0].id)
 
-    real, seeds = training.finetune, []
+    real, seeds = training.finetune, list[int]()
 
-    def killed_at_the_second(*args, seed, **kw):
+    def killed_at_the_second(*args: Any, seed: int, **kw: Any) -> Epochs:
         seeds.append(seed)
         if seeds == [1, 2]:
             raise KeyboardInterrupt
@@ -97,8 +111,8 @@ def test_a_seed_that_is_done_is_not_done_again(corpora, monkeypatch):
     assert resumed["best_epoch"] == whole["best_epoch"]
 
 
-def test_stop_keeps_the_best_so_far(corpora):
-    def stop(event):
+def test_stop_keeps_the_best_so_far(corpora: Corpora) -> None:
+    def stop(event: runs.Event) -> None:
         if event.kind == "metric" and event.data["name"] == "dev_f1@1":
             runs.cancel(runs.listed("finetune")[0].id)
 
@@ -112,7 +126,7 @@ def test_stop_keeps_the_best_so_far(corpora):
     assert load_tagger(run.artifacts / "model").types == ("LOC", "PER")
 
 
-def test_a_type_that_train_lacks_counts_as_missed_and_is_named(corpora, seal):
+def test_a_type_that_train_lacks_counts_as_missed_and_is_named(corpora: Corpora, seal: Seal) -> None:
     odd = seal([sentence("Px Zy", [(0, 1, "PER"), (1, 2, "ODD")])] * 3, "odd", labelled=True).fingerprint
     run = runs.execute("finetune", {**FAST, **corpora, "test": (odd, corpora["test"][0]), "seeds": (1,)})
     assert any(note.startswith("ODD:") for note in notes(run))
@@ -123,7 +137,7 @@ def test_a_type_that_train_lacks_counts_as_missed_and_is_named(corpora, seal):
     assert (run.artifacts / "evaluation-test1-1.npz").exists()
 
 
-def test_wrong_input_is_one_sentence(corpora, seal):
+def test_wrong_input_is_one_sentence(corpora: Corpora, seal: Seal) -> None:
     plain = seal(["a b", "c d"], "plain").fingerprint
     empty = seal([sentence("a b", [])], "empty", labelled=True).fingerprint
     with pytest.raises(CorpusError, match="not labelled"):
@@ -137,7 +151,7 @@ def test_wrong_input_is_one_sentence(corpora, seal):
         runs.execute("finetune", {**FAST, **corpora, "init": runs.listed("finetune")[0].id})
 
 
-def test_from_the_command_line(typed, tmp_path, corpora):
+def test_from_the_command_line(typed: Typed, tmp_path: Path, corpora: Corpora) -> None:
     output = tmp_path / "tagger"
     words = ["--init", "tiny", "--train", corpora["train"], "--dev", corpora["dev"], "--test", corpora["test"][0]]
     code, out, err = typed("finetune", *words, "--seed", 3, "--epochs", 1, "--output", output, "--json")
@@ -170,12 +184,14 @@ def test_from_the_command_line(typed, tmp_path, corpora):
         ({"preset": "paper", "constrained": True}, True),
     ],
 )
-def test_all_but_the_preset_paper_trains_and_decodes_within_bioes(options, within_bioes):
+def test_all_but_the_preset_paper_trains_and_decodes_within_bioes(
+    options: dict[str, object], within_bioes: bool
+) -> None:
     given = FinetuneConfig.parse({"train": "a", "dev": "b", **options})
     assert given.within_bioes is within_bioes
 
 
-def ill_formed(path):
+def ill_formed(path: Path) -> EncoderTagger:
     """A tagger that knows little: half of its tag sequences are none that BIOES allows."""
     torch.manual_seed(5)
     tagger = new_tagger("tiny", ["LOC", "PER"], precision="fp32")
@@ -183,7 +199,9 @@ def ill_formed(path):
     return tagger
 
 
-def test_a_tagger_decodes_within_bioes_unless_it_is_told_otherwise(tmp_path, corpora, typed):
+def test_a_tagger_decodes_within_bioes_unless_it_is_told_otherwise(
+    tmp_path: Path, corpora: Corpora, typed: Typed
+) -> None:
     tagger = ill_formed(tmp_path / "tagger")
     gold = labelled(12, 3)
     tags = tagger.tag(gold)
@@ -203,7 +221,7 @@ def test_a_tagger_decodes_within_bioes_unless_it_is_told_otherwise(tmp_path, cor
     )
 
 
-def test_what_a_seed_reports_is_as_it_was_trained(corpora):
+def test_what_a_seed_reports_is_as_it_was_trained(corpora: Corpora) -> None:
     for options, decoding in (({}, "constrained"), ({"constrained": False}, "viterbi")):
         run = runs.execute("finetune", {**FAST, **corpora, **options, "seeds": (1,), "epochs": 1})
         for split in ("dev", "test"):
@@ -215,7 +233,9 @@ def test_what_a_seed_reports_is_as_it_was_trained(corpora):
         assert command.endswith("--no-constrained") == (decoding == "viterbi")
 
 
-def test_torchrun_is_told_that_only_pretraining_shares_its_work(typed, corpora, monkeypatch):
+def test_torchrun_is_told_that_only_pretraining_shares_its_work(
+    typed: Typed, corpora: Corpora, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     code, out, err = typed("finetune", "--train", corpora["train"], "--dev", corpora["dev"], "--init", "tiny", "--json")
     assert (code, out) == (2, "")

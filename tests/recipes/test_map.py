@@ -3,7 +3,7 @@
 import json
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +12,13 @@ import pytest
 
 from core.cli.main import run_main
 from core.corpora.columns import matches, stored
-from core.corpora.corpus import Corpus
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.facade import corpora, insights, maps, regions, removals, runs, selections
 from core.recipes import map as recipe
 from core.runs.events import Event
-from tests.conftest import sentence
+from tests.conftest import Seal, sentence
 from tests.planted import contracts, kitchen
 
-Seal = Callable[..., Corpus]
 OPTIONS = {"task": "task", "domain": "domain", "encoder": "tiny", "budget": "40"}
 
 
@@ -182,7 +180,8 @@ def test_lasso_box_counts_and_table(select: str, map_run: str) -> None:
     domain = selections.scored(select)
     for row in table[:5]:
         (known,) = domain.table(np.array([row["row"]]))
-        assert known == {key: row[key] for key in known}
+        shown: Mapping[str, object] = row
+        assert known == {key: shown[key] for key in known}
     longest = maps.page_of(map_run, points, kinds, sort="tokens", descending=True, size=5)
     assert [row["tokens"] for row in longest] == sorted((row["tokens"] for row in table), reverse=True)[:5]
 
@@ -200,9 +199,9 @@ def test_what_is_drawn(map_run: str) -> None:
     assert hover[0]["text"] == "Slowly stir…"
     assert np.isnan(hover[1]["score"])
     for number in ("score", "length"):
-        assert len(maps.colour_numbers(map_run, drawn, number)) == 90  # type: ignore[arg-type]
+        assert len(maps.colour_numbers(map_run, drawn, number)) == 90
     for name in ("cluster", "source", "class"):
-        assert len(maps.colour_names(map_run, drawn, name)) == 90  # type: ignore[arg-type]
+        assert len(maps.colour_names(map_run, drawn, name)) == 90
 
 
 def test_search_finds_every_row_in_any_case(map_run: str) -> None:
@@ -313,9 +312,9 @@ def test_two_selections_compared(select: str) -> None:
         a, b = (selections.chosen(run, str(n)).rows for run in (select, other))
         assert shared == len(set(a) & set(b))
     for i, side in enumerate(insights.SIDES):
-        rows = [row["row"] for row in insights.side_examples(select, other, side, 4)]
-        assert rows
-        assert (found[rows] == i).all()
+        examples = [row["row"] for row in insights.side_examples(select, other, side, 4)]
+        assert examples
+        assert (found[examples] == i).all()
 
 
 @pytest.mark.parametrize("how", ["quota", "mmr"])

@@ -1,7 +1,6 @@
 """Selections that train models first: which children they make, from what, how often, and what they leave behind."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +11,7 @@ import pytest
 
 from core.artifacts import spans as spans_of
 from core.artifacts import vectors as vectors_of
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Library
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.facade import corpora, entities, insights, maps, runs, selections
 from core.facade.home import store
@@ -23,11 +22,10 @@ from core.recipes.finetune import FinetuneConfig
 from core.recipes.pretrain import PretrainConfig
 from core.selection.strategies.predictions import fold
 from core.text.sentence import Prediction, Sentence
-from tests.conftest import sentence
+from tests.conftest import Seal, sentence
 from tests.planted import contracts, kitchen
 from tests.stand_ins import found_by_list, tiny_mlm, unigram_mlm
 
-Seal = Callable[..., Corpus]
 TASK, DOMAIN = contracts(40, seed=1), [*contracts(60, seed=2), *kitchen(60)]
 NAMES = {"supplier": "PARTY", "buyer": "PARTY", "agreement": "THING", "goods": "THING"}
 GIVEN = {"task": "task", "domain": "domain", "encoder": "tiny", "budget": "30"}
@@ -71,8 +69,8 @@ def tagger(folder: Path) -> SimpleNamespace:
 @pytest.fixture
 def trained(monkeypatch: pytest.MonkeyPatch) -> Trained:
     found = Trained()
-    monkeypatch.setitem(RECIPES, "pretrain", Recipe("pretrain", PretrainConfig, found.pretrain))  # type: ignore[arg-type]
-    monkeypatch.setitem(RECIPES, "finetune", Recipe("finetune", FinetuneConfig, found.finetune))  # type: ignore[arg-type]
+    monkeypatch.setitem(RECIPES, "pretrain", Recipe("pretrain", PretrainConfig, found.pretrain))
+    monkeypatch.setitem(RECIPES, "finetune", Recipe("finetune", FinetuneConfig, found.finetune))
     monkeypatch.setattr("core.models.taggers.load_tagger", tagger)
     monkeypatch.setattr("core.models.devices._has_bf16", lambda device: False)
     return found

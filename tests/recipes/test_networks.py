@@ -1,6 +1,8 @@
 """`finetune` with recurrent networks: vectors of a corpus, an encoder's states, SGD that slows down, evaluated again."""
 
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,17 +13,17 @@ from core.errors import ConfigError
 from core.facade import removals, runs
 from core.training import finetune as training
 from core.training.settings import Settings
-from tests.conftest import sentence
+from tests.conftest import Seal, sentence
 from tests.recipes.test_skl_recipe import AWAY, HOME
 
 
 @pytest.fixture
-def base(seal):
+def base(seal: Seal) -> dict[str, object]:
     fingerprint = seal(HOME, "home", labelled=True).fingerprint
     return {"train": fingerprint, "dev": fingerprint, "test": (fingerprint,), "seeds": (1,), "hidden": 4, "epochs": 2}
 
 
-def test_vectors_and_states_and_a_model_that_is_read_again(base, seal):
+def test_vectors_and_states_and_a_model_that_is_read_again(base: dict[str, object], seal: Seal) -> None:
     text = seal([sentence("Ada lives in Rome today .")] * 3 + [sentence(f"Jordan won {i} .") for i in range(9)], "text")
     options = {**base, "network": "bilstm", "vectors": text.fingerprint, "states": "tiny"}
     run = runs.execute("finetune", options)
@@ -37,7 +39,7 @@ def test_vectors_and_states_and_a_model_that_is_read_again(base, seal):
     assert run.manifest.config["weights"]  # the hash of the encoder whose states are read
 
 
-def test_the_same_seed_is_the_same_tagger(base, home):
+def test_the_same_seed_is_the_same_tagger(base: dict[str, object], home: Path) -> None:
     first = runs.execute("finetune", {**base, "network": "charcnn", "epochs": 3})
     told = {name: first.result()[name] for name in ("dev", "test", "best_epoch")}
     removals.remove_run(first.id)
@@ -46,7 +48,7 @@ def test_the_same_seed_is_the_same_tagger(base, home):
     assert second.result()["settings"]["learning_rate"] == 0.4
 
 
-def test_the_rate_falls_when_dev_does_and_then_ends():
+def test_the_rate_falls_when_dev_does_and_then_ends() -> None:
     settings = Settings(
         epochs=9,
         batch_size=1,
@@ -59,20 +61,20 @@ def test_the_rate_falls_when_dev_does_and_then_ends():
         least_rate=0.002,
     )
     assert settings.rate([10, 20, 15, 15, 14, 30]) == pytest.approx(0.4 * 0.7**2)
-    falls = np.arange(20, 0, -1.0)
+    falls = np.arange(20, 0, -1.0).tolist()
     assert settings.rate(falls[:15]) > settings.least_rate > settings.rate(falls[:16])
 
 
-def test_charcnn_learns_by_sgd_at_the_falling_rate(base, monkeypatch):
+def test_charcnn_learns_by_sgd_at_the_falling_rate(base: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
     """The rate of an epoch's last step; its first still has the one from before the evaluation."""
-    f1s, taken = iter([30, 20, 20, 10]), []
+    f1s, taken = iter([30, 20, 20, 10]), list[tuple[type, float | None, float]]()
     step = training.Finetuning.training_step
 
-    def table(*given):
+    def table(*given: object) -> SimpleNamespace:
         f1 = next(f1s)
         return SimpleNamespace(f1=lambda: f1, by_type=dict)
 
-    def watched(trainer, *given):
+    def watched(trainer: training.Finetuning, *given: Any) -> torch.Tensor:
         optimizer = trainer.optimizer.optimizer  # accelerate's holds torch's
         taken.append((type(optimizer), trainer.state.epoch, optimizer.param_groups[0]["lr"]))
         return step(trainer, *given)
@@ -84,18 +86,20 @@ def test_charcnn_learns_by_sgd_at_the_falling_rate(base, monkeypatch):
     assert [rate for _, _, rate in taken][1::2] == pytest.approx([0.4, 0.4, 0.4 * 0.7, 0.4 * 0.7])
 
 
-def test_an_encoder_takes_no_vectors(base, seal):
+def test_an_encoder_takes_no_vectors(base: dict[str, object], seal: Seal) -> None:
     with pytest.raises(ConfigError, match="bilstm and charcnn"):
         runs.execute("finetune", {**base, "hidden": None, "init": "tiny", "vectors": seal(["a b"]).fingerprint})
 
 
-def test_assisting_words_may_be_their_own(base, seal):
+def test_assisting_words_may_be_their_own(base: dict[str, object], seal: Seal) -> None:
     theirs = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "theirs", labelled=True)
     run = runs.execute("finetune", {**base, "network": "charcnn", "assisting": theirs.fingerprint, "share": "sub-word"})
+    from core.models.bilstm import BiLstmTagger
     from core.models.taggers import load_tagger
 
     assert "| assisting | theirs | 6 |" in (run.artifacts / "model" / "README.md").read_text()
     tagger = load_tagger(runs.get(run.id).artifacts / "model", device="cpu")
     assert tagger.types == ("LOC", "ORG", "PER")
     assert tagger.assisting_types == ("GPE", "LOC", "PER")
+    assert isinstance(tagger, BiLstmTagger)
     assert len(tagger.towers) == 2

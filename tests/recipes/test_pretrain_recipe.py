@@ -3,9 +3,8 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -17,12 +16,12 @@ from core.facade.runs import Run
 from core.models.mlm import MaskedLM
 from core.recipes.pretrain import Draw, PretrainConfig
 from core.training.mlm_settings import MlmSettings
+from tests.conftest import Seal
 
 ROOT = Path(__file__).resolve().parents[2]
 LOTS = np.random.default_rng(0)
 TEXTS = [" ".join("".join(LOTS.choice(list("abcdefg"), 3)) for _ in range(LOTS.integers(2, 9))) for _ in range(120)]
 LEAKS = [text for text in TEXTS if len(text.split()) > 4][:5]  # long enough that no other text is near
-Seal = Callable[..., Corpus]
 
 
 def run(*corpora: Corpus, **options: Any) -> Run:
@@ -90,7 +89,8 @@ def test_balance(balance: Any, task: int, others: int) -> None:
 
 
 def test_presets() -> None:
-    for preset, epochs, rate in (("paper", 5, 5e-5), ("quick", 4, 1e-4)):
+    presets: list[tuple[Literal["paper", "quick"], int, float]] = [("paper", 5, 5e-5), ("quick", 4, 1e-4)]
+    for preset, epochs, rate in presets:
         found = PretrainConfig(corpora=("x",), init="tiny", preset=preset).settled()
         assert (found.epochs, found.learning_rate) == (epochs, rate)
     assert PretrainConfig(corpora=("x",), init="tiny", epochs=2).settled().epochs == 2

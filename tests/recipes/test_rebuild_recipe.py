@@ -3,7 +3,9 @@
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ import pytest
 from core.artifacts.rebuilt import read_edits, read_slots
 from core.cli.main import run_main
 from core.corpora import readers
-from core.corpora.corpus import Library
+from core.corpora.corpus import Corpus, Library
 from core.difficulty import mentions as difficulty
 from core.difficulty.mentions import Mention, bin_of
 from core.errors import ConfigError, CorpusError
@@ -19,8 +21,10 @@ from core.facade import corpora, rebuilding, removals, taggers
 from core.facade import runs as facade_runs
 from core.reconstruction.robustness import Slot
 from core.reconstruction.training import ordered
+from core.runs import Run
 from core.runs.store import RunStore
-from tests.conftest import sentence
+from core.text.sentence import Sentence
+from tests.conftest import Seal, sentence
 from tests.reconstruction.planted import TYPES, sentences, training
 
 FAST = {
@@ -34,7 +38,15 @@ FAST = {
 }
 
 
-def measured(corpus, rows, types=TYPES, every=1):
+class Given(TypedDict):
+    """A labelled corpus, a test split of it, and a `difficulty` run of its mentions."""
+
+    train: Corpus
+    test: NotRequired[Corpus]
+    run: Run
+
+
+def measured(corpus: Corpus, rows: Sequence[Sentence], types: Sequence[str] = TYPES, every: int = 1) -> Run:
     """A `difficulty` run that is said to have ended, with a measurement of every `every`-th mention, drawn at random."""
     found = training(len(rows), types=types)
     mentions = [
@@ -70,14 +82,14 @@ def measured(corpus, rows, types=TYPES, every=1):
 
 
 @pytest.fixture
-def made(seal):
+def made(seal: Seal) -> Given:
     rows = sentences(60, 1)
     train = seal(rows, "train", labelled=True)
     test = seal(sentences(24, 2), "test", labelled=True)
     return {"train": train, "test": test, "run": measured(train, rows)}
 
 
-def rebuilt(made, method="highc2low", **options):
+def rebuilt(made: Given, method: str = "highc2low", **options: object) -> Run:
     options = {
         "train": made["train"].fingerprint,
         "method": method,
@@ -88,11 +100,11 @@ def rebuilt(made, method="highc2low", **options):
     return facade_runs.execute("rebuild", options)
 
 
-def notes(run):
+def notes(run: Run) -> list[str]:
     return [event.data["text"] for event in run.events()[0] if event.kind == "note"]
 
 
-def test_every_method_leaves_a_corpus_a_file_and_a_log(made, home):
+def test_every_method_leaves_a_corpus_a_file_and_a_log(made: Given, home: Path) -> None:
     for method in ("random2low", "highc2low", "redundant2low", "random2high", "low2high", "dataaug"):
         run = rebuilt(made, method, holdout=(made["test"].fingerprint,), encoder="tiny")
         result = run.result()
@@ -119,7 +131,7 @@ def test_every_method_leaves_a_corpus_a_file_and_a_log(made, home):
     }
 
 
-def test_the_same_seed_makes_the_same_bytes_and_rate_zero_the_corpus_itself(made):
+def test_the_same_seed_makes_the_same_bytes_and_rate_zero_the_corpus_itself(made: Given) -> None:
     first = rebuilt(made)
     bytes_ = [(first.artifacts / name).read_bytes() for name in ("rebuilt.conll", "edits.jsonl")]
     removals.remove_run(first.id)
@@ -131,17 +143,17 @@ def test_the_same_seed_makes_the_same_bytes_and_rate_zero_the_corpus_itself(made
     assert corpora.find("train").name == "train"
 
 
-def test_shares_are_sampled(made):
+def test_shares_are_sampled(made: Given) -> None:
     assert rebuilt(made, "low-share", rate=0.3, size=20).result()["sentences"] == 20
     assert rebuilt(made, "low-share", add_bin="high", size=10).result()["sentences"] == 20
     with pytest.raises(ConfigError, match="give a smaller size"):
         rebuilt(made, "low-share", rate=0.9, size=60)
 
 
-def test_the_preview_counts_all_mentions_where_some_were_measured(seal):
+def test_the_preview_counts_all_mentions_where_some_were_measured(seal: Seal) -> None:
     rows = sentences(60, 1)
     train = seal(rows, "train", labelled=True)
-    made = {"train": train, "run": measured(train, rows, every=2)}
+    made: Given = {"train": train, "run": measured(train, rows, every=2)}
     total = sum(train.types.values())
     for method in ("random2low", "low2high", "random2high"):
         run = rebuilt(made, method, rate=0.4)
@@ -153,7 +165,9 @@ def test_the_preview_counts_all_mentions_where_some_were_measured(seal):
 
 
 @pytest.mark.parametrize("options", [{"rate": 0.0}, {"rate": 0.3}, {"rate": 0.9}, {"add_bin": "high"}])
-def test_the_preview_says_what_a_share_is_drawn_from_and_refuses_what_the_run_would(made, options):
+def test_the_preview_says_what_a_share_is_drawn_from_and_refuses_what_the_run_would(
+    made: Given, options: dict[str, object]
+) -> None:
     rows = list(next(made["train"].batches()))
     mentions = difficulty.read(made["run"].artifacts / "mentions.parquet")
     given = {"train": "train", "method": "low-share", "difficulty": made["run"].id, **options}
@@ -171,8 +185,8 @@ def test_the_preview_says_what_a_share_is_drawn_from_and_refuses_what_the_run_wo
             assert made_of["sentences"] == (2 * size if "add_bin" in options else size)
 
 
-def test_a_robustness_set_and_a_test_split_of_any_run_are_refused(made, home):
-    def refused(corpus, match):
+def test_a_robustness_set_and_a_test_split_of_any_run_are_refused(made: Given, home: Path) -> None:
+    def refused(corpus: str, match: str) -> None:
         given = {"train": corpus, "method": "dataaug", "encoder": "tiny", "difficulty": made["run"].id}
         assert match in rebuilding.preview(given).empty
         with pytest.raises(ConfigError, match=match):
@@ -191,12 +205,12 @@ def test_a_robustness_set_and_a_test_split_of_any_run_are_refused(made, home):
     assert not rebuilding.preview({"train": test, "method": "dataaug", "difficulty": made["run"].id}).empty
 
 
-def numbered(first, n):
+def numbered(first: int, n: int) -> list[Sentence]:
     rows = range(first, first + n)
     return [sentence(f"Anna{i} met Bo{i} at noon", [(0, 1, "PER"), (2, 3, "ORG")]) for i in rows]
 
 
-def beside_a_split(seal, n, shared, of):
+def beside_a_split(seal: Seal, n: int, shared: int, of: int) -> Run:
     """A rebuild of n sentences beside a held-out split of `of`, with so many sentences that are in both."""
     train = seal(numbered(0, n), "train", labelled=True).fingerprint
     held = seal(numbered(n - shared, of), "dev", labelled=True).fingerprint
@@ -204,20 +218,20 @@ def beside_a_split(seal, n, shared, of):
 
 
 @pytest.mark.parametrize(("n", "shared", "of"), [(10, 2, 24), (40, 5, 40), (300, 20, 30), (300, 29, 400)])
-def test_stock_sentences_make_no_split_of_a_corpus(seal, n, shared, of):
+def test_stock_sentences_make_no_split_of_a_corpus(seal: Seal, n: int, shared: int, of: int) -> None:
     run = beside_a_split(seal, n, shared, of)
     assert f"{shared:,} sentences are in dev too" in " ".join(notes(run))
     assert not set(range(n - shared, n)) & {edit.copy_of for edit in read_edits(run)}
 
 
 @pytest.mark.parametrize(("n", "shared", "of"), [(5, 5, 5), (10, 9, 10), (300, 10, 10), (8, 8, 200), (200, 21, 200)])
-def test_a_held_out_split_is_refused_however_small(seal, n, shared, of):
+def test_a_held_out_split_is_refused_however_small(seal: Seal, n: int, shared: int, of: int) -> None:
     with pytest.raises(CorpusError, match=f"{shared} of its sentences are in the held-out .*only training data"):
         beside_a_split(seal, n, shared, of)
 
 
-def test_what_makes_a_set_another_one_is_in_its_name(made, seal, home):
-    def name(run):
+def test_what_makes_a_set_another_one_is_in_its_name(made: Given, seal: Seal, home: Path) -> None:
+    def name(run: Run) -> str:
         return Library(home).find(run.result()["corpus"]).name
 
     assert name(rebuilt(made)) == "train, highc2low 20%"
@@ -234,10 +248,12 @@ def test_what_makes_a_set_another_one_is_in_its_name(made, seal, home):
     ):
         seal(sentences(9, 5), "more", labelled=True)
         run = facade_runs.execute("robustness", {**base, **options, "kind": kind})
-        assert wanted in Library(home).find(run.result()["corpus"]).origin["names"]  # sets of the same words are one
+        names = Library(home).find(run.result()["corpus"]).origin["names"]  # sets of the same words are one
+        assert isinstance(names, list)
+        assert wanted in names
 
 
-def test_a_test_split_that_cannot_be_renamed_keeps_its_name(made, seal, home):
+def test_a_test_split_that_cannot_be_renamed_keeps_its_name(made: Given, seal: Seal, home: Path) -> None:
     plain = seal([sentence("x met y", [(0, 1, "PER"), (2, 3, "PER")])], "mine", labelled=True)
     run = facade_runs.execute("robustness", {"test": plain.fingerprint, "train": "train", "kind": "typos"})
     assert (run.result()["corpus"], run.result()["changed"]) == (plain.fingerprint, 0)
@@ -246,7 +262,7 @@ def test_a_test_split_that_cannot_be_renamed_keeps_its_name(made, seal, home):
     assert any("No name of mine could be changed" in note for note in notes(run))
 
 
-def test_wrong_input_is_one_sentence(made, seal):
+def test_wrong_input_is_one_sentence(made: Given, seal: Seal) -> None:
     with pytest.raises(CorpusError, match="only training data is rebuilt"):
         rebuilt(made, holdout=(made["train"].fingerprint,))
     with pytest.raises(ConfigError, match="goes by PVI"):
@@ -275,14 +291,14 @@ def test_wrong_input_is_one_sentence(made, seal):
         facade_runs.execute("robustness", robust)
 
 
-def test_one_type_only_is_said(seal):
+def test_one_type_only_is_said(seal: Seal) -> None:
     rows = sentences(20, 1, ("PER",))
     train = seal(rows, "one", labelled=True)
     with pytest.raises(CorpusError, match="one: has one type only"):
         rebuilt({"train": train, "run": measured(train, rows, ("PER",))})
 
 
-def test_a_held_out_sentence_stays_and_no_holdout_is_told(made, seal):
+def test_a_held_out_sentence_stays_and_no_holdout_is_told(made: Given, seal: Seal) -> None:
     shared = [*sentences(60, 1)[:3], *sentences(60, 9)]
     held = seal(shared, "held", labelled=True)
     run = rebuilt(made, "random2low", rate=1.0, holdout=(held.fingerprint,))
@@ -291,7 +307,7 @@ def test_a_held_out_sentence_stays_and_no_holdout_is_told(made, seal):
     assert any("No held-out split was named" in note for note in notes(rebuilt(made)))
 
 
-def test_robust_sets_stand_beside_the_plain_one(made, home):
+def test_robust_sets_stand_beside_the_plain_one(made: Given, home: Path) -> None:
     base = {"test": made["test"].fingerprint, "train": made["train"].fingerprint}
     runs = [facade_runs.execute("robustness", {**base, "kind": kind}) for kind in ("oov", "cross-category", "typos")]
     tests = [run.result()["corpus"] for run in runs]
@@ -322,7 +338,7 @@ def test_robust_sets_stand_beside_the_plain_one(made, home):
         taggers.frontier([begun.id])
 
 
-def test_what_is_ambiguous_does_not_hang_on_the_order_of_the_taggers(made, seal, home):
+def test_what_is_ambiguous_does_not_hang_on_the_order_of_the_taggers(made: Given, seal: Seal, home: Path) -> None:
     whole = made["train"]
     part = Library(home).subset(whole, np.arange(20), name="part", origin={"from": whole.fingerprint})
     more = Library(home).find(rebuilt(made, rate=0.4).result()["corpus"])
@@ -351,7 +367,7 @@ def test_what_is_ambiguous_does_not_hang_on_the_order_of_the_taggers(made, seal,
     assert {row.known for row in taggers.frontier(runs, part.fingerprint)} == {part.fingerprint}
 
 
-def test_two_stages_are_an_option_and_one_is_the_default(made):
+def test_two_stages_are_an_option_and_one_is_the_default(made: Given) -> None:
     options = {**FAST, "train": made["train"].fingerprint, "dev": made["test"].fingerprint, "seeds": (1,)}
     plain = facade_runs.execute("finetune", options)
     assert plain.manifest.config["stages"] == "joint"
@@ -363,8 +379,10 @@ def test_two_stages_are_an_option_and_one_is_the_default(made):
         facade_runs.execute("finetune", {**options, "stages": "lpft", "network": "bilstm"})
 
 
-def test_the_commands_write_the_file_and_the_log_beside_it(made, tmp_path, monkeypatch, capsys):
-    def typed(*words):
+def test_the_commands_write_the_file_and_the_log_beside_it(
+    made: Given, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def typed(*words: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["core", *map(str, words), "--json"])
         return (run_main(), *capsys.readouterr())
 
@@ -432,7 +450,7 @@ def test_the_commands_write_the_file_and_the_log_beside_it(made, tmp_path, monke
     assert (code, error.count("\n")) == (2, 1)
 
 
-def test_a_run_of_another_kind_measures_nothing(made, home):
+def test_a_run_of_another_kind_measures_nothing(made: Given, home: Path) -> None:
     other = facade_runs.execute("robustness", {"test": "test", "train": "train", "kind": "oov"})
     with pytest.raises(ConfigError, match="is no finished difficulty run"):
         rebuilt(made, difficulty=other.id)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from core.facade import corpora, runs, selections
 pytestmark = pytest.mark.parametrize("name", ["legal", "medical"])
 
 
-def truth(name: str) -> list[dict]:
+def truth(name: str) -> list[dict[str, Any]]:
     sample = next(sample for sample in corpora.samples() if sample.name == name)
     with gzip.open(sample.truth, "rt", encoding="utf-8") as file:
         return [json.loads(line) for line in file]

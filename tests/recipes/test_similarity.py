@@ -6,28 +6,27 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from core.artifacts.similarity import closest_first, grid_of
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Library
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.facade import removals, runs, similarity
 from core.measures.worth import Trained, own_outcomes
 from core.recipes.parts.study import SimilarityConfig, grouped
 from core.runs.context import RunContext
-from tests.conftest import sentence
+from tests.conftest import Seal, sentence
 from tests.measures.test_contracts import FRUIT, METAL, chained, shuffled
 from tests.planted import contracts, kitchen
 from tests.recipes.test_command_line import Run, run  # noqa: F401  the fixture `run`
 
 ROOT = Path(__file__).resolve().parents[2]
-Seal = Callable[..., Corpus]
 QUICK: dict[str, Any] = {
     "draws": 2,
     "sizes": 0,
@@ -243,7 +242,7 @@ def test_vectors_that_the_target_hardly_touches_are_not_measured(piles: dict[str
 
 def test_what_was_taken_from_the_target_is_pointed_out(piles: dict[str, str], home: Path) -> None:
     target = Library(home).find(piles["fruit-task"])
-    part = Library(home).subset(target, range(30), name="part", origin={"from": target.fingerprint})
+    part = Library(home).subset(target, np.arange(30), name="part", origin={"from": target.fingerprint})
     found = compared(piles, source=(part.fingerprint, piles["metal"]), measure=("tvc",))
     assert any("Taken from the target's own sentences" in text and "part" in text for text in found["warnings"])
 
@@ -301,10 +300,10 @@ def test_own_experiments_become_outcomes(piles: dict[str, str]) -> None:
     # another network's baseline
     other = [Trained(arm="none", source=None, f1=[0.0]), Trained(arm="tapt", source=None, f1=[0.0])]
     boards = [("fruit-task", board), ("fruit-task", renamed), ("fruit-task", other)]
-    found = {each.name: each for each in own_outcomes(grid, boards, {"fruit": "fruit", "f00d": "metal"})}
-    assert found["word vectors"].none.tolist() == [51]
-    assert found["language model"].none.tolist() == [40]
-    assert found["language model"].mean[0, 1] == 41
+    outcomes = {each.name: each for each in own_outcomes(grid, boards, {"fruit": "fruit", "f00d": "metal"})}
+    assert outcomes["word vectors"].none.tolist() == [51]
+    assert outcomes["language model"].none.tolist() == [40]
+    assert outcomes["language model"].mean[0, 1] == 41
 
 
 def test_the_command_prints_the_table(run: Run, tmp_path: Path) -> None:  # noqa: F811

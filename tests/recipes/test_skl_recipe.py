@@ -13,13 +13,16 @@ import pytest
 from core.artifacts.assist import AssistRow
 from core.cli.main import main
 from core.corpora import readers
+from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError, PathError
 from core.facade import assisting, runs
 from core.facade import corpora as facade_corpora
 from core.facade.assisting import Kept
 from core.measures import skl
 from core.recipes.assist import _table
-from tests.conftest import sentence
+from core.runs import Run
+from core.text.sentence import Sentence
+from tests.conftest import Seal, entities_of, sentence
 
 HOME = [
     sentence("Jordan plays for Chicago tonight .", [(0, 1, "PER"), (3, 4, "ORG")]),
@@ -35,17 +38,20 @@ AWAY = [
 ]
 
 
+Pair = tuple[Corpus, Corpus]  # primary, assisting
+
+
 @pytest.fixture
-def corpora(seal):
+def corpora(seal: Seal) -> Pair:
     return seal(HOME, "home", labelled=True), seal(AWAY, "away", labelled=True)
 
 
-def found(corpora, **options):
+def found(corpora: Pair, **options: object) -> Run:
     options = {"primary": corpora[0].fingerprint, "assisting": corpora[1].fingerprint, **options}
     return runs.execute("skl", options)
 
 
-def test_scores_are_those_of_the_measure(corpora):
+def test_scores_are_those_of_the_measure(corpora: Pair) -> None:
     run = found(corpora)
     rows = pq.read_table(run.artifacts / "scores.parquet").to_pylist()
     drift = skl.compare(skl.count_types(HOME, "token"), skl.count_types(AWAY, "token"), skl.SklOptions())
@@ -58,7 +64,7 @@ def test_scores_are_those_of_the_measure(corpora):
     assert result["entities"] == {"primary": 4, "assisting": 5, "drifting": 2}
 
 
-def test_a_threshold_keeps_and_says_what_shares_nothing(corpora):
+def test_a_threshold_keeps_and_says_what_shares_nothing(corpora: Pair) -> None:
     run = found(corpora)
     assert assisting.kept(run.id, 1.0) == Kept(threshold=1.0, kept=3, of=5, sharing_nothing=2)
     assert assisting.kept(run.id, 9.5).kept == 5
@@ -70,12 +76,12 @@ def test_a_threshold_keeps_and_says_what_shares_nothing(corpora):
     assert (mark.type, mark.usual, mark.skl > 9) == ("LOC", "PER", True)
 
 
-def test_what_is_kept_leaves_as_conll_and_as_a_corpus(corpora, tmp_path):
+def test_what_is_kept_leaves_as_conll_and_as_a_corpus(corpora: Pair, tmp_path: Path) -> None:
     run = found(corpora, type_map=("PER=person",))
     assert assisting.export(run.id, 1.0, tmp_path / "kept.conll") == 3
     again = list(readers.read(tmp_path / "kept.conll", readers.ReadOptions(scheme="iob2")))
     assert [s.tokens for s in again] == [AWAY[row].tokens for row in (1, 2, 4)]
-    assert [e.type for e in again[0].entities] == ["person", "LOC"]
+    assert [e.type for e in entities_of(again[0])] == ["person", "LOC"]
     sealed = assisting.seal(run.id, 1.0)
     assert (len(sealed), sealed.types) == (3, {"LOC": 2, "person": 1})
     assert sealed.origin["run"] == run.id
@@ -84,7 +90,7 @@ def test_what_is_kept_leaves_as_conll_and_as_a_corpus(corpora, tmp_path):
     assert not (tmp_path / "none.conll").exists()
 
 
-def test_the_drift_table_is_filtered_and_leaves_as_a_harmless_file(seal):
+def test_the_drift_table_is_filtered_and_leaves_as_a_harmless_file(seal: Seal) -> None:
     odd = [replace(sentence("X and Ada", [(0, 1, "PER"), (2, 3, "PER")]), tokens=("=SUM(A1)", "and", "Ada"))]
     spans = [(0, 1, "ORG"), (2, 3, "PER"), (4, 5, "ORG")]
     other = [replace(sentence("X and Ada , Ada", spans), tokens=("=SUM(A1)", "and", "Ada", ",", "Ada"))]
@@ -108,18 +114,18 @@ def test_the_drift_table_is_filtered_and_leaves_as_a_harmless_file(seal):
         ([sentence("Ada came .", [])], "holds no entity"),
     ],
 )
-def test_nothing_to_compare_is_one_sentence(seal, theirs, words):
+def test_nothing_to_compare_is_one_sentence(seal: Seal, theirs: list[Sentence], words: str) -> None:
     with pytest.raises(CorpusError, match=words) as caught:
         found((seal(HOME, "home", labelled=True), seal(theirs, "theirs", labelled=True)))
     assert "\n" not in str(caught.value)
 
 
-def test_an_unlabelled_corpus_cannot_assist(seal):
+def test_an_unlabelled_corpus_cannot_assist(seal: Seal) -> None:
     with pytest.raises(CorpusError, match="plain: is not labelled"):
         found((seal(HOME, "home", labelled=True), seal(["Ada came ."], "plain")))
 
 
-def test_types_of_one_corpus_are_told_unless_mapped(seal):
+def test_types_of_one_corpus_are_told_unless_mapped(seal: Seal) -> None:
     theirs = seal([sentence("Ada of Oslo", [(0, 1, "PER"), (2, 3, "GPE")])], "theirs", labelled=True)
     mine = seal(HOME, "home", labelled=True)
     run = found((mine, theirs))
@@ -129,7 +135,7 @@ def test_types_of_one_corpus_are_told_unless_mapped(seal):
     assert mapped.result()["types_of_one_corpus"] == {}
 
 
-def test_a_map_file_may_be_given(tmp_path):
+def test_a_map_file_may_be_given(tmp_path: Path) -> None:
     path = tmp_path / "types"
     path.write_text("# theirs = ours\nPER = person\n\nMISC=\n")
     assert skl.parse_map(assisting.read_type_map(path)) == {"PER": "person", "MISC": ""}
@@ -137,7 +143,7 @@ def test_a_map_file_may_be_given(tmp_path):
         assisting.read_type_map(tmp_path / "gone")
 
 
-def test_the_command_says_what_it_kept(corpora, tmp_path, capsys):
+def test_the_command_says_what_it_kept(corpora: Pair, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["skl", "--primary", "home", "--assisting", "away", "--threshold", "1", "--json"]
     main.main(
         [*words, "--output", str(tmp_path / "kept.conll"), "--drift", str(tmp_path / "d.csv")], standalone_mode=False
@@ -154,14 +160,14 @@ def test_the_command_says_what_it_kept(corpora, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("threshold", ["inf", "nan", "0"])
-def test_a_threshold_that_is_none_is_told_before_the_run(corpora, threshold):
+def test_a_threshold_that_is_none_is_told_before_the_run(corpora: Pair, threshold: str) -> None:
     words = ["skl", "--primary", "home", "--assisting", "away", "--threshold", threshold, "--json"]
     with pytest.raises(ConfigError, match="must be a number above 0"):
         main.main(words, standalone_mode=False)
     assert not runs.listed()
 
 
-def test_the_drift_table_makes_its_folder_or_says_why_not(corpora, tmp_path):
+def test_the_drift_table_makes_its_folder_or_says_why_not(corpora: Pair, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     words = ["skl", "--primary", "home", "--assisting", "away", "--json", "--drift"]
     main.main([*words, str(tmp_path / "new" / "d.csv")], standalone_mode=False)
@@ -170,8 +176,8 @@ def test_the_drift_table_makes_its_folder_or_says_why_not(corpora, tmp_path):
         main.main([*words, str(tmp_path / "file" / "d.csv")], standalone_mode=False)
 
 
-def test_dev_chooses_and_test_does_not():
-    def row(arm, threshold, dev, test):
+def test_dev_chooses_and_test_does_not() -> None:
+    def row(arm: str, threshold: float | None, dev: float, test: float) -> AssistRow:
         return AssistRow(
             arm=arm,
             share="none" if arm == "monolingual" else "all",
@@ -195,6 +201,7 @@ def test_dev_chooses_and_test_does_not():
     ]
     table = _table(rows, "all")
     assert (table.threshold, table.skl, table.monolingual, table.all) == (2.0, 10.5, 20.5, 30.5)
+    assert table.against_all is not None
     assert table.against_all.delta == -20
     assert not table.against_all.dagger
     assert table.runs == {"skl": "skl:2", "all": "all", "monolingual": "monolingual"}
@@ -202,7 +209,7 @@ def test_dev_chooses_and_test_does_not():
 
 
 @pytest.mark.parametrize("share", ["all", "sub-word"])
-def test_a_sweep_trains_every_arm_once(corpora, seal, share):
+def test_a_sweep_trains_every_arm_once(corpora: Pair, seal: Seal, share: str) -> None:
     theirs = seal([*AWAY, sentence("Oslo", [(0, 1, "GPE")])], "further", labelled=True)
     run = runs.execute(
         "assist",
@@ -232,7 +239,7 @@ def test_a_sweep_trains_every_arm_once(corpora, seal, share):
     assert "dev chose the threshold" in assisting.in_words(table)
 
 
-def test_the_primary_corpus_is_repeated_to_the_assisting_ones_size():
+def test_the_primary_corpus_is_repeated_to_the_assisting_ones_size() -> None:
     from core.recipes.parts.network import Borrowed, training_set
     from core.training.settings import TaggerSettings
 
@@ -244,7 +251,7 @@ def test_the_primary_corpus_is_repeated_to_the_assisting_ones_size():
     assert (alone.sentences, set(alone.weights), set(alone.sources)) == (HOME, {1.0}, {0})
 
 
-def test_an_encoder_takes_assisting_sentences_of_its_own_types_alone(corpora, seal):
+def test_an_encoder_takes_assisting_sentences_of_its_own_types_alone(corpora: Pair, seal: Seal) -> None:
     base = {"train": corpora[0].fingerprint, "dev": corpora[0].fingerprint, "init": "tiny", "seeds": (1,), "epochs": 1}
     run = runs.execute("finetune", {**base, "assisting": corpora[1].fingerprint})
     assert run.result()["epochs"] == [1]
@@ -254,7 +261,7 @@ def test_an_encoder_takes_assisting_sentences_of_its_own_types_alone(corpora, se
 
 
 @pytest.mark.real
-def test_music_and_news_disagree_where_a_reader_would(real_data: Path, home: Path):
+def test_music_and_news_disagree_where_a_reader_would(real_data: Path, home: Path) -> None:
     for name, path in (("music", "crossner-music/train.conll"), ("news", "conll2003/train.conll")):
         runs.execute("add", {"path": str(real_data / path), "name": name, "scheme": "iob2"})
     pairs = ("PER=person", "ORG=organisation", "LOC=location", "MISC=misc")

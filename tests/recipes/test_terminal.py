@@ -16,7 +16,7 @@ from core.facade.errors import InputError
 from core.facade.home import store
 from core.runs import worker
 from core.runs.context import RunContext
-from tests.conftest import sentence
+from tests.conftest import Seal, sentence
 
 CORE = Path(worker.__file__).parents[1]
 OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -38,7 +38,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.fixture
-def hostile(seal: Callable[..., Corpus]) -> Corpus:
+def hostile(seal: Seal) -> Corpus:
     """A labelled corpus whose name and types a data set chose, as a version without this rule sealed it."""
     made = seal([sentence("Ada sues", [(0, 1, f"T{EVIL}")]), sentence("Bob pays")], "named later", labelled=False)
     labelled = seal([sentence("Ada sues", [(0, 1, f"T{EVIL}")])], "labels", labelled=True)
@@ -121,7 +121,7 @@ def test_no_command_hands_a_name_to_the_terminal(
         assert json.loads(said[3])["result"]["name"] == EVIL
 
 
-def test_a_name_is_sealed_without_what_a_terminal_obeys(seal: Callable[..., Corpus], tmp_path: Path) -> None:
+def test_a_name_is_sealed_without_what_a_terminal_obeys(seal: Seal, tmp_path: Path) -> None:
     assert not OBEYED.search(seal(["A sentence ."], f"another {EVIL}").name)
     file = tmp_path / f"{EVIL.replace('/', '')}.txt"
     file.write_text("Another sentence .\n")

@@ -1,17 +1,15 @@
 """Strategies with the models they need really trained, small as they are; with stand-ins: test_model_strategies."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from core.corpora.corpus import Corpus
 from core.facade import runs as facade_runs
 from core.models.encoder import Encoder
 from core.models.taggers import load_tagger
 from core.reporter import Silent
-from tests.conftest import sentence
+from tests.conftest import Seal, sentence
 from tests.planted import contracts, kitchen
 from tests.stand_ins import found_by_list
 
@@ -20,7 +18,7 @@ TASK, DOMAIN = contracts(24, seed=1), [*contracts(20, seed=2), *kitchen(20)]
 
 
 @pytest.fixture(autouse=True)
-def piles(seal: Callable[..., Corpus]) -> None:
+def piles(seal: Seal) -> None:
     seal(TASK, "task")
     seal(DOMAIN, "domain")
     for name, seed, n in (("train", 3, 40), ("dev", 4, 8)):

@@ -1,6 +1,6 @@
 """Trainings in real processes: stopped, or killed in the middle of an epoch, they end as if undisturbed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
 from signal import SIGKILL
 from typing import Any
@@ -9,7 +9,6 @@ import psutil
 import pytest
 import torch
 
-from core.corpora.corpus import Corpus
 from core.errors import ResourceError
 from core.facade import removals, runs, training
 from core.facade.home import store
@@ -17,12 +16,13 @@ from core.models.taggers import load_tagger
 from core.recipes import RECIPES
 from core.recipes.base import register
 from core.runs import Run, launch
+from core.runs.data import Data
+from tests.conftest import Seal
 from tests.patience import PATIENCE, until, within
 from tests.recipes.test_pretrain_recipe import TEXTS
 from tests.training.test_finetune import labelled
 
 MODULE = "tests.recipes.training_worker"
-Seal = Callable[..., Corpus]
 Options = dict[str, Any]
 
 
@@ -88,12 +88,18 @@ def begin(kind: str, options: Options) -> Run:
     return run
 
 
+def step_of(data: Data) -> int:
+    step = data["step"]
+    assert step is not None
+    return step
+
+
 def killed_within_an_epoch(run: Run, steps: int, after: int = 0) -> int:
     """SIGKILL behind a checkpoint within the second epoch or a later one; the step of that checkpoint."""
     saved: list[int] = []
 
     def in_the_middle() -> bool:
-        saved[:] = [event.data["step"] for event in run.events(after)[0] if event.kind == "checkpoint"]
+        saved[:] = [step_of(event.data) for event in run.events(after)[0] if event.kind == "checkpoint"]
         return bool(saved) and saved[-1] > steps and 3 < saved[-1] % steps < 40
 
     until(in_the_middle, pause=0.005)
@@ -142,7 +148,7 @@ def test_an_encoder_killed_within_an_epoch_ends_as_undisturbed(pretrain: Options
     assert resumed.id == run.id
     assert told(resumed) == calm
     since = [event.data for event in run.events(so_far)[0] if event.kind == "metric"]
-    assert min(data["step"] for data in since if data["name"] == "loss") > step  # went on, and not from the start
+    assert min(step_of(data) for data in since if data["name"] == "loss") > step  # went on, and not from the start
     assert not list(run.checkpoints.iterdir())
 
 
