@@ -89,7 +89,7 @@ def without(read: Prediction, kind: str) -> Prediction:
 
 def corpora(home: Path) -> dict[str, Corpus]:
     """T_C, D_C and L_C in three parts, with their roles."""
-    library, made = Library(home), {}
+    library, made = Library(home), dict[str, Corpus]()
     for role, n, seed in (("train", 60, 1), ("dev", 40, 2), ("test", 150, 3)):
         rows = labelled(n, seed, role)
         made[role] = library.seal(rows, name=f"my {role}", origin={}, labelled=True)
@@ -134,6 +134,11 @@ def imported(corpus: Corpus) -> AddResult:
         empty=0,
         problems=(),
     )
+
+
+def constant(result: object) -> Callable[[RunContext], object]:
+    """Work that comes to `result`."""
+    return lambda context: result
 
 
 def finish(home: Path, kind: str, options: Mapping[str, Any], work: Callable[[RunContext], object]) -> Run:
@@ -256,9 +261,8 @@ def experiment(
     for number, (arm, budget, sentences) in enumerate(lines):
         pretrain = None
         if sentences:
-            result = pretrained(sentences)
             options = {"corpora": (made["task"].fingerprint,), "init": "tiny", "seed": number}
-            pretrain = finish(home, "pretrain", options, lambda context, result=result: result)
+            pretrain = finish(home, "pretrain", options, constant(pretrained(sentences)))
         skill = SKILL[arm] + sentences / 1e3
         luck = (lucks or {}).get(arm, (0, 0.02, -0.02))
         sizes = {(0, 0): tuned(home, made, pretrain.id if pretrain else "tiny", skill, luck, never=never)}

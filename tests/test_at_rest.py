@@ -5,17 +5,17 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
 import pytest
 
-from core.corpora.corpus import Corpus
 from core.errors import RunError
 from core.facade import corpora
 from core.facade.home import private, store, unreadable
 from core.runs.store import RunStore
+from tests.conftest import Seal
 from tests.finished import SELECTED, finish
 from tests.pages.test_pages import opened, texts
 from tests.planted import contracts, kitchen
@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
-def wide_mask() -> None:
+def wide_mask() -> Iterator[None]:
     before = os.umask(0o022)
     yield
     os.umask(before)
@@ -74,7 +74,7 @@ SPOILT_CORPUS = {"empty": b"", "a list": b"[]", "null": b"null", "no names": b"{
 
 
 @pytest.mark.parametrize("data", SPOILT_CORPUS.values(), ids=SPOILT_CORPUS)
-def test_a_spoilt_corpus_takes_no_page_and_no_list(data: bytes, seal: Callable[..., Corpus]) -> None:
+def test_a_spoilt_corpus_takes_no_page_and_no_list(data: bytes, seal: Seal) -> None:
     sound, spoilt = seal(["a sound sentence ."], "sound"), seal(["another sentence ."], "spoilt")
     (spoilt.path / "about.json").write_bytes(data)
     assert [corpus.name for corpus in corpora.listed()] == ["sound"]
@@ -87,7 +87,7 @@ def test_a_spoilt_corpus_takes_no_page_and_no_list(data: bytes, seal: Callable[.
         assert spoilt.fingerprint in unescape(texts(app))
 
 
-def test_what_a_newer_version_wrote_beside_is_passed_over(seal: Callable[..., Corpus], home: Path) -> None:
+def test_what_a_newer_version_wrote_beside_is_passed_over(seal: Seal, home: Path) -> None:
     corpus = seal(["a sentence ."], "mine")
     run = RunStore(home).create("select", {"budget": "10%"}, {}, seed=0, versions={}, parent=None, key="k")
     for file in (corpus.path / "about.json", run.path / "manifest.json"):
@@ -147,7 +147,7 @@ def test_a_spoilt_event_changes_nothing(event: dict[str, object], home: Path) ->
     assert not app.error
 
 
-def test_a_torn_result_takes_no_page_and_a_sentence_names_it(seal: Callable[..., Corpus], home: Path) -> None:
+def test_a_torn_result_takes_no_page_and_a_sentence_names_it(seal: Seal, home: Path) -> None:
     marks = {role: seal([f"a sentence of {role} ."], role).fingerprint for role in ("task", "domain")}
     run = finish(home, "select", marks, lambda context: SELECTED)
     run.result_file.write_bytes(b'{"n_sent')
@@ -158,7 +158,7 @@ def test_a_torn_result_takes_no_page_and_a_sentence_names_it(seal: Callable[...,
         run.result()
 
 
-def test_spoilt_roles_are_no_roles(seal: Callable[..., Corpus], home: Path) -> None:
+def test_spoilt_roles_are_no_roles(seal: Seal, home: Path) -> None:
     mark = seal(["a sentence ."], "mine").fingerprint
     for data in (b"[]", b"3", b"[" * 50_000, b"", b'{"task": ["x"], "domain": {}}'):
         (home / "roles.json").write_bytes(data)

@@ -17,7 +17,6 @@ import pytest
 
 from core import audit_log
 from core.cli.main import run_main
-from core.corpora.corpus import Corpus
 from core.errors import ConfigError, ResourceError
 from core.facade import audit, removals, selections
 from core.facade import corpora as facade_corpora
@@ -25,6 +24,7 @@ from core.facade import runs as facade_runs
 from core.facade.home import store
 from core.recipes.base import register
 from core.runs import launch
+from tests.conftest import Seal
 from tests.finished import at_work
 from tests.pages.test_pages import opened, opened_on
 
@@ -147,7 +147,7 @@ def test_start_cancel_and_resume_of_a_page(
 
 
 @pytest.fixture
-def trio_marks(seal: Callable[..., Corpus], new: Log) -> dict[str, str]:
+def trio_marks(seal: Seal, new: Log) -> dict[str, str]:
     marks = {
         role: seal([f"a sentence {i} of {role} ." for i in range(20)], role).fingerprint for role in ("task", "domain")
     }
@@ -339,7 +339,7 @@ def test_without_the_administrators_log_nothing_is_done(
 
 
 def test_a_usual_log_that_cannot_be_written_is_a_warning(
-    seal: Callable[..., Corpus], home: Path, caplog: pytest.LogCaptureFixture
+    seal: Seal, home: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     mark = seal(["a sentence ."], "mine").fingerprint
     (home / "audit.jsonl").mkdir()

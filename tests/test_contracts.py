@@ -1,6 +1,5 @@
 """The promises that every selection strategy keeps."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,11 +14,10 @@ from core.selection import STRATEGIES, make_strategy
 from core.selection.base import Batch, Source, Strategy
 from core.selection.spans import Spans
 from core.text.sentence import Sentence
-from tests.conftest import sentence
+from tests.conftest import Seal, sentence
 from tests.planted import bag_vectors, contracts, kitchen
 from tests.stand_ins import found_by_list, spans, unigram_mlm
 
-Seal = Callable[..., Corpus]
 OPTIONS = [
     *((name, {}) for name in STRATEGIES),
     *(("cos-pretrained", {"query": query}) for query in ("unit-mean", "k-means", "contrastive")),
@@ -82,7 +80,8 @@ def prepared(name: str, options: dict[str, object], sources: dict[Role, Source],
 
 @pytest.fixture(params=OPTIONS, ids=lambda case: " ".join([case[0], *map(str, case[1].values())]))
 def case(request: pytest.FixtureRequest) -> tuple[str, dict[str, object]]:
-    return request.param
+    chosen: tuple[str, dict[str, object]] = request.param
+    return chosen
 
 
 def test_one_float_a_sentence(case: tuple[str, dict[str, object]], sources: dict[Role, Source]) -> None:

@@ -1,5 +1,6 @@
 """No log quotes the user's text: the app's, a worker's, a run's events."""
 
+import logging
 import subprocess
 import sys
 from collections.abc import Callable
@@ -28,7 +29,7 @@ def invalid() -> None:
 
 
 def missing_key() -> None:
-    {}[WORD]
+    dict[str, str]()[WORD]
 
 
 def missing_file() -> None:
@@ -80,7 +81,7 @@ def test_neither_log_of_the_home_holds_it(
 
     with pytest.raises(Exception):  # noqa: B017, PT011
         execute(run, recipe)
-    monkeypatch.setattr(frame, "logger", frame.logging.getLogger(f"winnow.pages.{home}"))
+    monkeypatch.setattr(frame, "logger", logging.getLogger(f"winnow.pages.{home}"))
     monkeypatch.setattr(corpora, "listed", fails)
     assert "Details are in the log" in opened("pages/1_Corpora.py").error[0].value
     for log in (run.log_file, home / "app.log"):

@@ -1,5 +1,7 @@
 """`make test`: it fails where any part of it does, sees to a browser, and says which tests were left out."""
 
+import os
+import shutil
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,15 +49,15 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return SimpleNamespace(returncode=1 if "playwright" in words else 0)
 
     monkeypatch.setattr(chromium, "find", lambda: None)
-    monkeypatch.setattr(chromium.subprocess, "run", run)
-    monkeypatch.setattr(chromium.shutil, "which", lambda name: name)
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(shutil, "which", lambda name: name)
     return called
 
 
 def test_a_browser_is_downloaded_else_the_systems_is_installed(
     bare: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chromium.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(chromium, "why_not", lambda path: "" if "install -y -qq chromium" in bare[-1:] else "none")
     assert chromium.provide() == ""
     assert bare == ["-m playwright install chromium", "apt-get update -qq", "install -y -qq chromium"]
@@ -64,7 +66,7 @@ def test_a_browser_is_downloaded_else_the_systems_is_installed(
 def test_where_the_system_may_not_be_touched_it_says_what_is_wrong(
     bare: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chromium.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert chromium.provide() == "there is no chromium"
     assert bare == ["-m playwright install chromium"]
 

@@ -13,12 +13,11 @@ from streamlit.testing.v1 import AppTest
 
 from core.cli.main import main
 from core.config import offline
-from core.corpora.corpus import Corpus
 from core.errors import ConfigError, ModelError
 from core.facade import corpora, runs
 from core.models import hub
 from core.recipes import RECIPES
-from tests.conftest import ROOT, sentence
+from tests.conftest import ROOT, Seal, sentence
 from tests.pages.test_pages import opened, texts
 from tests.recipes.test_experiment import fill
 
@@ -73,7 +72,7 @@ def test_nobody_is_advised_to_allow_what_is_refused(kept_offline: list[str]) -> 
 @pytest.mark.parametrize("encoder", ["minilm", "somebody/some-bert"])
 @pytest.mark.parametrize("begin", [runs.start, runs.execute])
 def test_no_recipe_takes_it(
-    begin: Callable[..., Any], kind: str, encoder: str, kept_offline: list[str], seal: Callable[..., Corpus]
+    begin: Callable[..., Any], kind: str, encoder: str, kept_offline: list[str], seal: Seal
 ) -> None:
     """Even where nothing would have to be fetched, so that nobody takes it for allowed."""
     mark = seal([sentence("Ada sues .", [(0, 1, "PER")])], "mine", labelled=True).fingerprint
@@ -90,7 +89,7 @@ def test_no_recipe_takes_it(
     assert not kept_offline
 
 
-def test_no_stage_of_an_experiment_takes_it(kept_offline: list[str], seal: Callable[..., Corpus]) -> None:
+def test_no_stage_of_an_experiment_takes_it(kept_offline: list[str], seal: Seal) -> None:
     mark = seal([sentence("Ada sues .", [(0, 1, "PER")])], "mine", labelled=True).fingerprint
     splits = dict.fromkeys(("train", "dev", "test"), mark)
     for stage in ("select", "pretrain", "finetune"):
@@ -131,11 +130,12 @@ def states(app: AppTest) -> Iterator[AppTest]:
     """The page, and with each of its forms opened: what each segmented control shows, and below that the next."""
     yield app
     seen = {group.key for group in app.segmented_control}
-    for key in sorted(seen, key=str):
+    for key in sorted(filter(None, seen)):
         for choice in range(len(app.segmented_control(key=key).proto.options)):
             group = app.segmented_control(key=key)
             yield group.set_value(group.options[choice]).run()
             for inner in [group for group in app.segmented_control if group.key not in seen]:
+                assert inner.key
                 for value in inner.options:
                     yield app.segmented_control(key=inner.key).set_value(value).run()
 

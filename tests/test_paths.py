@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from core.models import hub
 from core.models.fingerprint import fingerprint
 from core.paths import allowed_path, allowed_roots, confine, opened
 from core.recipes.parts.preflight import _weights_gb
+from tests.conftest import entities_of
 from tests.pages.test_pages import opened as opened_page
 from tests.patience import within
 
@@ -190,7 +191,7 @@ def test_a_data_set_at_the_top_of_a_root_asks_nothing_above_it(root: Path) -> No
     (root / "dataset_info.json").write_text(json.dumps({"features": {"ner_tags": {"names": ["O", "B-PER"]}}}))
     (root.parent / "README.md").symlink_to("/etc/passwd")
     (found,) = read(path, ReadOptions(scheme="iob2"))
-    assert [entity.type for entity in found.entities] == ["PER"]
+    assert [entity.type for entity in entities_of(found)] == ["PER"]
 
 
 def test_a_name_that_is_no_text_is_a_sentence_and_no_pages_end(root: Path) -> None:
@@ -219,8 +220,8 @@ def test_what_is_put_in_its_place_while_it_is_opened_is_not_read(
     path.write_text("harmless\n")
     look = paths._placed
 
-    def swapped(*args: object) -> tuple[Path, Path]:
-        found = look(*args)
+    def swapped(name: Path | str, roots: Sequence[Path] | None) -> tuple[Path, Path]:
+        found = look(name, roots)
         if at == "file":
             path.unlink()
             path.symlink_to(secret)
@@ -282,7 +283,7 @@ def planted(root: Path, secret: Path, what: str) -> Path:
     if what == "pipe":
         os.mkfifo(weights)
     else:
-        weights.symlink_to({"endless": "/dev/zero", "link": secret, "dangling": secret / "none"}[what])
+        weights.symlink_to({"endless": Path("/dev/zero"), "link": secret, "dangling": secret / "none"}[what])
     return folder
 
 

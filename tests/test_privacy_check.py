@@ -3,12 +3,14 @@
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from core import disks
+from core import door as doors
 from core.cli.main import run_main
 from core.facade import privacy
 from core.facade.home import private
@@ -18,7 +20,7 @@ Verdict = Callable[[str], str]
 
 
 @pytest.fixture
-def sound(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def sound(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """A home as the program makes it, an account without settings of its own, a disk and swap that are encrypted."""
     for name in ("WINNOW_DOOR", "WINNOW_AUDIT", *(name for name in os.environ if name.startswith("STREAMLIT_"))):
         monkeypatch.delenv(name, raising=False)
@@ -49,7 +51,7 @@ def test_the_door(verdict: Verdict, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("WINNOW_DOOR", mode)
         assert verdict("door").startswith(due)
     monkeypatch.delenv("WINNOW_DOOR")
-    monkeypatch.setattr(privacy.doors, "account_behind", lambda client, server: None)
+    monkeypatch.setattr(doors, "account_behind", lambda client, server: None)
     assert verdict("door").startswith("look: This system does not show who connects")
 
 
@@ -175,7 +177,7 @@ def test_swap_in_memory_and_on_an_encrypted_disk_is_none_in_clear(
     class Some:
         total = 1
 
-    monkeypatch.setattr(disks.psutil, "swap_memory", Some)
+    monkeypatch.setattr(psutil, "swap_memory", Some)
     monkeypatch.setattr(disks, "SWAPS", tmp_path / "swaps")
     assert disks.open_swaps() is None
     rows = ["Filename Type Size Used Priority", "/dev/zram0 partition 1 0 100", f"{tmp_path}/file file 1 0 -2"]

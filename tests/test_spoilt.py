@@ -13,6 +13,7 @@ from core.corpora.corpus import Corpus
 from core.facade import corpora, runs
 from core.facade.home import _store, unreadable
 from core.runs.store import Run
+from tests.conftest import Seal
 from tests.finished import SELECTED, finish
 from tests.pages.test_pages import opened, texts
 from tests.planted import contracts, kitchen
@@ -37,7 +38,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.fixture
-def sound(seal: Callable[..., Corpus], home: Path) -> tuple[Corpus, Corpus, Run, Run]:
+def sound(seal: Seal, home: Path) -> tuple[Corpus, Corpus, Run, Run]:
     """Two corpora with their parts, two finished runs."""
     task, domain = seal(["a sound sentence ."], "sound"), seal(["another sentence ."], "other")
     corpora.set_role("task", task.fingerprint)
@@ -51,7 +52,7 @@ def sound(seal: Callable[..., Corpus], home: Path) -> tuple[Corpus, Corpus, Run,
 
 
 @pytest.fixture
-def real(seal: Callable[..., Corpus]) -> tuple[Corpus, Corpus, Run, Run]:
+def real(seal: Seal) -> tuple[Corpus, Corpus, Run, Run]:
     """As `sound`, the runs real ones that every page has something to show of."""
     task, domain = seal(contracts(20, seed=1), "sound"), seal([*contracts(40, seed=2), *kitchen(20)], "other")
     corpora.set_role("task", task.fingerprint)
@@ -72,7 +73,7 @@ RUBBISH = {
     "no text": b"\xff\xfe{}",
     "half": b'{"run_id": "2026',
 }
-ABOUT = {
+ABOUT: dict[str, dict[str, object]] = {
     "another's": {"fingerprint": "0" * 24},
     "a path": {"fingerprint": "../../elsewhere"},
     "no name": {"names": []},
@@ -82,7 +83,7 @@ ABOUT = {
     "types": {"types": {"PER": "few"}},
     "no origin": {"origin": None},
 }
-MANIFEST = {
+MANIFEST: dict[str, dict[str, object]] = {
     "null for options": {"config": None},
     "no options": {"config": {}},
     "a number for an input": {"inputs": {"task": 3}},
@@ -93,33 +94,31 @@ MANIFEST = {
     "a list for a parent": {"parent": []},
     "no key": {"key": None},
 }
+CHANGED: dict[str, dict[str, object]] = {
+    "no pid": {"kind": "started", "data": {}},
+    "null for a pid": {"kind": "started", "data": {"pid": None, "created": None}},
+    "text for a time": {"kind": "started", "time": "soon", "data": {"pid": 1, "created": 1.0}},
+    "no time": {"kind": "stage", "time": float("nan"), "data": {"name": "x"}},
+    "the end of time": {"kind": "succeeded", "time": 1e300, "data": {}},
+    "no data": {"kind": "stage", "data": None},
+    "a list for data": {"kind": "stage", "data": []},
+    "a number for a stage": {"kind": "stage", "data": {"name": 3}},
+    "text for numbers": {"kind": "progress", "data": {"done": "few", "total": "many", "unit": "rows"}},
+    "numbers without end": {"kind": "progress", "data": {"done": 10**400, "total": 10**401, "unit": "rows"}},
+    "a number for a note": {"kind": "note", "data": {"text": 3}},
+    "a list for a note": {"kind": "note", "data": {"text": ["x"]}},
+    "text for a metric": {"kind": "metric", "data": {"name": "loss", "value": "low", "step": 1}},
+    "a number for an error": {"kind": "failed", "data": {"error": 3}},
+    "a number for a run": {"kind": "child", "data": {"run": 3}},
+    "a part of nothing": {"kind": "part", "data": {"number": 1, "of": None, "name": "x"}},
+}
 EVENT = {
     "a torn word": b'{"seq": 3, "time": 2.0, "kind": "sta\n',
     "zeros": bytes(40) + b"\n",
     "zeros to the end": bytes(4096),
     "a list": b"[]\n",
     "deep": b'{"seq": ' * 50_000 + b"\n",
-    **{
-        name: json.dumps({"seq": 3, "time": 2.0, **event}).encode() + b"\n"
-        for name, event in {
-            "no pid": {"kind": "started", "data": {}},
-            "null for a pid": {"kind": "started", "data": {"pid": None, "created": None}},
-            "text for a time": {"kind": "started", "time": "soon", "data": {"pid": 1, "created": 1.0}},
-            "no time": {"kind": "stage", "time": float("nan"), "data": {"name": "x"}},
-            "the end of time": {"kind": "succeeded", "time": 1e300, "data": {}},
-            "no data": {"kind": "stage", "data": None},
-            "a list for data": {"kind": "stage", "data": []},
-            "a number for a stage": {"kind": "stage", "data": {"name": 3}},
-            "text for numbers": {"kind": "progress", "data": {"done": "few", "total": "many", "unit": "rows"}},
-            "numbers without end": {"kind": "progress", "data": {"done": 10**400, "total": 10**401, "unit": "rows"}},
-            "a number for a note": {"kind": "note", "data": {"text": 3}},
-            "a list for a note": {"kind": "note", "data": {"text": ["x"]}},
-            "text for a metric": {"kind": "metric", "data": {"name": "loss", "value": "low", "step": 1}},
-            "a number for an error": {"kind": "failed", "data": {"error": 3}},
-            "a number for a run": {"kind": "child", "data": {"run": 3}},
-            "a part of nothing": {"kind": "part", "data": {"number": 1, "of": None, "name": "x"}},
-        }.items()
-    },
+    **{name: json.dumps({"seq": 3, "time": 2.0, **event}).encode() + b"\n" for name, event in CHANGED.items()},
 }
 KINDS = [
     *(("about.json", name) for name in (*RUBBISH, *ABOUT)),
@@ -193,7 +192,7 @@ def test_every_page_is_drawn_and_every_command_says_which_file(
         code, _, said = run(*words)
         assert code == 2
         assert f"{file} cannot be read" in said
-    lasting = [
+    lasting: list[tuple[str, ...]] = [
         ("corpus", "show", other.fingerprint),
         ("corpus", "rename", "other", "renamed"),
         ("runs", "show", whole.id),
@@ -202,15 +201,15 @@ def test_every_page_is_drawn_and_every_command_says_which_file(
         ("audit",),
         ("corpus", "remove", other.fingerprint, "--with-runs"),
     ]
-    for words in lasting:
-        code, _, said = run(*words)
+    for command in lasting:
+        code, _, said = run(*command)
         assert code == 0, said
-        assert (str(file.relative_to(home)) in said) == (words[0] in ("corpus", "runs"))
+        assert (str(file.relative_to(home)) in said) == (command[0] in ("corpus", "runs"))
     # What can be read of a run says what it was made from, so that it went too; roles were written anew.
     assert unreadable() == ([file] if name in ("about.json", "manifest.json") else [])
 
 
-def test_a_spoilt_corpus_that_is_added_again_is_whole_again(seal: Callable[..., Corpus]) -> None:
+def test_a_spoilt_corpus_that_is_added_again_is_whole_again(seal: Seal) -> None:
     before = seal(["a sound sentence ."], "mine")
     for data in (b"", b"{}"):
         (before.path / "about.json").write_bytes(data)

@@ -5,19 +5,18 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Library
 from core.errors import Cancelled, WinnowError
 from core.facade import corpora, runs, uploads
 from core.recipes import RECIPES
 from core.recipes.base import register
 from core.runs.events import Event
 from core.runs.store import RunStore
-from tests.conftest import sentence
+from tests.conftest import Seal, sentence
 from tests.finished import at_work
 from tests.pages.test_pages import opened, texts
 from tests.searched import holding
@@ -138,7 +137,7 @@ def test_an_old_upload_can_still_be_imported(home: Path) -> None:
     assert corpora.find("old")
 
 
-def test_the_start_sweeps_uploads_tries_and_what_killed_processes_left(home: Path, seal: Callable[..., Corpus]) -> None:
+def test_the_start_sweeps_uploads_tries_and_what_killed_processes_left(home: Path, seal: Seal) -> None:
     upload("old.txt", b"Zyxname1 .\n", age=DAYS)
     seal(["A clause ."], "mine")
     typed = Library(home).seal([sentence("Zyxname2 .")], name="sentences to try", origin={"typed": True})

@@ -26,8 +26,8 @@ from core.models.mlm import MaskedLM
 from core.reporter import Silent
 from core.training.events import EventCallback
 from core.training.examples import tokenised
-from core.training.mlm_trainer import Pretraining, Settings
-from core.training.pretrain import Piles, _steps
+from core.training.mlm_trainer import Piles, Pretraining, Settings
+from core.training.pretrain import _steps
 from tests.benchmarks.bench_embedding import sentences
 
 WAYS = ("stock fp32", "stock bf16", "ours fp32", "ours bf16")

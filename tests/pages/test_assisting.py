@@ -1,6 +1,5 @@
 """The page Assisting in its states: empty, set up, scored, the line moved, types mapped, a wrong pair of corpora."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from html import unescape
 
@@ -13,7 +12,7 @@ from core.facade.errors import CorpusError
 from core.text.sentence import Entity
 from pages.ui.runs.outcome import outcome
 from pages.ui.runs.words import title
-from tests.conftest import sentence
+from tests.conftest import Seal, sentence
 from tests.pages.test_pages import opened, texts
 from tests.recipes.test_skl_recipe import AWAY, HOME
 
@@ -22,7 +21,7 @@ NASTY = "<img/src=x/onerror=alert(1)>"  # one token
 
 
 @pytest.fixture
-def pair(seal: Callable[..., Corpus]) -> tuple[Corpus, Corpus]:
+def pair(seal: Seal) -> tuple[Corpus, Corpus]:
     words = (NASTY, "met", "Ada")
     nasty = replace(sentence("X met Ada"), tokens=words, entities=(Entity(start=2, end=3, type="GPE"),))
     theirs = [*AWAY, nasty]
@@ -127,7 +126,7 @@ def test_kept_sentences_become_a_corpus(scored: str) -> None:
     assert any(len(corpus) == 3 and corpus.origin.get("run") == scored for corpus in corpora.listed())
 
 
-def test_corpora_that_share_no_type_become_a_card(seal: Callable[..., Corpus]) -> None:
+def test_corpora_that_share_no_type_become_a_card(seal: Seal) -> None:
     mine = seal(HOME, "home", labelled=True)
     theirs = seal([sentence("Ada came .", [(0, 1, "person")])], "theirs", labelled=True)
     with pytest.raises(CorpusError):
@@ -198,7 +197,7 @@ def test_small_numbers_are_shown_and_an_open_bound_is_not_offered(pair: tuple[Co
     assert app.number_input(key="assisting.add_k").min == 0
 
 
-def test_scores_that_another_run_made_are_shown(pair: tuple[Corpus, Corpus], seal: Callable[..., Corpus]) -> None:
+def test_scores_that_another_run_made_are_shown(pair: tuple[Corpus, Corpus], seal: Seal) -> None:
     """`runs.start` hands out a finished part of another run; the page was about the latest one of its own."""
     dev = seal([sentence("Ada went home .", [(0, 1, "PER")])], "dev", labelled=True).fingerprint
     given = {"primary": pair[0].fingerprint, "assisting": pair[1].fingerprint}

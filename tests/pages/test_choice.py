@@ -14,12 +14,12 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from core.cli.main import run_main
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Library
 from core.facade import corpora as facade_corpora
 from core.facade import runs, selections
 from core.facade.selections import Budget
 from pages.ui.widgets import plain
-from tests.conftest import sentence
+from tests.conftest import Seal, sentence
 from tests.pages.test_pages import ROOT, opened, texts
 
 PAGE = "pages/3_Selection.py"
@@ -232,7 +232,7 @@ def test_another_unit_keeps_the_choice(select: str) -> None:
 
 
 def test_a_share_becomes_a_score_that_takes_the_same_where_few_score_far_off(
-    seal: Callable[..., Corpus], corpora: dict[str, str]
+    seal: Seal, corpora: dict[str, str]
 ) -> None:
     odd = " ".join(f"x{i}" for i in range(40))
     likely = [f"The {a} signs the {b} {c} ." for a in WORDS for b in WORDS for c in ("today", "now", "here")]

@@ -1,17 +1,15 @@
 """Explore where a tagger has read D_C: a colour for predicted entities, and the entities in the looked-at sentence."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from core.corpora.corpus import Corpus
 from core.facade import corpora, deliver, entities, maps, runs
 from pages.ui.explore import map as map_view
-from tests.conftest import sentence
+from tests.conftest import Seal, sentence
 from tests.pages.test_explore import PAGE, figure_of, shown
 from tests.pages.test_pages import opened, texts
 from tests.planted import contracts, kitchen
@@ -21,7 +19,7 @@ NAMES = {"supplier": "PARTY", "buyer": "<b>ODD</b>"}
 
 
 @pytest.fixture
-def map_run(seal: Callable[..., Corpus]) -> str:
+def map_run(seal: Seal) -> str:
     corpora.set_role("task", seal(contracts(20, seed=1), "task").fingerprint)
     corpora.set_role("domain", seal([*contracts(40, seed=2), *kitchen(40)], "domain").fingerprint)
     options = {"task": "task", "domain": "domain", "strategy": "knn", "encoder": "tiny", "budget": "20"}
@@ -44,9 +42,7 @@ def test_without_a_tagger_the_colour_is_not_offered(map_run: str) -> None:
     assert map_view.COLOURINGS["entities"] not in app.segmented_control(key="explore.by").options
 
 
-def test_a_finished_tagger_is_offered_to_find_them(
-    map_run: str, seal: Callable[..., Corpus], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_finished_tagger_is_offered_to_find_them(map_run: str, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Fine-tune a tagger first" in [link.proto.label for link in opened(PAGE).get("page_link")]
     labelled = [sentence("Ada wins", [(0, 1, "PARTY")]), sentence("Nobody wins", [])]
     corpus = seal(labelled, "labels", labelled=True).fingerprint

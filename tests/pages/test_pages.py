@@ -1,10 +1,10 @@
 """Every page in its states, without a browser: empty, with a sample, with a run, with an error."""
 
 import ast
+import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from core.runs.events import EventLog
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui import frame
 from pages.ui.widgets import entity_html, plain, size
+from tests.conftest import Seal
 from tests.finished import at_work
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +54,7 @@ def texts(app: AppTest) -> str:
 
 
 @pytest.fixture
-def trio(seal: Callable[..., Corpus]) -> dict[str, Corpus]:
+def trio(seal: Seal) -> dict[str, Corpus]:
     """T_C, D_C and L_C with parts given, no sample needed."""
     words = ["court", "contract", "goal", "league", "buyer", "seller", "clause", "match"]
     rng = np.random.default_rng(0)
@@ -127,7 +128,7 @@ def test_corpora_shows_numbers_types_and_samples(trio: dict[str, Corpus]) -> Non
     assert "not checked yet" in texts(app)
 
 
-def test_a_check_shows_duplicates_and_leaks_in_numbers(trio: dict[str, Corpus], seal: Callable[..., Corpus]) -> None:
+def test_a_check_shows_duplicates_and_leaks_in_numbers(trio: dict[str, Corpus], seal: Seal) -> None:
     line = "The tenant shall pay the rent on the first day of every month ."
     fresh = [
         "The court dismissed every one of the late appeals .",
@@ -144,7 +145,7 @@ def test_a_check_shows_duplicates_and_leaks_in_numbers(trio: dict[str, Corpus], 
     assert "not checked yet" not in said
 
 
-def test_a_role_is_given_and_taken(trio: dict[str, Corpus], seal: Callable[..., Corpus]) -> None:
+def test_a_role_is_given_and_taken(trio: dict[str, Corpus], seal: Seal) -> None:
     other = seal(["Another corpus says this ."], "other")
     app = opened("pages/1_Corpora.py")
     app.selectbox(key=f"corpora.pick.task.{trio['task'].fingerprint}").select(other.fingerprint).run()
@@ -583,7 +584,7 @@ def left_behind(trio: dict[str, Corpus], ending: tuple[str, dict[str, str]] | No
 
 
 def test_a_bug_becomes_a_neutral_card_and_a_log(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
-    monkeypatch.setattr(frame, "logger", frame.logging.getLogger("winnow.pages.test"))
+    monkeypatch.setattr(frame, "logger", logging.getLogger("winnow.pages.test"))
     monkeypatch.setattr(corpora, "listed", lambda: 1 / 0)
     app = opened("pages/1_Corpora.py")
     assert not app.exception
@@ -592,7 +593,7 @@ def test_a_bug_becomes_a_neutral_card_and_a_log(monkeypatch: pytest.MonkeyPatch,
     assert "ZeroDivisionError" in (home / "app.log").read_text(encoding="utf-8")
 
 
-def test_text_of_a_corpus_is_shown_letter_by_letter(seal: Callable[..., Corpus], home: Path) -> None:
+def test_text_of_a_corpus_is_shown_letter_by_letter(seal: Seal, home: Path) -> None:
     entity = Entity(start=0, end=2, type="<b>PER</b>")
     labelled = Sentence(id=sentence_id(NASTY), tokens=tuple(NASTY.split()), text=NASTY, entities=(entity,))
     corpus = Library(home).seal([labelled], name="<script>alert(1)</script>", origin={"file": NASTY}, labelled=True)
@@ -611,7 +612,7 @@ def test_plain_text_has_nothing_left_to_parse() -> None:
     assert "www." not in told.replace("&#46;", ".")
 
 
-def test_a_strategy_and_each_corpus_say_what_they_are(seal: Callable[..., Corpus]) -> None:
+def test_a_strategy_and_each_corpus_say_what_they_are(seal: Seal) -> None:
     seal(["Only a sentence ."], "lonely")
     app = opened("pages/3_Selection.py")
     choices = app.selectbox(key="selection.strategy").options

@@ -21,6 +21,7 @@ from core.errors import ConfigError, CorpusError
 from core.facade import corpora, deliver, figures, results, reviews, runs
 from core.facade.home import home
 from core.recipes.base import register
+from core.runs import RunContext
 from core.runs.store import RunStore
 from tests import finished
 from tests.pages.test_pages import opened, texts
@@ -472,7 +473,7 @@ def test_a_try_is_a_run_that_leaves_no_corpus(home: Path, monkeypatch: pytest.Mo
         '{"id": "a", "tokens": ["Ada", "sues"], "entities": [{"start": 0, "end": 1, "type": "P", "confidence": 1}]}\n'
     )
 
-    def work(context):
+    def work(context: RunContext) -> PredictResult:
         (context.run.artifacts / "predictions.jsonl").write_text(lines)
         return PredictResult(sentences=1, entities=1, types={"P": 1})
 

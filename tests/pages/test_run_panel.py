@@ -1,6 +1,7 @@
 """A run on its page, in the strip of every page and in the list of Home: how far it is, and what came out."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ from core.corpora.corpus import Corpus
 from core.facade import figures, results, runs
 from core.facade.home import store
 from core.recipes.base import register
-from core.runs import events
 from core.runs.events import EventLog
 from core.runs.store import Run
 from pages.ui.runs import words as run_words
@@ -43,7 +43,7 @@ def begun(made: dict[str, Corpus], monkeypatch: pytest.MonkeyPatch) -> Iterator[
         run = register(recipe, recipe.config.parse({**names, "strategy": "random", **options}), store())
         clock = iter(1_000_000 + seconds * i for i in range(len(happened) + 1))
         with monkeypatch.context() as patch, EventLog(run.events_file) as log:
-            patch.setattr(events.time, "time", lambda: next(clock))
+            patch.setattr(time, "time", lambda: next(clock))
             for kind, data in happened:
                 log.append(kind, data)  # type: ignore[arg-type]
         if active:
@@ -124,7 +124,7 @@ PART: Happened = ("part", {"number": 3, "of": 6, "name": "knn 10%: pre-training"
 
 def test_the_panel_shows_the_whole_and_the_part(begun: Callable[..., Run], monkeypatch: pytest.MonkeyPatch) -> None:
     begun(STARTED, PART, ("stage", {"name": "[3 of 6] pretrain: training"}), at(10), seconds=0)
-    monkeypatch.setattr(run_words.time, "time", lambda: 1_000_000 + 660.0)
+    monkeypatch.setattr(time, "time", lambda: 1_000_000 + 660.0)
     app = shown()
     whole, part = app.main.get("progress")
     assert whole.proto.text == plain("Part 3 of 6, knn 10%: pre-training · 11 of about 12 min")

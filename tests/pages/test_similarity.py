@@ -1,20 +1,19 @@
 """`2_Similarity` without a browser: empty, a table, guessing, a pasted table, wrong input, hostile names."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from core.corpora.corpus import Corpus, Library
+from core.corpora.corpus import Library
 from core.facade import corpora, runs, similarity
 from core.facade.shown import duration
 from pages.ui.widgets import plain
+from tests.conftest import Seal
 from tests.measures.test_contracts import FRUIT, METAL, chained
 from tests.pages.test_pages import NASTY, opened, texts
 
 PAGE = "pages/2_Similarity.py"
-Seal = Callable[..., Corpus]
 
 
 def lines(words: list[str], n: int, seed: int) -> list[str]:

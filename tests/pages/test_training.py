@@ -16,7 +16,6 @@ from streamlit.testing.v1 import AppTest
 
 from core import cards
 from core.artifacts.leaderboard import ExperimentResult
-from core.corpora.corpus import Corpus
 from core.facade import corpora, experiments, machine, runs, selections, training
 from core.facade.home import home, store
 from core.recipes.base import as_json, plan
@@ -24,6 +23,7 @@ from core.runs.events import EventLog
 from core.runs.store import Run
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui.widgets import plain
+from tests.conftest import Seal
 from tests.finished import ARM_ROW, fine_tuned, pretrained
 from tests.pages.test_pages import opened, texts
 
@@ -41,7 +41,7 @@ def labelled(text: str) -> Sentence:
 
 
 @pytest.fixture
-def parts(seal: Callable[..., Corpus]) -> dict[str, str]:
+def parts(seal: Seal) -> dict[str, str]:
     """Every role given; {role: fingerprint}."""
     words = ["court", "contract", "goal", "league", "buyer", "seller", "clause", "match", "harbour", "river"]
     rng = np.random.default_rng(0)
@@ -319,7 +319,7 @@ def test_an_experiment_of_sources_and_borrowed_labels(parts: dict[str, str], sta
     assert [str(cell) for cell in config.cells] == ["none", "states", "vectors:my-domain", "lm:my-domain"]
 
 
-def test_what_is_missing_is_said_instead_of_a_start(seal: Callable[..., Corpus]) -> None:
+def test_what_is_missing_is_said_instead_of_a_start(seal: Seal) -> None:
     seal(["Only a sentence ."], "lonely")
     app = opened(PAGE)
     for kind in ("pretrain", "finetune", "experiment"):
