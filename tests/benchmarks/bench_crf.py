@@ -58,7 +58,7 @@ def figures(types: int, repeats: int) -> list[float]:
     tags = torch.randint(chain.num_tags, mask.shape)
 
     def step(loss: Callable[..., Tensor]) -> None:
-        loss(emissions.clone().requires_grad_(), tags, mask).sum().backward()
+        torch.autograd.backward(loss(emissions.clone().requires_grad_(), tags, mask).sum())
 
     def decoded() -> None:
         with torch.inference_mode():

@@ -15,6 +15,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -66,7 +67,7 @@ def measure(browser: Browser, server: Server, file: Path) -> dict[str, tuple[flo
         return upload(page, file)
 
     found = {
-        name: seconds(lambda page, path=path, heading=heading: painted(page, server.url + path, heading))
+        name: seconds(partial(painted, address=server.url + path, heading=heading))
         for name, (path, heading) in PAGES.items()
     }
     found["upload"] = seconds(uploaded)

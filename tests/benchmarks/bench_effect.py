@@ -71,9 +71,9 @@ def show(targets: Mapping[str, Mapping[str, Any]], run_id: str) -> None:
         for arm, row in rows.items():
             name = arm.removeprefix("vectors:")
             measured = {
-                cell["measure"]: cell["value"]
+                cell.measure: cell.value
                 for cell in similarity.rows(run_id)
-                if cell["target"].startswith(target) and cell["source"] == name
+                if cell.target.startswith(target) and cell.source == name
             }
             values = [f"{measured[each]:.4g}" if measured.get(each) is not None else "" for each in MEASURES]
             f1s = " ".join(f"{f1:.2f}" for f1 in row["micro_f1"])
@@ -86,7 +86,9 @@ def show(targets: Mapping[str, Mapping[str, Any]], run_id: str) -> None:
 def judged(run_id: str) -> None:
     """Table 4: correlation of each measure with ΔF1, and what following it lost."""
     told = similarity.judge_own(run_id)
-    for effect in told.effects if told else ():
+    if told is None:
+        return
+    for effect in told.effects:
         print(f"\n{effect.name}: {effect.sentence}\n\n| measure | {' | '.join(told.conventions)} | regret |")
         print(f"|---|{'---:|' * (len(told.conventions) + 1)}")
         for measure, row in effect.correlations.items():

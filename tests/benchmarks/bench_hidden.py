@@ -11,6 +11,7 @@ import gzip
 import os
 import random
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from core.facade import runs, selections
@@ -57,7 +58,7 @@ def build(data: Path, domain: str, out: Path) -> set[str]:
     return set(gold)
 
 
-def found(options: dict[str, object], gold: set[str]) -> float:
+def found(options: Mapping[str, object], gold: set[str]) -> float:
     run = runs.execute("select", options)
     chosen = selections.choose(run.id, "2%", ["leak"])
     texts = {row["text"] for row in selections.scored(run.id).table(chosen.rows)}

@@ -94,7 +94,7 @@ def datasketch(corpus: Corpus, pairs: list[tuple[int, int]], bands: tuple[int, i
     begin = time.process_time()
     n_hashes = bands[0] * bands[1]
     index = MinHashLSH(num_perm=n_hashes, params=bands)
-    meets: dict[int, list[int]] = {}
+    meets: dict[int, list[str]] = {}
     for row, text in enumerate(corpus.column("text").to_pylist()):
         if not (members := shingles(text)):
             continue

@@ -133,7 +133,7 @@ def main() -> None:
         timed("classes and counts of all points", lambda: found.classes(scored.order[: n // 10]), 0.5)
         timed("20,000 points to draw", lambda: found.draw(kinds, 20_000), 0.5)
         drawn = found.draw(kinds, 20_000)
-        timed("their texts for hovering", lambda: found.column(drawn), 0.5)
+        timed("their texts for hovering", lambda: found.texts(drawn), 0.5)
         timed("a page of 50 rows of the lasso", lambda: found.table(points[:50], kinds, scored), 0.5)
         timed("words that tell the lasso from the rest", lambda: found.telling(points, 30), 5)
         task = np.random.default_rng(2).normal(size=(20_000, 384)).astype(np.float16)

@@ -86,7 +86,7 @@ def flops(model: Any, share: float = 0.15) -> float:
     """A real piece's, forward and backward: 6 a weight of the layers, the head's at the masked positions only."""
     config = model.config
     layers = sum(p.numel() for n, p in model.base_model.named_parameters() if "embeddings" not in n)
-    return 6.0 * (layers + share * config.hidden_size * (config.vocab_size + config.hidden_size))
+    return float(6.0 * (layers + share * config.hidden_size * (config.vocab_size + config.hidden_size)))
 
 
 def peak() -> float:

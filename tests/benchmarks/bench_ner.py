@@ -45,8 +45,13 @@ def main() -> None:
         print("| corpus | dev F1 | test F1 a seed | mean ± sd | seconds a seed |\n|---|---:|---|---:|---:|")
         for name in given.corpora:
             parts = splits(given.data, name, Path(folder) / "files")
-            parts["test"] = (parts["test"],)
-            options = {**parts, "seeds": given.seeds, "preset": given.preset, "epochs": given.epochs}
+            options = {
+                **parts,
+                "test": (parts["test"],),
+                "seeds": given.seeds,
+                "preset": given.preset,
+                "epochs": given.epochs,
+            }
             result = runs.execute("finetune", options).result()
             test, dev = result["test"], result["dev"]
             spread = "" if test["sd"] is None else f" ± {test['sd']:.2f}"

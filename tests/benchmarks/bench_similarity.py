@@ -50,9 +50,10 @@ def measure(options: argparse.Namespace) -> None:
     reading = time.perf_counter() - begin
     config = {"target": targets, "source": sources, "cap_tokens": options.cap, "draws": options.draws}
     begin = time.perf_counter()
-    result = runs.execute("similarity", {**config, "sizes": options.sizes}).result()
+    run = runs.execute("similarity", {**config, "sizes": options.sizes})
+    result = run.result()
     minutes = (time.perf_counter() - begin) / 60
-    print("\n".join(in_words(result)))
+    print("\n".join(in_words(run.id)))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     print(
         f"\n{minutes:.1f} minutes ({options.draws} draws, {result['cap_tokens']:,} tokens a source), peak {peak:.1f} GB; "

@@ -43,13 +43,11 @@ def main() -> None:
         page.goto(server.url + "/Corpora")
         settled(page)
         assert server.process
-        watch = Watch(server.process.pid)
-        before = watch.now
-        watch.start()
-        took = upload(page, file)
-        time.sleep(WAIT)
-        after = watch.now
-        watch.over.set()
+        with Watch(server.process.pid) as watch:
+            before = watch.now
+            took = upload(page, file)
+            time.sleep(WAIT)
+            after = watch.now
         print(f"{size / MB:.0f} MB uploaded and looked at in {took:.1f} s; resident memory of the server:")
         print(f"before     {before / MB:5.0f} MB")
         print(f"at most   {(watch.peak - before) / MB:+6.0f} MB   goal +400 MB")
