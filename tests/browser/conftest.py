@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, WebSocket, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, WebSocket, expect, sync_playwright
 
 from tests.browser import chromium
 from tests.browser.driver import PATIENCE, Server, watched
@@ -51,7 +51,7 @@ def page(browser: Browser) -> Iterator[Page]:
     """A page whose whole traffic is watched."""
     context = watched(browser, viewport={"width": 1280, "height": 900}, accept_downloads=True)
     page = context.new_page()
-    foreign, errors = [], []
+    foreign, errors = list[str](), list[str]()
 
     def asked(request: Request | WebSocket) -> None:
         if urlparse(request.url).hostname not in ("localhost", "127.0.0.1", None, ""):
@@ -61,11 +61,15 @@ def page(browser: Browser) -> Iterator[Page]:
         if message.type == "error" and not _expected(message):
             errors.append(f"{message.text} {message.location}")
 
+    def dismissed(dialog: Dialog) -> None:
+        errors.append(f"dialog {dialog.message}")
+        dialog.dismiss()
+
     page.on("request", asked)
     page.on("websocket", asked)
     page.on("console", said)
     page.on("pageerror", lambda error: None if LATE in str(error) else errors.append(str(error)))
-    page.on("dialog", lambda dialog: (errors.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    page.on("dialog", dismissed)
     yield page
     context.close()
     assert not foreign, "asked another host"
@@ -74,7 +78,7 @@ def page(browser: Browser) -> Iterator[Page]:
 
 def _expected(message: ConsoleMessage) -> bool:
     """A deep link looks for the server's base below itself first; a stopped server refuses connections; `LATE`."""
-    where = (message.location or {}).get("url", "")
+    where = message.location.get("url", "")
     probes = ("/_stcore/health", "/_stcore/host-config", "/_stcore/stream")
     gone = ("ERR_CONNECTION_REFUSED", "when disconnected from server", "Is Streamlit still running?")
     return any(part in where for part in probes) or any(part in message.text for part in (*probes, *gone, LATE))

@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -24,7 +25,7 @@ NASTY = "The <img src=x onerror=alert(1)> clause of [the contract](http://evil.e
 MAP = ".st-key-explore-map"
 OUTLINE = f"document.querySelector('{MAP} .js-plotly-plot').layout.selections.map(s => s.path)"
 RANGES = f"(l => [...l.xaxis.range, ...l.yaxis.range])(document.querySelector('{MAP} .js-plotly-plot')._fullLayout)"
-Points = dict[str, dict[str, object]]
+Points = dict[str, dict[str, Any]]  # rows as the map's file has them
 
 
 @pytest.fixture(scope="module")

@@ -69,7 +69,12 @@ def test_a_page_elsewhere_frames_nothing_and_opens_no_websocket(shared: Server, 
     with stranger.expect_event("console", lambda message: "frame-ancestors 'none'" in message.text):
         stranger.goto(elsewhere)
     [frame] = stranger.frames[1:]
-    until(lambda: [frame.wait_for_load_state(), frame.url.startswith("chrome-error:")][1], f"no page in it: {said}")
+
+    def refused() -> bool:
+        frame.wait_for_load_state()
+        return frame.url.startswith("chrome-error:")
+
+    until(refused, f"no page in it: {said}")
     socket = f"ws://localhost:{shared.port}/_stcore/stream"
     assert stranger.evaluate(OPENS, socket) == "refused"
     stranger.goto(shared.url)

@@ -23,8 +23,8 @@ def test_from_sources_to_a_matrix(server: Server, page: Page, home: Path) -> Non
     page.get_by_role("button", name="Compare", exact=True).click()
     matrix = page.get_by_role("table", name="Similarity of each source to my-task")
     expect(matrix).to_contain_text("closest", timeout=600_000)  # no quiz stands before the answer
-    name = matrix.get_by_role("rowheader", name=LONG)
-    assert name.evaluate("e => e.scrollWidth > e.clientWidth && getComputedStyle(e).textOverflow") == "ellipsis"
+    heading = matrix.get_by_role("rowheader", name=LONG)
+    assert heading.evaluate("e => e.scrollWidth > e.clientWidth && getComputedStyle(e).textOverflow") == "ellipsis"
     numbers = matrix.get_by_role("row", name=LONG).get_by_role("cell").last.bounding_box()
     assert numbers is not None
     assert numbers["x"] + numbers["width"] < 1280  # no name pushes them out of sight

@@ -192,7 +192,9 @@ def test_small_numbers_are_shown_and_an_open_bound_is_not_offered(pair: tuple[Co
     assert least.label == "Least probability of a type"
     assert least.proto.format == "%g"
     assert (least.value, least.step) == pytest.approx((1e-4, 1e-5))
+    assert least.min is not None
     assert 0 < least.min < 1e-6
+    assert least.max is not None
     assert 1 - 1e-6 < least.max < 1
     assert app.number_input(key="assisting.add_k").min == 0
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+from collections.abc import MutableMapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from tests.pages.test_pages import opened
 
 OWN, OTHER = os.getuid(), os.getuid() + 1
 PORT = 8501
+
+
+Message = MutableMapping[str, Any]  # as ASGI has it
 
 
 class Inside:
@@ -52,12 +56,12 @@ def ask(
         "server": ("127.0.0.1", PORT),
         "method": "GET",
     }
-    sent: list[dict[str, Any]] = []
+    sent: list[Message] = []
 
-    async def receive() -> dict[str, Any]:
+    async def receive() -> Message:
         return {"type": "websocket.connect"}
 
-    async def send(message: dict[str, Any]) -> None:
+    async def send(message: Message) -> None:
         sent.append(message)
 
     with ThreadPoolExecutor(1) as thread:  # a browser test leaves this thread's event loop running
@@ -72,7 +76,8 @@ def ask(
 def account(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int | None:
     """Whose connection the system shows."""
     monkeypatch.setattr(door, "account_behind", lambda client, server: request.param)
-    return request.param
+    other: int | None = request.param
+    return other
 
 
 @pytest.mark.usefixtures("account")
@@ -132,8 +137,7 @@ def test_a_foreign_page_may_link_here_and_nothing_else(site: str) -> None:
 
 @pytest.mark.usefixtures("account")
 def test_every_answer_has_the_headers_once() -> None:
-    for asked in ({}, {"host": "evil.example"}):
-        headers = ask(**asked)[1]
+    for headers in (ask()[1], ask(host="evil.example")[1]):
         assert {name: headers[name] for name in PROTECTION} == PROTECTION
 
 
@@ -157,9 +161,10 @@ def test_another_account_sees_one_sentence(account: int | None, path: str) -> No
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 def test_who_says_himself_whose_connection_it_is_needs_the_key(kind: str) -> None:
     """Servers put what this header says in the client's place: with a port of the owner's it would be the owner."""
-    said = {"kind": kind, "origin": f"http://localhost:{PORT}", "x_forwarded_for": "127.0.0.1:40000"}
-    assert ask(**said)[0] == 403
-    assert ask(**said, cookie=f"winnow-{PORT}={door.key()}")[2] == "inside"
+    origin, client = f"http://localhost:{PORT}", "127.0.0.1:40000"
+    assert ask(kind=kind, origin=origin, x_forwarded_for=client)[0] == 403
+    key = f"winnow-{PORT}={door.key()}"
+    assert ask(kind=kind, origin=origin, x_forwarded_for=client, cookie=key)[2] == "inside"
 
 
 @pytest.mark.usefixtures("account")
@@ -194,8 +199,13 @@ def test_the_key_leads_nowhere_else(home: Path) -> None:
         location = ask(path=path, query=f"key={door.key()}")[1]["location"]
         assert location.startswith("/")
         assert location[1:2] not in ("/", "\\")
-    sent = {"sec_fetch_site": "cross-site", "sec_fetch_mode": "navigate", "sec_fetch_dest": "document"}
-    status, headers, text = ask(path='//e/"><script>', query=f"run=a&key={door.key()}", **sent)
+    status, headers, text = ask(
+        path='//e/"><script>',
+        query=f"run=a&key={door.key()}",
+        sec_fetch_site="cross-site",
+        sec_fetch_mode="navigate",
+        sec_fetch_dest="document",
+    )
     assert status == 200
     assert "url=/e/%22%3E%3Cscript%3E?run=a" in text
     assert "<script" not in text

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,8 +82,9 @@ def kinds_of(select: str, map_run: str) -> IntArray:
     return maps.classes(map_run)
 
 
-def figure_of(app: AppTest) -> dict[str, object]:
-    return json.loads(app.get("plotly_chart")[0].proto.spec)
+def figure_of(app: AppTest) -> dict[str, Any]:
+    figure: dict[str, Any] = json.loads(app.get("plotly_chart")[0].proto.spec)
+    return figure
 
 
 def test_without_a_selection_the_page_says_where_to_make_one(home: Path) -> None:

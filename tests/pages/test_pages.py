@@ -20,7 +20,8 @@ from core.facade.errors import ConfigError, InputError
 from core.facade.home import home, store
 from core.facade.shown import duration
 from core.recipes.base import register
-from core.runs.events import EventLog
+from core.runs.data import Data
+from core.runs.events import EventLog, Kind
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui import frame
 from pages.ui.widgets import entity_html, plain, size
@@ -571,7 +572,7 @@ def test_a_failed_run_says_why_letter_by_letter(trio: dict[str, Corpus]) -> None
     assert "<img" not in texts(app)
 
 
-def left_behind(trio: dict[str, Corpus], ending: tuple[str, dict[str, str]] | None) -> str:
+def left_behind(trio: dict[str, Corpus], ending: tuple[Kind, Data] | None) -> str:
     """A run that began and whose worker is gone."""
     recipe = runs.RECIPES["select"]
     config = {"task": trio["task"].fingerprint, "domain": trio["domain"].fingerprint, "strategy": "random"}
@@ -579,7 +580,7 @@ def left_behind(trio: dict[str, Corpus], ending: tuple[str, dict[str, str]] | No
     with EventLog(run.events_file) as log:
         log.append("started", {"pid": 2**22 + 1, "created": 0.0})
         if ending:
-            log.append(*ending)  # type: ignore[arg-type]
+            log.append(*ending)
     return run.id
 
 
@@ -618,7 +619,7 @@ def test_a_strategy_and_each_corpus_say_what_they_are(seal: Seal) -> None:
     choices = app.selectbox(key="selection.strategy").options
     assert len(choices) == len(selections.STRATEGIES)
     assert all("(" in choice and "papers" not in choice and "ours" not in choice.split() for choice in choices)
-    told = {field.label: field.help for field in app.selectbox if field.key.count(".") == 2}
+    told = {field.label: field.help for field in app.selectbox if (field.key or "").count(".") == 2}
     assert len(told) == 5
     assert all(len(words.split()) > 5 for words in told.values())
 

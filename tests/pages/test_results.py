@@ -24,6 +24,7 @@ from core.recipes.base import register
 from core.runs import RunContext
 from core.runs.store import RunStore
 from tests import finished
+from tests.conftest import entities_of
 from tests.pages.test_pages import opened, texts
 
 PAGE = "pages/6_Results.py"
@@ -125,6 +126,8 @@ def test_a_price_becomes_a_column(run_id: str) -> None:
 
 def test_a_rate_stands_nowhere_without_its_interval(run_id: str) -> None:
     [row] = [row for row in results.board(run_id).leaderboard if (row.arm, row.budget) == ("classifier", "10")]
+    assert row.delta is not None
+    assert row.f1_per_hour is not None
     hours = row.delta / row.f1_per_hour
     words = figures.rate_words(row)
     low, high = words.split("[")[1].rstrip("]").replace(",", "").split()
@@ -209,7 +212,7 @@ def test_types_of_two_arms_and_new_names(run_id: str) -> None:
     said = texts(app)
     assert "&lt;b&gt;COURT&lt;/b&gt;" in said
     assert "<b>COURT" not in said
-    a, b = (app.selectbox(key=f"results.types.{side}.{next(iter(rows(run_id)))}").value for side in "ab")
+    a, b = (str(app.selectbox(key=f"results.types.{side}.{next(iter(rows(run_id)))}").value) for side in "ab")
     assert b == arm(run_id, "none")
     for row in results.type_scores(a, b):
         assert f"{row.a:.2f}" in said
@@ -228,21 +231,21 @@ def test_sentences_side_by_side_and_where_they_differ(run_id: str) -> None:
     assert finished.NASTY not in said
     for colour in (figures.GOLD, figures.ARM_A, figures.ARM_B):
         assert f"--c:{figures.css_colour(colour)}" in said
-    a, b = (app.selectbox(key=f"results.beside.{side}.{rows(run_id)[0]}").value for side in "ab")
+    a, b = (str(app.selectbox(key=f"results.beside.{side}.{rows(run_id)[0]}").value) for side in "ab")
     every = results.side_by_side(a, 1, b, 1)
     assert f"{sum(row.differs for row in every):,} of 150 test sentences" in said
     app.selectbox(key="results.beside.show").select("all").run()
     assert "150 of 150" in texts(app)
     assert "&lt;img src=x" in texts(app)
     app.selectbox(key="results.beside.show").select("a").run()
-    gold_a = sum(set(r.a) == set(r.sentence.entities) != set(r.b) for r in every)
+    gold_a = sum(set(r.a) == set(entities_of(r.sentence)) != set(r.b) for r in every)
     assert f"{gold_a} of 150" in texts(app)
 
 
 def test_mistakes_are_told_apart_counted_and_filtered(run_id: str) -> None:
     app = tab(opened(PAGE), "Sentences")
     app.selectbox(key="results.beside.show").select("all").run()
-    a, b = (app.selectbox(key=f"results.beside.{side}.{rows(run_id)[0]}").value for side in "ab")
+    a, b = (str(app.selectbox(key=f"results.beside.{side}.{rows(run_id)[0]}").value) for side in "ab")
     every = results.side_by_side(a, 1, b, 1)
     said = texts(app)
     for kind in reviews.KINDS:
@@ -461,9 +464,12 @@ def test_a_try_is_a_run_that_leaves_no_corpus(home: Path, monkeypatch: pytest.Mo
     made = finished.corpora(home)
     run = finished.tuned(home, made, "tiny", 0.6)
     started: list[dict[str, str]] = []
-    monkeypatch.setattr(
-        "core.facade.deliver.start", lambda kind, options: started.append({"kind": kind, **options}) or "x"
-    )
+
+    def start(kind: str, options: dict[str, str]) -> str:
+        started.append({"kind": kind, **options})
+        return "x"
+
+    monkeypatch.setattr("core.facade.deliver.start", start)
     deliver.try_sentences(run.id, "Ada sues Bob .\n\n Bob pays . ")
     [told] = started
     assert (told["kind"], told["model"]) == ("predict", run.id)

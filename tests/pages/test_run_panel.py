@@ -13,7 +13,8 @@ from core.corpora.corpus import Corpus
 from core.facade import figures, results, runs
 from core.facade.home import store
 from core.recipes.base import register
-from core.runs.events import EventLog
+from core.runs.data import Data
+from core.runs.events import EventLog, Kind
 from core.runs.store import Run
 from pages.ui.runs import words as run_words
 from pages.ui.runs.outcome import outcome
@@ -24,7 +25,7 @@ from tests.finished import corpora, finish
 from tests.finished_bias import contracts, measured
 from tests.pages.test_pages import ROOT, opened, opened_on, texts
 
-Happened = tuple[str, dict[str, Any]]
+Happened = tuple[Kind, Data]
 
 
 @pytest.fixture
@@ -45,7 +46,7 @@ def begun(made: dict[str, Corpus], monkeypatch: pytest.MonkeyPatch) -> Iterator[
         with monkeypatch.context() as patch, EventLog(run.events_file) as log:
             patch.setattr(time, "time", lambda: next(clock))
             for kind, data in happened:
-                log.append(kind, data)  # type: ignore[arg-type]
+                log.append(kind, data)
         if active:
             assert run.lock.acquire(run.id)
             held.append(run)
@@ -221,8 +222,9 @@ def test_a_stopped_import_does_not_say_that_something_of_it_was_kept(home: Path,
     recipe = runs.RECIPES["add"]
     run = register(recipe, recipe.config.parse({"path": str(tmp_path / "long.txt")}), store())
     with EventLog(run.events_file) as log:
-        for kind, data in (STARTED, at(4_894, 5_006), ("cancelled", {})):
-            log.append(kind, data)  # type: ignore[arg-type]
+        log.append(*STARTED)
+        log.append(*at(4_894, 5_006))
+        log.append("cancelled", {})
     app = opened_on("pages/1_Corpora.py", run.id)
     assert "Nothing was added; Resume reads from the beginning" in texts(app)
     assert "is kept" not in texts(app)

@@ -1,13 +1,16 @@
 """`2_Similarity` without a browser: empty, a table, guessing, a pasted table, wrong input, hostile names."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora.corpus import Library
 from core.facade import corpora, runs, similarity
 from core.facade.shown import duration
+from core.recipes.parts.study import SimilarityConfig
 from pages.ui.widgets import plain
 from tests.conftest import Seal
 from tests.measures.test_contracts import FRUIT, METAL, chained
@@ -57,9 +60,9 @@ def test_an_empty_page_offers_the_samples_and_takes_a_table() -> None:
 def test_the_form_starts_from_the_roles_and_starts_a_run(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
     task, near, far = (seal(lines(FRUIT, 30, n), name) for n, name in enumerate(("task", "near", "far")))
     corpora.set_role("task", task.fingerprint)
-    asked: dict[str, object] = {}
+    asked: dict[str, Any] = {}
 
-    def start(kind: str, options: dict[str, object]) -> str:
+    def start(kind: str, options: dict[str, Any]) -> str:
         asked.update(options)
         return runs.execute(kind, {**options, "sizes": 0, "draws": 1, "measure": ("tvc",), "min_source_tokens": 1}).id
 
@@ -68,7 +71,7 @@ def test_the_form_starts_from_the_roles_and_starts_a_run(seal: Seal, monkeypatch
     well(app)
     assert asked["target"] == [task.fingerprint]
     assert set(asked["source"]) == {near.fingerprint, far.fingerprint}
-    assert runs.RECIPES["similarity"].config.parse(asked).cap_tokens == "equal"
+    assert SimilarityConfig.parse(asked).cap_tokens == "equal"
 
 
 def test_how_long_the_last_one_took_is_said(compared: str) -> None:
@@ -125,7 +128,7 @@ def test_what_winnow_made_is_no_source_by_default(seal: Seal, home: Path) -> Non
     task, domain = seal(lines(FRUIT, 30, 1), "task"), seal(lines(FRUIT, 60, 2), "domain")
     library = Library(home)
     for name, corpus in (("task without held-out sentences", task), ("S_C domain", domain)):
-        library.subset(corpus, range(20), name=name, origin={"from": corpus.fingerprint})
+        library.subset(corpus, np.arange(20), name=name, origin={"from": corpus.fingerprint})
     corpora.set_role("task", task.fingerprint)
     picker = next(each for each in well(opened(PAGE)).multiselect if each.label.startswith("Sources: "))
     assert picker.value == [domain.fingerprint]

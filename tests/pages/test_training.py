@@ -13,13 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Element
 
 from core import cards
 from core.artifacts.leaderboard import ExperimentResult
 from core.facade import corpora, experiments, machine, runs, selections, training
 from core.facade.home import home, store
 from core.recipes.base import as_json, plan
-from core.runs.events import EventLog
+from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.finetune import FinetuneConfig
+from core.runs.data import Data
+from core.runs.events import EventLog, Kind
 from core.runs.store import Run
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui.widgets import plain
@@ -29,8 +33,10 @@ from tests.pages.test_pages import opened, texts
 
 PAGE = "pages/5_Training.py"
 ARMS = "training.experiment.arms"
-HERE = ("device", {"text": "cpu (2 threads), fp32", "machine": cards.machine()})
-DEAD = {"pid": 2**22 + 1, "created": 0.0}
+Entry = tuple[Kind, Data]  # of a log
+
+HERE: Entry = ("device", {"text": "cpu (2 threads), fp32", "machine": cards.machine()})
+DEAD: Data = {"pid": 2**22 + 1, "created": 0.0}
 SMALLER = "Start again with half the batch and accumulation"
 
 
@@ -80,7 +86,7 @@ def made(kind: str, *, parent: str | None = None, **options: Any) -> Run:
     return run
 
 
-def tuned(parts: Mapping[str, str], *told: tuple[str, Mapping[str, Any]], **options: Any) -> Run:
+def tuned(parts: Mapping[str, str], *told: Entry, **options: Any) -> Run:
     """A fine-tuning with `told` in its log; what is left of it where `told` has no end."""
     chosen = {"train": parts["train"], "dev": parts["dev"], "init": "tiny", **options}
     run = made("finetune", **chosen)
@@ -88,13 +94,13 @@ def tuned(parts: Mapping[str, str], *told: tuple[str, Mapping[str, Any]], **opti
     return run
 
 
-def log(run: Run, *told: tuple[str, Mapping[str, Any]]) -> None:
+def log(run: Run, *told: Entry) -> None:
     with EventLog(run.events_file) as events:
         for kind, data in told:
-            events.append(kind, data)  # type: ignore[arg-type]
+            events.append(kind, data)
 
 
-def metric(name: str, value: float, step: int) -> tuple[str, Mapping[str, Any]]:
+def metric(name: str, value: float, step: int) -> Entry:
     return "metric", {"name": name, "value": value, "step": step}
 
 
@@ -140,8 +146,14 @@ def metrics(app: AppTest) -> dict[str, str]:
     return {metric.label: metric.value for metric in app.metric}
 
 
+def widget(app: AppTest, key: str) -> Element:
+    found = app.get_by_key(key)
+    assert isinstance(found, Element)
+    return found
+
+
 def choose(app: AppTest, key: str, value: Any) -> AppTest:
-    app.get_by_key(key).set_value(value).run()
+    widget(app, key).set_value(value).run()
     assert not app.exception
     assert not app.error
     return app
@@ -165,7 +177,7 @@ def test_a_tagger_is_trained_on_the_corpora_in_their_parts(parts: dict[str, str]
     assert "core finetune --train my-train --dev my-dev --test my-test --seed 1 --seed 2" in app.code[-1].value
     button(app, "Fine-tune").click().run()
     [(kind, options)] = started
-    config = runs.RECIPES[kind].config.parse(dict(options))
+    config = FinetuneConfig.parse(dict(options))
     assert (kind, config.seeds, config.preset, config.init) == ("finetune", (1, 2), "quick", "minilm")
     assert (config.train, config.dev, *config.test) == tuple(parts[role] for role in ("train", "dev", "test"))
 
@@ -198,17 +210,17 @@ def test_custom_shows_every_option_and_empty_ones_stay_as_usual(parts: dict[str,
     choose(app, "training.finetune.learning_rate", "3e-5")
     choose(app, "training.finetune.epochs", 7)
     button(app, "Fine-tune").click().run()
-    config = runs.RECIPES["finetune"].config.parse(dict(started[0][1]))
+    config = FinetuneConfig.parse(dict(started[0][1]))
     assert (config.learning_rate, config.epochs, config.batch_size, config.constrained) == (3e-5, 7, None, None)
     for answer, constrained in (("no", False), ("yes", True)):
         choose(app, "training.finetune.constrained", answer)
         button(app, "Fine-tune").click().run()
-        assert runs.RECIPES["finetune"].config.parse(dict(started[-1][1])).constrained is constrained
+        assert FinetuneConfig.parse(dict(started[-1][1])).constrained is constrained
 
 
 def test_what_is_no_number_becomes_a_sentence(parts: dict[str, str], started: list[Any]) -> None:
     app = choose(opened(PAGE), "training.finetune.preset", "custom")
-    app.get_by_key("training.finetune.learning_rate").set_value("fast").run()
+    widget(app, "training.finetune.learning_rate").set_value("fast").run()
     assert not app.exception
     assert "learning" in app.error[0].value
     assert not started
@@ -242,7 +254,8 @@ def test_an_experiment_compares_what_is_chosen(parts: dict[str, str], started: l
     assert "core experiment --task my-task --domain my-domain --train my-train" in app.code[-1].value
     button(app, "Start the experiment").click().run()
     [(kind, options)] = started
-    config = runs.RECIPES[kind].config.parse(dict(options))
+    assert kind == "experiment"
+    config = ExperimentConfig.parse(dict(options))
     assert set(config.arms) >= {"none", "random", "tapt", "knn"}
     assert (config.budgets, config.seeds) == (("10%", "20%"), (1, 2, 3))
 
@@ -272,7 +285,8 @@ def test_an_experiments_options_are_fields_in_words_and_what_is_typed_is_advance
     assert not app.exception
     button(app, "Start the experiment").click().run()
     [(kind, options)] = started
-    config = runs.RECIPES[kind].config.parse(dict(options))
+    assert kind == "experiment"
+    config = ExperimentConfig.parse(dict(options))
     assert config.pretrain == {"epochs": 2}
     assert config.finetune == {"epochs": 6, "batch_size": 16, "patience": 3}
     assert (config.train_sizes, config.draws, config.fixed) == ((5, 10), 2, "steps")
@@ -311,7 +325,8 @@ def test_an_experiment_of_sources_and_borrowed_labels(parts: dict[str, str], sta
     choose(app, "training.experiment.finetune.epochs", 4)
     button(app, "Start the experiment").click().run()
     [(kind, options)] = started
-    config = runs.RECIPES[kind].config.parse(dict(options))
+    assert kind == "experiment"
+    config = ExperimentConfig.parse(dict(options))
     assert (config.task, config.network, config.also_test) == ("", "bilstm", (parts["dev"],))
     assert (config.cap_tokens, config.difficulty_encoder, config.holdout) == (500, "tiny", (parts["train"],))
     assert config.finetune == {"network": "bilstm", "epochs": 4}
@@ -541,7 +556,8 @@ def finish(run: Run, result: object) -> None:
 def test_an_experiment_shows_the_training_at_work_and_then_its_verdicts(parts: dict[str, str]) -> None:
     run = made("experiment", **parts, encoder="tiny")
     children = [made("finetune", **finetune_of(parts, init="tiny", seeds=[seed]), parent=run.id) for seed in (1, 2)]
-    log(run, ("started", DEAD), *(("child", {"run": child.id}) for child in children))
+    begun: list[Entry] = [("child", {"run": child.id}) for child in children]
+    log(run, ("started", DEAD), *begun)
     for child, loss in zip(children, (3.0, 2.0), strict=True):
         log(child, ("started", DEAD), metric("loss@1", loss, 1))
     app = opened(PAGE)
