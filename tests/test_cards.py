@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -127,7 +128,12 @@ def test_memory_is_that_of_the_card_that_is_used(driver: Driver, monkeypatch: py
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     asked: list[str] = []
     real = cards._nvidia_smi
-    monkeypatch.setattr(cards, "_nvidia_smi", lambda fields, *more: asked.extend(more) or real(fields, *more))
+
+    def noted(fields: Sequence[str], *more: str) -> list[list[str]]:
+        asked.extend(more)
+        return real(fields, *more)
+
+    monkeypatch.setattr(cards, "_nvidia_smi", noted)
     assert machine.memory() == (70_000 * 2**20, 80_000 * 2**20)
     assert asked == [f"--id={T4[0]}"]
 

@@ -12,7 +12,8 @@ from core.plots.report import NOTHING as NOTHING_IN_THE_REPORT
 from core.recipes.experiment.collapsed import NOTHING
 from core.recipes.experiment.leaderboard import as_markdown
 from tests import finished
-from tests.pages.test_results import PAGE, opened, tab, texts
+from tests.pages.test_pages import opened, texts
+from tests.pages.test_results import PAGE, tab
 
 LINES = (("none", "", 0), ("classifier", "10", 60), ("random", "10", 60))
 NEVER = (-9.0, -9.0, -9.0)

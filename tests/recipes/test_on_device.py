@@ -15,7 +15,6 @@ import torch
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from core import cards
-from core.corpora.corpus import Corpus
 from core.errors import ResourceError
 from core.facade import runs
 from core.models import bilstm, classifier, devices, encoder, mlm, taggers
@@ -29,6 +28,7 @@ from core.runs.context import RunContext
 from core.runs.lock import Lock
 from core.runs.store import Run, RunStore
 from core.runs.worker import execute
+from tests.conftest import Seal
 from tests.fake_cards import H100, T4, V100, Driver, seen_by_torch
 from tests.recipes.test_experiment import fill
 from tests.recipes.test_finetune_recipe import FAST
@@ -38,7 +38,7 @@ Work = Callable[[Job], Any]
 
 
 @pytest.fixture
-def run_of(home: Path) -> Iterator[Callable[[Work], Run]]:
+def run_of(home: Path) -> Callable[[Work], Run]:
     """`run_of(work)`: a run that has done that."""
 
     def made(work: Work) -> Run:
@@ -166,9 +166,7 @@ def test_a_card_without_bf16_is_told_what_it_trains_in(driver: Driver, monkeypat
     assert words == "cuda:0 Tesla T4, fp16 (it has no bf16: training is in fp32)"
 
 
-def test_nothing_is_put_on_a_device_outside_of_it(
-    home: Path, seal: Callable[..., Corpus], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_put_on_a_device_outside_of_it(home: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else two runs share a card's memory while one of them waits for the other."""
     fill(home)
     within, asked = list[bool](), Counter[str]()
@@ -203,7 +201,7 @@ def test_nothing_is_put_on_a_device_outside_of_it(
     assert asked.keys() == {f"core.models.{name}" for name in ("classifier", "encoder", "mlm", "taggers")}
 
 
-def test_a_parent_says_what_its_children_run_on(seal: Callable[..., Corpus]) -> None:
+def test_a_parent_says_what_its_children_run_on(seal: Seal) -> None:
     train, dev = (seal(labelled(n, seed), f"l{seed}", labelled=True) for n, seed in ((24, 1), (12, 2)))
     tuned = runs.execute("finetune", {**FAST, "train": train.fingerprint, "dev": dev.fingerprint, "seeds": (1,)})
     state = runs.execute("predict", {"model": tuned.id, "corpus": dev.fingerprint}).state()
@@ -211,7 +209,7 @@ def test_a_parent_says_what_its_children_run_on(seal: Callable[..., Corpus]) -> 
     assert state.machine == cards.processor()
 
 
-def test_memory_is_given_back_after_each_seed(seal: Callable[..., Corpus], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_is_given_back_after_each_seed(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tagger and its Trainer refer to themselves: only a collection lets go of the weights."""
     train, dev = (seal(labelled(n, seed), f"l{seed}", labelled=True) for n, seed in ((24, 1), (12, 2)))
     taggers: list[weakref.ref[Tagger]] = []
@@ -264,4 +262,4 @@ def test_other_processes_wait_longer_for_the_first_than_a_store_does(monkeypatch
     first = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
     monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
     monkeypatch.setenv("MASTER_PORT", str(first.port))
-    assert ranks._store().timeout == ranks.PATIENCE
+    assert ranks._store().timeout == ranks.PATIENCE  # type: ignore[attr-defined]  # torch's types lack it

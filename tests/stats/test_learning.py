@@ -24,7 +24,7 @@ def sentences(rng: np.random.Generator, n: int) -> list[Sentence]:
 
 
 def span(rng: np.random.Generator, words: int) -> Entity:
-    size = int(min(rng.integers(1, 4), words))
+    size = min(int(rng.integers(1, 4)), words)
     start = int(rng.integers(words - size + 1))
     return Entity(start=start, end=start + size, type=TYPES[rng.integers(3)])
 
