@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from core.corpora.corpus import Library
 from core.facade import corpora, insights, maps, regions, removals, runs, selections
+from core.facade.regions import Region
 from core.plots.theme import plain as plots_plain
 from core.results import IntArray
 from pages.ui.explore import map as map_view
@@ -203,7 +204,7 @@ def test_what_is_picked_is_kept_until_it_is_cleared(made: tuple[str, str, str]) 
     x, y = maps.get(map_run).xy.astype(np.float64)
     (x0, x1), (y0, y1) = (np.quantile(axis, [0.203, 0.707]).tolist() for axis in (x, y))
     corners = [(x0, y0), (x1, y0), (x1, y1), (x0, y1)]
-    region = {"map": map_run, "kind": "lasso", "value": [corners]}
+    region: Region = {"kind": "lasso", "value": [corners]}
     app = opened(PAGE)
     whole = counted(app)
     regions.keep_region(map_run, region)  # what a lasso does, which only a browser can draw
@@ -222,7 +223,7 @@ def test_what_is_picked_is_kept_until_it_is_cleared(made: tuple[str, str, str]) 
     assert counted(opened(PAGE)) == whole
 
 
-def middle(map_run: str, low: float = 0.203, high: float = 0.707) -> dict[str, object]:
+def middle(map_run: str, low: float = 0.203, high: float = 0.707) -> Region:
     """A lasso around the middle of a map, between points."""
     (x0, x1), (y0, y1) = (np.quantile(axis, [low, high]).tolist() for axis in maps.get(map_run).xy[:2])
     return {"kind": "lasso", "value": [[(x0, y0), (x1, y0), (x1, y1), (x0, y1)]]}
@@ -242,9 +243,12 @@ def test_what_is_picked_stands_in_heading_address_and_name_and_its_command_write
     picked: str, kind: str, made: tuple[str, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     select, _, map_run = made
-    region = {"lasso": middle(map_run), "topic": {"kind": "topic", "value": 1}}.get(
-        picked, {"kind": "class", "value": "selected"}
-    )
+    pieces: dict[str, Region] = {
+        "lasso": middle(map_run),
+        "topic": {"kind": "topic", "value": 1},
+        "class": {"kind": "class", "value": "selected"},
+    }
+    region = pieces[picked]
     selections.keep_budget(select, "30.2%")
     regions.keep_region(map_run, region)
     sent: dict[str, bytes] = {}

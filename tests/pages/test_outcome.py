@@ -155,7 +155,7 @@ def test_a_result_of_another_shape_has_no_line_and_a_fault_of_ours_is_no_silence
     run = RunStore(home).create("tag", {"of": "the test"}, {}, seed=None, versions={}, key="k")
     execute(run, lambda context: {"entities": 3})
     assert outcome(run) == ""
-    monkeypatch.setitem(SAYS, "tag", lambda run: {}["a name that was changed"])
+    monkeypatch.setitem(SAYS, "tag", lambda run: dict[str, str]()["a name that was changed"])
     with pytest.raises(KeyError):
         outcome(run)
 

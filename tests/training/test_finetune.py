@@ -16,7 +16,7 @@ from core.models.tagger import Tagger
 from core.models.taggers import EncoderTagger, new_tagger
 from core.reporter import Reporter, Silent
 from core.text.sentence import Sentence
-from core.training.events import CHECKPOINT_EVERY
+from core.training.events import CHECKPOINT_SECONDS
 from core.training.finetune import Epochs, finetune, score
 from core.training.rows import judges
 from core.training.settings import Settings, TaggerSettings
@@ -83,7 +83,7 @@ def train(
     settings: Settings = SETTINGS,
     seed: int = 1,
     stopped: Callable[[Epochs], None] | None = None,
-    checkpoint_every: float = CHECKPOINT_EVERY,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> tuple[Epochs, EncoderTagger]:
     tagger = tagger or make(seed)
     epochs = finetune(
@@ -96,7 +96,7 @@ def train(
         report=report or Silent(),
         types=TYPES,
         stopped=stopped,
-        checkpoint_every=checkpoint_every,
+        checkpoint_seconds=checkpoint_seconds,
     )
     return epochs, tagger
 

@@ -11,7 +11,7 @@ from core.models.tagger import Tagger
 from core.models.taggers import EncoderTagger
 from core.reporter import Reporter, Silent
 from core.training import lpft as stages
-from core.training.events import CHECKPOINT_EVERY
+from core.training.events import CHECKPOINT_SECONDS
 from core.training.finetune import Epochs
 from core.training.lpft import DONE, frozen_encoder, lpft
 from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, apart, make
@@ -24,7 +24,7 @@ def train(
     folder: Path,
     report: Reporter | None = None,
     tagger: EncoderTagger | None = None,
-    checkpoint_every: float = CHECKPOINT_EVERY,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
 ) -> tuple[Epochs, EncoderTagger]:
     tagger = tagger or make()
     epochs = lpft(
@@ -36,7 +36,7 @@ def train(
         folder=folder,
         report=report or Silent(),
         types=TYPES,
-        checkpoint_every=checkpoint_every,
+        checkpoint_seconds=checkpoint_seconds,
     )
     return epochs, tagger
 
