@@ -1,11 +1,11 @@
 """Whom pip would ask: by its settings in the environment and in files, without what is secret in an address."""
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from core.errors import ModelError
-from core.models import package_index
 from core.models.package_index import hosts
 
 
@@ -50,6 +50,6 @@ def test_without_an_index_only_folders_are_asked(monkeypatch: pytest.MonkeyPatch
 
 
 def test_without_pip_it_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(package_index.sys, "executable", "false")
+    monkeypatch.setattr(sys, "executable", "false")
     with pytest.raises(ModelError, match="no pip that works"):
         hosts()
