@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import ModelError
+from core.models import package_index
 from core.models.package_index import hosts
 
 
