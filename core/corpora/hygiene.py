@@ -1,11 +1,12 @@
 """Sentences of a corpus that a selection should rather not take: flagged with a reason, never deleted.
 
-Two texts are the same sentence if they fold alike (`core.text.words.fold`). They are near duplicates if their
-sets of word 5-grams have a Jaccard of at least .8 or, where one has fewer than ten words and the other fewer than
+Two texts are the same sentence if they fold alike but for blanks (`core.text.words`). They are near duplicates if
+their sets of word 5-grams have a Jaccard of at least .8 or, where one has fewer than ten words and the other fewer than
 twelve, if their folded texts have an edit similarity of at least .9 (SOURCES.md, Near duplicates).
 
-Too short and too long count tokens. Where a text is written without blanks between words (Han, Kana, Thai, Lao,
-Khmer, Myanmar), a run of its letters would be one token however long it is: there every letter counts as one.
+Where a text is written without blanks between words (Han, Kana, Thai, Lao, Khmer, Myanmar), every letter is a word to
+5-grams, to too short and to too long. Five make a word where sentences of few words are told from others: a changed
+letter is found by edit similarity below 50 letters, by 5-grams from 49 on. Two make a word of a quotation.
 """
 
 import json
@@ -25,13 +26,18 @@ from core.corpora.grams import Lookup, Ragged, UIntArray, WordHasher, Words, tex
 from core.corpora.near import HASH_BITS, near_sets
 from core.reporter import Reporter
 from core.results import BoolArray, IntArray
-from core.text.words import fold, length, unspaced
+from core.text.words import fold, joined, letters, tokenize, unspaced
 
 FLAGS = ("exact_duplicate", "near_duplicate", "leak", "too_short", "too_long")  # bit i of a row's mask
 
 _SHORT = 10  # words; below, 5-grams are too few to compare and characters decide
 _MORE = 2  # words that a short sentence's near duplicate may have beyond that
 _SHINGLE = 5
+_LETTERS_A_WORD = 5
+# (n words in a row are a quotation, of held-out sentences of at least, at most so many words, written without blanks).
+# A held-out sentence of 8 to 12 words has no 13 in a row, so there 8 decide; what a shorter one shares is a phrase that
+# anybody may write (SOURCES.md, Leaks).
+_QUOTATIONS = ((13, 13, None, False), (8, 8, 12, False), (26, 26, None, True), (16, 16, 25, True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,8 +93,9 @@ def audit(
 ) -> Audit:
     """Flag the rows of `corpus`.
 
-    held_out: labelled splits (dev, test) whose sentences must not be trained on. A row leaks if it folds like one
-    of theirs, shares 13 consecutive words with one (8, where that one has 8 to 12), or is its near duplicate.
+    held_out: labelled splits (dev, test) whose sentences must not be trained on. A row leaks if it is one of theirs,
+    shares 13 consecutive words with one (8, where that one has 8 to 12; twice as many letters of a script without
+    blanks), or is its near duplicate.
     near_threshold: least Jaccard of near duplicates.
 
     Memory: about 150 bytes a sentence beside 300 MB; disk, in the temporary folder meanwhile: about 10 bytes a word.
@@ -106,7 +113,7 @@ def audit(
             pile.add(texts, held_out=False)
             for row, text in enumerate(texts, done):
                 if unspaced(text):
-                    lengths[row] = length(text)
+                    lengths[row] = len(tokenize(text))
             report.progress(done := done + len(texts), len(corpus), "sentences")
         findings = pile.settle(near_threshold, report)
     flags = (*findings.flags, lengths < min_tokens, lengths > max_tokens)
@@ -145,30 +152,35 @@ class _Pile:
     shingles: Ragged = field(default_factory=lambda: Ragged(np.uint64))
     letters: Ragged = field(default_factory=lambda: Ragged(np.uint32))
     keys: list[UIntArray] = field(default_factory=list)
-    n_words: list[IntArray] = field(default_factory=list)
+    n_words: list[IntArray] = field(default_factory=list)  # five letters of a script without blanks are one
     n_held: int = 0
-    stretches: dict[int, list[UIntArray]] = field(default_factory=lambda: {13: [], 8: []})
+    stretches: dict[int, list[UIntArray]] = field(default_factory=lambda: {n: [] for n, *_ in _QUOTATIONS})
     lookups: dict[int, Lookup] = field(default_factory=dict)
     quoting: list[BoolArray] = field(default_factory=list)
 
     def add(self, texts: Sequence[str], *, held_out: bool) -> None:
         folded = [fold(text) for text in texts]
+        whole = [joined(text) for text in folded]
         words = self.hasher(folded)
+        n_letters = np.fromiter(map(letters, whole), np.int64, len(whole))
+        n_words = words.counts - n_letters + n_letters // _LETTERS_A_WORD
+        dense = n_letters > words.counts - n_letters
         # A text without a single word is equal to itself alone, not to every other row of dashes.
-        self.keys.append(text_keys([f or text for f, text in zip(folded, texts, strict=True)]))
-        self.n_words.append(words.counts.astype(np.int32))
+        self.keys.append(text_keys([one or text for one, text in zip(whole, texts, strict=True)]))
+        self.n_words.append(n_words.astype(np.int32))
         self.shingles.append(*_shingle_sets(words))
-        self.letters.append(*_short_texts(folded, words.counts))
+        # Blanks that `fold` put between letters would halve the weight of every edit.
+        lines = [one if is_dense else text for one, text, is_dense in zip(whole, folded, dense.tolist(), strict=True)]
+        self.letters.append(*_short_texts(lines, n_words))
         if held_out:
             self.n_held += len(texts)
-            # A held-out sentence of 8 to 12 words has no 13 in a row, so there 8 decide; what a shorter one shares is
-            # a phrase that anybody may write (SOURCES.md, Leaks).
-            for n, least, most in ((13, 13, None), (8, 8, 12)):
+            for n, least, most, of_letters in _QUOTATIONS:
                 grams, row = words.grams(n)
                 size = words.counts[row]
-                self.stretches[n].append(grams[(size >= least) & (size <= (most or size))])
+                kept = (size >= least) & (size <= (most or size)) & (dense[row] == of_letters)
+                self.stretches[n].append(grams[kept])
         elif self.n_held:
-            self.quoting.append(self._quotes(words))
+            self.quoting.append(self._quotes(words, dense))
 
     def settle(self, threshold: float, report: Reporter) -> _Findings:
         """Find duplicates and leaks, once everything has been added."""
@@ -204,14 +216,15 @@ class _Pile:
         self.shingles.close()
         self.letters.close()
 
-    def _quotes(self, words: Words) -> BoolArray:
-        """`(n,)` whether a row shares a stretch of words with a held-out sentence."""
+    def _quotes(self, words: Words, dense: BoolArray) -> BoolArray:
+        """`(n,)` whether a row shares a stretch of words with a held-out sentence. dense: written without blanks."""
         hit = np.zeros(len(words.counts), np.bool_)
-        for n, kept in self.stretches.items():
+        for n, *_, of_letters in _QUOTATIONS:
             if n not in self.lookups:
-                self.lookups[n] = Lookup(np.concatenate(kept))
-            grams, row = words.grams(n)
-            hit[row[self.lookups[n].holds(grams)]] = True
+                self.lookups[n] = Lookup(np.concatenate(self.stretches[n]))
+            if (dense == of_letters).any():
+                grams, row = words.grams(n)
+                hit[row[self.lookups[n].holds(grams) & (dense[row] == of_letters)]] = True
         return hit
 
     def _near(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core.text.words import fold
+from core.text.words import fold, unspaced
 
 COMMON = 0.05  # of all sentences; a word in more of them tells nothing, unless most of those lie in one topic
 PRIOR = 1_000.0  # words that the prior is worth: rare words need as much evidence before they count
@@ -49,11 +49,12 @@ def topic_words(holding: Sequence[Counter[str]], sizes: Sequence[int], n: int = 
 
 
 def _is_word(text: str) -> bool:
-    return len(text) > 1 and any(letter.isalpha() for letter in text)
+    # A letter of a script without blanks is the word that it is counted as.
+    return (len(text) > 1 or unspaced(text)) and any(letter.isalpha() for letter in text)
 
 
 def telling_words(inside: Counter[str], outside: Counter[str], n: int = 30, *, prior: float = PRIOR) -> list[Telling]:
-    """The `n` words most typical of `inside`, most telling first; words of one letter left out.
+    """The `n` words most typical of `inside`, most telling first; words of one letter left out where blanks part words.
 
     Log-odds ratio with an informative Dirichlet prior: all words' frequencies together, worth `prior` words
     (Monroe, Colaresi and Quinn 2008, 3.5.1); ranked by z, the ratio over its standard deviation.
@@ -66,5 +67,5 @@ def telling_words(inside: Counter[str], outside: Counter[str], n: int = 30, *, p
     alpha = prior * (a + b) / (n_a + n_b)
     ratio = np.log((a + alpha) / (n_a + prior - a - alpha)) - np.log((b + alpha) / (n_b + prior - b - alpha))
     z = ratio / np.sqrt(1 / (a + alpha) + 1 / (b + alpha))
-    best = [i for i in np.argsort(-z, kind="stable").tolist() if z[i] > 0 and len(words[i]) > 1]
+    best = [i for i in np.argsort(-z, kind="stable").tolist() if z[i] > 0 and (len(words[i]) > 1 or unspaced(words[i]))]
     return [Telling(word=words[i], z=float(z[i]), inside=int(a[i]), outside=int(b[i])) for i in best[:n]]

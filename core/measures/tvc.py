@@ -11,6 +11,7 @@ from core.measures.base import Sample, measurement
 from core.reporter import Reporter
 from core.results import Measurement, Prefer
 from core.text.content import FUNCTION_WORDS
+from core.text.words import is_alphanumeric
 
 FREQUENT = 3  # sentences that a word of the `overlap` column stands in at least: rarer ones are names and slips
 
@@ -70,5 +71,5 @@ def _frequent(sentence_counts: Counter[str]) -> set[str]:
     return {
         word.lower()
         for word, n in sentence_counts.items()
-        if n >= FREQUENT and word.isalnum() and word.lower() not in FUNCTION_WORDS
+        if n >= FREQUENT and is_alphanumeric(word) and word.lower() not in FUNCTION_WORDS
     }

@@ -10,7 +10,7 @@ import numpy as np
 
 from core.results import BoolArray, FloatArray, IntArray
 from core.text.sentence import Entity, Sentence, sentence_id
-from core.text.words import fold
+from core.text.words import fold, joined
 
 Name = tuple[str, ...]  # the words of a mention
 
@@ -128,7 +128,7 @@ class Taken:
 
 def key_of(text: str) -> str:
     """A text's key: equal for the same sentence; a text without a word equals itself alone."""
-    return fold(text) or text
+    return joined(fold(text)) or text
 
 
 def same_name(a: Name, b: Name) -> bool:

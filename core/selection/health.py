@@ -103,9 +103,9 @@ def new_entities(texts: Iterable[str], known: Iterable[str]) -> tuple[float | No
     """Share of the different names in `texts` that are not among `known`, and how many there are.
 
     A name is a run of capitalised words that does not begin the sentence: no tagger is asked, so names in lower
-    case are missed, and German nouns count.
+    case are missed, German nouns count, and a script without capitals has none.
     """
-    names = {fold(name) for text in texts for name in _NAME.findall(text)} - {""}
+    names = {fold(name) for text in texts for name in _NAME.findall(text) if name[0].isupper()} - {""}
     fresh = names - {fold(name) for name in known}
     return (len(fresh) / len(names) if names else None), len(names)
 

@@ -368,3 +368,51 @@ def test_finds_what_the_sample_sets_have_planted_and_nothing_else(seal: Seal, sa
     assert found.has("exact_duplicate").tolist() == [kind == "exact" for kind in copies]
     assert found.has("near_duplicate").tolist() == [kind == "near" for kind in copies]
     assert min(copies.count("exact"), copies.count("near"), found.counts["leak"]) > 50
+
+
+@pytest.mark.parametrize(
+    ("held", "text"),
+    [
+        ("合同 自 双方 签字 之 日 起 生效 。", "合同自双方签字之日起生效。"),
+        ("すべて の 人間 は 自由 で ある 。", "すべての人間は自由である。"),
+        ("สัญญา นี้ มี ผล บังคับ ใช้", "สัญญานี้มีผลบังคับใช้"),
+        ("He did n't pay -LRB- or can not -RRB- .", "He didn't pay (or cannot)."),
+        ("İSTANBUL ILICA", "istanbul ılıca"),
+        ("مُحَمَّدٌ رَسُولُ اللّٰهِ", "محمد رسول الله"),
+        ("the tenant pays", "ｔｈｅ ｔｅｎａｎｔ ｐａｙｓ"),
+        ("the tenant pays", "the ten\u00adant pa\u200bys"),
+    ],
+)
+def test_a_text_meets_itself_however_it_was_written(seal: Seal, held: str, text: str) -> None:
+    rows = [text, "another sentence altogether"]
+    found = audit(seal(rows), [seal([held], "held")], Silent())
+    assert found.leak_rules == {"exact": 1, "ngram": found.leak_rules["ngram"], "near": 0}
+    assert found.has("leak").tolist() == [True, False]
+
+
+def test_words_that_differ_by_their_marks_are_different_sentences(seal: Seal) -> None:
+    found = audit(
+        seal(["उसने दिल्ली में पानी पिया", "काल", "कुल", "कौल"]), [seal(["उसने दिल्ली मे पाना पाया"], "held")], Silent()
+    )
+    assert found.counts["leak"] == found.counts["exact_duplicate"] == found.counts["near_duplicate"] == 0
+
+
+HAN = "缔约各方应当按照本协议规定的期限和方式履行各自的义务并对因违反本协议而给其他各方造成的一切损失承担全部赔偿责任"
+
+
+@pytest.mark.parametrize("n", [19, 30, 45, 49, len(HAN)])
+def test_a_changed_letter_is_found_at_every_length(seal: Seal, n: int) -> None:
+    held = HAN[:n]
+    for at in (0, n // 2, n - 1):
+        found = audit(seal([f"{held[:at]}乙{held[at + 1 :]}", held[::-1]]), [seal([held], "held")], Silent())
+        assert found.has("leak").tolist() == [True, False]
+
+
+def test_a_quotation_without_blanks_is_twice_as_long(seal: Seal) -> None:
+    rows = [
+        f"我们{HAN[5:31]}吗那是另一回事情",
+        f"我们{HAN[5:30]}吗那是另一回事情",
+        f"那么{HAN[30:46]}呢这里什么都没有写",
+    ]
+    found = audit(seal(rows), [seal([HAN, HAN[30:50]], "held")], Silent())
+    assert found.has("leak").tolist() == [True, False, True]

@@ -12,6 +12,7 @@ from core.results import FloatArray, IntArray, Role
 from core.selection.base import Batch, Reads, Source, Strategy
 from core.selection.parts import Arrays, Evidence, Part, Parts, top
 from core.stats.draws import uniform
+from core.text.words import tokenize
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _BUCKETS = 2**18  # of hashed words and word pairs
-_WORD = r"\w+|[^\w\s]"  # as in core.text.words
+_GRAMS: dict[str, object] = {"ngram_range": (1, 2), "tokenizer": tokenize, "token_pattern": None}
 
 
 class ClassifierOptions(Config):
@@ -56,9 +57,7 @@ class DomainClassifier(Strategy):
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         from sklearn.feature_extraction.text import HashingVectorizer
 
-        self._hash = HashingVectorizer(
-            n_features=_BUCKETS, ngram_range=(1, 2), token_pattern=_WORD, binary=True, norm=None, alternate_sign=False
-        )
+        self._hash = HashingVectorizer(n_features=_BUCKETS, binary=True, norm=None, alternate_sign=False, **_GRAMS)
         domain = sources[Role.DOMAIN]
         ids = domain.corpus.ids()
         sampled_rows = np.sort(np.argsort(uniform(ids, self.seed), kind="stable")[: self.options.sample])
@@ -166,7 +165,7 @@ def _grams_of_buckets(text: str, n: int) -> dict[int, str]:
     from sklearn.feature_extraction import FeatureHasher
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    grams = list(dict.fromkeys(HashingVectorizer(ngram_range=(1, 2), token_pattern=_WORD).build_analyzer()(text)))
+    grams = list(dict.fromkeys(HashingVectorizer(**_GRAMS).build_analyzer()(text)))
     hasher = FeatureHasher(n_features=n, input_type="string", alternate_sign=False)
     names: dict[int, str] = {}
     for gram, bucket in zip(grams, hasher.transform([[gram] for gram in grams]).indices.tolist(), strict=True):

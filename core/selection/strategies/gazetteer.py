@@ -11,6 +11,7 @@ from core.reporter import Reporter, Silent
 from core.results import FloatArray, Role
 from core.selection.base import Batch, Source, Strategy
 from core.selection.parts import Evidence, Part, Parts
+from core.text.words import tokenize, unspaced
 
 _END = ""  # no token is empty, so the key is free to mark the end of a name
 Trie = dict[str, "Trie"]  # the next word, and what may follow it
@@ -49,7 +50,11 @@ class Gazetteer(Strategy):
             if sentence.entities is None:
                 self._add(sentence.tokens)
             for entity in sentence.entities or ():
-                self._add(sentence.tokens[entity.start : entity.end])
+                name = sentence.tokens[entity.start : entity.end]
+                self._add(name)
+                # Where L_C is cut into words that no blanks part, D_C's text is not.
+                if unspaced(text := "".join(name)):
+                    self._add(tokenize(text))
         if not self._trie:
             raise CorpusError(f"{source.corpus.name}: holds no entity and no name; give a list with one name a line.")
 

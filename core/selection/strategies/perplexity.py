@@ -1,6 +1,6 @@
 """`ngram-perplexity`: how much a sentence surprises a Kneser-Ney 5-gram model of T_C."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,8 @@ from core.reporter import Reporter
 from core.results import FloatArray, Prefer, Role
 from core.selection.base import Batch, Source, Strategy
 from core.selection.parts import Arrays, Evidence, Part, Parts
+from core.text.sentence import Sentence
+from core.text.words import tokenize, unspaced
 
 
 class NgramOptions(Config):
@@ -42,17 +44,17 @@ class NgramPerplexity(Strategy):
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         report.stage("counting words of T_C and D_C")
-        words = {word for sentence in sources[Role.TASK].sentences() for word in sentence.tokens}
+        words = {word for sentence in sources[Role.TASK].sentences() for word in _tokens(sentence)}
         for batch in sources[Role.DOMAIN].corpus.batches():
-            words.update(word for sentence in batch for word in sentence.tokens)
+            words.update(word for sentence in batch for word in _tokens(sentence))
             report.check()
         report.stage("training the n-gram model on T_C")
-        task = [sentence.tokens for sentence in sources[Role.TASK].sentences()]
+        task = [_tokens(sentence) for sentence in sources[Role.TASK].sentences()]
         size = len(words - {"<s>", "</s>", "<unk>"}) + 2  # <unk> and </s> are words too
         self._model = KneserNey.fit(task, order=self.options.order, vocabulary_size=size, report=report)
 
     def score(self, batch: Batch) -> FloatArray:
-        return self._model.perplexities([sentence.tokens for sentence in batch.sentences])
+        return self._model.perplexities([_tokens(sentence) for sentence in batch.sentences])
 
     def learned(self) -> Arrays:
         """The n-gram model: its words as bytes, and of every order the keys, log10 probabilities and back-offs."""
@@ -72,10 +74,15 @@ class NgramPerplexity(Strategy):
         words = bytes(model["words"]).decode("utf-8", "surrogatepass").split("\n")
         scorer = KneserNey(vocabulary={word: i for i, word in enumerate(words)}, tables=tuple(tables))
         marks = ("<s>", "</s>", "<unk>")  # in a text they are unknown words
-        tokens = [token if token not in marks else "<unk>" for token in evidence.sentence.tokens]
+        tokens = [token if token not in marks else "<unk>" for token in _tokens(evidence.sentence)]
         n = len(tokens) + 1
         parts = [
             Part(name=f"{i}. {token}", value=float(-np.log10(scorer.prob(token, ["<s>", *tokens[: i - 1]]))) / n)
             for i, token in enumerate([*tokens, "</s>"], 1)
         ]
         return Parts(parts=parts, formula=f"-log10 of each token's probability over {n}; the score is 10 to their sum")
+
+
+def _tokens(sentence: Sentence) -> Sequence[str]:
+    """A sentence's own, but letters where no blanks part words: there annotators cut as they like."""
+    return tokenize(sentence.text) if unspaced(sentence.text) else sentence.tokens

@@ -62,8 +62,8 @@ def _named(result: AddResult) -> None:
 def _counted_letters(n: int) -> None:
     st.caption(
         f"{n:,} sentence{'s are' if n > 1 else ' is'} in a script that writes no blanks between words"
-        " (Chinese, Japanese, Thai, Lao, Khmer or Burmese). Where sentences are flagged as too short or too long,"
-        " each of its letters counts as a token; elsewhere a token is what stands between blanks and marks."
+        " (Chinese, Japanese, Thai, Lao, Khmer or Burmese). Each of its letters is a token: in lengths and budgets,"
+        " and where sentences are compared."
     )
 
 

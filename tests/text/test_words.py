@@ -1,0 +1,120 @@
+"""Words in every script: what a token is, and which texts are one sentence."""
+
+import re
+import sys
+from time import perf_counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.text.words import clean, fold, is_alphanumeric, joined, letters, tokenize
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("The court's 2nd order.", "The court ' s 2nd order ."),
+        ("हिन्दी में पढ़ो।", "हिन्दी में पढ़ो ।"),
+        ("आपल्या देशात", "आपल्या देशात"),
+        ("বাংলা ভাষা", "বাংলা ভাষা"),
+        ("தமிழ் மொழி,", "தமிழ் மொழி ,"),
+        ("മലയാളം", "മലയാളം"),
+        ("مُحَمَّدٌ رَسُولٌ", "مُحَمَّدٌ رَسُولٌ"),
+        ("کتاب\u200cها", "کتاب\u200cها"),
+        ("soft\u00adhyphen", "soft\u00adhyphen"),
+        ("2020年に東京タワーで", "2020 年 に 東 京 タ ワ ー で"),
+        ("ที่นี่ ๒ คน", "ที่ นี่ ๒ ค น"),
+        ("ສັນຍາ", "ສັ ນ ຍ າ"),
+        ("ភាសា", "ភា សា"),
+        ("မြန်မာ", "မြ န် မာ"),
+        ("한국어 문장", "한국어 문장"),
+        ("☂\ufe0f 👩\u200d⚕\ufe0f", "☂\ufe0f 👩\u200d ⚕\ufe0f"),
+        ("\u200fשָׁלוֹם", "\u200fשָׁלוֹם"),
+        ("a \u0301 b", "a \u0301 b"),
+    ],
+)
+def test_tokens(text: str, tokens: str) -> None:
+    assert tokenize(text) == tuple(tokens.split())
+
+
+@given(st.text())
+def test_no_character_is_lost_but_white_space(text: str) -> None:
+    assert "".join(tokenize(text)) == "".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("ＡＢＣ株式会社は１２３円", "ABC株式会社は123円"),
+        ("ﾃﾞｰﾀ", "データ"),
+        ("The con\u00adtract be\u200bgins\u2060 now\ufeff", "the contract begins now"),
+        ("İSTANBUL ILICA", "istanbul ılıca"),
+        ("مُحَمَّدٌ رَسُولُ اللّٰهِ", "محمد رسول الله"),
+        ("كتـــاب", "كتاب"),
+        ("ﻛﺘﺎﺏ", "كتاب"),
+        ("שָׁלוֹם", "שלום"),
+        ("за\u0301мок", "Замок"),
+        ("Straße", "STRASSE"),
+        ("café", "cafe\u0301"),
+        ("合同 自 签字 之日 起 生效 。", "合同自签字之日起生效。"),
+        ("ประเทศ ไทย รวม เลือด", "ประเทศไทยรวมเลือด"),
+        ("ทํา", "ทำ"),
+        ("He did n't pay -LRB- or can not -RRB- .", "He didn't pay (or cannot)."),
+        ("I 'm gon na say she does n’t", "I'm gonna say she doesn’t"),
+        ("हिन्दी में", "हिन्दी, में।"),
+    ],
+)
+def test_one_sentence(one: str, other: str) -> None:
+    assert joined(fold(one)) == joined(fold(other))
+
+
+NINE = "काल कुल कील कोल केला किला काला काली कौल"
+
+
+def test_different_words_stay_different() -> None:
+    assert len(set(map(fold, NINE.split()))) == 9
+    different = [
+        ("उसने दिल्ली में पानी पिया", "उसने दिल्ली मे पाना पाया"),
+        ("ที่", "ทู่"),
+        ("வரு வாரு", "வாரு வரு"),
+        ("Germany 1 2 Italy", "Germany 12 Italy"),
+        ("মা", "মি"),
+    ]
+    for one, other in different:
+        assert joined(fold(one)) != joined(fold(other))
+
+
+def test_a_treebank_s_words_are_a_text_s_words() -> None:
+    assert fold("I did n't -LRB- can not -RRB-") == fold("I didn't (cannot)") == "i didn t cannot"
+
+
+@given(st.text(st.characters(max_codepoint=0x24F, exclude_characters="\u00ad")))
+def test_western_tokens_are_what_they_were(text: str) -> None:
+    assert tokenize(text) == tuple(re.findall(r"\w+|[^\w\s]", text))
+
+
+def test_letters_are_counted_without_their_signs() -> None:
+    assert [letters(text) for text in ("plain", "né", "ที่นี่", "年2020年", "हिन्दी")] == [0, 0, 2, 2, 0]
+
+
+def test_words_with_marks_are_words() -> None:
+    assert [is_alphanumeric(word) for word in ("a1", "हिन्दी", "مُحَمَّد", "a-b", "।", "a_b", "")] == [True] * 3 + [
+        False
+    ] * 4
+
+
+@pytest.mark.parametrize("char", ["\u0301", "\u200d", "ा", "年", "ที่", "n't ", "1 ", "-lrb-", "ﷺ", "é"])
+def test_hostile_text_takes_linear_time(char: str) -> None:
+    text = "x" + char * 200_000
+    started = perf_counter()
+    assert len(clean(text)) > 100
+    joined(fold(text))
+    tokenize(text)
+    assert perf_counter() - started < 20
+
+
+def test_every_character_can_be_folded() -> None:
+    everything = "".join(chr(n) for n in range(sys.maxunicode + 1) if not 0xD800 <= n < 0xE000)
+    assert fold(everything)
+    assert "".join(tokenize(everything)) == "".join(everything.split())
