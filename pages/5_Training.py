@@ -9,7 +9,7 @@ from pages.ui.presses import pressed
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_run
-from pages.ui.training import form, larger, outcome, preflight
+from pages.ui.training import form, larger, outcome, preflight, ranking
 from pages.ui.training.live import live
 from pages.ui.widgets import same_command
 
@@ -63,6 +63,8 @@ def _setup() -> None:
     larger.offer()
     if options is None:
         return
+    if kind == "finetune":
+        ranking.show(options)
     preflight.show(kind, options)
     label = {"pretrain": "Pre-train", "finetune": "Fine-tune", "experiment": "Start the experiment"}[kind]
     if pressed(label, "training.start", type="primary", icon=":material/play_arrow:"):

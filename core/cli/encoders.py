@@ -1,16 +1,21 @@
-"""The commands `encoders list` and `encoders get`: what a training can start from, and fetching more by name."""
+"""The commands `encoders list`, `get` and `rank`: what a training can start from, fetching more, which of them fits."""
 
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import click
 
+from core.cli.options import config_options, given
 from core.cli.terminal import echo, echo_json, finish, json_option, progress
-from core.facade import encoders, runs
+from core.facade import encoders, runs, training
+from core.facade.training import EncoderRank
+
+CONFIG = runs.RECIPES["rank"].config
 
 
 @click.group("encoders")
 def encoders_group() -> None:
-    """Encoders to start from: what is here, and what can be fetched."""
+    """Encoders to start from: what is here, what can be fetched, and which of them fits."""
 
 
 @encoders_group.command("list")
@@ -37,3 +42,34 @@ def encoders_get(name: str, as_json: bool) -> None:
     """
     run = runs.execute("fetch", {"encoder": name, "allow_download": True}, progress)
     finish(run, as_json, plain=lambda _: [f"{name} is here: give it as --encoder {name}, or as --init {name}."])
+
+
+@encoders_group.command("rank")
+@config_options(CONFIG)
+@json_option
+def encoders_rank(as_json: bool, **values: object) -> None:
+    """Rank encoders by how well their frozen states fit L_C, in seconds: H-score, LogME, the F1 of a linear probe."""
+    run = runs.execute("rank", given(values, CONFIG), progress)
+    finish(run, as_json, plain=lambda _: in_words(training.ranked(run.id).encoders))
+
+
+def in_words(ranks: Sequence[EncoderRank]) -> list[str]:
+    """A line an encoder, best first, then which layer to try and what each loses of the text."""
+    wide = max(len("encoder"), *(len(each.encoder) for each in ranks))
+    heads = ("H-score", "LogME", "probe F1", "last layer", "best layer", "pieces/word", "unknown", "seconds")
+    lines = [f"{'encoder':<{wide}} " + "".join(f"{head:>12}" for head in heads)]
+    for each in ranks:
+        cells = (
+            f"{each.mean.h_score:.2f}",
+            f"{each.mean.log_me:.3f}",
+            f"{each.mean.f1:.1f}",
+            f"{each.last.f1:.1f}",
+            f"{each.best.f1:.1f} ({each.best.layer})",
+            f"{each.fit.pieces:.2f}",
+            f"{each.fit.unknown:.1%}",
+            f"{each.seconds:.1f}",
+        )
+        lines.append(f"{each.encoder:<{wide}} " + "".join(f"{cell:>12}" for cell in cells))
+    for each in ranks:
+        lines += ["", f"{each.encoder}: layers {each.proposal.layers}. {each.proposal.why}", *each.remarks]
+    return lines

@@ -26,7 +26,8 @@ from core.runs.events import State
 from core.runs.store import Run as Run
 from core.selection import DEFAULT_STRATEGY, strategy_options
 
-_WORDS = {"add": ["corpus", "add"], "fetch": ["encoders", "get"]}  # commands that are not called as their kind is
+# Commands that are not called as their kind is.
+_WORDS = {"add": ["corpus", "add"], "fetch": ["encoders", "get"], "rank": ["encoders", "rank"]}
 _BARE = {"add": "path", "fetch": "encoder"}  # options that are typed without their names
 
 
@@ -149,7 +150,7 @@ def command(kind: str, options: Mapping[str, object]) -> str:
 
 def flag(name: str, *, on: bool = True) -> str:
     """The name of an option on the command line; one that is repeated goes by its singular: `--seed 1 --seed 2`."""
-    singular = {"corpora": "corpus", "options": "option", "seeds": "seed"}.get(name, name)
+    singular = {"corpora": "corpus", "options": "option", "seeds": "seed", "encoders": "encoder"}.get(name, name)
     return ("--" if on else "--no-") + singular.replace("_", "-")
 
 

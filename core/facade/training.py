@@ -9,6 +9,8 @@ import numpy as np
 
 from core.artifacts import models, result
 from core.artifacts.models import PretrainResult
+from core.artifacts.rank import EncoderRank as EncoderRank
+from core.artifacts.rank import RankResult
 from core.errors import RunError
 from core.facade.home import kept_per_home, library, store
 from core.facade.runs import flag
@@ -138,6 +140,17 @@ def left_behind(run_id: str) -> tuple[int | None, Path | None]:
 def pretrained(run_id: str) -> PretrainResult:
     """What a finished `pretrain` run came to. Errors: RunError."""
     return result.read(store().get(run_id), PretrainResult)
+
+
+def ranked(run_id: str) -> RankResult:
+    """What a finished `rank` run came to. Errors: RunError."""
+    return result.read(store().get(run_id), RankResult)
+
+
+def newest_rank(train: str, dev: str) -> Run | None:
+    """The newest `rank` run on these corpora, by fingerprint, however it ended; None where there is none."""
+    of_these = (run for run in store().list("rank") if dict(run.manifest.inputs) == {"train": train, "dev": dev})
+    return next(of_these, None)
 
 
 def card(run_id: str) -> str:

@@ -54,6 +54,7 @@ BUTTONS = {
     "explore.choose": "explore_runs",
     "explore.tag.start": "explore_runs",
     "explore.make": "explore_runs",
+    "training.rank": "training",
     "*.time": "timing",
     "training.start": "training",
     "training.fetch": "training",

@@ -315,6 +315,8 @@ def training(one: Walk) -> None:
     tick(page, re.compile("^Ask "))
     one.press("training.fetch", starts="fetch")
     pick(page, "Start from", re.compile("tiny"), typed="tiny")
+    page.get_by_text("Which encoder, and which of its layers?", exact=True).click()
+    one.press("training.rank", starts="rank")
     page.get_by_role("radio", name="Custom").click()
     for label in ("Epochs", "Patience"):
         box = page.get_by_label(re.compile(f"^{label}")).and_(page.locator("input"))

@@ -16,6 +16,7 @@ from core.artifacts.map import MapResult
 from core.artifacts.mentions import DifficultyResult
 from core.artifacts.models import PretrainResult
 from core.artifacts.predictions import PredictResult
+from core.artifacts.rank import RankResult
 from core.artifacts.rebuilt import RebuildResult, RobustnessResult
 from core.artifacts.rejects import AddResult
 from core.artifacts.result import read
@@ -33,9 +34,10 @@ from pages.ui.runs.links import BELONGS, OPENS
 from pages.ui.runs.outcome import SAYS, outcome
 from tests.browser.laid import lay
 from tests.finished import TIMED, pretrained
+from tests.pages.test_ranking import RANK
 
 WITHIN = {"embed", "evaluate", "score", "vectors"}  # what other kinds of run ask for; no list shows them
-IN_PARTS = {"assist", "difficulty", "experiment", "finetune", "map", "select", "similarity", "skl"}
+IN_PARTS = {"assist", "difficulty", "experiment", "finetune", "map", "rank", "select", "similarity", "skl"}
 IN_ONE = {  # one work of one pace, whose stage says how far it is
     "add",
     "audit",
@@ -70,6 +72,10 @@ MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
     ),
     "tag": (TagResult(entities=1200, sentences=3400, types=["LOC"]), "1,200 entities in 3,400 sentences"),
     "predict": (PredictResult(entities=1, sentences=2, types={"LOC": 1}), "1 entities in 2 sentences"),
+    "rank": (
+        RankResult(train=1, dev=1, words=1, encoders=[RANK]),
+        "tiny fits best: a linear probe reads 31.2 F1 from its layers' mean",
+    ),
     "calibrate": (
         replace(TIMED, mlm=(0.1, 0.0005)),
         "A processor: pre-training reads about 2,000 pieces a second",

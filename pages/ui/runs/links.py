@@ -32,6 +32,7 @@ BELONGS: Mapping[str, str] = {  # what shows runs of these kinds too, though not
     "predict": RESULTS,
     "calibrate": TRAINING,
     "fetch": TRAINING,
+    "rank": TRAINING,
 }
 
 

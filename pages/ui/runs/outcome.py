@@ -19,7 +19,7 @@ from core.facade import (
 )
 from core.facade.errors import WinnowError
 from core.facade.runs import Run
-from pages.ui.runs.words import corpus_name
+from pages.ui.runs.words import corpus_name, encoder
 
 
 def outcome(run: Run) -> str:
@@ -88,6 +88,11 @@ def _timed(run: Run) -> str:
     return f"{timed.machine}: pre-training reads about {pace:,.0f} pieces a second{busy}"
 
 
+def _ranked(run: Run) -> str:
+    first = training.ranked(run.id).encoders[0]
+    return f"{encoder(first.encoder)} fits best: a linear probe reads {first.mean.f1:.1f} F1 from its layers' mean"
+
+
 SAYS: Mapping[str, Callable[[Run], str]] = {
     "add": _imported,
     "audit": _audited,
@@ -105,4 +110,5 @@ SAYS: Mapping[str, Callable[[Run], str]] = {
     "tag": _tagged,
     "predict": _tagged,
     "calibrate": _timed,
+    "rank": _ranked,
 }

@@ -26,6 +26,7 @@ _TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "map": lambda config: f"Map {_of_selection(config['selection'])}",
     "calibrate": lambda config: f"Time this machine with {encoder(config['encoder'])}",
     "fetch": lambda config: f"Fetch the encoder {config['encoder']}",
+    "rank": lambda config: f"Rank {' and '.join(map(encoder, config['encoders']))} on {corpus_name(config['train'])}",
     "tag": lambda config: f"Find entities in {corpus_name(config['corpus'])}",
     "predict": lambda config: f"Find entities with {_tagger(config['model'])}",
     "pretrain": lambda config: f"Pre-train {encoder(config['init'])} on {_names(config['corpora'])}",

@@ -1,0 +1,86 @@
+"""How well a tokenizer's vocabulary fits a text: what is unknown to it, how finely it cuts, whether capitals last."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from core.models.hub import BUNDLED
+from core.models.pieces import Pieces
+from core.text.sentence import Sentence
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+_CAPITAL = re.compile("[A-Z]")  # a byte-level vocabulary writes spaces and accents as capitals of other alphabets
+CASED = (
+    0.01  # share of a vocabulary with a capital from which it is called cased; uncased ones have special names alone
+)
+UNKNOWN, CUT = 0.01, 0.05  # shares from which a word is said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VocabularyFit:
+    """What a tokenizer makes of some sentences; shares are 0 to 1.
+
+    unknown: of words with a piece that the vocabulary lacks. pieces: a word has. case_lost: of the words with a
+    capital, those that it reads as if they had none. cased: whether the vocabulary knows capitals. max_length: pieces
+    that are embedded or masked at once. cut: of sentences longer than that.
+    """
+
+    unknown: float
+    pieces: float
+    case_lost: float
+    cased: bool
+    max_length: int
+    cut: float
+
+
+def vocabulary_fit(
+    tokenizer: "PreTrainedTokenizerBase", sentences: Sequence[Sentence], max_length: int
+) -> VocabularyFit:
+    """What `tokenizer` makes of the words of `sentences`."""
+    of_word = Pieces(tokenizer, tokenizer.model_max_length if tokenizer.model_max_length < 1e6 else 8192)
+    words = list(chain.from_iterable(sentence.tokens for sentence in sentences))
+    capital = [word for word in words if word != word.lower()]
+    lower = of_word.of([word.lower() for word in capital])
+    pieces = of_word.of(words)
+    around = len(of_word.wrapped(()))
+    lengths = [sum(map(len, of_word.of(sentence.tokens))) + around for sentence in sentences]
+    unknown = tokenizer.unk_token_id
+    return VocabularyFit(
+        unknown=sum(unknown in ids for ids in pieces) / max(len(words), 1) if unknown is not None else 0.0,
+        pieces=sum(map(len, pieces)) / max(len(words), 1),
+        case_lost=sum(a == b for a, b in zip(of_word.of(capital), lower, strict=True)) / max(len(capital), 1),
+        cased=_cased(tokenizer),
+        max_length=max_length,
+        cut=sum(length > max_length for length in lengths) / max(len(lengths), 1),
+    )
+
+
+def _cased(tokenizer: "PreTrainedTokenizerBase") -> bool:
+    vocabulary = tokenizer.get_vocab().keys() - set(tokenizer.all_special_tokens)
+    return sum(bool(_CAPITAL.search(piece)) for piece in vocabulary) >= CASED * max(len(vocabulary), 1)
+
+
+def remarks(name: str, fit: VocabularyFit) -> list[str]:
+    """Sentences on what encoder `name` loses of the text that `fit` is of; the first word is not its name."""
+    texts = []
+    if name == BUNDLED:
+        texts.append("Uncased and English: capitals are not seen, and other languages fall into many small pieces.")
+    elif fit.case_lost > CUT and fit.cased:
+        texts.append(
+            f"Its vocabulary knows capitals and its tokenizer lower-cases {fit.case_lost:.0%} of the words with one "
+            "before it looks: set do_lower_case to false in its tokenizer_config.json, if it was trained with capitals."
+        )
+    elif fit.case_lost > CUT:
+        texts.append(f"Uncased: of the words with a capital {fit.case_lost:.0%} are read as if they had none.")
+    if fit.unknown >= UNKNOWN:
+        texts.append(f"{fit.unknown:.1%} of the words hold a piece that its vocabulary lacks.")
+    if fit.cut >= CUT:
+        texts.append(
+            f"{fit.cut:.0%} of the sentences are longer than {fit.max_length} pieces: a tagger reads them in windows, "
+            "embedding and masked language modelling cut them there."
+        )
+    return texts

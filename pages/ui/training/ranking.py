@@ -1,0 +1,83 @@
+"""Which encoder fits L_C, and which of its layers to try, asked before anything is trained."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from core.facade import encoders, runs, training
+from core.facade.training import EncoderRank
+from pages.ui.presses import pressed
+from pages.ui.runs.panel import run_panel
+from pages.ui.runs.words import encoder
+from pages.ui.widgets import plain, table
+
+HEADINGS = {
+    "encoder": "Encoder",
+    "h_score": "H-score",
+    "log_me": "LogME",
+    "f1": "Probe F1 (%)",
+    "last": "from the last layer",
+    "best": "from the best layer",
+    "pieces": "Pieces a word",
+    "unknown": "Unknown words",
+    "seconds": "Seconds",
+}
+MEANS = (
+    "Best first. H-score and LogME say how well the mean of an encoder's frozen layers tells the labels apart; the "
+    "probe is a linear one, learnt on train and read on dev. More is better. Nothing is trained but the probe."
+)
+
+
+def show(options: Mapping[str, Any]) -> None:
+    """Ask and answer in one place. options: of the fine-tuning that is about to begin."""
+    with st.expander("Which encoder, and which of its layers?", icon=":material/layers:"):
+        here = [each.name for each in encoders.known() if each.here]
+        done = [run.id for run in runs.listed("pretrain", state="succeeded")]
+        names = st.multiselect(
+            "Encoders to rank",
+            list(dict.fromkeys((*here, *done, options["init"]))),
+            list(dict.fromkeys((encoders.BUNDLED, options["init"]))),
+            lambda name: encoder(str(name)),
+            key=f"training.encoders.{options['init']}",
+            accept_new_options=True,
+            placeholder="pick or type encoders",
+            help="Or type a folder, or a Hugging Face name that is on this machine.",
+        )
+        asked = {"train": options["train"], "dev": options["dev"], "encoders": names}
+        label = "Rank them (seconds each)"
+        if pressed(label, "training.rank", icon=":material/leaderboard:", disabled=not names):
+            runs.start("rank", asked)
+            st.rerun()
+        _answer(options["train"], options["dev"])
+
+
+def _answer(train: str, dev: str) -> None:
+    """The newest ranking on these labels, or how far it is."""
+    run = training.newest_rank(train, dev)
+    if run is None:
+        return
+    if runs.state(run.id).state != "succeeded":
+        run_panel(run.id, "training.ranking")
+        return
+    ranks = training.ranked(run.id).encoders
+    table([_row(each) for each in ranks], HEADINGS, "Encoders, the best fit first", names=("encoder",))
+    st.caption(MEANS)
+    for each in ranks:
+        st.markdown(plain(f"{encoder(each.encoder)}: {' '.join((each.proposal.why, *each.remarks))}"))
+        if each.proposal.layers != "last":
+            st.caption(f"To try it: Custom, and Layers {each.proposal.layers}.")
+
+
+def _row(rank: EncoderRank) -> dict[str, str]:
+    return {
+        "encoder": encoder(rank.encoder),
+        "h_score": f"{rank.mean.h_score:.2f}",
+        "log_me": f"{rank.mean.log_me:.3f}",
+        "f1": f"{rank.mean.f1:.1f}",
+        "last": f"{rank.last.f1:.1f}",
+        "best": f"{rank.best.f1:.1f} (layer {rank.best.layer})",
+        "pieces": f"{rank.fit.pieces:.2f}",
+        "unknown": f"{rank.fit.unknown:.1%}",
+        "seconds": f"{rank.seconds:.1f}",
+    }

@@ -1,0 +1,71 @@
+"""States of words, layer by layer, whatever stands beside them; what a vocabulary makes of a text."""
+
+import numpy as np
+import pytest
+from transformers import BertTokenizerFast
+
+from core.errors import Cancelled
+from core.models import hub
+from core.models.states import FrozenStates
+from core.models.vocabulary_fit import remarks, vocabulary_fit
+from core.models.word_states import word_states
+from core.reporter import Silent
+from tests.conftest import sentence
+
+ROWS = [sentence("Bob met Ann in Rome"), sentence(""), sentence("a b c " * 60), sentence("x" * 300 + " y")]
+
+
+def test_as_another_reader_of_the_same_layers_has_them() -> None:
+    """Sentence by sentence and without padding; a long one in windows."""
+    states = word_states("tiny", ROWS, Silent(), max_length=64)
+    frozen = FrozenStates("tiny", max_length=64)
+    expected = np.concatenate([frozen.of([row])[0].numpy() for row in ROWS if row.tokens])[:, 1:]  # the embeddings off
+    assert states.shape == (2, sum(len(row.tokens) for row in ROWS), 64)
+    assert np.abs(states.transpose(1, 0, 2) - expected).max() < 0.05
+
+
+def test_a_wish_to_stop_is_heard() -> None:
+    class Stop(Silent):
+        def check(self) -> None:
+            raise Cancelled("now")
+
+    with pytest.raises(Cancelled):
+        word_states("tiny", ROWS, Stop())
+
+
+def tokenizer(pieces: str, *, lower: bool) -> BertTokenizerFast:
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *pieces.split()]
+    return BertTokenizerFast(vocab={piece: i for i, piece in enumerate(names)}, do_lower_case=lower)
+
+
+TEXT = [sentence("Rome is old"), sentence("the end of Rome"), sentence("zebra the the the the the")]
+LOWER, BOTH = "rome is old the end of", "rome Rome is old the The end of"
+
+
+def test_the_shares_are_those_of_the_text() -> None:
+    fit = vocabulary_fit(tokenizer(BOTH, lower=False), TEXT, 7)
+    assert fit.unknown == pytest.approx(1 / 13)  # zebra
+    assert fit.pieces == 1
+    assert (fit.case_lost, fit.cased) == (0, True)
+    assert fit.cut == pytest.approx(1 / 3)  # six words and two special pieces
+
+
+@pytest.mark.parametrize(
+    ("pieces", "lower", "lost", "cased", "words"),
+    [
+        (LOWER, True, 1.0, False, "Uncased: of the words with a capital 100%"),
+        (BOTH, True, 1.0, True, "tokenizer lower-cases 100%"),
+        (BOTH, False, 0.0, True, ""),
+    ],
+)
+def test_lost_capitals_are_said(pieces: str, lower: bool, lost: float, cased: bool, words: str) -> None:
+    fit = vocabulary_fit(tokenizer(pieces, lower=lower), TEXT[:2], 128)
+    assert (fit.case_lost, fit.cased) == (lost, cased)
+    assert words in " ".join(remarks("a", fit))
+    assert bool(remarks("a", fit)) == bool(words)
+
+
+def test_the_bundled_one_is_said_to_be_uncased_and_english() -> None:
+    fit = vocabulary_fit(hub.load_tokenizer("minilm"), TEXT, 128)
+    assert (fit.case_lost, fit.cased) == (1, False)
+    assert "Uncased and English" in " ".join(remarks("minilm", fit))

@@ -1,0 +1,158 @@
+"""`rank`: encoders ordered by how well their frozen states fit the labels, on the command line as on the page."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.artifacts.rank import read_encoder
+from core.cli.main import run_main
+from core.corpora.corpus import Corpus, Library
+from core.errors import Cancelled
+from core.facade import runs, training
+from core.facade.errors import ConfigError, CorpusError
+from core.measures import probe
+from core.models import hub, word_states
+from core.recipes import rank
+from core.recipes.rank import Labelled
+from core.reporter import Reporter
+from tests.conftest import sentence
+from tests.measures.test_probe import TYPES, sentences, states
+
+
+def sealed(home: Path, n: int, seed: int, name: str) -> Corpus:
+    """Entities begin with a letter of their type's, which an encoder of single letters sees."""
+    rng, rows = np.random.default_rng(seed), []
+    for i in range(n):
+        kind = int(rng.integers(2))
+        rows.append(sentence(f"we saw {'lp'[kind]}x{i} at {'pl'[kind]}y{i} {name}", [(2, 3, TYPES[kind])]))
+    return Library(home).seal(rows, name=name, origin={}, labelled=True)
+
+
+@pytest.fixture
+def parts(home: Path) -> dict[str, str]:
+    return {"train": sealed(home, 40, 1, "train").fingerprint, "dev": sealed(home, 20, 2, "dev").fingerprint}
+
+
+def test_every_layer_is_scored_and_the_fit_is_said(parts: dict[str, str]) -> None:
+    run = runs.execute("rank", {**parts, "encoders": ("tiny",)})
+    result = training.ranked(run.id)
+    [tiny] = result.encoders
+    assert (result.train, result.dev) == (40, 20)
+    assert [scores.layer for scores in (tiny.mean, *tiny.layers)] == [0, 1, 2]
+    assert all(0 <= scores.f1 <= 100 and scores.h_score > 0 for scores in tiny.layers)
+    assert tiny.best.f1 > 50
+    assert tiny.fit.pieces > 2
+    assert tiny.proposal.why
+    newest = training.newest_rank(**parts)
+    assert newest
+    assert newest.id == run.id
+    assert training.newest_rank(train=parts["dev"], dev=parts["dev"]) is None
+
+
+def test_the_better_encoder_comes_first(parts: dict[str, str], tmp_path: Path) -> None:
+    """One that gives all words the same states, nearly, stands behind the one that tells them apart."""
+    blind = hub.load_model("tiny")
+    for parameter in blind.embeddings.word_embeddings.parameters():
+        parameter.data.fill_(0.1)
+    blind.save_pretrained(tmp_path / "blind")
+    hub.load_tokenizer("tiny").save_pretrained(tmp_path / "blind")
+    run = runs.execute("rank", {**parts, "encoders": (str(tmp_path / "blind"), "tiny")})
+    assert [each.encoder for each in training.ranked(run.id).encoders] == ["tiny", str(tmp_path / "blind")]
+
+
+def test_a_stopped_run_goes_on_with_the_next_encoder(
+    parts: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub.load_model("tiny").save_pretrained(tmp_path / "again")
+    hub.load_tokenizer("tiny").save_pretrained(tmp_path / "again")
+    read, asked = word_states.word_states, list[str]()
+
+    def stops(name: str, rows: list[object], report: Reporter) -> object:
+        asked.append(name)
+        if len(asked) == 2:
+            raise Cancelled("now")
+        return read(name, rows, report)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(word_states, "word_states", stops)
+    options = {**parts, "encoders": ("tiny", str(tmp_path / "again"))}
+    with pytest.raises(Cancelled):
+        runs.execute("rank", options)
+    [run] = runs.listed("rank")
+    assert read_encoder(run, 0)
+    assert read_encoder(run, 1) is None
+    runs.go_on(run.id)
+    assert [Path(name).name for name in asked] == ["tiny", "again", "again"]
+    one, other = training.ranked(run.id).encoders
+    assert one.mean == other.mean  # the same weights
+
+
+def in_memory(n: int) -> Labelled:
+    return Labelled(train=sentences(n, 1), dev=sentences(10, 2), types=TYPES, all_types=TYPES)
+
+
+class Quiet:
+    """A job that nobody follows."""
+
+    class context:
+        stage = check = progress = staticmethod(lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("signals", "layers"),
+    [((0.3, 3.0, 3.0, 0.3), "3"), ((3.0, 0.3, 0.3, 0.3), "1"), ((0.3, 0.3, 3.0, 3.0), "last"), ((3.0,), "last")],
+)
+def test_a_layer_is_proposed_where_an_interval_says_so(signals: tuple[float, ...], layers: str) -> None:
+    """The topmost of those that are ahead of the last; and the reason says from what to what."""
+    sample = in_memory(40)
+    planted = np.stack([states(sample.train, signal, i) for i, signal in enumerate(signals)]).astype(np.float16)
+    proposal = rank._proposal(planted, sample, Quiet)  # type: ignore[arg-type]
+    assert proposal.layers == layers
+    if layers.isdigit():
+        assert f"from layer {layers}" in proposal.why
+    elif len(signals) > 1:
+        assert "no layer is surely ahead" in proposal.why
+
+
+def test_dev_has_no_part_in_the_proposal(monkeypatch: pytest.MonkeyPatch) -> None:
+    sample, seen = in_memory(12), list[int]()
+    monkeypatch.setattr(probe, "within", lambda states, train, *_: seen.append(len(train)) or rank_table(train))
+    rank._proposal(np.zeros((2, sample.n_words, 4), np.float16), sample, Quiet)  # type: ignore[arg-type]
+    assert seen == [12, 12]
+
+
+def rank_table(train: list[object]) -> object:
+    from core.stats.scoring import count
+
+    return count([()] * len(train), [()] * len(train), TYPES)
+
+
+def test_the_command_line(
+    parts: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["core", "encoders", "rank", "--train", parts["train"], "--dev", parts["dev"], "--encoder", "tiny"]
+    monkeypatch.setattr(sys, "argv", [*words, "--json"])
+    assert run_main() == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [each["encoder"] for each in answer["encoders"]] == ["tiny"]
+    assert runs.command("rank", runs.get(answer["run"]).manifest.config).split()[2:5] == ["core", "encoders", "rank"]
+    monkeypatch.setattr(sys, "argv", words)
+    assert run_main() == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:2] == ["encoder", "H-score"]
+    assert lines[1].startswith("tiny ")
+    assert any("tiny: layers" in line for line in lines)
+
+
+@pytest.mark.parametrize("encoders", [(), ("tiny", "tiny"), ("",)])
+def test_wrong_names_are_a_sentence(parts: dict[str, str], encoders: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigError, match="name at least one, and each once"):
+        runs.execute("rank", {**parts, "encoders": encoders})
+
+
+def test_without_an_entity_there_is_nothing_to_rank(home: Path, parts: dict[str, str]) -> None:
+    plain = Library(home).seal([sentence("nothing here", [])], name="plain", origin={}, labelled=True).fingerprint
+    with pytest.raises(CorpusError, match="holds no entity"):
+        runs.execute("rank", {**parts, "train": plain, "encoders": ("tiny",)})
