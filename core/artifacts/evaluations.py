@@ -50,7 +50,8 @@ class SeedOutcome:
     """What came of one seed of a fine-tuning.
 
     best_epoch: from 1, the one that is best on dev. epochs: that were trained. seconds: of training. tests: one a test
-    set. settings: of the training, by the option's name.
+    set. settings: of the training, by the option's name. last_layer: micro F1 on dev where a tagger that mixes layers
+    is loaded without us; None for any other.
     """
 
     seed: int
@@ -60,6 +61,7 @@ class SeedOutcome:
     dev: SplitScores
     tests: Sequence[SplitScores]
     settings: Mapping[str, int | float]
+    last_layer: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
 """The kinds of tagger, how they are made, and the folders they come from and go to: ordinary Hugging Face ones.
 
 config.json         id2label in IOB2, so that `pipeline("token-classification")` joins words to entities;
-                    `winnow`: the BIOES tags, the head, the window
-model.safetensors   the emission model, and crf.start_transitions, crf.transitions, crf.end_transitions
+                    `winnow`: the BIOES tags, the head, the window, whether layers are mixed
+model.safetensors   the emission model, and crf.start_transitions, crf.transitions, crf.end_transitions; of a mix of
+                    layers mix.weights, mix.gamma
 tokenizer files     README.md (the card, by whoever trained it)
 """
 
@@ -19,6 +20,8 @@ from core.models import bilstm, hub
 from core.models.crf import Head, bioes_tags
 from core.models.devices import Precision, pick_device, pick_dtype
 from core.models.encoder import longest
+from core.models.layer_choice import LayerChoice
+from core.models.layers import LayerMix, arrange
 from core.models.pieces import Pieces
 from core.models.tagger import Features, Tagger
 from core.text.sentence import Sentence
@@ -34,7 +37,7 @@ class EncoderTagger(Tagger):
     """A Hugging Face token-classification model whose words' first pieces feed the chain (SOURCES.md, Taggers).
 
     model: its logits are the emissions. dtype: what the encoder computes in; the last layer and the chain stay
-    in float32. max_length: pieces a window.
+    in float32. max_length: pieces a window. mixed: whether a mix of the layers is read in place of the last.
     """
 
     def __init__(
@@ -47,11 +50,13 @@ class EncoderTagger(Tagger):
         max_length: int,
         dtype: torch.dtype = torch.float32,
         constrained: bool = False,
+        mixed: bool = False,
     ) -> None:
         super().__init__(types, head, constrained=constrained)
         self.model, self.tokenizer, self.dtype = model, tokenizer, dtype
         self.pieces = Pieces(tokenizer, max_length)
         self.last_layer.__dict__["forward"] = _in_float32(self.last_layer)  # what torch calls
+        self.mix = LayerMix(model) if mixed else None
 
     @property
     def last_layer(self) -> nn.Linear:
@@ -75,9 +80,13 @@ class EncoderTagger(Tagger):
         result = torch.zeros(*shape, len(self.tags), device=self.device)
         sentence, word, window, piece = features["places"]
         with self._precision():
-            logits = self.model(input_ids=features["ids"], attention_mask=features["attention"]).logits
+            logits = self.model(input_ids=features["ids"], attention_mask=features["attention"], **self._asked).logits
         result[sentence, word] = logits[window, piece].float()
         return result
+
+    @property
+    def _asked(self) -> dict[str, bool]:
+        return {"output_hidden_states": True} if self.mix else {}
 
     def _precision(self) -> torch.autocast:
         return torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32)
@@ -86,7 +95,8 @@ class EncoderTagger(Tagger):
         return sum(map(len, self.pieces.of(sentence.tokens)))
 
     def parameter_groups(self, learning_rate: float, head_learning_rate: float) -> list[dict[str, Any]]:
-        head = {id(p) for p in (*self.last_layer.parameters(), *self.crf.parameters())}
+        parts: list[nn.Module] = [self.last_layer, self.crf, *([self.mix] if self.mix else [])]
+        head = {id(p) for part in parts for p in part.parameters()}
         trained = [p for p in self.parameters() if p.requires_grad]
         return [
             {"params": [p for p in trained if id(p) not in head], "lr": learning_rate},
@@ -101,9 +111,12 @@ class EncoderTagger(Tagger):
             "head": self.crf.head,
             "constrained": self.crf.constrained,
             "max_length": self.pieces.max_length,
+            **({"layers": "mix"} if self.mix else {}),
         }
-        chain = {f"crf.{name}": scores for name, scores in self.crf.state_dict().items()}
-        weights = {name: tensor.cpu() for name, tensor in {**self.model.state_dict(), **chain}.items()}
+        own = {f"crf.{name}": scores for name, scores in self.crf.state_dict().items()}
+        if self.mix:
+            own |= {f"mix.{name}": tensor for name, tensor in self.mix.state_dict().items()}
+        weights = {name: tensor.cpu() for name, tensor in {**self.model.state_dict(), **own}.items()}
         self.model.save_pretrained(folder, state_dict=weights)
         self.tokenizer.save_pretrained(folder)
 
@@ -114,6 +127,7 @@ def new_tagger(
     *,
     head: Head = "crf",
     constrained: bool = False,
+    layers: str = "last",
     max_length: int = 256,
     precision: Precision = "auto",
     device: str = "auto",
@@ -121,10 +135,11 @@ def new_tagger(
 ) -> EncoderTagger:
     """Encoder `init` under a last layer and a chain that are new, random from torch's seed as it stands.
 
-    Errors: ModelError, ResourceError.
+    layers: see `LayerChoice`. Errors: ModelError, ResourceError, ConfigError.
     """
     on_device = pick_device(device)
-    model = _emission_model(init, types, allow_download)
+    model, choice = _emission_model(init, types, allow_download), LayerChoice.parse(layers)
+    arrange(model, choice, init)
     tokenizer = hub.load_tokenizer(init, allow_download=allow_download)
     tagger = EncoderTagger(
         model,
@@ -132,6 +147,7 @@ def new_tagger(
         types,
         head,
         constrained=constrained,
+        mixed=choice.kind == "mix",
         max_length=min(max_length, longest(model, tokenizer)),
         dtype=pick_dtype(precision, on_device),
     )
@@ -179,8 +195,11 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
     tokenizer = hub.load_tokenizer(str(folder))
     try:
         options = {name: about[name] for name in ("head", "constrained", "max_length")}
+        options["mixed"] = about.get("layers") == "mix"
         tagger = EncoderTagger(model, tokenizer, about["types"], dtype=pick_dtype(precision, on_device), **options)
         tagger.crf.load_state_dict(_chain(folder))
+        if tagger.mix:
+            tagger.mix.load_state_dict(_tensors(folder, "mix."))
     except ModelError:  # says itself what is missing
         raise
     except Exception as error:
@@ -191,14 +210,20 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
 
 
 def _chain(folder: Path) -> dict[str, torch.Tensor]:
+    tensors = _tensors(folder, "crf.")
+    if len(tensors) != 3:
+        raise ModelError(f"{folder}: its safetensors hold no CRF transitions; copy the whole folder of the run again.")
+    return tensors
+
+
+def _tensors(folder: Path, begin: str) -> dict[str, torch.Tensor]:
+    """Those whose names begin so, without that."""
     from safetensors import safe_open
 
     tensors: dict[str, torch.Tensor] = {}
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, framework="pt") as file:
-            tensors |= {name[4:]: file.get_tensor(name) for name in file.keys() if name.startswith("crf.")}  # noqa: SIM118
-    if len(tensors) != 3:
-        raise ModelError(f"{folder}: its safetensors hold no CRF transitions; copy the whole folder of the run again.")
+            tensors |= {name[len(begin) :]: file.get_tensor(name) for name in file.keys() if name.startswith(begin)}  # noqa: SIM118
     return tensors
 
 

@@ -18,13 +18,14 @@ from core.recipes.parts.network import (
     Borrowed,
     TrainingSet,
     borrow,
+    check_layers,
     check_stages,
     new_recurrent,
     training_set,
 )
 from core.recipes.parts.on_device import on_device
 from core.recipes.parts.tagger_card import card
-from core.recipes.parts.tested import all_seeds, labelled, tested, types_of
+from core.recipes.parts.tested import all_seeds, labelled, tested, types_of, without_mix
 from core.runs.parts import Parts
 from core.runs.store import RunStore, is_run_id
 from core.text.sentence import Sentence
@@ -96,6 +97,7 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
     from core.models.memory import give_back
 
     check_stages(config.stages, config.network)
+    check_layers(config.layers, config.network)
     splits = _read(config, job)
     outcomes: list[SeedOutcome] = []
     with on_device(job, config.precision):
@@ -194,6 +196,7 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
         seconds=round(epochs.seconds, 1),
         dev=results[0],
         tests=results[1:],
+        last_layer=without_mix(job, tagger, splits.dev, splits.all_types),
         settings={name: value for name, value in planned.items() if name in TaggerSettings.model_fields},
     )
     evaluations.write_outcome(job.context.run, seed, outcome)
@@ -209,7 +212,7 @@ def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Ta
     set_seed(seed)
     if config.network != "encoder":
         return new_recurrent(config, splits.train, splits.types, splits.borrowed)
-    options = config.model_dump(include={"head", "max_length", "precision", "allow_download"})
+    options = config.model_dump(include={"head", "layers", "max_length", "precision", "allow_download"})
     return new_tagger(model_folder(config.init, job), splits.types, constrained=config.within_bioes, **options)
 
 

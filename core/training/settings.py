@@ -5,7 +5,10 @@ from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Literal, Self
 
+from pydantic import field_validator
+
 from core.config import Config, option
+from core.models.layer_choice import LayerChoice
 
 QUICK_DEV = 500  # sentences; thousands of them an epoch would take longer than the training between
 QUICK_STEPS = 1500  # optimizer steps after which `quick` ends its epoch, whatever the corpus's size
@@ -137,6 +140,12 @@ class TaggerSettings(Config):
         "quick: few epochs; paper: as Mahapatra et al. 2022; custom: as quick, but for what is said here.",
     )
     head: Literal["crf", "softmax"] = option("crf", "A linear-chain CRF, or every word by itself.")
+    layers: str = option(
+        "last",
+        "What is read of the encoder: its last layer; mix, a learnt mean of all; a number, the layers above that cut "
+        "off; reinit:K, the last after the top K are drawn anew.",
+        exclude_if=lambda layers: layers == "last",
+    )
     constrained: bool | None = option(
         None, "Train and decode among the tag sequences that BIOES allows. None: as the preset says; paper does not."
     )
@@ -159,6 +168,12 @@ class TaggerSettings(Config):
     max_length: int = option(256, "Longer sentences are read in overlapping windows.", unit="pieces", ge=16, le=8192)
     precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+
+    @field_validator("layers")
+    @classmethod
+    def _layers(cls, layers: str) -> str:
+        LayerChoice.parse(layers)
+        return layers
 
     @property
     def within_bioes(self) -> bool:

@@ -52,6 +52,12 @@ def check_stages(stages: str, network: str) -> None:
         raise ConfigError(f"stages: lpft freezes an encoder, and {network} has none; choose the network encoder.")
 
 
+def check_layers(layers: str, network: str) -> None:
+    """Errors: ConfigError where layers are picked of a network without an encoder."""
+    if layers != "last" and network != "encoder":
+        raise ConfigError(f"layers: {layers} is of an encoder, and {network} has none; choose the network encoder.")
+
+
 def borrow(config: "FinetuneConfig", job: Job, types: Sequence[str], states: str = "") -> Borrowed:
     """Fetch all that the config names; vectors are learnt as a run of their own. types: of the training sentences.
 

@@ -55,6 +55,20 @@ def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence
     )
 
 
+def without_mix(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence[str]) -> float | None:
+    """Micro F1 of a tagger that mixes layers where it is loaded without us: its last layer, every word by itself; None
+    for any other, of which `argmax` says the same."""
+    from core.models.tagger import prediction_of
+    from core.models.taggers import EncoderTagger
+
+    if not isinstance(tagger, EncoderTagger) or tagger.mix is None:
+        return None
+    job.context.stage("evaluating dev by the last layer")
+    with tagger.mix.off():
+        tags = tagger.tag(gold, job.context)
+    return evaluate(gold, [prediction_of(sentence.argmax) for sentence in tags], types).f1()
+
+
 def over_seeds(results: Sequence[SplitScores]) -> OverSeeds:
     """Join what `tested` says of one split, seed by seed and together; nothing is rounded before it is shown."""
     values = [one.micro_f1 for one in results]

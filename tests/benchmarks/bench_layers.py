@@ -1,0 +1,151 @@
+"""What a tagger reads of its encoder: the last layer, a learnt mix, each named layer, the top ones drawn anew.
+
+    python -m tests.benchmarks.bench_layers [--home DIR] [--corpora crossner-music ...] [--encoder minilm] [--seeds 1 2 3]
+        [--arms last mix 4 5 reinit:1] [--output lines.jsonl] [--table]
+
+One training at a time, a JSON line each as it ends; begun again it goes on behind the last line, and inside a training
+with the same --home. `--table` trains nothing: differences to `last` with their intervals, over each corpus and over
+all together. About a minute a training of MiniLM on two cores, so 15 hours for five seeds of all: never in a test.
+"""
+
+import argparse
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.facade import runs
+from core.models import hub
+from core.results import Evaluation
+from core.stats.bootstrap import compare
+from tests.benchmarks.bench_hidden import DATA
+from tests.benchmarks.bench_ner import splits
+
+CORPORA = ("crossner-music", "crossner-ai", "crossner-literature")
+LAST = "last"
+DRAWN = 3  # of `reinit:1` to this
+
+Line = dict[str, Any]
+
+
+def arms(encoder: str) -> list[str]:
+    """All that can be asked of an encoder: the last layer first, which the others are compared with."""
+    n = int(hub.load_model(encoder).config.num_hidden_layers)
+    named = [str(layer) for layer in range(1, n)]
+    return [LAST, "mix", *named, *(f"reinit:{k}" for k in range(1, min(DRAWN, n) + 1))]
+
+
+def train(given: argparse.Namespace, name: str, parts: dict[str, str], arm: str, seed: int) -> Line:
+    """One training, and what came of it."""
+    options = {"train": parts["train"], "dev": parts["dev"], "test": (parts["test"],), "init": given.encoder}
+    options |= {"seeds": (seed,), "preset": given.preset, "layers": arm}
+    run = runs.execute("finetune", options)
+    result = run.result()
+    line = {"corpus": name, "encoder": given.encoder, "arm": arm, "seed": seed, "run": run.id}
+    line |= {"dev": result["dev"]["mean"], "test": result["test"]["mean"], "seconds": result["seconds"][0]}
+    return line | {"best_epoch": result["best_epoch"][0], "decodings": result["test"]["decodings"]}
+
+
+def missing(given: argparse.Namespace, done: Sequence[Line]) -> Iterator[tuple[int, str, str]]:
+    """(seed, corpus, arm) of what was not trained yet: a whole seed of everything before the next."""
+    known = {(line["corpus"], line["encoder"], line["arm"], line["seed"]) for line in done}
+    for seed in given.seeds:
+        for name in given.corpora:
+            for arm in given.arms or arms(given.encoder):
+                if (name, given.encoder, arm, seed) not in known:
+                    yield seed, name, arm
+
+
+def read(path: Path) -> list[Line]:
+    """The lines so far; one that was cut off by a death is trained again."""
+    lines = []
+    for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        try:
+            lines.append(json.loads(text))
+        except ValueError:
+            continue
+    return lines
+
+
+def table(lines: Sequence[Line]) -> None:
+    """Every arm against `last`, and the seconds of a seed."""
+    print("| corpus | arm | seeds | test F1 | against last | seconds a seed |\n|---|---|---:|---:|---|---:|")
+    names = list(dict.fromkeys(line["arm"] for line in lines))
+    corpora = list(dict.fromkeys(line["corpus"] for line in lines))
+    for of in (*([name] for name in corpora), corpora):
+        for arm in names:
+            own = [line for line in lines if line["arm"] == arm and line["corpus"] in of]
+            if own:
+                f1, seconds = (np.mean([line[key] for line in own]) for key in ("test", "seconds"))
+                words = "" if arm == LAST else against(lines, of, arm)
+                title = of[0] if len(of) == 1 else "all"
+                print(
+                    f"| {title} | {arm} | {len({line['seed'] for line in own})} | {f1:.1f} | {words} | {seconds:.0f} |"
+                )
+
+
+def against(lines: Sequence[Line], corpora: Sequence[str], arm: str) -> str:
+    """The difference to `last` over some corpora, of the seeds that both have on all of them."""
+    runs_of = {(line["corpus"], line["arm"], line["seed"]): line["run"] for line in lines}
+    seeds = sorted({line["seed"] for line in lines})
+    both = [s for s in seeds if all((name, each, s) in runs_of for name in corpora for each in (arm, LAST))]
+    if not both:
+        return ""
+    system, other = ([joined([runs_of[name, each, s] for name in corpora]) for s in both] for each in (arm, LAST))
+    by = compare(system, other)
+    return f"{by.delta:+.1f} ({by.lo:+.1f} to {by.hi:+.1f})"
+
+
+def joined(run_ids: Sequence[str]) -> Evaluation:
+    """The test sentences of several trainings one below the other, whatever their types."""
+    tables = []
+    for run_id in run_ids:
+        [seed] = runs.get(run_id).manifest.config["seeds"]
+        tables.append(Evaluation.load(runs.get(run_id).artifacts / f"evaluation-test-{seed}.npz"))
+    sums = (
+        np.concatenate([getattr(t, part).sum(axis=1) for t in tables])[:, None] for part in ("tp", "predicted", "gold")
+    )
+    tp, predicted, gold = sums
+    return Evaluation(types=("all",), tp=tp, predicted=predicted, gold=gold)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--home", type=Path, help="Of the runs; without: one that is kept nowhere.")
+    parser.add_argument("--corpora", nargs="+", default=CORPORA)
+    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--arms", nargs="+", help="Without: all that the encoder has.")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5])
+    parser.add_argument("--preset", default="quick")
+    parser.add_argument("--output", type=Path, help="Without: layers.jsonl in --home.")
+    parser.add_argument("--table", action="store_true", help="Train nothing, print what is known.")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        given.home = given.home or Path(folder)
+        os.environ["WINNOW_HOME"] = str(given.home)
+        work(given)
+
+
+def work(given: argparse.Namespace) -> None:
+    """Train what is missing, and print the table of all."""
+    given.home.mkdir(parents=True, exist_ok=True)
+    path = given.output or given.home / "layers.jsonl"
+    if given.table:
+        table(read(path))
+        return
+    parts = {name: splits(given.data, name, given.home / "files") for name in given.corpora}
+    for seed, name, arm in missing(given, read(path)):
+        line = train(given, name, parts[name], arm, seed)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        print(json.dumps({key: line[key] for key in ("corpus", "arm", "seed", "test", "seconds")}), flush=True)
+    table(read(path))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""What a tagger reads of its encoder: mixed, cut off and newly drawn layers, on random encoders of several families."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import (
+    AlbertConfig,
+    BertConfig,
+    DistilBertConfig,
+    ElectraConfig,
+    ModernBertConfig,
+    MPNetConfig,
+    PreTrainedConfig,
+    RobertaConfig,
+)
+
+from core.errors import ConfigError, ModelError
+from core.models import hub
+from core.models.layer_choice import LayerChoice
+from core.models.tagger import Tagger
+from core.models.taggers import EncoderTagger, load_tagger, new_tagger
+from core.text.sentence import Entity
+from tests.conftest import sentence
+
+TYPES = ["LOC", "PER"]
+ROWS = [sentence("Bob met Ann in Rome", [(0, 1, "PER"), (4, 5, "LOC")]), sentence("a b c " * 30, [(0, 2, "PER")])]
+SIZE = {"vocab_size": 193, "hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 48}
+FAMILIES: dict[str, PreTrainedConfig] = {
+    "bert": BertConfig(num_hidden_layers=4, **SIZE),
+    "roberta": RobertaConfig(num_hidden_layers=4, pad_token_id=0, **SIZE),
+    "electra": ElectraConfig(num_hidden_layers=4, embedding_size=16, **SIZE),
+    "mpnet": MPNetConfig(num_hidden_layers=4, pad_token_id=0, **SIZE),
+    "distilbert": DistilBertConfig(vocab_size=193, dim=32, n_layers=4, n_heads=4, hidden_dim=48),
+    "modernbert": ModernBertConfig(num_hidden_layers=4, pad_token_id=0, **SIZE),
+}
+
+
+@pytest.fixture(params=sorted(FAMILIES))
+def init(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The folder of a random encoder of four layers."""
+    return saved(FAMILIES[request.param], tmp_path / request.param)
+
+
+def saved(config: PreTrainedConfig, folder: Path) -> str:
+    from transformers import AutoModelForMaskedLM
+
+    torch.manual_seed(3)
+    AutoModelForMaskedLM.from_config(config).save_pretrained(folder)
+    hub.load_tokenizer("tiny").save_pretrained(folder)
+    return str(folder)
+
+
+def make(init: str, layers: str, seed: int = 1) -> EncoderTagger:
+    torch.manual_seed(seed)
+    return new_tagger(init, TYPES, layers=layers, max_length=32, precision="fp32", device="cpu").eval()
+
+
+def states(tagger: EncoderTagger) -> tuple[torch.Tensor, ...]:
+    """Of the first sentence, the embeddings' first."""
+    features = tagger.features(ROWS[:1])
+    with torch.no_grad():
+        return tuple(
+            tagger.model.base_model(
+                input_ids=features["ids"], attention_mask=features["attention"], output_hidden_states=True
+            ).hidden_states
+        )
+
+
+@torch.no_grad()
+def emissions(tagger: EncoderTagger) -> torch.Tensor:
+    return tagger.emissions(tagger.features(ROWS[:1]), (1, len(ROWS[0].tokens)))
+
+
+def entities(tagger: Tagger) -> list[tuple[Entity, ...]]:
+    return [prediction.entities for prediction in tagger.predict(ROWS)]
+
+
+@pytest.mark.parametrize("text", ["", "first", "0", "-1", "reinit", "reinit:0", "reinit:x", "1.5", "mix:2", "last "])
+def test_what_is_no_choice_is_a_sentence(text: str) -> None:
+    with pytest.raises(ConfigError, match="is not understood; give last, mix, a layer's number"):
+        LayerChoice.parse(text)
+
+
+def test_a_named_layer_is_an_ordinary_smaller_encoder(init: str, tmp_path: Path) -> None:
+    """Its states are the whole one's, as far as they go, and it is written, read and used as any other."""
+    whole, cut = make(init, "last"), make(init, "2")
+    assert cut.model.config.num_hidden_layers == 2
+    for one, other in zip(states(whole)[:2], states(cut)[:2], strict=True):
+        assert torch.allclose(one, other, atol=1e-6)
+    assert len(states(cut)) == 3
+    cut.write(tmp_path / "cut")
+    again = load_tagger(tmp_path / "cut", device="cpu", precision="fp32")
+    assert torch.equal(emissions(again), emissions(cut))  # type: ignore[arg-type]
+    assert entities(again) == entities(cut)
+    assert hub.load_model(str(tmp_path / "cut")).config.num_hidden_layers == 2
+
+
+def test_the_whole_number_of_layers_is_the_last(init: str) -> None:
+    assert torch.equal(emissions(make(init, "4")), emissions(make(init, "last")))
+
+
+def test_a_mix_is_gamma_times_the_weighted_layers(init: str, tmp_path: Path) -> None:
+    tagger = make(init, "mix")
+    assert tagger.mix
+    with torch.no_grad():
+        tagger.mix.weights.copy_(torch.tensor([0.3, -1.0, 2.0, 0.0, 0.5]))
+        tagger.mix.gamma.fill_(1.7)
+    shares = torch.softmax(torch.tensor([0.3, -1.0, 2.0, 0.0, 0.5]), 0)
+    features = tagger.features(ROWS[:1])
+    inputs = {"input_ids": features["ids"], "attention_mask": features["attention"]}
+    with torch.no_grad(), tagger.mix.off():
+        layers = tagger.model.base_model(**inputs, output_hidden_states=True).hidden_states
+        last = tagger.model.base_model(**inputs).last_hidden_state
+    expected = 1.7 * sum(share * state for share, state in zip(shares, layers, strict=True))
+    with torch.no_grad():
+        mixed = tagger.model.base_model(**inputs, output_hidden_states=True).last_hidden_state
+    assert torch.allclose(mixed, expected, atol=1e-5)
+    assert not torch.allclose(mixed, last, atol=1e-2)
+    tagger.write(tmp_path / "mix")
+    again = load_tagger(tmp_path / "mix", device="cpu", precision="fp32")
+    assert torch.equal(emissions(again), emissions(tagger))  # type: ignore[arg-type]
+    assert entities(again) == entities(tagger)
+
+
+def test_a_mix_learns_with_the_head_and_under_a_frozen_encoder() -> None:
+    tagger = make("tiny", "mix")
+    assert tagger.mix
+    encoder, head = tagger.parameter_groups(1e-5, 1e-3)[:2]
+    own = {id(parameter) for parameter in tagger.mix.parameters()}
+    assert own <= {id(parameter) for parameter in head["params"]}
+    assert not own & {id(parameter) for parameter in encoder["params"]}
+    tagger(**tagger.batch(ROWS))["loss"].backward()
+    for parameter in tagger.mix.parameters():
+        assert parameter.grad is not None
+        assert parameter.grad.abs().sum() > 0
+
+
+def test_layers_drawn_anew_are_the_top_ones_by_the_seed(init: str) -> None:
+    whole, one, again, other = (
+        make(init, "last"),
+        make(init, "reinit:2"),
+        make(init, "reinit:2"),
+        make(init, "reinit:2", 2),
+    )
+    assert all(torch.equal(a, b) for a, b in zip(states(whole)[:2], states(one)[:2], strict=True))
+    assert not torch.allclose(states(whole)[4], states(one)[4], atol=1e-3)
+    assert torch.equal(emissions(one), emissions(again))
+    assert not torch.allclose(states(one)[4], states(other)[4], atol=1e-4)
+    assert torch.isfinite(emissions(one)).all()
+
+
+@pytest.mark.parametrize("layers", ["5", "reinit:5"])
+def test_a_layer_that_is_not_there_is_a_sentence(layers: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="has 4, so 5 is none of them; give a number from 1 to 4"):
+        make(saved(FAMILIES["bert"], tmp_path / "bert"), layers)
+
+
+def test_layers_that_are_one_cannot_be_told_apart(tmp_path: Path) -> None:
+    albert = saved(AlbertConfig(num_hidden_layers=4, embedding_size=16, **SIZE), tmp_path / "albert")
+    with pytest.raises(ModelError, match="share one set of weights"):
+        make(albert, "2")
+    assert entities(make(albert, "mix")) is not None
+
+
+def test_last_is_what_it_was(tmp_path: Path) -> None:
+    """No further weight, no further word in the configuration."""
+    tagger = make("tiny", "last")
+    assert tagger.mix is None
+    assert not [name for name in tagger.state_dict() if name.startswith("mix")]
+    tagger.write(tmp_path / "last")
+    assert "layers" not in json.loads((tmp_path / "last" / "config.json").read_text())["winnow"]
+
+
+PLAIN = """
+import json, sys, warnings
+warnings.simplefilter("error")
+from transformers import pipeline
+folder, text = sys.argv[1:]
+groups = pipeline("token-classification", model=folder, aggregation_strategy="none")(text)
+print(json.dumps([[group["word"], group["entity"]] for group in groups]))
+"""
+
+
+@pytest.fixture
+def no_mix(tmp_path: Path) -> Iterator[EncoderTagger]:
+    tagger = make("tiny", "mix")
+    tagger.write(tmp_path / "mix")
+    assert tagger.mix
+    with tagger.mix.off():
+        yield tagger
+
+
+def test_who_loads_a_mix_without_us_gets_its_last_layer(no_mix: EncoderTagger, tmp_path: Path) -> None:
+    one = sentence("b c d e a f g z x y k l m n a b")
+    call = [sys.executable, "-c", PLAIN, str(tmp_path / "mix"), one.text]
+    done = subprocess.run(call, capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    (tags,) = no_mix.tag([one])
+    as_iob2 = [tag.replace("E-", "I-", 1).replace("S-", "B-", 1) for tag in tags.argmax]
+    assert found == [[word, tag] for word, tag in zip(one.tokens, as_iob2, strict=True) if tag != "O"]
+    assert found

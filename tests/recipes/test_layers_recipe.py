@@ -1,0 +1,87 @@
+"""`finetune --layers`: what the run leaves, what its card says of loading it without us, what is refused."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core.artifacts import evaluations
+from core.cli.main import run_main
+from core.corpora.corpus import Corpus
+from core.facade import runs
+from core.facade.errors import ConfigError
+from core.models.taggers import load_tagger
+from core.recipes.finetune import FinetuneConfig
+from tests.training.test_finetune import labelled
+
+FAST = {"init": "tiny", "epochs": 3, "learning_rate": 3e-3, "head_learning_rate": 3e-2, "precision": "fp32"}
+
+
+@pytest.fixture
+def parts(seal: Callable[..., Corpus]) -> dict[str, str]:
+    train, dev = (seal(labelled(n, seed), f"l{seed}", labelled=True) for n, seed in ((24, 1), (12, 2)))
+    return {"train": train.fingerprint, "dev": dev.fingerprint}
+
+
+def test_a_mix_says_what_plain_loading_gives(parts: dict[str, str]) -> None:
+    run = runs.execute("finetune", {**FAST, **parts, "seeds": (1,), "layers": "mix"})
+    outcome = evaluations.read_outcome(run, 1)
+    assert outcome
+    assert outcome.last_layer is not None
+    assert 0 <= outcome.last_layer <= 100
+    card = (run.artifacts / "model" / "README.md").read_text(encoding="utf-8")
+    words = f"{outcome.dev.micro_f1:.2f} as it was trained, {outcome.last_layer:.2f} by the pipeline"
+    assert words in " ".join(card.split())
+    assert "| layers | mix |" in card
+    tested = runs.execute("evaluate", {"model": run.id, "test": parts["dev"]}).result()
+    assert tested["test"]["micro_f1"] == [pytest.approx(outcome.dev.micro_f1)]
+
+
+def test_a_named_layer_is_a_plain_folder(parts: dict[str, str]) -> None:
+    run = runs.execute("finetune", {**FAST, **parts, "seeds": (1,), "layers": "1"})
+    outcome = evaluations.read_outcome(run, 1)
+    assert outcome
+    assert outcome.last_layer is None
+    model = run.artifacts / "model"
+    assert json.loads((model / "config.json").read_text())["num_hidden_layers"] == 1
+    assert "## Layers" not in (model / "README.md").read_text(encoding="utf-8")
+    assert load_tagger(Path(model)).tags
+
+
+def test_runs_from_before_the_option_are_found_again(parts: dict[str, str]) -> None:
+    """Reading the last layer is no part of a run's key."""
+    assert "layers" not in FinetuneConfig.parse(parts).model_dump()
+    assert FinetuneConfig.parse({**parts, "layers": "mix"}).model_dump()["layers"] == "mix"
+    one = runs.execute("finetune", {**FAST, **parts, "seeds": (1,)})
+    assert runs.execute("finetune", {**FAST, **parts, "seeds": (1,), "layers": "last"}).id == one.id
+    assert "--layers reinit:1" in runs.command("finetune", {**FAST, **parts, "layers": "reinit:1"})
+    assert "--layers" not in runs.command("finetune", {**FAST, **parts, "layers": "last"})
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"layers": "top"}, "layers: 'top' is not understood"),
+        ({"layers": "mix", "network": "bilstm"}, "layers: mix is of an encoder, and bilstm has none"),
+        ({"layers": "3"}, "layers: tiny has 2, so 3 is none of them"),
+    ],
+)
+def test_what_cannot_be_is_a_sentence(
+    parts: dict[str, str],
+    options: dict[str, str],
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        runs.execute("finetune", {**FAST, **parts, "seeds": (1,), **options})
+    flags = [
+        word
+        for name, value in {**FAST, **parts, **options}.items()
+        for word in (f"--{name}".replace("_", "-"), str(value))
+    ]
+    monkeypatch.setattr(sys, "argv", ["core", "finetune", *flags])
+    assert run_main() == 2
+    assert words in capsys.readouterr().err

@@ -1,0 +1,42 @@
+"""Taggers that mix, cut off or draw anew their encoder's layers are trained as others: resumed they end as undisturbed."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from core.models.taggers import load_tagger
+from core.training.lpft import lpft
+from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, apart, make, train
+
+
+@pytest.mark.parametrize("layers", ["mix", "1", "reinit:1"])
+def test_disturbed_and_resumed_ends_as_undisturbed(tmp_path: Path, layers: str) -> None:
+    """To the bytes of what is written."""
+    epochs, calm = train(tmp_path / "calm", tagger=make(layers=layers), checkpoint_every=float("inf"))
+    with pytest.raises(Killed):
+        train(tmp_path / "cut", Listener(5, Killed()), make(layers=layers), checkpoint_every=0.0)
+    again, resumed = train(tmp_path / "cut", tagger=make(seed=99, layers=layers), checkpoint_every=0.0)
+    assert again.dev_f1 == epochs.dev_f1
+    assert apart(calm, resumed) == 0.0
+    calm.write(tmp_path / "one")
+    resumed.write(tmp_path / "other")
+    for file in sorted((tmp_path / "one").iterdir()):
+        assert file.read_bytes() == (tmp_path / "other" / file.name).read_bytes(), file.name
+    assert load_tagger(tmp_path / "one", "cpu", "fp32").predict(DEV) == calm.predict(DEV)
+
+
+def test_the_mix_is_learnt_and_the_best_epochs_is_kept(tmp_path: Path) -> None:
+    tagger = make(layers="mix")
+    train(tmp_path, tagger=tagger)
+    assert tagger.mix
+    assert tagger.mix.weights.detach().abs().max() > 0.01
+    assert tagger.mix.gamma.detach() != 1
+
+
+def test_under_a_frozen_encoder_the_mix_learns_first(tmp_path: Path) -> None:
+    tagger, before = make(layers="mix"), make(layers="mix")
+    lpft(tagger, TRAIN, DEV, SETTINGS, seed=1, folder=tmp_path, report=Listener(), types=TYPES)
+    assert tagger.mix
+    assert before.mix
+    assert not torch.equal(tagger.mix.weights, before.mix.weights)
