@@ -53,10 +53,10 @@ def _fit(x: Tensor, codes: Tensor, n_tags: int) -> tuple[Tensor, Tensor]:
     return weight.detach(), bias.detach()
 
 
-def _decoded(scores: Tensor, lengths: Sequence[int], types: Sequence[str]) -> list[Prediction]:
+def _decoded(scores: Tensor, lengths: list[int], types: Sequence[str]) -> list[Prediction]:
     """The entities of sentences of so many words, whose scores `(n, k)` stand one below the other."""
     chain = LinearChain(bioes_tags(types), "softmax", constrained=True)
-    padded = torch.nn.utils.rnn.pad_sequence(torch.split(scores, lengths), batch_first=True)
+    padded = torch.nn.utils.rnn.pad_sequence(list(torch.split(scores, lengths)), batch_first=True)
     mask = torch.arange(padded.shape[1]) < torch.tensor(lengths)[:, None]
     paths = chain.viterbi(padded, mask).tolist() if len(scores) else [[]] * len(lengths)
     tags = ([chain.tags[i] for i in path[:n]] for path, n in zip(paths, lengths, strict=True))
