@@ -46,7 +46,8 @@ def direct_log_me(features: FloatArray, labels: IntArray) -> float:
         m = beta * np.linalg.solve(a, rows.T @ y)
         fit = beta / 2 * ((rows @ m - y) ** 2).sum() + alpha / 2 * m @ m
         log_det = np.linalg.slogdet(a)[1]
-        return -float(n / 2 * np.log(beta) + d / 2 * np.log(alpha) - n / 2 * np.log(2 * np.pi) - fit - log_det / 2) / n
+        evidence = n / 2 * np.log(beta) + d / 2 * np.log(alpha) - n / 2 * np.log(2 * np.pi) - fit - log_det / 2
+        return float(-evidence / n)
 
     best = [
         minimize(loss, np.zeros(2), (1.0 * (labels == label),), method="Nelder-Mead", options={"xatol": 1e-8}).fun

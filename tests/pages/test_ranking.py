@@ -11,6 +11,7 @@ from core.artifacts.rank import EncoderRank, LayerScores, Proposal, RankResult
 from core.corpora.corpus import Corpus
 from core.facade import corpora, runs
 from core.models.vocabulary_fit import VocabularyFit
+from core.recipes.rank import RankConfig
 from pages.ui.widgets import plain
 from tests.finished import finish
 from tests.pages.test_pages import opened, texts
@@ -29,7 +30,12 @@ def parts(seal: Callable[..., Corpus]) -> dict[str, str]:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Mapping[str, Any]]]:
     started: list[tuple[str, Mapping[str, Any]]] = []
-    monkeypatch.setattr(runs, "start", lambda kind, options: started.append((kind, options)) or "")
+
+    def start(kind: str, options: Mapping[str, Any]) -> str:
+        started.append((kind, options))
+        return ""
+
+    monkeypatch.setattr(runs, "start", start)
     return started
 
 
@@ -66,7 +72,7 @@ def test_one_click_asks_for_the_bundled_one_and_what_was_picked(
     [(kind, options)] = asked
     assert (kind, options["train"], options["dev"]) == ("rank", parts["train"], parts["dev"])
     assert list(options["encoders"]) == ["minilm"]
-    assert runs.RECIPES["rank"].config.parse(dict(options)).encoders == ("minilm",)
+    assert RankConfig.parse(options).encoders == ("minilm",)
 
 
 def test_the_answer_is_a_table_and_a_reason(home: Path, parts: dict[str, str]) -> None:

@@ -118,7 +118,12 @@ def test_a_layer_is_proposed_where_an_interval_says_so(signals: tuple[float, ...
 
 def test_dev_has_no_part_in_the_proposal(monkeypatch: pytest.MonkeyPatch) -> None:
     sample, seen = in_memory(12), list[int]()
-    monkeypatch.setattr(probe, "within", lambda states, train, *_: seen.append(len(train)) or rank_table(train))
+
+    def within(states: object, train: list[object], *_: object) -> object:
+        seen.append(len(train))
+        return rank_table(train)
+
+    monkeypatch.setattr(probe, "within", within)
     rank._proposal(np.zeros((2, sample.n_words, 4), np.float16), sample, Quiet)  # type: ignore[arg-type]
     assert seen == [12, 12]
 

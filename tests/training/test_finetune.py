@@ -71,9 +71,9 @@ class Killed(BaseException):
     """What kill -9 is to the files that are left behind."""
 
 
-def make(seed: int = 1, head: Head = "crf") -> EncoderTagger:
+def make(seed: int = 1, head: Head = "crf", layers: str = "last") -> EncoderTagger:
     set_seed(seed)
-    return new_tagger("tiny", TYPES, precision="fp32", max_length=64, head=head)
+    return new_tagger("tiny", TYPES, precision="fp32", max_length=64, head=head, layers=layers)
 
 
 def train(

@@ -13,10 +13,10 @@ from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Li
 @pytest.mark.parametrize("layers", ["mix", "1", "reinit:1"])
 def test_disturbed_and_resumed_ends_as_undisturbed(tmp_path: Path, layers: str) -> None:
     """To the bytes of what is written."""
-    epochs, calm = train(tmp_path / "calm", tagger=make(layers=layers), checkpoint_every=float("inf"))
+    epochs, calm = train(tmp_path / "calm", tagger=make(layers=layers), checkpoint_seconds=float("inf"))
     with pytest.raises(Killed):
-        train(tmp_path / "cut", Listener(5, Killed()), make(layers=layers), checkpoint_every=0.0)
-    again, resumed = train(tmp_path / "cut", tagger=make(seed=99, layers=layers), checkpoint_every=0.0)
+        train(tmp_path / "cut", Listener(5, Killed()), make(layers=layers), checkpoint_seconds=0.0)
+    again, resumed = train(tmp_path / "cut", tagger=make(seed=99, layers=layers), checkpoint_seconds=0.0)
     assert again.dev_f1 == epochs.dev_f1
     assert apart(calm, resumed) == 0.0
     calm.write(tmp_path / "one")
