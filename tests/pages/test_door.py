@@ -69,6 +69,7 @@ def ask(
     if sent[0]["type"] == "websocket.close":
         return 403, {}, ""
     found = {name.decode().lower(): value.decode() for name, value in sent[0]["headers"]}
+    assert len(found) == len(sent[0]["headers"])  # a header that is sent twice would be hidden by the dict
     return sent[0]["status"], found, b"".join(message.get("body", b"") for message in sent[1:]).decode()
 
 
