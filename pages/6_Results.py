@@ -95,7 +95,12 @@ def _arms(run_id: str | None, single: str) -> dict[str, str]:
     if run_id is not None:
         here = {run.id for run in runs.listed("finetune")}
         arms = results.board(run_id).leaderboard
-        return {arm.finetune_run: figures.line_name(arm) for arm in arms if arm.finetune_run in here}
+        return {
+            run: f"{figures.line_name(arm)}{f', replicate {i}' if len(arm.finetunes) > 1 else ''}"
+            for arm in arms
+            for i, run in enumerate(arm.finetunes, 1)
+            if run in here
+        }
     rows = [row for row in results.tagger_rows() if row.f1 is not None]
     rows.sort(key=lambda row: row.run != single)
     return {row.run: f"{take.origin(row)} on {row.train} ({row.run[-4:]})" for row in rows}

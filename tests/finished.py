@@ -23,7 +23,8 @@ from core.recipes import RECIPES
 from core.recipes.base import as_json, register
 from core.recipes.experiment import leaderboard
 from core.recipes.experiment.arms import Cell, find
-from core.recipes.experiment.stages import FinishedLine
+from core.recipes.experiment.replicates import Replicate
+from core.recipes.experiment.stages import FinishedChain, FinishedLine
 from core.recipes.parts.tested import all_seeds
 from core.reporter import Silent
 from core.results import Evaluation
@@ -266,9 +267,9 @@ def experiment(
         skill = SKILL[arm] + sentences / 1e3
         luck = (lucks or {}).get(arm, (0, 0.02, -0.02))
         sizes = {(0, 0): tuned(home, made, pretrain.id if pretrain else "tiny", skill, luck, never=never)}
-        finished.append(
-            FinishedLine(cell=Cell(arm=find(arm), budget=budget), select=None, pretrain=pretrain, tuned=sizes)
-        )
+        every = Replicate(draw=0, seeds=SEEDS, number=1)  # as if all of the arm had been made anew for each of them
+        chain = FinishedChain(replicate=every, select=None, pretrain=pretrain, tuned=sizes)
+        finished.append(FinishedLine(cell=Cell(arm=find(arm), budget=budget), chains=(chain,)))
 
     def work(context: RunContext) -> ExperimentResult:
         found = leaderboard.result(finished, seed=0, store=store, report=Silent())

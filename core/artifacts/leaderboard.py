@@ -12,9 +12,10 @@ from core.artifacts import result
 from core.files import write_atomic
 from core.runs.context import RunContext
 from core.runs.run import Run
+from core.stats.verdict import Answer
 from core.stats.welch import Welch
 
-Word = Literal["improves", "hurts", "no evidence", "nothing learnt", "baseline", "control"]
+Word = Literal["improves", "helped", "below control", "hurts", "no evidence", "nothing learnt", "baseline", "control"]
 Interval = tuple[float, float]
 
 
@@ -39,10 +40,12 @@ class ArmRow:
 
     budget: "" where the arm chooses nothing. about: the arm in a sentence. sentences: that its MLM read. micro_f1,
     dev_f1: one a seed, of the first test set and of dev. mean, dev_mean, sd: of these; sd None for one seed. source:
-    fingerprint of what its word vectors or states come from. verdict, why: in a word and in a sentence. delta,
-    interval: over `none`, at `level`, which the baseline has not. delta_random, interval_random: over its control,
-    where it has one. wins, ties, losses: seeds against those of `none`. seeds_needed: a sentence. welch: of an arm that
-    borrows labels. hours: of computing by kind of run, what arms share counted with each; gpu_hours: in all.
+    fingerprint of what its word vectors or states come from. finetune_runs: one a replicate; select_run, pretrain_run,
+    label_runs and finetune_run are the first's. verdict, why: in a word and in a sentence. helped, chose: whether it is
+    above `none`, and above its control; None where that is not asked, or where one S_C and one pre-training cannot
+    tell. delta, interval: over `none`, at `level`, which the baseline has not. delta_random, interval_random: over its
+    control, where it has one. wins, ties, losses: seeds against those of `none`. seeds_needed: a sentence. welch: of an
+    arm that borrows labels. hours: of computing by kind of run, what arms share counted with each; gpu_hours: in all.
     f1_per_hour: delta for each hour that `none` does not need. also: the further test sets. collapsed: seeds whose
     tagger learnt nothing.
     """
@@ -61,7 +64,10 @@ class ArmRow:
     pretrain_run: str | None
     label_runs: Sequence[str]
     finetune_run: str
+    finetune_runs: Sequence[str] = ()  # results of older versions have none
     verdict: Word
+    helped: Answer | None = None  # results of older versions have neither
+    chose: Answer | None = None
     why: str
     delta: float
     interval: Interval
@@ -78,6 +84,11 @@ class ArmRow:
     f1_per_hour: float | None
     also: Sequence[FurtherTest] = ()
     collapsed: Sequence[int] = ()
+
+    @property
+    def finetunes(self) -> Sequence[str]:
+        """All `finetune` runs of the line, a replicate each."""
+        return self.finetune_runs or (self.finetune_run,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

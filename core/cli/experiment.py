@@ -121,6 +121,8 @@ def in_words(result: ExperimentResult) -> list[str]:
     rows = {row.arm: row for row in result.leaderboard}
     verdicts = {
         "improves": "It helped, and more than random sentences did.",
+        "helped": "Reading more helped; that choosing did is not shown.",
+        "below control": "Random sentences did better.",
         "hurts": "It did harm.",
         "no evidence": "That is no evidence that it helps.",
         "nothing learnt": "Nothing can be said by that.",
@@ -133,8 +135,6 @@ def in_words(result: ExperimentResult) -> list[str]:
 
 def _arm_in_words(row: ArmRow, random: float, verdicts: Mapping[str, str]) -> str:
     word = verdicts[row.verdict]
-    if row.verdict == "no evidence" and row.interval[0] > 0:
-        word = "Reading more helped; that choosing did is not shown."
     return (
         f"Pre-trained on sentences chosen by {row.arm} it reaches {row.mean:.1f} ({row.delta:+z.1f}; with "
         f"equally many random ones {random:.1f}). {word} {row.why}"

@@ -33,7 +33,7 @@ def known() -> Sequence[Encoder]:
 
 
 def offered() -> Sequence[Encoder]:
-    """Those that can be fetched, here or not."""
+    """Encoders that can be fetched, here or not."""
     return [
         Encoder(
             name=name,

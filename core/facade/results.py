@@ -106,7 +106,7 @@ def type_scores(a: str, b: str) -> list[TypeScores]:
 def unfound_types(run_id: str) -> list[Unfound]:
     """Types with an F1 of 0 in every arm of a finished experiment; see `taggers.unfound`. None if files are gone."""
     with suppress(RunError, CorpusError):
-        runs = [store().get(row.finetune_run) for row in board(run_id).leaderboard]
+        runs = [store().get(run) for row in board(run_id).leaderboard for run in row.finetunes]
         return tagger_tables.unfound(runs, library().find(store().get(run_id).manifest.config["train"]))
     return []
 

@@ -50,7 +50,8 @@ def names(run_ids: Sequence[str]) -> dict[str, str]:
     arms: dict[str, str] = {}
     for run in store().list("experiment", state="succeeded"):
         for row in leaderboard.read(run).leaderboard:
-            arms.setdefault(row.finetune_run, line_name(row))
+            for finetune in row.finetunes:
+                arms.setdefault(finetune, line_name(row))
     names = {run_id: arms.get(run_id) or _named(store().get(run_id)) for run_id in run_ids}
     several = [name for name in set(names.values()) if list(names.values()).count(name) > 1]
     return {run_id: f"{name} ({run_id[-4:]})" if name in several else name for run_id, name in names.items()}

@@ -9,6 +9,7 @@ from core.artifacts.leaderboard import ArmRow, FurtherTest, nothing_learnt
 from core.artifacts.taggers import Unfound
 from core.plots.results import (
     VERDICT_MARKS,
+    answers,
     hours_words,
     interval_words,
     known_interval,
@@ -29,8 +30,16 @@ code { overflow-wrap: anywhere; font-size: .85rem; } svg { width: 100%; height: 
 h2 { break-after: avoid; } svg, tr, .answer { break-inside: avoid; }
 @media print { body { margin: 0; max-width: none; } }
 """
-_SIGN = {"improves": "▲", "hurts": "▼", "no evidence": "●", "nothing learnt": "✕", "baseline": "◆", "control": "■"}
-
+_SIGN = {
+    "improves": "▲",
+    "helped": "△",
+    "below control": "▽",
+    "hurts": "▼",
+    "no evidence": "●",
+    "nothing learnt": "✕",
+    "baseline": "◆",
+    "control": "■",
+}
 NOTHING = (
     "No tagger learnt anything, so nothing can be said: in no arm does F1 rise above what chance gives. That is no "
     "evidence for or against any of them; the training has to work first."
@@ -101,9 +110,7 @@ def answer(rows: Sequence[ArmRow]) -> str:
     if nothing_learnt(rows):
         return NOTHING
     named = {word: [line_name(row) for row in rows if row.verdict == word] for word in VERDICT_MARKS}
-    open_rows = [row for row in rows if row.verdict == "no evidence"]
-    helped = [line_name(row) for row in open_rows if row.interval[0] > 0]
-    level = [line_name(row) for row in open_rows if row.interval[0] <= 0]
+    helped, level = named["helped"], named["no evidence"]
     all_read = _all_read(rows)
     sentences = []
     if named["improves"]:
@@ -116,11 +123,16 @@ def answer(rows: Sequence[ArmRow]) -> str:
     if helped and all_read:
         sentences.append(
             f"With {_listed(helped)} the tagger was better than without pre-training, but is not shown to be better "
-            "than with random text of the same amount: reading helped, choosing what to read may not have."
+            "than with random text of the same amount: reading helped, whether choosing what to read did is not known."
         )
     elif helped:
         sentences.append(
             f"With {_listed(helped)} the tagger was better than with none of it, but choosing is not shown to help."
+        )
+    if named["below control"]:
+        sentences.append(
+            f"With {_listed(named['below control'])} the tagger was worse than with "
+            f"{'random text of the same amount' if all_read else 'what it is held against'}: the choice did harm."
         )
     if level and sentences:
         sentences.append(f"For {_listed(level)} there is no evidence either way.")
@@ -179,9 +191,11 @@ def _results_table(report: Report) -> str:
     rows = []
     for row in report.rows:
         spread = f"{row.mean:.2f}" + ("" if row.sd is None else f" ± {row.sd:.2f}")
-        verdict = f"{_SIGN[row.verdict]} {row.verdict}"
-        rows.append((line_name(row), f"{row.sentences:,}", spread, interval_words(row), verdict))
-    heads = ("Arm", "Sentences read", "F1 ± spread", "Difference (interval)", "Verdict")
+        helped, chose = answers(row)
+        difference = interval_words(row)
+        rows.append((line_name(row), f"{row.sentences:,}", spread, difference, f"{_SIGN[row.verdict]} {helped}", chose))
+    question = "Reading helped" if _all_read(report.rows) else "Helped"
+    heads = ("Arm", "Sentences read", "F1 ± spread", "Difference (interval)", question, "Choosing helped")
     return (
         f"<p>{escape(text)}</p>{_drawing(report.rows)}{_table(heads, rows, numbers=(1, 2, 3))}{_further(report.rows)}"
     )

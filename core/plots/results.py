@@ -23,6 +23,8 @@ class Mark:
 
 VERDICT_MARKS: Mapping[str, Mark] = {
     "improves": Mark(colour="#009E73", symbol="triangle-up"),
+    "helped": Mark(colour="#56B4E9", symbol="triangle-up-open"),
+    "below control": Mark(colour="#9467BD", symbol="triangle-down-open"),
     "hurts": Mark(colour="#D55E00", symbol="triangle-down"),
     "no evidence": Mark(colour="#8F8F8F", symbol="circle"),
     "nothing learnt": Mark(colour="#CC79A7", symbol="x"),
@@ -52,6 +54,15 @@ class ArmAtBudget(Protocol):
 def line_name(row: ArmAtBudget) -> str:
     """An arm and its budget."""
     return f"{arm_words(row.arm)} {row.budget}".strip()
+
+
+def answers(row: ArmRow) -> tuple[str, str]:
+    """Whether an arm helped, and whether choosing did: "yes", "no evidence", "worse"; "" where that is not asked."""
+    if row.verdict in ("baseline", "nothing learnt"):
+        return row.verdict, ""
+    # A choice with one S_C and one pre-training of each: nothing is known of what other draws would come to.
+    not_asked = "a quick look cannot tell" if row.delta_random is not None else ""
+    return row.helped or row.verdict, row.chose or not_asked
 
 
 def interval_words(row: ArmRow) -> str:

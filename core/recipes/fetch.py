@@ -20,7 +20,7 @@ class FetchConfig(Config):
     allow_download: bool = option(False, "Whether whoever asks was told what is fetched and whence.", hidden=True)
 
     def settled(self) -> Self:
-        """As it is. Errors: ConfigError for a name that is not offered, and where nobody agreed."""
+        """The options as they are. Errors: ConfigError for a name that is not offered, and where nobody agreed."""
         if self.encoder not in OFFERS:
             raise ConfigError(f"encoder: {self.encoder[:80]!r} is not offered; choose one of {', '.join(OFFERS)}.")
         if not self.allow_download:

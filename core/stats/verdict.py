@@ -10,32 +10,43 @@ import numpy as np
 from core.results import Evaluation
 from core.stats.bootstrap import Difference, Resampled, resample
 
-Word = Literal["improves", "hurts", "no evidence", "nothing learnt"]  # the last where no tagger of any arm did
+# helped: above `none`, not shown to be above its control; below control: shown to be below that; nothing learnt: no
+# tagger of any arm did.
+Word = Literal["improves", "helped", "below control", "hurts", "no evidence", "nothing learnt"]
+Answer = Literal["yes", "no evidence", "worse"]
+ANSWERS: Mapping[int, Answer] = {1: "yes", 0: "no evidence", -1: "worse"}  # by the sign of an interval
 POWER = 0.8
 SEEDS = 5  # an arm, for an improvement that one may rely on (SOURCES.md, Seeds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The verdict on an arm, in a word and in a sentence, and the comparisons it rests on."""
+    """The verdict on an arm, in a word and in a sentence, and the comparisons it rests on.
+
+    helped: against `none`. chose: against its control; None where it has none, or where one lot cannot tell.
+    """
 
     verdict: Word
     why: str
     none: Difference
     random: Difference | None
+    helped: Answer
+    chose: Answer | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
     """An arm to be judged: its evaluations, one a seed, and those of its control, random S_C of equal size.
 
-    without, control: names of `none` and of the control beside this arm, for sentences.
+    without, control: names of `none` and of the control beside this arm, for sentences. one_lot: all evaluations rest
+    on one S_C and one pre-training of each, so that nothing is known of what other draws of them would come to.
     """
 
     system: Sequence[Evaluation]
     random: Sequence[Evaluation] | None
     without: str = "no pre-training"
     control: str = "a random S_C of equal size"
+    one_lot: bool = False
 
 
 def verdict(
@@ -89,17 +100,29 @@ def _judge(arm: Arm, none: Difference, random: Difference | None) -> Verdict:
     elif none.sign == 0:
         why = f"{gain}: the interval holds 0. {needed(none)}"
     elif random is None:
+        word = "helped"
         why = (
             f"{gain}: above 0, but without an arm with a random S_C of equal size nobody can tell the choice of "
             "sentences from the mere amount of text; add the arm random."
         )
+    elif arm.one_lot:
+        word = "helped"
+        why = (
+            f"{gain}: above 0. Against {arm.control} {_points(random)}, but by one S_C and one pre-training of each: a "
+            "quick look, by which choosing cannot be shown to help; let every seed repeat the whole pipeline."
+        )
     elif random.sign <= 0:
+        word = "helped"
         why = f"{gain}, but against {arm.control} {_points(random)}: choosing is not shown to help. "
         why += needed(random) if random.sign == 0 else "That does better."
     else:
         word, why = "improves", f"{gain}, and against a random S_C of equal size {_points(random)}: both above 0."
         why += few_seeds(none)
-    return Verdict(verdict=word, why=why, none=none, random=random)
+    chose = None if random is None or arm.one_lot else ANSWERS[random.sign]
+    if random and chose == "worse" and word != "hurts":
+        word = "below control"
+        why = why if none.sign else f"{why} Against {arm.control} {_points(random)}: that does better."
+    return Verdict(verdict=word, why=why, none=none, random=random, helped=ANSWERS[none.sign], chose=chose)
 
 
 def few_seeds(gap: Difference) -> str:

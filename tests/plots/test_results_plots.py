@@ -153,6 +153,10 @@ def test_names_are_no_markup(figure: Any) -> None:
             "This experiment gives no evidence that pre-training helped. That is not evidence that it did not.",
         ),
         (("hurts", "hurts"), "It did harm with a0 and a1."),
+        (
+            ("below control",),
+            "With a0 the tagger was worse than with random text of the same amount: the choice did harm.",
+        ),
         (("baseline",), "Nothing was compared with the tagger that had no pre-training."),
     ],
 )
@@ -166,14 +170,12 @@ def test_the_answer_speaks_of_pre_training_only_where_arms_differ_in_it() -> Non
     level = answer([rows[0], row("dataaug", "no evidence", [60.0])])
     assert "pre-training" not in level
     assert "no evidence that any of this helped" in level
-    above = answer(
-        [rows[0], row("lm:law", "no evidence", [62.0], gap=(1, 3), sentences=9), row("states", "hurts", [1.0])]
-    )
+    above = answer([rows[0], row("lm:law", "helped", [62.0], gap=(1, 3), sentences=9), row("states", "hurts", [1.0])])
     assert "choosing is not shown to help" in above
 
 
 def test_an_arm_above_none_but_not_above_random_is_not_called_no_evidence_either_way() -> None:
-    better = row("knn", "no evidence", [63.0], sentences=9, gap=(1.0, 3.0))
+    better = row("knn", "helped", [63.0], sentences=9, gap=(1.0, 3.0))
     said = answer([better, row("tapt", "no evidence", [60.0], sentences=9)])
     assert said.startswith(
         "With knn the tagger was better than without pre-training, but is not shown to be better than"

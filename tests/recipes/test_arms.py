@@ -24,6 +24,7 @@ from core.recipes.experiment import arms, beside, leaderboard
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import calibration_options
 from core.recipes.experiment.labels import Labels
+from core.recipes.experiment.replicates import Replicate
 from core.recipes.experiment.seconds import Seconds
 from core.results import Evaluation
 from tests.conftest import sentence
@@ -120,7 +121,7 @@ def test_a_share_of_nothing_reaches_the_rebuild() -> None:
     config: Any = SimpleNamespace(draw_seed=0, rebuild={}, encoder="tiny", held_out=(), dev="d", train="t")
     run: Any = SimpleNamespace(id="measured")
     cell = arms.Cell(arm=arms.find("low-share:0%"))
-    asked = Labels(config, cast(Job, None)).rebuild(cell, [run], (0, 0))
+    asked = Labels(config, cast(Job, None)).rebuild(cell, Replicate(draw=0, seeds=(1,)), [run], (0, 0))
     assert (asked["rate"], asked["difficulty"]) == (0.0, "measured")
 
 
@@ -261,7 +262,7 @@ def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(corpora: Library, 
     judge = str(tiny_mlm(tmp_path / "judge"))
     _, rows = made(
         arms=("base", "highc2low:20%", "low2high:20%", "dataaug", "lpft"),
-        finetune={"epochs": 1},
+        finetune={"epochs": 2, "head_learning_rate": 0.1},
         seeds=(1,),
         difficulty={"folds": 2, "entity_epochs": 1, "context_epochs": 1},
         difficulty_encoder=judge,
@@ -334,12 +335,12 @@ def test_each_test_set_is_set_against_none_on_itself(corpora: Library, tmp_path:
         SimpleNamespace(id=name, artifacts=tmp_path / name, manifest=SimpleNamespace(config=config))
         for name in ("arm", "none")
     )
-    (told,) = beside.also(system, control, corpora, seed=0)  # type: ignore[arg-type]
+    (told,) = beside.also([system], [control], corpora, seed=0)  # type: ignore[arg-type]
     assert told.test == "hard"
     assert told.micro_f1 == pytest.approx([60, 70])
     assert (told.mean, told.sd, told.delta) == pytest.approx((65, 50**0.5, 35))
     assert told.interval[0] < 35 < told.interval[1]
-    (same,) = beside.also(control, control, corpora, seed=0)  # type: ignore[arg-type]
+    (same,) = beside.also([control], [control], corpora, seed=0)  # type: ignore[arg-type]
     assert (same.delta, same.interval) == (0, (0, 0))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from core.artifacts import evaluations
 from core.cli.experiment import experiment, in_words, typed_options
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, ReadError
@@ -105,7 +106,8 @@ def test_leaderboard(finished: str) -> None:
     assert set(rows) == {"none", "random", "classifier"}
     assert any("Added random" in note for note in facade_runs.state(finished).notes)
     assert (rows["none"]["verdict"], rows["random"]["verdict"]) == ("baseline", "control")
-    assert rows["classifier"]["verdict"] in ("improves", "hurts", "no evidence")
+    assert rows["classifier"]["verdict"] in ("helped", "hurts", "no evidence")  # a quick look never says "improves"
+    assert rows["classifier"]["chose"] is None
     assert rows["classifier"]["why"]
     assert rows["classifier"]["interval_random"] is not None
     assert (rows["none"]["sentences"], rows["none"]["pretrain_run"]) == (0, None)
@@ -123,6 +125,30 @@ def test_leaderboard(finished: str) -> None:
     assert rows["classifier"]["gpu_hours"] > rows["none"]["gpu_hours"] > 0
     order = [row["dev_mean"] for row in run.result()["leaderboard"]]
     assert order == sorted(order, reverse=True)
+
+
+def test_a_pipeline_repeats_choice_and_pre_training_under_every_seed(finished: str) -> None:
+    """Both arms under the same seeds; `none`, which has nothing but taggers, is the run of the quick look."""
+    options = {**OPTIONS, "repeat": "pipeline"}
+    planned = [step for step in experiments.cost(options).steps if not step.finished]
+    assert Counter(step.kind for step in planned) == {"select": 4, "pretrain": 4, "finetune": 4}
+    assert {step.what for step in planned} == {"replicate 1", "replicate 2"}
+    run = facade_runs.execute("experiment", options)
+    rows = {row.arm: row for row in results.board(run.id).leaderboard}
+    quick = {row.arm: row for row in results.board(finished).leaderboard}
+    assert rows["none"].finetunes == quick["none"].finetunes
+    chosen = {}
+    for name in ("random", "classifier"):
+        finetunes = [facade_runs.get(one) for one in rows[name].finetunes]
+        assert [one.manifest.config["seeds"] for one in finetunes] == [[1], [2]]
+        pretrains = [facade_runs.get(one.manifest.config["init"]) for one in finetunes]
+        assert [one.manifest.config["seed"] for one in pretrains] == [1, 2]
+        chosen[name] = [one.manifest.config["corpora"][1] for one in pretrains]
+        assert rows[name].micro_f1 == [evaluations.read(one)[0].f1() for one in finetunes]
+    assert len(set(chosen["random"])) == 2  # another draw
+    assert rows["classifier"].chose in ("yes", "no evidence", "worse")
+    assert rows["classifier"].delta_random == pytest.approx(rows["classifier"].mean - rows["random"].mean, abs=0.01)
+    assert all(step.finished for step in experiments.cost(options).steps)
 
 
 def test_leaderboard_as_files(finished: str) -> None:
@@ -407,11 +433,11 @@ def test_dapt_has_no_random_choice_of_its_size_to_beat() -> None:
 
     gain = compare([table(right, s) for s in range(3)], [table(wrong, s) for s in range(3)])
     assert gain.sign == 1
-    said = Verdict(verdict="no evidence", why="add the arm random", none=gain, random=None)
+    said = Verdict(verdict="helped", why="add the arm random", none=gain, random=None, helped="yes", chose=None)
     dapt, knn, tapt = (arms.cells((name,), ("10",))[0] for name in ("dapt", "knn", "tapt"))
     assert _judged(said, dapt).word == "improves"
     assert "all of D_C" in _judged(said, dapt).why
-    assert _judged(said, knn).word == "no evidence"
+    assert _judged(said, knn).word == "helped"
     assert _judged(said, knn).duels == (3, 0, 0)
-    assert _judged(said, tapt).word == "no evidence"
+    assert _judged(said, tapt).word == "helped"
     assert "give a domain corpus" in _judged(said, tapt).why

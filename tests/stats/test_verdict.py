@@ -241,11 +241,12 @@ def test_arms_that_are_the_same_differ_by_nothing() -> None:
     ("skill", "random", "word", "said"),
     [
         pytest.param(1.0, 0.0, "improves", "both above 0", id="above both"),
-        pytest.param(1.0, 1.0, "no evidence", "choosing is not shown to help", id="no better than random"),
-        pytest.param(1.0, 2.0, "no evidence", "That does better", id="worse than random"),
-        pytest.param(1.0, None, "no evidence", "add the arm random", id="no control"),
+        pytest.param(1.0, 1.0, "helped", "choosing is not shown to help", id="no better than random"),
+        pytest.param(1.0, 2.0, "below control", "That does better", id="worse than random"),
+        pytest.param(1.0, None, "helped", "add the arm random", id="no control"),
         pytest.param(-1.0, -2.0, "hurts", "below 0", id="below none, whatever random does"),
         pytest.param(0.0, 0.0, "no evidence", "the interval holds 0", id="nothing in it"),
+        pytest.param(0.0, 2.0, "below control", "that does better", id="level with none, worse than random"),
     ],
 )
 def test_the_words(skill: float, random: float | None, word: str, said: str) -> None:
@@ -254,6 +255,53 @@ def test_the_words(skill: float, random: float | None, word: str, said: str) -> 
     found = verdict(world.arm(skill, 5), none, None if random is None else world.arm(random, 5), draws=2000)
     assert found.verdict == word
     assert said in found.why
+
+
+@pytest.mark.parametrize(
+    ("skill", "random", "helped", "chose"),
+    [
+        (1.0, 0.0, "yes", "yes"),
+        (1.0, 1.0, "yes", "no evidence"),
+        (1.0, 2.0, "yes", "worse"),
+        (-1.0, 0.0, "worse", "worse"),
+        (0.0, 0.0, "no evidence", "no evidence"),
+        (1.0, None, "yes", None),
+    ],
+)
+def test_two_questions_have_two_answers(skill: float, random: float | None, helped: str, chose: str | None) -> None:
+    world = World(np.random.default_rng(6), 300, seed=0.03, sentence=0.5, both=0.1)
+    none = world.arm(0.0, 5)
+    found = verdict(world.arm(skill, 5), none, None if random is None else world.arm(random, 5), draws=2000)
+    assert (found.helped, found.chose) == (helped, chose)
+
+
+def test_one_lot_shows_that_an_arm_helped_never_that_choosing_did() -> None:
+    world = World(np.random.default_rng(6), 300, seed=0.03, sentence=0.5, both=0.1)
+    none, random, system = (world.arm(skill, 5) for skill in (0.0, 0.5, 1.5))
+    found = verdicts({"it": Arm(system=system, random=random, one_lot=True)}, none, draws=2000)["it"]
+    assert (found.verdict, found.helped, found.chose) == ("helped", "yes", None)
+    assert "quick look" in found.why
+    worse = verdicts({"it": Arm(system=random, random=system, one_lot=True)}, none, draws=2000)["it"]
+    assert (worse.verdict, worse.chose) == ("helped", None)
+
+
+@pytest.mark.parametrize("n", [2, 3, 6, 10])
+def test_replicates_cry_that_choosing_helped_in_at_most_5_of_100_and_taggers_of_one_lot_far_oftener(n: int) -> None:
+    """Pre-trainings differ by .8 F1 (sd), taggers by about 1; choosing is worth nothing."""
+    rng, experiments = np.random.default_rng(n), 400
+    pipeline = taggers = held = 0
+    for number in range(experiments):
+        world = World(rng, 250, seed=0.03, sentence=0.5, both=0.2)
+        lots = 0.03 * rng.normal(size=(2, n))  # of skill: about .8 F1
+        system, other = ([world.arm(lot, 1)[0] for lot in arm] for arm in lots)
+        gap = compare(system, other, draws=200, seed=number)
+        pipeline += gap.sign > 0
+        held += gap.lo <= 0 <= gap.hi
+        taggers += compare(world.arm(lots[0, 0], n), world.arm(lots[1, 0], n), draws=200, seed=number).sign > 0
+    assert pipeline / experiments <= 0.05
+    assert held / experiments >= 0.92
+    if n >= 6:
+        assert taggers > 2 * pipeline
 
 
 def test_an_improvement_over_few_seeds_says_so() -> None:

@@ -6,21 +6,27 @@ from statistics import mean, stdev
 from core.artifacts import evaluations
 from core.artifacts.leaderboard import ArmRow, FurtherTest
 from core.corpora.corpus import Library
+from core.results import Evaluation
 from core.runs.store import Run
 from core.stats.bootstrap import compare
 from core.stats.welch import Welch, welch
 
 
-def also(finetune: Run, none: Run, library: Library, seed: int) -> list[FurtherTest]:
+def tables(finetunes: Sequence[Run], number: int = 0) -> list[Evaluation]:
+    """What the taggers of a line got right on a test set: an evaluation a seed, replicate by replicate."""
+    return [one for run in finetunes for one in evaluations.read(run, number)]
+
+
+def also(finetunes: Sequence[Run], none: Sequence[Run], library: Library, seed: int) -> list[FurtherTest]:
     """F1 on every test set beside the first.
 
     Intervals at 95%, by seeds and test sentences; nothing is concluded from them, so there is no correction.
     """
     rows = []
-    for number, reference in enumerate(finetune.manifest.config["test"][1:], 1):
-        table = evaluations.read(finetune, number)
+    for number, reference in enumerate(finetunes[0].manifest.config["test"][1:], 1):
+        table = tables(finetunes, number)
         f1s = [one.f1() for one in table]
-        difference = compare(table, evaluations.read(none, number), seed=seed)
+        difference = compare(table, tables(none, number), seed=seed)
         rows.append(
             FurtherTest(
                 test=library.find(reference).name,
@@ -28,7 +34,7 @@ def also(finetune: Run, none: Run, library: Library, seed: int) -> list[FurtherT
                 mean=mean(f1s),
                 sd=stdev(f1s) if len(f1s) > 1 else None,
                 delta=difference.delta,
-                interval=(difference.lo, difference.hi) if finetune.id != none.id else (0.0, 0.0),
+                interval=(difference.lo, difference.hi) if finetunes != none else (0.0, 0.0),
             )
         )
     return rows

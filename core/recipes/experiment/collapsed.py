@@ -18,12 +18,12 @@ Collapsed = Mapping[Cell, Sequence[int]]
 
 def collapsed_seeds(lines: Sequence[FinishedLine]) -> Collapsed:
     """The seeds of each line whose tagger learnt nothing."""
-    return {line.cell: taggers.collapsed_seeds(line.finetune) for line in lines}
+    return {line.cell: [seed for run in line.finetunes for seed in taggers.collapsed_seeds(run)] for line in lines}
 
 
 def nothing_learnt(lines: Sequence[FinishedLine], collapsed: Collapsed) -> bool:
     """Whether that is so of every seed of every line."""
-    return all(len(collapsed[line.cell]) == len(line.finetune.manifest.config["seeds"]) for line in lines)
+    return all(len(collapsed[line.cell]) == sum(len(chain.replicate.seeds) for chain in line.chains) for line in lines)
 
 
 def in_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> str:

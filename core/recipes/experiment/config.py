@@ -12,6 +12,7 @@ from core.recipes.base import Options
 from core.recipes.difficulty import DifficultyOptions
 from core.recipes.experiment import arms
 from core.recipes.experiment.arms import Cell
+from core.recipes.experiment.replicates import Repeat, Replicate, replicates
 from core.recipes.parts.network import MULTILINGUAL
 from core.recipes.pretrain import PretrainOptions
 from core.recipes.rebuild import RebuildOptions
@@ -47,6 +48,11 @@ class ExperimentConfig(Config):
     )
     budgets: tuple[str, ...] = option(("10%",), "How much each strategy selects: 1000, 50000tokens or 20% of D_C.")
     seeds: tuple[int, ...] = option((1, 2, 3), "Seeds of fine-tuning, the same for every arm; 5 for a claim.")
+    repeat: Repeat = option(
+        "tagger",
+        "What every seed makes anew. tagger: taggers alone, a quick look that can show that reading helped, not that "
+        "choosing did. pipeline: S_C, pre-training and tagger, each under that seed.",
+    )
     encoder: str = option("minilm", "What every arm starts from: a Hugging Face name, a folder, or minilm (bundled).")
     preset: Literal["quick", "paper"] = option("quick", "Settings of pre-training and fine-tuning.")
     fixed: Literal["none", "steps", "tokens"] = option(
@@ -196,3 +202,7 @@ class ExperimentConfig(Config):
     def cells(self) -> list[Cell]:
         """Every line of the leaderboard: the arms that were asked for, and those that no verdict can do without."""
         return arms.cells(self._names(), self.budgets)
+
+    def replicates(self, cell: Cell) -> tuple[Replicate, ...]:
+        """Replicates of a line, in order."""
+        return replicates(cell, self.repeat, self.seeds, self.draw_seed)

@@ -14,6 +14,7 @@ from core.errors import ConfigError
 from core.measures.skl import parse_map
 from core.recipes.base import Job, Options
 from core.recipes.experiment.arms import Cell
+from core.recipes.experiment.replicates import Replicate
 from core.recipes.parts.learnable import learnable
 from core.recipes.skl import check_trainable
 from core.runs.run import Run
@@ -43,10 +44,10 @@ class Labels:
         given |= {"encoder": config.difficulty_encoder or config.encoder, "allow_download": config.allow_download}
         return {"train": self.part(part), **given}
 
-    def rebuild(self, cell: Cell, measured: Sequence[Run], part: Part) -> Options:
+    def rebuild(self, cell: Cell, replicate: Replicate, measured: Sequence[Run], part: Part) -> Options:
         """Options of rebuilding that part of L_C, without text that is held out."""
         config, arm = self.config, cell.arm
-        given: Options = {"seed": config.draw_seed, **config.rebuild, "method": arm.rebuild}
+        given: Options = {"seed": replicate.draw, **config.rebuild, "method": arm.rebuild}
         given |= {"rate": arm.rate, "difficulty": measured[0].id} if measured else {"encoder": config.encoder}
         return {"train": self.part(part), "holdout": (*config.held_out, config.dev), **given}
 

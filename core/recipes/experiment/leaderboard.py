@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import mean, stdev
 
-from core.artifacts import evaluations, taggers
 from core.artifacts import result as results
+from core.artifacts import taggers
 from core.artifacts.evaluations import FinetuneResult
 from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult, Interval, Word, nothing_learnt
 from core.artifacts.models import PretrainResult
@@ -25,7 +25,7 @@ from core.reporter import Reporter
 from core.runs import hours
 from core.runs.store import Run, RunStore
 from core.stats.bootstrap import Difference, compare
-from core.stats.verdict import Arm, Verdict, few_seeds, needed, verdicts
+from core.stats.verdict import ANSWERS, Answer, Arm, Verdict, few_seeds, needed, verdicts
 from core.stats.welch import Welch
 
 COLUMNS = (
@@ -42,6 +42,8 @@ COLUMNS = (
     "low_random",
     "high_random",
     "verdict",
+    "helped",
+    "chose",
     "wins",
     "ties",
     "losses",
@@ -58,9 +60,9 @@ ALSO = ("mean", "sd", "delta")  # of each further test set
 def result(lines: Sequence[FinishedLine], *, seed: int, store: RunStore, report: Reporter) -> ExperimentResult:
     """Compare the arms: scores, verdicts, hours."""
     judgements = _judgements(lines, seed, report)
-    none = next(line.finetune for line in lines if line.cell.arm.name == arms.NONE)
+    none = next(line for line in lines if line.cell.arm.name == arms.NONE)
     rows = [_row(line, judgement, none, seed, store) for line, judgement in zip(lines, judgements, strict=True)]
-    runs = [run for line in lines for run in (*line.runs, *line.tuned.values())]
+    runs = [run for line in lines for chain in line.chains for run in (*chain.added, *chain.tuned.values())]
     return ExperimentResult(
         leaderboard=sorted(rows, key=lambda row: -row.dev_mean),
         curve=_curve(lines),
@@ -79,6 +81,8 @@ class Judgement:
 
     word: Word
     why: str
+    helped: Answer | None = None
+    chose: Answer | None = None
     none: Difference | None = None
     random: Difference | None = None
     welch: Welch | None = None
@@ -94,10 +98,11 @@ class Judgement:
 def _judgements(lines: Sequence[FinishedLine], seed: int, report: Reporter) -> list[Judgement]:
     """One a line."""
     cells = [line.cell for line in lines]
-    tables = {str(line.cell): evaluations.read(line.finetune) for line in lines}
+    tables = {str(line.cell): beside.tables(line.finetunes) for line in lines}
     none = tables[arms.NONE]
     judged = [cell for cell in cells if cell.arm.name not in (arms.NONE, *arms.CONTROLS)]
     controls = {cell: control for cell in judged if (control := arms.control(cell, cells))}
+    replicated = {line.cell: bool(line.chains[0].replicate.number) for line in lines}
     report.check()
     pairs = {
         str(cell): Arm(
@@ -105,6 +110,7 @@ def _judgements(lines: Sequence[FinishedLine], seed: int, report: Reporter) -> l
             without=cell.arm.without,
             random=tables[str(controls[cell])] if cell in controls else None,
             control=arms.AGAINST.get(controls[cell].arm.name, "") if cell in controls else "",
+            one_lot=cell.arm.pretrains and not replicated[cell],
         )
         for cell in judged
     }
@@ -121,7 +127,7 @@ def _judgements(lines: Sequence[FinishedLine], seed: int, report: Reporter) -> l
         else:
             difference = compare(tables[str(cell)], none, seed=seed)
             why = "Random sentences: what a choice of sentences must beat."
-            judgements.append(Judgement(word="control", why=why, none=difference))
+            judgements.append(Judgement(word="control", why=why, helped=ANSWERS[difference.sign], none=difference))
     return _with_collapsed(judgements, lines, controls)
 
 
@@ -132,9 +138,9 @@ def _with_collapsed(
     seeds = collapsed.collapsed_seeds(lines)
     if collapsed.nothing_learnt(lines, seeds):
         return [
-            judgement
+            replace(judgement, helped=None)
             if judgement.word in ("baseline", "control")
-            else replace(judgement, word="nothing learnt", why=collapsed.NOTHING)
+            else replace(judgement, word="nothing learnt", helped=None, chose=None, why=collapsed.NOTHING)
             for judgement in judgements
         ]
     return [
@@ -145,13 +151,20 @@ def _with_collapsed(
 
 def _with_welch(judgement: Judgement, line: FinishedLine) -> Judgement:
     assert judgement.none
-    test, why = beside.with_welch(_tested(line.finetune), judgement.none.other, judgement.why)
+    test, why = beside.with_welch(_tested(line.finetunes), judgement.none.other, judgement.why)
     return replace(judgement, welch=test, why=why)
 
 
 def _judged(verdict: Verdict, cell: Cell) -> Judgement:
     none, arm = verdict.none, cell.arm
-    judgement = Judgement(word=verdict.verdict, why=verdict.why, none=none, random=verdict.random)
+    judgement = Judgement(
+        word=verdict.verdict,
+        why=verdict.why,
+        helped=verdict.helped,
+        chose=verdict.chose,
+        none=none,
+        random=verdict.random,
+    )
     if verdict.random or none.sign <= 0:
         return judgement
     gain = f"{none.delta:+z.2f} points [{none.lo:+z.2f}, {none.hi:+z.2f}] against {arm.without}"
@@ -165,13 +178,15 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
             f"{gain}: above 0, but nobody can tell what T_C is worth from what any text of its size is; give a "
             "domain corpus, and the arm random-only reads as many sentences of that."
         )
-        return replace(judgement, why=why)
+        return replace(judgement, word="helped", why=why)
     return judgement
 
 
-def _row(line: FinishedLine, judgement: Judgement, none_run: Run, seed: int, store: RunStore) -> ArmRow:
-    """none_run: the fine-tuning of `none`."""
-    test, dev = _tested(line.finetune), results.read(line.finetune, FinetuneResult).dev.micro_f1
+def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed: int, store: RunStore) -> ArmRow:
+    """baseline: the line of `none`."""
+    test = _tested(line.finetunes)
+    dev = [f1 for run in line.finetunes for f1 in results.read(run, FinetuneResult).dev.micro_f1]
+    first = line.chains[0]
     none, random = judgement.none, judgement.random
     wins, ties, losses = judgement.duels
     seconds = hours.spent(line.runs, store)
@@ -181,18 +196,21 @@ def _row(line: FinishedLine, judgement: Judgement, none_run: Run, seed: int, sto
         arm=line.cell.arm.name,
         budget=line.cell.budget,
         about=line.cell.arm.summary,
-        sentences=results.read(line.pretrain, PretrainResult).sentences if line.pretrain else 0,
+        sentences=results.read(first.pretrain, PretrainResult).sentences if first.pretrain else 0,
         micro_f1=test,
         dev_f1=dev,
         mean=mean(test),
         dev_mean=mean(dev),
         sd=stdev(test) if len(test) > 1 else None,
         source=line.source,
-        select_run=line.select.id if line.select else None,
-        pretrain_run=line.pretrain.id if line.pretrain else None,
-        label_runs=[run.id for run in line.labels],
-        finetune_run=line.finetune.id,
+        select_run=first.select.id if first.select else None,
+        pretrain_run=first.pretrain.id if first.pretrain else None,
+        label_runs=[run.id for run in first.labels],
+        finetune_run=first.finetune.id,
+        finetune_runs=[run.id for run in line.finetunes],
         verdict=judgement.word,
+        helped=judgement.helped,
+        chose=judgement.chose,
         why=judgement.why,
         delta=delta,
         interval=_interval(none) or (0.0, 0.0),
@@ -206,17 +224,16 @@ def _row(line: FinishedLine, judgement: Judgement, none_run: Run, seed: int, sto
         welch=judgement.welch,
         hours=by_kind,
         gpu_hours=sum(by_kind.values()),
-        f1_per_hour=gain_per_hour(delta, sum(hours.spent(line.added, store).values())),
-        also=beside.also(line.finetune, none_run, Library(store.home), seed),
-        collapsed=taggers.collapsed_seeds(line.finetune),
+        f1_per_hour=gain_per_hour(delta, sum(hours.spent(first.added, store).values())),
+        also=beside.also(line.finetunes, baseline.finetunes, Library(store.home), seed),
+        collapsed=[seed for run in line.finetunes for seed in taggers.collapsed_seeds(run)],
     )
 
 
-def _tested(finetune: Run) -> Sequence[float]:
+def _tested(finetunes: Sequence[Run]) -> Sequence[float]:
     """F1 on the first test set, one a seed."""
-    test = results.read(finetune, FinetuneResult).test
-    assert test  # every fine-tuning of an experiment is tested
-    return test.micro_f1
+    tests = [results.read(run, FinetuneResult).test for run in finetunes]
+    return [f1 for test in tests if test for f1 in test.micro_f1]  # every fine-tuning of an experiment is tested
 
 
 def _interval(difference: Difference | None) -> Interval | None:
@@ -231,12 +248,12 @@ def _curve(lines: Sequence[FinishedLine]) -> list[CurvePoint]:
             budget=line.cell.budget,
             train_sentences=size,
             draw=draw,
-            micro_f1=_tested(run),
-            finetune_run=run.id,
+            micro_f1=_tested(runs),
+            finetune_run=runs[0].id,
         )
         for line in lines
-        for (size, draw), run in line.tuned.items()
-        if size
+        for (size, draw) in line.chains[0].tuned
+        if size and (runs := [chain.tuned[size, draw] for chain in line.chains])
     ]
 
 
@@ -260,14 +277,16 @@ def as_csv(result: ExperimentResult) -> str:
 def as_markdown(result: ExperimentResult) -> str:
     """A table for people: two digits, and why each verdict is what it is."""
     lines = [collapsed.NOTHING, ""] if nothing_learnt(result.leaderboard) else []
-    lines += ["| arm | budget | MLM sentences | dev F1 | test F1 | sd | against none | verdict | hours |"]
-    lines += ["|---|---|---:|---:|---:|---:|---|---|---:|"]
+    lines += [
+        "| arm | budget | MLM sentences | dev F1 | test F1 | sd | against none | helped | choosing helped | hours |"
+    ]
+    lines += ["|---|---|---:|---:|---:|---:|---|---|---|---:|"]
     for row in result.leaderboard:
         low, high = row.interval
         gain = "" if row.verdict == "baseline" else f"{row.delta:+z.2f} [{low:+z.2f}, {high:+z.2f}]"
         sd = "" if row.sd is None else f"{row.sd:.2f}"
         cells = [row.arm, row.budget, f"{row.sentences:,}", f"{row.dev_mean:.2f}", f"{row.mean:.2f}"]
-        cells += [sd, gain, row.verdict, f"{row.gpu_hours:.2f}"]
+        cells += [sd, gain, row.helped or row.verdict, row.chose or "", f"{row.gpu_hours:.2f}"]
         lines.append(f"| {' | '.join(cells)} |")
     reasons = [f"- {row.arm} {row.budget}".rstrip() + f": {row.why}" for row in result.leaderboard]
     return "\n".join([*lines, "", *reasons, "", *beside.as_markdown(result.leaderboard)])

@@ -15,8 +15,8 @@ from core.recipes.experiment import leaderboard
 from core.recipes.experiment.clock import Clock
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import calibration_options, cost
-from core.recipes.experiment.stages import FinishedLine, Stages
-from core.recipes.experiment.steps import CHECK, Line, Step, in_order, lines
+from core.recipes.experiment.stages import FinishedChain, FinishedLine, Stages
+from core.recipes.experiment.steps import CHECK, Chain, Line, Step, in_order, lines
 from core.runs.store import Run, RunStore
 
 
@@ -49,11 +49,14 @@ def _run_steps(steps: Iterable[Step], job: Job, clock: Clock) -> dict[Step, Run]
 
 
 def _line(line: Line, runs: Mapping[Step, Run], source: str | None) -> FinishedLine:
-    return FinishedLine(
-        cell=line.cell,
-        select=runs[line.select] if line.select else None,
-        pretrain=runs[line.pretrain] if line.pretrain else None,
-        tuned={part: runs[step] for part, step in line.tuned.items()},
-        labels=tuple(runs[step] for step in line.labels[0, 0] if step in runs),
-        source=source,
+    return FinishedLine(cell=line.cell, chains=tuple(_chain(chain, runs) for chain in line.chains), source=source)
+
+
+def _chain(chain: Chain, runs: Mapping[Step, Run]) -> FinishedChain:
+    return FinishedChain(
+        replicate=chain.replicate,
+        select=runs[chain.select] if chain.select else None,
+        pretrain=runs[chain.pretrain] if chain.pretrain else None,
+        tuned={part: runs[step] for part, step in chain.tuned.items()},
+        labels=tuple(runs[step] for step in chain.labels[0, 0] if step in runs),
     )

@@ -8,6 +8,7 @@ from core.corpora.corpus import Corpus
 from core.recipes.difficulty import DifficultyOptions
 from core.recipes.experiment.arms import AUGMENT, CONTROL, WHOLE, Arm, Cell
 from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.replicates import Replicate
 from core.recipes.parts import estimate
 from core.recipes.parts.estimate import START, Read, Speed
 from core.selection import STRATEGIES, strategy_options
@@ -37,26 +38,29 @@ class Seconds:
         self.embeds = 0  # of D_C
         self._counted: set[tuple[str, ...]] = set()
 
-    def select(self, cell: Cell) -> float:
-        """Flags once, embeddings once an encoder, scores once a strategy; then choosing and sealing."""
+    def select(self, cell: Cell, replicate: Replicate) -> float:
+        """Flags once, embeddings once an encoder, scores once a strategy and seed; then choosing and sealing."""
         strategy, domain = STRATEGIES[cell.arm.strategy], self.corpora["domain"]
         seconds = START / 3 + (domain.n_tokens * AUDIT if self._first("audit") else 0)
-        if not self._first("score", strategy.name):
+        drawn = str(replicate.draw)
+        if not self._first("score", strategy.name, drawn):
             return seconds
         models = sorted(strategy.models)
         folds = self._folds(strategy.name) if "ner" in models else 1
         seconds += domain.n_tokens * SCORE
-        if models and self._first("B1"):
+        if models and self._first("B1", drawn):
             seconds += self._mlm(len(self.corpora["task"]), self.corpora["task"].n_tokens)
-        if "ner" in models and self._first("B2", str(folds)):
+        if "ner" in models and self._first("B2", str(folds), drawn):
             seconds += self.finetune(0) / len(self.config.seeds) * folds
         one_pass = self._pieces("domain") * self.measured.embed[1]
         if strategy.reads in ("vectors", "both"):
-            new = [encoder for encoder in (*models, *(() if models else ("base",))) if self._first("embed", encoder)]
+            encoders: list[tuple[str, str]] = [(encoder, drawn) for encoder in models]
+            encoders = encoders or [("base", "")]
+            new = [encoder for encoder in encoders if self._first("embed", *encoder)]
             self.embeds += len(new)
             seconds += one_pass * len(new)
         elif strategy.reads == "spans":
-            seconds += one_pass * folds if self._first("tag", str(folds)) else 0
+            seconds += one_pass * folds if self._first("tag", str(folds), drawn) else 0
         elif models:  # pseudo-perplexity: a pass for every piece of a sentence
             seconds += one_pass * self._pieces("domain") / len(domain)
         return seconds
@@ -88,8 +92,10 @@ class Seconds:
         """Mentions and contexts changed, then sealed."""
         return START / 3 + self.corpora["train"].n_tokens * SCORE
 
-    def finetune(self, size: int, cell: Cell | None = None) -> float:
-        """Taggers of all seeds on `size` sentences of L_C; 0: on all of it. cell: whose; None: of `none`."""
+    def finetune(self, size: int, cell: Cell | None = None, replicate: Replicate | None = None) -> float:
+        """Taggers of a replicate's seeds, or of all, on `size` sentences of L_C; 0: on all of it. cell: whose; None: of
+        `none`."""
+        seeds = len(replicate.seeds if replicate else self.config.seeds)
         config, train = self.config, self.corpora["train"]
         arm = cell.arm if cell else None
         n = size or len(train)
@@ -97,13 +103,13 @@ class Seconds:
         time = estimate.tagger(
             self._tagger,
             config.tagger_settings.training(read.sentences).planned(read.sentences),
-            len(config.seeds),
+            seeds,
             train=read,
             dev=self._read(self.corpora["dev"]),
             tests=[self._read(each) for each in (self.corpora["test"], *self.also_test)],
             stages=2 if arm and arm.lpft else 1,
         )
-        return time.expected + (self._borrowed(arm) if arm else 0.0)
+        return time.expected + (self._borrowed(arm, seeds) if arm else 0.0)
 
     @property
     def _tagger(self) -> Speed:
@@ -120,14 +126,14 @@ class Seconds:
         grown = n * (2 if arm and arm.rebuild == AUGMENT else 1 + arm.rate if arm and arm.rebuild in GROWS else 1)
         return Read(sentences=round(grown), pieces=grown * pieces)
 
-    def _borrowed(self, arm: Arm) -> float:
+    def _borrowed(self, arm: Arm, seeds: int) -> float:
         """Word vectors of a source, once; the frozen states of L_C's splits, once a seed; leaks of what assists."""
         if arm.assisting:
             return self.corpora["assisting"].n_tokens * AUDIT if self._first("audit assisting") else 0.0
         if arm.states:
             splits = (self.corpora[name] for name in ("train", "dev", "test"))
             tokens = sum(corpus.n_tokens for corpus in splits) * self.measured.pieces["train"]
-            return STATES * len(self.config.seeds) * tokens * self.measured.embed[1]
+            return STATES * seeds * tokens * self.measured.embed[1]
         return self.cap * (SKIPGRAM + (AUDIT if self._first("audit source") else 0)) if arm.source else 0.0
 
     @property

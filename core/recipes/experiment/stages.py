@@ -15,6 +15,7 @@ from core.measures.sample import capped
 from core.recipes.base import Job, Options
 from core.recipes.experiment.arms import CONTROL, WHOLE, Arm, Cell
 from core.recipes.experiment.labels import Labels, Part
+from core.recipes.experiment.replicates import Replicate
 from core.recipes.parts.learnable import learnable
 from core.runs.store import Run
 from core.selection import STRATEGIES
@@ -26,33 +27,51 @@ GENERAL = 500  # sentences
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedLine:
-    """The finished runs behind one line of the leaderboard.
+class FinishedChain:
+    """The finished runs of one replicate of a line.
 
     tuned: by size of L_C and draw; (0, 0) is the whole of it. labels: what the whole L_C was changed or joined by.
-    source: fingerprint of what its word vectors or states come from.
     """
 
-    cell: Cell
+    replicate: Replicate
     select: Run | None
     pretrain: Run | None
-    tuned: Mapping[tuple[int, int], Run]
+    tuned: Mapping[Part, Run]
     labels: tuple[Run, ...] = ()
-    source: str | None = None
 
     @property
     def finetune(self) -> Run:
         return self.tuned[0, 0]
 
     @property
+    def added(self) -> list[Run]:
+        """All but the taggers: what `none` does not need."""
+        return [run for run in (self.select, self.pretrain, *self.labels) if run]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedLine:
+    """The finished runs behind one line of the leaderboard. source: fingerprint of what its word vectors or states come
+    from."""
+
+    cell: Cell
+    chains: tuple[FinishedChain, ...]
+    source: str | None = None
+
+    @property
+    def finetunes(self) -> list[Run]:
+        """Fine-tunings on the whole of L_C, a run a replicate."""
+        return [chain.finetune for chain in self.chains]
+
+    @property
     def runs(self) -> list[Run]:
         """Runs that the line with the whole of L_C rests on."""
-        return [*self.added, self.finetune]
+        return [*self.added, *self.finetunes]
 
     @property
     def added(self) -> list[Run]:
         """The same without the taggers: what `none` does not need."""
-        return [run for run in (self.select, self.pretrain, *self.labels) if run]
+        return [run for chain in self.chains for run in chain.added]
 
 
 class Stages:
@@ -117,7 +136,7 @@ class Stages:
         origin = {"from": corpus.fingerprint}
         return self.job.library.subset(corpus, rows, name=f"{corpus.name} {cap:,} tokens", origin=origin)
 
-    def select(self, cell: Cell) -> Options:
+    def select(self, cell: Cell, replicate: Replicate) -> Options:
         """Options of choosing S_C of a line. Leaks of D_C, those of dev among them, are never selected."""
         config, arm = self.config, cell.arm
         given = {key: getattr(config, key) for key in ("domain", "train", "dev", "encoder", "allow_download")}
@@ -125,7 +144,7 @@ class Stages:
         plain = config.transductive == "none"
         given |= {"task": config.task if plain else self.task.fingerprint, "transductive": not plain}
         given |= {"holdout": self.config.held_out, "strategy": arm.strategy, "options": self._own(arm.strategy)}
-        given["seed"] = config.draw_seed
+        given["seed"] = replicate.draw
         budget = str(len(self.task)) if arm.name == CONTROL else cell.budget
         return {**given, "budget": budget, **config.select}
 
@@ -135,10 +154,10 @@ class Stages:
         trains = "preset" in STRATEGIES[strategy].Options.model_fields
         return {"preset": self.config.preset, **options} if trains else options
 
-    def pretrain(self, cell: Cell, selects: Mapping[Cell, Run], pieces: float) -> Options:
+    def pretrain(self, cell: Cell, replicate: Replicate, selects: Mapping[Cell, Run], pieces: float) -> Options:
         """Options of a line's pre-training. selects: the runs that chose its text, under `fixed` all others'."""
         config = self.config
-        options: Options = {"preset": config.preset, "seed": config.draw_seed, **config.pretrain}
+        options: Options = {"preset": config.preset, "seed": replicate.draw, **config.pretrain}
         options |= {**self.amount(selects, pieces), "allow_download": config.allow_download}
         if config.transductive == "none":
             options.setdefault("heldout_task", config.dev)
@@ -168,7 +187,9 @@ class Stages:
         task = (self.task.fingerprint,) if cell.arm.task else ()
         return (*task, *((read(select, SelectResult).corpus,) if select else ()))
 
-    def finetune(self, cell: Cell, pretrain: Run | None, labels: Sequence[Run], part: Part) -> Options:
+    def finetune(
+        self, cell: Cell, replicate: Replicate, part: Part, *, pretrain: Run | None, labels: Sequence[Run]
+    ) -> Options:
         """Options of a line's taggers on one part of L_C, one a seed. labels: the runs behind what it learns from."""
         config = self.config
         options = {"preset": config.preset, "allow_download": config.allow_download, **config.finetune}
@@ -177,7 +198,7 @@ class Stages:
             options |= self.labels.lent(cell, labels, part)
         init = pretrain.id if pretrain and cell.arm.adapts else config.encoder
         train, tests = self.labels.train(cell, labels, part), (config.test, *config.also_test)
-        given = {"train": train, "dev": config.dev, "test": tests, "seeds": config.seeds}
+        given = {"train": train, "dev": config.dev, "test": tests, "seeds": replicate.seeds}
         return {"init": init, **given, **options}
 
     def _borrowed(self, cell: Cell, pretrain: Run | None) -> Options:

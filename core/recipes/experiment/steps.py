@@ -11,6 +11,7 @@ from functools import partial
 from core.recipes.base import Options
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.labels import Part, part_in_words
+from core.recipes.experiment.replicates import Replicate
 from core.recipes.experiment.seconds import Seconds
 from core.recipes.experiment.stages import Stages
 from core.runs.run import Run
@@ -20,7 +21,7 @@ CHECK = ""  # a step without a run: it only says what cannot be trained on
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Step:
-    """A run for one line of the leaderboard.
+    """A run for one replicate of one line of the leaderboard.
 
     needs: steps before it, without whose runs nobody can say its options. options: of the run, from those of the steps
     before it. seconds: that it takes, asked only where it is not finished. part: of L_C.
@@ -28,6 +29,7 @@ class Step:
 
     kind: str
     cell: Cell
+    replicate: Replicate
     options: Callable[[Mapping["Step", Run]], Options]
     seconds: Callable[[Seconds], float] = field(default=lambda seconds: 0.0)
     needs: tuple["Step", ...] = ()
@@ -35,53 +37,85 @@ class Step:
 
     @property
     def what(self) -> str:
-        """The part of L_C in words; "" for all of it."""
-        return part_in_words(*self.part)
+        """The replicate and the part of L_C in words; "" for the only one and for all of it."""
+        return ", ".join(filter(None, (self.replicate.in_words(), part_in_words(*self.part))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """The steps of one line of the leaderboard; labels, tuned: by part of L_C."""
+class Chain:
+    """The steps of one replicate; labels, tuned: by part of L_C."""
 
-    cell: Cell
+    replicate: Replicate
     select: Step | None
     labels: Mapping[Part, tuple[Step, ...]]
     pretrain: Step | None
     tuned: Mapping[Part, Step]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """The steps of one line of the leaderboard, a chain of them a replicate."""
+
+    cell: Cell
+    chains: tuple[Chain, ...]
+
+
 def lines(stages: Stages, pieces: float) -> list[Line]:
     """One for every line of the leaderboard. pieces: a token has."""
     cells = stages.config.cells
-    selects = {cell: _select(stages, cell) for cell in cells if cell.arm.strategy}
-    planned = []
-    for cell in cells:
-        labels = {part: _labels(stages, cell, part) for part in stages.labels.sizes}
-        pretrain = _pretrain(stages, cell, selects, pieces) if cell.arm.pretrains else None
-        tuned = {part: _finetune(stages, cell, pretrain, labels[part], part) for part in stages.labels.sizes}
-        planned.append(Line(cell=cell, select=selects.get(cell), labels=labels, pretrain=pretrain, tuned=tuned))
-    return planned
-
-
-def in_order(lines: Iterable[Line]) -> list[Step]:
-    """Every choice of text and labels first, so that what cannot work fails early; then arm by arm the training."""
-    all_lines = list(lines)
+    repeated = {cell: stages.config.replicates(cell) for cell in cells}
+    selects = {
+        (cell, replicate): _select(stages, cell, replicate)
+        for cell in cells
+        if cell.arm.strategy
+        for replicate in repeated[cell]
+    }
     return [
-        *(line.select for line in all_lines if line.select),
-        *(step for line in all_lines for steps in line.labels.values() for step in steps),
-        *(step for line in all_lines for step in (line.pretrain, *line.tuned.values()) if step),
+        Line(cell=cell, chains=tuple(_chain(stages, cell, replicate, selects, pieces) for replicate in repeated[cell]))
+        for cell in cells
     ]
 
 
-def _select(stages: Stages, cell: Cell) -> Step:
+def in_order(lines: Iterable[Line]) -> list[Step]:
+    """Every choice of text and labels first, so that what cannot work fails early; then the training, replicate by
+    replicate and arm by arm."""
+    chains = [chain for line in lines for chain in line.chains]
+    return [
+        *(chain.select for chain in chains if chain.select),
+        *(step for chain in chains for steps in chain.labels.values() for step in steps),
+        *(
+            step
+            for chain in sorted(chains, key=lambda chain: chain.replicate.number)
+            for step in (chain.pretrain, *chain.tuned.values())
+            if step
+        ),
+    ]
+
+
+def _chain(
+    stages: Stages, cell: Cell, replicate: Replicate, selects: Mapping[tuple[Cell, Replicate], Step], pieces: float
+) -> Chain:
+    parts = stages.labels.sizes
+    labels = {part: _labels(stages, cell, replicate, part) for part in parts}
+    alike = {other: step for (other, of), step in selects.items() if of == replicate}
+    pretrain = _pretrain(stages, cell, replicate, alike, pieces) if cell.arm.pretrains else None
+    tuned = {part: _finetune(stages, cell, replicate, part, pretrain=pretrain, labels=labels[part]) for part in parts}
+    return Chain(replicate=replicate, select=alike.get(cell), labels=labels, pretrain=pretrain, tuned=tuned)
+
+
+def _select(stages: Stages, cell: Cell, replicate: Replicate) -> Step:
     return Step(
-        kind="select", cell=cell, options=lambda runs: stages.select(cell), seconds=lambda timed: timed.select(cell)
+        kind="select",
+        cell=cell,
+        replicate=replicate,
+        options=lambda runs: stages.select(cell, replicate),
+        seconds=lambda timed: timed.select(cell, replicate),
     )
 
 
-def _labels(stages: Stages, cell: Cell, part: Part) -> tuple[Step, ...]:
+def _labels(stages: Stages, cell: Cell, replicate: Replicate, part: Part) -> tuple[Step, ...]:
     """Steps that say what a line learns from beside, or instead of, one part of L_C; nothing where that is all."""
-    arm, labels, step = cell.arm, stages.labels, partial(Step, cell=cell, part=part)
+    arm, labels, step = cell.arm, stages.labels, partial(Step, cell=cell, replicate=replicate, part=part)
     if arm.assisting:
         skl = step(kind="skl", options=lambda runs: labels.skl(part), seconds=Seconds.skl)
         needs = (skl,) if arm.assisting < math.inf else ()
@@ -96,35 +130,47 @@ def _labels(stages: Stages, cell: Cell, part: Part) -> tuple[Step, ...]:
     rebuild = step(
         kind="rebuild",
         needs=needs,
-        options=lambda runs: labels.rebuild(cell, [runs[s] for s in needs], part),
+        options=lambda runs: labels.rebuild(cell, replicate, [runs[s] for s in needs], part),
         seconds=Seconds.rebuild,
     )
     return (*needs, rebuild)
 
 
-def _pretrain(stages: Stages, cell: Cell, selects: Mapping[Cell, Step], pieces: float) -> Step:
-    """Where all arms are trained alike, by what all of them select."""
+def _pretrain(stages: Stages, cell: Cell, replicate: Replicate, selects: Mapping[Cell, Step], pieces: float) -> Step:
+    """Where all arms are trained alike, by what all of them select. selects: of this replicate."""
     own = (selects[cell],) if cell in selects else ()
     needs = own if stages.config.fixed == "none" else tuple(selects.values())
 
     def options(runs: Mapping[Step, Run]) -> Options:
         chosen = {other: runs[step] for other, step in selects.items() if step in needs}
-        return stages.pretrain(cell, chosen, pieces)
+        return stages.pretrain(cell, replicate, chosen, pieces)
 
-    return Step(kind="pretrain", cell=cell, needs=needs, options=options, seconds=lambda timed: timed.pretrain(cell))
+    return Step(
+        kind="pretrain",
+        cell=cell,
+        replicate=replicate,
+        needs=needs,
+        options=options,
+        seconds=lambda timed: timed.pretrain(cell),
+    )
 
 
-def _finetune(stages: Stages, cell: Cell, pretrain: Step | None, labels: tuple[Step, ...], part: Part) -> Step:
+def _finetune(
+    stages: Stages, cell: Cell, replicate: Replicate, part: Part, *, pretrain: Step | None, labels: tuple[Step, ...]
+) -> Step:
     label_steps = tuple(step for step in labels if step.kind != CHECK)
 
     def options(runs: Mapping[Step, Run]) -> Options:
-        return stages.finetune(cell, runs[pretrain] if pretrain else None, [runs[step] for step in label_steps], part)
+        encoder = runs[pretrain] if pretrain else None
+        learnt_from = [runs[step] for step in label_steps]
+        return stages.finetune(cell, replicate, part, pretrain=encoder, labels=learnt_from)
 
     return Step(
         kind="finetune",
         cell=cell,
+        replicate=replicate,
         part=part,
         needs=(*((pretrain,) if pretrain else ()), *label_steps),
         options=options,
-        seconds=lambda timed: timed.finetune(part[0], cell),
+        seconds=lambda timed: timed.finetune(part[0], cell, replicate),
     )

@@ -13,6 +13,8 @@ from pages.ui.widgets import chart, plain, table
 
 SIGNS = {
     "improves": "▲ improves",
+    "helped": "△ helped; choosing not shown",
+    "below control": "▽ worse than its control",
     "hurts": "▼ hurts",
     "no evidence": "● no evidence",
     "nothing learnt": "✕ nothing learnt",
@@ -24,12 +26,14 @@ ONCE = (
     "dev F1: choose by that, never by the test F1 that you see here."
 )
 HOW = (
-    "An arm improves only if its whole interval is above 0 against none (a tagger without what the arm adds) **and**, "
-    "where it chooses, against a choice by nothing: a random S_C of equal size, all assisting sentences, the encoder "
-    "before it read a source (arms that read all of D_C choose nothing, nor do word vectors). The intervals come "
+    "Two questions, two answers. An arm **helped** if its whole interval is above 0 against none (a tagger without "
+    "what the arm adds). **Choosing helped** if it is also above 0 against a choice by nothing: a random S_C of equal "
+    "size, all assisting sentences, the encoder before it read a source (arms that read all of D_C choose nothing, "
+    "nor do word vectors). An arm improves where both are so. By one S_C and one pre-training an arm, a quick look, "
+    "nobody can tell whether choosing helped: let every seed repeat the whole pipeline for that. The intervals come "
     "from a hierarchical bootstrap over seeds and test sentences, set right for few seeds, at 95% or, where several "
-    "arms are compared, higher (Holm). They do not hold what another draw of S_C or another pre-training run would "
-    "change."
+    "arms are compared, higher (Holm). In a quick look they do not hold what another draw of S_C or another "
+    "pre-training run would change."
 )
 
 
@@ -59,7 +63,8 @@ def leaderboard(run_id: str) -> None:
 
 COLUMNS = {
     "arm": "Arm",
-    "verdict": "Verdict",
+    "helped": "Helped",
+    "chose": "Choosing helped",
     "f1": "Test F1",
     "none": "Against none",
     "random": "Against its control",
@@ -71,6 +76,7 @@ COLUMNS = {
 
 def _line(row: ArmRow) -> dict[str, Any]:
     low, high = row.interval_random or (0.0, 0.0)
+    helped, chose = figures.answers(row)
     return {
         "arm": _name(row),
         "sentences": row.sentences,
@@ -78,7 +84,8 @@ def _line(row: ArmRow) -> dict[str, Any]:
         "dev": f"{row.dev_mean:.2f}",
         "none": figures.interval_words(row),
         "random": "" if row.delta_random is None else f"{row.delta_random:+z.2f} [{low:+z.2f}, {high:+z.2f}]",
-        "verdict": SIGNS[row.verdict],
+        "helped": f"{SIGNS[row.verdict].split()[0]} {helped}",
+        "chose": chose,
         "seeds": "" if row.verdict == "baseline" else f"{row.wins}, {row.ties}, {row.losses}",
     }
 

@@ -23,6 +23,10 @@ FIXED = {
     "steps": "as many training steps as the arm with the most text",
     "tokens": "as much text as the arm with the most",
 }
+REPEAT = {
+    "tagger": "the tagger alone: a quick look, which can show that reading helped, not that choosing did",
+    "pipeline": "the choice of sentences, the pre-training and the tagger: both can be shown, at more hours",
+}
 TRANSDUCTIVE = {
     "none": "are never read",
     "dev": "are read as plain text if they are of dev",
@@ -80,7 +84,9 @@ def _lines(further: Mapping[str, Any], unlabelled: bool) -> dict[str, Any]:
         )
     )
     with right:
-        return {"arms": arms, "budgets": budgets, "seeds": seed_list("experiment", "1, 2, 3")}
+        seeds = seed_list("experiment", "1, 2, 3")
+    repeat = _worded("repeat", "What every seed makes anew", REPEAT)
+    return {"arms": arms, "budgets": budgets, "seeds": seeds, "repeat": repeat}
 
 
 def _further() -> dict[str, Any]:

@@ -1,0 +1,37 @@
+"""What is made anew for every seed of an experiment: the tagger alone, or all from the draw of S_C on.
+
+An arm that has one S_C and one pre-training is one lot: taggers on it, however many, say how far taggers differ, not
+what another draw and another pre-training would have come to (SOURCES.md, Replicates).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from core.recipes.experiment.arms import Cell
+
+Repeat = Literal["tagger", "pipeline"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replicate:
+    """draw: seed of S_C's draw, of MLM and of a rebuilt L_C. seeds: of the taggers that follow. number: from 1; 0 where
+    there is one."""
+
+    draw: int
+    seeds: tuple[int, ...]
+    number: int = 0
+
+    def in_words(self) -> str:
+        """Nothing where there is one."""
+        return f"replicate {self.number}" if self.number else ""
+
+
+def replicates(cell: Cell, repeat: Repeat, seeds: Sequence[int], draw: int) -> tuple[Replicate, ...]:
+    """Replicates of a line. Where nothing but its tagger has a seed, as for `none`, one run trains them all.
+
+    draw: the seed of what is not made anew.
+    """
+    if repeat == "tagger" or not (cell.arm.pretrains or cell.arm.rebuild):
+        return (Replicate(draw=draw, seeds=tuple(seeds)),)
+    return tuple(Replicate(draw=seed, seeds=(seed,), number=i) for i, seed in enumerate(seeds, 1))
