@@ -335,12 +335,12 @@ def test_each_test_set_is_set_against_none_on_itself(corpora: Library, tmp_path:
         SimpleNamespace(id=name, artifacts=tmp_path / name, manifest=SimpleNamespace(config=config))
         for name in ("arm", "none")
     )
-    (told,) = beside.also([system], [control], corpora, seed=0)  # type: ignore[arg-type]
+    (told,) = beside.also([system], [control], corpora, seed=0)  # type: ignore[list-item]
     assert told.test == "hard"
     assert told.micro_f1 == pytest.approx([60, 70])
     assert (told.mean, told.sd, told.delta) == pytest.approx((65, 50**0.5, 35))
     assert told.interval[0] < 35 < told.interval[1]
-    (same,) = beside.also([control], [control], corpora, seed=0)  # type: ignore[arg-type]
+    (same,) = beside.also([control], [control], corpora, seed=0)  # type: ignore[list-item]
     assert (same.delta, same.interval) == (0, (0, 0))
 
 
