@@ -14,10 +14,10 @@ import numpy as np
 from core.artifacts import map as map_files
 from core.artifacts import vectors as vectors_of
 from core.artifacts.map import CLASSES as CLASSES
-from core.artifacts.map import Hits as Hits
-from core.artifacts.map import Mapped as Mapped
 from core.artifacts.map import MapResult as MapResult
-from core.artifacts.map import MapRow as MapRow
+from core.artifacts.mapped import Hits as Hits
+from core.artifacts.mapped import Mapped as Mapped
+from core.artifacts.mapped import MapRow as MapRow
 from core.artifacts.result import read as read_result
 from core.corpora.columns import stored
 from core.corpora.corpus import BLOCK

@@ -29,7 +29,7 @@ from core.recipes.parts.tested import all_seeds, labelled, tested, types_of, wit
 from core.runs.parts import Parts
 from core.runs.store import RunStore, is_run_id
 from core.text.sentence import Sentence
-from core.training.settings import TaggerSettings
+from core.training.settings import Settings, TaggerSettings
 
 if TYPE_CHECKING:
     from core.models.tagger import Tagger
@@ -142,9 +142,6 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
 
 def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before: Sequence[SeedOutcome]) -> SeedOutcome:
     """Train and test one seed. before: what came of those before it."""
-    from core.training.finetune import finetune
-    from core.training.lpft import lpft
-
     job.context.stage(f"training, seed {seed}")
     training = splits.training
     settings = config.training(len(training.sentences))
@@ -154,37 +151,14 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
             "the dev F1 that is reported is of all of them."
         )
     tagger = _network(config, job, splits, seed)
-    model, checkpoints = models.folder(job.context.run), job.context.run.checkpoints / f"seed-{seed}"
-
-    def stopped(epochs: "Epochs") -> None:
-        """Stop, and keep the best so far."""
-        if not before:
-            _keep(tagger, model)
-            text = f"Stopped; the tagger of epoch {epochs.best}, seed {seed}, is kept in {model}."
-            job.context.note(text, passing=True)
-
-    train = lpft if config.stages == "lpft" else finetune
-    epochs = train(
-        tagger,
-        training.sentences,
-        splits.dev,
-        settings,
-        seed=seed,
-        folder=checkpoints,
-        report=job.context,
-        types=splits.all_types,
-        weights=training.weights,
-        sources=training.sources,
-        saved=job.context.checkpoint,
-        stopped=stopped,
-    )
+    epochs = _train(config, job, splits, settings, tagger, seed=seed, first=not before)
     names = ["dev", *map(evaluations.split_name, range(len(splits.tests)))]
     results = [
         tested(job, tagger, gold, splits.all_types, evaluations.part(name, seed))
         for name, gold in zip(names, (splits.dev, *splits.tests), strict=True)
     ]
     if results[0].micro_f1 > max((outcome.dev.micro_f1 for outcome in before), default=-1.0):
-        _keep(tagger, model)
+        _keep(tagger, models.folder(job.context.run))
     if not any(result.learnt for result in results):
         f1s = ", ".join(f"{name} {result.micro_f1:.2f}" for name, result in zip(names, results, strict=True))
         job.context.note(f"Seed {seed} learnt nothing: its F1 ({f1s}) is no better than chance.")
@@ -200,8 +174,51 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
         settings={name: value for name, value in planned.items() if name in TaggerSettings.model_fields},
     )
     evaluations.write_outcome(job.context.run, seed, outcome)
-    shutil.rmtree(checkpoints, ignore_errors=True)
+    shutil.rmtree(_checkpoints(job, seed), ignore_errors=True)
     return outcome
+
+
+def _train(
+    config: FinetuneConfig,
+    job: Job,
+    splits: Splits,
+    settings: Settings,
+    tagger: "Tagger",
+    *,
+    seed: int,
+    first: bool,
+) -> "Epochs":
+    """Train `tagger` in place. first: no seed came before it, so that what a stop leaves is the best there is."""
+    from core.training.finetune import finetune
+    from core.training.lpft import lpft
+
+    def stopped(epochs: "Epochs") -> None:
+        """Stop, and keep the best so far."""
+        if first:
+            model = models.folder(job.context.run)
+            _keep(tagger, model)
+            text = f"Stopped; the tagger of epoch {epochs.best}, seed {seed}, is kept in {model}."
+            job.context.note(text, passing=True)
+
+    train = lpft if config.stages == "lpft" else finetune
+    return train(
+        tagger,
+        splits.training.sentences,
+        splits.dev,
+        settings,
+        seed=seed,
+        folder=_checkpoints(job, seed),
+        report=job.context,
+        types=splits.all_types,
+        weights=splits.training.weights,
+        sources=splits.training.sources,
+        saved=job.context.checkpoint,
+        stopped=stopped,
+    )
+
+
+def _checkpoints(job: Job, seed: int) -> Path:
+    return job.context.run.checkpoints / f"seed-{seed}"
 
 
 def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Tagger":

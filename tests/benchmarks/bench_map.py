@@ -20,7 +20,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from core.artifacts.map import Mapped  # noqa: E402
+from core.artifacts.mapped import Mapped  # noqa: E402
 from core.artifacts.scores import Scored  # noqa: E402
 from core.corpora.columns import matches, stored  # noqa: E402
 from core.corpora.corpus import Library  # noqa: E402

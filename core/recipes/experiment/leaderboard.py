@@ -189,8 +189,7 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
     first = line.chains[0]
     none, random = judgement.none, judgement.random
     wins, ties, losses = judgement.duels
-    seconds = hours.spent(line.runs, store)
-    by_kind = {kind: s / 3600 for kind, s in seconds.items()}
+    by_kind = {kind: seconds / 3600 for kind, seconds in hours.spent(line.runs, store).items()}
     delta = none.delta if none else 0.0
     return ArmRow(
         arm=line.cell.arm.name,
