@@ -50,12 +50,12 @@ class EncoderRank:
 
     @property
     def last(self) -> LayerScores:
-        """Of the layer that a tagger reads unless told otherwise."""
+        """Scores of the layer that a tagger reads unless told otherwise."""
         return self.layers[-1]
 
     @property
     def best(self) -> LayerScores:
-        """Of the layer that the probe reads best."""
+        """Scores of the layer that the probe reads best."""
         return max(self.layers, key=lambda scores: scores.f1)
 
 

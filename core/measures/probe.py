@@ -80,7 +80,7 @@ def within(states: FloatArray, train: Sequence[Sentence], types: Sequence[str], 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ahead:
-    """By how many points of F1 one probe is ahead of another. lo, hi: of the interval."""
+    """How many points of F1 one probe is ahead of another. lo, hi: of the interval."""
 
     delta: float
     lo: float

@@ -81,7 +81,7 @@ def _layers(model: "PreTrainedModel", name: str) -> nn.ModuleList:
 
 
 def _draw(layer: nn.Module, spread: float) -> None:
-    """As BERT draws a layer before it has read anything (Zhang et al. 2021, 4)."""
+    """Draw it as BERT draws a layer before it has read anything (Zhang et al. 2021, 4)."""
     for name, parameter in layer.named_parameters():
         if name.endswith("bias"):
             nn.init.zeros_(parameter)

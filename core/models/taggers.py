@@ -217,7 +217,7 @@ def _chain(folder: Path) -> dict[str, torch.Tensor]:
 
 
 def _tensors(folder: Path, begin: str) -> dict[str, torch.Tensor]:
-    """Those whose names begin so, without that."""
+    """Tensors whose names begin so, without that."""
     from safetensors import safe_open
 
     tensors: dict[str, torch.Tensor] = {}

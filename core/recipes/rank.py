@@ -45,7 +45,7 @@ class RankConfig(Config):
     weights: tuple[str, ...] = option((), "Hashes of the encoders.", hidden=True)
 
     def settled(self) -> Self:
-        """With the encoders' hashes; a run's id says as much. Errors: ModelError if one is not here."""
+        """Options with the encoders' hashes; a run's id says as much. Errors: ModelError if one is not here."""
         hashes = tuple("" if is_run_id(name) else fingerprint(name) for name in self.encoders)
         return self.model_copy(update={"weights": hashes})
 
@@ -68,7 +68,7 @@ class Labelled:
 
     @property
     def n_words(self) -> int:
-        """Of train."""
+        """Words of train."""
         return sum(len(sentence.tokens) for sentence in self.train)
 
 

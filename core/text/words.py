@@ -135,7 +135,7 @@ def _sign(char: str) -> bool:
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Of tokens, and of folded words, beyond ASCII."""
+    """Patterns of tokens, and of folded words, beyond ASCII."""
     # Made when first needed: looking at so many characters takes 20 ms, and English text never asks.
     signs = "".join(_ranges(n for n in chain(range(0xAD, 0x20000), range(0xE0000, 0xE0200)) if _sign(chr(n))))
     letter, word = rf"(?=\w)[{_UNSPACED}][{signs}]*+", rf"[^\W{_UNSPACED}](?:[^\W{_UNSPACED}]++|[{signs}]++)*+"
