@@ -144,7 +144,6 @@ class TaggerSettings(Config):
         "last",
         "What is read of the encoder: its last layer; mix, a learnt mean of all; a number, the layers above that cut "
         "off; reinit:K, the last after the top K are drawn anew.",
-        exclude_if=lambda layers: layers == "last",
     )
     constrained: bool | None = option(
         None, "Train and decode among the tag sequences that BIOES allows. None: as the preset says; paper does not."
