@@ -25,6 +25,7 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
             "min_source_tokens": 100,
         },
         "rank": {"train": made["train"], "dev": made["dev"], "encoders": ("tiny",)},
+        "prevalence": {"task": made["task"], "domain": made["domain"], "encoder": "tiny"},
         "difficulty": {"train": made["train"], "encoder": "tiny", "folds": 2, "context_epochs": 1, "entity_epochs": 1},
         "assist": {
             "primary": made["train"],

@@ -19,7 +19,7 @@ from core.cli.experiment import demo, experiment
 from core.cli.machine import audit_list, doctor, key
 from core.cli.rebuild import frontier, rebuild, robustness
 from core.cli.runs import run_group
-from core.cli.selection import export, map_selection, select
+from core.cli.selection import count_alike, export, map_selection, select
 from core.cli.similarity import measure, predictiveness
 from core.cli.terminal import echo
 from core.cli.training import evaluate, finetune, predict, pretrain
@@ -33,6 +33,7 @@ COMMANDS = (
     corpus,
     measure,
     predictiveness,
+    count_alike,
     select,
     map_selection,
     export,

@@ -1,4 +1,4 @@
-"""The commands `select`, `map` and `export`: choose S_C, lay it out, write it."""
+"""The commands `prevalence`, `select`, `map` and `export`: how much to choose; choose S_C, lay it out, write it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ import click
 
 from core.cli.options import config_options, given
 from core.cli.terminal import artifact, finish, json_option, progress, report
-from core.facade import maps, regions, runs, selections
+from core.facade import maps, prevalence, regions, runs, selections
 from core.facade.runs import Run
 from core.facade.selections import Format
 
@@ -16,6 +16,15 @@ _format = click.option(
     type=click.Choice(selections.FORMATS),
     help="What to write, whatever the output is called; else its ending says so, and without one it is a folder.",
 )
+
+
+@click.command("prevalence")
+@config_options(runs.RECIPES["prevalence"].config)
+@json_option
+def count_alike(as_json: bool, **values: object) -> None:
+    """How many sentences of D_C are like T_C's, as a range: what a budget can hope for."""
+    run = runs.execute("prevalence", given(values, runs.RECIPES["prevalence"].config), progress)
+    finish(run, as_json, plain=lambda _: [prevalence.in_words(prevalence.result(run.id))])
 
 
 @click.command()

@@ -1,7 +1,9 @@
 """`score`: every sentence of D_C scored by a strategy; knows no budget, so a new budget never rescores."""
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -70,7 +72,19 @@ class ScoreConfig(EncoderOptions):
 def run(config: ScoreConfig, job: Job) -> ScoreResult:
     """Artifacts: see `artifacts.scores`."""
     strategy = make_strategy(config.strategy, config.options, config.seed)
-    sources, made_by = _sources(config, strategy, job)
+    sources, made_by = sources_of(config, strategy, job)
+    scores, chunks = scores_of(strategy, sources, job)
+    learnt = learned(strategy, sources[Role.TASK].learnable_rows() if sources[Role.TASK].vectors is not None else None)
+    write(job.context.run, scores, ranking(scores, strategy.prefer), learnt)
+    for path in chunks:
+        path.unlink()
+    return ScoreResult(
+        strategy=strategy.name, unit=strategy.unit, prefer=strategy.prefer, scored=len(scores), made_by=made_by
+    )
+
+
+def scores_of(strategy: Strategy, sources: Mapping[Role, Source], job: Job) -> tuple[FloatArray, list[Path]]:
+    """`(n,)` D_C's scores, and the chunks that they lie in until what is made of them is written."""
     domain = sources[Role.DOMAIN]
     slow = strategy.models and strategy.reads == "text"
     with on_device(job, alone=False) if slow else nullcontext():
@@ -88,17 +102,10 @@ def run(config: ScoreConfig, job: Job) -> ScoreResult:
             return np.concatenate(parts)
 
         chunks = chunked(job.context, len(domain.corpus), SLOW_CHUNK if slow else CHUNK, compute, "score")
-    scores = np.concatenate([np.load(path) for path in chunks])
-    learnt = learned(strategy, sources[Role.TASK].learnable_rows() if sources[Role.TASK].vectors is not None else None)
-    write(job.context.run, scores, ranking(scores, strategy.prefer), learnt)
-    for path in chunks:
-        path.unlink()
-    return ScoreResult(
-        strategy=strategy.name, unit=strategy.unit, prefer=strategy.prefer, scored=len(scores), made_by=made_by
-    )
+    return np.concatenate([np.load(path) for path in chunks]), chunks
 
 
-def _sources(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[dict[Role, Source], dict[str, list[str]]]:
+def sources_of(config: ScoreConfig, strategy: Strategy, job: Job) -> tuple[dict[Role, Source], dict[str, list[str]]]:
     """Sources that the strategy looks at, and, where models were trained for it, the runs behind it by kind."""
     task, domain = job.corpus(config.task), job.corpus(config.domain)
     _refuse_swapped(task, domain)

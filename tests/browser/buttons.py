@@ -39,6 +39,8 @@ BUTTONS = {
     "selection.export": "selection",
     "selection.map": "selection",
     "selection.start": "selection",
+    "selection.count": "selection",
+    "selection.counted": "selection",
     "explore.add": "explore",
     "explore.add-flagged": "explore",
     "explore.undo": "explore",

@@ -249,6 +249,9 @@ def selection(one: Walk) -> None:
     one.open("What to select")
     one.press("selection.start", starts="select")
     one.go(f"Selection?run={one.runs.select}")
+    one.press("selection.count", sees=re.compile("; you ask for"))
+    one.press("selection.counted")
+    expect(one.button("selection.counted")).to_have_count(0)
     one.press("selection.map", sees=one.page.get_by_role("heading", name="Explore", exact=True))
 
 

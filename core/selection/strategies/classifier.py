@@ -1,6 +1,6 @@
 """`classifier`: T_C told from a sample of D_C by meaning and by the words used (SOURCES.md, Domain classifier)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
     View = FloatArray | csr_matrix  # a row a sentence: its vector, or its words as tf-idf
+    Dealt = tuple[View, IntArray | None]  # and each row's fold; None: it is in none
 
 
 _BUCKETS = 2**18  # of hashed words and word pairs
@@ -67,12 +68,13 @@ class DomainClassifier(Strategy):
         document_counts = np.asarray((task_words > 0).sum(axis=0) + (rest_words > 0).sum(axis=0)).ravel()
         self.idf = np.log((1 + task_words.shape[0] + len(sampled_rows)) / (1 + document_counts)) + 1
         rest_vectors = np.asarray(cast(FloatArray, domain.vectors)[sampled_rows], dtype=np.float32)
-        views = (
-            (sources[Role.TASK].learnable()[0], rest_vectors),
-            (self._weighted(task_words), self._weighted(rest_words)),
-        )
+        embedded, worded = self._task_folds(sources[Role.TASK])
+        views: list[tuple[Dealt, View]] = [
+            ((sources[Role.TASK].learnable()[0], embedded), rest_vectors),
+            ((self._weighted(task_words), worded), self._weighted(rest_words)),
+        ]
         report.stage("telling T_C from D_C")
-        self.weights = [self._fit(task, rest, self._fold(ids[sampled_rows]), report) for task, rest in views]
+        self.weights = self._fit_views(views, self._fold(ids[sampled_rows]), report)
 
     def score(self, batch: Batch) -> FloatArray:
         assert batch.vectors is not None
@@ -80,7 +82,7 @@ class DomainClassifier(Strategy):
         words = self._weighted(self._hash.transform([sentence.text for sentence in batch.sentences]))
         folds = self._fold(batch.ids)
         views: tuple[View, View] = (vectors, words)
-        scores = [_decide(view, weights, folds) for view, weights in zip(views, self.weights, strict=True)]
+        scores = [decide(view, weights, folds) for view, weights in zip(views, self.weights, strict=True)]
         result: FloatArray = np.asarray(sum(scores), dtype=np.float64)
         result[~vectors.any(axis=1)] = np.nan  # an empty sentence looks like nothing
         return result
@@ -113,22 +115,32 @@ class DomainClassifier(Strategy):
             ]
         )
 
-    def _fit(self, task: "View", rest: "View", folds: IntArray, report: Reporter) -> FloatArray:
+    def _task_folds(self, task: Source) -> tuple[IntArray | None, IntArray | None]:
+        """The fold of each sentence of T_C that is embedded, and of each that is read; None: no model lacks any."""
+        return None, None
+
+    def _fit_views(self, views: "Sequence[tuple[Dealt, View]]", folds: IntArray, report: Reporter) -> list[FloatArray]:
+        """The models of each view of T_C and of the sample, whose rows are in `folds`."""
+        return [self._fit(task, rest, folds, report) for task, rest in views]
+
+    def _fit(self, task: "Dealt", rest: "View", folds: IntArray, report: Reporter) -> FloatArray:
         """`(folds, features + 1)`; out of fold, the sample's scores have mean 0 and deviation 1."""
         from sklearn.linear_model import LogisticRegression
 
-        weights = np.empty((self.options.folds, task.shape[1] + 1))
+        rows, held = task
+        weights = np.empty((self.options.folds, rest.shape[1] + 1))
         for fold in range(self.options.folds):
             report.check()
             others = np.flatnonzero(folds != fold)
             model = LogisticRegression(
                 C=self.options.regularisation, class_weight="balanced", solver="liblinear", random_state=self.seed
             )
-            model.fit(_stacked(task, rest[others]), np.repeat([1, 0], [task.shape[0], len(others)]))
+            taught = rows if held is None else rows[np.flatnonzero(held != fold)]
+            model.fit(_stacked(taught, rest[others]), np.repeat([1, 0], [taught.shape[0], len(others)]))
             weights[fold] = np.append(model.coef_[0], model.intercept_)
             report.progress(fold + 1, self.options.folds, "folds")
         # Standardised out of fold, so that both views weigh alike: the scale of log-odds hangs on the penalty.
-        scores = _decide(rest, weights, folds)
+        scores = decide(rest, weights, folds)
         weights[:, -1] -= scores.mean()
         return weights / max(float(scores.std()), 1e-12)
 
@@ -153,7 +165,7 @@ def _stacked(above: "View", below: "View") -> "View":
     return vstack([above, below])
 
 
-def _decide(features: "View", weights: FloatArray, folds: IntArray) -> FloatArray:
+def decide(features: "View", weights: FloatArray, folds: IntArray) -> FloatArray:
     """`(n,)`: each row's w x + b by its own fold's model."""
     decisions: FloatArray = np.asarray(features @ weights[:, :-1].T) + weights[:, -1]
     result: FloatArray = decisions[np.arange(len(folds)), folds]

@@ -20,6 +20,7 @@ _TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "select": lambda config: (
         f"Select {budget_words(config['budget'])} of {corpus_name(config['domain'])} by {config['strategy']}"
     ),
+    "prevalence": lambda config: f"Count what is like {corpus_name(config['task'])} in {corpus_name(config['domain'])}",
     "audit": lambda config: f"Check {corpus_name(config['corpus'])} for duplicates and leaks",
     "add": lambda config: f"Import {config['name'] or config['path'].rsplit('/', 1)[-1]}",
     "similarity": lambda config: f"Compare {_sources(len(config['source']))} with {_names(config['target'])}",

@@ -15,6 +15,7 @@ from pages.ui.presses import pressed
 from pages.ui.remains import remains, span_words
 from pages.ui.runs.links import EXPLORE
 from pages.ui.selection.budget import controls
+from pages.ui.selection.meter import meter
 from pages.ui.widgets import chart, same_command, table
 
 LARGEST_DOWNLOAD = 200_000_000  # bytes, about; more goes to the exports folder
@@ -45,6 +46,7 @@ def selected(run_id: str) -> None:
     controls(run_id)
     keep = runs.get(run_id).manifest.config["keep"]
     chosen = selections.choose(run_id, selections.kept_budget(run_id), keep)
+    meter(run_id, len(chosen.rows))
     _numbers(run_id, chosen)
     command = _export(run_id, str(chosen.budget), keep, chosen)
     _to_map(run_id)

@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, experiments, machine, runs, training
+from core.facade import corpora, experiments, machine, prevalence, runs, training
 from core.facade.shown import duration
 from pages.ui.runs.timing import time_machine
 from pages.ui.widgets import plain, size
@@ -28,6 +28,7 @@ def show(kind: str, options: Mapping[str, Any]) -> None:
             _time_it(kind, options)
         if kind == "experiment":
             _foresight(options)
+            _alike(options)
 
 
 def _foresight(options: Mapping[str, Any]) -> None:
@@ -37,6 +38,13 @@ def _foresight(options: Mapping[str, Any]) -> None:
         st.warning(foresight.in_words(), icon=":material/casino:")
     else:
         st.caption(foresight.in_words())
+
+
+def _alike(options: Mapping[str, Any]) -> None:
+    """What there is to choose from, where it was counted."""
+    count = prevalence.counted(options.get("task") or "", options.get("domain") or "")
+    if count is not None:
+        st.caption(prevalence.in_words(count))
 
 
 def _single(kind: str, options: Mapping[str, Any]) -> float | None:

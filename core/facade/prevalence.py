@@ -1,0 +1,67 @@
+"""How many sentences of a D_C are like a T_C's: counted by a run, told beside budgets."""
+
+from collections.abc import Iterator
+
+from core.artifacts.prevalence import PrevalenceResult as PrevalenceResult
+from core.artifacts.result import read
+from core.config import Budget
+from core.errors import CorpusError
+from core.facade.home import library, store
+from core.recipes.base import Options
+from core.recipes.prevalence import LEAST, PrevalenceConfig
+from core.runs.store import Run
+
+
+def options(run_id: str) -> Options:
+    """What to count for the T_C and D_C of a `select` run, with its encoder."""
+    config, inputs = store().get(run_id).manifest.config, store().get(run_id).manifest.inputs
+    names = set(PrevalenceConfig.model_fields) - {"seed", "weights"}
+    return {name: inputs.get(name, config[name]) for name in names}
+
+
+def countable(task: str) -> bool:
+    """Whether a T_C, by fingerprint, is here and has enough sentences to count what is like them."""
+    try:
+        return len(library().find(task)) >= LEAST
+    except CorpusError:
+        return False
+
+
+def result(run_id: str) -> PrevalenceResult:
+    """A finished `prevalence` run's result. Errors: RunError."""
+    return read(store().get(run_id), PrevalenceResult)
+
+
+def counted(task: str, domain: str) -> PrevalenceResult | None:
+    """The newest count of a T_C's kind in a D_C, by fingerprints; None where nobody has counted."""
+    return next((result(run.id) for run in _of(task, domain) if run.state().state == "succeeded"), None)
+
+
+def counting(task: str, domain: str) -> str | None:
+    """The newest run that counts them and is not finished, by id; None where there is none."""
+    newest = next(_of(task, domain), None)
+    return newest.id if newest and newest.state().state != "succeeded" else None
+
+
+def _of(task: str, domain: str) -> Iterator[Run]:
+    for run in store().list("prevalence"):
+        if (run.manifest.inputs.get("task"), run.manifest.inputs.get("domain")) == (task, domain):
+            yield run
+
+
+def in_words(count: PrevalenceResult, asked: int | None = None) -> str:
+    """A sentence. asked: sentences that a budget takes."""
+    if not count.about:
+        words = f"Next to none of D_C's {count.domain:,} sentences, {count.high:,} at most, are like your task's"
+    else:
+        words = f"About {count.about:,} of D_C's {count.domain:,} sentences are like your task's"
+        words += f" ({count.low:,} to {count.high:,})"
+    return words + ("." if asked is None else f"; you ask for {asked:,}.")
+
+
+def budget(count: PrevalenceResult) -> str | None:
+    """The budget that takes as many as there are; None where there are none."""
+    return str(Budget.parse(str(count.about))) if count.about else None
+
+
+__all__ = ["PrevalenceResult", "budget", "countable", "counted", "counting", "in_words", "options", "result"]

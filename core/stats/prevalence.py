@@ -1,0 +1,78 @@
+"""How many sentences of one corpus are like those of another, by scores of both (SOURCES.md, Prevalence)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.results import FloatArray
+
+QUANTILES = (0.25, 0.5)
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Above:
+    """What one quantile of T_C's scores tells.
+
+    threshold: the score there. task, domain: sentences that score no less. low, about, high: of D_C's sentences, how
+    many are like T_C's.
+    """
+
+    quantile: float
+    threshold: float
+    task: int
+    domain: int
+    low: float
+    about: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prevalence:
+    """low, high: the range over all quantiles. about: the mean of what they estimate."""
+
+    low: float
+    about: float
+    high: float
+    quantiles: Sequence[Above]
+
+
+def prevalence(task: FloatArray, domain: FloatArray, quantiles: Sequence[float] = QUANTILES) -> Prevalence:
+    """The number of sentences of D_C that are like T_C's: those above a quantile of T_C's scores, over T_C's own share
+    above it.
+
+    task `(n,)`, n > 0, and domain `(m,)`: scores of distinct sentences by models that saw neither.
+    """
+    each = [_above(task, domain, quantile) for quantile in quantiles]
+    return Prevalence(
+        low=min(above.low for above in each),
+        about=float(np.mean([above.about for above in each])),
+        high=max(above.high for above in each),
+        quantiles=each,
+    )
+
+
+def _above(task: FloatArray, domain: FloatArray, quantile: float) -> Above:
+    threshold = float(np.quantile(task, quantile, method="higher"))
+    n, m = int((task >= threshold).sum()), int((domain >= threshold).sum())
+    share, count = clopper_pearson(n, len(task)), clopper_pearson(m, len(domain))
+    return Above(
+        quantile=quantile,
+        threshold=threshold,
+        task=n,
+        domain=m,
+        low=len(domain) * count[0] / share[1],
+        about=min(m * len(task) / n, len(domain)),
+        high=min(len(domain) * count[1] / share[0], len(domain)),
+    )
+
+
+def clopper_pearson(k: int, n: int, level: float = LEVEL) -> tuple[float, float]:
+    """The exact interval of a share that was seen `k` times in `n` (Clopper and Pearson 1934)."""
+    from scipy.special import betaincinv
+
+    tail = (1 - level) / 2
+    low = float(betaincinv(k, n - k + 1, tail)) if k else 0.0
+    high = float(betaincinv(k + 1, n - k, 1 - tail)) if k < n else 1.0
+    return low, high

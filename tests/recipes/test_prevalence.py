@@ -1,0 +1,111 @@
+"""How many sentences of D_C are like T_C's: counted, on the command line, again after a kill, and refused."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.corpora.corpus import Corpus
+from core.facade import prevalence, runs
+from core.facade.errors import CorpusError
+from core.reporter import Silent
+from core.results import Role
+from core.selection.base import Batch, Source
+from core.selection.strategies.classifier import ClassifierOptions
+from core.selection.strategies.cross_fitted import CrossFitted
+from tests.planted import bag_vectors, contracts, kitchen
+from tests.recipes.test_command_line import Run, run  # noqa: F401  a fixture
+
+Seal = Callable[..., Corpus]
+GIVEN = {"task": "task", "domain": "domain", "encoder": "tiny"}
+
+
+@pytest.mark.parametrize("planted", [0, 60, 150])
+def test_what_is_planted_is_counted(home: Path, seal: Seal, planted: int) -> None:
+    seal(contracts(200, seed=1), "task")
+    others = [text for text in contracts(500, seed=2) if text not in set(contracts(200, seed=1))]
+    seal([*others[:planted], *kitchen(600)], "domain")
+    found = prevalence.result(runs.execute("prevalence", GIVEN).id)
+    assert found.about == pytest.approx(planted, rel=0.2, abs=5)
+    assert found.low <= planted <= found.high
+    assert (found.task, found.domain) == (200, planted + 600)
+    assert [above.quantile for above in found.quantiles] == [0.25, 0.5]
+
+
+def test_a_sentence_counts_once(home: Path, seal: Seal) -> None:
+    seal(contracts(100, seed=1), "task")
+    seal([*contracts(100, seed=1)[:50] * 4, *kitchen(400)], "domain")
+    found = prevalence.result(runs.execute("prevalence", GIVEN).id)
+    assert found.domain == 450
+    assert found.high < 100
+
+
+def test_the_command_line_tells_the_range_and_what_it_rests_on(run: Run, seal: Seal) -> None:  # noqa: F811
+    seal(contracts(100, seed=1), "task")
+    seal([*contracts(40, seed=2), *kitchen(300)], "domain")
+    words = ("prevalence", "--task", "task", "--domain", "domain", "--encoder", "tiny")
+    code, out, _ = run(*words, "--json")
+    result = json.loads(out)
+    assert code == 0
+    assert 0 <= result["low"] <= result["about"] <= result["high"] <= 340
+    assert {"run", "task", "domain", "quantiles"} <= result.keys()
+    assert f"About {result['about']:,} of D_C's 340 sentences" in run(*words)[1]
+
+
+def test_few_sentences_tell_nothing(home: Path, seal: Seal) -> None:
+    seal(contracts(19, seed=1), "task")
+    seal(kitchen(100), "domain")
+    with pytest.raises(CorpusError, match=r"task: 19 different sentences are too few.*give 20 or more"):
+        runs.execute("prevalence", GIVEN)
+
+
+def test_no_model_scores_what_it_saw(seal: Seal) -> None:
+    """Equal sentences share a fold, of T_C and D_C too; neighbours do; every fold has some of both."""
+    task, domain = contracts(300, seed=1), [*kitchen(400), *contracts(300, seed=1)[:30]]
+    sources = {}
+    for role, texts in ((Role.TASK, task), (Role.DOMAIN, domain)):
+        vectors, norms = bag_vectors(texts)
+        sources[role] = Source(corpus=seal(texts, str(role)), vectors=vectors, norms=norms)
+    strategy = CrossFitted(ClassifierOptions(), 0)
+    strategy.prepare(sources, Silent())
+    folds = {role: strategy._fold(source.corpus.ids()) for role, source in sources.items()}
+    assert folds[Role.DOMAIN][-30:].tolist() == folds[Role.TASK][:30].tolist()
+    assert np.bincount(folds[Role.TASK]).tolist() == [100, 50, 50, 50, 50]
+    assert np.bincount(folds[Role.DOMAIN][:400]).tolist() == [100, 100, 100, 50, 50]
+    own = np.concatenate([strategy.score(batch) for batch in sources[Role.TASK].batches("both")])
+    copies = Batch(
+        ids=sources[Role.DOMAIN].corpus.ids()[-30:],
+        sentences=sources[Role.DOMAIN].corpus.take(np.arange(400, 430)),
+        vectors=sources[Role.DOMAIN].vectors[400:],  # type: ignore[index]
+    )
+    np.testing.assert_allclose(strategy.score(copies), own[:30], rtol=1e-5)
+
+
+def documents(n: int, seed: int) -> list[str]:
+    """Sentences of contracts in documents of ten, each with words that no other has."""
+    rng = np.random.default_rng(seed)
+    texts, named = contracts(n, seed), []
+    for start in range(0, n, 10):
+        own = ["".join(rng.choice(list("abcdefghijklmnopqrstuvwxyz"), 7)) for _ in range(6)]
+        named += [f"{' '.join(rng.choice(own, 3, replace=False))} {text}" for text in texts[start : start + 10]]
+    return named
+
+
+def test_sentences_of_one_document_do_not_vouch_for_each_other(home: Path, seal: Seal) -> None:
+    seal(documents(300, seed=1), "task")
+    seal([*documents(100, seed=2), *kitchen(600)], "domain")
+    found = prevalence.result(runs.execute("prevalence", GIVEN).id)
+    assert found.about == pytest.approx(100, rel=0.2)
+
+
+def test_in_words() -> None:
+    found = prevalence.PrevalenceResult(low=800, about=900, high=1100, task=400, domain=40_000, quantiles=[])
+    assert prevalence.in_words(found, 5000) == (
+        "About 900 of D_C's 40,000 sentences are like your task's (800 to 1,100); you ask for 5,000."
+    )
+    assert prevalence.budget(found) == "900"
+    none = prevalence.PrevalenceResult(low=0, about=0, high=7, task=400, domain=40_000, quantiles=[])
+    assert prevalence.in_words(none).startswith("Next to none of D_C's 40,000 sentences, 7 at most,")
+    assert prevalence.budget(none) is None
