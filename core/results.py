@@ -114,6 +114,12 @@ class Evaluation:
         sums = (table.sum(axis=0) for table in (self.tp, self.predicted, self.gold))
         return {name: percent_f1(*counts) for name, *counts in zip(self.types, *sums, strict=True)}
 
+    def macro_f1(self) -> float:
+        """Mean F1 of the types that are in gold, percent: each counts alike, however rare; 0 where there are none."""
+        scores = self.by_type()
+        held = [scores[name] for name, n in zip(self.types, self.gold.sum(axis=0).tolist(), strict=True) if n]
+        return sum(held) / max(len(held), 1)
+
     def save(self, path: Path) -> None:
         """Write it as `.npz`."""
         np.savez_compressed(path, types=np.array(self.types), tp=self.tp, predicted=self.predicted, gold=self.gold)

@@ -242,7 +242,8 @@ def tuned(
         model.mkdir()
         (model / "config.json").write_text(json.dumps({"skill": skill}))
         outcomes = zip(SEEDS, (3, 4, 3), scores["dev"], scores["test"], strict=True)
-        return all_seeds(str(model), [seed_outcome(*outcome) for outcome in outcomes])
+        tables = [evaluations.read(context.run)]
+        return all_seeds(str(model), [seed_outcome(*outcome) for outcome in outcomes], tables)
 
     options = {"init": init, "seeds": SEEDS, **settings, **{name: made[name].fingerprint for name in ("train", "dev")}}
     return finish(home, "finetune", {**options, "test": (made["test"].fingerprint,)}, work)

@@ -2,14 +2,16 @@
 
 artifacts/  evaluation-<split>-<seed>.npz     spans right, predicted and labelled, by sentence and type
             predictions-<split>-<seed>.jsonl  {"entities": [[start, end, type], ...]}, a sentence a line
+            abstain-<split>-<seed>.csv        precision and recall by least confidence
             outcome-<seed>.json               what came of a seed: its last file
 
 Splits are `dev`, `test`, `test1`, `test2`, ...
 """
 
+import csv
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from itertools import zip_longest
 from pathlib import Path
 from statistics import mean, stdev
@@ -21,7 +23,10 @@ from core.files import replacing, write_atomic
 from core.results import Evaluation
 from core.runs.run import Run
 from core.stats import learning
+from core.stats.calibration import Abstaining, Calibration
 from core.text.sentence import Entity, Prediction
+
+_ABSTAINING = tuple(each.name for each in fields(Abstaining))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +35,7 @@ class SplitScores:
 
     micro_f1, precision, recall: over exact entities, strict, as the tagger decodes. by_type: F1 by entity type.
     decodings: micro F1 by how tags are decoded and read. lot: F1 that is no better than chance (`learning.by_lot`).
+    macro_f1: mean F1 of the types that the split holds. calibration: how far the entities' confidences are right.
     """
 
     micro_f1: float
@@ -37,7 +43,9 @@ class SplitScores:
     recall: float
     by_type: Mapping[str, float]
     decodings: Mapping[str, float]
-    lot: float = 0.0  # results of older versions have none
+    lot: float = 0.0  # results of older versions have none, nor the next two
+    macro_f1: float | None = None
+    calibration: Calibration | None = None
 
     @property
     def learnt(self) -> bool:
@@ -69,7 +77,8 @@ class OverSeeds:
     """Scores of all seeds on one split, in percent.
 
     micro_f1: one a seed. mean, sd: of these; sd None for one seed. by_type: mean F1 by entity type. decodings: micro F1
-    by how tags are decoded and read, one a seed. lot: as `SplitScores` has it, one a seed.
+    by how tags are decoded and read, one a seed. lot, macro_f1, calibration: as `SplitScores` has them, one a seed.
+    intervals: of by_type, at 95%, over seeds and sentences.
     """
 
     micro_f1: Sequence[float]
@@ -78,6 +87,9 @@ class OverSeeds:
     by_type: Mapping[str, float]
     decodings: Mapping[str, Sequence[float]]
     lot: Sequence[float] = ()
+    macro_f1: Sequence[float] = ()
+    calibration: Sequence[Calibration] = ()
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def learnt(self) -> list[bool]:
@@ -115,10 +127,14 @@ class FinetuneResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluateResult:
-    """What an `evaluate` run came to. model: the tagger's folder, or the run that left it. test: of one tagger."""
+    """What an `evaluate` run came to. model: the tagger's folder, or the run that left it. test: of one tagger.
+
+    abstaining: precision and recall where entities below a confidence are left out.
+    """
 
     model: str
     test: OverSeeds
+    abstaining: Sequence[Abstaining] = ()
 
 
 def split_name(number: int) -> str:
@@ -144,12 +160,32 @@ def write_predictions(run: Run, part: str, predictions: Sequence[Prediction]) ->
             file.write(json.dumps({"entities": [[e.start, e.end, e.type] for e in one.entities]}).encode() + b"\n")
 
 
+def write_abstaining(run: Run, part: str, rows: Sequence[Abstaining]) -> None:
+    """Write what each least confidence would keep of a tagger's entities on one split."""
+    lines = [",".join(_ABSTAINING), *(",".join(f"{value:.6g}" for value in asdict(row).values()) for row in rows)]
+    write_atomic(_abstaining(run, part), "\n".join([*lines, ""]).encode())
+
+
+def read_abstaining(run: Run, part: str) -> list[Abstaining]:
+    """Read what `write_abstaining` wrote; nothing where an older version left nothing."""
+    path = _abstaining(run, part)
+    if not path.exists():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        return [TypeAdapter(Abstaining).validate_python(row) for row in csv.DictReader(file)]
+
+
 def read(run: Run, number: int = 0) -> list[Evaluation]:
     """One a seed, of the test set of that number. Errors: CorpusError where it was not tested or its files are gone."""
     paths = [_table(run, part(split_name(number), seed)) for seed in run.manifest.config["seeds"]]
     if not all(path.exists() for path in paths):
         raise CorpusError(f"run {run.id}: has no scores of a test set; fine-tune again with a test corpus.")
     return [Evaluation.load(path) for path in paths]
+
+
+def read_table(run: Run, part: str) -> Evaluation:
+    """A tagger's table on one split. Errors: FileNotFoundError."""
+    return Evaluation.load(_table(run, part))
 
 
 def read_predictions(run: Run, seed: int, number: int = 0) -> list[tuple[Entity, ...]]:
@@ -181,6 +217,10 @@ def _table(run: Run, part: str) -> Path:
 
 def _predictions(run: Run, part: str) -> Path:
     return run.artifacts / f"predictions-{part}.jsonl"
+
+
+def _abstaining(run: Run, part: str) -> Path:
+    return run.artifacts / f"abstain-{part}.csv"
 
 
 def _outcome(run: Run, seed: int) -> Path:

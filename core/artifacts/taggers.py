@@ -24,12 +24,17 @@ FAILED = 0.5  # of the best seed's F1; a tagger below it did not learn (Dodge et
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeScores:
-    """F1 of an entity type under taggers A and B, percent, averaged over seeds. mentions: in the test set."""
+    """F1 of an entity type under taggers A and B, percent, averaged over seeds. mentions: in the test set.
+
+    interval_a, interval_b: of these at 95%, over seeds and sentences; None in results of older versions.
+    """
 
     type: str
     mentions: int
     a: float
     b: float
+    interval_a: tuple[float, float] | None = None
+    interval_b: tuple[float, float] | None = None
 
     @property
     def difference(self) -> float:
@@ -99,7 +104,23 @@ def by_type(a: Run, b: Run) -> list[TypeScores]:
     def f1(arm: Sequence[Evaluation], name: str) -> float:
         return mean(one.by_type().get(name, 0.0) for one in arm)
 
-    return [TypeScores(type=name, mentions=gold.get(name, 0), a=f1(arm_a, name), b=f1(arm_b, name)) for name in types]
+    sure_a, sure_b = (test.intervals if (test := read(run).test) else {} for run in (a, b))
+    return [
+        TypeScores(
+            type=name,
+            mentions=gold.get(name, 0),
+            a=f1(arm_a, name),
+            b=f1(arm_b, name),
+            interval_a=sure_a.get(name),
+            interval_b=sure_b.get(name),
+        )
+        for name in types
+    ]
+
+
+def macro(run: Run) -> float:
+    """Mean F1 of the types that the test set holds, percent, averaged over seeds. Errors: as `evaluations.read`."""
+    return mean(one.macro_f1() for one in evaluations.read(run))
 
 
 def unfound(runs: Sequence[Run], train: Corpus) -> list[Unfound]:

@@ -7,7 +7,7 @@ import click
 
 from core.cli.options import CORPUS, config_options, given
 from core.cli.terminal import artifact, finish, json_option, progress
-from core.facade import deliver, runs
+from core.facade import deliver, results, runs
 from core.facade.errors import ConfigError
 from core.facade.runs import Run
 
@@ -54,7 +54,8 @@ def finetune(output: str | None, without_rare_words: bool, as_json: bool, **valu
 @json_option
 def evaluate(as_json: bool, **values: object) -> None:
     """Test a saved tagger on labelled sentences."""
-    finish(_done("evaluate", values), as_json)
+    run = _done("evaluate", values)
+    finish(run, as_json, plain=lambda _: _scores(run))
 
 
 @click.command()
@@ -73,3 +74,28 @@ def predict(input: str, output: str, as_json: bool, **values: object) -> None:
 
 def _done(kind: str, values: dict[str, object]) -> Run:
     return runs.execute(kind, given(values, runs.RECIPES[kind].config), progress)
+
+
+def _scores(run: Run) -> list[str]:
+    """What an `evaluate` run came to, for people: under every decoding, by type, by least confidence."""
+    result = results.tested(run.id)
+    test = result.test
+    lines = [
+        f"run          {run.id}",
+        f"F1           {test.f1:.2f}; macro, the mean over types, {test.macro_f1[0]:.2f}",
+    ]
+    lines += [f"  {name:<14} {f1s[0]:6.2f}" for name, f1s in test.decodings.items()]
+    lines += ["by type      F1 [95%, other sentences of this number]"]
+    for name, f1 in sorted(test.by_type.items(), key=lambda pair: -pair[1]):
+        low, high = test.intervals.get(name, (0.0, 0.0))
+        lines.append(f"  {name:<14} {f1:6.2f} " + (f"[{low:.1f}, {high:.1f}]" if name in test.intervals else ""))
+    (sure,) = test.calibration
+    lines += [
+        f"confidence   mean {sure.confidence:.2f}, right {sure.right:.2f}; calibration error {sure.before:.3f} before "
+        f"and {sure.after:.3f} after the temperature {sure.temperature:.2f}",
+        "at least     entities precision recall     F1",
+    ]
+    return lines + [
+        f"  {row.least:<10.2f} {row.entities:8,} {row.precision:9.2f} {row.recall:6.2f} {row.f1:6.2f}"
+        for row in result.abstaining
+    ]

@@ -6,9 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from core import plots as figures
-from core.artifacts import leaderboard
+from core.artifacts import evaluations, leaderboard, result
 from core.artifacts import taggers as tagger_tables
-from core.artifacts.evaluations import FinetuneResult, OverSeeds
+from core.artifacts.evaluations import EvaluateResult
+from core.artifacts.evaluations import FinetuneResult as FinetuneResult
+from core.artifacts.evaluations import OverSeeds as OverSeeds
 from core.artifacts.leaderboard import ArmRow as ArmRow
 from core.artifacts.leaderboard import ExperimentResult as ExperimentResult
 from core.artifacts.leaderboard import FurtherTest as FurtherTest
@@ -20,6 +22,7 @@ from core.facade.home import kept_per_home, library, store
 from core.recipes import RECIPES
 from core.recipes.experiment.advice import LabelsSpared, NextBudget, labels_spared, next_budget
 from core.runs.store import Run, is_run_id
+from core.stats.calibration import Abstaining
 
 
 def board(run_id: str) -> ExperimentResult:
@@ -30,6 +33,11 @@ def board(run_id: str) -> ExperimentResult:
 def tuned(run_id: str) -> FinetuneResult:
     """What a finished `finetune` run came to. Errors: RunError."""
     return tagger_tables.read(store().get(run_id))
+
+
+def tested(run_id: str) -> EvaluateResult:
+    """What a finished `evaluate` run came to. Errors: RunError."""
+    return result.read(store().get(run_id), EvaluateResult)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +109,19 @@ def corpus_name(reference: str) -> str:
 def type_scores(a: str, b: str) -> list[TypeScores]:
     """F1 of every entity type under two `finetune` runs. Errors: CorpusError."""
     return tagger_tables.by_type(store().get(a), store().get(b))
+
+
+def macro_f1(run_id: str) -> float:
+    """Mean test F1 over the types of the test set, of a `finetune` run, averaged over seeds. Errors: CorpusError."""
+    return tagger_tables.macro(store().get(run_id))
+
+
+def least_confidences(run_id: str) -> list[Abstaining]:
+    """Precision and recall on dev by the least confidence that is asked for, of the seed that a `finetune` run kept."""
+    run = store().get(run_id)
+    f1s = tagger_tables.read(run).dev.micro_f1
+    seed = run.manifest.config["seeds"][f1s.index(max(f1s))]
+    return evaluations.read_abstaining(run, evaluations.part("dev", seed))
 
 
 def unfound_types(run_id: str) -> list[Unfound]:

@@ -205,9 +205,16 @@ class BiLstmTagger(Tagger):
     def size(self, sentence: Sentence) -> int:
         return len(sentence.tokens)
 
-    def parameter_groups(self, learning_rate: float, head_learning_rate: float) -> list[dict[str, Any]]:
-        """One: everything is new here. head_learning_rate is not used."""
-        return [{"params": [p for p in self.parameters() if p.requires_grad], "lr": learning_rate}]
+    def parameter_groups(
+        self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
+    ) -> list[dict[str, Any]]:
+        """One, and another for the chains where they have a rate: everything is new here. head_learning_rate is not
+        used."""
+        apart = self.in_chains() if chain_learning_rate else set()
+        trained = [p for p in self.parameters() if p.requires_grad]
+        chains = [p for p in trained if id(p) in apart]
+        groups = [{"params": [p for p in trained if id(p) not in apart], "lr": learning_rate}]
+        return [*groups, {"params": chains, "lr": chain_learning_rate}] if chains else groups
 
     def write(self, folder: Path) -> None:
         from safetensors.torch import save_file
@@ -219,6 +226,7 @@ class BiLstmTagger(Tagger):
             "tags": self.tags,
             "head": self.crf.head,
             "constrained": self.crf.constrained,
+            "temperature": self.crf.temperature,
             "assisting_types": self.assisting_types,
             "layout": asdict(self.layout),
         }
@@ -262,6 +270,7 @@ def load(folder: Path, device: str = "auto") -> BiLstmTagger:
             constrained=about["constrained"],
         )
         tagger.load_state_dict(load_file(folder / WEIGHTS))
+        tagger.crf.temperature = float(about.get("temperature", 1.0))  # older taggers have none
     except Exception as error:
         if memory_ran_out(error):
             raise

@@ -27,17 +27,28 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
     """Scores of tag sequences over k tags. Emissions are `(b, l, k)`, masks `(b, l)` with a sentence's words on.
 
     constrained: no sequence that breaks BIOES is known to the loss, Viterbi and posteriors. The loss of a softmax head,
-    which asks every word by itself, does not change.
+    which asks every word by itself, does not change. temperature: what scores are divided by where posteriors are asked
+    for, so that they are no surer than they are right; what is found does not hang on it.
     """
+
+    temperature = 1.0
 
     def __init__(self, tags: Sequence[str], head: Head = "crf", *, constrained: bool = False) -> None:
         super().__init__(len(tags), batch_first=True)
         self.tags, self.head, self.constrained = tuple(tags), head, constrained
         if head == "softmax":  # transitions of zero that never learn: the chain then adds nothing
-            for scores in self.parameters():
-                torch.nn.init.zeros_(scores).requires_grad_(False)
+            self.level()
+            self.requires_grad_(False)
         for name, illegal in zip(Scores._fields, _illegal(self.tags), strict=True):
             self.register_buffer(f"_illegal_{name}", illegal, persistent=False)
+
+    def level(self) -> None:
+        """Begin anew with no tag before another: what then sets two apart was learnt.
+
+        pytorch-crf begins between -.1 and .1 at random, which few steps would leave as it is.
+        """
+        for scores in self.parameters():
+            torch.nn.init.zeros_(scores)
 
     def loss(self, emissions: Tensor, tags: Tensor, mask: Tensor) -> Tensor:
         """Negative log-likelihood of each sentence, `(b,)`."""
@@ -67,15 +78,18 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         return torch.stack(path[::-1], 1)
 
     @torch.no_grad()
-    def posteriors(self, emissions: Tensor, mask: Tensor, tags: Tensor) -> tuple[Tensor, Tensor]:
+    def posteriors(
+        self, emissions: Tensor, mask: Tensor, tags: Tensor, temperature: float | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Two `(b, l)`, float64: words i to j have all these `tags` with log-probability `first[i] + last[j]`.
 
         That is the share of all tag sequences' weight, exactly: what leads to the first word, the words' own scores
-        (as a difference of running sums), and what follows the last one.
+        (as a difference of running sums), and what follows the last one. temperature: None: the chain's own.
         """
-        near = self._near(emissions)
-        scores = Scores(*(part.double() for part in self._scores(self.constrained)))
-        emissions = emissions.double()
+        heat = temperature or self.temperature
+        near = self._near(emissions, heat)
+        scores = Scores(*(part.double() / heat for part in self._scores(self.constrained)))
+        emissions = emissions.double() / heat
         of = sums(emissions, mask, scores, scaled=near)
         ahead, behind, own = (x.gather(2, tags[..., None])[..., 0] for x in (of.ahead, of.behind, emissions))
         steps = scores.follow[tags[:, :-1], tags[:, 1:]] + own[:, 1:]
@@ -93,7 +107,7 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         illegal = (self._illegal_begin, self._illegal_follow, self._illegal_end)
         return Scores(*(part.masked_fill(off, -torch.inf) for part, off in zip(learnt, illegal, strict=True)))
 
-    def _near(self, emissions: Tensor) -> bool:
+    def _near(self, emissions: Tensor, temperature: float = 1.0) -> bool:
         """Whether no sum over sequences can vanish beside another in float64, so that matrix products will do.
 
         From the best sequence so far any tag is reached by three steps at most, as BIOES has it (`I-a E-a B-b I-b`),
@@ -103,9 +117,9 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         if emissions.device.type != "cpu":
             return False
         with torch.no_grad():
-            step = (emissions.amax(-1) - emissions.amin(-1)).amax() + math.log(self.num_tags)
+            step = (emissions.amax(-1) - emissions.amin(-1)).amax()
             learnt = torch.stack([part.amax() - part.amin() for part in self._learnt()]).amax()
-            return bool(7 * (step + learnt) < FARTHEST)
+            return bool(7 * ((step + learnt) / temperature + math.log(self.num_tags)) < FARTHEST)
 
 
 def _illegal(tags: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
+from core.text.neighbours import InContext
+from core.text.sentence import Sentence
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
@@ -63,17 +66,33 @@ class Pieces:
         """`ids`, at most `room` of them, between the special pieces that the encoder expects."""
         return (*self._before, *ids, *self._behind)
 
-    def windows(self, words: Sequence[str]) -> list[Window]:
-        """One window where the sentence fits into it, else overlapping ones; none for a sentence without words."""
+    def around(self, sentence: Sentence, context: int) -> tuple[Ids, Ids]:
+        """The pieces of its document that are read before a sentence and after it: at most `context` a side, and at
+        most half of what the sentence leaves of a window; none for a sentence that is alone or fills one."""
+        if not context or not isinstance(sentence, InContext) or not sentence.tokens:
+            return (), ()
+        room = max(self.room - sum(map(len, self.of(sentence.tokens))), 0)
+        most = min(context, room // 2)
+        before, after = (
+            tuple(piece for ids in self.of(words) for piece in ids) for words in (sentence.before, sentence.after)
+        )
+        return before[max(len(before) - most, 0) :], after[:most]
+
+    def windows(self, words: Sequence[str], around: tuple[Ids, Ids] = ((), ())) -> list[Window]:
+        """One window where the sentence fits into it, else overlapping ones; none for a sentence without words.
+
+        around: what is read before and after the words, where they leave room for it.
+        """
         pieces = self.of(words)
         ends = [0, *accumulate(map(len, pieces))]  # ends[i]: pieces before word i
         spans = _spans(ends, self.room)
         # Two windows that overlap are parted in the middle: there each word has the most context it can have.
         owned = [0, *((b + e + 1) // 2 for (_, e), (b, _) in pairwise(spans)), len(pieces)]
-        offset = len(self._before)
+        before, after = around
+        offset = len(self._before) + len(before)
         return [
             Window(
-                ids=self.wrapped(tuple(piece for word in pieces[begin:end] for piece in word)),
+                ids=self.wrapped((*before, *(piece for word in pieces[begin:end] for piece in word), *after)),
                 start=owned[i],
                 first=tuple(offset + ends[word] - ends[begin] for word in range(owned[i], owned[i + 1])),
             )

@@ -18,6 +18,7 @@ from core.models.crf import Head, LinearChain, bioes_tags
 from core.models.devices import side_by_side
 from core.models.encoder import BUDGET, length_groups
 from core.reporter import Reporter, Silent
+from core.results import FloatArray
 from core.text.schemes import decode, encode
 from core.text.sentence import Prediction, Sentence
 
@@ -60,9 +61,11 @@ def labels_of(sentences: Sequence[Sentence], indices: Sequence[Mapping[str, int]
 class Tagger(nn.Module):
     """Words to emissions, and a chain over them.
 
-    types: t names. tags: the k = 4t + 1 BIOES tags of the output layer."""
+    types: t names. tags: the k = 4t + 1 BIOES tags of the output layer. context: how many words of neighbouring
+    sentences on each side it makes use of, where sentences bring some (`text.neighbours`)."""
 
     crf: LinearChain
+    context: int = 0
 
     def __init__(self, types: Sequence[str], head: Head, *, constrained: bool = False) -> None:
         super().__init__()
@@ -92,9 +95,24 @@ class Tagger(nn.Module):
         """Pieces (or words) that this sentence costs."""
         raise NotImplementedError
 
-    def parameter_groups(self, learning_rate: float, head_learning_rate: float) -> list[dict[str, Any]]:
-        """Parameter groups for AdamW: the encoder first, whose rate is the one that is shown."""
+    def parameter_groups(
+        self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
+    ) -> list[dict[str, Any]]:
+        """Parameter groups for AdamW: the encoder first, whose rate is the one that is shown.
+
+        chain_learning_rate: of all chains' transitions; None: as the layer below them.
+        """
         raise NotImplementedError
+
+    def level_chains(self) -> None:
+        """Begin every chain with no tag before another (`LinearChain.level`)."""
+        for part in self.modules():
+            if isinstance(part, LinearChain):
+                part.level()
+
+    def in_chains(self) -> set[int]:
+        """The `id` of every parameter of a chain."""
+        return {id(p) for part in self.modules() if isinstance(part, LinearChain) for p in part.parameters()}
 
     def write(self, folder: Path) -> None:
         """Write into an empty folder, from which `load_tagger` makes the same tagger."""
@@ -127,33 +145,56 @@ class Tagger(nn.Module):
 
     def tag(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[Tags]:
         """Tags of each sentence under all decodings; of one without words, none."""
-
-        def paths(emissions: Tensor, mask: Tensor) -> Tensor:
-            legal, free = (self.crf.viterbi(emissions, mask, constrained=only) for only in (True, False))
-            return torch.stack([legal if self.crf.constrained else free, legal, free, emissions.argmax(-1)], 1)
-
-        result = [Tags((), (), (), ())] * len(sentences)
-        for rows, decoded in self._decoded(sentences, paths, report or Silent()):
-            for row, each in zip(rows, decoded.tolist(), strict=True):
-                n = len(sentences[row].tokens)
-                result[row] = Tags(*(tuple(self.tags[i] for i in path[:n]) for path in each))
-        return result
+        return self.read((), sentences, report)[0]
 
     def predict(self, sentences: Sequence[Sentence], report: Reporter | None = None) -> list[Prediction]:
-        """Entities of each sentence's best tags; confidence is an entity's exact posterior under the chain."""
+        """Entities of each sentence's best tags; confidence is an entity's posterior under the chain, exact and at its
+        temperature."""
+        (predictions,) = self.predict_at((self.crf.temperature,), sentences, report)
+        return predictions
+
+    def predict_at(
+        self, temperatures: Sequence[float], sentences: Sequence[Sentence], report: Reporter | None = None
+    ) -> list[list[Prediction]]:
+        """The same under each temperature: the entities are alike, how sure they are is not."""
 
         def weighed(emissions: Tensor, mask: Tensor) -> Tensor:
             path = self.crf.viterbi(emissions, mask)
-            return torch.stack([path.double(), *self.crf.posteriors(emissions, mask, path)], 1)
+            return torch.stack([path.double(), *self._sums(emissions, mask, path, temperatures)], 1)
 
-        result = [prediction_of(())] * len(sentences)
+        result = [[prediction_of(())] * len(sentences) for _ in temperatures]
         for rows, decoded in self._decoded(sentences, weighed, report or Silent()):
-            for row, (path, first, last) in zip(rows, decoded.numpy(), strict=True):
+            for row, (path, *sums) in zip(rows, decoded.numpy(), strict=True):
                 tags = [self.tags[int(i)] for i in path[: len(sentences[row].tokens)]]
-                entities = prediction_of(tags).entities
-                sure = (math.exp(min(first[e.start] + last[e.end - 1], 0.0)) for e in entities)
-                result[row] = Prediction(entities=entities, confidence=tuple(sure))
+                for predictions, prediction in zip(result, _confident(tags, sums), strict=True):
+                    predictions[row] = prediction
         return result
+
+    def read(
+        self, temperatures: Sequence[float], sentences: Sequence[Sentence], report: Reporter | None = None
+    ) -> tuple[list[Tags], list[list[Prediction]]]:
+        """What `tag` and `predict_at` say, of one pass through the network."""
+
+        def paths(emissions: Tensor, mask: Tensor) -> Tensor:
+            legal, free = (self.crf.viterbi(emissions, mask, constrained=only) for only in (True, False))
+            best = legal if self.crf.constrained else free
+            decodings = torch.stack([best, legal, free, emissions.argmax(-1)], 1)
+            sums = self._sums(emissions, mask, best, temperatures)
+            return torch.cat([decodings.double(), torch.stack(sums, 1)], 1) if sums else decodings
+
+        tagged = [Tags((), (), (), ())] * len(sentences)
+        result = [[prediction_of(())] * len(sentences) for _ in temperatures]
+        for rows, decoded in self._decoded(sentences, paths, report or Silent()):
+            for row, decodings, sums in zip(rows, decoded[:, :4].long().tolist(), decoded[:, 4:].numpy(), strict=True):
+                n = len(sentences[row].tokens)
+                tagged[row] = Tags(*(tuple(self.tags[i] for i in path[:n]) for path in decodings))
+                for predictions, prediction in zip(result, _confident(tagged[row].best, sums), strict=True):
+                    predictions[row] = prediction
+        return tagged, result
+
+    def _sums(self, emissions: Tensor, mask: Tensor, path: Tensor, temperatures: Sequence[float]) -> list[Tensor]:
+        """The two sums of `LinearChain.posteriors` under each temperature, one behind the other."""
+        return [part for heat in temperatures for part in self.crf.posteriors(emissions, mask, path, heat)]
 
     def _decoded(
         self, sentences: Sequence[Sentence], decode: Callable[[Tensor, Tensor], Tensor], report: Reporter
@@ -181,6 +222,14 @@ class Tagger(nn.Module):
                 yield rows, result
                 done += len(rows)
                 report.progress(done, len(sentences), "sentences")
+
+
+def _confident(tags: Sequence[str], sums: Sequence[FloatArray]) -> Iterator[Prediction]:
+    """The entities of a sentence's tags, how sure they are by every pair of `sums`."""
+    entities = prediction_of(tags).entities
+    for first, last in zip(sums[::2], sums[1::2], strict=True):
+        sure = tuple(math.exp(min(first[e.start] + last[e.end - 1], 0.0)) for e in entities)
+        yield Prediction(entities=entities, confidence=sure)
 
 
 def _moved(value: Any, device: torch.device) -> Any:

@@ -37,7 +37,9 @@ class EncoderTagger(Tagger):
     """A Hugging Face token-classification model whose words' first pieces feed the chain (SOURCES.md, Taggers).
 
     model: its logits are the emissions. dtype: what the encoder computes in; the last layer and the chain stay
-    in float32. max_length: pieces a window. mixed: whether a mix of the layers is read in place of the last.
+    in float32. max_length: pieces a window. mixed: whether a mix of the layers is read in place of the last. context:
+    pieces of neighbouring sentences that are read on each side of one, as Schweter and Akbik 2020 do; nothing is tagged
+    in them.
     """
 
     def __init__(
@@ -51,9 +53,10 @@ class EncoderTagger(Tagger):
         dtype: torch.dtype = torch.float32,
         constrained: bool = False,
         mixed: bool = False,
+        context: int = 0,
     ) -> None:
         super().__init__(types, head, constrained=constrained)
-        self.model, self.tokenizer, self.dtype = model, tokenizer, dtype
+        self.model, self.tokenizer, self.dtype, self.context = model, tokenizer, dtype, context
         self.pieces = Pieces(tokenizer, max_length)
         self.last_layer.__dict__["forward"] = _in_float32(self.last_layer)  # what torch calls
         self.mix = LayerMix(model) if mixed else None
@@ -65,7 +68,11 @@ class EncoderTagger(Tagger):
 
     def features(self, sentences: Sequence[Sentence]) -> Features:
         """ids, attention `(w, p)`; and for every word where it goes, (sentence, word), and whence, (window, piece)."""
-        windows = [(row, window) for row, s in enumerate(sentences) for window in self.pieces.windows(s.tokens)]
+        windows = [
+            (row, window)
+            for row, s in enumerate(sentences)
+            for window in self.pieces.windows(s.tokens, self.pieces.around(s, self.context))
+        ]
         ids = np.full((len(windows), max(len(w.ids) for _, w in windows)), self.tokenizer.pad_token_id or 0)
         attention = np.zeros_like(ids)
         places = []
@@ -92,16 +99,22 @@ class EncoderTagger(Tagger):
         return torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32)
 
     def size(self, sentence: Sentence) -> int:
-        return sum(map(len, self.pieces.of(sentence.tokens)))
+        around = self.pieces.around(sentence, self.context)
+        return sum(map(len, (*self.pieces.of(sentence.tokens), *around)))
 
-    def parameter_groups(self, learning_rate: float, head_learning_rate: float) -> list[dict[str, Any]]:
-        parts: list[nn.Module] = [self.last_layer, self.crf, *([self.mix] if self.mix else [])]
-        head = {id(p) for part in parts for p in part.parameters()}
+    def parameter_groups(
+        self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
+    ) -> list[dict[str, Any]]:
+        parts: list[nn.Module] = [self.last_layer, *([self.mix] if self.mix else [])]
+        chain, layer = self.in_chains(), {id(p) for part in parts for p in part.parameters()}
         trained = [p for p in self.parameters() if p.requires_grad]
-        return [
-            {"params": [p for p in trained if id(p) not in head], "lr": learning_rate},
-            {"params": [p for p in trained if id(p) in head], "lr": head_learning_rate},
+        apart = chain if chain_learning_rate else set()  # else the chain goes with the layer
+        groups: list[dict[str, Any]] = [
+            {"params": [p for p in trained if id(p) not in chain | layer], "lr": learning_rate},
+            {"params": [p for p in trained if id(p) in (chain | layer) - apart], "lr": head_learning_rate},
+            {"params": [p for p in trained if id(p) in apart], "lr": chain_learning_rate},
         ]
+        return [*groups[:2], *(group for group in groups[2:] if group["params"])]
 
     def write(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -110,7 +123,9 @@ class EncoderTagger(Tagger):
             "types": list(self.types),
             "head": self.crf.head,
             "constrained": self.crf.constrained,
+            "temperature": self.crf.temperature,
             "max_length": self.pieces.max_length,
+            "context": self.context,
             **({"layers": "mix"} if self.mix else {}),
         }
         own = {f"crf.{name}": scores for name, scores in self.crf.state_dict().items()}
@@ -129,6 +144,7 @@ def new_tagger(
     constrained: bool = False,
     layers: str = "last",
     max_length: int = 256,
+    context: int = 0,
     precision: Precision = "auto",
     device: str = "auto",
     allow_download: bool = False,
@@ -149,6 +165,7 @@ def new_tagger(
         constrained=constrained,
         mixed=choice.kind == "mix",
         max_length=min(max_length, longest(model, tokenizer)),
+        context=context,
         dtype=pick_dtype(precision, on_device),
     )
     _begin(tagger.last_layer, model.config)
@@ -196,8 +213,10 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
     try:
         options = {name: about[name] for name in ("head", "constrained", "max_length")}
         options["mixed"] = about.get("layers") == "mix"
+        options["context"] = int(about.get("context", 0))  # older taggers have none, nor a temperature
         tagger = EncoderTagger(model, tokenizer, about["types"], dtype=pick_dtype(precision, on_device), **options)
         tagger.crf.load_state_dict(_chain(folder))
+        tagger.crf.temperature = float(about.get("temperature", 1.0))
         if tagger.mix:
             tagger.mix.load_state_dict(_tensors(folder, "mix."))
     except ModelError:  # says itself what is missing

@@ -18,6 +18,7 @@ from core.recipes.parts.network import (
     Borrowed,
     TrainingSet,
     borrow,
+    check_context,
     check_layers,
     check_stages,
     new_recurrent,
@@ -28,6 +29,7 @@ from core.recipes.parts.tagger_card import card
 from core.recipes.parts.tested import all_seeds, labelled, tested, types_of, without_mix
 from core.runs.parts import Parts
 from core.runs.store import RunStore, is_run_id
+from core.text.neighbours import InContext, in_context
 from core.text.sentence import Sentence
 from core.training.settings import Settings, TaggerSettings
 
@@ -112,12 +114,18 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
     model = models.folder(job.context.run)
     models.write_card(model, card(config, job, outcomes))
     job.context.artifact(models.NAME, model)
-    return all_seeds(str(model), outcomes)
+    tables = [evaluations.read(job.context.run, number) for number in range(len(splits.tests))]
+    return all_seeds(str(model), outcomes, tables)
 
 
 def _read(config: FinetuneConfig, job: Job) -> Splits:
     job.context.stage("reading the labelled sentences")
-    train, dev, *tests = (labelled(job.corpus(name)) for name in (config.train, config.dev, *config.test))
+    check_context(config)
+    train, dev, *tests = (
+        in_context(labelled(job.corpus(name)), config.context) for name in (config.train, config.dev, *config.test)
+    )
+    if config.context and not any(isinstance(sentence, InContext) for sentence in train):
+        job.context.note("context: no training sentence says which document it is of, so none has neighbours.")
     seen, rest = types_of(train), types_of(dev, *tests)
     if not seen:
         raise CorpusError(
@@ -142,6 +150,8 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
 
 def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before: Sequence[SeedOutcome]) -> SeedOutcome:
     """Train and test one seed. before: what came of those before it."""
+    from core.training.calibration import fit_temperature
+
     job.context.stage(f"training, seed {seed}")
     training = splits.training
     settings = config.training(len(training.sentences))
@@ -152,6 +162,8 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
         )
     tagger = _network(config, job, splits, seed)
     epochs = _train(config, job, splits, settings, tagger, seed=seed, first=not before)
+    job.context.stage(f"calibrating, seed {seed}")
+    fit_temperature(tagger, splits.dev, job.context)
     names = ["dev", *map(evaluations.split_name, range(len(splits.tests)))]
     results = [
         tested(job, tagger, gold, splits.all_types, evaluations.part(name, seed))
@@ -163,6 +175,7 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
         f1s = ", ".join(f"{name} {result.micro_f1:.2f}" for name, result in zip(names, results, strict=True))
         job.context.note(f"Seed {seed} learnt nothing: its F1 ({f1s}) is no better than chance.")
     planned = asdict(settings.planned(len(training.sentences)))
+    own = {name: value for name, value in planned.items() if name in TaggerSettings.model_fields}
     outcome = SeedOutcome(
         seed=seed,
         best_epoch=epochs.best,
@@ -171,7 +184,7 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
         dev=results[0],
         tests=results[1:],
         last_layer=without_mix(job, tagger, splits.dev, splits.all_types),
-        settings={name: value for name, value in planned.items() if name in TaggerSettings.model_fields},
+        settings={name: value for name, value in own.items() if value is not None},
     )
     evaluations.write_outcome(job.context.run, seed, outcome)
     shutil.rmtree(_checkpoints(job, seed), ignore_errors=True)
@@ -228,9 +241,14 @@ def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Ta
 
     set_seed(seed)
     if config.network != "encoder":
-        return new_recurrent(config, splits.train, splits.types, splits.borrowed)
-    options = config.model_dump(include={"head", "layers", "max_length", "precision", "allow_download"})
-    return new_tagger(model_folder(config.init, job), splits.types, constrained=config.within_bioes, **options)
+        tagger: Tagger = new_recurrent(config, splits.train, splits.types, splits.borrowed)
+    else:
+        names = {"head", "layers", "max_length", "context", "precision", "allow_download"}
+        options = config.model_dump(include=names)
+        tagger = new_tagger(model_folder(config.init, job), splits.types, constrained=config.within_bioes, **options)
+    if config.preset != "paper":
+        tagger.level_chains()
+    return tagger
 
 
 def model_folder(reference: str, job: Job) -> str:

@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from core.artifacts import predictions, spans
+from core.artifacts import evaluations, predictions, spans
 from core.artifacts.evaluations import EvaluateResult, split_name
 from core.artifacts.predictions import PredictResult
 from core.config import Config, option
@@ -17,6 +17,7 @@ from core.recipes.finetune import model_folder
 from core.recipes.parts.on_device import on_device
 from core.recipes.parts.tested import labelled, over_seeds, tested, types_of
 from core.runs.store import is_run_id
+from core.text.neighbours import in_context
 
 
 class ModelConfig(Config):
@@ -34,6 +35,9 @@ class ModelConfig(Config):
 class PredictConfig(ModelConfig):
     """What to tag, and with what."""
 
+    min_confidence: float = option(
+        0.0, "Leave out entities that the tagger is less sure of; what that costs, `evaluate` says.", ge=0, lt=1
+    )
     corpus: str = option(..., "The sentences to tag.", corpus=True)
 
 
@@ -49,6 +53,7 @@ def predict(config: PredictConfig, job: Job) -> PredictResult:
     folder = model_folder(config.model, job)
     tagged = spans.read(job.child("tag", corpus=corpus.fingerprint, model=folder, constrained=config.constrained))
     job.context.stage(f"writing what was found in {corpus.name}")
+    tagged = tagged.surer_than(config.min_confidence)
     sentences = chain.from_iterable(corpus.batches())
     predictions.write(
         job.context.run,
@@ -71,6 +76,11 @@ def evaluate(config: EvaluateConfig, job: Job) -> EvaluateResult:
         job.context.stage("loading the tagger")
         tagger = load_tagger(Path(model_folder(config.model, job)))
         tagger.crf.constrained = config.constrained
+        gold = in_context(gold, tagger.context)
         types = sorted({*tagger.types, *types_of(gold)})
         result = tested(job, tagger, gold, types, split_name(0))
-    return EvaluateResult(model=config.model, test=over_seeds([result]))
+    return EvaluateResult(
+        model=config.model,
+        test=over_seeds([result], [evaluations.read_table(job.context.run, split_name(0))]),
+        abstaining=evaluations.read_abstaining(job.context.run, split_name(0)),
+    )

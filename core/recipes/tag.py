@@ -16,6 +16,7 @@ from core.recipes.parts.on_device import on_device
 from core.reporter import Reporter
 from core.runs.chunks import chunked
 from core.selection.spans import flat
+from core.text.neighbours import in_context
 
 CHUNK = 8192  # rows
 
@@ -44,8 +45,10 @@ def run(config: TagConfig, job: Job) -> TagResult:
         tagger.crf.constrained = config.constrained
 
         def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[np.void]:
-            sentences = list(chain.from_iterable(corpus.batches(start, stop)))
-            return flat(tagger.predict(sentences, report), tagger.types, start)
+            # A chunk's first and last sentences have neighbours too; with a word each, so many hold all that is read.
+            first, last = max(start - tagger.context, 0), min(stop + tagger.context, len(corpus))
+            sentences = in_context(list(chain.from_iterable(corpus.batches(first, last))), tagger.context)
+            return flat(tagger.predict(sentences[start - first : stop - first], report), tagger.types, start)
 
         job.context.stage(f"finding entities in {corpus.name}")
         chunks = chunked(job.context, len(corpus), CHUNK, compute, "tag")

@@ -42,6 +42,11 @@ class Spans:
             types=self.types, records=self.records[offsets[0] : offsets[-1]], offsets=offsets - self.offsets[start]
         )
 
+    def surer_than(self, least: float) -> Self:
+        """Without the entities that are less sure than this; all of them for 0."""
+        kept = self.records[self.records["confidence"] >= least] if least else self.records
+        return self.make(self.types, kept, len(self))
+
     def counts(self) -> IntArray:
         """`(n, t)` entities of each type in a sentence."""
         owner = np.repeat(np.arange(len(self)), np.diff(self.offsets))

@@ -14,7 +14,7 @@ not hold: another draw of S_C or another pre-training, where an arm has one of e
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, sqrt
 
 import numpy as np
@@ -149,6 +149,29 @@ def resample(system: Sequence[Evaluation], other: Sequence[Evaluation], draws: i
         dof=dof,
         n_sentences=m,
     )
+
+
+def intervals_by_type(evaluations: Sequence[Evaluation], *, level: float = 0.95) -> dict[str, tuple[float, float]]:
+    """Where the F1 of each type that gold holds lies, percent; evaluations: one a seed.
+
+    As `compare` has it, against an arm that finds nothing. A single tagger is judged by its sentences alone.
+    """
+    arm = [*evaluations, *evaluations] if len(evaluations) == 1 else evaluations
+    intervals = {}
+    for column, name in enumerate(arm[0].types):
+        if not arm[0].gold[:, column].any():
+            continue
+        own = [_of_type(evaluation, column) for evaluation in arm]
+        nothing = [replace(one, tp=0 * one.tp, predicted=0 * one.predicted) for one in own]
+        difference = compare(own, nothing, draws=1000, level=level)
+        intervals[name] = (max(difference.lo, 0.0), difference.hi)
+    return intervals
+
+
+def _of_type(evaluation: Evaluation, column: int) -> Evaluation:
+    one = slice(column, column + 1)
+    tables = (evaluation.tp[:, one], evaluation.predicted[:, one], evaluation.gold[:, one])
+    return Evaluation(types=evaluation.types[one], tp=tables[0], predicted=tables[1], gold=tables[2])
 
 
 def _tables(evaluations: Sequence[Evaluation]) -> FloatArray:

@@ -193,7 +193,8 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
 
 
 def _optimizer(tagger: Tagger, settings: Settings) -> torch.optim.Optimizer:
-    groups = tagger.parameter_groups(settings.learning_rate, settings.head_learning_rate)
+    rates = (settings.learning_rate, settings.head_learning_rate, settings.chain_learning_rate)
+    groups = tagger.parameter_groups(*rates)
     # As Murthy et al. 2018, 3.2: plain SGD, whose rate falls with dev F1.
     if settings.decay < 1:
         return torch.optim.SGD(groups, weight_decay=settings.weight_decay)

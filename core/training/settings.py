@@ -11,6 +11,7 @@ from core.config import Config, option
 from core.models.layer_choice import LayerChoice
 
 QUICK_DEV = 500  # sentences; thousands of them an epoch would take longer than the training between
+CHAIN = 1e-2  # a transition moves by about a rate a step at most, and few labels make a few hundred steps
 QUICK_STEPS = 1500  # optimizer steps after which `quick` ends its epoch, whatever the corpus's size
 
 
@@ -22,6 +23,7 @@ class Settings:
     batch is cut; the effective batch stays. patience: epochs without a better dev F1 after which training ends,
     not before min_epochs. max_steps: the epochs are as many as fit into it, at least three; 0: no limit.
     dev_sentences: an epoch is judged by a sample of dev of this size; 0: by all of it.
+    chain_learning_rate: of the CRF's transitions; None: that of the head, or in a recurrent network that of all.
     decay: below 1, plain SGD in place of AdamW, at a rate that stays but for being multiplied by this after every
     epoch whose dev F1 fell; training ends when it is below least_rate (Murthy et al. 2018, 3.2).
     """
@@ -31,6 +33,7 @@ class Settings:
     accumulation: int = 1
     learning_rate: float
     head_learning_rate: float
+    chain_learning_rate: float | None = None
     weight_decay: float
     patience: int
     min_epochs: int
@@ -48,6 +51,7 @@ class Settings:
             batch_size=_batch(n),
             learning_rate=1e-4,
             head_learning_rate=2e-3,
+            chain_learning_rate=CHAIN,
             weight_decay=1e-8,
             patience=10,
             min_epochs=10,
@@ -154,7 +158,8 @@ class TaggerSettings(Config):
         None, "Parts in which a batch is taken, at least: less memory, the same batch.", ge=1, le=4096
     )
     learning_rate: float | None = option(None, "Of the encoder.", gt=0, le=1)
-    head_learning_rate: float | None = option(None, "Of the last layer and the CRF.", gt=0, le=1)
+    head_learning_rate: float | None = option(None, "Of the last layer.", gt=0, le=1)
+    chain_learning_rate: float | None = option(None, "Of the CRF's transitions.", gt=0, le=1)
     weight_decay: float | None = option(None, "AdamW's.", ge=0, le=1)
     patience: int | None = option(None, "Training ends after so many without a better dev F1.", unit="epochs", ge=1)
     min_epochs: int | None = option(None, "But not before.", unit="epochs", ge=1)
@@ -165,6 +170,18 @@ class TaggerSettings(Config):
         ge=0,
     )
     max_length: int = option(256, "Longer sentences are read in overlapping windows.", unit="pieces", ge=16, le=8192)
+    context: int = option(
+        0,
+        "Read so much of the neighbouring sentences of the same document on each side, and tag nothing in it.",
+        unit="pieces",
+        ge=0,
+        le=1024,
+    )
+    class_weights: Literal["none", "root", "inverse"] = option(
+        "none",
+        "What a training sentence counts for, by the types it holds: all alike, or rare ones more, by the root of the "
+        "inverse share of their mentions or by all of it.",
+    )
     precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
 

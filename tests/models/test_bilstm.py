@@ -95,6 +95,20 @@ def test_a_step_makes_the_loss_smaller() -> None:
     assert losses[-1] < losses[0] / 3
 
 
+def test_the_chains_may_learn_at_their_own_rate() -> None:
+    """Of both corpora, where each has one."""
+    model = tagger(assisting_types=["GPE"])
+    assert model.assisting_crf
+    chains = [id(p) for chain in (model.crf, model.assisting_crf) for p in chain.parameters()]
+    (everything,) = model.parameter_groups(0.4, 0.0)
+    rest, own = model.parameter_groups(0.4, 0.0, 0.1)
+    assert (everything["lr"], rest["lr"], own["lr"]) == (0.4, 0.4, 0.1)
+    assert sorted(id(p) for p in own["params"]) == sorted(chains)
+    assert len(rest["params"]) + len(own["params"]) == len(everything["params"]) == len(list(model.parameters()))
+    model.level_chains()
+    assert not any(scores.any() for chain in (model.crf, model.assisting_crf) for scores in chain.parameters())
+
+
 @pytest.mark.parametrize("share", ["all", "sub-word"])
 def test_corpora_of_other_types_have_output_layers_of_their_own(share: Share) -> None:
     layout = replace(SMALL, share=share, dropout=0.0)

@@ -119,6 +119,30 @@ def test_loss_viterbi_and_posteriors_are_those_of_enumeration(n: int, options: O
     assert posteriors(crf, emissions, spans) == pytest.approx([weight[span] for span in spans], abs=1e-10)
 
 
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("options", [{}, {"constrained": True}, {"head": "softmax"}])
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 4.0])
+def test_a_temperature_divides_the_score_of_every_sequence_and_changes_none_that_is_best(
+    temperature: float, options: Options
+) -> None:
+    n, crf = 4, chain(7, **options)
+    emissions = 3 * torch.randn(n, len(TAGS), dtype=torch.float64)
+    mask = torch.ones(1, n, dtype=torch.bool)
+    before = crf.viterbi(emissions[None], mask), crf.loss(emissions[None], crf.viterbi(emissions[None], mask), mask)
+    crf.temperature = temperature
+    paths, scores = every_path(crf, emissions)
+    scores = [score / temperature for score in scores]
+    total = math.log(sum(map(math.exp, scores)))
+    spans = [Entity(start=a, end=b, type="A") for a in range(n) for b in range(a + 1, n + 1)]
+    weight = dict.fromkeys(spans, 0.0)
+    for path, score in zip(paths, scores, strict=True):
+        for span in decode([TAGS[i] for i in path], "bioes", strict=True)[0]:
+            weight[span] += math.exp(score - total)
+    assert posteriors(crf, emissions, spans) == pytest.approx([weight[span] for span in spans], abs=1e-10)
+    assert torch.equal(crf.viterbi(emissions[None], mask), before[0])
+    assert torch.equal(crf.loss(emissions[None], before[0], mask), before[1])
+
+
 batches = st.tuples(
     st.integers(0, 2**20),  # seed
     st.sampled_from([1, 2, 3, 14]),  # types; 14 have 57 tags

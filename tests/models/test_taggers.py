@@ -14,7 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from core.errors import Cancelled, ModelError
 from core.models import hub
-from core.models.crf import bioes_tags
+from core.models.crf import Head, bioes_tags
 from core.models.tagger import IGNORED, prediction_of
 from core.models.taggers import EncoderTagger, load_tagger, new_tagger
 from core.reporter import Silent
@@ -51,6 +51,32 @@ def test_every_sentence_gets_a_prediction_whatever_it_is(tagger: EncoderTagger) 
         assert len(one.confidence) == len(one.entities)
         assert all(0 < sure <= 1 for sure in one.confidence)
     assert tagger.predict([]) == []
+
+
+@pytest.mark.parametrize("head", ["crf", "softmax"])
+def test_every_parameter_learns_at_one_rate(head: Head) -> None:
+    tagger = new_tagger("tiny", ["LOC", "PER"], precision="fp32", head=head)
+    chain = [] if head == "softmax" else [id(p) for p in tagger.crf.parameters()]
+    layer = [id(p) for p in tagger.last_layer.parameters()]
+    for rate, expected in ((None, [layer + chain]), (0.3, [layer, chain] if chain else [layer])):
+        body, *groups = tagger.parameter_groups(0.1, 0.2, rate)
+        assert [[id(p) for p in group["params"]] for group in groups] == [
+            [id(p) for p in tagger.parameters() if id(p) in wanted] for wanted in expected
+        ]
+        assert [group["lr"] for group in (body, *groups)] == [0.1, 0.2, 0.3][: 1 + len(expected)]
+        everyone = [id(p) for group in (body, *groups) for p in group["params"]]
+        assert sorted(everyone) == sorted(id(p) for p in tagger.parameters() if p.requires_grad)
+
+
+def test_one_pass_says_what_each_way_of_asking_says(tagger: EncoderTagger) -> None:
+    heats = (1.0, 0.5, 3.0)
+    tags, columns = tagger.read(heats, ODD)
+    assert tags == tagger.tag(ODD)
+    assert columns == tagger.predict_at(heats, ODD)
+    assert columns[0] == tagger.predict(ODD)
+    assert [each.entities for each in columns[2]] == [each.entities for each in columns[0]]
+    sure = [sum(sum(each.confidence) for each in column) for column in columns]
+    assert sure[1] > sure[0] > sure[2]  # the hotter, the less sure
 
 
 def test_neighbours_do_not_matter(tagger: EncoderTagger) -> None:

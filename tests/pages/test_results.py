@@ -218,6 +218,16 @@ def test_types_of_two_arms_and_new_names(run_id: str) -> None:
         assert f"{row.a:.2f}" in said
         assert f"{row.difference:+.2f}" in said
     assert "whose words are not" in said
+    assert f"{results.macro_f1(a):.2f}" in said
+    assert "Macro: the mean over types" in said
+
+
+def test_a_type_stands_with_its_interval(run_id: str) -> None:
+    row = results.type_scores(*(arm(run_id, name, "10" if name == "random" else "") for name in ("none", "random")))[0]
+    low, high = row.interval_a or (0.0, 0.0)
+    assert 0 <= low < row.a < high <= 100
+    said = texts(tab(opened(PAGE), "By type"))
+    assert f"[{low:.1f}, {high:.1f}]" in said
 
 
 def rows(run_id: str) -> list[str]:

@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Element
 
 from core import cards
+from core.artifacts import evaluations
 from core.artifacts.leaderboard import ExperimentResult
 from core.facade import corpora, experiments, machine, runs, selections, training
 from core.facade.home import home, store
@@ -25,6 +26,7 @@ from core.recipes.finetune import FinetuneConfig
 from core.runs.data import Data
 from core.runs.events import EventLog, Kind
 from core.runs.store import Run
+from core.stats.calibration import Abstaining, Calibration
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui.widgets import plain
 from tests.conftest import Seal
@@ -528,6 +530,34 @@ def test_a_finished_tagger_says_how_good_it_is_and_how_to_load_it(parts: dict[st
     assert "<img" not in texts(app)
     assert "<b>ORG" not in texts(app)
     assert "page Results" in " ".join(link.proto.label for link in app.get("page_link"))
+
+
+def test_a_finished_tagger_says_what_each_decoding_and_each_least_confidence_gives(parts: dict[str, str]) -> None:
+    run = tuned(parts, *POINTS)
+    (run.artifacts / "model").mkdir()
+    sure = Calibration(temperature=1.75, entities=90, right=0.5, confidence=0.52, before=0.163, after=0.021)
+    result = fine_tuned([60.0, 64.0], dev=[61.5, 62.0], model=str(run.artifacts / "model"))
+    dev = replace(result.dev, calibration=[sure])
+    test = replace(
+        result.tests[0], decodings={"viterbi": [55.5, 56.5], "constrained": [60.0, 64.0]}, calibration=[sure]
+    )
+    row = Abstaining(least=0.8, entities=41, precision=87.5, recall=33.25, f1=48.2)
+    evaluations.write_abstaining(run, evaluations.part("dev", 2), [row])  # of the seed that is best on dev
+    finish(run, replace(result, dev=dev, test=test, tests=[test]))
+    app = opened(PAGE)
+    assert not app.exception
+    said = texts(app)
+    for part in ("Test F1 by how tags are decoded", "55.5, 56.5", "60.0, 64.0", "the best tags that BIOES allows"):
+        assert part in said
+    for part in ("0.163 as it came, 0.021 at the temperature 1.75", "0.80", "87.5", "33.2", "41"):
+        assert part in said
+
+
+def test_a_tagger_that_learnt_nothing_is_said_to_have_learnt_nothing(parts: dict[str, str]) -> None:
+    run = tuned(parts, *POINTS)
+    (run.artifacts / "model").mkdir()
+    finish(run, fine_tuned([60.0, 0.5], dev=[61.5, 0.0], model=str(run.artifacts / "model")))
+    assert "Seed 2 learnt nothing" in texts(opened(PAGE))
 
 
 def test_a_finished_encoder_says_what_reading_has_changed(parts: dict[str, str]) -> None:

@@ -3,22 +3,28 @@
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 import pytest
 import torch
 
+from core.artifacts import evaluations, spans
 from core.cli.main import run_main
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.facade import removals, runs, training
 from core.models.tagger import Tags, prediction_of
-from core.models.taggers import EncoderTagger, new_tagger
-from core.recipes.finetune import FinetuneConfig
+from core.models.taggers import EncoderTagger, load_tagger, new_tagger
+from core.recipes import tag
+from core.recipes.finetune import FinetuneConfig, Splits, _network
+from core.recipes.parts.network import Borrowed, TrainingSet, training_set
 from core.results import Evaluation
 from core.runs import Run
+from core.text.sentence import Sentence
 from core.training.finetune import Epochs
+from core.training.settings import TaggerSettings
 from tests.conftest import Seal, sentence
 from tests.training.test_finetune import labelled
 
@@ -189,6 +195,148 @@ def test_all_but_the_preset_paper_trains_and_decodes_within_bioes(
 ) -> None:
     given = FinetuneConfig.parse({"train": "a", "dev": "b", **options})
     assert given.within_bioes is within_bioes
+
+
+@pytest.mark.parametrize(("options", "level"), [({}, True), ({"preset": "custom"}, True), ({"preset": "paper"}, False)])
+@pytest.mark.parametrize("network", ["encoder", "charcnn"])
+def test_all_but_the_preset_paper_begins_with_a_level_chain(
+    options: dict[str, Any], network: str, *, level: bool
+) -> None:
+    """pytorch-crf's random start is what was printed, and hundreds of steps would leave it as it is."""
+    rows = labelled(12, 1)
+    borrowed = Borrowed(assisting=[])
+    splits = Splits(
+        train=rows,
+        training=TrainingSet(sentences=rows, weights=[], sources=[]),
+        borrowed=borrowed,
+        dev=rows,
+        tests=[],
+        types=("LOC", "PER"),
+        all_types=("LOC", "PER"),
+    )
+    config = FinetuneConfig.parse({"train": "a", "dev": "b", "init": "tiny", "network": network, **options})
+    nobody: Any = None  # no run is looked up
+    chain = _network(config, nobody, splits, seed=1).crf
+    assert [bool(scores.any()) for scores in chain.parameters()] == [not level] * 3
+
+
+def test_confidences_are_tempered_on_dev_and_what_that_mends_is_kept(corpora: Corpora) -> None:
+    run = runs.execute("finetune", {**FAST, **corpora, "seeds": (1, 2)})
+    result = run.result()
+    for split in ("dev", "test"):
+        for seed, sure in zip((1, 2), result[split]["calibration"], strict=True):
+            table = Evaluation.load(run.artifacts / f"evaluation-{split}-{seed}.npz")
+            assert sure["entities"] == table.predicted.sum()
+            assert sure["right"] == pytest.approx(table.precision() / 100)
+            rows = evaluations.read_abstaining(run, evaluations.part(split, seed))
+            assert (rows[0].least, rows[0].entities) == (0.0, sure["entities"])
+            assert rows[0].f1 == pytest.approx(table.f1(), rel=1e-4)
+            assert [row.entities for row in rows] == sorted((row.entities for row in rows), reverse=True)
+        assert result[split]["macro_f1"][0] == pytest.approx(np.mean([*_by_type(run, split, 1).values()]))
+    dev, kept = result["dev"], int(np.argmax(result["dev"]["micro_f1"]))
+    temperature = dev["calibration"][kept]["temperature"]
+    assert load_tagger(run.artifacts / "model").crf.temperature == temperature
+    card = (run.artifacts / "model" / "README.md").read_text()
+    assert f"temperature of {temperature:.2f}" in card
+    assert f"{result['test']['calibration'][0]['after']:.3f}" in card
+    low, high = result["test"]["intervals"]["PER"]
+    assert 0 <= low <= result["test"]["by_type"]["PER"] <= high <= 100
+
+
+def _by_type(run: Run, split: str, seed: int) -> dict[str, float]:
+    return Evaluation.load(run.artifacts / f"evaluation-{split}-{seed}.npz").by_type()
+
+
+def test_what_a_least_confidence_costs_is_said_and_less_sure_entities_are_left_out(
+    corpora: Corpora, typed: Typed, tmp_path: Path
+) -> None:
+    run = runs.execute("finetune", {**FAST, **corpora, "seeds": (1,)})
+    words: list[object] = ["--model", run.id, "--json"]
+    code, out, err = typed("evaluate", *words, "--test", corpora["test"][0])
+    assert code == 0, err
+    curve = {row["least"]: row for row in json.loads(out)["abstaining"]}
+    whole = curve[0.0]["entities"]
+    least = next(value for value, row in curve.items() if 0 < row["entities"] < whole)
+    for value in (0.0, least):
+        flag: list[object] = ["--min-confidence", value] if value else []
+        code, out, err = typed("predict", *words, corpora["test"][0], "--output", tmp_path / "p.jsonl", *flag)
+        assert (code, json.loads(out)["entities"]) == (0, curve[value]["entities"]), err
+        rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text(encoding="utf-8").splitlines()]
+        assert all(entity["confidence"] >= value - 1e-4 for row in rows for entity in row["entities"])
+    assert len(runs.listed("tag")) == 1  # one tagging for both
+    code, out, _ = typed("evaluate", "--model", run.id, "--test", corpora["test"][0])
+    assert code == 0
+    for part in ("constrained", "cited_scorer", "argmax", "viterbi", "macro", "calibration error", "PER", "0.95"):
+        assert part in out
+
+
+def in_documents(n: int, seed: int) -> list[Sentence]:
+    """Sentences of which every third begins another document."""
+    return [replace(one, doc=f"d{i // 3}") for i, one in enumerate(labelled(n, seed))]
+
+
+def test_a_tagger_may_read_the_neighbours_of_every_sentence(seal: Seal, typed: Typed, tmp_path: Path) -> None:
+    parts = [
+        seal(in_documents(n, seed), f"d{seed}", labelled=True).fingerprint for n, seed in ((24, 1), (12, 2), (12, 3))
+    ]
+    given = {"train": parts[0], "dev": parts[1], "test": (parts[2],)}
+    run = runs.execute("finetune", {**FAST, **given, "seeds": (1,), "context": 8})
+    assert not any(note.startswith("context") for note in notes(run))
+    assert load_tagger(run.artifacts / "model").context == 8
+    card = (run.artifacts / "model" / "README.md").read_text()
+    assert "8 pieces of the neighbouring sentences" in card
+    assert "A pipeline reads every sentence without them" in card
+    test = run.result()["test"]
+    code, out, err = typed("evaluate", "--model", run.id, "--test", parts[2], "--json")
+    assert code == 0, err
+    assert json.loads(out)["test"]["micro_f1"] == [pytest.approx(test["micro_f1"][0], abs=0.5)]
+    code, out, err = typed("predict", "--model", run.id, parts[2], "--output", tmp_path / "p.jsonl", "--json")
+    assert (code, json.loads(out)["entities"]) == (0, test["calibration"][0]["entities"]), err
+
+
+def test_chunks_of_a_tagging_have_the_neighbours_of_the_whole(
+    seal: Seal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whatever a chunk holds, its sentences are read as in one piece."""
+    torch.manual_seed(3)
+    new_tagger("tiny", ["LOC", "PER"], precision="fp32", context=8).write(tmp_path / "tagger")
+    corpus = seal(in_documents(30, 4), "whole").fingerprint
+    found = []
+    for size in (8192, 4):
+        monkeypatch.setattr(tag, "CHUNK", size)
+        run = runs.execute("tag", {"corpus": corpus, "model": str(tmp_path / "tagger")})
+        found.append(spans.read(run).records.copy())
+        removals.remove_run(run.id)
+    assert len(found[0])
+    for name in ("row", "start", "end", "type"):
+        assert found[0][name].tolist() == found[1][name].tolist()
+    assert np.allclose(found[0]["confidence"], found[1]["confidence"], atol=1e-4)
+
+
+def test_context_that_cannot_be_is_refused_and_context_without_documents_is_said(corpora: Corpora) -> None:
+    with pytest.raises(ConfigError, match="charcnn reads a sentence at a time"):
+        runs.execute("finetune", {**corpora, "network": "charcnn", "context": 8})
+    with pytest.raises(ConfigError, match="larger max_length"):
+        runs.execute("finetune", {**FAST, **corpora, "context": 64, "max_length": 128})
+    run = runs.execute("finetune", {**FAST, **corpora, "seeds": (1,), "epochs": 1, "context": 8})
+    assert any(note.startswith("context: no training sentence says which document") for note in notes(run))
+
+
+@pytest.mark.parametrize(("weights", "power"), [("none", 0.0), ("root", 0.5), ("inverse", 1.0)])
+def test_a_sentence_counts_for_the_rarity_of_its_types(
+    weights: Literal["none", "root", "inverse"], power: float
+) -> None:
+    rows = [sentence("P", [(0, 1, "PER")])] * 8 + [sentence("L", [(0, 1, "LOC")])] * 2 + [sentence("x", [])] * 2
+    rows.append(sentence("P L", [(0, 1, "PER"), (1, 2, "LOC")]))
+    config = TaggerSettings(class_weights=weights)
+    (*counts,) = training_set(config, rows, Borrowed(assisting=[])).weights
+    assert np.mean(counts) == pytest.approx(1)
+    person, place, nothing, both = counts[0], counts[8], counts[10], counts[12]
+    assert place / person == pytest.approx((9 / 3) ** power)
+    assert both == pytest.approx((person + place) / 2)
+    assert nothing / person == pytest.approx((9 / 6) ** power)
+    other = training_set(config, rows, Borrowed(assisting=rows[:3]))
+    assert other.weights[len(rows) :] == [config.assisting_weight] * 3
 
 
 def ill_formed(path: Path) -> EncoderTagger:

@@ -244,6 +244,11 @@ def test_presets() -> None:
     assert TaggerSettings(preset="paper").training(201).batch_size == 32
     paper = TaggerSettings(preset="paper").training(201)
     assert (paper.learning_rate, paper.weight_decay, paper.epochs, paper.patience) == (2e-5, 1e-8, 200, 20)
+    assert paper.chain_learning_rate is None  # as printed: one rate for all
+    assert TaggerSettings(preset="quick").training(100).chain_learning_rate == 1e-2
+    assert TaggerSettings(preset="custom", chain_learning_rate=0.5).training(100).chain_learning_rate == 0.5
+    assert TaggerSettings(preset="paper", chain_learning_rate=0.5).training(100).chain_learning_rate == 0.5
+    assert TaggerSettings(network="bilstm").training(100).chain_learning_rate is None
     assert TaggerSettings(preset="quick").training(100).planned(100).epochs == 30
     assert TaggerSettings(preset="quick").training(14_041).planned(14_041).epochs == 4
     assert TaggerSettings(preset="custom").training(14_041).planned(14_041).epochs == 30
@@ -265,6 +270,19 @@ def test_a_large_dev_split_is_judged_by_a_part(tmp_path: Path) -> None:
 def test_the_parts_of_a_batch_are_of_one_size(asked: int, taken: int) -> None:
     """Else a step would hold more sentences than the batch has."""
     assert replace(SETTINGS, batch_size=16, accumulation=asked).planned(100).accumulation == taken
+
+
+def test_a_chain_learns_at_its_own_rate(tmp_path: Path) -> None:
+    """And the layer below it at its own: a chain of rate 0 and a bit stays where it began, whatever the head does."""
+    moved: dict[float | None, float] = {}
+    for rate in (None, 1e-12, 0.1):
+        tagger = make()
+        tagger.level_chains()
+        layer = tagger.last_layer.weight.detach().clone()
+        train(tmp_path / str(rate), tagger=tagger, settings=replace(SETTINGS, chain_learning_rate=rate))
+        moved[rate] = float(tagger.crf.transitions.detach().abs().mean())
+        assert not torch.equal(tagger.last_layer.weight, layer)
+    assert moved[1e-12] < 1e-6 < moved[None] < moved[0.1]
 
 
 def test_a_softmax_head_learns_too(tmp_path: Path) -> None:

@@ -170,7 +170,8 @@ class Seconds:
 
     def _read(self, corpus: Corpus) -> Read:
         """Text that a tagger reads of a labelled corpus."""
-        return Read(sentences=len(corpus), pieces=corpus.n_tokens * self._tagger.pieces)
+        neighbours = 2 * self.config.tagger_settings.context * len(corpus)
+        return Read(sentences=len(corpus), pieces=corpus.n_tokens * self._tagger.pieces + neighbours)
 
     def _folds(self, strategy: str) -> int:
         options = strategy_options(strategy, self.config.strategies.get(strategy, {})).model_dump()

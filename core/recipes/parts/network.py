@@ -1,14 +1,17 @@
 """What a tagger may borrow (word vectors, an encoder's states, another corpus's labels), and the recurrent ones."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from core.artifacts.drift import check_assisting
 from core.artifacts.vectors import read_words
 from core.errors import ConfigError
 from core.recipes.base import Job
+from core.text.neighbours import in_context
 from core.text.sentence import Sentence
 from core.training.settings import TaggerSettings
 
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from core.models.word_features import Vectors
     from core.recipes.finetune import FinetuneConfig
 
+CLASS_WEIGHTS = {"none": 0.0, "root": 0.5, "inverse": 1.0}  # the power of a type's inverse share
 MONOLINGUAL, MULTILINGUAL = 200, 400  # LSTM units of Murthy et al. 2018, alone and with an assisting corpus
 
 
@@ -58,6 +62,18 @@ def check_layers(layers: str, network: str) -> None:
         raise ConfigError(f"layers: {layers} is of an encoder, and {network} has none; choose the network encoder.")
 
 
+def check_context(config: TaggerSettings) -> None:
+    """Errors: ConfigError where neighbouring sentences are asked of a network that reads one at a time, or where they
+    leave no room for the sentence itself."""
+    if config.context and config.network != "encoder":
+        raise ConfigError(f"context: {config.network} reads a sentence at a time; choose the network encoder.")
+    if 2 * config.context >= config.max_length:
+        raise ConfigError(
+            f"context: {config.context} pieces on both sides fill a window of {config.max_length}; give fewer, or a "
+            "larger max_length."
+        )
+
+
 def borrow(config: "FinetuneConfig", job: Job, types: Sequence[str], states: str = "") -> Borrowed:
     """Fetch all that the config names; vectors are learnt as a run of their own. types: of the training sentences.
 
@@ -69,7 +85,7 @@ def borrow(config: "FinetuneConfig", job: Job, types: Sequence[str], states: str
     if config.assisting:
         corpus = job.corpus(config.assisting)
         check_assisting(config.network, corpus, types)
-        assisting = list(chain.from_iterable(corpus.batches()))
+        assisting = in_context(list(chain.from_iterable(corpus.batches())), config.context)
     vectors = read_words(job.child("vectors", corpus=config.vectors)) if config.vectors else None
     return Borrowed(assisting=assisting, assisting_types=config.assisting_types, vectors=vectors, states=states)
 
@@ -78,11 +94,30 @@ def training_set(config: TaggerSettings, train: Sequence[Sentence], borrowed: Bo
     """Both corpora, the primary one repeated until it is as large as the assisting one (Murthy et al. 2018, 3.2)."""
     other = borrowed.assisting
     n = max(len(train), len(other))
+    own = by_types(train, CLASS_WEIGHTS[config.class_weights])
     return TrainingSet(
         sentences=[*(train[row % len(train)] for row in range(n)), *other],
-        weights=[*[1.0] * n, *[config.assisting_weight] * len(other)],
+        weights=[*(own[row % len(train)] for row in range(n)), *[config.assisting_weight] * len(other)],
         sources=[*[0] * n, *[1] * len(other)],
     )
+
+
+def by_types(train: Sequence[Sentence], power: float) -> list[float]:
+    """What the loss of each sentence counts for, 1 on average: the mean over its entities of their types' inverse share
+    of all mentions to the `power`, relative to a share like the others'; 1 for a sentence without an entity.
+
+    A sentence and not a word is weighed, since a chain has no loss of single words (SOURCES.md, Class weights).
+    """
+    mentions = Counter(entity.type for sentence in train for entity in sentence.entities or ())
+    if not power or not mentions:
+        return [1.0] * len(train)
+    usual = mentions.total() / len(mentions)
+    weights = [
+        fmean((usual / mentions[entity.type]) ** power for entity in sentence.entities) if sentence.entities else 1.0
+        for sentence in train
+    ]
+    mean = fmean(weights)  # so that the learning rate means what it did
+    return [weight / mean for weight in weights]
 
 
 def new_recurrent(

@@ -110,7 +110,7 @@ def _finetune(config: FinetuneConfig, library: Library) -> Work:
         speed = speed.of_network(config.network)
 
         def read(corpus: Corpus) -> Read:
-            return Read(sentences=len(corpus), pieces=corpus.n_tokens * speed.pieces)
+            return Read(sentences=len(corpus), pieces=corpus.n_tokens * speed.pieces + 2 * config.context * len(corpus))
 
         stages = 2 if config.stages == "lpft" else 1
         return estimate.tagger(

@@ -40,7 +40,8 @@ percent: {mixed:.2f} as it was trained, {last:.2f} by the pipeline. For use with
 `layers`.
 """
 
-
+_DECODINGS = ("F1, viterbi", "F1, argmax", "F1, cited_scorer", "F1, constrained")
+_HEADINGS = ("seed", "best epoch", "split", *_DECODINGS, "macro F1", "ECE before", "ECE after")
 _USE_WINNOW = """
 ## Use
 
@@ -68,7 +69,7 @@ def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[SeedOutcome]) ->
         ),
         _table(("setting", "value"), [*_settings(config), *kept.settings.items(), *versions().items()]),
         _table(
-            ("seed", "best epoch", "split", "F1, viterbi", "F1, argmax", "F1, cited_scorer", "F1, constrained"),
+            _HEADINGS,
             [row for outcome in outcomes for row in _scores(outcome)],
         ),
     ]
@@ -86,13 +87,36 @@ def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[SeedOutcome]) ->
         "word by itself, strict; cited_scorer: viterbi, read as the code that Mahapatra et al. 2022 cite does; "
         "constrained: the best of the sequences that BIOES allows. The headline is "
         f"{'constrained' if config.within_bioes else 'viterbi'}, as the tagger was trained. The test split was read "
-        "once a seed."
+        "once a seed. Macro: the mean over the types that the split holds, of the headline. ECE: the expected "
+        "calibration error of the confidences, 0 to 1, before they are tempered and after."
     )
     library = "library_name: transformers\n" if config.network == "encoder" else ""
     header = f"---\n{library}pipeline_tag: token-classification\n---\n\n# Tagger\n"
     parts = (header + "\n" + about, "## Data", tables[0], "## Settings", tables[1], "## Scores", scores, tables[2])
     mixed = "" if kept.last_layer is None else _MIXED.format(mixed=kept.dev.micro_f1, last=kept.last_layer)
-    return "\n\n".join(parts) + "\n" + (_USE + mixed if config.network == "encoder" else _USE_WINNOW + HELD + "\n")
+    use = _USE + mixed + _alone(config.context) if config.network == "encoder" else _USE_WINNOW + HELD + "\n"
+    return "\n\n".join(parts) + "\n" + _confidence(kept) + use
+
+
+def _confidence(kept: SeedOutcome) -> str:
+    if kept.dev.calibration is None:
+        return ""
+    return (
+        "\n## Confidence\n\nWhat `predict` calls the confidence of an entity is its probability under the tagger, at a "
+        f"temperature of {kept.dev.calibration.temperature:.2f} that was fitted on dev (`temperature` in "
+        "`config.json`). `predict --min-confidence` leaves out what is less sure. The scores that other software "
+        "gives are not tempered.\n"
+    )
+
+
+def _alone(context: int) -> str:
+    if not context:
+        return ""
+    return (
+        f"\nThis tagger was trained with {context} pieces of the neighbouring sentences on each side of every sentence "
+        "whose document is known, and `predict` reads them too. A pipeline reads every sentence without them: what it "
+        "finds is not what the scores above are of.\n"
+    )
 
 
 def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
@@ -110,6 +134,8 @@ def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
         "head",
         "layers",
         "max_length",
+        "context",
+        "class_weights",
         "precision",
         "seeds",
     )
@@ -119,7 +145,12 @@ def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
 def _scores(outcome: SeedOutcome) -> list[tuple[object, ...]]:
     splits = [("dev", outcome.dev), *((f"test{i or ''}", scored) for i, scored in enumerate(outcome.tests))]
     return [
-        (outcome.seed, outcome.best_epoch, name, *(f"{f1:.2f}" for f1 in scored.decodings.values()))
+        (
+            *(outcome.seed, outcome.best_epoch, name),
+            *(f"{f1:.2f}" for f1 in scored.decodings.values()),
+            "" if scored.macro_f1 is None else f"{scored.macro_f1:.2f}",
+            *([f"{c.before:.3f}", f"{c.after:.3f}"] if (c := scored.calibration) else ["", ""]),
+        )
         for name, scored in splits
     ]
 

@@ -10,6 +10,9 @@ from core.artifacts.evaluations import FinetuneResult, OverSeeds, SeedOutcome, S
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
 from core.recipes.base import Job
+from core.results import Evaluation
+from core.stats.bootstrap import intervals_by_type
+from core.stats.calibration import abstaining, calibration, confidences
 from core.stats.learning import by_lot
 from core.stats.scoring import cited_spans, evaluate
 from core.text.sentence import Sentence
@@ -35,10 +38,11 @@ def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence
     from core.models.tagger import prediction_of
 
     job.context.stage(f"evaluating {name}")
-    tags = tagger.tag(gold, job.context)
-    best = [prediction_of(sentence.best) for sentence in tags]
+    tags, (plain, best) = tagger.read((1.0, tagger.crf.temperature), gold, job.context)
     table = evaluate(gold, best, types)
     evaluations.write(job.context.run, name, table, best)
+    sure, right = confidences(gold, (plain, best))
+    evaluations.write_abstaining(job.context.run, name, abstaining(sure[:, 1], right, int(table.gold.sum())))
     decoded = {
         "viterbi": [prediction_of(sentence.viterbi) for sentence in tags],
         "argmax": [prediction_of(sentence.argmax) for sentence in tags],
@@ -52,6 +56,8 @@ def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence
         by_type=table.by_type(),
         decodings={decoding: evaluate(gold, spans, types).f1() for decoding, spans in decoded.items()},
         lot=by_lot(gold, best),
+        macro_f1=table.macro_f1(),
+        calibration=calibration(sure, right, tagger.crf.temperature),
     )
 
 
@@ -69,8 +75,11 @@ def without_mix(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Seq
     return evaluate(gold, [prediction_of(sentence.argmax) for sentence in tags], types).f1()
 
 
-def over_seeds(results: Sequence[SplitScores]) -> OverSeeds:
-    """Join what `tested` says of one split, seed by seed and together; nothing is rounded before it is shown."""
+def over_seeds(results: Sequence[SplitScores], tables: Sequence[Evaluation] = ()) -> OverSeeds:
+    """Join what `tested` says of one split, seed by seed and together; nothing is rounded before it is shown.
+
+    tables: those behind it, one a seed, where types are to have intervals.
+    """
     values = [one.micro_f1 for one in results]
     # By place and not by name: outcomes of an older version call the third decoding otherwise, and lack the last.
     scores = zip(*(one.decodings.values() for one in results), strict=False)
@@ -81,12 +90,21 @@ def over_seeds(results: Sequence[SplitScores]) -> OverSeeds:
         by_type={name: mean(one.by_type[name] for one in results) for name in results[0].by_type},
         decodings={name: list(f1s) for name, f1s in zip(results[-1].decodings, scores, strict=False)},
         lot=[one.lot for one in results],
+        macro_f1=[one.macro_f1 for one in results if one.macro_f1 is not None],
+        calibration=[one.calibration for one in results if one.calibration],
+        intervals=intervals_by_type(tables) if tables else {},
     )
 
 
-def all_seeds(model: str, outcomes: Sequence[SeedOutcome]) -> FinetuneResult:
-    """Join what all seeds of a fine-tuning say; outcomes: one a seed. model: the folder of the best."""
-    tests = [over_seeds([outcome.tests[i] for outcome in outcomes]) for i in range(len(outcomes[0].tests))]
+def all_seeds(
+    model: str, outcomes: Sequence[SeedOutcome], tables: Sequence[Sequence[Evaluation]] = ()
+) -> FinetuneResult:
+    """Join what all seeds of a fine-tuning say; outcomes: one a seed. model: the folder of the best. tables: of each
+    test set those of all seeds, where types are to have intervals."""
+    tests = [
+        over_seeds([outcome.tests[i] for outcome in outcomes], tables[i] if tables else ())
+        for i in range(len(outcomes[0].tests))
+    ]
     return FinetuneResult(
         model=model,
         dev=over_seeds([outcome.dev for outcome in outcomes]),

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.facade import figures, results, runs, training
+from core.facade.results import FinetuneResult, OverSeeds
 from core.facade.runs import RunState
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
@@ -120,6 +121,64 @@ def _finetuned(run_id: str) -> None:
         rows = [{"type": name, "f1": f1} for name, f1 in sorted(test.by_type.items(), key=lambda x: -x[1])]
         with st.expander("Test F1 by type", icon=":material/table:"):
             table(rows, {"type": "Type", "f1": "F1 (%)"}, "Test F1 by type")
+        _decodings(test)
+    _confidence(run_id, tuned)
+
+
+DECODINGS = {
+    "constrained": "the best tags that BIOES allows",
+    "viterbi": "the best of all tags",
+    "argmax": "every word by itself",
+    "cited_scorer": "viterbi, read as the code does that Mahapatra et al. 2022 cite",
+}
+
+
+def _decodings(test: OverSeeds) -> None:
+    """The same taggers under every decoding: nobody has to train again to see another."""
+    rows = [
+        {"name": name, "how": DECODINGS.get(name, ""), "f1": ", ".join(f"{f1:.1f}" for f1 in f1s)}
+        for name, f1s in test.decodings.items()
+    ]
+    if rows:
+        with st.expander("Test F1 by decoding", icon=":material/alt_route:"):
+            columns = {"name": "Decoding", "how": "What is taken", "f1": "F1 (%) of each seed"}
+            table(rows, columns, "Test F1 by how tags are decoded")
+
+
+KEPT = {
+    "least": "At least",
+    "entities": "Entities kept",
+    "precision": "Precision (%)",
+    "recall": "Recall (%)",
+    "f1": "F1 (%)",
+}
+
+
+def _confidence(run_id: str, tuned: FinetuneResult) -> None:
+    """How far the confidence of an entity is right, and what asking for more of it costs."""
+    rows = results.least_confidences(run_id)
+    if not rows or not tuned.dev.calibration:
+        return
+    with st.expander("How sure it is, and what a least confidence keeps", icon=":material/percent:"):
+        for name, split in (("dev", tuned.dev), ("test", tuned.test)):
+            for sure in split.calibration[:1] if split else ():
+                st.markdown(
+                    f"On {name} the first seed says {sure.confidence:.2f} on average where {sure.right:.2f} is right. "
+                    f"Calibration error {sure.before:.3f} as it came, {sure.after:.3f} at the temperature "
+                    f"{sure.temperature:.2f}, which was fitted on dev."
+                )
+        lines = [
+            {
+                "least": f"{row.least:.2f}",
+                "entities": f"{row.entities:,}",
+                "precision": f"{row.precision:.1f}",
+                "recall": f"{row.recall:.1f}",
+                "f1": f"{row.f1:.1f}",
+            }
+            for row in rows
+        ]
+        table(lines, KEPT, "Precision and recall on dev by least confidence, of the seed that was kept")
+        st.caption("`python -m core predict --min-confidence 0.8` leaves out what is less sure than that.")
 
 
 def _experiment(run_id: str) -> None:
