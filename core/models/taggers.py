@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 _LAST_LAYERS = ("classifier", "score")
+_NEW_TOO = ("head.",)  # what ModernBERT has below its last layer, and an encoder alone has not
 _IOB2 = str.maketrans("ES", "IB")
 
 
@@ -181,7 +182,7 @@ def _emission_model(init: str, types: Sequence[str], allow_download: bool) -> "P
         init,
         AutoModelForTokenClassification,
         allow_download=allow_download,
-        new_layers=("pooler", *_LAST_LAYERS),
+        new_layers=("pooler", *_LAST_LAYERS, *_NEW_TOO),
         id2label=names,
         # Two BIOES tags share an IOB2 name; back from names to tags the first of them counts, whatever its place.
         label2id={name: i for i, name in reversed(names.items())},

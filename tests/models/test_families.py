@@ -1,0 +1,178 @@
+"""Every family of encoders, tiny and random: embedded, pre-trained, fine-tuned in one stage and two, classified by; what
+is written is read again as it was, by Winnow and by transformers alone."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from transformers import AutoModel, AutoModelForMaskedLM, set_seed
+
+from core.models import hub
+from core.models.classifier import new_classifier
+from core.models.encoder import Encoder
+from core.models.mlm import MaskedLM
+from core.models.taggers import load_tagger, new_tagger
+from core.reporter import Silent
+from core.training.classify import log2_probabilities, train
+from core.training.classify_settings import ClassifySettings
+from core.training.finetune import finetune
+from core.training.lpft import lpft
+from core.training.pretrain import pretrain
+from tests.training.test_finetune import DEV, TRAIN, TYPES
+from tests.training.test_finetune import SETTINGS as TAGGER
+from tests.training.test_pretrain import SETTINGS as MLM
+from tests.training.test_pretrain import piles
+
+SIZE = {
+    "vocab_size": 193,  # of `tiny`'s tokenizer, whose padding is 0
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 48,
+    "max_position_embeddings": 80,
+    "initializer_range": 0.1,
+    "pad_token_id": 0,
+}
+IDS = {"bos_token_id": 2, "eos_token_id": 3, "cls_token_id": 2, "sep_token_id": 3}
+FAMILIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "BERT": ("BertConfig", {}),
+    "RoBERTa": ("RobertaConfig", {"type_vocab_size": 1}),
+    "XLM-R": ("XLMRobertaConfig", {"type_vocab_size": 1}),
+    "CamemBERT": ("CamembertConfig", {"type_vocab_size": 1}),
+    "DistilBERT": ("DistilBertConfig", {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 48}),
+    "ELECTRA": ("ElectraConfig", {"embedding_size": 16}),
+    "ALBERT": ("AlbertConfig", {"embedding_size": 16, "hidden_dropout_prob": 0.1}),
+    "MPNet": ("MPNetConfig", {"pad_token_id": 1}),
+    "DeBERTa-v3": (
+        "DebertaV2Config",
+        {
+            "relative_attention": True,
+            "pos_att_type": ["p2c", "c2p"],
+            "position_buckets": 16,
+            "norm_rel_ebd": "layer_norm",
+            "share_att_key": True,
+            "position_biased_input": False,
+            "type_vocab_size": 0,
+            "max_relative_positions": -1,
+        },
+    ),
+    "ModernBERT": ("ModernBertConfig", {"local_attention": 8, "global_attn_every_n_layers": 2, **IDS}),
+}
+TEXTS = ["A cat sat.", "", "The judge ruled on the appeal of the case.", "x"]
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A masked language model of a family, with its tokenizer."""
+    config, own = FAMILIES[request.param]
+    path = tmp_path_factory.mktemp(request.param)
+    kind = getattr(transformers, config)
+    known = kind()
+    size = {name: value for name, value in {**SIZE, **own}.items() if hasattr(known, name)}
+    torch.manual_seed(1)
+    AutoModelForMaskedLM.from_config(kind(**size)).save_pretrained(path)
+    hub.load_tokenizer("tiny").save_pretrained(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def without_head(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same encoder as a folder of sentence vectors holds it."""
+    path = tmp_path_factory.mktemp("base")
+    AutoModel.from_pretrained(folder).save_pretrained(path)
+    hub.load_tokenizer("tiny").save_pretrained(path)
+    return path
+
+
+@pytest.mark.parametrize("pooling", ["mean", "last4"])
+def test_neighbours_do_not_change_a_vector(folder: Path, pooling: Any) -> None:
+    encoder = Encoder.load(str(folder), pooling=pooling, precision="fp32")
+    together, norms = encoder.encode(TEXTS)
+    alone = np.concatenate([encoder.encode([text])[0] for text in TEXTS])
+    assert encoder.dimension == 32
+    assert norms[1] == 0
+    assert (norms[[0, 2, 3]] > 0).all()
+    assert np.allclose(together, alone, atol=2e-3)
+    assert encoder.encode(["y " * 300])[1] > 0  # longer than its position table
+
+
+def test_a_language_model_learns_and_is_read_again_as_it_was(folder: Path, tmp_path: Path) -> None:
+    lm = MaskedLM.load(str(folder), device="cpu")
+    assert lm.has_head
+    outcome = pretrain(lm, piles(lm), replace(MLM, learning_rate=3e-3), folder=tmp_path / "work", report=Silent())
+    assert min(outcome.dev_loss) < outcome.before["dev_loss_task"]
+    assert_same_language_model(lm, tmp_path)
+
+
+def test_a_head_is_fitted_where_there_is_none(without_head: Path, tmp_path: Path) -> None:
+    lm = MaskedLM.load(str(without_head), device="cpu")
+    assert not lm.has_head
+    outcome = pretrain(lm, piles(lm), replace(MLM, epochs=1), folder=tmp_path / "work", report=Silent())
+    assert outcome.head_fitted
+    assert np.isfinite(outcome.dev_loss).all()
+    assert outcome.before["dev_loss_task"] < np.log(193)  # the fitted head knows something
+    assert_same_language_model(lm, tmp_path)
+
+
+def assert_same_language_model(lm: MaskedLM, tmp_path: Path) -> None:
+    lm.save(tmp_path / "model", "# card")
+    again = MaskedLM.load(str(tmp_path / "model"), device="cpu")
+    assert again.has_head
+    ids, at = torch.tensor([[2, 10, 4, 12, 3]]), torch.tensor([2])
+    with torch.inference_mode():
+        scores = [model.logits(ids, None, at) for model in (unmoved(lm), unmoved(again))]
+    assert torch.allclose(scores[0], scores[1], atol=1e-5)  # where in memory weights lie moves the last digit
+    assert_same_weights(lm.model, again.model)
+
+
+def assert_same_weights(model: torch.nn.Module, again: torch.nn.Module) -> None:
+    for name, weight in model.state_dict().items():
+        assert torch.equal(weight, again.state_dict()[name]), name
+
+
+def unmoved(lm: MaskedLM) -> MaskedLM:
+    lm.model.eval()
+    return lm
+
+
+@pytest.mark.parametrize("stages", ["one stage", "lpft"])
+def test_a_tagger_learns_and_is_read_again_as_it_was(without_head: Path, tmp_path: Path, stages: str) -> None:
+    set_seed(1)
+    tagger = new_tagger(str(without_head), TYPES, precision="fp32", max_length=64)
+    trained = lpft if stages == "lpft" else finetune
+    settings = replace(TAGGER, epochs=6, patience=6)
+    epochs = trained(tagger, TRAIN, DEV, settings, seed=1, folder=tmp_path / "work", report=Silent(), types=TYPES)
+    assert max(epochs.dev_f1) > 20
+    tagger.write(tmp_path / "model")
+    again = load_tagger(tmp_path / "model", precision="fp32")
+    assert again.tag(DEV) == tagger.tag(DEV)
+    assert [each.entities for each in again.predict(DEV)] == [each.entities for each in tagger.predict(DEV)]
+    assert_same_weights(tagger, again)
+    entities = transformers.pipeline("token-classification", str(tmp_path / "model"), aggregation_strategy="first")(
+        "Pxx a Lyy"
+    )
+    assert all(entity["entity_group"] in TYPES for entity in entities)
+
+
+def test_a_tagger_starts_from_a_language_model_too(folder: Path, tmp_path: Path) -> None:
+    set_seed(1)
+    tagger = new_tagger(str(folder), TYPES, precision="fp32", max_length=64).eval()
+    tagger.write(tmp_path / "model")
+    again = load_tagger(tmp_path / "model", precision="fp32")
+    assert again.tag(DEV) == tagger.tag(DEV)
+
+
+def test_a_classifier_learns(without_head: Path) -> None:
+    set_seed(1)
+    classifier = new_classifier(str(without_head), 2, max_length=16, precision="fp32")
+    inputs = [classifier.name([f"{letter}{i}"]) for i in range(20) for letter in "ab"]
+    labels = np.array([0, 1] * 20)
+    settings = ClassifySettings(epochs=6, learning_rate=3e-3, head_learning_rate=3e-3, batch_size=8, pooling="cls")
+    train(classifier, inputs, labels, settings, seed=1, report=Silent(), log=lambda loss, step: None)
+    scores = log2_probabilities(classifier, inputs, Silent())
+    assert (scores.argmax(1) == labels).mean() > 0.8
