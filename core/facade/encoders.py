@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core.artifacts import result
+from core.artifacts.fetched import FetchResult
+from core.facade.home import store
 from core.recipes.fetch import OFFERS, kept
 from core.recipes.fetch import hosts as hosts
 
@@ -24,6 +27,11 @@ class Encoder:
     here: bool
     fetched: int
     size: int
+
+
+def fetched(run_id: str) -> FetchResult:
+    """What a finished `fetch` run came to. Errors: RunError."""
+    return result.read(store().get(run_id), FetchResult)
 
 
 def known() -> Sequence[Encoder]:

@@ -11,6 +11,7 @@ import pytest
 from core.artifacts.audit import AuditResult
 from core.artifacts.drift import SklResult
 from core.artifacts.evaluations import FinetuneResult
+from core.artifacts.fetched import FetchResult
 from core.artifacts.leaderboard import ExperimentResult
 from core.artifacts.map import MapResult
 from core.artifacts.mentions import DifficultyResult
@@ -44,6 +45,7 @@ IN_ONE = {  # one work of one pace, whose stage says how far it is
     "calibrate",
     "embed",
     "evaluate",
+    "fetch",
     "predict",
     "pretrain",
     "rebuild",
@@ -72,6 +74,7 @@ MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
     ),
     "tag": (TagResult(entities=1200, sentences=3400, types=["LOC"]), "1,200 entities in 3,400 sentences"),
     "predict": (PredictResult(entities=1, sentences=2, types={"LOC": 1}), "1 entities in 2 sentences"),
+    "fetch": (FetchResult(encoder="mpnet", folder="/home/mpnet"), "The encoder mpnet is on this machine"),
     "rank": (
         RankResult(train=1, dev=1, words=1, encoders=[RANK]),
         "tiny fits best: a linear probe reads 31.2 F1 from its layers' mean",

@@ -7,6 +7,7 @@ from core.facade import (
     assisting,
     bias,
     corpora,
+    encoders,
     experiments,
     figures,
     maps,
@@ -111,4 +112,5 @@ SAYS: Mapping[str, Callable[[Run], str]] = {
     "predict": _tagged,
     "calibrate": _timed,
     "rank": _ranked,
+    "fetch": lambda run: f"The encoder {encoders.fetched(run.id).encoder} is on this machine",
 }
