@@ -20,7 +20,7 @@ from core.facade.home import home, library, store
 from core.facade.removals import remove_run
 from core.facade.results import board, corpus_name, missing, tuned, unfound_types
 from core.facade.runs import command, start
-from core.recipes.experiment import leaderboard
+from core.recipes.experiment import tables
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import clean, tokenize
 
@@ -40,7 +40,7 @@ def exports() -> Path:
 @exporting
 def board_csv(run_id: str) -> bytes:
     """The leaderboard for a spreadsheet, with nothing in it that one would compute."""
-    rows = csv.reader(io.StringIO(leaderboard.as_csv(board(run_id))))
+    rows = csv.reader(io.StringIO(tables.as_csv(board(run_id))))
     out = io.StringIO()
     for row in rows:
         csv.writer(out, lineterminator="\n").writerow([cell if _is_number(cell) else harmless(cell) for cell in row])
@@ -58,7 +58,7 @@ def _is_number(cell: str) -> bool:
 @exporting
 def board_markdown(run_id: str) -> str:
     """The leaderboard for people."""
-    return leaderboard.as_markdown(board(run_id))
+    return tables.as_markdown(board(run_id))
 
 
 @exporting

@@ -41,11 +41,7 @@ def word_states(name: str, sentences: Sequence[Sentence], report: Reporter, *, m
 
     def fill(group: IntArray) -> int:
         batch = [windows[row] for row in group.tolist()]
-        ids = np.full((len(batch), max(len(w.ids) for _, w in batch)), tokenizer.pad_token_id or 0)
-        attention = np.zeros_like(ids)
-        for line, (_, window) in enumerate(batch):
-            ids[line, : len(window.ids)], attention[line, : len(window.ids)] = window.ids, 1
-        inputs = {"input_ids": ids, "attention_mask": attention}
+        inputs = _rectangle([window.ids for _, window in batch], tokenizer.pad_token_id or 0)
         with torch.inference_mode():
             tensors = {key: torch.from_numpy(array).to(device) for key, array in inputs.items()}
             hidden = torch.stack(model(**tensors, output_hidden_states=True).hidden_states[1:])
@@ -63,3 +59,11 @@ def word_states(name: str, sentences: Sequence[Sentence], report: Reporter, *, m
     if not np.isfinite(states).all():
         raise ModelError(f"{name}: some states are not finite; its weights are damaged or need more than 16 bits.")
     return states
+
+
+def _rectangle(rows: Sequence[Sequence[int]], padding: int) -> dict[str, IntArray]:
+    ids = np.full((len(rows), max(map(len, rows))), padding)
+    attention = np.zeros_like(ids)
+    for line, row in enumerate(rows):
+        ids[line, : len(row)], attention[line, : len(row)] = row, 1
+    return {"input_ids": ids, "attention_mask": attention}

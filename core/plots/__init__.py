@@ -1,5 +1,6 @@
 """Figures: small arrays in, plotly figures out. Binning happens here, so that a page never sends a million values."""
 
+from core.plots.answer import answer
 from core.plots.assisting import f1_by_threshold, skl_histogram
 from core.plots.bias import (
     BIN_LOOKS,
@@ -29,7 +30,7 @@ from core.plots.explore import (
     overlap_lines,
 )
 from core.plots.map_labels import label_topics
-from core.plots.report import CorpusRow, Report, answer, one_page
+from core.plots.report import CorpusRow, Report, one_page
 from core.plots.results import (
     ARM_A,
     ARM_B,

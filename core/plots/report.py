@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
 
-from core.artifacts.leaderboard import ArmRow, FurtherTest, nothing_learnt
+from core.artifacts.leaderboard import ArmRow, FurtherTest
 from core.artifacts.taggers import Unfound
+from core.plots.answer import all_read, answer
 from core.plots.results import (
     VERDICT_MARKS,
     answers,
@@ -40,10 +41,6 @@ _SIGN = {
     "baseline": "◆",
     "control": "■",
 }
-NOTHING = (
-    "No tagger learnt anything, so nothing can be said: in no arm does F1 rise above what chance gives. That is no "
-    "evidence for or against any of them; the training has to work first."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,56 +102,10 @@ def _answer_block(report: Report) -> str:
     return f'<p class="answer">{escape(answer(report.rows))}</p>{also}'
 
 
-def answer(rows: Sequence[ArmRow]) -> str:
-    """One or two sentences for the whole experiment, by the verdicts alone: means without a verdict prove nothing."""
-    if nothing_learnt(rows):
-        return NOTHING
-    named = {word: [line_name(row) for row in rows if row.verdict == word] for word in VERDICT_MARKS}
-    helped, level = named["helped"], named["no evidence"]
-    all_read = _all_read(rows)
-    sentences = []
-    if named["improves"]:
-        sentences.append(
-            f"Yes: {'pre-training improved the tagger' if all_read else 'the tagger improved'} with "
-            f"{_listed(named['improves'])}."
-        )
-    if named["hurts"]:
-        sentences.append(f"It did harm with {_listed(named['hurts'])}.")
-    if helped and all_read:
-        sentences.append(
-            f"With {_listed(helped)} the tagger was better than without pre-training, but is not shown to be better "
-            "than with random text of the same amount: reading helped, whether choosing what to read did is not known."
-        )
-    elif helped:
-        sentences.append(
-            f"With {_listed(helped)} the tagger was better than with none of it, but choosing is not shown to help."
-        )
-    if named["below control"]:
-        sentences.append(
-            f"With {_listed(named['below control'])} the tagger was worse than with "
-            f"{'random text of the same amount' if all_read else 'what it is held against'}: the choice did harm."
-        )
-    if level and sentences:
-        sentences.append(f"For {_listed(level)} there is no evidence either way.")
-    elif level:
-        what = "pre-training" if all_read else "any of this"
-        sentences.append(f"This experiment gives no evidence that {what} helped. That is not evidence that it did not.")
-    return " ".join(sentences) or "Nothing was compared with the tagger that had no pre-training."
-
-
-def _all_read(rows: Sequence[ArmRow]) -> bool:
-    """Whether pre-training is all that arms differ in."""
-    return all(row.sentences for row in rows if row.verdict != "baseline")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 def _compared(report: Report) -> str:
     text = "Programs that find entities in text (names, parties, places) were trained alike, but for one thing"
     arms = ""
-    if _all_read(report.rows):
+    if all_read(report.rows):
         text += (
             ": what plain text the program had read before. Each way of preparing it is an arm. The arm “none” read "
             "nothing; “random” read sentences drawn by lot, and shows what any text of that amount does. The others "
@@ -194,7 +145,7 @@ def _results_table(report: Report) -> str:
         helped, chose = answers(row)
         difference = interval_words(row)
         rows.append((line_name(row), f"{row.sentences:,}", spread, difference, f"{_SIGN[row.verdict]} {helped}", chose))
-    question = "Reading helped" if _all_read(report.rows) else "Helped"
+    question = "Reading helped" if all_read(report.rows) else "Helped"
     heads = ("Arm", "Sentences read", "F1 ± spread", "Difference (interval)", question, "Choosing helped")
     return (
         f"<p>{escape(text)}</p>{_drawing(report.rows)}{_table(heads, rows, numbers=(1, 2, 3))}{_further(report.rows)}"
@@ -273,8 +224,9 @@ def _how_sure(report: Report) -> str:
         "test set of this size been drawn; it is wider where several arms are compared. An arm “improves” only if its "
         "whole interval is above zero against no pre-training and against random text of the same amount (an arm that "
         "reads all text there is has chosen nothing, so only the first counts for it). Each arm read the test set "
-        "once; every choice was made on a separate dev set. The interval does not hold what "
-        "another selection of sentences, another pre-training run or text from elsewhere would change."
+        "once; every choice was made on a separate dev set. Where an arm has one selection and one pre-training, a "
+        "quick look, the interval does not hold what other ones would change, so it cannot show that choosing helped. "
+        "Text from elsewhere is in no interval."
     )
     reasons = "".join(
         f"<li><strong>{escape(line_name(row))}</strong>: {escape(row.why)}</li>"

@@ -174,8 +174,7 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
     if not any(result.learnt for result in results):
         f1s = ", ".join(f"{name} {result.micro_f1:.2f}" for name, result in zip(names, results, strict=True))
         job.context.note(f"Seed {seed} learnt nothing: its F1 ({f1s}) is no better than chance.")
-    planned = asdict(settings.planned(len(training.sentences)))
-    own = {name: value for name, value in planned.items() if name in TaggerSettings.model_fields}
+    planned = asdict(settings.planned(len(training.sentences))).items()
     outcome = SeedOutcome(
         seed=seed,
         best_epoch=epochs.best,
@@ -184,7 +183,7 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
         dev=results[0],
         tests=results[1:],
         last_layer=without_mix(job, tagger, splits.dev, splits.all_types),
-        settings={name: value for name, value in own.items() if value is not None},
+        settings={name: value for name, value in planned if name in TaggerSettings.model_fields and value is not None},
     )
     evaluations.write_outcome(job.context.run, seed, outcome)
     shutil.rmtree(_checkpoints(job, seed), ignore_errors=True)

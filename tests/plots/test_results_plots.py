@@ -9,7 +9,8 @@ import pytest
 from core import plots
 from core.artifacts.leaderboard import ArmRow, CurvePoint, Word
 from core.artifacts.taggers import TypeScores
-from core.plots.report import _drawing, answer
+from core.plots.answer import answer
+from core.plots.report import _drawing
 from core.plots.results import VERDICT_MARKS
 from tests.finished import ARM_ROW
 

@@ -20,7 +20,7 @@ from core.measures.sample import capped
 from core.models.fingerprint import fingerprint
 from core.recipes import calibrate
 from core.recipes.base import Job
-from core.recipes.experiment import arms, beside, leaderboard
+from core.recipes.experiment import arms, beside, tables
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import calibration_options
 from core.recipes.experiment.labels import Labels
@@ -189,15 +189,15 @@ def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:
         assert test["mean"] == pytest.approx(mean(f1s))
         assert test["delta"] == pytest.approx(mean(f1s) - hard["none"][0]["mean"])
         assert row["micro_f1"] != test["micro_f1"] or not any(f1s)
-    table = list(csv.DictReader(io.StringIO(leaderboard.as_csv(results.board(run.id)))))
+    table = list(csv.DictReader(io.StringIO(tables.as_csv(results.board(run.id)))))
     assert {row["arm"]: float(row["mean hard"]) for row in table} == {arm: hard[arm][0]["mean"] for arm in rows}
-    assert "| arm | budget | test | hard |" in leaderboard.as_markdown(results.board(run.id))
+    assert "| arm | budget | test | hard |" in tables.as_markdown(results.board(run.id))
     board = run.result()
     board["leaderboard"] = [
         {key: row[key] for key in row if key not in ("also", "about", "welch")} for row in rows.values()
     ]
     run.result_file.write_text(json.dumps(board), encoding="utf-8")
-    assert "hard" not in leaderboard.as_markdown(results.board(run.id))  # made before there were any
+    assert "hard" not in tables.as_markdown(results.board(run.id))  # made before there were any
 
     borrowed = {arm: runs.get(row["finetune_run"]).manifest.config["assisting"] for arm, row in rows.items()}
     assert borrowed["none"] == ""

@@ -8,9 +8,9 @@ from core.artifacts import leaderboard, taggers
 from core.cli.experiment import in_words
 from core.facade import deliver, results
 from core.plots import answer
-from core.plots.report import NOTHING as NOTHING_IN_THE_REPORT
+from core.plots.answer import NOTHING as NOTHING_IN_THE_REPORT
 from core.recipes.experiment.collapsed import NOTHING
-from core.recipes.experiment.leaderboard import as_markdown
+from core.recipes.experiment.tables import as_markdown
 from tests import finished
 from tests.pages.test_pages import opened, texts
 from tests.pages.test_results import PAGE, tab

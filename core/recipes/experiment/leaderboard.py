@@ -6,16 +6,15 @@ Verdicts speak of the first test set. Further ones stand beside it, one by one: 
 what is lost on one for what is won on the other (SOURCES.md, Never only an average).
 """
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from statistics import mean, stdev
+from typing import TypedDict
 
 from core.artifacts import result as results
 from core.artifacts import taggers
 from core.artifacts.evaluations import FinetuneResult
-from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult, Interval, Word, nothing_learnt
+from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult, Interval, Word
 from core.artifacts.models import PretrainResult
 from core.corpora.corpus import Library
 from core.recipes.experiment import arms, beside, collapsed
@@ -27,34 +26,6 @@ from core.runs.store import Run, RunStore
 from core.stats.bootstrap import Difference, compare
 from core.stats.verdict import ANSWERS, Answer, Arm, Verdict, few_seeds, needed, verdicts
 from core.stats.welch import Welch
-
-COLUMNS = (
-    "arm",
-    "budget",
-    "sentences",
-    "mean",
-    "sd",
-    "dev_mean",
-    "delta",
-    "low",
-    "high",
-    "delta_random",
-    "low_random",
-    "high_random",
-    "verdict",
-    "helped",
-    "chose",
-    "wins",
-    "ties",
-    "losses",
-    "gpu_hours",
-    "f1_per_hour",
-    "low_per_hour",
-    "high_per_hour",
-    "micro_f1",
-    "why",
-)
-ALSO = ("mean", "sd", "delta")  # of each further test set
 
 
 def result(lines: Sequence[FinishedLine], *, seed: int, store: RunStore, report: Reporter) -> ExperimentResult:
@@ -73,6 +44,19 @@ def result(lines: Sequence[FinishedLine], *, seed: int, store: RunStore, report:
 def gain_per_hour(points: float, seconds: float) -> float | None:
     """F1 points an hour that an arm takes beyond `none` (Mahapatra et al. 2022, Table 5); None where it takes none."""
     return points * 3600 / seconds if seconds else None
+
+
+class Differences(TypedDict):
+    """Fields of a row that say how far it is from `none` and from its control."""
+
+    delta: float
+    interval: Interval
+    level: float | None
+    delta_random: float | None
+    interval_random: Interval | None
+    wins: int
+    ties: int
+    losses: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,10 +171,8 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
     test = _tested(line.finetunes)
     dev = [f1 for run in line.finetunes for f1 in results.read(run, FinetuneResult).dev.micro_f1]
     first = line.chains[0]
-    none, random = judgement.none, judgement.random
-    wins, ties, losses = judgement.duels
+    none = judgement.none
     by_kind = {kind: seconds / 3600 for kind, seconds in hours.spent(line.runs, store).items()}
-    delta = none.delta if none else 0.0
     return ArmRow(
         arm=line.cell.arm.name,
         budget=line.cell.budget,
@@ -211,22 +193,30 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
         helped=judgement.helped,
         chose=judgement.chose,
         why=judgement.why,
-        delta=delta,
-        interval=_interval(none) or (0.0, 0.0),
-        level=none.level if none else None,
-        delta_random=random.delta if random else None,
-        interval_random=_interval(random),
-        wins=wins,
-        ties=ties,
-        losses=losses,
+        **_differences(judgement),
         seeds_needed=needed(none) if none and judgement.word != "nothing learnt" else "",
         welch=judgement.welch,
         hours=by_kind,
         gpu_hours=sum(by_kind.values()),
-        f1_per_hour=gain_per_hour(delta, sum(hours.spent(first.added, store).values())),
+        f1_per_hour=gain_per_hour(none.delta if none else 0.0, sum(hours.spent(first.added, store).values())),
         also=beside.also(line.finetunes, baseline.finetunes, Library(store.home), seed),
         collapsed=[seed for run in line.finetunes for seed in taggers.collapsed_seeds(run)],
     )
+
+
+def _differences(judgement: Judgement) -> Differences:
+    none, random = judgement.none, judgement.random
+    wins, ties, losses = judgement.duels
+    return {
+        "delta": none.delta if none else 0.0,
+        "interval": _interval(none) or (0.0, 0.0),
+        "level": none.level if none else None,
+        "delta_random": random.delta if random else None,
+        "interval_random": _interval(random),
+        "wins": wins,
+        "ties": ties,
+        "losses": losses,
+    }
 
 
 def _tested(finetunes: Sequence[Run]) -> Sequence[float]:
@@ -254,38 +244,3 @@ def _curve(lines: Sequence[FinishedLine]) -> list[CurvePoint]:
         for (size, draw) in line.chains[0].tuned
         if size and (runs := [chain.tuned[size, draw] for chain in line.chains])
     ]
-
-
-def as_csv(result: ExperimentResult) -> str:
-    """A line an arm, numbers as they are."""
-    out = io.StringIO()
-    further = [f"{column} {test.test}" for test in result.leaderboard[0].also for column in ALSO]
-    writer = csv.DictWriter(out, (*COLUMNS, *further), extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    for row in result.leaderboard:
-        (low, high), (low_random, high_random) = row.interval, row.interval_random or (None, None)
-        bounds = {"low": low, "high": high, "low_random": low_random, "high_random": high_random}
-        if row.f1_per_hour and row.delta:  # the rate is as unsure as the difference
-            hours = row.delta / row.f1_per_hour
-            bounds |= {"low_per_hour": low / hours, "high_per_hour": high / hours}
-        bounds |= {f"{column} {test.test}": getattr(test, column) for test in row.also for column in ALSO}
-        writer.writerow({**asdict(row), **bounds, "micro_f1": " ".join(map(str, row.micro_f1))})
-    return out.getvalue()
-
-
-def as_markdown(result: ExperimentResult) -> str:
-    """A table for people: two digits, and why each verdict is what it is."""
-    lines = [collapsed.NOTHING, ""] if nothing_learnt(result.leaderboard) else []
-    lines += [
-        "| arm | budget | MLM sentences | dev F1 | test F1 | sd | against none | helped | choosing helped | hours |"
-    ]
-    lines += ["|---|---|---:|---:|---:|---:|---|---|---|---:|"]
-    for row in result.leaderboard:
-        low, high = row.interval
-        gain = "" if row.verdict == "baseline" else f"{row.delta:+z.2f} [{low:+z.2f}, {high:+z.2f}]"
-        sd = "" if row.sd is None else f"{row.sd:.2f}"
-        cells = [row.arm, row.budget, f"{row.sentences:,}", f"{row.dev_mean:.2f}", f"{row.mean:.2f}"]
-        cells += [sd, gain, row.helped or row.verdict, row.chose or "", f"{row.gpu_hours:.2f}"]
-        lines.append(f"| {' | '.join(cells)} |")
-    reasons = [f"- {row.arm} {row.budget}".rstrip() + f": {row.why}" for row in result.leaderboard]
-    return "\n".join([*lines, "", *reasons, "", *beside.as_markdown(result.leaderboard)])

@@ -11,7 +11,7 @@ from core.artifacts import result as results
 from core.artifacts.calibrate import CalibrateResult
 from core.artifacts.leaderboard import ExperimentResult, write
 from core.recipes.base import Job
-from core.recipes.experiment import leaderboard
+from core.recipes.experiment import leaderboard, tables
 from core.recipes.experiment.clock import Clock
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import calibration_options, cost
@@ -33,7 +33,7 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     finished = [_line(line, runs, sources.get(line.cell)) for line in planned]
     job.context.stage("comparing the arms")
     result = leaderboard.result(finished, seed=config.draw_seed, store=RunStore(job.home), report=job.context)
-    write(job.context, {"csv": leaderboard.as_csv(result), "md": leaderboard.as_markdown(result)})
+    write(job.context, {"csv": tables.as_csv(result), "md": tables.as_markdown(result)})
     return result
 
 

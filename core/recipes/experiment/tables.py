@@ -1,0 +1,71 @@
+"""The leaderboard as a table: for a spreadsheet, and for people."""
+
+import csv
+import io
+from dataclasses import asdict
+
+from core.artifacts.leaderboard import ExperimentResult, nothing_learnt
+from core.recipes.experiment import beside, collapsed
+
+COLUMNS = (
+    "arm",
+    "budget",
+    "sentences",
+    "mean",
+    "sd",
+    "dev_mean",
+    "delta",
+    "low",
+    "high",
+    "delta_random",
+    "low_random",
+    "high_random",
+    "verdict",
+    "helped",
+    "chose",
+    "wins",
+    "ties",
+    "losses",
+    "gpu_hours",
+    "f1_per_hour",
+    "low_per_hour",
+    "high_per_hour",
+    "micro_f1",
+    "why",
+)
+ALSO = ("mean", "sd", "delta")  # of each further test set
+
+
+def as_csv(result: ExperimentResult) -> str:
+    """A line an arm, numbers as they are."""
+    out = io.StringIO()
+    further = [f"{column} {test.test}" for test in result.leaderboard[0].also for column in ALSO]
+    writer = csv.DictWriter(out, (*COLUMNS, *further), extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in result.leaderboard:
+        (low, high), (low_random, high_random) = row.interval, row.interval_random or (None, None)
+        bounds = {"low": low, "high": high, "low_random": low_random, "high_random": high_random}
+        if row.f1_per_hour and row.delta:  # the rate is as unsure as the difference
+            hours = row.delta / row.f1_per_hour
+            bounds |= {"low_per_hour": low / hours, "high_per_hour": high / hours}
+        bounds |= {f"{column} {test.test}": getattr(test, column) for test in row.also for column in ALSO}
+        writer.writerow({**asdict(row), **bounds, "micro_f1": " ".join(map(str, row.micro_f1))})
+    return out.getvalue()
+
+
+def as_markdown(result: ExperimentResult) -> str:
+    """A table for people: two digits, and why each verdict is what it is."""
+    lines = [collapsed.NOTHING, ""] if nothing_learnt(result.leaderboard) else []
+    lines += [
+        "| arm | budget | MLM sentences | dev F1 | test F1 | sd | against none | helped | choosing helped | hours |"
+    ]
+    lines += ["|---|---|---:|---:|---:|---:|---|---|---|---:|"]
+    for row in result.leaderboard:
+        low, high = row.interval
+        gain = "" if row.verdict == "baseline" else f"{row.delta:+z.2f} [{low:+z.2f}, {high:+z.2f}]"
+        sd = "" if row.sd is None else f"{row.sd:.2f}"
+        cells = [row.arm, row.budget, f"{row.sentences:,}", f"{row.dev_mean:.2f}", f"{row.mean:.2f}"]
+        cells += [sd, gain, row.helped or row.verdict, row.chose or "", f"{row.gpu_hours:.2f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    reasons = [f"- {row.arm} {row.budget}".rstrip() + f": {row.why}" for row in result.leaderboard]
+    return "\n".join([*lines, "", *reasons, "", *beside.as_markdown(result.leaderboard)])
