@@ -15,6 +15,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.corpora.uploads import forget, still_needed, sweep
 from core.errors import OptionsError, ReadError
+from core.models import hub, unknown
 from core.paths import user_path
 from core.recipes.base import Job
 from core.reporter import Reporter
@@ -91,11 +92,18 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
     )
     report = ReadReport()
     n_unspaced = 0
+    sample: list[str] = []
 
     def watched(sentences: Iterator[Sentence]) -> Iterator[Sentence]:
         nonlocal n_unspaced
-        for sentence in sentences:
+        step = 1
+        for i, sentence in enumerate(sentences):
             n_unspaced += unspaced(sentence.text)
+            if i % step == 0:
+                sample.append(sentence.text)
+                # Nobody knows yet how many there are: every second one goes when there are too many.
+                if len(sample) == 2 * unknown.SAMPLE:
+                    sample[:], step = sample[::2], 2 * step
             yield sentence
 
     sentences = read(
@@ -121,6 +129,8 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
         job.context.note(f"This text is here already as {sealed.name}; opened that one.")
     elif sealed.name != name:
         job.context.note(f"Another corpus is called {name}, so this one is called {sealed.name}.")
+    if text := unknown.warning(unknown.of_bundled(sample), sealed.name, hub.BUNDLED):
+        job.context.note(text)
     return _result(sealed, report, asked_name=name, was_here=known, unspaced=n_unspaced)
 
 

@@ -12,6 +12,7 @@ from core.artifacts import evaluations, models
 from core.artifacts.evaluations import FinetuneResult, SeedOutcome
 from core.config import option
 from core.errors import ConfigError, CorpusError, Unfinished
+from core.models import unknown
 from core.models.fingerprint import fingerprint
 from core.recipes.base import Job
 from core.recipes.parts.network import (
@@ -161,6 +162,8 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
             "the dev F1 that is reported is of all of them."
         )
     tagger = _network(config, job, splits, seed)
+    if not before:
+        _warn(config, job, splits, tagger)
     epochs = _train(config, job, splits, settings, tagger, seed=seed, first=not before)
     job.context.stage(f"calibrating, seed {seed}")
     fit_temperature(tagger, splits.dev, job.context)
@@ -188,6 +191,15 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
     evaluations.write_outcome(job.context.run, seed, outcome)
     shutil.rmtree(_checkpoints(job, seed), ignore_errors=True)
     return outcome
+
+
+def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") -> None:
+    """Note where the encoder cannot read the training sentences; a recurrent tagger reads letters."""
+    if tokenizer := getattr(tagger, "tokenizer", None):
+        texts = [sentence.text for sentence in splits.train[:: max(1, len(splits.train) // unknown.SAMPLE)]]
+        share = unknown.of_tokenizer(tokenizer, texts)
+        if text := unknown.warning(share, job.corpus(config.train).name, config.init):
+            job.context.note(text)
 
 
 def _train(

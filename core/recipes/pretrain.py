@@ -16,6 +16,7 @@ from core.artifacts.models import Perplexity, PretrainResult
 from core.config import option
 from core.corpora.corpus import BLOCK, Corpus
 from core.errors import CorpusError
+from core.models import unknown
 from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Job
 from core.recipes.parts.learnable import learnable
@@ -114,6 +115,10 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
     held = np.concatenate([corpus.ids()[rows] for corpus, rows in (task, general) if len(rows)])
     parts, left_out = [], 0
     for corpus in corpora:
+        sampled = np.linspace(0, len(corpus) - 1, min(unknown.SAMPLE, len(corpus))).astype(np.int64)
+        share = unknown.of_tokenizer(lm.tokenizer, [sentence.text for sentence in corpus.take(sampled)])
+        if text := unknown.warning(share, corpus.name, config.init):
+            job.context.note(text)
         rows = np.flatnonzero(~np.isin(corpus.ids(), held))
         left_out += len(corpus) - len(rows)
         part = pieces(corpus, rows, WHOLE) if config.packed else pieces(corpus, rows)

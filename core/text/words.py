@@ -141,7 +141,8 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     letter, word = rf"(?=\w)[{_UNSPACED}][{signs}]*+", rf"[^\W{_UNSPACED}](?:[^\W{_UNSPACED}]++|[{signs}]++)*+"
     # A sign that follows none is the next token's; only one that stands alone is a token, so that none is lost.
     token = re.compile(rf"[{signs}]*+(?:{letter}|{word}|[^\w\s{signs}][{signs}]*+)|[{signs}]+")
-    return token, re.compile(f"{letter}|{word}")
+    # Signs may stand behind a blank that somebody put into a word: they are of a word all the same.
+    return token, re.compile(rf"[{signs}]*+(?:{letter}|{word})")
 
 
 def _ranges(points: Iterable[int]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """`classifier`: T_C told from a sample of D_C by meaning and by the words used (SOURCES.md, Domain classifier)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _BUCKETS = 2**18  # of hashed words and word pairs
+_LOOKED_AT = 2_000  # sentences of each side when it is asked whether they share a word
 _GRAMS: dict[str, object] = {"ngram_range": (1, 2), "tokenizer": tokenize, "token_pattern": None}
 
 
@@ -64,7 +66,10 @@ class DomainClassifier(Strategy):
         sampled_rows = np.sort(np.argsort(uniform(ids, self.seed), kind="stable")[: self.options.sample])
         report.stage("reading the words of T_C and of a sample of D_C")
         task_words = self._hash.transform([sentence.text for sentence in sources[Role.TASK].sentences()])
-        rest_words = self._hash.transform([sentence.text for sentence in domain.corpus.take(sampled_rows)])
+        rest_texts = [sentence.text for sentence in domain.corpus.take(sampled_rows)]
+        rest_words = self._hash.transform(rest_texts)
+        if not _words(rest_texts) & _words(sentence.text for sentence in sources[Role.TASK].sentences()):
+            report.note("classifier: T_C and D_C share no word, so wording tells nothing; are they in one language?")
         document_counts = np.asarray((task_words > 0).sum(axis=0) + (rest_words > 0).sum(axis=0)).ravel()
         self.idf = np.log((1 + task_words.shape[0] + len(sampled_rows)) / (1 + document_counts)) + 1
         rest_vectors = np.asarray(cast(FloatArray, domain.vectors)[sampled_rows], dtype=np.float32)
@@ -154,6 +159,12 @@ class DomainClassifier(Strategy):
 
     def _fold(self, ids: IntArray) -> IntArray:
         return (ids % np.uint64(self.options.folds)).astype(np.int64)
+
+
+def _words(texts: Iterable[str]) -> set[str]:
+    """Words with a letter, lower-cased, of the first texts: two corpora of one language share one there already."""
+    words = (word for text in islice(texts, _LOOKED_AT) for word in tokenize(text.lower()))
+    return {word for word in words if any(letter.isalpha() for letter in word)}
 
 
 def _stacked(above: "View", below: "View") -> "View":
