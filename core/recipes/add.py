@@ -83,6 +83,26 @@ def run(config: AddConfig, job: Job) -> AddResult:
     return result
 
 
+class _Scripts:
+    """What is noticed of the text while it passes: rows without blanks, and some texts for the encoder's vocabulary."""
+
+    def __init__(self) -> None:
+        self.unspaced = 0
+        self.sample: list[str] = []
+
+    def watched(self, sentences: Iterator[Sentence]) -> Iterator[Sentence]:
+        """The same sentences."""
+        step = 1
+        for i, sentence in enumerate(sentences):
+            self.unspaced += unspaced(sentence.text)
+            if i % step == 0:
+                self.sample.append(sentence.text)
+                # Nobody knows yet how many there are: every second one goes when there are too many.
+                if len(self.sample) == 2 * unknown.SAMPLE:
+                    self.sample[:], step = self.sample[::2], 2 * step
+            yield sentence
+
+
 def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult:
     name = shown(config.name) or proposed_name(path)
     options = ReadOptions(
@@ -90,22 +110,7 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
         text_column=config.text_column or None,
         part=config.part or None,
     )
-    report = ReadReport()
-    n_unspaced = 0
-    sample: list[str] = []
-
-    def watched(sentences: Iterator[Sentence]) -> Iterator[Sentence]:
-        nonlocal n_unspaced
-        step = 1
-        for i, sentence in enumerate(sentences):
-            n_unspaced += unspaced(sentence.text)
-            if i % step == 0:
-                sample.append(sentence.text)
-                # Nobody knows yet how many there are: every second one goes when there are too many.
-                if len(sample) == 2 * unknown.SAMPLE:
-                    sample[:], step = sample[::2], 2 * step
-            yield sentence
-
+    report, scripts = ReadReport(), _Scripts()
     sentences = read(
         path,
         options,
@@ -117,7 +122,7 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
     )
     here = {corpus.fingerprint for corpus in job.library.list()}
     sealed = job.library.seal(
-        watched(sentences),
+        scripts.watched(sentences),
         name=name,
         origin={"file": path.name, "run": job.context.run.id},
         labelled=sniff(path, options).labelled,
@@ -129,9 +134,9 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
         job.context.note(f"This text is here already as {sealed.name}; opened that one.")
     elif sealed.name != name:
         job.context.note(f"Another corpus is called {name}, so this one is called {sealed.name}.")
-    if text := unknown.warning(unknown.of_bundled(sample), sealed.name, hub.BUNDLED):
+    if text := unknown.warning(unknown.of_bundled(scripts.sample), sealed.name, hub.BUNDLED):
         job.context.note(text)
-    return _result(sealed, report, asked_name=name, was_here=known, unspaced=n_unspaced)
+    return _result(sealed, report, asked_name=name, was_here=known, unspaced=scripts.unspaced)
 
 
 def _result(sealed: Corpus, report: ReadReport, *, asked_name: str, was_here: bool, unspaced: int) -> AddResult:

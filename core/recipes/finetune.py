@@ -156,11 +156,7 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
     job.context.stage(f"training, seed {seed}")
     training = splits.training
     settings = config.training(len(training.sentences))
-    if 0 < settings.dev_sentences < len(splits.dev):
-        job.context.note(
-            f"An epoch is judged by {settings.dev_sentences:,} of the {len(splits.dev):,} dev sentences; "
-            "the dev F1 that is reported is of all of them."
-        )
+    _note_sample(job, settings.dev_sentences, len(splits.dev))
     tagger = _network(config, job, splits, seed)
     if not before:
         _warn(config, job, splits, tagger)
@@ -191,6 +187,14 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
     evaluations.write_outcome(job.context.run, seed, outcome)
     shutil.rmtree(_checkpoints(job, seed), ignore_errors=True)
     return outcome
+
+
+def _note_sample(job: Job, judged_by: int, dev: int) -> None:
+    if 0 < judged_by < dev:
+        job.context.note(
+            f"An epoch is judged by {judged_by:,} of the {dev:,} dev sentences; the dev F1 that is reported is of all "
+            "of them."
+        )
 
 
 def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") -> None:

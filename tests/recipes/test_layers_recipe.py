@@ -13,7 +13,6 @@ from core.corpora.corpus import Corpus
 from core.facade import runs
 from core.facade.errors import ConfigError
 from core.models.taggers import load_tagger
-from core.recipes.finetune import FinetuneConfig
 from tests.training.test_finetune import labelled
 
 FAST = {"init": "tiny", "epochs": 3, "learning_rate": 3e-3, "head_learning_rate": 3e-2, "precision": "fp32"}
@@ -48,16 +47,6 @@ def test_a_named_layer_is_a_plain_folder(parts: dict[str, str]) -> None:
     assert json.loads((model / "config.json").read_text())["num_hidden_layers"] == 1
     assert "## Layers" not in (model / "README.md").read_text(encoding="utf-8")
     assert load_tagger(Path(model)).tags
-
-
-def test_runs_from_before_the_option_are_found_again(parts: dict[str, str]) -> None:
-    """Reading the last layer is no part of a run's key."""
-    assert "layers" not in FinetuneConfig.parse(parts).model_dump()
-    assert FinetuneConfig.parse({**parts, "layers": "mix"}).model_dump()["layers"] == "mix"
-    one = runs.execute("finetune", {**FAST, **parts, "seeds": (1,)})
-    assert runs.execute("finetune", {**FAST, **parts, "seeds": (1,), "layers": "last"}).id == one.id
-    assert "--layers reinit:1" in runs.command("finetune", {**FAST, **parts, "layers": "reinit:1"})
-    assert "--layers" not in runs.command("finetune", {**FAST, **parts, "layers": "last"})
 
 
 @pytest.mark.parametrize(

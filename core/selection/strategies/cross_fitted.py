@@ -41,8 +41,8 @@ class CrossFitted(DomainClassifier):
         super().prepare(sources, report)
 
     def _fold(self, ids: IntArray) -> IntArray:
-        found: IntArray = self._fold_of[np.searchsorted(self._ids, ids)]
-        return found
+        folds: IntArray = self._fold_of[np.searchsorted(self._ids, ids)]
+        return folds
 
     def _fit_views(self, views: "Sequence[tuple[Dealt, View]]", folds: IntArray, report: Reporter) -> list[FloatArray]:
         """Twice, the second time without what the first took for T_C's: it taught that T_C's own words are D_C's."""

@@ -14,7 +14,7 @@ ABOUT = (
 
 
 def meter(run_id: str, asked: int) -> None:
-    """Of a finished selection, which takes `asked` sentences: the count, or the way to it."""
+    """Draw the count for a finished selection, which takes `asked` sentences, or the way to it."""
     inputs = runs.get(run_id).manifest.inputs
     task, domain = inputs["task"], inputs["domain"]
     count = prevalence.counted(task, domain)
