@@ -4,10 +4,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 
 import numpy as np
 
 from core.artifacts import models, result
+from core.artifacts.evaluations import FinetuneResult
 from core.artifacts.models import PretrainResult
 from core.artifacts.rank import EncoderRank as EncoderRank
 from core.artifacts.rank import RankResult
@@ -173,10 +175,18 @@ def loading(run_id: str) -> Mapping[str, str]:
             f"tokenizer = AutoTokenizer.from_pretrained({folder!r})"
         }
     trained = FinetuneConfig.model_validate(store().get(run_id).manifest.config)
+    as_evaluated = "constrained" if trained.within_bioes else "viterbi"
     decoding = "" if trained.within_bioes else f" {flag('constrained', on=False)}"
+    alone = f"With transformers, without the CRF's transitions{_f1_on_dev(run_id, 'argmax')}"
+    whole = f"On the command line, as it was evaluated{_f1_on_dev(run_id, as_evaluated)}"
     return {
-        "With transformers (its scores, without the CRF's transitions)": "from transformers import pipeline\n\n"
+        alone: "from transformers import pipeline\n\n"
         f'tagger = pipeline("token-classification", {folder!r}, aggregation_strategy="first")\n'
         'print(tagger("A sentence of yours ."))',
-        "On the command line (as it was evaluated)": f"python -m core predict --model {folder} TEXT.txt{decoding}",
+        whole: f"python -m core predict --model {folder} TEXT.txt{decoding}",
     }
+
+
+def _f1_on_dev(run_id: str, decoding: str) -> str:
+    """The mean over seeds in words."""
+    return f" (F1 {mean(result.read(store().get(run_id), FinetuneResult).dev.decodings[decoding]):.1f} on dev)"
