@@ -7,6 +7,7 @@ import click
 import pytest
 
 from core.cli.main import main
+from core.selection import STRATEGIES
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -65,3 +66,13 @@ def test_commands_and_benchmarks_that_are_named_exist(page: str) -> None:
         assert not isinstance(command, click.Group) or not second or second in command.commands, f"{first} {second}"
     for name in re.findall(r"tests\.benchmarks\.(\w+)", text):
         assert (ROOT / "tests" / "benchmarks" / f"{name}.py").exists(), name
+
+
+def test_every_strategy_has_its_row() -> None:
+    section = README.split("## What it selects by")[1].split("**Does it find")[0]
+    named = {
+        name
+        for row in section.splitlines()
+        for name in re.findall(r"`([a-z-]+)`", row.split("|")[1] if "|" in row else "")
+    }
+    assert named == set(STRATEGIES)

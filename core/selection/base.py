@@ -105,6 +105,7 @@ class Strategy(ABC):
     """A way to score the sentences of D_C, and to explain a score: one file of `strategies/` holds all of it.
 
     name, unit: of its scores. prefer: which end of them is wanted. in_short: which sentences those are, in a few words.
+    topical: whether scores go by what a sentence is about; a control or a yardstick such as length does not.
     needs: roles beside T_C and D_C.
     reads: whether `score` looks at sentences, at embeddings, at both, or at sentences and predicted entities.
     models: what is trained for it first; embeddings, if it reads them, are then these models', side by side.
@@ -116,6 +117,7 @@ class Strategy(ABC):
     in_short: ClassVar[str]
     unit: ClassVar[str]
     prefer: ClassVar[Prefer] = "high"
+    topical: ClassVar[bool] = True
     needs: ClassVar[frozenset[Role]] = frozenset()
     reads: ClassVar[Reads] = "text"
     models: ClassVar[frozenset[Model]] = frozenset()

@@ -42,7 +42,7 @@ class MlmSettings(Config):
 
     @classmethod
     def quick(cls) -> "MlmSettings":
-        """Helped in minutes (SOURCES.md, Masked language modelling)."""
+        """Few epochs at a high rate: a first look in minutes (SOURCES.md, Masked language modelling)."""
         return MlmSettings(preset="quick", epochs=4, learning_rate=1e-4)
 
     @classmethod

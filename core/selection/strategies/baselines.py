@@ -17,6 +17,7 @@ class Random(Strategy):
 
     name: ClassVar[str] = "random"
     in_short: ClassVar[str] = "by lot: a control"
+    topical: ClassVar[bool] = False
     unit: ClassVar[str] = "chance"
     summary: ClassVar[str] = "Picks sentences by lot, the same ones for the same seed."
     trust: ClassVar[str] = "Always run it beside another strategy: what random text does is not the strategy's merit."
@@ -44,6 +45,7 @@ class LengthMatchedRandom(Strategy):
 
     name: ClassVar[str] = "length-matched-random"
     in_short: ClassVar[str] = "by lot, as long as yours: a control"
+    topical: ClassVar[bool] = False
     unit: ClassVar[str] = "log weight"
     summary: ClassVar[str] = "Picks by lot, but long and short sentences in the shares that T_C has them."
     trust: ClassVar[str] = "The control for strategies that favour long or short sentences."

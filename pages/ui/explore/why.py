@@ -54,7 +54,9 @@ def _place(why: Why, kind: str) -> None:
         if why.rank is None:
             st.metric("Score", "none", width="content", help="This sentence could not be scored.")
             return
-        st.metric(f"Score ({plain(why.unit)})", f"{why.score:.4g}", width="content", help=f"{better} is closer to T_C")
+        st.metric(
+            f"Score ({plain(why.unit)})", f"{why.score:.4g}", width="content", help=f"The {better}, the sooner chosen."
+        )
         st.metric("Rank", f"{why.rank:,} of {why.of:,}", width="content")
         st.metric("Better than", f"{why.percentile:.1f}%", width="content", help="of all scored sentences of D_C")
 
