@@ -57,7 +57,7 @@ def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -
     """
     names = [devices] if isinstance(devices, str) else devices
     for name in names:
-        if not re.fullmatch(r"[a-z]+[a-z0-9-]*", name):
+        if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
             raise RunError(f"device {name!r}: is not a name like cpu or gpu0.")
     paths = [home / "locks" / f"{name}.lock" for name in names]
     if _devices_held.intersection(paths):

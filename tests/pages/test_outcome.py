@@ -17,6 +17,7 @@ from core.artifacts.map import MapResult
 from core.artifacts.mentions import DifficultyResult
 from core.artifacts.models import PretrainResult
 from core.artifacts.predictions import PredictResult
+from core.artifacts.prevalence import PrevalenceResult
 from core.artifacts.rank import RankResult
 from core.artifacts.rebuilt import RebuildResult, RobustnessResult
 from core.artifacts.rejects import AddResult
@@ -48,6 +49,7 @@ IN_ONE = {  # one work of one pace, whose stage says how far it is
     "fetch",
     "predict",
     "pretrain",
+    "prevalence",
     "rebuild",
     "robustness",
     "score",
@@ -75,6 +77,10 @@ MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
     "tag": (TagResult(entities=1200, sentences=3400, types=["LOC"]), "1,200 entities in 3,400 sentences"),
     "predict": (PredictResult(entities=1, sentences=2, types={"LOC": 1}), "1 entities in 2 sentences"),
     "fetch": (FetchResult(encoder="mpnet", folder="/home/mpnet"), "The encoder mpnet is on this machine"),
+    "prevalence": (
+        PrevalenceResult(low=800, high=1090, about=950, task=500, domain=9000, quantiles=[]),
+        "About 950 sentences of D_C are like T_C's (800 to 1,090)",
+    ),
     "rank": (
         RankResult(train=1, dev=1, words=1, encoders=[RANK]),
         "tiny fits best: a linear probe reads 31.2 F1 from its layers' mean",

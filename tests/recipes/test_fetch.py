@@ -53,7 +53,7 @@ def test_one_that_was_stopped_goes_on(index: Index, home: Path, monkeypatch: pyt
         if event.kind == "stage" and event.data["name"].startswith("checking"):
             runs.listed("fetch")[0].cancel_file.touch()
 
-    monkeypatch.setattr("core.runs.context.CHECK_EVERY", 0.0)
+    monkeypatch.setattr("core.runs.context.CHECK_SECONDS", 0.0)
     with pytest.raises(Cancelled):
         runs.execute("fetch", AGREED, stop_while_checking)
     [run] = runs.listed("fetch")

@@ -11,6 +11,7 @@ from core.facade import (
     experiments,
     figures,
     maps,
+    prevalence,
     rebuilding,
     results,
     selections,
@@ -94,6 +95,11 @@ def _ranked(run: Run) -> str:
     return f"{encoder(first.encoder)} fits best: a linear probe reads {first.mean.f1:.1f} F1 from its layers' mean"
 
 
+def _counted(run: Run) -> str:
+    count = prevalence.result(run.id)
+    return f"About {count.about:,} sentences of D_C are like T_C's ({count.low:,} to {count.high:,})"
+
+
 SAYS: Mapping[str, Callable[[Run], str]] = {
     "add": _imported,
     "audit": _audited,
@@ -111,6 +117,7 @@ SAYS: Mapping[str, Callable[[Run], str]] = {
     "tag": _tagged,
     "predict": _tagged,
     "calibrate": _timed,
+    "prevalence": _counted,
     "rank": _ranked,
     "fetch": lambda run: f"The encoder {encoders.fetched(run.id).encoder} is on this machine",
 }
