@@ -83,7 +83,30 @@ def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[SeedOutcome]) ->
         f"A named-entity tagger {begun}. This folder holds seed {kept.seed}, the best of "
         f"{len(outcomes)} on dev, with the weights of its best epoch."
     )
-    scores = (
+    library = "library_name: transformers\n" if config.network == "encoder" else ""
+    header = f"---\n{library}pipeline_tag: token-classification\n---\n\n# Tagger\n"
+    parts = (
+        header + "\n" + about,
+        "## Data",
+        tables[0],
+        "## Settings",
+        tables[1],
+        "## Scores",
+        _how_scored(config),
+        tables[2],
+    )
+    return "\n\n".join(parts) + "\n" + _confidence(kept) + _use(config, kept)
+
+
+def _use(config: "FinetuneConfig", kept: SeedOutcome) -> str:
+    if config.network != "encoder":
+        return _USE_WINNOW + HELD + "\n"
+    mixed = "" if kept.last_layer is None else _MIXED.format(mixed=kept.dev.micro_f1, last=kept.last_layer)
+    return _USE + by_others(kept.dev.decodings) + mixed + _alone(config.context)
+
+
+def _how_scored(config: "FinetuneConfig") -> str:
+    return (
         "Micro F1 over exact entities, percent. viterbi: the best of all tag sequences, strict BIOES; argmax: every "
         "word by itself, strict; cited_scorer: viterbi, read as the code that Mahapatra et al. 2022 cite does; "
         "constrained: the best of the sequences that BIOES allows. The headline is "
@@ -91,16 +114,6 @@ def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[SeedOutcome]) ->
         "once a seed. Macro: the mean over the types that the split holds, of the headline. ECE: the expected "
         "calibration error of the confidences, 0 to 1, before they are tempered and after."
     )
-    library = "library_name: transformers\n" if config.network == "encoder" else ""
-    header = f"---\n{library}pipeline_tag: token-classification\n---\n\n# Tagger\n"
-    parts = (header + "\n" + about, "## Data", tables[0], "## Settings", tables[1], "## Scores", scores, tables[2])
-    mixed = "" if kept.last_layer is None else _MIXED.format(mixed=kept.dev.micro_f1, last=kept.last_layer)
-    use = (
-        _USE + by_others(kept.dev.decodings) + mixed + _alone(config.context)
-        if config.network == "encoder"
-        else _USE_WINNOW + HELD + "\n"
-    )
-    return "\n\n".join(parts) + "\n" + _confidence(kept) + use
 
 
 def by_others(decodings: Mapping[str, float]) -> str:
