@@ -44,7 +44,7 @@ def test_a_table_saved_from_its_corner_holds_no_formula(
     page.locator("[data-testid=stDataFrame]:visible").hover()
     corner = page.locator("[data-testid=stElementToolbar]:visible")
     with page.expect_download() as caught:
-        corner.get_by_role("button", name="Download as CSV").click()
+        corner.get_by_role("button", name="Download as CSV").dispatch_event("click")  # wherever the pointer stands
     with Path(caught.value.path()).open(encoding="utf-8-sig", newline="") as file:
         rows = list(csv.reader(file))
     assert len(rows) == 2 + len(FORMULAS)
