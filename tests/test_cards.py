@@ -1,5 +1,6 @@
 """Which card is meant, whatever number it goes by; what keeps torch from one, and the way out."""
 
+import os
 import re
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from core import cards
+from core.cli.main import run_main
 from core.errors import ConfigError, ResourceError
 from core.facade import machine
 from tests.fake_cards import GB, H100, T4, V100, Driver
@@ -121,6 +123,21 @@ def test_what_is_not_here_cannot_be_asked_for(driver: Driver, monkeypatch: pytes
     monkeypatch.setenv("WINNOW_DEVICE", "tpu")
     with pytest.raises(ConfigError, match="no device; give auto, cpu, cuda or cuda:1"):
         cards.usable()
+
+
+def test_a_command_asks_for_a_device(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    driver.shows()
+    monkeypatch.setattr(sys, "argv", ["core", "--device", "cuda:3", "runs", "list"])
+    assert run_main() == 2
+    assert (
+        "device: cuda:3 is not to be had; the driver shows no card here (nvidia-smi); give cpu."
+        in capsys.readouterr().err
+    )
+    monkeypatch.setattr(sys, "argv", ["core", "--device", "cpu", "runs", "list"])
+    assert run_main() == 0
+    assert os.environ["WINNOW_DEVICE"] == "cpu"  # which workers inherit
 
 
 def test_memory_is_that_of_the_card_that_is_used(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from core.models import hub
 from core.models.devices import Precision, pick_device, pick_dtype
 from core.models.encoder import longest
 from core.models.pieces import Ids, Pieces
+from core.models.transfer import to_device
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -84,9 +85,10 @@ class Classifier(nn.Module):
         attend = np.zeros_like(ids)
         for line, row in enumerate(rows):
             ids[line, : len(row)], attend[line, : len(row)] = row, 1
-        tokens, mask = torch.from_numpy(ids).to(self.device), torch.from_numpy(attend).to(self.device)
+        mask = None if attend.all() else torch.from_numpy(attend)
+        tokens, mask = to_device([torch.from_numpy(ids), mask], self.device)
         with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
-            out = self.encoder(input_ids=tokens, attention_mask=None if attend.all() else mask)
+            out = self.encoder(input_ids=tokens, attention_mask=mask)
             pooled = getattr(out, "pooler_output", None) if self.pooling == "pooler" else None
             pooled = self.encoder.dropout_of_classifier(out.last_hidden_state[:, 0] if pooled is None else pooled)
         with torch.autocast(self.device.type, enabled=False):

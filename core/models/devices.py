@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from transformers import TrainingArguments
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
+Key = TypeVar("Key")
 Precision = Literal["auto", "bf16", "fp32"]
 
 
@@ -99,10 +99,16 @@ def on_one_card(arguments: "TrainingArguments") -> "TrainingArguments":
     return arguments
 
 
-def pick_dtype(precision: Precision, device: "torch.device") -> "torch.dtype":
-    """bfloat16 where asked for or, under `auto`, where the device computes in it natively; else float32."""
+def pick_dtype(precision: Precision, device: "torch.device", *, frozen: bool = False) -> "torch.dtype":
+    """bfloat16 where asked for or, under `auto`, where the device computes in it natively; else float32.
+
+    frozen: of what is not trained; a card without bf16 then computes in float16, whose range is too small for
+    gradients.
+    """
     import torch
 
+    if frozen and precision == "auto" and device.type == "cuda" and not _has_bf16(device):
+        return torch.float16
     if precision == "fp32" or (precision == "auto" and not _has_bf16(device)):
         return torch.float32
     return torch.bfloat16
@@ -120,9 +126,10 @@ def _has_bf16(device: "torch.device") -> bool:
 
 
 def side_by_side(
-    work: Callable[[Item], Result], items: Iterable[Item], device: "torch.device"
-) -> Generator[Result, None, None]:
-    """`work` done on every item, in order. On a CPU an item is one thread's, and as many are at work as there are.
+    work: Callable[[Item], "tuple[Key, torch.Tensor]"], items: Iterable[Item], device: "torch.device"
+) -> "Generator[tuple[Key, torch.Tensor], None, None]":
+    """`work` done on every item, in order; its tensors on the CPU. There an item is one thread's, and as many are at
+    work as there are; on a card the next item is begun before a tensor is fetched.
 
     Threads that share one small product wait for each other at its end, for most of the time where the cores have
     other work too. Items are taken in the calling thread, a few ahead. Close it where it may not come to its end
@@ -130,9 +137,11 @@ def side_by_side(
     """
     import torch
 
+    from core.models.transfer import fetched
+
     threads, upcoming = torch.get_num_threads(), iter(items)
     if device.type != "cpu" or threads == 1:
-        yield from map(work, upcoming)
+        yield from fetched(map(work, upcoming))
         return
     torch.set_num_threads(1)
     try:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from hashlib import sha256
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from core.errors import ConfigError, ModelError
 from core.models import hub
 from core.models.devices import Precision, pick_device, pick_dtype, side_by_side
 from core.models.fingerprint import fingerprint
+from core.models.memory import Halved
 from core.reporter import Reporter, Silent
 from core.results import FloatArray, IntArray
 
@@ -24,6 +25,13 @@ Pooling = Literal["mean", "cls", "last4"]
 BLOCK = 8192  # sentences tokenised and sorted together
 BUDGET = {"cpu": 2048, "cuda": 16384}  # pieces a batch: what stays in a core's cache, what fills a card
 STRETCH = 1.1  # the longest sentence of a batch over the shortest: at most this share is padding
+
+
+class Cut(NamedTuple):
+    """Texts as pieces. special: 1 for each that is no part of the text."""
+
+    ids: list[list[int]]
+    special: list[list[int]]
 
 
 class Encoder:
@@ -48,6 +56,7 @@ class Encoder:
         self.model = model
         self.tokenizer = tokenizer
         self.dimension = int(self.model.config.hidden_size)
+        self._halved = Halved()
 
     @classmethod
     def load(
@@ -69,7 +78,7 @@ class Encoder:
         Errors: ModelError, ResourceError, ConfigError.
         """
         on_device = pick_device(device)
-        dtype = pick_dtype(precision, on_device)
+        dtype = pick_dtype(precision, on_device, frozen=True)
         tokenizer = hub.load_tokenizer(name, allow_download=allow_download)
         model = hub.load_model(name, allow_download=allow_download, dtype=dtype).eval().requires_grad_(False)
         if model.config.is_encoder_decoder:
@@ -92,18 +101,15 @@ class Encoder:
         in a batch change the last digits only. Errors: Cancelled; ModelError where a vector is not finite.
         """
         report = report or Silent()
-        unit = np.zeros((len(texts), self.dimension), dtype=np.float16)
-        norms = np.zeros(len(texts), dtype=np.float32)
-        for start in range(0, len(texts), BLOCK):  # sorting by length within a block bounds the memory of pieces
-            block = slice(start, min(start + BLOCK, len(texts)))
-            raw = self._encode_block(list(texts[block]), report)
-            norms[block] = np.linalg.norm(raw, axis=1)
-            unit[block] = raw / np.maximum(norms[block, None], np.finfo(np.float32).tiny)
-        if not np.isfinite(norms).all():
-            raise ModelError(f"{self.name}: some vectors are not finite; its weights are damaged or need fp32.")
-        return unit, norms
+        # Sorting by length within a block bounds the memory of pieces.
+        starts = range(0, len(texts), BLOCK) or [0]
+        parts = [self.encode_cut(self.cut(list(texts[start : start + BLOCK])), report) for start in starts]
+        return np.concatenate([unit for unit, _ in parts]), np.concatenate([norms for _, norms in parts])
 
-    def _encode_block(self, texts: list[str], report: Reporter) -> FloatArray:
+    def cut(self, texts: list[str]) -> Cut:
+        """The texts as pieces; may be done in a thread while other texts are encoded."""
+        if not texts:  # which a tokenizer does not bear
+            return Cut(ids=[], special=[])
         pieces = self.tokenizer(
             texts,
             truncation=True,
@@ -112,26 +118,48 @@ class Encoder:
             return_attention_mask=False,
             return_token_type_ids=False,
         )
-        ids, special = pieces["input_ids"], pieces["special_tokens_mask"]
-        lengths = np.array([len(row) for row in ids], dtype=np.int64)
-        raw = np.zeros((len(texts), self.dimension), dtype=np.float32)
+        return Cut(ids=pieces["input_ids"], special=pieces["special_tokens_mask"])
 
-        def fill(group: IntArray) -> int:
-            raw[group] = self._vectors([ids[row] for row in group], [special[row] for row in group])
-            return len(group)
+    def encode_cut(self, cut: Cut, report: Reporter) -> tuple[FloatArray, FloatArray]:
+        """`encode`, of at most BLOCK texts that are cut."""
+        raw = self._raw(cut, report)
+        norms = np.linalg.norm(raw, axis=1)
+        if not np.isfinite(norms).all():
+            raise ModelError(f"{self.name}: some vectors are not finite; its weights are damaged or need fp32.")
+        return (raw / np.maximum(norms[:, None], np.finfo(np.float32).tiny)).astype(np.float16), norms
+
+    def _raw(self, cut: Cut, report: Reporter) -> FloatArray:
+        lengths = np.array([len(row) for row in cut.ids], dtype=np.int64)
+        raw = np.zeros((len(lengths), self.dimension), dtype=np.float32)
+
+        def vectors(group: IntArray) -> "tuple[IntArray, torch.Tensor]":
+            return group, self._joined(group.tolist(), cut)
 
         done = 0
         groups = length_groups(lengths, BUDGET.get(self.model.device.type, BUDGET["cpu"]))
-        with closing(side_by_side(fill, groups, self.model.device)) as sizes:
-            for size in sizes:
+        with closing(side_by_side(vectors, groups, self.model.device)) as results:
+            for group, result in results:
                 report.check()
-                done += size
-                report.progress(done, len(texts), "sentences")
+                raw[group] = result.numpy()
+                done += len(group)
+                report.progress(done, len(lengths), "sentences")
         return raw
 
-    def _vectors(self, ids: list[list[int]], special: list[list[int]]) -> FloatArray:
-        """Raw vectors `(b, d)` of `b` sentences' pieces, the shortest first."""
+    def _joined(self, rows: list[int], cut: Cut) -> "torch.Tensor":
+        """Raw vectors `(b, d)` of sentences, the shortest first; in parts where memory runs out."""
         import torch
+
+        def vectors(part: Sequence[int]) -> "torch.Tensor":
+            return self._vectors([cut.ids[i] for i in part], [cut.special[i] for i in part])
+
+        parts = self._halved.each(rows, vectors)
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    def _vectors(self, ids: list[list[int]], special: list[list[int]]) -> "torch.Tensor":
+        """Raw vectors `(b, d)` of `b` sentences' pieces, the shortest first, on the encoder's device."""
+        import torch
+
+        from core.models.transfer import to_device
 
         shape = (len(ids), len(ids[-1]))
         tokens = np.full(shape, self.tokenizer.pad_token_id or 0, dtype=np.int64)
@@ -139,12 +167,9 @@ class Encoder:
         for line, (pieces, marks) in enumerate(zip(ids, special, strict=True)):
             n = len(pieces)
             tokens[line, :n], attend[line, :n], keep[line, :n] = pieces, 1, 1 - np.array(marks)
-        device = self.model.device
-        mask = None if attend.all() else torch.from_numpy(attend).to(device)  # without padding: a faster kernel
+        mask = None if attend.all() else torch.from_numpy(attend)  # without padding: a faster kernel
         with torch.inference_mode():
-            pooled = self._pool(torch.from_numpy(tokens).to(device), mask, torch.from_numpy(keep).to(device))
-            result: FloatArray = pooled.cpu().numpy()
-        return result
+            return self._pool(*to_device([torch.from_numpy(tokens), mask, torch.from_numpy(keep)], self.model.device))
 
     def _pool(self, tokens: "torch.Tensor", attend: "torch.Tensor | None", keep: "torch.Tensor") -> "torch.Tensor":
         """Raw vectors `(b, d)` of pieces `(b, l)`, summed in float32; `keep` is 1 at the pieces that count."""

@@ -17,6 +17,8 @@ from torch import Tensor, nn
 from core.models.crf import Head, LinearChain, bioes_tags
 from core.models.devices import side_by_side
 from core.models.encoder import BUDGET, length_groups
+from core.models.memory import Halved
+from core.models.transfer import to_device
 from core.reporter import Reporter, Silent
 from core.results import FloatArray
 from core.text.schemes import decode, encode
@@ -203,19 +205,26 @@ class Tagger(nn.Module):
         self.eval()
         sizes = np.array([self.size(s) if s.tokens else 0 for s in sentences], dtype=np.int64)
 
-        def batches() -> Iterator[tuple[list[int], Features, Tensor]]:
+        def inputs(rows: Sequence[int]) -> tuple[Features, Tensor]:
+            batch = [sentences[row] for row in rows]
+            lengths = torch.tensor([len(sentence.tokens) for sentence in batch])
+            return self.features(batch), torch.arange(int(lengths.max())) < lengths[:, None]
+
+        def batches() -> Iterator[tuple[list[int], tuple[Features, Tensor]]]:
             for group in length_groups(sizes, BUDGET.get(self.device.type, BUDGET["cpu"])):
-                batch = [sentences[row] for row in group.tolist()]
-                lengths = torch.tensor([len(sentence.tokens) for sentence in batch])
-                yield group.tolist(), self.features(batch), torch.arange(int(lengths.max())) < lengths[:, None]
+                yield group.tolist(), inputs(group.tolist())
 
-        def decoded(batch: tuple[list[int], Features, Tensor]) -> tuple[list[int], Tensor]:
-            rows, *inputs = batch
-            with torch.inference_mode():
-                features, mask = _moved(inputs, self.device)
-                return rows, decode(self.emissions(features, tuple(mask.shape)), mask).cpu()
+        def decoded(batch: tuple[list[int], tuple[Features, Tensor]]) -> tuple[list[int], Tensor]:
+            rows, laid = batch
 
-        done = 0
+            def of(part: Sequence[int]) -> Tensor:
+                features, mask = to_device([*(laid if len(part) == len(rows) else inputs(part))], self.device)
+                with torch.inference_mode():
+                    return decode(self.emissions(features, tuple(mask.shape)), mask)
+
+            return rows, _joined(halved.each(rows, of))
+
+        done, halved = 0, Halved()
         with closing(side_by_side(decoded, batches(), self.device)) as results:
             for rows, result in results:
                 report.check()
@@ -232,9 +241,9 @@ def _confident(tags: Sequence[str], sums: Sequence[FloatArray]) -> Iterator[Pred
         yield Prediction(entities=entities, confidence=sure)
 
 
-def _moved(value: Any, device: torch.device) -> Any:
-    if isinstance(value, Tensor):
-        return value.to(device)
-    if isinstance(value, Mapping):
-        return {name: _moved(item, device) for name, item in value.items()}
-    return [_moved(item, device) for item in value] if isinstance(value, list) else value
+def _joined(parts: Sequence[Tensor]) -> Tensor:
+    """Parts of a batch that are as long as the longest of their own sentences."""
+    if len(parts) == 1:
+        return parts[0]
+    longest = max(part.shape[-1] for part in parts)
+    return torch.cat([nn.functional.pad(part, (0, longest - part.shape[-1])) for part in parts])

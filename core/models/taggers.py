@@ -68,7 +68,8 @@ class EncoderTagger(Tagger):
         return _last_layer(self.model)
 
     def features(self, sentences: Sequence[Sentence]) -> Features:
-        """ids, attention `(w, p)`; and for every word where it goes, (sentence, word), and whence, (window, piece)."""
+        """ids, attention `(w, p)`, whether any of it is 0; and for every word where it goes, (sentence, word), and
+        whence, (window, piece)."""
         windows = [
             (row, window)
             for row, s in enumerate(sentences)
@@ -82,13 +83,15 @@ class EncoderTagger(Tagger):
             places += [(row, window.start + i, line, piece) for i, piece in enumerate(window.first)]
         arrays = {"ids": ids, "attention": attention, "places": np.array(places, dtype=np.int64).T}
         pieces = sum(len(window.ids) for _, window in windows)
-        return {"pieces": pieces, **{name: torch.from_numpy(array) for name, array in arrays.items()}}
+        padded = not attention.all()  # known here without asking a card: without padding there is a faster kernel
+        return {"pieces": pieces, "padded": padded, **{name: torch.from_numpy(array) for name, array in arrays.items()}}
 
     def emissions(self, features: Features, shape: tuple[int, int]) -> Tensor:
         result = torch.zeros(*shape, len(self.tags), device=self.device)
         sentence, word, window, piece = features["places"]
         with self._precision():
-            logits = self.model(input_ids=features["ids"], attention_mask=features["attention"], **self._asked).logits
+            attention = features["attention"] if features["padded"] else None
+            logits = self.model(input_ids=features["ids"], attention_mask=attention, **self._asked).logits
         result[sentence, word] = logits[window, piece].float()
         return result
 
@@ -215,7 +218,8 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
         options = {name: about[name] for name in ("head", "constrained", "max_length")}
         options["mixed"] = about.get("layers") == "mix"
         options["context"] = int(about.get("context", 0))  # older taggers have none, nor a temperature
-        tagger = EncoderTagger(model, tokenizer, about["types"], dtype=pick_dtype(precision, on_device), **options)
+        dtype = pick_dtype(precision, on_device, frozen=True)
+        tagger = EncoderTagger(model, tokenizer, about["types"], dtype=dtype, **options)
         tagger.crf.load_state_dict(_chain(folder))
         tagger.crf.temperature = float(about.get("temperature", 1.0))
         if tagger.mix:

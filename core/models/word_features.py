@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from core.models.transfer import to_device
 from core.results import FloatArray
 from core.text.sentence import Sentence
 
@@ -99,7 +100,7 @@ class WordVectors(nn.Module):
         n = self.trained.num_embeddings
         if self.training:
             # Drawn on the CPU, so that a GPU trains under the same draws.
-            chance = (torch.rand(indices.shape) < FORGOTTEN).to(indices.device)
+            chance = to_device(torch.rand(indices.shape) < FORGOTTEN, indices.device)
             rare = (indices >= self.first_rare) & (indices < n)
             indices = indices.masked_fill(rare & chance, UNKNOWN)
         vectors: Tensor = self.trained(indices.clamp(max=n - 1))

@@ -11,7 +11,8 @@ from core.errors import ModelError
 from core.models import hub
 from core.models.devices import pick_device, pick_dtype, side_by_side
 from core.models.encoder import BUDGET, length_groups, longest
-from core.models.pieces import Pieces
+from core.models.pieces import Pieces, Window
+from core.models.transfer import to_device
 from core.reporter import Reporter
 from core.results import IntArray
 from core.text.sentence import Sentence
@@ -39,22 +40,21 @@ def word_states(name: str, sentences: Sequence[Sentence], report: Reporter, *, m
     layers, size = int(model.config.num_hidden_layers), int(model.config.hidden_size)
     states = np.zeros((layers, int(starts[-1]), size), dtype=np.float16)
 
-    def fill(group: IntArray) -> int:
+    def read(group: IntArray) -> tuple[list[tuple[int, Window]], torch.Tensor]:
         batch = [windows[row] for row in group.tolist()]
         inputs = _rectangle([window.ids for _, window in batch], tokenizer.pad_token_id or 0)
         with torch.inference_mode():
-            tensors = {key: torch.from_numpy(array).to(device) for key, array in inputs.items()}
+            tensors = to_device({key: torch.from_numpy(array) for key, array in inputs.items()}, device)
             hidden = torch.stack(model(**tensors, output_hidden_states=True).hidden_states[1:])
-        for line, (start, window) in enumerate(batch):
-            taken = hidden[:, line, list(window.first)].to(torch.float16)
-            states[:, start : start + len(window.first)] = taken.cpu().numpy()
-        return len(batch)
+        return batch, hidden.to(torch.float16)
 
     done, groups = 0, length_groups(np.array([len(w.ids) for _, w in windows]), BUDGET.get(device.type, BUDGET["cpu"]))
-    with closing(side_by_side(fill, groups, device)) as sizes:
-        for n in sizes:
+    with closing(side_by_side(read, groups, device)) as results:
+        for batch, hidden in results:
             report.check()
-            done += n
+            for line, (start, window) in enumerate(batch):
+                states[:, start : start + len(window.first)] = hidden[:, line, list(window.first)].numpy()
+            done += len(batch)
             report.progress(done, len(windows), "sentences")
     if not np.isfinite(states).all():
         raise ModelError(f"{name}: some states are not finite; its weights are damaged or need more than 16 bits.")

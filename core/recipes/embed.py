@@ -1,6 +1,9 @@
 """`embed`: every sentence of a corpus through an encoder, once; all later runs share the result."""
 
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain
+from typing import TYPE_CHECKING, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +16,11 @@ from core.recipes.base import Job
 from core.recipes.parts.on_device import on_device
 from core.reporter import Reporter
 from core.runs.chunks import chunked
+
+if TYPE_CHECKING:
+    from core.models.encoder import Cut
+
+Result = TypeVar("Result")
 
 LARGE = 20_000  # sentences take longer to embed than the map's code to compile
 CHUNK = 8192  # rows, as many as an encoder sorts by length together; a resumed run batches as an undisturbed one
@@ -38,15 +46,42 @@ def run(config: EmbedConfig, job: Job) -> EmbedResult:
         encoder = Encoder.load(config.encoder, **options)
         row = np.dtype([("vector", np.float16, (encoder.dimension,)), ("norm", np.float32)])
 
-        def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[np.void]:
-            texts = [sentence.text for sentence in chain.from_iterable(corpus.batches(start, stop))]
-            rows = np.empty(len(texts), dtype=row)
-            rows["vector"], rows["norm"] = encoder.encode(texts, report)
-            return rows
+        def cut(start: int) -> "Cut":
+            batches = corpus.batches(start, min(start + CHUNK, len(corpus)))
+            return encoder.cut([sentence.text for sentence in chain.from_iterable(batches)])
 
-        job.context.stage(f"embedding {corpus.name}")
-        chunks = chunked(job.context, len(corpus), CHUNK, compute, "embed")
+        with Ahead(cut) as ahead:
+
+            def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[np.void]:
+                pieces = ahead.take(start, stop if stop < len(corpus) else None)
+                rows = np.empty(len(pieces.ids), dtype=row)
+                rows["vector"], rows["norm"] = encoder.encode_cut(pieces, report)
+                return rows
+
+            job.context.stage(f"embedding {corpus.name}")
+            chunks = chunked(job.context, len(corpus), CHUNK, compute, "embed")
     vectors.write(job.context.run, chunks, len(corpus), row)
     for path in chunks:
         path.unlink()
     return EmbedResult(rows=len(corpus), dimension=encoder.dimension)
+
+
+class Ahead(Generic[Result]):
+    """Does `work` for what is asked for next in a thread, while the caller is at what it has: one at a time."""
+
+    def __init__(self, work: Callable[[int], Result]) -> None:
+        self._work, self._pool = work, ThreadPoolExecutor(1)
+        self._coming: dict[int, Future[Result]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *given: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def take(self, item: int, following: int | None) -> Result:
+        """What `work` makes of `item`; that of `following` is begun."""
+        # A tokenizer must not be asked by two threads, so what nobody foresaw is done in the same one.
+        result = (self._coming.pop(item, None) or self._pool.submit(self._work, item)).result()
+        self._coming = {} if following is None else {following: self._pool.submit(self._work, following)}
+        return result

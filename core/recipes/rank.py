@@ -18,6 +18,7 @@ from core.models.encoder_options import EncoderOptions
 from core.models.fingerprint import fingerprint
 from core.recipes.base import Job
 from core.recipes.finetune import model_folder
+from core.recipes.parts.on_device import on_device
 from core.recipes.parts.tested import labelled, types_of
 from core.results import FloatArray
 from core.runs.parts import Parts
@@ -118,7 +119,8 @@ def _rank(name: str, sample: Labelled, job: Job) -> EncoderRank:
     begun, folder = time.monotonic(), model_folder(name, job)
     job.context.stage(f"reading with {name}")
     fit = vocabulary_fit(hub.load_tokenizer(folder), [*sample.train, *sample.dev], CUT)
-    states = word_states(folder, [*sample.train, *sample.dev], job.context)
+    with on_device(job, alone=False):
+        states = word_states(folder, [*sample.train, *sample.dev], job.context)
     job.context.stage(f"scoring the layers of {name}")
     scores = []
     for layer in range(len(states) + 1):

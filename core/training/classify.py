@@ -19,9 +19,11 @@ from core.models.classifier import Classifier
 from core.models.devices import side_by_side
 from core.models.encoder import BUDGET, length_groups
 from core.models.pieces import Ids
+from core.models.transfer import to_device
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray
 from core.training.classify_settings import ClassifySettings
+from core.training.memory import Smaller
 from core.training.threads import Threads
 
 LOG_SECONDS = 1.5  # seconds
@@ -51,16 +53,16 @@ def train(
     classifier.encoder.get_input_embeddings().requires_grad_(not settings.keep_embeddings)
     optimizer, schedule = _optimizer(classifier, settings, settings.epochs * -(-len(inputs) // settings.batch_size))
     total, done, step = settings.epochs * sum(map(len, inputs)), 0, 0
-    logged, losses = float("-inf"), list[float]()
+    logged, losses = float("-inf"), list[Tensor]()  # read when they are told: a card is not waited for until then
+    smaller = Smaller(classifier, report)
     classifier.train()
     with ExitStack() as stack:
         parallel = stack.enter_context(Threads(classifier.encoder, classifier)) if _on_cpu(classifier) else None
         for rows in _batches([len(row) for row in inputs], settings, seed):
             report.check()
-            parts = _parts(inputs, labels, rows, parallel.n if parallel else 1)
-            loss = partial(_loss, classifier, len(rows))
+            gradients = partial(_gradients, classifier, partial(_parts, inputs, labels, rows), parallel, step)
             with _memory_watched(settings.batch_size):
-                losses.append(float(parallel.gradients(loss, parts, step) if parallel else _backward(loss, parts)))
+                losses.append(smaller.step(gradients, len(rows)))
                 torch.nn.utils.clip_grad_norm_(classifier.parameters(), 1.0)
                 optimizer.step()
             schedule.step()
@@ -68,7 +70,7 @@ def train(
             step, done = step + 1, done + sum(len(inputs[row]) for row in rows)
             report.progress(done, total, "pieces")
             if time.monotonic() - logged >= LOG_SECONDS or done == total:
-                log(float(np.mean(losses)) / np.log(2), step)
+                log(float(np.mean(torch.stack(losses).cpu().tolist())) / np.log(2), step)
                 logged, losses = time.monotonic(), []
 
 
@@ -79,7 +81,7 @@ def log2_probabilities(classifier: Classifier, inputs: Sequence[Ids], report: Re
 
     def work(rows: IntArray) -> tuple[IntArray, Tensor]:
         with torch.inference_mode():
-            return rows, classifier([inputs[row] for row in rows.tolist()]).double().log_softmax(-1).cpu()
+            return rows, classifier([inputs[row] for row in rows.tolist()]).double().log_softmax(-1)
 
     budget = BUDGET.get(classifier.device.type, BUDGET["cpu"])
     groups = length_groups(np.array([len(row) for row in inputs]), budget)
@@ -122,18 +124,29 @@ def _parts(inputs: Sequence[Ids], labels: IntArray, rows: Sequence[int], n: int)
     return [([inputs[row] for row in part], torch.from_numpy(labels[part])) for part in cuts]
 
 
+def _gradients(
+    classifier: Classifier, parts_of: Callable[[int], list[Part]], parallel: Threads | None, step: int, times: int
+) -> Tensor:
+    """The mean loss of a batch and its gradients, taken in `times` as many parts as usual."""
+    parts = parts_of(times * (parallel.n if parallel else 1))
+    loss = partial(_loss, classifier, sum(len(inputs) for inputs, _ in parts))
+    return parallel.gradients(loss, parts, step) if parallel else _backward(loss, parts)
+
+
 def _loss(classifier: Classifier, n: int, part: Part) -> Tensor:
     """This part's share of the mean loss of `n` mentions, nats."""
     inputs, labels = part
     # A sum over n, not a mean of parts: parts differ in size, and every mention weighs the same.
-    return cross_entropy(classifier(inputs), labels.to(classifier.device), reduction="sum") / n
+    return cross_entropy(classifier(inputs), to_device(labels, classifier.device), reduction="sum") / n
 
 
 def _backward(loss: Callable[[Part], Tensor], parts: Sequence[Part]) -> Tensor:
-    (part,) = parts
-    value = loss(part)
-    torch.autograd.backward(value)
-    return value.detach()
+    values = []
+    for part in parts:
+        value = loss(part)
+        torch.autograd.backward(value)
+        values.append(value.detach())
+    return values[0] if len(values) == 1 else torch.stack(values).sum()
 
 
 def _on_cpu(classifier: Classifier) -> bool:

@@ -109,16 +109,16 @@ def packed(examples: Examples, tokenizer: "PreTrainedTokenizerBase", max_length:
     )
 
 
-def near_equal(lengths: IntArray, *, pieces: int, rows: int) -> Iterator[IntArray]:
-    """Micro-batches as places in `lengths`: of nearly one length, at most `pieces` with padding (or one row) and
-    `rows` rows each."""
+def near_equal(lengths: IntArray, *, pieces: int, rows: int, stretch: float = STRETCH) -> Iterator[IntArray]:
+    """Micro-batches as places in `lengths`: at most `pieces` with padding (or one row) and `rows` rows each, the
+    longest at most `stretch` times as long as the shortest."""
     # Longest first: what threads take last is short, so they end at about one time.
     order = np.argsort(lengths, kind="stable")[::-1]
     start = 0
     while start < len(order):
         longest = max(int(lengths[order[start]]), 1)
         stop = min(start + max(pieces // longest, 1), start + rows, len(order))
-        near = lengths[order[start:stop]] * STRETCH >= longest
+        near = lengths[order[start:stop]] * stretch >= longest
         stop = start + int(near.sum())
         yield order[start:stop]
         start = stop

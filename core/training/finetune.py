@@ -21,14 +21,14 @@ from transformers import Trainer, TrainerState, TrainingArguments
 from transformers.trainer_utils import TrainOutput
 
 from core.errors import Cancelled
-from core.models.devices import on_one_card
 from core.models.tagger import Features, Tagger, prediction_of
 from core.reporter import Reporter, Silent
 from core.results import Evaluation
 from core.stats.scoring import evaluate
 from core.text.sentence import Sentence
+from core.training.arguments import arguments_of, optimizer_of
 from core.training.events import CHECKPOINT_SECONDS, EventCallback, Saved, last_checkpoint, listen
-from core.training.memory import memory_watched
+from core.training.memory import Smaller, memory_watched
 from core.training.rows import Row, Shuffled, in_parts, judges, with_words
 from core.training.settings import Settings
 from core.training.threads import Threads
@@ -76,11 +76,12 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
             train_dataset=list(zip(train, weights, sources, strict=True)),
             eval_dataset=[None],
             data_collator=self._collate,
-            optimizers=(_optimizer(tagger, settings), None),
+            optimizers=(optimizer_of(tagger, settings), None),
         )
         self.tagger, self.dev, self.settings, self.types, self.events = tagger, dev, settings, types, events
         self.epochs, self.best = Epochs(), dict[str, Tensor]()
         self.threads: Threads | None = None
+        self._smaller = Smaller(tagger, events.report)
         alone = arguments.world_size == 1 and tagger.device.type == "cpu" and hasattr(tagger, "model")
         # Two parts on one core too: how a batch is cut changes the last digits, and one core is to give what two give.
         self._n_parts = max(2, torch.get_num_threads()) if alone else 1
@@ -88,9 +89,12 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
         listen(self, events)
 
     def _collate(self, rows: Sequence[Row]) -> Features:
-        """`parts` of a batch, one a thread; `labels` of them all, whose words the Trainer counts."""
-        parts = [self.tagger.batch(*zip(*part, strict=True)) for part in in_parts(rows, self.tagger, self._n_parts)]
-        return {"parts": parts, "labels": torch.cat([part["labels"].flatten() for part in parts])}
+        """`rows`, and `parts` of them, one a thread; `labels` of them all, whose words the Trainer counts."""
+        parts = self._cut(rows, self._n_parts)
+        return {"rows": rows, "parts": parts, "labels": torch.cat([part["labels"].flatten() for part in parts])}
+
+    def _cut(self, rows: Sequence[Row], n: int) -> list[Features]:
+        return [self.tagger.batch(*zip(*part, strict=True)) for part in in_parts(rows, self.tagger, n)]
 
     def train(self, *args: object, **kw: object) -> TrainOutput:
         if self._n_parts == 1:
@@ -117,12 +121,21 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
         """The loss of a word of the optimizer step; its gradients."""
         parts, state = inputs["parts"], self.state
         state.num_input_tokens_seen += sum(part["features"]["pieces"] for part in parts) * self.args.world_size
-        if self.threads is None:
-            return super().training_step(model, parts[0], num_items_in_batch)  # type: ignore[no-any-return]
-        model.train()
-        dropout_seed = int(torch.randint(2**63 - 1, ()))  # of the Trainer's generator, which a checkpoint brings back
-        loss = lambda part: model(**part, num_items_in_batch=num_items_in_batch)["loss"]
-        return self.threads.gradients(loss, parts, dropout_seed)
+
+        def gradients(times: int) -> Tensor:
+            cut = parts if times == 1 else self._cut(inputs["rows"], times * self._n_parts)
+            if self.threads is None:
+                step = super(Finetuning, self).training_step
+                losses = [step(model, part, num_items_in_batch) for part in cut]
+                return losses[0] if len(losses) == 1 else torch.stack(losses).sum()
+            model.train()
+            dropout_seed = int(torch.randint(2**63 - 1, ()))  # of the Trainer's generator: a checkpoint brings it back
+            loss = lambda part: model(**part, num_items_in_batch=num_items_in_batch)["loss"]
+            return self.threads.gradients(loss, cut, dropout_seed)
+
+        # A batch of an accumulated step adds to the gradients of those before it: it cannot be begun anew.
+        alone = self.args.gradient_accumulation_steps == self.args.world_size == 1
+        return self._smaller.step(gradients, len(inputs["rows"]) if alone else 1)
 
     def evaluate(self, *args: object, **kw: object) -> dict[str, float]:
         """Dev F1, strict; keeps the weights if it is the best. Nothing if somebody asks for an end."""
@@ -192,15 +205,6 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
         return self.epochs.seconds + time.monotonic() - self._began
 
 
-def _optimizer(tagger: Tagger, settings: Settings) -> torch.optim.Optimizer:
-    rates = (settings.learning_rate, settings.head_learning_rate, settings.chain_learning_rate)
-    groups = tagger.parameter_groups(*rates)
-    # As Murthy et al. 2018, 3.2: plain SGD, whose rate falls with dev F1.
-    if settings.decay < 1:
-        return torch.optim.SGD(groups, weight_decay=settings.weight_decay)
-    return torch.optim.AdamW(groups, betas=(0.9, 0.999), eps=1e-8, weight_decay=settings.weight_decay, fused=True)
-
-
 class _Cancellable(Silent):
     """Raises Cancelled where a stop is asked for while dev is evaluated."""
 
@@ -264,35 +268,7 @@ def finetune(
         events=events,
         weights=weights,
         sources=sources,
-        arguments=_arguments(folder, settings, seed, tagger.device),
+        arguments=arguments_of(folder, settings, seed, tagger.device),
         types=types or sorted({e.type for s in (*train, *dev) for e in s.entities or ()}),
     )
     return trainer.run_to_end(folder, stopped)
-
-
-def _arguments(folder: Path, settings: Settings, seed: int, device: torch.device) -> TrainingArguments:
-    world = max(1, torch.distributed.get_world_size() if torch.distributed.is_initialized() else 1)
-    arguments = TrainingArguments(
-        output_dir=str(folder),
-        seed=seed,
-        data_seed=seed,
-        num_train_epochs=settings.epochs,
-        per_device_train_batch_size=-(-settings.batch_size // (settings.accumulation * world)),
-        gradient_accumulation_steps=settings.accumulation,
-        max_grad_norm=settings.clip,
-        learning_rate=settings.learning_rate,
-        lr_scheduler_type="linear",
-        warmup_steps=0,
-        eval_strategy="epoch",
-        logging_strategy="no",
-        save_strategy="no",
-        save_total_limit=1,
-        remove_unused_columns=False,
-        report_to=[],
-        disable_tqdm=True,
-        use_cpu=device.type == "cpu",
-        dataloader_pin_memory=device.type == "cuda",
-        # A loss that is no number must show in the curve, not be skipped.
-        logging_nan_inf_filter=False,
-    )
-    return on_one_card(arguments)

@@ -16,9 +16,11 @@ from transformers.trainer_utils import TrainOutput
 from core.models.devices import on_one_card
 from core.models.masking import Masking, Unit
 from core.models.mlm import MaskedLM
+from core.models.transfer import to_device
 from core.reporter import Reporter
 from core.training.events import EventCallback, listen
 from core.training.examples import Examples
+from core.training.memory import Smaller
 from core.training.steps import Draw, Micro, Step, Steps, fixed
 from core.training.threads import Threads
 
@@ -85,6 +87,8 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
         self.threads: Threads | None = None
         self.frozen = piles is None
         self.busy, self.seen, self.warned = 0.0, 0, False
+        self._since: float | None = None  # begun steps without a break
+        self._smaller = Smaller(lm.model, report)
         super().__init__(lm.model, _arguments(folder, settings, rate, lm.model.device), train_dataset=steps)
         self.add_callback(_EpochEnds(steps.an_epoch if piles else 0))
         listen(self, events)
@@ -105,42 +109,57 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
         self, model: torch.nn.Module, inputs: Step, num_items_in_batch: torch.Tensor | int | None = None
     ) -> torch.Tensor:
         """The mean loss over the masked positions of all processes; its gradients."""
-        started = time.perf_counter()
+        self._since = self._since or time.perf_counter()
         model.train(not self.frozen)  # a head is fitted to the encoder as it will be used
         state, world = self.state, self.steps.world
         seed = hash((self.settings.seed, state.global_step, self.steps.rank)) % 2**63
-        torch.manual_seed(seed)  # dropout draws the same in a resumed training
-        micros, scale = inputs["micro"], world / inputs["masked"]
-        if self.threads:
-            total = self.threads.gradients(lambda micro: self._sum(micro, model) * scale, micros, seed)
-        else:
-            total = self._in_turn(model, micros, scale)
+        scale = world / inputs["masked"]
+
+        def gradients(times: int) -> torch.Tensor:
+            torch.manual_seed(seed)  # dropout draws the same in a resumed training
+            micros = inputs["micro"] if times == 1 else self.steps.cut(state.global_step, times)
+            if self.threads:
+                return self.threads.gradients(lambda micro: self._sum(micro, model) * scale, micros, seed)
+            return self._in_turn(model, micros, scale)
+
+        # Of several processes one alone cannot begin a step anew: the others wait for its gradients.
+        total = self._smaller.step(gradients, self.steps.batch_size if world == 1 else 1)
         state.num_input_tokens_seen += inputs["pieces"]
         self.seen += inputs["pieces"]
-        self.busy += time.perf_counter() - started
         return total
 
     def _in_turn(self, model: torch.nn.Module, micros: list[Micro], scale: float) -> torch.Tensor:
         """Take one after the other, on a GPU or as one of several processes: gradients are exchanged at the last."""
         total = torch.zeros((), device=self.args.device)
-        for left, micro in zip(reversed(range(len(micros))), micros, strict=True):
-            with self.accelerator.no_sync(model=model) if left else nullcontext():
-                loss = self._sum(micro, model) * scale
-                self.accelerator.backward(loss)
-            total += loss.detach()
+        with self._precision():  # around all of them: the weights are cast once
+            for left, micro in zip(reversed(range(len(micros))), micros, strict=True):
+                with self.accelerator.no_sync(model=model) if left else nullcontext():
+                    loss = self._sum(micro, model) * scale
+                    with self._precision(on=False):  # each gradient in the precision of what it is a gradient of
+                        self.accelerator.backward(loss)
+                total += loss.detach()
         return total
 
+    def _precision(self, *, on: bool = True) -> torch.autocast:
+        return torch.autocast(self.args.device.type, torch.bfloat16, enabled=on and self.settings.bf16)
+
     def _sum(self, micro: Micro, model: torch.nn.Module) -> torch.Tensor:
-        ids, attend, positions, targets = micro
-        device = self.args.device
-        ids, positions, targets = ids.to(device), positions.to(device), targets.to(device)
-        attend = None if attend is None else attend.to(device)
-        with torch.autocast(self.args.device.type, torch.bfloat16, enabled=self.settings.bf16):
+        ids, attend, positions, targets = to_device(list(micro), self.args.device)
+        with self._precision():
             return self.lm.loss(ids, attend, positions, targets, run=model)
+
+    def _pause(self) -> None:
+        """Count the steps until now as trained; a card must have done what it was given."""
+        if self._since is not None:
+            if self.args.device.type == "cuda":
+                torch.cuda.synchronize(self.args.device)
+            self.busy += time.perf_counter() - self._since
+        self._since = None
 
     def evaluate(self, *args: object, **kw: object) -> dict[str, float]:
         """Dev losses on T_C and on general text, nats a masked piece. Each process takes its share."""
         assert self.piles
+        self._pause()
         losses = {name: self.dev_loss(rows) for name, rows in ((TASK, self.piles.task), (GENERAL, self.piles.general))}
         losses = {name: loss for name, loss in losses.items() if not np.isnan(loss)}
         # Before the first step it is a reading, not a point of the curve that patience counts.
@@ -169,6 +188,7 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
 
     def tokens_per_second(self) -> float:
         """Real pieces a second of this attempt, evaluations and checkpoints left out."""
+        self._pause()
         return self.seen / self.busy if self.busy else 0.0
 
     def _warn(self, losses: Mapping[str, float]) -> None:
@@ -222,6 +242,10 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
         self.report.note(f"{note}, which is kept.")
         if not self.steps.rank:
             load_model(self.lm.model, Path(self.args.output_dir) / BEST)
+
+    def _save_checkpoint(self, model: torch.nn.Module, trial: object) -> None:
+        self._pause()
+        super()._save_checkpoint(model, trial)
 
     def _save_rng_state(self, output_dir: str) -> None:
         """The Trainer's state, which says that a checkpoint is complete, is written after this by one process."""

@@ -8,6 +8,7 @@ folder/head/checkpoint-80/   while a missing vocabulary head is fitted, the enco
 """
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from core.models.mlm import MaskedLM, begin_head, head_parameters, pseudo_perple
 from core.reporter import Reporter, Silent
 from core.results import IntArray
 from core.training.events import EventCallback, Saved, last_checkpoint
+from core.training.examples import STRETCH
 from core.training.memory import memory_watched
 from core.training.mlm_trainer import GENERAL, TASK, Piles, Pretraining, Settings
 from core.training.steps import Steps, pieces_until
@@ -186,6 +188,8 @@ def _steps(lm: MaskedLM, piles: Piles, settings: Settings) -> Steps:
         batch_size=settings.batch_size,
         pieces=pieces,
         pad=int(lm.tokenizer.pad_token_id or 0),
+        # A card waits longer for a second micro-batch to be begun than it takes for some padding.
+        stretch=STRETCH if lm.model.device.type == "cpu" else math.inf,
         total=settings.max_steps,
         world=world,
         parts=threads * settings.accumulation,

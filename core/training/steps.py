@@ -4,6 +4,7 @@ So a resumed training goes on as if undisturbed, and several processes see, toge
 """
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from functools import lru_cache
 from typing import TypedDict
 
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from core.models.masking import Masking
 from core.results import BoolArray, IntArray
-from core.training.examples import Examples, near_equal
+from core.training.examples import STRETCH, Examples, near_equal
 
 MEGA = 50  # steps whose sentences are sorted by length together
 
@@ -34,7 +35,7 @@ class Steps(torch.utils.data.Dataset[Step]):
     """Every step of a training, in order.
 
     batch_size: sentences a step, of all processes together. pieces: of a micro-batch, padding counted. parts: that a
-    step is cut into at least, one for each thread and more to save memory. total: steps.
+    step is cut into at least, one for each thread and more to save memory. stretch: see `near_equal`. total: steps.
     """
 
     def __init__(
@@ -47,13 +48,14 @@ class Steps(torch.utils.data.Dataset[Step]):
         pieces: int,
         pad: int,
         total: int,
+        stretch: float = STRETCH,
         parts: int = 1,
         rank: int = 0,
         world: int = 1,
     ) -> None:
         self.examples, self.masking, self.draw = examples, masking, draw
         self.batch_size, self.pieces, self.pad, self.total = batch_size, pieces, pad, total
-        self.parts, self.rank, self.world = parts, rank, world
+        self.stretch, self.parts, self.rank, self.world = stretch, parts, rank, world
         self.an_epoch = -(-len(draw(0)) // batch_size)
         # One epoch's plan is kept: steps are asked for in order, and a plan is as large as the corpus.
         self._plan = lru_cache(maxsize=1)(self._lay)
@@ -68,6 +70,12 @@ class Steps(torch.utils.data.Dataset[Step]):
         # Sorted by length and dealt out in turn, so that every process has as much to do.
         slots = slots[np.argsort(self.examples.lengths_of(rows[slots]), kind="stable")]
         return step_of(self.examples, rows[slots], slots, masking=self.masking, epoch=epoch, like=self)
+
+    def cut(self, step: int, times: int) -> list[Micro]:
+        """Its micro-batches, into `times` as many parts as usual."""
+        finer = copy(self)
+        finer.parts *= times
+        return finer[step]["micro"]
 
     def _lay(self, epoch: int) -> tuple[IntArray, IntArray]:
         """The epoch's rows, and their places in the order in which the steps take them: like lengths together."""
@@ -118,7 +126,7 @@ def step_of(
     flat: Flat = (ids, seen, chosen, np.cumsum(lengths))
     micro = [
         _padded(own[part], lengths, flat, like.pad)
-        for part in near_equal(lengths[own], pieces=limit, rows=-(-len(own) // like.parts))
+        for part in near_equal(lengths[own], pieces=limit, rows=-(-len(own) // like.parts), stretch=like.stretch)
     ]
     return {"micro": micro, "masked": masked, "pieces": len(at)}
 
@@ -150,7 +158,7 @@ def fixed(examples: Examples, masking: Masking, *, pieces: int, pad: int) -> Ite
 class _Alone:
     """A stand-in for `Steps` of one process."""
 
-    parts, rank, world = 1, 0, 1
+    parts, rank, world, stretch = 1, 0, 1, STRETCH
 
     def __init__(self, pieces: int, pad: int) -> None:
         self.pieces, self.pad = pieces, pad

@@ -1,11 +1,14 @@
 """One thread is one thread, whenever it begins to compute."""
 
 from collections.abc import Iterator
+from threading import Event, get_ident
 
 import pytest
 import torch
 
-from core.models.devices import single_threads
+from core.models import transfer
+from core.models.devices import pick_dtype, side_by_side, single_threads
+from core.recipes.embed import Ahead
 
 
 @pytest.fixture(autouse=True)
@@ -22,3 +25,45 @@ def test_a_thread_that_had_nothing_to_do_yet_computes_alone_when_others_were_ask
         torch.set_num_threads(2)
         assert pool.submit(torch.get_num_threads).result() == 1
         assert torch.get_num_threads() == 2
+
+
+def test_on_a_card_the_next_batch_is_begun_before_the_last_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    happened: list[str] = []
+
+    def work(i: int) -> tuple[int, torch.Tensor]:
+        happened.append(f"begun {i}")
+        return i, torch.tensor([i])
+
+    def arrived(key: int, result: torch.Tensor, event: object) -> tuple[int, torch.Tensor]:
+        happened.append(f"fetched {key}")
+        return key, result
+
+    monkeypatch.setattr(transfer, "_arrived", arrived)
+    assert [int(result) for _, result in side_by_side(work, range(3), torch.device("cuda"))] == [0, 1, 2]
+    assert happened == ["begun 0", "begun 1", "fetched 0", "begun 2", "fetched 1", "fetched 2"]
+
+
+def test_what_is_not_trained_is_computed_in_float16_where_there_is_no_bf16(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
+    card = torch.device("cuda")
+    assert pick_dtype("auto", card, frozen=True) == torch.float16
+    assert pick_dtype("auto", card) == pick_dtype("fp32", card, frozen=True) == torch.float32
+
+
+def test_text_is_cut_while_what_came_before_it_is_read() -> None:
+    """One at a time, in one thread, in the order in which it is asked for."""
+    begun, at_work = Event(), list[tuple[int, int]]()
+
+    def work(i: int) -> int:
+        at_work.append((i, get_ident()))
+        if i == 8:
+            begun.set()
+        return 10 * i
+
+    with Ahead(work) as ahead:
+        assert ahead.take(0, 8) == 0
+        assert begun.wait(10)  # nobody has asked for it yet
+        assert ahead.take(8, 16) == 80
+        assert ahead.take(24, None) == 240  # 16 was made before a kill
+    assert [i for i, _ in at_work] == [0, 8, 16, 24]
+    assert len({thread for _, thread in at_work}) == 1

@@ -3,36 +3,55 @@
 `lazy` is a device that every build of torch can fake with gradients: weights are fake tensors there, the CPU is real.
 """
 
+import math
 from collections import Counter
 from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from accelerate.state import AcceleratorState
 from accelerate.utils import send_to_device
+from torch import Tensor
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
+from transformers import AttentionMaskInterface
 
+from core.models.bilstm import LAYOUTS, BiLstmTagger
+from core.models.classifier import new_classifier
+from core.models.encoder import Encoder
+from core.models.masking import Masking
 from core.models.mlm import MaskedLM
 from core.models.taggers import new_tagger
+from core.models.transfer import without_reading_masks
+from core.models.word_features import build_vocabulary
 from core.recipes import calibrate
 from core.reporter import Silent
-from core.training import finetune, mlm_trainer
+from core.training import arguments as training_arguments
+from core.training import classify, mlm_trainer
+from core.training.classify_settings import ClassifySettings
+from core.training.examples import tokenised
 from core.training.settings import Settings
+from core.training.steps import Steps
 from tests.conftest import sentence
 
 ROWS = [sentence(f"Acme Ltd pays {i}", [(0, 2, "ORG")]) for i in range(9)]
 
 
 class Card(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch gives it no types
-    """Raises where two devices meet; `waits` counts, by operation, what makes the host wait for the card."""
+    """Raises where two devices meet; `waits` counts, by operation, what makes the host wait for the card.
+
+    copies: those that it does not wait for, from pinned memory and into it."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.waits = Counter[str]()
+        self.waits, self.copies = Counter[str](), Counter[str]()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name, kwargs = func._schema.name.removeprefix("aten::"), kwargs or {}
@@ -45,7 +64,7 @@ class Card(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch gives i
         if name == "_local_scalar_dense" or (name.startswith("index") and len(kinds) > 1):
             self.waits[name] += 1  # the host reads a value; an index lies on the CPU
         if name == "_to_copy" and {target} != kinds:
-            self.waits[f"to {target}"] += 1
+            (self.copies if kwargs.get("non_blocking") else self.waits)[f"to {target}"] += 1
             with unset_fake_temporarily() if target == "cpu" else nullcontext():
                 return torch.zeros(given[0].shape, dtype=kwargs.get("dtype") or given[0].dtype, device=target)
         return 1 if name == "_local_scalar_dense" else func(*args, **kwargs)
@@ -56,6 +75,8 @@ def card(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(torch, "autocast", lambda *args, **kw: nullcontext())  # it knows no such device
     adam = torch.optim.AdamW  # its one kernel for all weights does not know this device
     monkeypatch.setattr(torch.optim, "AdamW", lambda *args, fused, **kw: adam(*args, foreach=False, **kw))
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)
+    monkeypatch.setattr(torch, "inference_mode", lambda on=True: torch.set_grad_enabled(not on))  # nor does this
     with FakeTensorMode(allow_non_fake_inputs=True), Card() as card:
         yield card
 
@@ -70,6 +91,9 @@ def on_the_card(module: Any) -> Any:
                 is_weight = type(x) is torch.nn.Parameter
                 moved[id(x)] = torch.nn.Parameter(there, requires_grad=x.requires_grad) if is_weight else there
             table[name] = moved[id(x)]
+    for part in module.modules():
+        if isinstance(part, torch.nn.LSTM):  # which keeps a list of its weights beside them
+            part._flat_weights = [getattr(part, name) for name in part._flat_weights_names]
     return module
 
 
@@ -80,25 +104,135 @@ def a_tagger(head: Any = "crf", **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("head", ["softmax", "crf"])
-def test_no_two_devices_meet_in_a_step_of_fine_tuning_and_the_host_waits_for_nothing(card: Card, head: str) -> None:
+def test_a_step_of_fine_tuning_waits_for_nothing(card: Card, head: str) -> None:
+    """Nor do two devices meet in it, here and below."""
     tagger = a_tagger(head)
-    batch = send_to_device(tagger.batch(ROWS), tagger.device)
-    card.waits.clear()
+    batch = send_to_device(tagger.batch(ROWS), tagger.device, non_blocking=True)  # as accelerate is told for a card
     tagger(**batch)["loss"].backward()
     assert tagger.model.get_input_embeddings().weight.grad.device.type == "lazy"
     assert not card.waits
 
 
+@pytest.mark.parametrize("head", ["softmax", "crf"])
+def test_a_step_of_a_recurrent_tagger_waits_for_nothing(card: Card, head: Any) -> None:
+    with unset_fake_temporarily():
+        vocabulary = build_vocabulary(ROWS)
+        tagger = BiLstmTagger(["ORG"], head, replace(LAYOUTS["bilstm"], hidden=4), [vocabulary])
+    on_the_card(tagger).train()
+    batch = send_to_device(tagger.batch(ROWS), tagger.device, non_blocking=True)
+    tagger(**batch)["loss"].backward()
+    assert tagger.last_layer.weight.grad is not None
+    assert not card.waits
+
+
+@pytest.mark.parametrize("accumulation", [1, 3])
+def test_a_step_of_pre_training_waits_for_nothing(card: Card, accumulation: int) -> None:
+    with unset_fake_temporarily():
+        lm = MaskedLM.load("tiny", device="cpu")
+        texts = [row.text for row in ROWS]
+        examples = tokenised([texts], lm.tokenizer, max_length=32, n=len(texts), report=Silent())
+        rows = np.arange(len(examples))
+        options: dict[str, Any] = {"batch_size": len(rows), "pieces": 4096, "pad": 0, "total": 1, "stretch": math.inf}
+        steps = Steps(examples, Masking.of(lm.tokenizer), lambda epoch: rows, parts=accumulation, **options)
+    on_the_card(lm.model)
+    settings = mlm_trainer.Settings(epochs=1, batch_size=9, learning_rate=1e-4)
+    trainer = SimpleNamespace(lm=lm, args=SimpleNamespace(device=lm.model.device), settings=settings)
+    trainer.accelerator = SimpleNamespace(backward=torch.autograd.backward, no_sync=lambda model: nullcontext())
+    for name in ("_sum", "_precision"):
+        setattr(trainer, name, partial(getattr(mlm_trainer.Pretraining, name), trainer))
+    micros = steps[0]["micro"]
+    assert len(micros) == accumulation  # one rectangle, whatever the lengths are
+    mlm_trainer.Pretraining._in_turn(trainer, lm.model, micros, 1.0)  # type: ignore[arg-type]
+    assert lm.model.get_input_embeddings().weight.grad.device.type == "lazy"
+    assert not card.waits
+
+
+def test_a_step_of_a_classifier_waits_for_nothing_but_when_it_tells_its_loss(card: Card) -> None:
+    with unset_fake_temporarily():
+        model = new_classifier("tiny", 2, device="cpu", precision="fp32")
+    inputs = [model.context(row.tokens[:2], row.tokens[3:]) for row in ROWS]
+    on_the_card(model)
+    settings = ClassifySettings(epochs=3, batch_size=3, learning_rate=1e-3, head_learning_rate=1e-3, pooling="cls")
+    losses: list[float] = []
+    classify.train(
+        model,
+        inputs,
+        np.arange(len(inputs)) % 2,
+        settings,
+        seed=1,
+        report=Silent(),
+        log=lambda bits, step: losses.append(bits),
+    )
+    assert card.waits == {"to cpu": len(losses)}
+
+
 @pytest.mark.parametrize("asked", ["tag", "predict"])
 @pytest.mark.parametrize("constrained", [False, True])
-def test_a_batch_is_decoded_on_the_card_and_comes_back_at_once(
-    card: Card, monkeypatch: pytest.MonkeyPatch, asked: str, *, constrained: bool
-) -> None:
-    monkeypatch.setattr(torch, "inference_mode", lambda on=True: torch.set_grad_enabled(not on))  # knows no such device
+def test_a_batch_is_decoded_on_the_card_and_comes_back_at_once(card: Card, asked: str, *, constrained: bool) -> None:
     tagger = a_tagger(constrained=constrained)
-    inputs = [*tagger.features(ROWS).values(), "mask"]
+    inputs = [x for x in (*tagger.features(ROWS).values(), "mask") if not isinstance(x, int)]
     assert len(getattr(tagger, asked)(ROWS)) == len(ROWS)
-    assert card.waits == {"to cpu": 1, "to lazy": sum(not isinstance(x, int) for x in inputs)}
+    assert not card.waits
+    assert card.copies == {"to cpu": 1, "to lazy": len(inputs)}
+
+
+def test_sentences_are_embedded_without_a_wait(card: Card) -> None:
+    with unset_fake_temporarily():
+        encoder = Encoder.load("tiny", device="cpu", precision="fp32")
+    for layer in encoder.model.modules():
+        layer.__dict__.pop("forward", None)  # as it is laid out for a processor alone
+    on_the_card(encoder.model)
+    encoder.encode([row.text for row in ROWS])
+    assert not card.waits
+    assert card.copies["to cpu"] >= 1
+
+
+def test_a_mask_is_not_read_to_see_whether_there_is_padding(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`meta` has no values, so that what reads one fails."""
+    lm = MaskedLM.load("tiny", device="cpu")
+    lm.model.to("meta")
+    ids = torch.ones(2, 4, dtype=torch.int64, device="meta")
+    with pytest.raises(RuntimeError, match="meta"):
+        lm.model(input_ids=ids, attention_mask=ids)
+    monkeypatch.setattr(AttentionMaskInterface, "_global_mapping", dict(AttentionMaskInterface._global_mapping))
+    without_reading_masks()
+    assert lm.model(input_ids=ids, attention_mask=ids).logits.shape[:2] == (2, 4)
+
+
+def test_weights_are_cast_once_for_all_micro_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """bf16 on a processor, in turn as on a card; the gradients are those of micro-batches that were cast each for itself."""
+    lm = MaskedLM.load("tiny", device="cpu")
+    settings = mlm_trainer.Settings(epochs=1, batch_size=9, learning_rate=1e-4, bf16=True)
+    trainer = SimpleNamespace(lm=lm, args=SimpleNamespace(device=lm.model.device), settings=settings)
+    trainer.accelerator = SimpleNamespace(backward=torch.autograd.backward, no_sync=lambda model: nullcontext())
+    for name in ("_sum", "_precision"):
+        setattr(trainer, name, partial(getattr(mlm_trainer.Pretraining, name), trainer))
+    lm.model.eval()
+    micro = (torch.ones(2, 6, dtype=torch.int64), None, torch.tensor([1, 3]), torch.tensor([4, 5]))
+
+    def casts(n: int) -> int:
+        weights = {id(p) for p in lm.model.parameters()}
+        seen: list[int] = []
+
+        class Casts(TorchDispatchMode):  # type: ignore[no-untyped-call]
+            def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+                if "_to_copy" in str(func) and id(args[0]) in weights:
+                    seen.append(id(args[0]))
+                return func(*args, **(kwargs or {}))
+
+        lm.model.zero_grad()
+        with Casts():  # type: ignore[no-untyped-call]
+            mlm_trainer.Pretraining._in_turn(trainer, lm.model, [micro] * n, 1 / n)  # type: ignore[arg-type]
+        return len(seen)
+
+    def gradient() -> Tensor:
+        """All of it at once: that of a key's bias is nothing but rounding."""
+        return torch.cat([p.grad.flatten() for p in lm.model.parameters() if p.grad is not None])
+
+    once = casts(1)
+    single = gradient()
+    assert casts(3) == once > 0
+    assert (gradient() - single).norm() < 0.02 * single.norm()
 
 
 def test_pre_training_and_fine_tuning_are_timed_on_a_card(card: Card, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,10 +252,12 @@ def test_of_several_cards_a_training_takes_one(kind: str, tmp_path: Path, monkey
     monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
     card = torch.device("cuda")
     if kind == "fine-tuning":
-        arguments = finetune._arguments(tmp_path, Settings.quick(500), 1, card)
+        arguments = training_arguments.arguments_of(tmp_path, Settings.quick(500), 1, card)
     else:
         options = mlm_trainer.Settings(epochs=1, batch_size=16, learning_rate=1e-4)
         arguments = mlm_trainer._arguments(tmp_path, options, 1e-4, card)
     AcceleratorState._reset_state(reset_partial_state=True)  # which now says that this process has a card
     assert arguments.device.type == "cuda"
+    if kind == "fine-tuning":
+        assert arguments.accelerator_config.non_blocking
     assert (arguments.n_gpu, arguments.train_batch_size) == (1, arguments.per_device_train_batch_size)

@@ -21,17 +21,21 @@ if TYPE_CHECKING:
 def on_device(job: Job, precision: "Precision" = "auto", *, alone: bool = True) -> Iterator["torch.device"]:
     """Have a device for the work within, all of which is loaded within: what it leaves on a card is given back.
 
-    Of several cards a process takes the first that is free, and keeps to it. alone: a processor too is one run's.
+    Of several cards a process takes the first that is free, and keeps to it. alone: a processor too is one run's, as
+    for what is trained.
     Errors: ResourceError where `--device` asks for what is not here.
     """
     from core.models import devices
     from core.models.memory import give_back
+    from core.models.transfer import without_reading_masks
 
     with ExitStack() as stack:
         device = _taken(job, stack)
         if device.type == "cpu" and alone and not rank():  # of several processes on a processor the first speaks
             stack.enter_context(device_lock(job.home, "cpu", job.context))
-        words = devices.in_words(device, devices.pick_dtype(precision, device))
+        if device.type == "cuda":
+            without_reading_masks()
+        words = devices.in_words(device, devices.pick_dtype(precision, device, frozen=not alone))
         job.context.runs_on(words, devices.name_of(device))
         if reason := devices.hindrance():
             job.context.note(reason)

@@ -78,7 +78,7 @@ class PseudoPerplexity(Strategy):
         self._lm = lm = MaskedLM.load(str(folder))
         if not lm.has_head:
             raise ModelError(f"{folder}: has no vocabulary head, so it fills in nothing; train it with `pretrain`.")
-        lm.model.eval().requires_grad_(False).to(pick_dtype("auto", lm.model.device))
+        lm.model.eval().requires_grad_(False).to(pick_dtype("auto", lm.model.device, frozen=True))
         self._longest = min(self.options.max_length, longest(lm.model, lm.tokenizer))
         if self.options.method == "one-pass":
             report.note("one-pass: these scores are not probabilities, for every piece sees itself.")

@@ -1,0 +1,186 @@
+"""Memory that runs out: batches are taken in smaller parts, training and reading go on, and come to the same."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from core.models.classifier import Classifier, new_classifier
+from core.models.encoder import Encoder
+from core.models.memory import Halved
+from core.models.mlm import MaskedLM
+from core.models.taggers import EncoderTagger, new_tagger
+from core.reporter import Silent
+from core.training import classify
+from core.training.classify_settings import ClassifySettings
+from core.training.examples import tokenised
+from core.training.finetune import finetune
+from core.training.memory import Smaller
+from core.training.mlm_trainer import Piles
+from core.training.mlm_trainer import Settings as MlmSettings
+from core.training.pretrain import pretrain
+from core.training.settings import TaggerSettings
+from tests.conftest import sentence
+from tests.training.test_finetune import labelled
+
+TEXTS = [f"{'a word and ' * (i % 5)}one more {i}" for i in range(40)]
+
+
+class Notes(Silent):
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+def full(most: int, rows_of: Callable[..., int], work: Callable[..., Any]) -> Callable[..., Any]:
+    """`work` on a card that has room for `most` rows."""
+
+    def limited(*given: Any, **options: Any) -> Any:
+        if rows_of(*given, **options) > most:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return work(*given, **options)
+
+    return limited
+
+
+def test_a_batch_is_halved_until_it_fits_and_the_next_is_begun_so() -> None:
+    halved, sizes = Halved(), list[int]()
+
+    def work(items: Sequence[int]) -> int:
+        sizes.append(len(items))
+        if len(items) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return sum(items)
+
+    assert sum(halved.each(range(10), work)) == 45
+    assert sizes == [10, 5, 3, 3, 3, 1]
+    assert sum(halved.each(range(10), work)) == 45
+    assert sizes[6:] == [3, 3, 3, 1]
+    with pytest.raises(torch.OutOfMemoryError):
+        halved.each(range(2), full(0, len, work))
+    with pytest.raises(ValueError, match="another"):
+        halved.each(range(2), lambda items: (_ for _ in ()).throw(ValueError("another")))
+
+
+def test_embedding_goes_on_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = Encoder.load("tiny", device="cpu", precision="fp32")
+    unit, norms = encoder.encode(TEXTS)
+    rows = lambda self, ids, special: len(ids)
+    monkeypatch.setattr(Encoder, "_vectors", full(3, rows, Encoder._vectors))
+    again, norms_again = encoder.encode(TEXTS)
+    assert np.allclose(unit, again, atol=2e-3)
+    assert np.allclose(norms, norms_again, rtol=1e-3)
+
+
+def test_tagging_goes_on_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of sentences of several lengths, so that the parts of a batch are not all as long."""
+    tagger = new_tagger("tiny", ["ORG"], device="cpu", precision="fp32")
+    rows = [sentence(text, []) for text in TEXTS]
+    tags, predictions = tagger.tag(rows), tagger.predict(rows)
+    every_length = lambda lengths, budget: iter([np.argsort(lengths, kind="stable")])
+    monkeypatch.setattr("core.models.tagger.length_groups", every_length)
+    n_sentences = lambda self, features, shape: shape[0]
+    monkeypatch.setattr(EncoderTagger, "emissions", full(3, n_sentences, EncoderTagger.emissions))
+    assert tagger.tag(rows) == tags
+    for one, other in zip(tagger.predict(rows), predictions, strict=True):
+        assert one.entities == other.entities
+        assert one.confidence == pytest.approx(other.confidence, abs=1e-4)
+
+
+class Gradients:
+    """Those of the first optimizer step, `(usual, smaller)`: the second with room for a few rows alone."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.of: list[dict[str, Tensor]] = []
+        self.notes, self._seen = Notes(), False
+        step = Smaller.step
+
+        def recorded(smaller: Smaller, work: Callable[[int], Tensor], most: int) -> Tensor:
+            loss = step(smaller, work, most)
+            if not self._seen:
+                named = smaller._model.named_parameters()
+                self.of.append({"loss": loss.clone(), **{n: p.grad.clone() for n, p in named if p.grad is not None}})
+            self._seen = True
+            return loss
+
+        monkeypatch.setattr(Smaller, "step", recorded)
+
+    def begin(self, model: torch.nn.Module) -> None:
+        """A training without dropout, so that both are alike."""
+        self._seen = False
+        self.notes.notes.clear()
+        for part in model.modules():
+            if isinstance(part, torch.nn.Dropout):
+                part.p = 0.0
+
+    def are_the_same(self) -> None:
+        usual, smaller = self.of
+        assert usual.keys() == smaller.keys()
+        assert all(torch.allclose(usual[name], smaller[name], atol=1e-5, rtol=1e-3) for name in usual)
+        assert self.notes.notes
+        assert all("Memory ran out, so a step is now taken in" in note for note in self.notes.notes)
+
+
+def test_fine_tuning_goes_on_in_smaller_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train, gradients = labelled(16, 1), Gradients(monkeypatch)
+    settings = TaggerSettings(preset="custom", epochs=1, batch_size=8, learning_rate=1e-3).training(len(train))
+
+    def trained(name: str) -> None:
+        torch.manual_seed(0)
+        tagger = new_tagger("tiny", ["LOC", "PER"], device="cpu", precision="fp32")
+        gradients.begin(tagger)
+        finetune(tagger, train, train[:4], settings, seed=1, folder=tmp_path / name, report=gradients.notes)
+
+    trained("usual")
+    assert gradients.notes.notes == []
+    n_sentences = lambda self, features, shape: shape[0]
+    monkeypatch.setattr(EncoderTagger, "emissions", full(2, n_sentences, EncoderTagger.emissions))
+    trained("smaller")
+    gradients.are_the_same()
+
+
+def test_pre_training_goes_on_in_smaller_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gradients = Gradients(monkeypatch)
+
+    def trained(name: str) -> None:
+        lm = MaskedLM.load("tiny", device="cpu")
+        lm.has_head = True
+        gradients.begin(lm.model)
+        examples = tokenised([TEXTS], lm.tokenizer, max_length=32, n=len(TEXTS), report=Silent())
+        few = examples.take(np.arange(4))
+        piles = Piles(train=examples, draw=lambda epoch: np.arange(len(examples)), task=few, general=few)
+        settings = MlmSettings(epochs=1, batch_size=20, learning_rate=1e-6)
+        pretrain(lm, piles, settings, folder=tmp_path / name, report=gradients.notes)
+
+    trained("usual")
+    assert gradients.notes.notes == []
+    n_rows = lambda self, ids, *given, **options: len(ids) if self.model.training else 0
+    monkeypatch.setattr(MaskedLM, "loss", full(3, n_rows, MaskedLM.loss))
+    trained("smaller")
+    gradients.are_the_same()
+
+
+def test_a_classifier_goes_on_in_smaller_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = ClassifySettings(epochs=2, batch_size=8, learning_rate=1e-3, head_learning_rate=1e-3, pooling="cls")
+    gradients = Gradients(monkeypatch)
+
+    def trained() -> None:
+        torch.manual_seed(0)
+        model = new_classifier("tiny", 2, device="cpu", precision="fp32")
+        gradients.begin(model)
+        inputs = [model.name(text.split()) for text in TEXTS]
+        labels = np.arange(len(inputs)) % 2
+        classify.train(model, inputs, labels, settings, seed=1, report=gradients.notes, log=lambda bits, step: None)
+
+    trained()
+    assert gradients.notes.notes == []
+    monkeypatch.setattr(Classifier, "forward", full(3, lambda self, rows: len(rows), Classifier.forward))
+    trained()
+    gradients.are_the_same()
+    assert len(gradients.notes.notes) <= 2  # begun so in all later steps
