@@ -1,12 +1,11 @@
 """An encoder's fingerprint: 24 hex digits of all that makes it the one it is."""
 
 from functools import lru_cache
-from hashlib import sha256
 from pathlib import Path
 
 from core.apart import Apart, is_serving
 from core.models.hub import BUNDLED, TINY, folder_of, located
-from core.models.model_files import file_digest, files
+from core.models.model_files import files, fingerprint_of
 
 _apart = Apart(__name__, "start this by the command line if you trust the model")
 
@@ -26,11 +25,8 @@ def fingerprint(name: str, *, allow_download: bool = False) -> str:
 
 def answer(name: str, *, allow_download: bool = False) -> str:
     """The fingerprint, read by this very process. Errors: ModelError."""
-    parts = sha256()
     with located(name, allow_download=allow_download) as folder:
-        for file in files(folder):
-            parts.update(f"{file.name} {file_digest(file)}\n".encode())
-    return parts.hexdigest()[:24]
+        return fingerprint_of(folder)
 
 
 @lru_cache(maxsize=32)

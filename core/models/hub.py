@@ -1,18 +1,21 @@
 """Sources of encoders: the bundled one, `tiny`, a folder, or the local Hugging Face cache.
 
-Nothing is downloaded without being asked for, only safetensors are read, remote code never runs.
+Nothing is downloaded without being asked for; only safetensors are read, but for a pickle of tensors that is converted
+into them (`converted`); remote code never runs.
 """
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.config import offline
 from core.errors import ModelError, PathError, WinnowError, memory_ran_out
-from core.models.model_files import PATTERNS, file_digest, files, refuse_unsafe
+from core.models.converted import about, in_safetensors, wanting
+from core.models.model_files import PATTERNS, PICKLE, file_digest, refuse_unsafe, state, weights
 from core.models.offered import OFFERS, kept
 from core.models.tiny import tiny_model, tiny_tokenizer
 from core.paths import user_path
@@ -56,26 +59,29 @@ def located(name: str, *, allow_download: bool = False) -> Iterator[Path]:
     transformers it is opened by name, so that a swap cannot be kept away, but nothing goes on with what it led to.
     """
     folder = folder_of(name, allow_download=allow_download)
-    before = _state(folder)
+    before = state(folder)
     if name != BUNDLED:
         refuse_unsafe(name, folder)
     try:
         yield folder
     finally:
-        if _state(folder) != before:
+        if state(folder) != before:
             raise ModelError(f"{name}: its files were changed while they were read; start again when nobody does.")
 
 
-def _state(folder: Path) -> list[tuple[object, ...]]:
-    """Changes when a folder or one of its files does, or another takes its name, also if that is undone afterwards:
-    no account can set back the time at which the system saw a change."""
-    states: list[tuple[object, ...]] = []
-    for path in (folder, *files(folder)):
-        for look in (os.lstat, os.stat):
-            with suppress(OSError):
-                at = look(path)
-                states.append((path.name, at.st_dev, at.st_ino, at.st_size, at.st_ctime_ns))
-    return states
+def converted(name: str) -> str:
+    """Convert encoder `name` where it holds no safetensors and was not converted yet: what was done, in a sentence.
+
+    "" where there is nothing to do, or where it is not here: who loads it says so. Errors: as of `located`,
+    `in_safetensors`.
+    """
+    try:
+        if name in (BUNDLED, TINY, *OFFERS) or not wanting(folder_of(name)):
+            return ""
+    except (ModelError, PathError):
+        return ""
+    with located(name) as folder:
+        return about(in_safetensors(name, folder))
 
 
 def folder_of(name: str, *, allow_download: bool = False) -> Path:
@@ -85,8 +91,8 @@ def folder_of(name: str, *, allow_download: bool = False) -> Path:
     if name in OFFERS:
         return _fetched(name)
     folder = _typed(name) or _cached(name, allow_download)
-    for needed in ("config.json", "*.safetensors"):
-        if not any(folder.glob(needed)):
+    for needed, there in (("config.json", (folder / "config.json").exists()), ("*.safetensors", weights(folder))):
+        if not there:
             raise ModelError(
                 f"{name}: its folder has no {needed}; give a Hugging Face folder saved as safetensors, or {BUNDLED}."
             )
@@ -155,7 +161,7 @@ def load_model(
     try:
         with located(name, allow_download=allow_download) as folder:
             model, info = auto_class.from_pretrained(
-                folder, use_safetensors=True, output_loading_info=True, **_LOCAL, **kw
+                in_safetensors(name, folder), use_safetensors=True, output_loading_info=True, **_LOCAL, **kw
             )
     except WinnowError:
         raise
@@ -209,7 +215,10 @@ def _cached(name: str, allow_download: bool) -> Path:
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     try:
-        return Path(snapshot_download(name, local_files_only=not allow_download, allow_patterns=[*PATTERNS]))
+        fetch = partial(snapshot_download, name, local_files_only=not allow_download)
+        folder = Path(fetch(allow_patterns=[*PATTERNS]))
+        # Many hold their weights in both ways; the pickle is fetched only where there is nothing else.
+        return folder if weights(folder) else Path(fetch(allow_patterns=[PICKLE]))
     except HFValidationError as error:
         raise ModelError(f"{name}: neither a folder nor a Hugging Face id; use {BUNDLED}, which is bundled.") from error
     except (OSError, HfHubHTTPError, ValueError) as error:

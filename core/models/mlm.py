@@ -14,7 +14,9 @@ import numpy as np
 
 from core.errors import ModelError, WinnowError
 from core.models import hub
+from core.models.converted import in_safetensors
 from core.models.devices import pick_device
+from core.models.model_files import weights
 from core.reporter import Reporter
 from core.results import IntArray
 
@@ -145,9 +147,9 @@ def _head_in_file(name: str, allow_download: bool) -> tuple[str, ...] | None:
             with torch.device("meta"):
                 skeleton = AutoModelForMaskedLM.from_config(AutoConfig.from_pretrained(folder, local_files_only=True))
             keys = set[str]()
-            for file in folder.glob("*.safetensors"):
-                with safe_open(file, "pt") as weights:
-                    keys.update(weights.keys())
+            for file in weights(in_safetensors(name, folder)):
+                with safe_open(file, "pt") as opened:
+                    keys.update(opened.keys())
     except WinnowError:
         raise
     except Exception as error:

@@ -1,7 +1,9 @@
 """The files of a model's folder: which of them make it the one it is, and what is refused in them."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -9,15 +11,42 @@ from pathlib import Path
 from core.errors import ModelError
 
 _FILES = ("*.safetensors", "model.safetensors.index.json", "config.json", "tokenizer*", "special_tokens_map.json")
+PICKLE = "pytorch_model.bin"  # of models from before safetensors; read by `converted` alone
 _VOCABULARIES = ("vocab.*", "merges.txt", "*.model", "added_tokens.json")
 PATTERNS = (*_FILES, *_VOCABULARIES)
 _ATTENTION = (None, "eager", "sdpa")  # for another, transformers asks the hub for native code
 _LARGEST_JSON = 100_000_000  # bytes of an index or a configuration
 
 
+def weights(folder: Path) -> list[Path]:
+    """The files that hold a model's weights: safetensors, else the pickle of older models, else none."""
+    pickle = folder / PICKLE
+    return sorted(folder.glob("*.safetensors")) or ([pickle] if pickle.exists() else [])
+
+
 def files(folder: Path) -> list[Path]:
     """Files in a folder that make an encoder the one it is."""
-    return sorted({file for pattern in PATTERNS for file in folder.glob(pattern)})
+    return sorted({*weights(folder), *(file for pattern in PATTERNS for file in folder.glob(pattern))})
+
+
+def fingerprint_of(folder: Path) -> str:
+    """24 hex digits of the names and contents of these files."""
+    parts = sha256()
+    for file in files(folder):
+        parts.update(f"{file.name} {file_digest(file)}\n".encode())
+    return parts.hexdigest()[:24]
+
+
+def state(folder: Path) -> list[tuple[object, ...]]:
+    """Changes when a folder or one of its files does, or another takes its name, also if that is undone afterwards:
+    no account can set back the time at which the system saw a change."""
+    states: list[tuple[object, ...]] = []
+    for path in (folder, *files(folder)):
+        for look in (os.lstat, os.stat):
+            with suppress(OSError):
+                at = look(path)
+                states.append((path.name, at.st_dev, at.st_ino, at.st_size, at.st_ctime_ns))
+    return states
 
 
 def file_digest(file: Path) -> str:

@@ -5,17 +5,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import cache
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypedDict
 
 from core import __version__
 from core.config import Config, fields_with, refuse_download
 from core.corpora.corpus import Corpus, Library
+from core.models import hub
 from core.runs.context import RunContext
 from core.runs.shared import run_or_reuse
-from core.runs.store import Run, RunStore, run_key
+from core.runs.store import Run, RunStore, is_run_id, run_key
 
 Result = dict[str, object]  # as JSON keeps it; `artifacts.result.read` gives it its type again
+ENCODERS = ("encoder", "encoders", "init", "states", "difficulty_encoder")  # options that name one, or several
 Options = dict[str, object]  # of a run, as its config takes them
 
 
@@ -54,7 +57,7 @@ class Job:
         wanted = plan(recipe, recipe.config.parse(options), self.home)
 
         def function(context: RunContext) -> Result:
-            return as_json(recipe.run(wanted.config, Job(self.home, context, self.recipes)))
+            return _result(recipe, wanted.config, Job(self.home, context, self.recipes))
 
         return run_or_reuse(self.context, function=function, **wanted.manifest())
 
@@ -63,7 +66,22 @@ def work_of(run: Run, recipes: Mapping[str, Recipe]) -> Callable[[RunContext], R
     """Read what a run does from its manifest: a function of the context of an attempt."""
     recipe = recipes[run.manifest.kind]
     config = recipe.config.parse(dict(run.manifest.config))
-    return lambda context: as_json(recipe.run(config, Job(run.home, context, recipes)))
+    return lambda context: _result(recipe, config, Job(run.home, context, recipes))
+
+
+def _result(recipe: Recipe, config: Config, job: Job) -> Result:
+    """The result of a recipe; what an encoder had to be converted from is noted before."""
+    for name in _encoders(config):
+        if sentence := hub.converted(name):
+            job.context.note(sentence)
+    return as_json(recipe.run(config, job))
+
+
+def _encoders(config: Config) -> list[str]:
+    """Encoders that `config` names, without those that are a run's."""
+    values = (getattr(config, option, ()) for option in ENCODERS)
+    names = chain.from_iterable([value] if isinstance(value, str) else value for value in values)
+    return [name for name in names if name and not is_run_id(name)]
 
 
 def as_json(result: object) -> Result:

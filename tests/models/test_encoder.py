@@ -179,7 +179,7 @@ def test_weights_that_are_missing_are_an_error_not_random(folder: Path, tmp_path
     save_file(weights, broken / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelError, match="would be random"):
         Encoder.load(str(broken))
-    (broken / "model.safetensors").rename(broken / "pytorch_model.bin")
+    (broken / "model.safetensors").rename(broken / "weights.bin")
     with pytest.raises(ModelError, match=r"no \*\.safetensors"):
         Encoder.load(str(broken))
 

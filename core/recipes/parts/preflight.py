@@ -17,6 +17,7 @@ from core.cards import machine
 from core.corpora.corpus import Corpus, Library
 from core.errors import ModelError, PathError, RunError
 from core.models import hub
+from core.models.model_files import weights
 from core.recipes.finetune import FinetuneConfig
 from core.recipes.parts import estimate
 from core.recipes.parts.estimate import Estimate, Read, Speed
@@ -159,6 +160,6 @@ def _weights_gb(init: str, store: RunStore) -> float | None:
     if name == hub.TINY:
         return 0.0
     try:
-        return sum(file.stat().st_size for file in hub.folder_of(name).glob("*.safetensors")) / GB
+        return sum(file.stat().st_size for file in weights(hub.folder_of(name))) / GB
     except (ModelError, PathError):
         return None

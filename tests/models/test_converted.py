@@ -1,0 +1,244 @@
+"""A folder with `pytorch_model.bin` alone is converted once into the home; a pickle of more than tensors is refused."""
+
+import os
+import pickle
+import shutil
+import zipfile
+from collections import OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from transformers import AutoModelForMaskedLM
+
+from core.errors import ModelError
+from core.facade import runs
+from core.models import hub
+from core.models.fingerprint import fingerprint
+from core.models.mlm import MaskedLM
+from core.models.model_files import file_digest
+from tests.planted import contracts
+from tests.stand_ins import tiny_mlm
+
+PICKLE = "pytorch_model.bin"
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A masked language model as it was saved before there were safetensors."""
+    path = tiny_mlm(tmp_path_factory.mktemp("older") / "encoder")
+    torch.save(load_file(path / "model.safetensors"), path / PICKLE)
+    (path / "model.safetensors").unlink()
+    return path
+
+
+@pytest.fixture
+def folder(older: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(older, tmp_path / "encoder"))
+
+
+def kept(home: Path) -> list[Path]:
+    return sorted((home / "encoders").glob("*")) + sorted((home / "encoders").glob(".*"))
+
+
+def assert_read(folder: Path, older: Path) -> None:
+    """An encoder and a masked language model of `folder` have the weights that `older` was saved with."""
+    saved = torch.load(older / PICKLE, weights_only=True)
+    model = hub.load_model(str(folder), AutoModelForMaskedLM).state_dict()
+    encoder = {f"bert.{name}": weights for name, weights in hub.load_model(str(folder)).state_dict().items()}
+    for weights in (model, {name: new for name, new in encoder.items() if "pooler" not in name}):
+        assert len(weights) > 30
+        for name in weights.keys() & saved.keys():
+            assert torch.equal(weights[name], saved[name])
+    assert model.keys() - saved.keys() <= {"cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}  # tied
+
+
+def test_it_is_converted_once_and_read_as_what_it_was(folder: Path, older: Path, home: Path) -> None:
+    before = fingerprint(str(folder))
+    assert not kept(home)  # a page that asks which one it is converts nothing
+    assert_read(folder, older)
+    [target] = kept(home)
+    assert target.name == f"converted-{before}"
+    assert fingerprint(str(folder)) == before
+    assert_read(target, older)  # an ordinary folder
+    written = (target / "model.safetensors").stat()
+    assert MaskedLM.load(str(folder)).has_head  # which a look into safetensors alone would not see
+    assert (target / "model.safetensors").stat().st_ino == written.st_ino
+    assert {path.name for path in folder.iterdir()} == {path.name for path in older.iterdir()}
+
+
+def test_a_run_says_so_once(folder: Path, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("\n".join(contracts(20)), encoding="utf-8")
+    corpus = runs.execute("add", {"path": str(tmp_path / "text.txt")}).result()["corpus"]
+    first = runs.execute("embed", {"corpus": corpus, "encoder": str(folder)})
+    [note] = [note for note in first.state().notes if PICKLE in note]
+    for words in (str(folder), file_digest(folder / PICKLE), str(kept(home)[0]), "without running anything"):
+        assert words in note
+    second = runs.execute("embed", {"corpus": corpus, "encoder": str(folder), "pooling": "cls"})
+    assert not [note for note in second.state().notes if PICKLE in note]
+
+
+def test_one_that_was_fetched_before_is_converted_too(
+    folder: Path, older: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def snapshot(name: str, *, local_files_only: bool, allow_patterns: list[str]) -> str:
+        assert local_files_only
+        return str(folder)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+    assert "somebody/some-bert: its folder holds" in hub.converted("somebody/some-bert")
+    assert hub.converted("somebody/some-bert") == ""
+    assert_read(Path("somebody/some-bert"), older)
+    assert len(kept(home)) == 1
+
+
+def test_the_pickle_is_fetched_only_where_there_is_nothing_else(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[list[str]] = []
+
+    def snapshot(name: str, *, local_files_only: bool, allow_patterns: list[str]) -> str:
+        asked.append(allow_patterns)
+        if allow_patterns == [PICKLE]:
+            (tmp_path / PICKLE).rename(folder / PICKLE)
+        return str(folder)
+
+    (folder / PICKLE).rename(tmp_path / PICKLE)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", snapshot)
+    assert hub.folder_of("somebody/some-bert", allow_download=True) == folder
+    assert hub.folder_of("somebody/some-bert", allow_download=True) == folder
+    assert [PICKLE in patterns for patterns in asked] == [False, True, False]
+
+
+def tied(folder: Path) -> None:
+    """Two names of one tensor, and two tensors that are halves of one."""
+    state = torch.load(folder / PICKLE, weights_only=True)
+    state["cls.predictions.decoder.weight"] = state["bert.embeddings.word_embeddings.weight"]
+    whole = torch.cat([state["cls.predictions.bias"], state["cls.predictions.bias"]])
+    state["cls.predictions.bias"], state["cls.predictions.decoder.bias"] = whole[:193], whole[193:]
+    torch.save(state, folder / PICKLE)
+
+
+def legacy(folder: Path) -> None:
+    """As torch wrote it until 1.6, and layers under the names that TensorFlow gave them."""
+    state = torch.load(folder / PICKLE, weights_only=True)
+    names = {name: name.replace("LayerNorm.weight", "LayerNorm.gamma") for name in state}
+    names = {name: new.replace("LayerNorm.bias", "LayerNorm.beta") for name, new in names.items()}
+    state = OrderedDict((names[name], tensor) for name, tensor in state.items())
+    torch.save(state, folder / PICKLE, _use_new_zipfile_serialization=False)
+
+
+@pytest.mark.parametrize("written", [tied, legacy])
+def test_shared_tensors_and_older_files_are_taken(folder: Path, older: Path, written: Callable[[Path], None]) -> None:
+    written(folder)
+    assert_read(folder, older)
+
+
+class Evil:
+    def __reduce__(self) -> tuple[Callable[[str], int], tuple[str]]:
+        return os.system, ("touch was-run",)
+
+
+def plain_pickle(folder: Path) -> None:
+    (folder / PICKLE).write_bytes(pickle.dumps(Evil()))
+
+
+def torch_pickle(folder: Path) -> None:
+    torch.save({"embeddings.weight": Evil()}, folder / PICKLE)
+
+
+def module(folder: Path) -> None:
+    torch.save(torch.nn.Linear(2, 2), folder / PICKLE)
+
+
+def packed(folder: Path) -> None:
+    """A zip that becomes a thousand times as large."""
+    with zipfile.ZipFile(folder / PICKLE) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(folder / PICKLE, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+
+
+def expanded(folder: Path) -> None:
+    torch.save({"embeddings.weight": torch.zeros(1).expand(1_000_000, 1_000)}, folder / PICKLE)
+
+
+def repeated(folder: Path) -> None:
+    shared = torch.zeros(50_000)
+    torch.save({f"layer.{i}": shared for i in range(5_000)}, folder / PICKLE)
+
+
+def saved(content: object) -> Callable[[Path], None]:
+    return lambda folder: torch.save(content, folder / PICKLE)
+
+
+def written(change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        (folder / PICKLE).write_bytes(change((folder / PICKLE).read_bytes()))
+
+    return spoil
+
+
+SPOILT: dict[str, Callable[[Path], None]] = {
+    "a pickle that executes": plain_pickle,
+    "one in torch's zip": torch_pickle,
+    "a module": module,
+    "a packed zip": packed,
+    "one number, expanded": expanded,
+    "one tensor under many names": repeated,
+    "a list": saved([torch.zeros(2)]),
+    "numbers": saved({"epoch": 3}),
+    "a sparse tensor": saved({"a": torch.zeros(3).to_sparse()}),
+    "the beginning of a zip": written(lambda data: b"PK\x03\x04" + bytes(100)),
+    "half a file": written(lambda data: data[:5_000]),
+    "an empty file": written(lambda data: b""),
+}
+
+
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
+def test_what_is_more_than_tensors_is_a_sentence_and_nothing_runs_or_stays(
+    folder: Path, home: Path, tmp_path: Path, spoil: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    spoil(folder)
+    uses: tuple[Callable[[str], object], ...] = (hub.load_model, hub.converted, MaskedLM.load)
+    for use in uses:
+        with pytest.raises(ModelError, match="nothing of it was run or kept") as raised:
+            use(str(folder))
+        assert str(folder) in str(raised.value)
+        assert "weights_only" not in str(raised.value)  # torch's advice, which is to run it
+    assert not (tmp_path / "was-run").exists()
+    assert not kept(home)
+
+
+def test_what_is_swapped_while_it_is_read_is_not_kept(
+    folder: Path, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual, other = torch.load, tmp_path / "other"
+    shutil.copy(folder / PICKLE, other)
+
+    def late(*args: object, **kwargs: object) -> object:
+        loaded = usual(*args, **kwargs)  # type: ignore[arg-type]
+        other.replace(folder / PICKLE)
+        return loaded
+
+    monkeypatch.setattr(torch, "load", late)
+    with pytest.raises(ModelError, match="changed while they were read"):
+        hub.load_model(str(folder))
+    assert not kept(home)
+
+
+def test_safetensors_go_before_a_pickle(folder: Path, home: Path) -> None:
+    hub.load_model("tiny").save_pretrained(folder)
+    plain_pickle(folder)
+    hub.load_model(str(folder))
+    assert hub.converted(str(folder)) == ""
+    assert not kept(home)
+
+
+def test_a_name_that_is_no_folder_is_left_alone() -> None:
+    for name in ("minilm", "tiny", "somebody/some-bert", "20200101-000000-pretrain-dead", "/nowhere/at/all"):
+        assert hub.converted(name) == ""
