@@ -6,6 +6,7 @@
 """
 
 import argparse
+import gc
 import importlib
 import inspect
 import os
@@ -30,21 +31,27 @@ from pages.ui.door import Door
 from pages.ui.doorstep import AT_ONCE, Doorstep
 from pages.ui.nowhere import Nowhere
 
+ROOT = Path(__file__).resolve().parent
+
 try:
     private()
     serving()
     sweep()
     parts = [Middleware(Door, mode=door.mode()), Middleware(Nowhere), Middleware(Ahead)]
-    app = App(Path(__file__).with_name("home.py"), middleware=parts)
+    app = App(ROOT / "home.py", middleware=parts)
 except WinnowError as error:
     sys.exit(str(error))
 
 
 def _warm() -> None:
     """Import now what the first page would keep its reader waiting for; two imports at once may see half a module."""
-    for module in ("pandas", "pyarrow.dataset", "plotly.graph_objects", "pages.ui.explore.map"):
+    parts = sorted((ROOT / "pages" / "ui").rglob("*.py"))
+    pages = (".".join(part.relative_to(ROOT).with_suffix("").parts) for part in parts)
+    for module in ("pandas", "pyarrow.dataset", "plotly.graph_objects", *pages):
         importlib.import_module(module)
     inspect.stack()  # Streamlit asks for it once; it reads the place of every module's file
+    gc.collect()
+    gc.freeze()  # Streamlit collects after every run of a page, and need not look through all of these modules then
 
 
 def main() -> None:

@@ -138,7 +138,7 @@ def _map(run_id: str) -> None:
     with st.container(key="explore-panes"):
         left, right = st.columns((8, 5))
     with left:
-        map_view.draw(run_id, map_run, kinds, asked)
+        drawn = map_view.draw(run_id, map_run, kinds, asked)
     with right:
         panel.panel(run_id, map_run, kinds, points)
     panel.rows(run_id, map_run, kinds, points)
@@ -148,6 +148,7 @@ def _map(run_id: str) -> None:
         if more.open:  # what colours a command is 1.5 MB of script, which the first paint need not wait for
             _commands(run_id, map_run)
             _make(run_id)
+    map_view.tell(run_id, map_run, kinds, drawn)
 
 
 def _commands(run_id: str, map_run: str) -> None:

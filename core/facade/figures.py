@@ -1,5 +1,6 @@
 """Figures: small arrays in, plotly figures out; all of `core.plots`, and what the arrays are."""
 
 from core.plots import *  # noqa: F403
+from core.results import BoolArray as BoolArray
 from core.results import FloatArray as FloatArray
 from core.results import IntArray as IntArray

@@ -1,6 +1,5 @@
 """Figures of `4_Explore`: one WebGL scatter of sentences, and how far two selections agree."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
@@ -36,9 +35,6 @@ SIDE_LOOKS = (
     Look(name="both", colour="#009E73", symbol="circle", size=6),
     Look(name="T_C", colour=COLOURS["T_C"], symbol="diamond-open", size=9),
 )
-# A tooltip's line: as many whole words as 44 characters hold, or 44 characters of a longer word. `textwrap` takes
-# sixteen times as long, and every point of the map has a tooltip.
-_LINE = re.compile(r"\S.{0,42}\S(?!\S)|\S{1,44}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,14 +42,14 @@ class Dots:
     """The points of the map that are drawn.
 
     x, y: `(m,)` float32. points: `(m,)` their numbers on the map, which a click sends back. kinds: `(m,)` indices
-    into the looks. hover: `(m,)` lines for the tooltip, plain text, or None for points that have none.
+    into the looks. hovered: `(m,)` whether a point has a tooltip, whose text is sent apart.
     """
 
     x: FloatArray
     y: FloatArray
     points: IntArray
     kinds: IntArray
-    hover: Sequence[str | None]
+    hovered: BoolArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,13 +158,13 @@ class HoverRow(TypedDict):
 
 
 def hover_lines(classes: Sequence[str], rows: Sequence[HoverRow]) -> list[str]:
-    """A tooltip a row, escaped: its class and score, then its text in lines."""
+    """A tooltip a row, plain text: a line of its class and score, then its sentence."""
     return [_hover(name, row["score"], row["text"]) for name, row in zip(classes, rows, strict=True)]
 
 
-def _hover(name: str, score: float | None, text: str) -> str:
-    shown = "" if score is None or np.isnan(score) else f" · score {score:.4g}"
-    return "<br>".join([f"{name}{shown}", *map(plain, _LINE.findall(text))])
+def _hover(name: str, score: float, text: str) -> str:
+    shown = "" if np.isnan(score) else f" · score {score:.4g}"
+    return f"{name}{shown}\n{text}"
 
 
 def _key(fig: go.Figure, look: Look, colour: str, **more: object) -> None:
@@ -234,8 +230,6 @@ def _add(
     edge = 1 if look.symbol.endswith("open") else 0  # an open symbol is nothing but its edge
     drawn = {"color": look.colour, "symbol": look.symbol, "size": look.size, "line": {"width": edge}}
     rows = np.flatnonzero(mask)
-    text = [dots.hover[i] for i in rows.tolist()]
-    silent = not any(text)  # an empty tooltip would still catch the mouse
     fig.add_trace(
         go.Scattergl(
             x=dots.x[rows],
@@ -243,8 +237,7 @@ def _add(
             customdata=dots.points[rows].astype(np.int32),
             mode="markers",
             marker={**drawn, **(marker or {})},
-            hovertext=None if silent else text,
-            hoverinfo="skip" if silent else "text",
+            hoverinfo="none" if dots.hovered[rows].any() else "skip",  # one without a tooltip shall not catch the mouse
             unselected={"marker": {"opacity": 0.15}},
             **({"opacity": 0.85} | more),
         )

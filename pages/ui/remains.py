@@ -66,7 +66,7 @@ def _sentences(sealed: Corpus, kept: Remains) -> None:
 
 
 def _map(run_id: str, x: FloatArray, y: FloatArray, kinds: IntArray) -> None:
-    drawn = figures.Dots(x=x, y=y, points=np.arange(len(x)), kinds=kinds, hover=[None] * len(x))
+    drawn = figures.Dots(x=x, y=y, points=np.arange(len(x)), kinds=kinds, hovered=np.zeros(len(x), dtype=bool))
     totals = np.bincount(kinds, minlength=len(maps.CLASSES)).tolist()
     figure = figures.by_class(drawn, totals, figures.View(tool="pan", height=480))
     chart(figure, f"remains.map.{run_id}", "The map as it was made, without its sentences")

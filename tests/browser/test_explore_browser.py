@@ -25,6 +25,11 @@ NASTY = "The <img src=x onerror=alert(1)> clause of [the contract](http://evil.e
 MAP = ".st-key-explore-map"
 OUTLINE = f"document.querySelector('{MAP} .js-plotly-plot').layout.selections.map(s => s.path)"
 RANGES = f"(l => [...l.xaxis.range, ...l.yaxis.range])(document.querySelector('{MAP} .js-plotly-plot')._fullLayout)"
+FOUND = """() => {
+    const plot = document.querySelector('.st-key-explore-map .js-plotly-plot'), box = plot.getBoundingClientRect();
+    const { xaxis, yaxis } = plot._fullLayout, { x: [x], y: [y] } = plot._fullData.at(-1);
+    return [box.x + xaxis._offset + xaxis.d2p(x), box.y + yaxis._offset + yaxis.d2p(y)];
+}"""  # where the one point is that a search has found
 Points = dict[str, dict[str, Any]]  # rows as the map's file has them
 
 
@@ -231,6 +236,12 @@ def test_a_corpus_is_never_markup_and_a_search_reaches_all(
     expect(page.get_by_text("1 in D_C and 0 in T_C hold onerror.")).to_be_visible()
     expect(page.get_by_test_id("glide-cell-4-0")).to_have_text(NASTY)
     settled(page)
+    page.mouse.move(*page.evaluate(FOUND))
+    expect(page.get_by_role("tooltip")).to_have_text(
+        re.compile(rf"^(selected|filtered) · score [\d.e-]+\s+{re.escape(NASTY)}$")
+    )
+    page.mouse.move(0, 0)
+    expect(page.get_by_role("tooltip")).to_have_count(0)
     box = still(page.get_by_test_id("stDataFrame"))
     page.mouse.click(box["x"] + 18, box["y"] + 70)
     card = page.locator(".st-key-explore-why")

@@ -88,6 +88,13 @@ def figure_of(app: AppTest) -> dict[str, Any]:
     return figure
 
 
+def tooltips_of(app: AppTest) -> dict[str, Any]:
+    """What is sent after the map: the points' numbers and lines."""
+    [packed] = [part.proto.bytes for part in app.get("bidi_component") if part.proto.bytes]
+    told: dict[str, Any] = json.loads(packed)
+    return told
+
+
 def test_without_a_selection_the_page_says_where_to_make_one(home: Path) -> None:
     Library(home).seal([sentence("A clause .")], name="task", origin={}, labelled=False)
     app = opened(PAGE)
@@ -427,8 +434,9 @@ def test_no_text_of_a_corpus_is_markup(made: tuple[str, str, str]) -> None:
     html = " ".join(element.proto.body for element in app.get("html"))
     assert "&lt;img src=x" in html
     assert "<img" not in html
-    assert "&lt;img" in app.get("plotly_chart")[0].proto.spec
     assert "<img" not in app.get("plotly_chart")[0].proto.spec
+    told = tooltips_of(app)  # as it is: the browser shows it as text alone
+    assert told["lines"][told["points"].index(point)].endswith(f"\n{NASTY}")
     assert not any("<img" in m.value or "](http" in m.value for m in app.markdown)
 
 
@@ -483,14 +491,26 @@ def test_more_points_than_a_browser_bears_are_sampled_and_that_is_said(
     said = texts(app)
     assert "100 shown of 261, stratified by class, seed 0" in said
     assert "261 were asked for" in said
-    assert sum(len(trace["hovertext"]) for trace in figure_of(app)["data"]) == 100
+    assert len(tooltips_of(app)["lines"]) == 100
+    monkeypatch.setattr(map_view, "MOST_HOVERED", 99)
+    st.cache_resource.clear()
+    app.run()
+    assert "tooltip" in texts(app)
+    kinds = kinds_of(made[0], made[2])
+    assert 0 < len(tooltips_of(app)["points"]) < 100
+    assert set(kinds[tooltips_of(app)["points"]].tolist()) == {0, 1}
 
 
-def test_looking_never_loads_torch(made: tuple[str, str, str]) -> None:
+def test_looking_never_loads_torch_and_a_server_has_imported_what_it_takes_at_its_start(
+    made: tuple[str, str, str],
+) -> None:
     tabs = ("Map", "Compare", "Side by side", "Health of S_C")
     code = (
-        "import sys\nfrom streamlit.testing.v1 import AppTest\n"
+        "import app as server\nserver._warm()\nimport gc, sys\nfrom streamlit.testing.v1 import AppTest\n"
+        "assert gc.get_freeze_count() > 100_000\nwarm = set(sys.modules)\n"
         f"app = AppTest.from_file('home.py', default_timeout=300).run().switch_page({PAGE!r}).run()\n"
+        "late = [name for name in set(sys.modules) - warm if name.partition('.')[0] in ('core', 'pages')]\n"
+        "assert not late, late\n"
         f"for tab in {tabs}:\n"
         "    app.session_state['explore.tab'] = tab\n    app.run()\n    assert not app.exception and not app.error\n"
         "print(sorted({'torch', 'transformers', 'sklearn', 'umap'} & set(sys.modules)))"

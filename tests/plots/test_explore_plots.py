@@ -9,11 +9,11 @@ from core.plots import Dots, View
 from core.plots.explore import HoverRow, _kinds
 
 
-def drawn(n: int, hover: str | None = "line") -> Dots:
+def drawn(n: int) -> Dots:
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, n)).astype(np.float32)
     kinds = np.arange(n) % 3
-    return Dots(x=x, y=y, points=np.arange(n) * 2, kinds=kinds.astype(np.uint8), hover=[hover] * n)
+    return Dots(x=x, y=y, points=np.arange(n) * 2, kinds=kinds.astype(np.uint8), hovered=kinds != 2)
 
 
 def points_in(fig: go.Figure) -> list[int]:
@@ -70,7 +70,8 @@ def test_topics_are_named_beside_their_points_and_not_over_each_other() -> None:
     x, y = (rng.normal(size=(2, 12)) @ np.eye(12)[topics].T * 0.2 + rng.normal(size=(2, 600))).astype(np.float32)
     names = [f"word{i}, <b>other</b>, more" for i in range(11)] + ["nobody's"]
     topics[topics == 11] = 10
-    some = Dots(x=x, y=y, points=np.arange(600), kinds=np.zeros(600, dtype=np.uint8), hover=[None] * 600)
+    kinds = np.zeros(600, dtype=np.uint8)
+    some = Dots(x=x, y=y, points=np.arange(600), kinds=kinds, hovered=kinds > 0)
     fig = plots.by_name(some, [names[i] for i in topics], View())
     plots.label_topics(fig, x, y, topics, names)
     written = fig.layout.annotations
@@ -119,18 +120,17 @@ def test_a_view_holds_zoom_and_outline() -> None:
     assert fig.layout.uirevision == "map"
 
 
-def test_the_figure_is_small() -> None:
-    lines = plots.hover_lines(["selected"], [{"score": 0.5, "text": "word " * 24}])
-    assert len(plots.by_class(drawn(20_000, lines[0]), [7_000] * 3, View()).to_json()) < 4_500_000
-    assert len(plots.by_class(drawn(50_000, None), [17_000] * 3, View()).to_json()) < 1_500_000
+def test_the_figure_is_small_and_only_what_has_a_tooltip_catches_the_mouse() -> None:
+    fig = plots.by_class(drawn(50_000), [17_000] * 3, View())
+    assert len(fig.to_json()) < 1_500_000
+    filtered, task, selected = fig.data
+    assert (task.hoverinfo, selected.hoverinfo, filtered.hoverinfo) == ("none", "none", "skip")
 
 
-def test_a_tooltip_is_wrapped_and_escaped() -> None:
-    rows: list[HoverRow] = [{"score": score, "text": "<b>bold</b> & " + "word " * 30} for score in (float("nan"), 0.25)]
-    line, scored = plots.hover_lines(["T_C", "selected"], rows)
-    assert line.startswith("T_C<br>&lt;b&gt;bold&lt;/b&gt; &amp;")
-    assert scored.startswith("selected · score 0.25<br>&lt;b&gt;bold")
-    assert max(len(part) for part in line.replace("&lt;", "<").replace("&gt;", ">").split("<br>")) <= 50
+def test_a_tooltip_says_class_and_score_where_there_is_one_then_the_sentence() -> None:
+    rows: list[HoverRow] = [{"score": score, "text": "<b>bold</b> & more"} for score in (float("nan"), 0.25)]
+    lines = plots.hover_lines(["T_C", "selected"], rows)
+    assert lines == ["T_C\n<b>bold</b> & more", "selected · score 0.25\n<b>bold</b> & more"]
 
 
 def test_overlap_stands_beside_chance() -> None:

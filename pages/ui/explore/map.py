@@ -7,15 +7,16 @@ import numpy as np
 import streamlit as st
 
 from core.facade import entities, figures, maps, selections
-from core.facade.figures import IntArray
+from core.facade.figures import BoolArray, IntArray
 from core.facade.home import home
 from core.facade.maps import Mode
 from pages.ui.explore import state
+from pages.ui.explore.tooltips import packed, tooltips
 from pages.ui.frame import ASSETS, guard
 from pages.ui.widgets import budget_words, is_dark, plain
 
 KEY = "explore-map"
-MOST_DRAWN, MOST_HOVERED = 50_000, 20_000  # a lasso sends every drawn point back: 130 bytes each, and their hover
+MOST_DRAWN, MOST_HOVERED = 50_000, 20_000  # a lasso sends every drawn point back, 130 bytes each; tooltips are longer
 Colouring = Literal["class", "score", "cluster", "entities", "length", "source"]
 COLOURINGS: Mapping[Colouring, str] = {
     "class": "class",
@@ -117,8 +118,8 @@ def _hits(map_run: str, query: str, mode: Mode) -> None:
             )
 
 
-def draw(run_id: str, map_run: str, kinds: IntArray, asked: Controls) -> None:
-    """The figure, and what it shows in words. asked: what `controls` returned."""
+def draw(run_id: str, map_run: str, kinds: IntArray, asked: Controls) -> IntArray:
+    """The figure, and what it shows in words; the points in it. asked: what `controls` returned."""
     by, n, query, mode, named = asked
     key = f"{KEY}-{map_run[-4:]}-{state.turn()}"
     tagged = "".join(run.id for run in entities.tag_runs(run_id)) if by == "entities" else ""
@@ -146,6 +147,25 @@ def draw(run_id: str, map_run: str, kinds: IntArray, asked: Controls) -> None:
             selection_mode=("points", "lasso", "box"),
         )
     _caption(map_run, len(drawn), n)
+    return drawn
+
+
+def tell(run_id: str, map_run: str, kinds: IntArray, drawn: IntArray) -> None:
+    """Let the drawn points have their tooltips; for the end of the page, since their text is what takes longest."""
+    tooltips("explore.tooltips", _tooltips((str(home()), map_run, state.stamp(run_id), len(drawn)), kinds, drawn))
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _tooltips(data: tuple[Any, ...], _kinds: IntArray, _drawn: IntArray) -> bytes:
+    """Their text. data: everything it depends on."""
+    points = _drawn[_hovered(_kinds[_drawn])]
+    names = [maps.CLASSES[kind] for kind in _kinds[points].tolist()]
+    return packed(KEY, points, figures.hover_lines(names, maps.hover(data[1], points)))
+
+
+def _hovered(kinds: IntArray) -> BoolArray:
+    """Which of the drawn points have a tooltip, by their kinds: of very many, none that was filtered."""
+    return np.full(len(kinds), True) if len(kinds) <= MOST_HOVERED else kinds != 2
 
 
 def _view(data: tuple[Any, ...], map_run: str) -> figures.View:
@@ -166,12 +186,9 @@ def _figure(data: tuple[Any, ...], view: figures.View, _kinds: IntArray) -> tupl
     _, map_run, _, by, n, query, mode, named, dark = data
     mapped = maps.get(map_run)
     points = maps.get(map_run).draw(_kinds, n)
-    hovered = np.ones(len(points), dtype=bool) if n <= MOST_HOVERED else _kinds[points] != 2
-    hover = np.full(len(points), None, dtype=object)
-    names = [maps.CLASSES[kind] for kind in _kinds[points[hovered]].tolist()]
-    hover[hovered] = figures.hover_lines(names, maps.hover(map_run, points[hovered]))
+    kinds = _kinds[points]
     drawn = figures.Dots(
-        x=mapped.xy[0][points], y=mapped.xy[1][points], points=points, kinds=_kinds[points], hover=hover.tolist()
+        x=mapped.xy[0][points], y=mapped.xy[1][points], points=points, kinds=kinds, hovered=_hovered(kinds)
     )
     if by == "class":
         fig = figures.by_class(drawn, np.bincount(_kinds, minlength=3).tolist(), view)

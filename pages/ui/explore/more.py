@@ -11,6 +11,7 @@ from core.facade.figures import IntArray
 from core.facade.home import home
 from core.facade.insights import Side
 from pages.ui.explore import state
+from pages.ui.explore.tooltips import packed, tooltips
 from pages.ui.widgets import budget_words, chart, plain, table
 
 DRAWN = 20_000
@@ -76,12 +77,15 @@ def _both(run_id: str, map_run: str | None, other: str) -> None:
 
 
 def _sides_map(run_id: str, map_run: str, other: str, sides: IntArray) -> None:
-    fig, counts = _sides(str(home()), map_run, state.stamp(run_id), other, state.stamp(other), sides)
+    fig, counts, hover = _sides(str(home()), map_run, state.stamp(run_id), other, state.stamp(other), sides)
     chart(fig, "explore.sides", f"The same map by who selected: {counts}. The table beside it holds the numbers.")
+    tooltips("explore.sides.tooltips", hover)
 
 
 @st.cache_resource(max_entries=4, show_spinner="Drawing the map")
-def _sides(home: str, map_run: str, stamp: str, other: str, other_stamp: str, _sides: IntArray) -> tuple[Any, str]:
+def _sides(
+    home: str, map_run: str, stamp: str, other: str, other_stamp: str, _sides: IntArray
+) -> tuple[Any, str, bytes]:
     mapped = maps.get(map_run)
     kinds = np.full(len(mapped), len(insights.SIDES), dtype=np.uint8)  # T_C comes after the sides
     kinds[mapped.n_task :] = _sides[mapped.rows[mapped.n_task :]]
@@ -91,13 +95,13 @@ def _sides(home: str, map_run: str, stamp: str, other: str, other_stamp: str, _s
         y=mapped.xy[1][points],
         points=points,
         kinds=kinds[points],
-        hover=figures.hover_lines(
-            [figures.SIDE_LOOKS[kind].name for kind in kinds[points].tolist()], maps.hover(map_run, points)
-        ),
+        hovered=np.ones(len(points), dtype=bool),
     )
+    names = [figures.SIDE_LOOKS[kind].name for kind in kinds[points].tolist()]
+    hover = packed("explore-sides", points, figures.hover_lines(names, maps.hover(map_run, points)))
     totals = np.bincount(kinds, minlength=len(figures.SIDE_LOOKS)).tolist()
     counts = ", ".join(f"{n:,} {look.name}" for n, look in zip(totals, figures.SIDE_LOOKS, strict=True))
-    return figures.by_class(drawn, totals, figures.View(tool="pan", height=480), figures.SIDE_LOOKS), counts
+    return figures.by_class(drawn, totals, figures.View(tool="pan", height=480), figures.SIDE_LOOKS), counts, hover
 
 
 def _curve(run_id: str, other: str) -> None:

@@ -1,0 +1,45 @@
+// Tooltips of a chart's points. Their text comes after the chart, which it would keep waiting, and is shown as text
+// alone, whatever stands in it.
+const ends = new WeakMap(); // Streamlit calls again for new data and ends only the last
+
+export default function ({ data, parentElement }) {
+  ends.get(parentElement)?.();
+  const { chart, points, lines } = JSON.parse(new TextDecoder().decode(data));
+  const line = new Map(points.map((point, i) => [point, lines[i]]));
+  const tip = document.createElement("div");
+  tip.className = "w-tip";
+  tip.role = "tooltip";
+  tip.dir = "auto";
+  let plot = null;
+
+  const hide = () => tip.remove();
+  const show = ({ event, points: [{ customdata, fullData }] }) => {
+    if (!line.has(customdata)) return hide();
+    const colour = fullData.marker.color;
+    tip.textContent = line.get(customdata);
+    tip.style.setProperty("--c", typeof colour === "string" ? colour : "#8F8F8F");
+    plot.closest(".stApp").append(tip);
+    const { width, height } = tip.getBoundingClientRect();
+    const above = event.clientY + height + 24 > innerHeight;
+    tip.style.left = `${Math.max(8, Math.min(event.clientX + 14, innerWidth - width - 8))}px`;
+    tip.style.top = `${Math.max(8, event.clientY + (above ? -height - 14 : 16))}px`;
+  };
+  const bind = () => {
+    const drawn = document.querySelector(`.st-key-${chart} .js-plotly-plot`);
+    if (!drawn?.on || drawn === plot) return;
+    plot = drawn;
+    plot.on("plotly_hover", show);
+    plot.on("plotly_unhover", hide);
+  };
+  const end = () => {
+    document.removeEventListener("pointerover", bind);
+    plot?.removeListener?.("plotly_hover", show);
+    plot?.removeListener?.("plotly_unhover", hide);
+    hide();
+  };
+
+  document.addEventListener("pointerover", bind); // a chart that is drawn anew is another element
+  bind();
+  ends.set(parentElement, end);
+  return end;
+}
