@@ -59,10 +59,11 @@ def demo(as_json: bool) -> None:
 def run_experiment(options: Mapping[str, object], *, plan_only: bool = False, as_json: bool = False) -> Run | None:
     """Plan, say the cost, do it, print the leaderboard; the run, None where it was only planned."""
     known = {run.id for run in runs.listed("calibrate")}
-    measured = runs.execute("calibrate", experiments.calibration(options), progress)
-    if measured.id in known and experiments.calibrated(measured.id).busy:  # it may be quiet now
-        removals.remove_run(measured.id)
-        runs.execute("calibrate", experiments.calibration(options), progress)
+    for encoder in ("", *experiments.encoders(options)):
+        measured = runs.execute("calibrate", experiments.calibration(options, encoder), progress)
+        if measured.id in known and experiments.calibrated(measured.id).busy:  # it may be quiet now
+            removals.remove_run(measured.id)
+            runs.execute("calibrate", experiments.calibration(options, encoder), progress)
     planned, foresight = experiments.cost(options), experiments.foresight(options)
     cost = (*in_figures(planned), *foresight.in_words().split("\n"))
     if plan_only:

@@ -77,9 +77,17 @@ def _named(name: str, value: object, listener: Callable[[Event], None] | None) -
         raise type(error)(f"{name}: {error}") from error
 
 
-def calibration(options: Mapping[str, object]) -> Options:
-    """The options to `start("calibrate", ...)` with, so that `cost` can speak of this machine."""
-    return calibration_options(ExperimentConfig.parse(dict(options)))
+def calibration(options: Mapping[str, object], encoder: str = "") -> Options:
+    """Options to `start("calibrate", ...)` with, so that `cost` can speak of this machine.
+
+    encoder: one of the axis, "" for the experiment's own.
+    """
+    return calibration_options(ExperimentConfig.parse(dict(options)), encoder)
+
+
+def encoders(options: Mapping[str, object]) -> list[str]:
+    """Encoders of the axis beside the experiment's own, each to be timed too."""
+    return ExperimentConfig.parse(dict(options)).encoders
 
 
 def calibrated(run_id: str) -> CalibrateResult:
@@ -93,14 +101,18 @@ def cost(options: Mapping[str, object]) -> Cost:
     Errors: RunError while the calibration that it needs has not finished; ConfigError, CorpusError.
     """
     config = ExperimentConfig.parse(dict(options))
-    recipe = RECIPES["calibrate"]
-    wanted = plan(recipe, recipe.config.parse(calibration_options(config)), home())
-    measured = store().finished(wanted.key)
-    if measured is None:
-        raise RunError("experiment: this machine has not been timed for this encoder; run the calibration first.")
+    timed = {encoder: _timed(config, encoder) for encoder in ("", *config.encoders)}
     settled = plan(RECIPES["experiment"], config, home()).config
     assert isinstance(settled, ExperimentConfig)
-    return cost_of(settled, result.read(measured, CalibrateResult), home(), RECIPES)
+    return cost_of(settled, timed.pop(""), home(), RECIPES, timed)
+
+
+def _timed(config: ExperimentConfig, encoder: str) -> CalibrateResult:
+    recipe = RECIPES["calibrate"]
+    measured = store().finished(plan(recipe, recipe.config.parse(calibration_options(config, encoder)), home()).key)
+    if measured is None:
+        raise RunError("experiment: this machine has not been timed for this encoder; run the calibration first.")
+    return result.read(measured, CalibrateResult)
 
 
 def foresight(options: Mapping[str, object]) -> Foresight:

@@ -39,7 +39,8 @@ class Arm:
     """An arm to be judged: its evaluations, one a seed, and those of its control, random S_C of equal size.
 
     without, control: names of `none` and of the control beside this arm, for sentences. one_lot: all evaluations rest
-    on one S_C and one pre-training of each, so that nothing is known of what other draws of them would come to.
+    on one S_C and one pre-training of each, so that nothing is known of what other draws of them would come to. none:
+    where that is another one than the other arms have.
     """
 
     system: Sequence[Evaluation]
@@ -47,6 +48,7 @@ class Arm:
     without: str = "no pre-training"
     control: str = "a random S_C of equal size"
     one_lot: bool = False
+    none: Sequence[Evaluation] | None = None
 
 
 def verdict(
@@ -71,7 +73,8 @@ def verdicts(
     Holm's method over the arms' comparisons with `none`, and likewise over those with `random`. "Improves" needs
     both, each in one direction, so where nothing is gained some arm is called an improvement in at most 1 - level.
     """
-    against_none = _holm({name: resample(arm.system, none, draws, seed) for name, arm in arms.items()}, level)
+    baselines = {name: resample(arm.system, arm.none or none, draws, seed) for name, arm in arms.items()}
+    against_none = _holm(baselines, level)
     controlled = {name: arm.random for name, arm in arms.items() if arm.random is not None}
     # A family of its own: an improvement needs both tests, so neither pays for the other's comparisons.
     pairs = {name: resample(arms[name].system, random, draws, seed) for name, random in controlled.items()}

@@ -8,7 +8,7 @@ sort of arm is one entry here and, where its name carries a value (`skl:2`), one
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from core.errors import ConfigError
@@ -18,6 +18,7 @@ from core.selection import STRATEGIES
 NONE, RANDOM, CONTROL, STATES, ALL = "none", "random", "random-only", "states", "all"
 CONTROLS = (RANDOM, CONTROL, "length-matched-random")  # what a choice of sentences must beat; no verdict of their own
 WHOLE = "100%"
+ENCODER = "encoder:"  # an axis: what every arm is run from too
 OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # what Murthy et al. 2018 and Ma et al. 2023 call it
 AUGMENT = "dataaug"  # the one way to rebuild L_C that goes by no PVI
 SHARE = "low-share"  # the one whose share may be 0%: elsewhere that is L_C as it is
@@ -32,7 +33,7 @@ class Arm:
     source: what word vectors are learnt from, or with `states` what MLM reads; "": nothing. states: the encoder's
     frozen states join the network. assisting: sentences of the assisting corpus below this SKL, 0: none.
     rebuild: the method that makes another L_C, at `rate` (a share; dataaug has none). lpft: in two stages.
-    without: what `none` is beside this arm, in words.
+    without: what `none` is beside this arm, in words. encoder: what it starts from in place of the experiment's own.
     """
 
     name: str
@@ -47,6 +48,17 @@ class Arm:
     rate: float = 0.0
     lpft: bool = False
     without: str = "no pre-training"
+    encoder: str = ""
+
+    @property
+    def plain_name(self) -> str:
+        """Its name but for the encoder."""
+        return self.name.removesuffix(f" {ENCODER}{self.encoder}") if self.encoder else self.name
+
+    @property
+    def judged(self) -> bool:
+        """Whether there is a verdict on it."""
+        return self.name != NONE and self.plain_name not in CONTROLS
 
     @property
     def pretrains(self) -> bool:
@@ -227,12 +239,27 @@ def complete(names: Sequence[str], given: Mapping[str, object], network: str) ->
     return (*(name for name in needed if name not in arms), *arms)
 
 
-def cells(names: Sequence[str], budgets: Sequence[str]) -> list[Cell]:
-    """Every line of the leaderboard, in the order in which the arms are run."""
+def cells(names: Sequence[str], budgets: Sequence[str], encoders: Sequence[str] = ()) -> list[Cell]:
+    """Every line of the leaderboard, in the order in which the arms are run. encoders: beside the experiment's own."""
     lines: list[Cell] = []
-    for arm in map(find, names):
+    for arm in (under(encoder, arm) for encoder in ("", *encoders) for arm in map(find, names)):
         lines += [Cell(arm=arm, budget=budget) for budget in (budgets if arm.chooses else (arm.budget,))]
     return lines
+
+
+def under(encoder: str, arm: Arm) -> Arm:
+    """The same arm from another encoder, "" for the experiment's own: same sentences, same labels."""
+    if not encoder:
+        return arm
+    without = f"{arm.without}, from {encoder} too" if arm.name != NONE else "the experiment's own encoder"
+    summary = f"{arm.summary} From {encoder}."
+    return replace(arm, name=f"{arm.name} {ENCODER}{encoder}", encoder=encoder, summary=summary, without=without)
+
+
+def baseline(cell: Cell, others: Sequence[Cell]) -> Cell:
+    """The `none` that `cell` is measured against: of its own encoder, and for that one the experiment's."""
+    encoder = "" if cell.arm.plain_name == NONE else cell.arm.encoder
+    return next(other for other in others if (other.arm.plain_name, other.arm.encoder) == (NONE, encoder))
 
 
 def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
@@ -242,11 +269,12 @@ def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
     the encoder as it came, a threshold all assisting sentences; DAPT takes all there is and has no such arm.
     """
     arm = cell.arm
-    if arm.name in CONTROLS:
+    if arm.plain_name in CONTROLS:
         return None
-    named = {(other.arm.name, other.budget): other for other in others}
-    if arm.name == "tapt":
-        return next((other for other in others if other.arm.name == CONTROL), None)
+    others = [other for other in others if other.arm.encoder == arm.encoder]
+    named = {(other.arm.plain_name, other.budget): other for other in others}
+    if arm.plain_name == "tapt":
+        return next((other for other in others if other.arm.plain_name == CONTROL), None)
     if arm.chooses:
         return named.get((RANDOM, cell.budget))
     if arm.states and arm.source:

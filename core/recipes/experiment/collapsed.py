@@ -28,8 +28,9 @@ def nothing_learnt(lines: Sequence[FinishedLine], collapsed: Collapsed) -> bool:
 
 def in_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> str:
     """A sentence on the seeds that learnt nothing, of a line and of what it is compared with; nothing without any."""
-    compared = [other for other in collapsed if other.arm.name == arms.NONE or other == control]
-    lines = dict.fromkeys((cell, *compared) if cell.arm.name not in (arms.NONE, *arms.CONTROLS) else (cell,))
+    baseline = arms.baseline(cell, list(collapsed))
+    compared = [other for other in collapsed if other in (baseline, control)]
+    lines = dict.fromkeys((cell, *compared) if cell.arm.judged else (cell,))
     named = [
         f"{'seed' if len(seeds) == 1 else 'seeds'} {', '.join(map(str, seeds))} of {line}"
         for line in lines

@@ -54,6 +54,9 @@ class ExperimentConfig(Config):
         "choosing did. pipeline: S_C, pre-training and tagger, each under that seed.",
     )
     encoder: str = option("minilm", "What every arm starts from: a Hugging Face name, a folder, or minilm (bundled).")
+    axis: tuple[str, ...] = option(
+        (), "encoder:NAME, so that every arm is also run from that encoder, on the same selection and labels."
+    )
     preset: Literal["quick", "paper"] = option("quick", "Settings of pre-training and fine-tuning.")
     fixed: Literal["none", "steps", "tokens"] = option(
         "none",
@@ -90,9 +93,12 @@ class ExperimentConfig(Config):
     weights: str = option("", "Hash of the encoder.", hidden=True)
 
     def settled(self) -> Self:
-        """Options with the encoder's hash. Errors: ModelError if the encoder is not here and may not be fetched."""
-        named = EncoderOptions(encoder=self.encoder, allow_download=self.allow_download).settled()
-        return self.model_copy(update={"weights": named.weights})
+        """Options with the encoders' hashes. Errors: ModelError if one is not here and may not be fetched."""
+        named = (
+            EncoderOptions(encoder=name, allow_download=self.allow_download).settled()
+            for name in (self.encoder, *self.encoders)
+        )
+        return self.model_copy(update={"weights": " ".join(options.weights for options in named).strip()})
 
     @field_validator("budgets")
     @classmethod
@@ -118,6 +124,15 @@ class ExperimentConfig(Config):
     def _arms(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         """Write them in one spelling, each once."""
         return tuple(dict.fromkeys(arms.find(name).name for name in names))
+
+    @field_validator("axis")
+    @classmethod
+    def _axis(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Each once. Errors: ConfigError."""
+        for name in names:
+            if not name.removeprefix(arms.ENCODER).strip() or not name.startswith(arms.ENCODER):
+                raise ConfigError(f"axis: {name!r} is not understood; write for example encoder:minilm.")
+        return tuple(dict.fromkeys(arms.ENCODER + name.removeprefix(arms.ENCODER).strip() for name in names))
 
     @field_validator("type_map")
     @classmethod
@@ -160,11 +175,19 @@ class ExperimentConfig(Config):
             raise ConfigError("seeds: give at least one.")
         if not self.budgets and any(name in STRATEGIES for name in self.arms):
             raise ConfigError("budgets: give at least one, for example 10%.")
+        if self.encoders and self.network != "encoder":
+            raise ConfigError(f"axis: a {self.network} starts from no encoder; leave the axis out, or its arms.")
         self._names()
         return self
 
     def _names(self) -> tuple[str, ...]:
         return arms.complete(self.arms, dict(self), self.network)
+
+    @property
+    def encoders(self) -> list[str]:
+        """What every arm is run from beside `encoder`."""
+        names = (name.removeprefix(arms.ENCODER) for name in self.axis)
+        return [name for name in names if name != self.encoder]
 
     @property
     def network(self) -> str:
@@ -201,7 +224,7 @@ class ExperimentConfig(Config):
     @property
     def cells(self) -> list[Cell]:
         """Every line of the leaderboard: the arms that were asked for, and those that no verdict can do without."""
-        return arms.cells(self._names(), self.budgets)
+        return arms.cells(self._names(), self.budgets, self.encoders)
 
     def replicates(self, cell: Cell) -> tuple[Replicate, ...]:
         """Replicates of a line, in order."""

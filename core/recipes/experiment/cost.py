@@ -81,19 +81,28 @@ class Lookup(Job):
         return run
 
 
-def calibration_options(config: ExperimentConfig) -> Options:
-    """Options of the `calibrate` run that an estimate rests on; without a T_C, L_C is the text that MLM is timed on."""
-    given = {name: getattr(config, name) for name in ("encoder", "train", "domain", "allow_download")}
-    return {**given, **config.tagger, "task": config.task or config.train}
+def calibration_options(config: ExperimentConfig, encoder: str = "") -> Options:
+    """Options of the `calibrate` run that an estimate rests on; without a T_C, L_C is the text that MLM is timed on.
+
+    encoder: one of the axis, "" for the experiment's own.
+    """
+    given = {name: getattr(config, name) for name in ("train", "domain", "allow_download")}
+    return {"encoder": encoder or config.encoder, **given, **config.tagger, "task": config.task or config.train}
 
 
-def cost(config: ExperimentConfig, measured: CalibrateResult, home: Path, recipes: Mapping[str, Recipe]) -> Cost:
-    """measured: the result of a `calibrate` run on these corpora."""
+def cost(
+    config: ExperimentConfig,
+    measured: CalibrateResult,
+    home: Path,
+    recipes: Mapping[str, Recipe],
+    others: Mapping[str, CalibrateResult] | None = None,
+) -> Cost:
+    """measured: the result of a `calibrate` run on these corpora. others: the same of every encoder of the axis."""
     job = Lookup(home, cast(RunContext, Silent()), recipes)
     names = {role: getattr(config, role) for role in ("task", "domain", "train", "dev", "test", "assisting")}
     corpora = {role: job.corpus(name) for role, name in names.items() if name}
     further = {role: [job.corpus(name) for name in getattr(config, role)] for role in ("sources", "also_test")}
-    seconds = Seconds(config, measured, corpora, **further)
+    seconds = Seconds(config, measured, corpora, **further, others=others or {})
     steps = in_order(lines(Stages(config, job), measured.pieces["task"]))
     runs = _look(job, steps)
     priced = tuple(
@@ -107,8 +116,9 @@ def cost(config: ExperimentConfig, measured: CalibrateResult, home: Path, recipe
         for step in steps
         if step.kind != CHECK
     )
-    disk_gb = _disk_gb(priced, seconds, measured)
-    return Cost(steps=priced, device=measured.device, memory_gb=measured.memory_gb, disk_gb=disk_gb)
+    largest = max((measured, *seconds.others.values()), key=lambda result: result.parameters)
+    disk_gb = _disk_gb(priced, seconds, largest)
+    return Cost(steps=priced, device=measured.device, memory_gb=largest.memory_gb, disk_gb=disk_gb)
 
 
 def _look(job: Job, steps: Iterable[Step]) -> dict[Step, Run]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from core.artifacts import evaluations
 from core.corpora.corpus import Library
 from core.errors import CorpusError
-from core.recipes.experiment import arms
 from core.recipes.experiment.config import ExperimentConfig
 from core.results import Evaluation
 from core.runs.store import Run, RunStore
@@ -76,7 +75,7 @@ def foresee(config: ExperimentConfig, home: Path) -> Foresight:
     """The level is that of the surest of the arms that are judged (Holm), the first that could show anything."""
     library = Library(home)
     train, test = library.find(config.train), library.find(config.test)
-    judged = sum(cell.arm.name not in (arms.NONE, *arms.CONTROLS) for cell in config.cells)
+    judged = sum(cell.arm.judged for cell in config.cells)
     level = 1 - 0.05 / max(judged, 1)
     spread = measured(_before(train.fingerprint, test.fingerprint, home)) or assumed(len(test))
     n = len(config.seeds)

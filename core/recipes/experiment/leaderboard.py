@@ -31,8 +31,9 @@ from core.stats.welch import Welch
 def result(lines: Sequence[FinishedLine], *, seed: int, store: RunStore, report: Reporter) -> ExperimentResult:
     """Compare the arms: scores, verdicts, hours."""
     judgements = _judgements(lines, seed, report)
-    none = next(line for line in lines if line.cell.arm.name == arms.NONE)
-    rows = [_row(line, judgement, none, seed, store) for line, judgement in zip(lines, judgements, strict=True)]
+    by_cell = {line.cell: line for line in lines}
+    baselines = [by_cell[arms.baseline(line.cell, list(by_cell))] for line in lines]
+    rows = [_row(*each, seed, store) for each in zip(lines, judgements, baselines, strict=True)]
     runs = [run for line in lines for chain in line.chains for run in (*chain.added, *chain.tuned.values())]
     return ExperimentResult(
         leaderboard=sorted(rows, key=lambda row: -row.dev_mean),
@@ -83,8 +84,8 @@ def _judgements(lines: Sequence[FinishedLine], seed: int, report: Reporter) -> l
     """One a line."""
     cells = [line.cell for line in lines]
     tables = {str(line.cell): beside.tables(line.finetunes) for line in lines}
-    none = tables[arms.NONE]
-    judged = [cell for cell in cells if cell.arm.name not in (arms.NONE, *arms.CONTROLS)]
+    baselines = {cell: tables[str(arms.baseline(cell, cells))] for cell in cells}
+    judged = [cell for cell in cells if cell.arm.judged]
     controls = {cell: control for cell in judged if (control := arms.control(cell, cells))}
     replicated = {line.cell: bool(line.chains[0].replicate.number) for line in lines}
     report.check()
@@ -93,12 +94,13 @@ def _judgements(lines: Sequence[FinishedLine], seed: int, report: Reporter) -> l
             system=tables[str(cell)],
             without=cell.arm.without,
             random=tables[str(controls[cell])] if cell in controls else None,
-            control=arms.AGAINST.get(controls[cell].arm.name, "") if cell in controls else "",
+            control=arms.AGAINST.get(controls[cell].arm.plain_name, "") if cell in controls else "",
             one_lot=cell.arm.pretrains and not replicated[cell],
+            none=baselines[cell],
         )
         for cell in judged
     }
-    verdict_by_arm = verdicts(pairs, none, seed=seed) if pairs else {}
+    verdict_by_arm = verdicts(pairs, tables[arms.NONE], seed=seed) if pairs else {}
     judgements = []
     for line in lines:
         report.check()
@@ -109,7 +111,7 @@ def _judgements(lines: Sequence[FinishedLine], seed: int, report: Reporter) -> l
         elif cell.arm.name == arms.NONE:
             judgements.append(Judgement(word="baseline", why="What every other arm is measured against."))
         else:
-            difference = compare(tables[str(cell)], none, seed=seed)
+            difference = compare(tables[str(cell)], baselines[cell], seed=seed)
             why = "Random sentences: what a choice of sentences must beat."
             judgements.append(Judgement(word="control", why=why, helped=ANSWERS[difference.sign], none=difference))
     return _with_collapsed(judgements, lines, controls)
@@ -167,7 +169,7 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
 
 
 def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed: int, store: RunStore) -> ArmRow:
-    """baseline: the line of `none`."""
+    """baseline: the line of the `none` that it is measured against."""
     test = _tested(line.finetunes)
     dev = [f1 for run in line.finetunes for f1 in results.read(run, FinetuneResult).dev.micro_f1]
     first = line.chains[0]

@@ -23,10 +23,15 @@ from core.runs.store import Run, RunStore
 def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     """Artifacts: `leaderboard.csv`, `leaderboard.md`."""
     cells = config.cells
-    if added := [name for name in dict.fromkeys(cell.arm.name for cell in cells) if name not in config.arms]:
+    if added := [name for name in dict.fromkeys(cell.arm.plain_name for cell in cells) if name not in config.arms]:
         job.context.note(f"Added {' and '.join(added)}: without them nobody can tell what an arm is worth.")
     measured = results.read(job.child("calibrate", **calibration_options(config)), CalibrateResult)
-    stages, clock = Stages(config, job), Clock(cost(config, measured, job.home, job.recipes).steps, job.context)
+    others = {
+        encoder: results.read(job.child("calibrate", **calibration_options(config, encoder)), CalibrateResult)
+        for encoder in config.encoders
+    }
+    priced = cost(config, measured, job.home, job.recipes, others)
+    stages, clock = Stages(config, job), Clock(priced.steps, job.context)
     sources = {cell: stages.named[cell.arm.source].fingerprint for cell in cells if stages.source(cell)}
     planned = lines(stages, measured.pieces["task"])
     runs = _run_steps(in_order(planned), job, clock)

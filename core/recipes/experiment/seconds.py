@@ -1,6 +1,7 @@
 """How long an experiment's steps take on this machine, from a `calibrate` run; trainings as `estimate` has them."""
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 
 from core.artifacts.calibrate import CalibrateResult
 from core.config import Budget
@@ -22,7 +23,8 @@ GROWS = ("random2low", "highc2low")  # what adds copies to L_C
 class Seconds:
     """Seconds of single stages. What several lines share is counted with the first that asks for it.
 
-    measured: the result of `calibrate`. corpora: by role, those that are there.
+    measured: the result of `calibrate`. corpora: by role, those that are there. others: the same result of every
+    encoder of the axis.
     """
 
     def __init__(
@@ -32,9 +34,11 @@ class Seconds:
         corpora: Mapping[str, Corpus],
         sources: Sequence[Corpus] = (),
         also_test: Sequence[Corpus] = (),
+        *,
+        others: Mapping[str, CalibrateResult] | None = None,
     ) -> None:
         self.config, self.measured, self.corpora = config, measured, corpora
-        self.sources, self.also_test = sources, also_test
+        self.sources, self.also_test, self.others = sources, also_test, others or {}
         self.embeds = 0  # of D_C
         self._counted: set[tuple[str, ...]] = set()
 
@@ -67,6 +71,8 @@ class Seconds:
 
     def pretrain(self, cell: Cell) -> float:
         """MLM of a line."""
+        if other := self._of_its_encoder(cell):
+            return other.pretrain(cell)
         sentences, tokens = self._reads(cell)
         if self.config.fixed != "none":
             reads = [self._reads(c) for c in self.config.cells if c.arm.pretrains and c.arm.budget != WHOLE]
@@ -95,6 +101,8 @@ class Seconds:
     def finetune(self, size: int, cell: Cell | None = None, replicate: Replicate | None = None) -> float:
         """Taggers of a replicate's seeds, or of all, on `size` sentences of L_C; 0: on all of it. cell: whose; None: of
         `none`."""
+        if cell and (other := self._of_its_encoder(cell)):
+            return other.finetune(size, cell, replicate)
         seeds = len(replicate.seeds if replicate else self.config.seeds)
         config, train = self.config, self.corpora["train"]
         arm = cell.arm if cell else None
@@ -110,6 +118,15 @@ class Seconds:
             stages=2 if arm and arm.lpft else 1,
         )
         return time.expected + (self._borrowed(arm, seeds) if arm else 0.0)
+
+    def _of_its_encoder(self, cell: Cell) -> "Seconds | None":
+        """The same stages under an encoder of the axis; None where the line has the experiment's own."""
+        measured = self.others.get(cell.arm.encoder)
+        if measured is None:
+            return None
+        other = copy(self)
+        other.measured, other.others = measured, {}
+        return other
 
     @property
     def _tagger(self) -> Speed:
@@ -155,7 +172,7 @@ class Seconds:
         sentences, tokens = (len(task), float(task.n_tokens)) if cell.arm.task else (0, 0.0)
         if cell.arm.strategy:
             mean = self.corpora["domain"].n_tokens / len(self.corpora["domain"])
-            n = len(task) if cell.arm.name == CONTROL else self._chosen(cell.budget, mean)
+            n = len(task) if cell.arm.plain_name == CONTROL else self._chosen(cell.budget, mean)
             sentences, tokens = sentences + n, tokens + n * mean
         return sentences, tokens
 

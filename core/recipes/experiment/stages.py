@@ -145,7 +145,7 @@ class Stages:
         given |= {"task": config.task if plain else self.task.fingerprint, "transductive": not plain}
         given |= {"holdout": self.config.held_out, "strategy": arm.strategy, "options": self._own(arm.strategy)}
         given["seed"] = replicate.draw
-        budget = str(len(self.task)) if arm.name == CONTROL else cell.budget
+        budget = str(len(self.task)) if arm.plain_name == CONTROL else cell.budget
         return {**given, "budget": budget, **config.select}
 
     def _own(self, strategy: str) -> Options:
@@ -163,7 +163,7 @@ class Stages:
             options.setdefault("heldout_task", config.dev)
         if config.domain:
             options.setdefault("general", self.general.fingerprint)
-        return {"corpora": self.read(cell, selects.get(cell)), "init": config.encoder, **options}
+        return {"corpora": self.read(cell, selects.get(cell)), "init": cell.arm.encoder or config.encoder, **options}
 
     def amount(self, selects: Mapping[Cell, Run], pieces: float) -> Options:
         """Options `fixed` gives every arm alike; nothing where each has the preset's epochs. pieces: a token has."""
@@ -196,7 +196,7 @@ class Stages:
         options |= {**config.tagger, **self._borrowed(cell, pretrain)}
         if cell.arm.assisting:
             options |= self.labels.lent(cell, labels, part)
-        init = pretrain.id if pretrain and cell.arm.adapts else config.encoder
+        init = pretrain.id if pretrain and cell.arm.adapts else cell.arm.encoder or config.encoder
         train, tests = self.labels.train(cell, labels, part), (config.test, *config.also_test)
         given = {"train": train, "dev": config.dev, "test": tests, "seeds": replicate.seeds}
         return {"init": init, **given, **options}
