@@ -11,12 +11,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from playwright.sync_api import Error, sync_playwright
+from playwright.sync_api import Browser, Error, Playwright, sync_playwright
 
 from tests.patience import PATIENCE
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 OPTIONS = ("--no-sandbox",)
+NONE = "there is no chromium"
 
 
 def find() -> str | None:
@@ -31,15 +32,25 @@ def _downloaded() -> str | None:
     return path if Path(path).exists() else None
 
 
-def why_not(path: str | None) -> str:
-    """Why a browser cannot be used: it is not there, or does not start; empty where it can."""
+def start(playwright: Playwright, path: str | None) -> Browser | str:
+    """A browser, or why there is none: it is not there, or does not start."""
     if path is None:
-        return "there is no chromium"
+        return NONE
     try:
-        with sync_playwright() as playwright:
-            playwright.chromium.launch(executable_path=path, args=OPTIONS, timeout=PATIENCE * 1000).close()
+        return playwright.chromium.launch(executable_path=path, args=OPTIONS, timeout=PATIENCE * 1000)
     except Error as error:
         return f"{path} does not start: {error.message.splitlines()[0]}"
+
+
+def why_not(path: str | None) -> str:
+    """Why a browser cannot be used; empty where it can."""
+    if path is None:
+        return NONE
+    with sync_playwright() as playwright:
+        started = start(playwright, path)
+        if isinstance(started, str):
+            return started
+        started.close()
     return ""
 
 

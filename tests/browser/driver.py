@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -21,12 +21,18 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from playwright.sync_api import TimeoutError as TooLate
 
 from tests import patience
+from tests.browser.forge import Forge, Forked
 from tests.browser.wire import WIRE
 from tests.patience import until
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = patience.PATIENCE * 1000  # milliseconds, as playwright counts them
 PORTS = range(12_000, 32_000)  # below those that the system gives to whoever connects to somewhere
+# A new tab knows nothing of what an earlier one of its profile kept; one that reloads does.
+FORGET = """if (location.protocol === "http:" && !sessionStorage.known) {
+    localStorage.clear();
+    sessionStorage.known = "yes";
+}"""
 # Milliseconds until this browser has drawn a frame and the server has answered it: what a crowded machine adds.
 LAG = """async () => {
     const start = performance.now();
@@ -69,11 +75,27 @@ class Watch(threading.Thread):
         return self._under.wait(patience.PATIENCE)
 
 
+_left: list[int] = []  # ports of servers that are gone: what a browser has fetched from one, it need not fetch again
+
+
 def free_port() -> int:
     """A port that nobody listens on, and that the system gives to nobody in the meantime."""
-    for port in random.SystemRandom().sample(PORTS, 100):
+    return _free(random.SystemRandom().sample(PORTS, 100))
+
+
+def served_port() -> int:
+    """The same; one that a server of these tests has left goes first."""
+    port = _free([*_left, *random.SystemRandom().sample(PORTS, 100)])
+    _left[:] = [each for each in _left if each != port]
+    return port
+
+
+def _free(ports: Iterable[int]) -> int:
+    for port in ports:
         with socket.socket() as four, socket.socket(socket.AF_INET6) as six:
             try:
+                for probe in (four, six):  # what is left of a server that is gone keeps nobody out, as in app.py
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 four.bind(("127.0.0.1", port))
                 six.bind(("::1", port))
             except OSError:
@@ -88,16 +110,18 @@ class Server:
 
     home: Path
     data: Path
-    port: int = field(default_factory=free_port)
+    port: int = field(default_factory=served_port)
     environment: Mapping[str, str] = field(default_factory=dict)
     root: Path = ROOT
-    process: subprocess.Popen[bytes] | None = None
+    forge: Forge | None = None  # what makes it; else it is started anew
+    process: subprocess.Popen[bytes] | Forked | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:
         self.stop()
+        _left.append(self.port)
 
     @property
     def url(self) -> str:
@@ -105,14 +129,19 @@ class Server:
 
     def start(self, words: Sequence[str] = (), host: str = "localhost") -> None:
         """Return when it answers. words: another way to start it; host: where it is asked whether it is up."""
-        command = [sys.executable, *(words or ("app.py", "--port", str(self.port), "--no-browser"))]
+        words = words or ("app.py", "--port", str(self.port), "--no-browser")
         folders = {"WINNOW_HOME": str(self.home), "WINNOW_DATA_DIRS": str(self.data)}
         environment = {**os.environ, **folders, **self.environment}
-        with (self.data / "server.log").open("ab") as log:
-            self.process = subprocess.Popen(command, cwd=self.root, env=environment, stdout=log, stderr=log)
+        log = self.data / "server.log"
+        if self.forge:
+            self.process = self.forge.server(words, environment, log)
+        else:
+            with log.open("ab") as file:
+                command = [sys.executable, *words]
+                self.process = subprocess.Popen(command, cwd=self.root, env=environment, stdout=file, stderr=file)
         deadline = time.monotonic() + patience.PATIENCE
         while time.monotonic() < deadline:
-            assert self.process.poll() is None, (self.data / "server.log").read_text()
+            assert self.process.poll() is None, log.read_text()
             try:
                 with urllib.request.urlopen(f"http://{host}:{self.port}/_stcore/health", timeout=5) as answer:
                     if answer.read() == b"ok":
@@ -129,7 +158,7 @@ class Server:
         process.send_signal(by)
         try:
             process.wait(patience.PATIENCE)
-        except subprocess.TimeoutExpired:
+        except (subprocess.TimeoutExpired, psutil.TimeoutExpired):
             process.kill()
             process.wait()
             raise AssertionError("the server did not end within four minutes") from None
@@ -150,9 +179,10 @@ def left(page: Page) -> None:
 
 
 def watched(browser: Browser, **options: Any) -> BrowserContext:
-    """A context in whose pages one knows what the server still owes an answer."""
+    """A context in whose pages one knows what the server still owes an answer; each of them begins with nothing kept."""
     context = browser.new_context(**options)
     context.set_default_timeout(PATIENCE)
+    context.add_init_script(FORGET)
     context.add_init_script(WIRE)
     return context
 
@@ -178,6 +208,12 @@ def asking(page: Page, act: Callable[[], object]) -> None:
     act()
     page.wait_for_function("before => wire.asked > before", arg=before)
     settled(page)
+
+
+def visit(page: Page, address: str) -> None:
+    """To another page of the app that is open, as a browser's Back and Forward lead there: nothing is loaded anew."""
+    go = "address => { history.pushState({}, '', address); dispatchEvent(new PopStateEvent('popstate')) }"
+    asking(page, lambda: page.evaluate(go, f"/{address}"))
 
 
 def still(locator: Locator) -> dict[str, float]:

@@ -29,8 +29,8 @@ def press(page: Page, name: str) -> None:
 
 
 @pytest.mark.parametrize(("path", "title"), [("/", "Winnow"), ("/Corpora", "Corpora"), ("/Selection", "Selection")])
-def test_a_deep_link_to_a_cold_server(server: Server, page: Page, path: str, title: str) -> None:
-    page.goto(server.url + path)
+def test_a_deep_link_to_a_cold_server(cold: Server, page: Page, path: str, title: str) -> None:
+    page.goto(cold.url + path)
     expect(page.get_by_role("heading", name=title, exact=True)).to_be_visible()
     settled(page)
     expect(page.get_by_test_id("stSidebar").get_by_role("link")).to_have_count(LINKS)
@@ -52,27 +52,27 @@ def test_an_address_of_no_page_is_answered_by_home_in_words_of_ours(server: Serv
 
 
 @pytest.mark.alone
-def test_three_clicks_lead_from_home_to_an_exported_selection(server: Server, page: Page) -> None:
-    page.goto(server.url)
-    settled(page)
+def test_three_clicks_lead_from_home_to_an_exported_selection(cold: Server, newcomer: Page) -> None:
+    newcomer.goto(cold.url)
+    settled(newcomer)
     with within(60):
-        sample = page.get_by_role("button", name="Open the legal sample")
+        sample = newcomer.get_by_role("button", name="Open the legal sample")
         for _ in range(40):  # the first of the three by keyboard alone
             if sample.evaluate("button => button === document.activeElement"):
                 break
-            page.keyboard.press("Tab")
-        page.keyboard.press("Enter")
-        press(page, "Score and select")
-        download = page.get_by_role("button", name="Download", exact=True)
+            newcomer.keyboard.press("Tab")
+        newcomer.keyboard.press("Enter")
+        press(newcomer, "Score and select")
+        download = newcomer.get_by_role("button", name="Download", exact=True)
         expect(download).to_be_visible(timeout=600_000)
-        with page.expect_download() as caught:
+        with newcomer.expect_download() as caught:
             download.click()
     selected = Path(caught.value.path()).read_text(encoding="utf-8").splitlines()
     assert len(selected) == 660  # a tenth of 6,600
-    expect(page.get_by_text("Withheld from the selection:")).to_be_visible()
-    expect(page.get_by_test_id("stPlotlyChart")).to_have_count(2)
-    press(page, "See selected and filtered sentences on a map")  # the third on the way to the first map
-    expect(page.get_by_role("figure", name=re.compile("^Map of 7,100 sentences"))).to_be_visible(timeout=600_000)
+    expect(newcomer.get_by_text("Withheld from the selection:")).to_be_visible()
+    expect(newcomer.get_by_test_id("stPlotlyChart")).to_have_count(2)
+    press(newcomer, "See selected and filtered sentences on a map")  # the third on the way to the first map
+    expect(newcomer.get_by_role("figure", name=re.compile("^Map of 7,100 sentences"))).to_be_visible(timeout=600_000)
 
 
 def test_from_files_to_an_export(server: Server, page: Page, lines: Callable[[int, int], list[str]]) -> None:
@@ -177,23 +177,23 @@ def selecting(home: Path) -> int:
 
 
 @pytest.mark.alone
-def test_the_server_gives_back_what_an_upload_took(server: Server, page: Page) -> None:
+def test_the_server_gives_back_what_an_upload_took(cold: Server, page: Page) -> None:
     line = b"The tenant shall pay the rent on the first day of every month, and the landlord shall thank him .\n"
-    (server.data / "small.txt").write_bytes(line)
-    (server.data / "large.txt").write_bytes(line * 1_500_000)  # 147 MB
-    size = (server.data / "large.txt").stat().st_size
-    page.goto(server.url + "/Corpora")
+    (cold.data / "small.txt").write_bytes(line)
+    (cold.data / "large.txt").write_bytes(line * 1_500_000)  # 147 MB
+    size = (cold.data / "large.txt").stat().st_size
+    page.goto(cold.url + "/Corpora")
     settled(page)
     drop = page.get_by_test_id("stFileUploaderDropzoneInput")
-    drop.set_input_files(server.data / "small.txt")  # what the first look loads is no upload's
+    drop.set_input_files(cold.data / "small.txt")  # what the first look loads is no upload's
     expect(page.get_by_text("First rows")).to_be_visible()
     press(page, "Take another file")
     expect(drop).to_be_attached()
     settled(page)
-    assert server.process
-    with Watch(server.process.pid) as watch:
+    assert cold.process
+    with Watch(cold.process.pid) as watch:
         before = watch.now
-        drop.set_input_files(server.data / "large.txt")
+        drop.set_input_files(cold.data / "large.txt")
         expect(page.get_by_text("First rows")).to_be_visible(timeout=600_000)
         settled(page)
         assert watch.peak - before < 4 / 3 * size  # 300 MB cost 400 at most

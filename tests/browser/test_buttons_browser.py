@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from core.facade import corpora as facade_corpora
 from core.facade import runs, selections, uploads
 from tests.browser.buttons import BUTTONS, registered
 from tests.browser.driver import Server, pick, settled, still, tick
+from tests.browser.forge import Forge
 from tests.browser.laid import Laid, lay
 from tests.patience import until
 
@@ -24,14 +26,14 @@ WALKS: dict[str, Callable[["Walk"], None]] = {}
 
 
 @pytest.fixture(scope="module")
-def laid(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Laid]]:
+def laid(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[tuple[Server, Laid]]:
     """One server on one home, for all walks."""
     place = tmp_path_factory.mktemp("pressed")
     (place / "data").mkdir()
     (place / "index").mkdir()
     nobody = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": "/dev/null", "PIP_FIND_LINKS": str(place / "index")}
     with (
-        Server(home=place / "home", data=place / "data", environment=nobody) as server,
+        Server(home=place / "home", data=place / "data", environment=nobody, forge=forge) as server,
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setenv("WINNOW_HOME", str(server.home))
@@ -98,7 +100,7 @@ class Walk:
         until(new, f"{key} begins a {kind}")
         settled(self.page)
         for run_id in new():
-            runs.cancel(run_id)
+            end(runs.get(run_id))
 
     def download(self, key: str) -> bytes:
         """What a button hands over."""
@@ -119,6 +121,14 @@ class Walk:
         self.pressed.add(registered(key))
 
 
+def end(run: runs.Run) -> None:
+    """It is cancelled, and its worker does not live to hear of it; what it would do is not what a button does."""
+    until(lambda: run.worker() or not run.state().active, "a worker comes")
+    runs.cancel(run.id)
+    if worker := run.worker():
+        worker.signal(signal.SIGKILL)
+
+
 def walk(one: Callable[[Walk], None]) -> Callable[[Walk], None]:
     """A walk, under its name in `BUTTONS`."""
     WALKS[one.__name__] = one
@@ -130,15 +140,18 @@ def test_every_button_does_something(
     laid: tuple[Server, Laid], page: Page, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(laid[0].home))
-    parts = facade_corpora.roles()
+    parts, before = facade_corpora.roles(), {run.id for run in runs.listed()}
     one = Walk(page, *laid)
     try:
         WALKS[name](one)
     finally:  # one walk's failure is not the next one's, nor are its runs
         for run in runs.listed():
             if run.state().active:
-                runs.cancel(run.id)
+                end(run)
         until(lambda: not any(run.state().active for run in runs.listed()), "what a walk began ends")
+        for run in runs.listed():
+            if run.id not in before and run.state().state != "succeeded":
+                shutil.rmtree(run.path)
         for role in facade_corpora.ROLES:
             facade_corpora.set_role(role, parts.get(role))
     assert one.pressed == {key for key, walk in BUTTONS.items() if walk == name}

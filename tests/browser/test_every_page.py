@@ -2,13 +2,16 @@
 no sideways scroll on a narrow screen; the theme's switch."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
-from tests.browser.driver import Server, settled
+from tests.browser.driver import Server, settled, visit
+from tests.browser.forge import Forge
+from tests.browser.traffic import held_to_account
 from tests.furnished import furnish
 
 PAGES = ("Home", "Corpora", "Similarity", "Selection", "Explore", "Bias", "Assisting", "Training", "Results")
@@ -31,31 +34,54 @@ FAINT = """() => {
     const [high, low] = [light(mixed), light(ground)].sort((a, b) => b - a);
     return [(high + .05) / (low + .05), e.textContent] });
 }"""
-
-
+# Opens all that can be opened, and says how much that was.
+OPEN = """() => {
+  const closed = [...document.querySelectorAll('[data-testid=stMain] details:not([open]) > summary')]
+    .filter(e => e.checkVisibility());
+  closed.forEach(e => e.click());
+  return closed.length;
+}"""
 CUT = """() => [...document.querySelectorAll(
     '[data-testid=stMain] :is([data-testid=stSelectbox] input, [data-testid=stCode] pre)')]
   .filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth && getComputedStyle(e).textOverflow !== 'ellipsis')
   .map(e => e.value || e.innerText)"""
 
 
+@dataclass(frozen=True, slots=True)
+class Furnished:
+    """A server and, by page, the addresses at which it shows something."""
+
+    server: Server
+    addresses: dict[str, str]
+
+
 @pytest.fixture(scope="module")
-def furnished(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, dict[str, str]]]:
+def furnished(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[Furnished]:
     home, data = tmp_path_factory.mktemp("furnished"), tmp_path_factory.mktemp("data")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WINNOW_HOME", str(home))
         addresses = furnish(home)
-    with Server(home=home, data=data) as server:
+    with Server(home=home, data=data, forge=forge) as server:
         server.start()
-        yield server, addresses
+        yield Furnished(server, addresses)
 
 
-def shown(page: Page, furnished: tuple[Server, dict[str, str]], name: str) -> None:
-    """The page, all of it painted."""
-    server, addresses = furnished
-    page.goto(f"{server.url}/{addresses[name]}")
-    expect(page.get_by_role("heading", level=1)).to_be_visible()
+def loaded(page: Page, furnished: Furnished, name: str) -> None:
+    """The page, from its server, all of it painted."""
+    page.goto(f"{furnished.server.url}/{furnished.addresses[name]}")
     settled(page)
+    painted(page, name)
+
+
+def shown(page: Page, furnished: Furnished, name: str) -> None:
+    """The same within an app that is open."""
+    visit(page, furnished.addresses[name])
+    painted(page, name)
+
+
+def painted(page: Page, name: str) -> None:
+    title = "Winnow" if name == "Home" else name
+    expect(page.get_by_role("heading", level=1)).to_have_text(title)
     if name in CHARTS:
         expect(page.locator(CHART).first).to_be_visible()
     page.wait_for_function(STILL)
@@ -70,11 +96,8 @@ def tabs_of(page: Page) -> Iterator[str]:
             told = tabs.nth(number).inner_text()
             tabs.nth(number).click()
             settled(page)
-        page.evaluate(
-            "document.querySelectorAll('[data-testid=stMain] details:not([open]) > summary').forEach("
-            "e => e.checkVisibility() && e.click())"
-        )
-        settled(page)
+        if page.evaluate(OPEN):
+            settled(page)
         page.wait_for_function(STILL)
         yield told
 
@@ -109,15 +132,20 @@ def _numbers(node: dict[str, Any]) -> str:
     return f"{data['fgColor']} on {data['bgColor']}" if isinstance(data, dict) and "fgColor" in data else ""
 
 
-@pytest.fixture(params=["light", "dark"])
-def themed(request: pytest.FixtureRequest, page: Page) -> Page:
-    page.emulate_media(color_scheme=request.param, reduced_motion="reduce")
-    page.set_viewport_size({"width": 1440, "height": 5000})  # what is scrolled out of sight is not judged
-    return page
+@pytest.fixture(scope="module", params=["light", "dark"])
+def themed(request: pytest.FixtureRequest, profile: BrowserContext, furnished: Furnished) -> Iterator[Page]:
+    """The app, open in a theme, for a visit to every page."""
+    with held_to_account(profile.new_page()) as page:
+        page.emulate_media(color_scheme=request.param, reduced_motion="reduce")
+        page.set_viewport_size({"width": 1440, "height": 5000})  # what is scrolled out of sight is not judged
+        loaded(page, furnished, "Home")
+        expect(page.get_by_test_id("stApp")).to_have_css("color-scheme", request.param)
+        yield page
+        page.close()
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_every_text_is_read_easily(furnished: tuple[Server, dict[str, str]], themed: Page, name: str) -> None:
+def test_every_text_is_read_easily(furnished: Furnished, themed: Page, name: str) -> None:
     shown(themed, furnished, name)
     texts = 0
     for tab in tabs_of(themed):
@@ -129,9 +157,10 @@ def test_every_text_is_read_easily(furnished: tuple[Server, dict[str, str]], the
 
 
 @pytest.mark.parametrize("width", [800, 480])
-def test_nothing_scrolls_sideways(furnished: tuple[Server, dict[str, str]], page: Page, width: int) -> None:
+def test_nothing_scrolls_sideways(furnished: Furnished, page: Page, width: int) -> None:
     """Nor is anything cut without a sign: a path in its box, what a list has chosen."""
     page.set_viewport_size({"width": width, "height": 900})
+    loaded(page, furnished, "Home")
     wrong = []
     for name in PAGES:
         shown(page, furnished, name)
@@ -140,12 +169,10 @@ def test_nothing_scrolls_sideways(furnished: tuple[Server, dict[str, str]], page
     assert not wrong
 
 
-def test_the_menu_switches_the_theme_of_all_pages_and_a_reload_keeps_it(
-    furnished: tuple[Server, dict[str, str]], page: Page
-) -> None:
+def test_the_menu_switches_the_theme_of_all_pages_and_a_reload_keeps_it(furnished: Furnished, page: Page) -> None:
     """Charts go with it at once."""
     page.emulate_media(color_scheme="light")
-    shown(page, furnished, "Selection")
+    loaded(page, furnished, "Selection")
     words = page.locator(".stPlotlyChart .xtick text").first
     selected = page.locator(".stPlotlyChart .js-fill").first
     expect(words).to_have_css("fill", "rgb(49, 51, 63)")
@@ -159,5 +186,5 @@ def test_the_menu_switches_the_theme_of_all_pages_and_a_reload_keeps_it(
     page.reload()
     expect(words).to_have_css("fill", "rgb(230, 230, 230)")
     expect(selected).to_have_css("fill", "rgb(86, 180, 233)")
-    shown(page, furnished, "Training")
+    loaded(page, furnished, "Training")
     expect(page.get_by_test_id("stApp")).to_have_css("color-scheme", "dark")

@@ -195,14 +195,14 @@ def test_the_keyboard_reaches_every_control_of_the_map(server: Server, page: Pag
 
 
 def test_the_browser_fetches_what_draws_the_map_while_the_page_is_worked_out(
-    server: Server, page: Page, mapped: tuple[str, Points]
+    server: Server, newcomer: Page, mapped: tuple[str, Points]
 ) -> None:
-    page.goto(f"{server.url}/Explore?run={mapped[0]}")
-    expect(page.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
+    newcomer.goto(f"{server.url}/Explore?run={mapped[0]}")
+    expect(newcomer.locator(f"{MAP} .nsewdrag.drag").first).to_be_visible()
     asked = "part => performance.getEntriesByType('resource').filter(e => e.name.includes(part)).map(e => e.startTime)"
-    painted = page.evaluate("performance.getEntriesByType('paint')[0].startTime")
+    painted = newcomer.evaluate("performance.getEntriesByType('paint')[0].startTime")
     for part in ("PlotlyChart.", "withFullScreenWrapper.", "BidiComponent.", "Selectbox."):
-        [start] = page.evaluate(asked, part)  # once: what was fetched ahead is what is used
+        [start] = newcomer.evaluate(asked, part)  # once: what was fetched ahead is what is used
         assert start < painted, part
 
 

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, Response, expect
 from pages.ui.door import PROTECTION
 from tests.browser import chromium
 from tests.browser.driver import PATIENCE, Server, settled
+from tests.browser.forge import Forge
 from tests.patience import until
 
 OPENS = """address => new Promise(resolve => {
@@ -22,20 +23,27 @@ OPENS = """address => new Promise(resolve => {
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def shared(tmp_path_factory: pytest.TempPathFactory, forge: Forge) -> Iterator[Server]:
     folder = tmp_path_factory.mktemp("shared")
-    with Server(home=folder / "home", data=folder) as server:
+    with Server(home=folder / "home", data=folder, forge=forge) as server:
         server.start()
         yield server
 
 
-@pytest.fixture
-def stranger(browser: Browser) -> Iterator[Page]:
-    """A tab of a browser in which evil.example is a name of this machine, as its owner can make it (DNS rebinding)."""
+@pytest.fixture(scope="module")
+def rebound(browser: Browser) -> Iterator[Browser]:
+    """A browser in which evil.example is a name of this machine, as its owner can make it (DNS rebinding)."""
     rules = "--host-resolver-rules=MAP evil.example 127.0.0.1"
     options = [*chromium.OPTIONS, rules]
     with browser.browser_type.launch(executable_path=chromium.find(), args=options, timeout=PATIENCE) as other:
-        page = other.new_page()
+        yield other
+
+
+@pytest.fixture
+def stranger(rebound: Browser) -> Iterator[Page]:
+    """A tab of it, in which nothing was opened before."""
+    with rebound.new_context() as context:
+        page = context.new_page()
         page.set_default_timeout(PATIENCE)
         yield page
 
@@ -106,7 +114,7 @@ def test_no_other_page_may_give_orders(shared: Server, page: Page) -> None:
     assert page.request.get(f"{shared.url}/_stcore/host-config").json()["allowedOrigins"] == []
 
 
-def test_every_kind_of_answer_has_the_headers(shared: Server, page: Page, tmp_path: Path) -> None:
+def test_every_kind_of_answer_has_the_headers(shared: Server, newcomer: Page, tmp_path: Path) -> None:
     """Page, script, upload and download as the browser is answered; then a file that is not there, a refusal."""
     found: dict[str, dict[str, str]] = {}
 
@@ -114,18 +122,18 @@ def test_every_kind_of_answer_has_the_headers(shared: Server, page: Page, tmp_pa
         if answer.url.startswith(shared.url):
             found[f"{answer.request.method} {urlparse(answer.url).path}"] = answer.headers
 
-    page.on("response", heard)
+    newcomer.on("response", heard)
     (tmp_path / "rows.jsonl").write_text('{"text": "A clause is here ."}\n{"text": \n', encoding="utf-8")
-    page.goto(f"{shared.url}/Corpora")
-    settled(page)
-    page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(tmp_path / "rows.jsonl")
-    page.get_by_role("button", name="Import", exact=True).click()
-    with page.expect_download() as caught:
-        page.get_by_role("button", name="Download the rejected rows").click()
+    newcomer.goto(f"{shared.url}/Corpora")
+    settled(newcomer)
+    newcomer.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(tmp_path / "rows.jsonl")
+    newcomer.get_by_role("button", name="Import", exact=True).click()
+    with newcomer.expect_download() as caught:
+        newcomer.get_by_role("button", name="Download the rejected rows").click()
     media, nowhere = urlparse(caught.value.url).path, "/media/none.txt"
     for path in (media, nowhere):
-        found[f"GET {path}"] = page.request.get(shared.url + path).headers
-    refusal = page.request.get(shared.url, headers={"Host": "evil.example"})
+        found[f"GET {path}"] = newcomer.request.get(shared.url + path).headers
+    refusal = newcomer.request.get(shared.url, headers={"Host": "evil.example"})
     assert refusal.status == 403
     found["refused"] = refusal.headers
     for kind in (
