@@ -29,7 +29,8 @@ def tiny_model(auto_class: "type[_BaseAutoModelClass]", kw: dict[str, object]) -
     """A BERT of two layers whose weights are as torch's seed makes them. kw: as of `hub.load_model`."""
     from transformers import BertConfig
 
-    loading = {key: kw.pop(key) for key in ("dtype", "attn_implementation") if key in kw}
+    loading = {key: kw.pop(key) for key in ("attn_implementation",) if key in kw}
+    dtype = kw.pop("dtype", None)
     config = BertConfig(
         vocab_size=193,
         hidden_size=64,
@@ -40,4 +41,6 @@ def tiny_model(auto_class: "type[_BaseAutoModelClass]", kw: dict[str, object]) -
         initializer_range=0.1,
         **kw,
     )
-    return auto_class.from_config(config, **loading).eval()
+    model = auto_class.from_config(config, **loading).eval()
+    # Not drawn in that precision, as older transformers do: they would be other weights.
+    return model.to(dtype) if dtype else model

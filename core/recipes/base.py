@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import cache
 from importlib import metadata
@@ -164,7 +165,9 @@ def register(recipe: Recipe, config: Config, store: RunStore) -> Run:
 
 @cache
 def versions() -> Mapping[str, str]:
-    """Versions that the numbers of a run may depend on, by package."""
-    packages = ("numpy", "torch", "transformers", "scikit-learn", "pyarrow", "gensim")
-    by_package = {package: metadata.version(package) for package in packages}
+    """Versions that the numbers of a run may depend on, by package; of those that are installed."""
+    packages, by_package = ("numpy", "torch", "transformers", "scikit-learn", "pyarrow", "gensim"), dict[str, str]()
+    for package in packages:
+        with suppress(metadata.PackageNotFoundError):  # a card's machine need not have what word vectors are made by
+            by_package[package] = metadata.version(package)
     return {"winnow": __version__, "python": platform.python_version(), **by_package}

@@ -1,0 +1,62 @@
+"""The command for a card: what is right is asked on a processor too, and a part goes on where it was."""
+
+import json
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from core.recipes import base
+from tests.benchmarks.gpu_correct import FIGURES
+from tests.benchmarks.gpu_scope import Lines, Scope, scope_of
+
+
+def test_what_is_right_is_rehearsed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """But for the figures that train, which take a minute."""
+    quick = {f"correct {name}" for name in ("crf", "encoder", "mlm", "tagger", "memory")}
+    figures, lines = {name: FIGURES[name] for name in quick}, Lines(tmp_path)
+    lines.make(figures, scope_of(tmp_path, None, None))
+    assert {json.loads(line)["figure"] for line in capsys.readouterr().out.splitlines()} == quick
+    assert all(line["right"] for line in lines.known().values())
+    assert not lines.missing(figures)
+
+
+def test_a_part_goes_on_where_it_was(tmp_path: Path) -> None:
+    tried = list[str]()
+
+    def figure(name: str, works: bool) -> object:
+        def work(scope: Scope) -> dict[str, int]:
+            tried.append(name)
+            if not works:
+                raise RuntimeError("not today")
+            return {"value": 1}
+
+        return work
+
+    def make(good: bool) -> Lines:
+        lines = Lines(tmp_path)
+        lines.make({"bad": figure("bad", good), "good": figure("good", True)}, scope_of(tmp_path, None, None))  # type: ignore[dict-item]
+        return lines
+
+    assert set(make(False).known()) == {"good"}
+    with (tmp_path / "lines.jsonl").open("a") as file:
+        file.write('{"figure": "bad", "val')  # killed while it wrote
+    with (tmp_path / "begun").open("a") as file:
+        file.write("another\n")
+    assert make(True).known()["bad"]["value"] == 1
+    assert tried == ["bad", "good", "bad"]
+    assert Lines(tmp_path).missing({"bad": FIGURES["machine"], "new": FIGURES["machine"]}) == ["new"]
+
+
+def test_a_run_says_which_versions_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A card's machine may lack what no figure needs."""
+
+    def version(package: str) -> str:
+        if package == "gensim":
+            raise metadata.PackageNotFoundError(package)
+        return "1.0"
+
+    monkeypatch.setattr(metadata, "version", version)
+    known = base.versions.__wrapped__()
+    assert known["torch"] == "1.0"
+    assert "gensim" not in known
