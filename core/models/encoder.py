@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from functools import partial
 from hashlib import sha256
+from itertools import chain
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from core.models import hub
 from core.models.devices import Precision, pick_device, pick_dtype, side_by_side
 from core.models.fingerprint import fingerprint
 from core.models.memory import Halved
+from core.models.windows import LONGEST, Window, windows
 from core.reporter import Reporter, Silent
 from core.results import FloatArray, IntArray
 
@@ -28,17 +30,21 @@ STRETCH = 1.1  # the longest sentence of a batch over the shortest: at most this
 
 
 class Cut(NamedTuple):
-    """Texts as pieces. special: 1 for each that is no part of the text."""
+    """Texts as pieces, a row each; where one needs several windows, its further ones are rows behind all texts.
+
+    special: 1 for each piece that is no part of the text, or that a window before it counts. further: rows by text.
+    """
 
     ids: list[list[int]]
     special: list[list[int]]
+    further: dict[int, range]
 
 
 class Encoder:
     """A frozen encoder. Make one with `Encoder.load`.
 
     name: as asked for. key: hash of all that a vector depends on but the sentence. dimension: width d.
-    max_length: pieces a sentence, special ones included; the rest is cut off.
+    max_length: pieces that are read at once, special ones included; a longer sentence is read in windows.
     """
 
     def __init__(
@@ -109,16 +115,16 @@ class Encoder:
     def cut(self, texts: list[str]) -> Cut:
         """The texts as pieces; may be done in a thread while other texts are encoded."""
         if not texts:  # which a tokenizer does not bear
-            return Cut(ids=[], special=[])
+            return Cut(ids=[], special=[], further={})
         pieces = self.tokenizer(
             texts,
             truncation=True,
-            max_length=self.max_length,
+            max_length=max(LONGEST, self.max_length),
             return_special_tokens_mask=True,
             return_attention_mask=False,
             return_token_type_ids=False,
         )
-        return Cut(ids=pieces["input_ids"], special=pieces["special_tokens_mask"])
+        return _in_windows(pieces["input_ids"], pieces["special_tokens_mask"], self.max_length)
 
     def encode_cut(self, cut: Cut, report: Reporter) -> tuple[FloatArray, FloatArray]:
         """`encode`, of at most BLOCK texts that are cut."""
@@ -135,15 +141,20 @@ class Encoder:
         def vectors(group: IntArray) -> "tuple[IntArray, torch.Tensor]":
             return group, self._joined(group.tolist(), cut)
 
-        done = 0
-        groups = length_groups(lengths, BUDGET.get(self.model.device.type, BUDGET["cpu"]))
+        done, n = 0, len(lengths) - sum(map(len, cut.further.values()))
+        budget = BUDGET.get(self.model.device.type, BUDGET["cpu"])
+        # Further windows by themselves: a sentence that needs none is batched as if there were none.
+        groups = chain(length_groups(lengths[:n], budget), (n + group for group in length_groups(lengths[n:], budget)))
         with closing(side_by_side(vectors, groups, self.model.device)) as results:
             for group, result in results:
                 report.check()
                 raw[group] = result.numpy()
                 done += len(group)
-                report.progress(done, len(lengths), "sentences")
-        return raw
+                report.progress(n * done // len(lengths), n, "sentences")
+        for row, places in cut.further.items():
+            rows = [row, *places]
+            raw[row] = np.average(raw[rows], axis=0, weights=[cut.special[each].count(0) for each in rows])
+        return raw[:n]
 
     def _joined(self, rows: list[int], cut: Cut) -> "torch.Tensor":
         """Raw vectors `(b, d)` of sentences, the shortest first; in parts where memory runs out."""
@@ -182,6 +193,27 @@ class Encoder:
         n = keep.sum(1, keepdim=True)
         pooled = hidden[:, 0] if self.pooling == "cls" else (hidden * keep[..., None]).sum(1) / n.clamp(min=1)
         return pooled * (n > 0)  # type: ignore[no-any-return]
+
+
+def _in_windows(ids: list[list[int]], special: list[list[int]], most: int) -> Cut:
+    """The first window of a row of more than `most` pieces in its place; the others appended."""
+    further = {}
+    for row in [row for row, pieces in enumerate(ids) if len(pieces) > most]:
+        first, *others = windows(special[row], most)
+        pieces, start = ids[row], len(ids)
+        ids[row], special[row] = _read_by(first, pieces)
+        for window in others:
+            of_ids, of_special = _read_by(window, pieces)
+            ids.append(of_ids)
+            special.append(of_special)
+        further[row] = range(start, len(ids))
+    return Cut(ids=ids, special=special, further=further)
+
+
+def _read_by(window: Window, pieces: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Its pieces, and 1 for each that does not count."""
+    n = len(window.places)
+    return [pieces[place] for place in window.places], [int(i not in window.new) for i in range(n)]
 
 
 def length_groups(lengths: IntArray, budget: int) -> Iterator[IntArray]:

@@ -14,7 +14,7 @@ class EncoderOptions(Config):
     pooling: Literal["mean", "cls", "last4"] = option(
         "mean", "Mean of the last layer's pieces, its [CLS] piece, or the mean of the last four layers."
     )
-    max_length: int = option(128, "Longer sentences are cut.", unit="pieces", ge=8, le=8192)
+    max_length: int = option(128, "Longer sentences are read in windows.", unit="pieces", ge=8, le=8192)
     precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
 

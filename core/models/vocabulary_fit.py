@@ -26,7 +26,7 @@ class VocabularyFit:
 
     unknown: of words with a piece that the vocabulary lacks. pieces: a word has. case_lost: of the words with a
     capital, those that it reads as if they had none. cased: whether the vocabulary knows capitals. max_length: pieces
-    that are embedded or masked at once. cut: of sentences longer than that.
+    that are embedded or masked at once. cut: of sentences longer than that, which masked language modelling cuts.
     """
 
     unknown: float
@@ -80,7 +80,7 @@ def remarks(name: str, fit: VocabularyFit) -> list[str]:
         texts.append(f"{fit.unknown:.1%} of the words hold a piece that its vocabulary lacks.")
     if fit.cut >= CUT:
         texts.append(
-            f"{fit.cut:.0%} of the sentences are longer than {fit.max_length} pieces: a tagger reads them in windows, "
-            "embedding and masked language modelling cut them there."
+            f"{fit.cut:.0%} of the sentences are longer than {fit.max_length} pieces: masked language modelling "
+            "cuts them there, all else reads them in windows."
         )
     return texts

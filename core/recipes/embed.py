@@ -54,7 +54,7 @@ def run(config: EmbedConfig, job: Job) -> EmbedResult:
 
             def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[np.void]:
                 pieces = ahead.take(start, stop if stop < len(corpus) else None)
-                rows = np.empty(len(pieces.ids), dtype=row)
+                rows = np.empty(stop - start, dtype=row)
                 rows["vector"], rows["norm"] = encoder.encode_cut(pieces, report)
                 return rows
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 TRAIN, DEV = 10_000, 5_000  # words: more would take longer and change no order
 FOLDS = 3
 LEVEL = 0.95  # of all layers together
-CUT = EncoderOptions().max_length  # pieces, where embedding and masked language modelling cut
+CUT = EncoderOptions().max_length  # pieces, where masked language modelling cuts too
 
 
 class RankConfig(Config):

@@ -13,7 +13,7 @@ from transformers import RobertaConfig, RobertaForMaskedLM
 
 from core.errors import Cancelled, ConfigError, ModelError, ResourceError
 from core.models import hub
-from core.models.encoder import STRETCH, Encoder, Pooling, length_groups
+from core.models.encoder import STRETCH, Cut, Encoder, Pooling, length_groups
 from core.reporter import Silent
 from core.results import FloatArray
 
@@ -55,18 +55,21 @@ def roberta(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def plain(encoder: Encoder, text: str, pooling: Pooling = "mean", layer: int = -1) -> FloatArray:
-    """Pooling of one sentence alone, straight from the definition."""
-    pieces = encoder.tokenizer(text, truncation=True, max_length=encoder.max_length, return_special_tokens_mask=True)
-    keep = torch.tensor(pieces["special_tokens_mask"]) == 0
-    if not keep.any():
+    """Pooling of one sentence alone, straight from the definition; of a long one window by window."""
+    first, *pieces, last = encoder.tokenizer(text, verbose=False)["input_ids"]
+    if not pieces:
         return np.zeros(encoder.dimension)
-    with torch.no_grad():
-        states = encoder.model(input_ids=torch.tensor([pieces["input_ids"]]), output_hidden_states=True).hidden_states
-    if pooling == "last4":
-        states, layer = [torch.stack(states[1:][-4:]).mean(0)], 0
-    hidden = states[layer][0].float()
-    vector: FloatArray = (hidden[0] if pooling == "cls" else hidden[keep].mean(0)).numpy()
-    return vector
+    room = encoder.max_length - 2
+    total, stop = np.zeros(encoder.dimension), 0
+    while stop < len(pieces):
+        start, stop = stop, min(stop + room, len(pieces))
+        window = [first, *pieces[max(stop - room, 0) : stop], last]
+        with torch.no_grad():
+            states = encoder.model(input_ids=torch.tensor([window]), output_hidden_states=True).hidden_states
+        chosen = torch.stack(states[1:][-4:]).mean(0) if pooling == "last4" else states[layer]
+        hidden, new = chosen[0].float(), stop - start
+        total += new * (hidden[0] if pooling == "cls" else hidden[-1 - new : -1].mean(0)).numpy()
+    return total / len(pieces)
 
 
 def cosine(a: FloatArray, b: FloatArray) -> float:
@@ -83,6 +86,32 @@ def test_vectors_are_the_definition(pooling: Pooling, layer: int) -> None:
     expected = np.array([plain(encoder, text, pooling, layer) for text in TEXTS])
     assert np.allclose(unit * norms[:, None], expected, atol=2e-3 * norms.max())
     assert np.allclose(norms, np.linalg.norm(expected, axis=1), rtol=1e-4)
+
+
+def test_a_sentence_that_needs_no_windows_keeps_its_bytes_beside_one_that_does(
+    tiny: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [*TEXTS, *("word " * i for i in range(20, 40)), "other " * 90]
+    short = [i for i, text in enumerate(texts) if len(text.replace(" ", "")) <= 126]
+    batches: list[list[int]] = []
+    usual = Encoder._joined
+
+    def spy(self: Encoder, rows: list[int], cut: Cut) -> torch.Tensor:
+        batches.append(rows)
+        return usual(self, rows, cut)
+
+    monkeypatch.setattr(Encoder, "_joined", spy)
+    unit, norms = tiny.encode(texts)
+    of_texts = sorted(rows for rows in batches if max(rows) < len(texts))
+    batches.clear()
+    monkeypatch.setattr("core.models.encoder.LONGEST", 0)  # as sentences were cut once
+    cut, cut_norms = tiny.encode(texts)
+    assert of_texts == sorted(batches)  # whatever a larger encoder makes of other neighbours
+    assert 15 < len(short) < len(texts) - 2
+    assert unit[short].tobytes() == cut[short].tobytes()
+    assert norms[short].tobytes() == cut_norms[short].tobytes()
+    for i in set(range(len(texts))) - set(short):
+        assert norms[i] != cut_norms[i]
 
 
 def test_empty_sentences_are_zero_never_nan(tiny: Encoder) -> None:

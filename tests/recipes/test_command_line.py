@@ -189,7 +189,7 @@ def test_audit_finds_a_leak(run: Run, piles: tuple[Path, Path], tmp_path: Path) 
 def test_help_is_made_from_the_configs(run: Run) -> None:
     code, out, _ = run("select", "--help")
     assert code == 0
-    for words in ("--budget", "--strategy", "Longer sentences are cut.", "[pieces]"):
+    for words in ("--budget", "--strategy", "Longer sentences are read in windows.", "[pieces]"):
         assert words in out
 
 

@@ -9,13 +9,12 @@ import numpy as np
 from core.config import Config, option
 from core.errors import ModelError
 from core.models.encoder import BUDGET, length_groups, longest
+from core.models.windows import LONGEST, windows
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Prefer, Role
 from core.selection.base import AdaptedOptions, Batch, Model, Source, Strategy
 
 if TYPE_CHECKING:
-    from transformers import BatchEncoding
-
     from core.models.mlm import MaskedLM
 
 _SHARE = 0.15  # of a sentence's pieces hidden at a time under `sampled`
@@ -31,14 +30,28 @@ class PseudoOptions(AdaptedOptions):
         "one-pass hides nothing: not a probability, for every piece sees itself.",
     )
     passes: int = option(6, "How often pieces are hidden under sampled.", ge=1, le=100)
-    max_length: int = option(128, "Longer sentences are cut.", unit="pieces", ge=8, le=8192)
+    max_length: int = option(128, "Longer sentences are read in windows.", unit="pieces", ge=8, le=8192)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Read:
+    """What the model reads at once: a sentence, or a window of one that is too long.
+
+    sentence, window: their numbers, both from 0 on. words: which word each piece is of. places: of pieces to guess.
+    """
+
+    sentence: int
+    window: int
+    ids: Sequence[int]
+    words: Sequence[int | None]
+    places: Sequence[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Pass:
-    """One reading of a sentence. masked: places hidden from the model. targets: places whose piece it must guess."""
+    """One reading. masked: places hidden from the model. targets: places whose piece it must guess."""
 
-    row: int
+    read: _Read
     masked: Sequence[int]
     targets: Sequence[int]
 
@@ -84,45 +97,68 @@ class PseudoPerplexity(Strategy):
             report.note("one-pass: these scores are not probabilities, for every piece sees itself.")
 
     def score(self, batch: Batch) -> FloatArray:
-        texts = [sentence.text for sentence in batch.sentences]
-        if not texts:
-            return np.empty(0)
-        pieces = self._lm.tokenizer(texts, truncation=True, max_length=self._longest, return_special_tokens_mask=True)
-        passes = [pass_ for row in range(len(texts)) for pass_ in self._passes(pieces, row, int(batch.ids[row]))]
-        loss, guesses = np.zeros(len(texts)), np.zeros(len(texts))
-        lengths = np.array([len(pieces["input_ids"][pass_.row]) for pass_ in passes], dtype=np.int64)
-        done = 0
-        for group in length_groups(lengths, self._budget(lengths)):
-            batch.report.check()
-            batch_passes = [passes[i] for i in group.tolist()]
-            owners = np.repeat([pass_.row for pass_ in batch_passes], [len(pass_.targets) for pass_ in batch_passes])
-            loss += np.bincount(owners, weights=self._losses(pieces["input_ids"], batch_passes), minlength=len(texts))
-            guesses += np.bincount(owners, minlength=len(texts))
-            done += len(group)
-            batch.report.progress(len(texts) * done // len(passes), len(texts), "sentences")
+        n, reads = len(batch.sentences), self._reads([sentence.text for sentence in batch.sentences])
+        loss, guesses = np.zeros(n), np.zeros(n)
+        for passes in self._groups(reads, batch):
+            owners = np.repeat([pass_.read.sentence for pass_ in passes], [len(pass_.targets) for pass_ in passes])
+            loss += np.bincount(owners, weights=self._losses(passes), minlength=n)
+            guesses += np.bincount(owners, minlength=n)
         with np.errstate(invalid="ignore"):  # a sentence without pieces: 0 / 0, "could not be scored"
             return np.exp(loss / guesses)
 
-    def _passes(self, pieces: "BatchEncoding", row: int, id: int) -> Iterator[_Pass]:
-        """All passes over a sentence."""
-        places = np.flatnonzero(np.array(pieces["special_tokens_mask"][row]) == 0)
-        if not len(places):
-            return
-        if self.options.method == "exact":
+    def _reads(self, texts: Sequence[str]) -> list[_Read]:
+        """All that is read of `texts`; none of one without pieces."""
+        if not texts:
+            return []
+        options = {"truncation": True, "max_length": max(LONGEST, self._longest), "return_special_tokens_mask": True}
+        pieces = self._lm.tokenizer(list(texts), **options)
+        reads = []
+        for row, (ids, special) in enumerate(zip(pieces["input_ids"], pieces["special_tokens_mask"], strict=True)):
             words = pieces.word_ids(row)
-            for place in places.tolist():
+            if len(ids) <= self._longest:
+                places = [place for place, mark in enumerate(special) if not mark]
+                reads += [_Read(sentence=row, window=0, ids=ids, words=words, places=places)] if places else []
+                continue
+            for number, window in enumerate(windows(special, self._longest)):
+                of_ids, of_words = ([each[place] for place in window.places] for each in (ids, words))
+                reads.append(_Read(sentence=row, window=number, ids=of_ids, words=of_words, places=window.new))
+        return reads
+
+    def _groups(self, reads: Sequence[_Read], batch: Batch) -> Iterator[list[_Pass]]:
+        """Every pass over `reads`, in batches. Further windows come last, by themselves: a sentence that needs none is
+        batched as if there were none."""
+        done, n = 0, len(batch.sentences)
+        parts = [
+            [pass_ for read in reads if bool(read.window) is further for pass_ in self._passes(read, batch)]
+            for further in (False, True)
+        ]
+        for passes in parts:
+            lengths = np.array([len(pass_.read.ids) for pass_ in passes], dtype=np.int64)
+            for group in length_groups(lengths, self._budget(lengths)):
+                batch.report.check()
+                yield [passes[i] for i in group.tolist()]
+                done += len(group)
+                batch.report.progress(n * done // sum(map(len, parts)), n, "sentences")
+
+    def _passes(self, read: _Read, batch: Batch) -> Iterator[_Pass]:
+        """All passes over a sentence, or a window."""
+        if self.options.method == "exact":
+            words = read.words
+            for place in read.places:
                 end = place + 1
                 while end < len(words) and words[end] is not None and words[end] == words[place]:
                     end += 1
-                yield _Pass(row=row, masked=range(place, end), targets=(place,))
+                yield _Pass(read=read, masked=range(place, end), targets=(place,))
         elif self.options.method == "sampled":
             # Seeded by seed and id: the same draws in every chunk, after every resume.
-            random = np.random.default_rng((self.seed, id)).random((self.options.passes, len(places)))
+            seed = (self.seed, int(batch.ids[read.sentence]), *((read.window,) if read.window else ()))
+            places = np.array(read.places)
+            random = np.random.default_rng(seed).random((self.options.passes, len(places)))
             for order in random.argsort(axis=1)[:, : max(round(_SHARE * len(places)), 1)]:
                 hidden = np.sort(places[order]).tolist()
-                yield _Pass(row=row, masked=hidden, targets=hidden)
+                yield _Pass(read=read, masked=hidden, targets=hidden)
         else:
-            yield _Pass(row=row, masked=(), targets=places.tolist())
+            yield _Pass(read=read, masked=(), targets=list(read.places))
 
     def _budget(self, lengths: IntArray) -> int:
         """Pieces a batch, and so few that no more than `_WIDTH` are asked for."""
@@ -130,19 +166,19 @@ class PseudoPerplexity(Strategy):
         share = {"exact": 0.0, "sampled": _SHARE, "one-pass": 1.0}[self.options.method]
         return min(usual, int(_WIDTH / share)) if share else usual
 
-    def _losses(self, ids: Sequence[list[int]], passes: Sequence[_Pass]) -> FloatArray:
+    def _losses(self, passes: Sequence[_Pass]) -> FloatArray:
         """-log p of every target piece, pass by pass; the shortest sentence first."""
         import torch
 
-        width = len(ids[passes[-1].row])
+        width = len(passes[-1].read.ids)
         tokens = np.full((len(passes), width), self._lm.tokenizer.pad_token_id or 0, dtype=np.int64)
         attend = np.zeros((len(passes), width), dtype=np.int64)
         for line, pass_ in enumerate(passes):
-            row = ids[pass_.row]
+            row = pass_.read.ids
             tokens[line, : len(row)], attend[line, : len(row)] = row, 1
             tokens[line, list(pass_.masked)] = self._lm.tokenizer.mask_token_id
         at = np.concatenate([line * width + np.asarray(pass_.targets) for line, pass_ in enumerate(passes)])
-        pieces = np.concatenate([np.asarray(ids[pass_.row])[list(pass_.targets)] for pass_ in passes])
+        pieces = np.concatenate([np.asarray(pass_.read.ids)[list(pass_.targets)] for pass_ in passes])
         inputs, places, gold = (torch.from_numpy(part).to(self._lm.model.device) for part in (tokens, at, pieces))
         mask = None if attend.all() else torch.from_numpy(attend).to(inputs.device)  # without padding: a faster kernel
         with torch.inference_mode():
