@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from core.corpora.corpus import Library
 from core.facade import corpora, maps, runs, selections
@@ -25,11 +25,11 @@ NASTY = "The <img src=x onerror=alert(1)> clause of [the contract](http://evil.e
 MAP = ".st-key-explore-map"
 OUTLINE = f"document.querySelector('{MAP} .js-plotly-plot').layout.selections.map(s => s.path)"
 RANGES = f"(l => [...l.xaxis.range, ...l.yaxis.range])(document.querySelector('{MAP} .js-plotly-plot')._fullLayout)"
-FOUND = """() => {
+PLACE = """([x, y]) => {
     const plot = document.querySelector('.st-key-explore-map .js-plotly-plot'), box = plot.getBoundingClientRect();
-    const { xaxis, yaxis } = plot._fullLayout, { x: [x], y: [y] } = plot._fullData.at(-1);
+    const { xaxis, yaxis } = plot._fullLayout;
     return [box.x + xaxis._offset + xaxis.d2p(x), box.y + yaxis._offset + yaxis.d2p(y)];
-}"""  # where the one point is that a search has found
+}"""
 Points = dict[str, dict[str, Any]]  # rows as the map's file has them
 
 
@@ -71,6 +71,14 @@ def drag(page: Page, corners: int = 9, size: float = 0.3) -> None:
     page.mouse.up()
     expect(page.get_by_role("heading", name="Your lasso")).to_be_visible()
     settled(page)
+
+
+def tooltip(page: Page, row: Mapping[str, Any]) -> Locator:
+    """What the map tells where the mouse comes to a point."""
+    page.mouse.move(0, 0)
+    expect(page.get_by_role("tooltip")).to_have_count(0)
+    page.mouse.move(*page.evaluate(PLACE, [row["x"], row["y"]]))
+    return page.get_by_role("tooltip")
 
 
 def crossings(x: float, y: float, corners: list[tuple[float, float]]) -> bool:
@@ -123,6 +131,7 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
     counts(page, {name: classes.count(name) for name in maps.CLASSES})
     best = max((row for row in inside.values() if row["score"] is not None), key=lambda row: row["score"])
     expect(page.get_by_test_id("glide-cell-1-0")).to_have_text(best["class"])
+    expect(tooltip(page, best)).to_contain_text("score")  # in the lasso too
     rows = [json.loads(line) for line in taken(page, "JSONL").splitlines()]
     assert sorted(row["id"] for row in rows) == sorted(row["id"] for row in inside.values())
 
@@ -236,12 +245,9 @@ def test_a_corpus_is_never_markup_and_a_search_reaches_all(
     expect(page.get_by_text("1 in D_C and 0 in T_C hold onerror.")).to_be_visible()
     expect(page.get_by_test_id("glide-cell-4-0")).to_have_text(NASTY)
     settled(page)
-    page.mouse.move(*page.evaluate(FOUND))
-    expect(page.get_by_role("tooltip")).to_have_text(
-        re.compile(rf"^(selected|filtered) · score [\d.e-]+\s+{re.escape(NASTY)}$")
-    )
-    page.mouse.move(0, 0)
-    expect(page.get_by_role("tooltip")).to_have_count(0)
+    nasty = next(row for row in mapped[1].values() if row["text"] == NASTY)
+    wanted = re.compile(rf"^(selected|filtered) · score [\d.e-]+\s+{re.escape(NASTY)}$")
+    expect(tooltip(page, nasty)).to_have_text(wanted)
     box = still(page.get_by_test_id("stDataFrame"))
     page.mouse.click(box["x"] + 18, box["y"] + 70)
     card = page.locator(".st-key-explore-why")
