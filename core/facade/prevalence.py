@@ -51,11 +51,11 @@ def _of(task: str, domain: str) -> Iterator[Run]:
 
 def in_words(count: PrevalenceResult, asked: int | None = None) -> str:
     """A sentence. asked: sentences that a budget takes."""
+    of = f"of D_C's {count.domain:,} distinct sentences"
     if not count.about:
-        words = f"Next to none of D_C's {count.domain:,} sentences, {count.high:,} at most, are like your task's"
+        words = f"Next to none {of}, {count.high:,} at most, are like your task's"
     else:
-        words = f"About {count.about:,} of D_C's {count.domain:,} sentences are like your task's"
-        words += f" ({count.low:,} to {count.high:,})"
+        words = f"About {count.about:,} {of} are like your task's ({count.low:,} to {count.high:,})"
     return words + ("." if asked is None else f"; you ask for {asked:,}.")
 
 

@@ -86,6 +86,7 @@ def test_the_answer_is_a_table_and_a_reason(home: Path, parts: dict[str, str]) -
     shown = " ".join([texts(app), *(str(html.proto.body) for html in app.get("html"))])
     for cell in ("31.2", "21.5", "30.5 (layer 2)", "1.38", "1.5%", "1.25", "4.5"):
         assert cell in shown, cell
+    assert '<td class="w-number">31.2</td>' in shown
     assert plain(why) in shown
     assert "To try it: Custom, and Layers 2." in shown
     assert "Layers last" not in shown

@@ -17,15 +17,16 @@ HEADINGS = {
     "h_score": "H-score",
     "log_me": "LogME",
     "f1": "Probe F1 (%)",
-    "last": "from the last layer",
-    "best": "from the best layer",
+    "last": "Last layer",
+    "best": "Best layer",
     "pieces": "Pieces a word",
-    "unknown": "Unknown words",
+    "unknown": "Unknown",
     "seconds": "Seconds",
 }
 MEANS = (
     "Best first. H-score and LogME say how well the mean of an encoder's frozen layers tells the labels apart; the "
-    "probe is a linear one, learnt on train and read on dev. More is better. Nothing is trained but the probe."
+    "probe is a linear one, learnt on train and read on dev, from that mean and from single layers. More is better. "
+    "Nothing is trained but the probe."
 )
 
 
@@ -64,20 +65,20 @@ def _answer(train: str, dev: str) -> None:
     table([_row(each) for each in ranks], HEADINGS, "Encoders, the best fit first", names=("encoder",))
     st.caption(MEANS)
     for each in ranks:
-        st.markdown(plain(f"{encoder(each.encoder)}: {' '.join((each.proposal.why, *each.remarks))}"))
+        st.markdown(f"**{plain(encoder(each.encoder))}:** {plain(' '.join((each.proposal.why, *each.remarks)))}")
         if each.proposal.layers != "last":
             st.caption(f"To try it: Custom, and Layers {each.proposal.layers}.")
 
 
-def _row(rank: EncoderRank) -> dict[str, str]:
+def _row(rank: EncoderRank) -> dict[str, str | float]:
     return {
         "encoder": encoder(rank.encoder),
-        "h_score": f"{rank.mean.h_score:.2f}",
-        "log_me": f"{rank.mean.log_me:.3f}",
-        "f1": f"{rank.mean.f1:.1f}",
-        "last": f"{rank.last.f1:.1f}",
+        "h_score": round(rank.mean.h_score, 2),
+        "log_me": round(rank.mean.log_me, 3),
+        "f1": round(rank.mean.f1, 1),
+        "last": round(rank.last.f1, 1),
         "best": f"{rank.best.f1:.1f} (layer {rank.best.layer})",
-        "pieces": f"{rank.fit.pieces:.2f}",
+        "pieces": round(rank.fit.pieces, 2),
         "unknown": f"{rank.fit.unknown:.1%}",
-        "seconds": f"{rank.seconds:.1f}",
+        "seconds": round(rank.seconds, 1),
     }
