@@ -1,3 +1,7 @@
 """Winnow's engine: what to pre-train a named-entity tagger on, and whether it was worth it."""
 
+import os
+
 __version__ = "0.2.0"
+
+os.environ["USE_HUB_KERNELS"] = "0"  # read when transformers is imported: no native code from the hub, whoever asks

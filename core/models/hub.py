@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")  # read when huggingface_hub is imported
 if offline():
     os.environ["HF_HUB_OFFLINE"] = "1"  # a second lock
-os.environ["USE_HUB_KERNELS"] = "0"  # read when transformers is imported: no native code from the hub, whatever asks
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")  # said aloud, so that a fork gives no warning
 
 BUNDLED = "minilm"
