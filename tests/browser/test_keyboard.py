@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from core.facade import corpora
-from tests.browser.driver import Server, settled
+from tests.browser.driver import Server, settled, visit
 
 ADDRESSES = ["", "Corpora", "Similarity", "Selection", "Explore", "Training", "Results", "Assisting"]
 CONTROLS = """() => [...document.querySelectorAll(
@@ -25,6 +25,7 @@ REACHED = """() => {
 
 def unreached(page: Page) -> list[str]:
     """The controls that a walk by Tab from the top does not come to."""
+    page.evaluate("document.querySelectorAll('[data-reached]').forEach(e => delete e.dataset.reached)")
     n = page.evaluate(f"({CONTROLS})().length")
     page.evaluate("document.activeElement?.blur?.(); window.getSelection().removeAllRanges()")
     for _ in range(0, 2 * n + 20, n + 1):
@@ -47,13 +48,11 @@ def _missed(page: Page) -> list[str]:
 def test_the_tab_key_reaches_every_control(server: Server, page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WINNOW_HOME", str(server.home))
     corpora.open_sample("legal")
+    page.goto(server.url)
+    settled(page)
     for address in ADDRESSES:
-        page.goto(f"{server.url}/{address}")
-        expect(page.get_by_role("heading", level=1)).to_be_visible()
-        settled(page)
+        visit(page, address)
+        expect(page.get_by_role("heading", level=1)).to_have_text(address or "Winnow")
         assert not unreached(page), f"page {address or 'Home'}"
-    page.evaluate("""() => {
-      document.querySelectorAll('[data-reached]').forEach(e => delete e.dataset.reached);
-      document.querySelector('[data-testid=stSidebar] a[href]').tabIndex = -1;
-    }""")
+    page.evaluate("document.querySelector('[data-testid=stSidebar] a[href]').tabIndex = -1")
     assert len(unreached(page)) == 1, "a control out of the Tab key's reach is noticed"

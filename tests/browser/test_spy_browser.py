@@ -17,7 +17,7 @@ from core.corpora.corpus import Library
 from core.facade import runs
 from core.recipes import RECIPES
 from tests import every_kind
-from tests.browser.driver import ROOT, Server, left, settled
+from tests.browser.driver import ROOT, Server, left, settled, visit
 from tests.browser.test_door_server import ASK, asked, handshakes
 from tests.planted import contracts
 from tests.recipes.test_experiment import fill, labelled
@@ -93,10 +93,11 @@ def test_a_run_of_every_kind_and_every_page_talk_to_nobody(
 
     with Server(home=guard / "home", data=guard) as server:
         server.start()
+        page.goto(server.url)
+        settled(page)
         for name in PAGES:
-            page.goto(f"{server.url}/{name}")
-            expect(page.get_by_role("heading", level=1)).to_be_visible()
-            settled(page)
+            visit(page, name)
+            expect(page.get_by_role("heading", level=1)).to_have_text(name or "Winnow")
         left(page)
         monkeypatch.delenv("PYTHONPATH")  # who knocks is not watched
         assert handshakes(server, *FOREIGN) == [403] * len(FOREIGN)
