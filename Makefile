@@ -20,7 +20,7 @@ app: $(VENV)/.app
 test: $(VENV)/.dev lint
 	$(BIN)/python -m tests.browser.chromium
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not alone"; quiet=$$?; \
-	$(BIN)/python -m pytest -n 3 --dist loadgroup -m "browser and not alone"; seen=$$?; \
+	$(BIN)/python -m pytest -n 3 --dist loadfile -m "browser and not alone"; seen=$$?; \
 	$(BIN)/python -m pytest -m alone && exit $$((quiet + seen))
 
 quick: $(VENV)/.dev

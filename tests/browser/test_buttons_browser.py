@@ -135,15 +135,7 @@ def walk(one: Callable[[Walk], None]) -> Callable[[Walk], None]:
     return one
 
 
-# The long ones are some other process's than the many short ones.
-LONG = ("corpora", "explore", "explore_runs", "bias_runs")
-NAMES = [
-    pytest.param(name, marks=pytest.mark.xdist_group("long walks" if name in LONG else "walks"))
-    for name in sorted(set(BUTTONS.values()))
-]
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted(set(BUTTONS.values())))
 def test_every_button_does_something(
     laid: tuple[Server, Laid], page: Page, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

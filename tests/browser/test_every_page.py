@@ -132,11 +132,7 @@ def _numbers(node: dict[str, Any]) -> str:
     return f"{data['fgColor']} on {data['bgColor']}" if isinstance(data, dict) and "fgColor" in data else ""
 
 
-THEMES = [pytest.param(theme, marks=pytest.mark.xdist_group(theme)) for theme in ("light", "dark")]
-WIDTHS = [pytest.param(width, marks=pytest.mark.xdist_group(f"{width} wide")) for width in (800, 480)]
-
-
-@pytest.fixture(scope="module", params=THEMES)
+@pytest.fixture(scope="module", params=["light", "dark"])
 def themed(request: pytest.FixtureRequest, profile: BrowserContext, furnished: Furnished) -> Iterator[Page]:
     """The app, open in a theme, for a visit to every page."""
     with held_to_account(profile.new_page()) as page:
@@ -160,7 +156,7 @@ def test_every_text_is_read_easily(furnished: Furnished, themed: Page, name: str
     assert texts or name not in CHARTS
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [800, 480])
 def test_nothing_scrolls_sideways(furnished: Furnished, page: Page, width: int) -> None:
     """Nor is anything cut without a sign: a path in its box, what a list has chosen."""
     page.set_viewport_size({"width": width, "height": 900})
