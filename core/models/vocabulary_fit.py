@@ -17,7 +17,7 @@ _CAPITAL = re.compile("[A-Z]")  # a byte-level vocabulary writes spaces and acce
 CASED = (
     0.01  # share of a vocabulary with a capital from which it is called cased; uncased ones have special names alone
 )
-UNKNOWN, CUT = 0.01, 0.05  # shares from which a word is said
+UNKNOWN, OFTEN = 0.01, 0.05  # shares from which a word is said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class VocabularyFit:
 
     unknown: of words with a piece that the vocabulary lacks. pieces: a word has. case_lost: of the words with a
     capital, those that it reads as if they had none. cased: whether the vocabulary knows capitals. max_length: pieces
-    that are embedded or masked at once. cut: of sentences longer than that, which masked language modelling cuts.
+    that are embedded or masked at once. longer: of sentences that have more.
     """
 
     unknown: float
@@ -34,7 +34,7 @@ class VocabularyFit:
     case_lost: float
     cased: bool
     max_length: int
-    cut: float
+    longer: float
 
 
 def vocabulary_fit(
@@ -55,7 +55,7 @@ def vocabulary_fit(
         case_lost=sum(a == b for a, b in zip(of_word.of(capital), lower, strict=True)) / max(len(capital), 1),
         cased=_cased(tokenizer),
         max_length=max_length,
-        cut=sum(length > max_length for length in lengths) / max(len(lengths), 1),
+        longer=sum(length > max_length for length in lengths) / max(len(lengths), 1),
     )
 
 
@@ -69,18 +69,18 @@ def remarks(name: str, fit: VocabularyFit) -> list[str]:
     texts = []
     if name == BUNDLED:
         texts.append("Uncased and English: capitals are not seen, and other languages fall into many small pieces.")
-    elif fit.case_lost > CUT and fit.cased:
+    elif fit.case_lost > OFTEN and fit.cased:
         texts.append(
             f"Its vocabulary knows capitals and its tokenizer lower-cases {fit.case_lost:.0%} of the words with one "
             "before it looks: set do_lower_case to false in its tokenizer_config.json, if it was trained with capitals."
         )
-    elif fit.case_lost > CUT:
+    elif fit.case_lost > OFTEN:
         texts.append(f"Uncased: of the words with a capital {fit.case_lost:.0%} are read as if they had none.")
     if fit.unknown >= UNKNOWN:
         texts.append(f"{fit.unknown:.1%} of the words hold a piece that its vocabulary lacks.")
-    if fit.cut >= CUT:
+    if fit.longer >= OFTEN:
         texts.append(
-            f"{fit.cut:.0%} of the sentences are longer than {fit.max_length} pieces: masked language modelling "
-            "cuts them there, all else reads them in windows."
+            f"{fit.longer:.0%} of the sentences are longer than {fit.max_length} pieces and are read in several parts, "
+            "none of which sees the whole; a larger max_length leaves more of them whole."
         )
     return texts

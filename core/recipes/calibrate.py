@@ -18,6 +18,7 @@ from core.cards import machine
 from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.models.encoder_options import EncoderOptions
+from core.models.windows import LONGEST
 from core.recipes.base import Job
 from core.recipes.parts.network import Borrowed, new_recurrent
 from core.recipes.parts.on_device import on_device
@@ -122,7 +123,7 @@ def _tokens(sample: Sequence[Sentence]) -> int:
 
 def _pieces(lm: "MaskedLM", sample: Sequence[Sentence]) -> int:
     texts = [sentence.text for sentence in sample]
-    return sum(len(ids) for ids in lm.tokenizer(texts, truncation=True, max_length=128)["input_ids"])
+    return sum(len(ids) for ids in lm.tokenizer(texts, truncation=True, max_length=LONGEST)["input_ids"])
 
 
 def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> Line:

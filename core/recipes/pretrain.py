@@ -77,11 +77,11 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
         outcome = pretrain(
             lm, piles, settings, folder=context.run.checkpoints, report=context, saved=context.checkpoint
         )
-    sentences = len(piles.draw(0))
+    rows = piles.draw(0)
     result = PretrainResult(
         model=str(models.folder(context.run)),
-        sentences=sentences,
-        epochs=round(outcome.steps / -(-sentences // config.batch_size), 2),
+        sentences=int(piles.train.first[rows].sum()),
+        epochs=round(outcome.steps / -(-len(rows) // config.batch_size), 2),
         steps=outcome.steps,
         dev_loss=outcome.dev_loss,
         dev_loss_general=outcome.dev_loss_general,
@@ -127,7 +127,7 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
     if not sum(sizes):
         raise CorpusError(f"{corpora[0].name}: no sentence is left to train on; give a larger corpus.")
     draw = Draw(sizes[0], sum(sizes[1:]), config.balance, config.seed)
-    unit = "rows" if config.packed else "sentences"
+    unit = "rows" if config.packed or not all(part.first.all() for part in parts) else "sentences"
     job.context.note(
         f"Each epoch reads {len(draw(0)):,} {unit}: {draw.task:,} of {corpora[0].name}"
         + (f" and {draw.others:,} of the others" if len(sizes) > 1 else "")

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 TRAIN, DEV = 10_000, 5_000  # words: more would take longer and change no order
 FOLDS = 3
 LEVEL = 0.95  # of all layers together
-CUT = EncoderOptions().max_length  # pieces, where masked language modelling cuts too
+WHOLE = EncoderOptions().max_length  # pieces of the longest sentence that is read whole, in pre-training too
 
 
 class RankConfig(Config):
@@ -118,7 +118,7 @@ def _rank(name: str, sample: Labelled, job: Job) -> EncoderRank:
 
     begun, folder = time.monotonic(), model_folder(name, job)
     job.context.stage(f"reading with {name}")
-    fit = vocabulary_fit(hub.load_tokenizer(folder), [*sample.train, *sample.dev], CUT)
+    fit = vocabulary_fit(hub.load_tokenizer(folder), [*sample.train, *sample.dev], WHOLE)
     with on_device(job, alone=False):
         states = word_states(folder, [*sample.train, *sample.dev], job.context)
     job.context.stage(f"scoring the layers of {name}")

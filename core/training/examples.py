@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
+from core.models.windows import LONGEST, even_parts
 from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 
@@ -20,11 +21,13 @@ class Examples:
     """Rows of pieces, special ones included.
 
     ids: `(n_pieces,)` int32. begins: `(n_pieces,)` the piece begins a word. ends: `(n,)` int64, where each row ends.
+    first: `(n,)` the row is a text, or the first part of a long one.
     """
 
     ids: IntArray
     begins: BoolArray
     ends: IntArray
+    first: BoolArray
 
     def __len__(self) -> int:
         return len(self.ends)
@@ -47,7 +50,12 @@ class Examples:
     def take(self, rows: IntArray) -> Self:
         """`rows` as examples of their own."""
         addresses = self.at(rows)
-        return type(self)(ids=self.ids[addresses], begins=self.begins[addresses], ends=np.cumsum(self.lengths_of(rows)))
+        return type(self)(
+            ids=self.ids[addresses],
+            begins=self.begins[addresses],
+            ends=np.cumsum(self.lengths_of(rows)),
+            first=self.first[rows],
+        )
 
     @classmethod
     def join(cls, parts: "Sequence[Examples]") -> Self:
@@ -57,36 +65,59 @@ class Examples:
             ids=np.concatenate([part.ids for part in parts]),
             begins=np.concatenate([part.begins for part in parts]),
             ends=np.concatenate([part.ends + start for part, start in zip(parts, starts, strict=False)]),
+            first=np.concatenate([part.first for part in parts]),
         )
 
 
 def tokenised(
     blocks: Iterable[Sequence[str]], tokenizer: "PreTrainedTokenizerBase", *, max_length: int, n: int, report: Reporter
 ) -> Examples:
-    """One row a text, cut at `max_length` pieces. n: texts there are, for the progress."""
-    parts = [Examples(ids=np.zeros(0, np.int32), begins=np.zeros(0, np.bool_), ends=np.zeros(0, np.int64))]
+    """One row a text, or as few as hold one of more than `max_length` pieces. n: texts there are, for the progress."""
+    none = np.zeros(0, np.bool_)
+    parts = [Examples(ids=np.zeros(0, np.int32), begins=none, ends=np.zeros(0, np.int64), first=none)]
     done = 0
     for texts in blocks:
         report.check()
-        rows = tokenizer(
-            list(texts),
-            truncation=True,
-            max_length=max_length,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-        )
-        lengths = np.array([len(row) for row in rows["input_ids"]], dtype=np.int64)
-        ids = np.fromiter((piece for row in rows["input_ids"] for piece in row), np.int32, int(lengths.sum()))
-        words = (word for i in range(len(lengths)) for word in rows.encodings[i].word_ids)
-        word = np.fromiter((-1 if at is None else at for at in words), np.int32, len(ids))
+        rows = list(_rows(texts, tokenizer, max_length))
+        lengths = np.array([len(row.ids) for row in rows], dtype=np.int64)
+        ids = np.fromiter((piece for row in rows for piece in row.ids), np.int32, int(lengths.sum()))
+        word = np.fromiter((-1 if at is None else at for row in rows for at in row.words), np.int32, len(ids))
         begins = (word < 0) | (word != np.concatenate([[-2], word[:-1]]))
         begins[np.cumsum(lengths)[:-1]] = (
             True  # a row's first piece, though the row before may end in a word of the same number
         )
-        parts.append(Examples(ids=ids, begins=begins, ends=np.cumsum(lengths)))
-        done += len(lengths)
+        first = np.array([row.first for row in rows], dtype=np.bool_)
+        parts.append(Examples(ids=ids, begins=begins, ends=np.cumsum(lengths), first=first))
+        done += len(texts)
         report.progress(done, n, "sentences")
     return Examples.join(parts)
+
+
+class _Row(NamedTuple):
+    """words: the number of each piece's word. first: of its text."""
+
+    ids: Sequence[int]
+    words: Sequence[int | None]
+    first: bool
+
+
+def _rows(texts: Sequence[str], tokenizer: "PreTrainedTokenizerBase", max_length: int) -> Iterator[_Row]:
+    pieces = tokenizer(
+        list(texts),
+        truncation=True,
+        max_length=max(LONGEST, max_length),
+        return_special_tokens_mask=True,
+        return_attention_mask=False,
+        return_token_type_ids=False,
+    )
+    encoded = zip(pieces["input_ids"], pieces["special_tokens_mask"], pieces.encodings, strict=True)
+    for ids, special, encoding in encoded:
+        words = encoding.word_ids
+        if len(ids) <= max_length:
+            yield _Row(ids, words, first=True)
+            continue
+        for i, places in enumerate(even_parts(special, max_length)):
+            yield _Row([ids[place] for place in places], [words[place] for place in places], first=not i)
 
 
 def packed(examples: Examples, tokenizer: "PreTrainedTokenizerBase", max_length: int) -> Examples:
@@ -106,6 +137,7 @@ def packed(examples: Examples, tokenizer: "PreTrainedTokenizerBase", max_length:
         ids=np.concatenate([np.concatenate([[first], part, [last]]) for part, _ in parts]).astype(np.int32),
         begins=np.concatenate([np.concatenate([[True], part, [True]]) for _, part in parts]),
         ends=np.cumsum([len(part) + 2 for part, _ in parts]),
+        first=np.ones(len(parts), dtype=np.bool_),
     )
 
 

@@ -28,7 +28,7 @@ class MlmSettings(Config):
     patience: int = option(
         0, "End after so many epochs without a better dev loss on T_C, and keep the best; 0: keep the last.", ge=0
     )
-    max_length: int = option(128, "Longer sentences are cut.", unit="pieces", ge=8, le=8192)
+    max_length: int = option(128, "Longer sentences are read in parts.", unit="pieces", ge=8, le=8192)
     packed: bool = option(False, f"Fill rows of {PACKED} pieces with whole texts instead of a sentence a row.")
     mask: Literal["piece", "word", "span"] = option(
         "piece", "What is masked: pieces, whole words, or spans (CrossNER)."

@@ -47,7 +47,7 @@ def test_the_shares_are_those_of_the_text() -> None:
     assert fit.unknown == pytest.approx(1 / 13)  # zebra
     assert fit.pieces == 1
     assert (fit.case_lost, fit.cased) == (0, True)
-    assert fit.cut == pytest.approx(1 / 3)  # six words and two special pieces
+    assert fit.longer == pytest.approx(1 / 3)  # six words and two special pieces
 
 
 @pytest.mark.parametrize(

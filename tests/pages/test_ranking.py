@@ -48,7 +48,7 @@ def scores(layer: int, f1: float) -> LayerScores:
 
 
 def ranked(name: str, proposal: Proposal) -> EncoderRank:
-    fit = VocabularyFit(unknown=0.015, pieces=1.375, case_lost=1.0, cased=False, max_length=128, cut=0.0)
+    fit = VocabularyFit(unknown=0.015, pieces=1.375, case_lost=1.0, cased=False, max_length=128, longer=0.0)
     return EncoderRank(
         encoder=name,
         mean=scores(0, 31.25),

@@ -11,12 +11,14 @@ import pytest
 from core.facade import corpora as facade_corpora
 from core.facade import experiments, runs
 from core.facade.errors import WinnowError
+from core.models.mlm import MaskedLM
 from core.recipes import calibrate
 from core.recipes.experiment.clock import Clock
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import Priced
 from core.recipes.experiment.seconds import Seconds
 from core.reporter import Silent
+from core.text.sentence import Sentence
 from tests.finished import TIMED
 from tests.recipes.test_experiment import OPTIONS, fill
 
@@ -44,6 +46,8 @@ def test_calibration_is_made_once_and_speaks_of_this_encoder(home: Path, monkeyp
         assert step >= 0
         assert piece > 0
     assert found.pieces["task"] > 3  # `tiny` reads single characters
+    long = Sentence(id="0" * 16, tokens=("a" * 9,) * 40, text=" ".join(["a" * 9] * 40))
+    assert calibrate._pieces(MaskedLM.load("tiny", device="cpu"), [long]) == 362  # none is cut
     assert found.memory_gb > 0.1
     assert runs.execute("calibrate", options).id == run.id
     assert experiments.cost(OPTIONS).seconds > 0

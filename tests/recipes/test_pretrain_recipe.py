@@ -67,8 +67,12 @@ def test_held_out_sentences_are_not_trained_on(seal: Seal) -> None:
 
 
 def test_one_corpus(seal: Seal) -> None:
-    made = run(seal(TEXTS[:40], "T"), heldout_task=seal(TEXTS[30:50], "H").fingerprint, max_steps=1)
+    made = run(seal(TEXTS[:40], "T"), heldout_task=seal(TEXTS[30:50], "H").fingerprint, max_steps=1, max_length=16)
     assert "forgetting is not measured" in notes(made)
+    assert made.result()["sentences"] == 30  # and the rows that they are read in are more
+    rows = sum(-(-3 * len(text.split()) // 14) for text in TEXTS[:30])
+    assert f"Each epoch reads {rows} rows" in notes(made)
+    assert made.result()["epochs"] == round(1 / -(-rows // 16), 2)
     with pytest.raises(CorpusError, match="one sentence"):
         run(seal(TEXTS[:1], "lonely"))
 

@@ -29,7 +29,7 @@ def model() -> MaskedLM:
 
 
 def examples(lm: MaskedLM) -> Examples:
-    return tokenised([TEXTS[:40], TEXTS[40:]], lm.tokenizer, max_length=24, n=60, report=Silent())
+    return tokenised([TEXTS[:40], TEXTS[40:]], lm.tokenizer, max_length=40, n=60, report=Silent())
 
 
 def piles(lm: MaskedLM) -> Piles:
@@ -76,14 +76,35 @@ def test_tokenised_in_blocks_is_the_tokenizer_row_by_row() -> None:
     rows = examples(lm)
     assert rows.ids.dtype == np.int32
     for row, text in enumerate(TEXTS):
-        assert (
-            rows.ids[rows.at(np.array([row]))].tolist()
-            == lm.tokenizer(text, truncation=True, max_length=24)["input_ids"]
-        )
+        assert rows.ids[rows.at(np.array([row]))].tolist() == lm.tokenizer(text)["input_ids"]
     words = [text.split()[0] for text in TEXTS[:3]]
     starts = rows.ends - rows.lengths
     for row, word in enumerate(words):
         assert rows.begins[starts[row] :][: 2 + len(word)].tolist() == [True, True, *[False] * (len(word) - 1), True]
+
+
+def test_a_longer_text_is_several_rows_that_hold_every_piece_of_it_once() -> None:
+    lm = model()
+    whole = examples(lm)
+    rows = tokenised([TEXTS[:40], TEXTS[40:]], lm.tokenizer, max_length=24, n=60, report=Silent())
+    texts = np.cumsum(rows.first) - 1
+    assert len(rows) > len(whole) == rows.first.sum()
+    for text in range(len(whole)):
+        own = rows.take(np.flatnonzero(texts == text))
+        n = whole.lengths[text]
+        assert len(own) == (1 if n <= 24 else -(-(n - 2) // 22))
+        assert own.lengths.max() <= 24
+        assert own.lengths.max() - own.lengths.min() <= 1
+        pieces, begins = own.ids, own.begins
+        ordinary = whole.take(np.array([text]))
+        assert pieces[pieces > 4].tolist() == ordinary.ids[ordinary.ids > 4].tolist()
+        assert [row[[0, -1]].tolist() for row in np.split(pieces, own.ends[:-1])] == [[2, 3]] * len(own)
+        assert begins[own.ends - own.lengths + 1].all()  # a word that was parted begins again
+    short = np.flatnonzero(whole.lengths <= 24)
+    alone = rows.take(np.flatnonzero(np.isin(texts, short)))
+    assert (alone.ids.tolist(), alone.begins.tolist()) == tuple(
+        each.tolist() for each in (whole.take(short).ids, whole.take(short).begins)
+    )
 
 
 def test_packed_rows_are_full_and_lose_nothing() -> None:
