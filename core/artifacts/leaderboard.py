@@ -38,7 +38,8 @@ class FurtherTest:
 class ArmRow:
     """A line of the leaderboard: an arm at a budget. F1 in percent, differences in points of it.
 
-    budget: "" where the arm chooses nothing. about: the arm in a sentence. sentences: that its MLM read. micro_f1,
+    budget: "" where the arm chooses nothing. about: the arm in a sentence. sentences, tokens: that its MLM read, mean
+    over replicates; tokens 0 where that is not known. micro_f1,
     dev_f1: one a seed, of the first test set and of dev. mean, dev_mean, sd: of these; sd None for one seed. source:
     fingerprint of what its word vectors or states come from. finetune_runs: one a replicate; select_run, pretrain_run,
     label_runs and finetune_run are the first's. verdict, why: in a word and in a sentence. helped, chose: whether it is
@@ -54,6 +55,7 @@ class ArmRow:
     budget: str
     about: str = ""  # results of older versions have none, nor the last two
     sentences: int
+    tokens: int = 0  # results of older versions have none
     micro_f1: Sequence[float]
     dev_f1: Sequence[float]
     mean: float

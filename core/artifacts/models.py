@@ -26,13 +26,15 @@ class Perplexity:
 class PretrainResult:
     """What a `pretrain` run came to.
 
-    model: its folder. sentences: that an epoch reads. epochs: passes over them. steps: of the optimizer. dev_loss,
+    model: its folder. sentences: that an epoch reads. tokens: of those that are trained on, each once. epochs: passes
+    over them. steps: of the optimizer. dev_loss,
     dev_loss_general: nats a masked piece of T_C and of general text, one an epoch, none without such text. before: the
     same before the first step, by name. head_fitted: whether the encoder came without a vocabulary head.
     """
 
     model: str
     sentences: int
+    tokens: int = 0  # results of older versions have none
     epochs: float
     steps: int
     dev_loss: Sequence[float]

@@ -144,12 +144,17 @@ def _results_table(report: Report) -> str:
         spread = f"{row.mean:.2f}" + ("" if row.sd is None else f" ± {row.sd:.2f}")
         helped, chose = answers(row)
         difference = interval_words(row)
-        rows.append((line_name(row), f"{row.sentences:,}", spread, difference, f"{_SIGN[row.verdict]} {helped}", chose))
+        rows.append((line_name(row), _read(row), spread, difference, f"{_SIGN[row.verdict]} {helped}", chose))
     question = "Reading helped" if all_read(report.rows) else "Helped"
-    heads = ("Arm", "Sentences read", "F1 ± spread", "Difference (interval)", question, "Choosing helped")
+    heads = ("Arm", "Sentences (words) read", "F1 ± spread", "Difference (interval)", question, "Choosing helped")
     return (
         f"<p>{escape(text)}</p>{_drawing(report.rows)}{_table(heads, rows, numbers=(1, 2, 3))}{_further(report.rows)}"
     )
+
+
+def _read(row: ArmRow) -> str:
+    words = f" ({row.tokens:,})" if row.tokens else ""  # results of older versions have none
+    return f"{row.sentences:,}{words}"
 
 
 def _further(rows: Sequence[ArmRow]) -> str:

@@ -70,7 +70,7 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
         announce(context.run.id)  # now the others find the text that is left, made, and wait for nobody's card
         context.stage(f"loading {config.init}")
         lm = MaskedLM.load(config.init, allow_download=config.allow_download)
-        piles = _read(config, job, corpora, lm)
+        piles, tokens = _read(config, job, corpora, lm)
         settings = _settings(config, lm, piles, job)
         if not lm.has_head:
             context.note(f"{config.init} has no vocabulary head: one is fitted first, the encoder frozen.")
@@ -81,6 +81,7 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
     result = PretrainResult(
         model=str(models.folder(context.run)),
         sentences=int(piles.train.first[rows].sum()),
+        tokens=tokens,
         epochs=round(outcome.steps / -(-len(rows) // config.batch_size), 2),
         steps=outcome.steps,
         dev_loss=outcome.dev_loss,
@@ -99,8 +100,9 @@ def run(config: PretrainConfig, job: Job) -> PretrainResult:
     return result
 
 
-def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM") -> "Piles":
-    """Training rows, held-out rows of T_C and general ones; a held-out sentence is in no training row."""
+def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM") -> tuple["Piles", int]:
+    """Training rows, held-out rows of T_C and general ones; a held-out sentence is in no training row. And the tokens
+    of the training rows, each counted once."""
     from core.models.encoder import longest
     from core.training.examples import Examples, packed
     from core.training.mlm_trainer import Piles
@@ -113,7 +115,7 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
 
     task, general = _held_out(config, job, corpora)
     held = np.concatenate([corpus.ids()[rows] for corpus, rows in (task, general) if len(rows)])
-    parts, left_out = [], 0
+    parts, left_out, tokens = [], 0, 0
     for corpus in corpora:
         sampled = np.linspace(0, len(corpus) - 1, min(unknown.SAMPLE, len(corpus))).astype(np.int64)
         share = unknown.of_tokenizer(lm.tokenizer, [sentence.text for sentence in corpus.take(sampled)])
@@ -121,6 +123,7 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
             job.context.note(text)
         rows = np.flatnonzero(~np.isin(corpus.ids(), held))
         left_out += len(corpus) - len(rows)
+        tokens += int(corpus.lengths()[rows].sum())
         part = pieces(corpus, rows, WHOLE) if config.packed else pieces(corpus, rows)
         parts.append(packed(part, lm.tokenizer, min(PACKED, window)) if config.packed else part)
     sizes = [len(part) for part in parts]
@@ -133,7 +136,7 @@ def _read(config: PretrainConfig, job: Job, corpora: list[Corpus], lm: "MaskedLM
         + (f" and {draw.others:,} of the others" if len(sizes) > 1 else "")
         + (f"; {left_out:,} are held out." if left_out else ".")
     )
-    return Piles(train=Examples.join(parts), draw=draw, task=pieces(*task), general=pieces(*general))
+    return Piles(train=Examples.join(parts), draw=draw, task=pieces(*task), general=pieces(*general)), tokens
 
 
 class Draw:

@@ -36,7 +36,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """An arm to be judged: its evaluations, one a seed, and those of its control, random S_C of equal size.
+    """An arm to be judged: its evaluations, one a seed, and those of its control, random S_C of as many tokens.
 
     without, control: names of `none` and of the control beside this arm, for sentences. one_lot: all evaluations rest
     on one S_C and one pre-training of each, so that nothing is known of what other draws of them would come to. none:
@@ -46,7 +46,7 @@ class Arm:
     system: Sequence[Evaluation]
     random: Sequence[Evaluation] | None
     without: str = "no pre-training"
-    control: str = "a random S_C of equal size"
+    control: str = "a random S_C of as many tokens"
     one_lot: bool = False
     none: Sequence[Evaluation] | None = None
 
@@ -60,7 +60,7 @@ def verdict(
     seed: int = 0,
     level: float = 0.95,
 ) -> Verdict:
-    """The verdict on a single arm: it improves only if it is above `none` and above `random`, S_C of equal size."""
+    """The verdict on a single arm: it improves only if it is above `none` and above `random`, S_C of as many tokens."""
     arms = {"it": Arm(system=system, random=random)}
     return verdicts(arms, none, draws=draws, seed=seed, level=level)["it"]
 
@@ -105,7 +105,7 @@ def _judge(arm: Arm, none: Difference, random: Difference | None) -> Verdict:
     elif random is None:
         word = "helped"
         why = (
-            f"{gain}: above 0, but without an arm with a random S_C of equal size nobody can tell the choice of "
+            f"{gain}: above 0, but without an arm with a random S_C of as many tokens nobody can tell the choice of "
             "sentences from the mere amount of text; add the arm random."
         )
     elif arm.one_lot:
@@ -119,7 +119,7 @@ def _judge(arm: Arm, none: Difference, random: Difference | None) -> Verdict:
         why = f"{gain}, but against {arm.control} {_points(random)}: choosing is not shown to help. "
         why += needed(random) if random.sign == 0 else "That does better."
     else:
-        word, why = "improves", f"{gain}, and against a random S_C of equal size {_points(random)}: both above 0."
+        word, why = "improves", f"{gain}, and against {arm.control} {_points(random)}: both above 0."
         why += few_seeds(none)
     chose = None if random is None or arm.one_lot else ANSWERS[random.sign]
     if random and chose == "worse" and word != "hurts":

@@ -80,7 +80,7 @@ def test_the_leaderboard_tells_verdict_and_cost(run_id: str) -> None:
     for row in results.board(run_id).leaderboard:
         assert f"{row.mean:.2f} ± {row.sd:.2f}" in said
     assert "▲ yes" in said
-    assert "against a random S_C of equal size" in said
+    assert "against a random S_C of as many tokens" in said
     assert [chart.proto.alt[:7] for chart in app.get("plotly_chart")] == ["Test F1", "F1 less"]
     assert "of computing** in all" in said
 

@@ -21,6 +21,7 @@ from core.models.fingerprint import fingerprint
 from core.recipes import calibrate
 from core.recipes.base import Job
 from core.recipes.experiment import arms, beside, tables
+from core.recipes.experiment.claim import as_much_as, claimed
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import calibration_options
 from core.recipes.experiment.labels import Labels
@@ -123,6 +124,29 @@ def test_a_share_of_nothing_reaches_the_rebuild() -> None:
     cell = arms.Cell(arm=arms.find("low-share:0%"))
     asked = Labels(config, cast(Job, None)).rebuild(cell, Replicate(draw=0, seeds=(1,)), [run], (0, 0))
     assert (asked["rate"], asked["difficulty"]) == (0.0, "measured")
+
+
+def test_whose_tokens_a_line_reads() -> None:
+    """The claim's: the arm that is named, else the first strategy; a budget in tokens needs no pattern."""
+    names = arms.complete(("tapt", "knn", "gazetteer"), GIVEN, "encoder")
+    cells = arms.cells(names, ("10%", "500tokens"), ("other",))
+
+    def patterns(claim: str) -> dict[str, str]:
+        pairs = ((cell, as_much_as(cell, cells, claim)) for cell in cells)
+        return {str(cell): str(other) for cell, other in pairs if other}
+
+    assert [str(claimed(cells, name)) for name in ("", "gazetteer", "tapt")] == ["knn 10%", "gazetteer 10%", "tapt"]
+    assert patterns("") == patterns("tapt")  # which chooses nothing
+    assert patterns("") == {
+        "random 10%": "knn 10%",
+        "gazetteer 10%": "knn 10%",
+        "random encoder:other 10%": "knn encoder:other 10%",
+        "gazetteer encoder:other 10%": "knn encoder:other 10%",
+    }
+    assert patterns("gazetteer")["knn 10%"] == "gazetteer 10%"
+    config = {**SPLITS, "task": "t", "domain": "d", "arms": ("tapt", "knn"), "claim": "random"}
+    with pytest.raises(ConfigError, match="claim: random is no arm that is judged here; name one of tapt, knn"):
+        ExperimentConfig.parse(config)
 
 
 def test_what_an_arm_must_beat() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from core.artifacts import evaluations
+from core.artifacts.leaderboard import ArmRow
 from core.cli.experiment import experiment, in_words, typed_options
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, ReadError
@@ -184,7 +185,33 @@ def test_nothing_held_out_is_learnt_or_selected(finished: str) -> None:
         read = [library.find(name) for name in run.manifest.config["corpora"]]
         assert not held_out & {s.id for corpus in read for batch in corpus.batches() for s in batch}
         assert 20 <= len(read[0]) <= 24  # some of train are near copies of held-out sentences
-        assert len(read[1]) == 30
+
+
+def test_the_control_reads_as_many_tokens_as_the_choice_not_as_many_sentences(finished: str) -> None:
+    """The sentence that would pass that number is left out."""
+    library = Library(home())
+    rows = {row.arm: row for row in results.board(finished).leaderboard}
+    chosen, lot = (
+        library.find(facade_runs.get(str(rows[arm].select_run)).result()["corpus"]) for arm in ("classifier", "random")
+    )
+    longest = int(library.find("domain").lengths().max())
+    assert len(chosen) == 30
+    assert len(lot) != 30
+    assert chosen.n_tokens - longest < lot.n_tokens <= chosen.n_tokens
+    read = {arm: [library.find(ref) for ref in _read(row)] for arm, row in rows.items()}
+    general = set(library.find(_general()).ids().tolist())
+    for arm, corpora in read.items():
+        words = {i: n for c in corpora for i, n in zip(c.ids().tolist(), c.lengths().tolist(), strict=True)}
+        assert rows[arm].tokens == sum(n for i, n in words.items() if i not in general)
+
+
+def _general() -> str:
+    (general,) = {run.manifest.config["general"] for run in facade_runs.listed("pretrain")}
+    return str(general)
+
+
+def _read(row: ArmRow) -> list[str]:
+    return list(facade_runs.get(row.pretrain_run).manifest.config["corpora"]) if row.pretrain_run else []
 
 
 def test_what_is_finished_costs_nothing(finished: str) -> None:

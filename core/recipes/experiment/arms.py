@@ -117,7 +117,7 @@ _FIXED: Mapping[str, Arm] = {
         Arm(name="tapt+dapt", summary="MLM on T_C and all of D_C.", task=True, strategy=RANDOM, budget=WHOLE),
         Arm(
             name=CONTROL,
-            summary="MLM on as many random sentences of D_C as T_C has: what TAPT must beat.",
+            summary="MLM on random sentences of D_C, as much text as T_C is: what TAPT must beat.",
             strategy=RANDOM,
             budget="|T_C|",
         ),
@@ -144,8 +144,8 @@ _FIXED: Mapping[str, Arm] = {
 }
 # What an arm must beat beside `none`, in words.
 AGAINST: Mapping[str, str] = {
-    RANDOM: "a random S_C of equal size",
-    CONTROL: "a random S_C of equal size",
+    RANDOM: "a random S_C of as many tokens",
+    CONTROL: "a random S_C of as many tokens",
     STATES: "the states of the encoder as it came",
     ALL: "all assisting sentences",
 }

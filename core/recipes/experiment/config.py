@@ -12,6 +12,7 @@ from core.recipes.base import Options
 from core.recipes.difficulty import DifficultyOptions
 from core.recipes.experiment import arms
 from core.recipes.experiment.arms import Cell
+from core.recipes.experiment.claim import claimed
 from core.recipes.experiment.replicates import Repeat, Replicate, replicates
 from core.recipes.parts.network import MULTILINGUAL
 from core.recipes.pretrain import PretrainOptions
@@ -47,6 +48,7 @@ class ExperimentConfig(Config):
         f"{', '.join(arms.ARM_SHAPES)}.",
     )
     budgets: tuple[str, ...] = option(("10%",), "How much each strategy selects: 1000, 50000tokens or 20% of D_C.")
+    claim: str = option("", "The arm that the claim is about; else the first strategy. All others are exploratory.")
     seeds: tuple[int, ...] = option((1, 2, 3), "Seeds of fine-tuning, the same for every arm; 5 for a claim.")
     repeat: Repeat = option(
         "tagger",
@@ -125,6 +127,12 @@ class ExperimentConfig(Config):
         """Write them in one spelling, each once."""
         return tuple(dict.fromkeys(arms.find(name).name for name in names))
 
+    @field_validator("claim")
+    @classmethod
+    def _claim(cls, name: str) -> str:
+        """Write it in one spelling. Errors: ConfigError."""
+        return arms.find(name).name if name else ""
+
     @field_validator("axis")
     @classmethod
     def _axis(cls, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -177,7 +185,9 @@ class ExperimentConfig(Config):
             raise ConfigError("budgets: give at least one, for example 10%.")
         if self.encoders and self.network != "encoder":
             raise ConfigError(f"axis: a {self.network} starts from no encoder; leave the axis out, or its arms.")
-        self._names()
+        names = self._names()
+        if self.claim and (self.claim not in names or not arms.find(self.claim).judged):
+            raise ConfigError(f"claim: {self.claim} is no arm that is judged here; name one of {', '.join(self.arms)}.")
         return self
 
     def _names(self) -> tuple[str, ...]:
@@ -225,6 +235,11 @@ class ExperimentConfig(Config):
     def cells(self) -> list[Cell]:
         """Every line of the leaderboard: the arms that were asked for, and those that no verdict can do without."""
         return arms.cells(self._names(), self.budgets, self.encoders)
+
+    @property
+    def claimed(self) -> Cell | None:
+        """The line that the claim is about; None where no arm is judged."""
+        return claimed(self.cells, self.claim)
 
     def replicates(self, cell: Cell) -> tuple[Replicate, ...]:
         """Replicates of a line, in order."""

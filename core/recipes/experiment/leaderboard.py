@@ -155,7 +155,7 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
         return judgement
     gain = f"{none.delta:+z.2f} points [{none.lo:+z.2f}, {none.hi:+z.2f}] against {arm.without}"
     if arm.budget:
-        why = f"{gain}: above 0. It takes all of D_C, so there is no random choice of equal size to beat."
+        why = f"{gain}: above 0. It takes all of D_C, so there is no random choice of as much text to beat."
         return replace(judgement, word="improves", why=why + few_seeds(none))
     if not arm.adapts:
         return replace(judgement, word="improves", why=f"{gain}: above 0.{few_seeds(none)}")
@@ -173,13 +173,15 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
     test = _tested(line.finetunes)
     dev = [f1 for run in line.finetunes for f1 in results.read(run, FinetuneResult).dev.micro_f1]
     first = line.chains[0]
+    read = [results.read(chain.pretrain, PretrainResult) for chain in line.chains if chain.pretrain]
     none = judgement.none
     by_kind = {kind: seconds / 3600 for kind, seconds in hours.spent(line.runs, store).items()}
     return ArmRow(
         arm=line.cell.arm.name,
         budget=line.cell.budget,
         about=line.cell.arm.summary,
-        sentences=results.read(first.pretrain, PretrainResult).sentences if first.pretrain else 0,
+        sentences=round(mean(one.sentences for one in read)) if read else 0,
+        tokens=round(mean(one.tokens for one in read)) if read else 0,
         micro_f1=test,
         dev_f1=dev,
         mean=mean(test),

@@ -136,8 +136,12 @@ class Stages:
         origin = {"from": corpus.fingerprint}
         return self.job.library.subset(corpus, rows, name=f"{corpus.name} {cap:,} tokens", origin=origin)
 
-    def select(self, cell: Cell, replicate: Replicate) -> Options:
-        """Options of choosing S_C of a line. Leaks of D_C, those of dev among them, are never selected."""
+    def select(self, cell: Cell, replicate: Replicate, alike: Run | None = None) -> Options:
+        """Options of choosing S_C of a line. Leaks of D_C, those of dev among them, are never selected.
+
+        alike: the run that chose the text which this line has as many tokens of; None: as its budget says. The sentence
+        that would pass that number is left out.
+        """
         config, arm = self.config, cell.arm
         given = {key: getattr(config, key) for key in ("domain", "train", "dev", "encoder", "allow_download")}
         # As on 3_Selection where it may be, so that their scores are one run; else T_C comes with its leaks removed.
@@ -145,7 +149,8 @@ class Stages:
         given |= {"task": config.task if plain else self.task.fingerprint, "transductive": not plain}
         given |= {"holdout": self.config.held_out, "strategy": arm.strategy, "options": self._own(arm.strategy)}
         given["seed"] = replicate.draw
-        budget = str(len(self.task)) if arm.plain_name == CONTROL else cell.budget
+        budget = f"{self.task.n_tokens}tokens" if arm.plain_name == CONTROL else cell.budget
+        budget = f"{read(alike, SelectResult).tokens}tokens" if alike else budget
         return {**given, "budget": budget, **config.select}
 
     def _own(self, strategy: str) -> Options:

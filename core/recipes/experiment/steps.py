@@ -10,6 +10,7 @@ from functools import partial
 
 from core.recipes.base import Options
 from core.recipes.experiment.arms import Cell
+from core.recipes.experiment.claim import as_much_as
 from core.recipes.experiment.labels import Part, part_in_words
 from core.recipes.experiment.replicates import Replicate
 from core.recipes.experiment.seconds import Seconds
@@ -64,12 +65,11 @@ def lines(stages: Stages, pieces: float) -> list[Line]:
     """One for every line of the leaderboard. pieces: a token has."""
     cells = stages.config.cells
     repeated = {cell: stages.config.replicates(cell) for cell in cells}
-    selects = {
-        (cell, replicate): _select(stages, cell, replicate)
-        for cell in cells
-        if cell.arm.strategy
-        for replicate in repeated[cell]
-    }
+    models = {cell: as_much_as(cell, cells, stages.config.claim) for cell in cells if cell.arm.strategy}
+    selects: dict[tuple[Cell, Replicate], Step] = {}
+    for cell, model in sorted(models.items(), key=lambda item: item[1] is not None):  # first those that others wait for
+        for replicate in repeated[cell]:
+            selects[cell, replicate] = _select(stages, cell, replicate, selects[model, replicate] if model else None)
     return [
         Line(cell=cell, chains=tuple(_chain(stages, cell, replicate, selects, pieces) for replicate in repeated[cell]))
         for cell in cells
@@ -77,11 +77,11 @@ def lines(stages: Stages, pieces: float) -> list[Line]:
 
 
 def in_order(lines: Iterable[Line]) -> list[Step]:
-    """Every choice of text and labels first, so that what cannot work fails early; then the training, replicate by
-    replicate and arm by arm."""
+    """Every choice of text and labels first, so that what cannot work fails early, text that has the size of another
+    after that one; then the training, replicate by replicate and arm by arm."""
     chains = [chain for line in lines for chain in line.chains]
     return [
-        *(chain.select for chain in chains if chain.select),
+        *sorted((chain.select for chain in chains if chain.select), key=lambda select: len(select.needs)),
         *(step for chain in chains for steps in chain.labels.values() for step in steps),
         *(
             step
@@ -103,12 +103,14 @@ def _chain(
     return Chain(replicate=replicate, select=alike.get(cell), labels=labels, pretrain=pretrain, tuned=tuned)
 
 
-def _select(stages: Stages, cell: Cell, replicate: Replicate) -> Step:
+def _select(stages: Stages, cell: Cell, replicate: Replicate, alike: Step | None) -> Step:
+    """alike: the choice that this one has as many tokens of."""
     return Step(
         kind="select",
         cell=cell,
         replicate=replicate,
-        options=lambda runs: stages.select(cell, replicate),
+        needs=(alike,) if alike else (),
+        options=lambda runs: stages.select(cell, replicate, runs[alike] if alike else None),
         seconds=lambda timed: timed.select(cell, replicate),
     )
 

@@ -11,6 +11,7 @@ COLUMNS = (
     "arm",
     "budget",
     "sentences",
+    "tokens",
     "mean",
     "sd",
     "dev_mean",
@@ -32,6 +33,10 @@ COLUMNS = (
     "high_per_hour",
     "micro_f1",
     "why",
+)
+HEADS = (
+    *("arm", "budget", "MLM sentences", "tokens", "dev F1", "test F1", "sd"),
+    *("against none", "helped", "choosing helped", "hours"),
 )
 ALSO = ("mean", "sd", "delta")  # of each further test set
 
@@ -56,15 +61,12 @@ def as_csv(result: ExperimentResult) -> str:
 def as_markdown(result: ExperimentResult) -> str:
     """A table for people: two digits, and why each verdict is what it is."""
     lines = [collapsed.NOTHING, ""] if nothing_learnt(result.leaderboard) else []
-    lines += [
-        "| arm | budget | MLM sentences | dev F1 | test F1 | sd | against none | helped | choosing helped | hours |"
-    ]
-    lines += ["|---|---|---:|---:|---:|---:|---|---|---|---:|"]
+    lines += [f"| {' | '.join(HEADS)} |", "|---|---|---:|---:|---:|---:|---:|---|---|---|---:|"]
     for row in result.leaderboard:
         low, high = row.interval
         gain = "" if row.verdict == "baseline" else f"{row.delta:+z.2f} [{low:+z.2f}, {high:+z.2f}]"
         sd = "" if row.sd is None else f"{row.sd:.2f}"
-        cells = [row.arm, row.budget, f"{row.sentences:,}", f"{row.dev_mean:.2f}", f"{row.mean:.2f}"]
+        cells = [row.arm, row.budget, f"{row.sentences:,}", f"{row.tokens:,}", f"{row.dev_mean:.2f}", f"{row.mean:.2f}"]
         cells += [sd, gain, row.helped or row.verdict, row.chose or "", f"{row.gpu_hours:.2f}"]
         lines.append(f"| {' | '.join(cells)} |")
     reasons = [f"- {row.arm} {row.budget}".rstrip() + f": {row.why}" for row in result.leaderboard]

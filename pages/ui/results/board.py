@@ -27,13 +27,13 @@ ONCE = (
 )
 HOW = (
     "Two questions, two answers. An arm **helped** if its whole interval is above 0 against none (a tagger without "
-    "what the arm adds). **Choosing helped** if it is also above 0 against a choice by nothing: a random S_C of equal "
-    "size, all assisting sentences, the encoder before it read a source (arms that read all of D_C choose nothing, "
-    "nor do word vectors). An arm improves where both are so. By one S_C and one pre-training an arm, a quick look, "
-    "nobody can tell whether choosing helped: let every seed repeat the whole pipeline for that. The intervals come "
-    "from a hierarchical bootstrap over seeds and test sentences, set right for few seeds, at 95% or, where several "
-    "arms are compared, higher (Holm). In a quick look they do not hold what another draw of S_C or another "
-    "pre-training run would change."
+    "what the arm adds). **Choosing helped** if it is also above 0 against a choice by nothing: a random S_C of as "
+    "many tokens, all assisting sentences, the encoder before it read a source (arms that read all of D_C choose "
+    "nothing, nor do word vectors). An arm improves where both are so. By one S_C and one pre-training an arm, a "
+    "quick look, nobody can tell whether choosing helped: let every seed repeat the whole pipeline for that. The "
+    "intervals come from a hierarchical bootstrap over seeds and test sentences, set right for few seeds, at 95% or, "
+    "where several arms are compared, higher (Holm). In a quick look they do not hold what another draw of S_C or "
+    "another pre-training run would change."
 )
 
 
@@ -70,6 +70,7 @@ COLUMNS = {
     "random": "Against its control",
     "dev": "Dev F1",
     "sentences": "Sentences read",
+    "tokens": "Tokens read",
     "seeds": "Seeds won, level, lost",
 }
 
@@ -80,6 +81,7 @@ def _line(row: ArmRow) -> dict[str, Any]:
     return {
         "arm": _name(row),
         "sentences": row.sentences,
+        "tokens": row.tokens,
         "f1": spread(row.mean, row.sd),
         "dev": f"{row.dev_mean:.2f}",
         "none": figures.interval_words(row),
