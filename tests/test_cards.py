@@ -163,6 +163,26 @@ def test_doctor_says_what_a_run_would_say(driver: Driver, home: Path) -> None:
     assert cards.hindrance() in told
 
 
+def test_doctor_asks_of_the_cards_that_a_run_may_take_alone(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else torch would tell of the first, also where it cannot use that one."""
+    driver.shows(V100, T4, H100)
+    shown: list[str] = []
+    cards.installed()
+
+    def asked(*command: object, env: dict[str, str], **options: object) -> object:
+        shown.append(env["CUDA_VISIBLE_DEVICES"])
+        return subprocess.CompletedProcess("", 0, stdout="cuda:0 Tesla T4, fp32")
+
+    monkeypatch.setattr(subprocess, "run", asked)
+    assert machine.doctor()["device"] == "cuda:0 Tesla T4, fp32"
+    assert shown == [f"{T4[0]},{H100[0]}"]
+
+
+def test_numbers_are_those_that_the_driver_shows() -> None:
+    """CUDA's own order would begin with the fastest card."""
+    assert os.environ["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+
+
 def test_to_know_the_cards_no_torch_is_loaded(driver: Driver) -> None:
     driver.shows(H100)
     script = "import sys; from core.facade import machine; print(machine.device(), 'torch' in sys.modules)"

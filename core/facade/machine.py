@@ -69,9 +69,13 @@ def _load(card: Card, moment: int) -> Load | None:
 
 def _device_of_torch() -> str:
     """The device that a run would take, in words, with what keeps it from a card that is here."""
-    command = [sys.executable, "-m", "core.models.devices"]
+    command, environment = [sys.executable, "-m", "core.models.devices"], dict(os.environ)
+    if usable := cards.usable():  # a run is shown these alone too
+        environment[cards.VISIBLE] = ",".join(card.uuid for card in usable)
     try:
-        asked = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120, cwd=_ROOT)
+        asked = subprocess.run(
+            command, capture_output=True, text=True, check=True, timeout=120, cwd=_ROOT, env=environment
+        )
     except (OSError, subprocess.SubprocessError) as error:
         return f"torch does not tell ({type(error).__name__})"
     return asked.stdout.strip()

@@ -62,7 +62,7 @@ class Encoder:
         self.model = model
         self.tokenizer = tokenizer
         self.dimension = int(self.model.config.hidden_size)
-        self._halved = Halved()
+        self._halved = Halved(f"embed by {key}", model.device)
 
     @classmethod
     def load(

@@ -1,21 +1,59 @@
-"""A card's memory: given back when work ends, and work done in smaller parts where it runs out."""
+"""A card's memory: given back when work ends, and work done in smaller parts where it runs out.
+
+parts.json of the home: in how many parts each work was last taken on each card; what is not in it is taken in one.
+"""
 
 import gc
+import json
 import sys
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
 
 from core.errors import memory_ran_out
+from core.files import read_object, write_atomic
+from core.paths import home
+
+if TYPE_CHECKING:
+    import torch
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-class Halved:
-    """Work on batches in as few parts as the memory lets it: in one, until it runs out."""
+FILE = "parts.json"
 
-    def __init__(self) -> None:
-        self.parts = 1
+
+def parts_kept(work: str, device: "torch.device") -> int:
+    """The number of parts in which `work` was last taken on this card; 1 where it was whole, and on a processor always:
+    how a batch is cut changes the last digits, which are to be the same there."""
+    if device.type != "cuda":
+        return 1
+    parts = (read_object(home() / FILE) or {}).get(_named(work, device))
+    return parts if isinstance(parts, int) and parts > 0 else 1
+
+
+def keep_parts(work: str, device: "torch.device", parts: int) -> None:
+    """Keep for the next run in how many parts `work` is taken on this card."""
+    if device.type == "cuda":
+        known = (read_object(home() / FILE) or {}) | {_named(work, device): parts}
+        with suppress(OSError):  # the work goes on without
+            write_atomic(home() / FILE, json.dumps(known, indent=1).encode())
+
+
+def _named(work: str, device: "torch.device") -> str:
+    from core.models.devices import name_of
+
+    return f"{name_of(device)}: {work}"
+
+
+class Halved:
+    """Work on batches in as few parts as the memory lets it: in as many as kept (see `parts_kept`), until it runs
+    out."""
+
+    def __init__(self, work: str, device: "torch.device") -> None:
+        self._work, self._device = work, device
+        self.parts = parts_kept(work, device)
 
     def each(self, items: Sequence[Item], work: Callable[[Sequence[Item]], Result]) -> list[Result]:
         """What `work` makes of `items`, part by part; a part that the memory does not hold is halved, and those of
@@ -31,6 +69,7 @@ class Halved:
             # Not while the error is handled: its frames hold what is to be given back.
             self.parts = 2 * parts
             give_back()
+            keep_parts(self._work, self._device, self.parts)
 
 
 def give_back() -> None:

@@ -224,7 +224,8 @@ class Tagger(nn.Module):
 
             return rows, _joined(halved.each(rows, of))
 
-        done, halved = 0, Halved()
+        n_weights = sum(weight.numel() for weight in self.parameters())
+        done, halved = 0, Halved(f"tag by {type(self).__name__}, {n_weights} weights", self.device)
         with closing(side_by_side(decoded, batches(), self.device)) as results:
             for rows, result in results:
                 report.check()

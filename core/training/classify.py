@@ -18,6 +18,7 @@ from core.errors import ResourceError, memory_ran_out
 from core.models.classifier import Classifier
 from core.models.devices import side_by_side
 from core.models.encoder import BUDGET, length_groups
+from core.models.memory import Halved
 from core.models.pieces import Ids
 from core.models.transfer import to_device
 from core.reporter import Reporter
@@ -54,7 +55,8 @@ def train(
     optimizer, schedule = _optimizer(classifier, settings, settings.epochs * -(-len(inputs) // settings.batch_size))
     total, done, step = settings.epochs * sum(map(len, inputs)), 0, 0
     logged, losses = float("-inf"), list[Tensor]()  # read when they are told: a card is not waited for until then
-    smaller = Smaller(classifier, report)
+    work = f"classifier, {settings.batch_size} mentions of at most {max(map(len, inputs), default=0)} pieces"
+    smaller = Smaller(classifier, work, classifier.device, report)
     classifier.train()
     with ExitStack() as stack:
         parallel = stack.enter_context(Threads(classifier.encoder, classifier)) if _on_cpu(classifier) else None
@@ -78,10 +80,15 @@ def log2_probabilities(classifier: Classifier, inputs: Sequence[Ids], report: Re
     """`(n, k)` float64: log2 of every class's probability."""
     classifier.eval()
     result = np.zeros((len(inputs), classifier.last_layer.out_features))
+    halved = Halved(f"asking a classifier of width {classifier.last_layer.in_features}", classifier.device)
+
+    def logs_of(rows: Sequence[int]) -> Tensor:
+        with torch.inference_mode():
+            logits: Tensor = classifier([inputs[row] for row in rows])
+            return logits.double().log_softmax(-1)
 
     def work(rows: IntArray) -> tuple[IntArray, Tensor]:
-        with torch.inference_mode():
-            return rows, classifier([inputs[row] for row in rows.tolist()]).double().log_softmax(-1)
+        return rows, torch.cat(halved.each(rows.tolist(), logs_of))
 
     budget = BUDGET.get(classifier.device.type, BUDGET["cpu"])
     groups = length_groups(np.array([len(row) for row in inputs]), budget)

@@ -26,6 +26,7 @@ Saved = Callable[[Checkpoint], None]
 
 LOG_SECONDS = 1.5  # seconds: three metrics then make two events a second
 CHECKPOINT_SECONDS = 60.0
+STRIDE = 8  # steps from one agreement of several processes to the next; to agree each one waits for its card
 _TALKATIVE = (PrinterCallback, ProgressCallback)  # they print to stdout, where only a result may stand
 _NO_CURVES = ("_runtime", "_per_second", "_time")
 
@@ -37,7 +38,7 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
     suffix: behind every metric's name, e.g. `@1` for seed 1. checkpoint_seconds: between two; inf: only when cancelled.
     saved: is called with every complete checkpoint, e.g. `RunContext.checkpoint`.
     When `report.check()` raises, training stops with this step, a checkpoint is written, then `Cancelled` goes on up.
-    Of several processes only the first reports; all of them log, save and stop at the same step.
+    Of several processes only the first reports; all of them log, save and stop at the same step, each STRIDE-th.
     """
 
     def __init__(
@@ -75,7 +76,9 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kw: object) -> None:
         now = time.monotonic()
         due = (now - self._logged >= LOG_SECONDS, now - self._saved >= self.checkpoint_seconds)
-        log, save = self._listen(args, control, *due)
+        agreed = args.world_size == 1 or state.global_step % STRIDE == 1
+        # Between two agreements the first process may not know more than the others, of a wish to stop neither.
+        log, save = self._listen(args, control, *due) if agreed else (False, False)
         if log or state.global_step >= state.max_steps or self.cancelling:
             control.should_log = True
         if save:

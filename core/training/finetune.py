@@ -81,7 +81,8 @@ class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
         self.tagger, self.dev, self.settings, self.types, self.events = tagger, dev, settings, types, events
         self.epochs, self.best = Epochs(), dict[str, Tensor]()
         self.threads: Threads | None = None
-        self._smaller = Smaller(tagger, events.report)
+        work = f"tagger, {settings.batch_size} sentences"
+        self._smaller = Smaller(tagger, work, tagger.device, events.report)
         alone = arguments.world_size == 1 and tagger.device.type == "cpu" and hasattr(tagger, "model")
         # Two parts on one core too: how a batch is cut changes the last digits, and one core is to give what two give.
         self._n_parts = max(2, torch.get_num_threads()) if alone else 1

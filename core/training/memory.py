@@ -2,34 +2,50 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
-from torch import Tensor, nn
+import torch
+from torch import nn
 
 from core.errors import ResourceError, memory_ran_out
-from core.models.memory import give_back
+from core.models.memory import FILE, give_back, keep_parts, parts_kept
 from core.reporter import Reporter
+
+Result = TypeVar("Result")
 
 
 class Smaller:
-    """Optimizer steps in as few parts as the memory lets them; their gradients are sums over parts, and so the same."""
+    """Optimizer steps in as few parts as the memory lets them; their gradients are sums over parts, and so the same.
 
-    def __init__(self, model: nn.Module, report: Reporter) -> None:
-        self.times = 1
-        self._model, self._report = model, report
+    work: what a card may have been too small for in an earlier run, see `parts_kept`.
+    """
 
-    def step(self, work: Callable[[int], Tensor], most: int) -> Tensor:
-        """The loss that `work(times)` comes to, which adds a whole step's gradients, cut into `times` as many parts as
-        usual. most: times that it can be. Errors: that of a step which cannot be cut further."""
+    def __init__(self, model: nn.Module, work: str, device: torch.device, report: Reporter) -> None:
+        # Another encoder, even another head, needs another amount of memory.
+        self._work = f"{work}, {sum(weight.numel() for weight in model.parameters())} weights"
+        self._model, self._device, self._report = model, device, report
+        self.times = parts_kept(self._work, device)
+        if self.times > 1:
+            report.note(
+                f"Memory ran out in such a training on this card before, so a step is taken in {self.times} times as"
+                f" many parts; the steps are the same. {FILE} of the home keeps that; without it whole steps are tried."
+            )
+
+    def step(self, work: Callable[[int], Result], most: int) -> Result:
+        """What `work(times)` comes to: the loss of a whole step, its gradients added, cut into `times` as many parts as
+        usual; or a dev loss, read so. most: times that it can be. Errors: that of work which cannot be cut further."""
         while True:
+            times = min(self.times, most)
             try:
-                return work(self.times)
+                return work(times)
             except Exception as error:
-                if not memory_ran_out(error) or self.times >= most:
+                if not memory_ran_out(error) or times >= most:
                     raise
             # Not while the error is handled: its frames hold what is to be given back.
-            self.times *= 2
+            self.times = 2 * times
             self._model.zero_grad()  # of the parts before the one that was too large
             give_back()
+            keep_parts(self._work, self._device, self.times)
             self._report.note(
                 f"Memory ran out, so a step is now taken in {self.times} times as many parts; the steps are the same."
             )

@@ -17,7 +17,7 @@ from core.models.devices import on_one_card
 from core.models.masking import Masking, Unit
 from core.models.mlm import MaskedLM
 from core.models.transfer import to_device
-from core.reporter import Reporter
+from core.reporter import Reporter, Silent
 from core.training.events import EventCallback, listen
 from core.training.examples import Examples
 from core.training.memory import Smaller
@@ -88,7 +88,12 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
         self.frozen = piles is None
         self.busy, self.seen, self.warned = 0.0, 0, False
         self._since: float | None = None  # begun steps without a break
-        self._smaller = Smaller(lm.model, report)
+        longest = int(steps.examples.lengths.max(initial=0))
+        work = f"mlm, {settings.batch_size} rows of at most {longest} pieces in {settings.accumulation} parts"
+        self._smaller = Smaller(lm.model, work, lm.model.device, report)
+        # What is read without gradients is read in larger batches than a step is; that one of them was cut is no news.
+        self.reading = Smaller(lm.model, f"mlm, reading {steps.pieces} pieces", lm.model.device, Silent())
+        self.reading_most = steps.pieces if steps.world == 1 else 1
         super().__init__(lm.model, _arguments(folder, settings, rate, lm.model.device), train_dataset=steps)
         self.add_callback(_EpochEnds(steps.an_epoch if piles else 0))
         listen(self, events)
@@ -175,13 +180,18 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
         # Always 15%, whatever is trained with, so that losses of two settings compare; other masks than training's.
         masking = Masking.of(self.lm.tokenizer, probability=0.15, seed=self.settings.seed + 1)
         self.lm.model.eval()
-        sums = torch.zeros(2, dtype=torch.float64, device=self.args.device)
-        with torch.inference_mode():
-            for i, micro in enumerate(fixed(rows, masking, pieces=self.steps.pieces, pad=self.steps.pad)):
+
+        def sums_of(times: int) -> torch.Tensor:
+            sums = torch.zeros(2, dtype=torch.float64, device=self.args.device)
+            for i, micro in enumerate(fixed(rows, masking, pieces=self.steps.pieces // times, pad=self.steps.pad)):
                 self.callback_handler.on_prediction_step(self.args, self.state, self.control)
                 if i % self.steps.world == self.steps.rank:
                     sums[0] += self._sum(micro, self.lm.model).double()
                     sums[1] += len(micro[2])
+            return sums
+
+        with torch.inference_mode():
+            sums = self.reading.step(sums_of, self.reading_most)
         if self.steps.world > 1:
             torch.distributed.all_reduce(sums)
         return float(sums[0] / sums[1]) if sums[1] else float("nan")

@@ -95,7 +95,7 @@ def _pretrain(
     trainer.take_best()
     report.stage("pseudo-perplexity after pre-training")
     # As many as there was time for before training: a mean over others would be no comparison.
-    after, _ = pseudo_perplexity(lm, probes[: int(before["probes"])], pieces=trainer.steps.pieces, report=report)
+    after, _ = _perplexity(trainer, probes[: int(before["probes"])], report, math.inf)
     report.metric("pseudo_perplexity", after, trainer.state.global_step)
     curve = {name: [log[name] for log in trainer.state.log_history if name in log] for name in (TASK, GENERAL)}
     return Outcome(
@@ -115,9 +115,7 @@ def _before(trainer: Pretraining, probes: Sequence[IntArray], folder: Path, repo
     if not file.exists():
         report.stage("measuring before pre-training")
         measured = trainer.evaluate()
-        perplexity, n_probes = pseudo_perplexity(
-            trainer.lm, probes, pieces=trainer.steps.pieces, report=report, seconds=PROBE_SECONDS
-        )
+        perplexity, n_probes = _perplexity(trainer, probes, report, PROBE_SECONDS)
         measured |= {"pseudo_perplexity": perplexity, "probes": float(n_probes)}
         if trainer.steps.rank:
             return measured
@@ -127,6 +125,18 @@ def _before(trainer: Pretraining, probes: Sequence[IntArray], folder: Path, repo
                 report.metric(name, measured[name], 0)
     before: dict[str, float] = json.loads(file.read_bytes())
     return before
+
+
+def _perplexity(
+    trainer: Pretraining, probes: Sequence[IntArray], report: Reporter, seconds: float
+) -> tuple[float, int]:
+    """`pseudo_perplexity`, in batches as large as the memory holds."""
+
+    def asked(times: int) -> tuple[float, int]:
+        pieces = trainer.steps.pieces // times
+        return pseudo_perplexity(trainer.lm, probes, pieces=pieces, report=report, seconds=seconds)
+
+    return trainer.reading.step(asked, trainer.reading_most)
 
 
 def _fit_head(

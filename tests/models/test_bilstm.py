@@ -223,6 +223,8 @@ def test_frozen_states_join_at_the_second_layer_and_are_mixed() -> None:
         **states.pieces.tokenizer(list(ROWS[2].tokens), return_tensors="pt"), output_hidden_states=True
     ).hidden_states
     assert torch.allclose(part["states"][2, 0], torch.stack(hidden)[:, 0, 1], atol=2e-3)
+    model.to("meta")
+    assert states.model.device.type == "meta"  # the encoder goes where the tagger goes
 
 
 def test_frozen_states_go_where_the_tagger_goes() -> None:

@@ -119,6 +119,45 @@ def test_every_process_of_several_takes_its_own_card(
     assert run_of(work).state().device == "cuda:1 Tesla T4, bf16"
 
 
+def test_a_card_that_torch_cannot_use_is_hidden_from_it(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
+) -> None:
+    """The first would be `cuda:0` else."""
+    driver.shows(V100, T4)
+    seen_by_torch(monkeypatch)
+    run_of(lambda job: on_device(job).__enter__() and None)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == T4[0]
+
+
+@pytest.mark.parametrize(("rank", "asked"), [("2", "auto"), ("0", "cuda:1")])
+def test_a_process_of_several_that_gets_no_card_says_so(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run], rank: str, asked: str
+) -> None:
+    """On a processor, or on the card of another, it would hold up the others."""
+    driver.shows(H100, T4)
+    seen_by_torch(monkeypatch, ("NVIDIA H100", "Tesla T4"))
+    monkeypatch.setenv("LOCAL_RANK", rank)
+    monkeypatch.setenv("WINNOW_DEVICE", asked)
+    with pytest.raises(ResourceError, match=f"process {rank} is to take the GPU of that number, which is not to be"):
+        run_of(lambda job: on_device(job).__enter__() and None)
+
+
+def test_a_card_on_which_nothing_can_be_computed_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is too old for this build is seen by torch, and fails at its first operation."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    words = "CUDA error: no kernel image is available for execution on the device\nCUDA kernel errors might be"
+
+    def ones(*size: int, device: torch.device) -> torch.Tensor:
+        raise RuntimeError(words)
+
+    monkeypatch.setattr(torch, "ones", ones)
+    monkeypatch.setattr(devices, "failure", devices.failure.__wrapped__)
+    assert devices.pick_device() == torch.device("cpu")
+    assert devices.failure(torch.device("cuda", 0)) == words.partition("\n")[0]
+    words = "CUDA out of memory. Tried to allocate 2 MiB"  # a full card is a card
+    assert devices.pick_device() == torch.device("cuda", 0)
+
+
 def test_what_torch_cannot_use_leaves_the_processor_and_a_word(
     home: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch, run_of: Callable[[Work], Run]
 ) -> None:

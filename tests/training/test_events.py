@@ -143,3 +143,20 @@ def test_half_a_checkpoint_is_none(tmp_path: Path) -> None:
         if state is not None:
             (folder / "trainer_state.json").write_text(state)
     assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-9"
+
+
+def test_several_processes_agree_at_some_steps_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To agree each process waits for its card; the first one's wish to stop is nobody's until all know of it."""
+    agreed, step = list[int](), 0
+    monkeypatch.setattr(torch.distributed, "broadcast", lambda shared, source: agreed.append(step))
+    arguments = SimpleNamespace(world_size=2, process_index=1, device=torch.device("cpu"))
+    report = Listener(stop_at=2)
+    callback, state, control = EventCallback(report), TrainerState(max_steps=20), TrainerControl()
+    callback._logged = float("inf")
+    stopping = list[int]()
+    for step in range(1, 21):
+        state.global_step = step
+        callback.on_step_end(arguments, state, control)
+        stopping += [step] if control.should_training_stop else []
+    assert agreed == [1, 9, 17]
+    assert stopping[0] == 9

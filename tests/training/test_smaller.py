@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from core.models import memory
 from core.models.classifier import Classifier, new_classifier
 from core.models.encoder import Encoder
 from core.models.memory import Halved
@@ -16,6 +17,7 @@ from core.models.mlm import MaskedLM
 from core.models.taggers import EncoderTagger, new_tagger
 from core.reporter import Silent
 from core.training import classify
+from core.training import memory as training_memory
 from core.training.classify_settings import ClassifySettings
 from core.training.examples import tokenised
 from core.training.finetune import finetune
@@ -25,8 +27,10 @@ from core.training.mlm_trainer import Settings as MlmSettings
 from core.training.pretrain import pretrain
 from core.training.settings import TaggerSettings
 from tests.conftest import sentence
+from tests.fake_cards import seen_by_torch
 from tests.training.test_finetune import labelled
 
+CPU = torch.device("cpu")
 TEXTS = [f"{'a word and ' * (i % 5)}one more {i}" for i in range(40)]
 
 
@@ -50,7 +54,7 @@ def full(most: int, rows_of: Callable[..., int], work: Callable[..., Any]) -> Ca
 
 
 def test_a_batch_is_halved_until_it_fits_and_the_next_is_begun_so() -> None:
-    halved, sizes = Halved(), list[int]()
+    halved, sizes = Halved("adding", CPU), list[int]()
 
     def work(items: Sequence[int]) -> int:
         sizes.append(len(items))
@@ -66,6 +70,27 @@ def test_a_batch_is_halved_until_it_fits_and_the_next_is_begun_so() -> None:
         halved.each(range(2), full(0, len, work))
     with pytest.raises(ValueError, match="another"):
         halved.each(range(2), lambda items: (_ for _ in ()).throw(ValueError("another")))
+
+
+def test_what_a_card_did_not_hold_the_next_run_begins_smaller(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same work on the same card alone; never on a processor, where last digits are to be the same."""
+    seen_by_torch(monkeypatch)
+    home.mkdir()
+    card, weights, notes = torch.device("cuda"), torch.nn.Linear(2, 2), Notes()
+    for device in (card, CPU):
+        assert sum(Halved("adding", device).each(range(8), full(2, len, sum))) == 28
+        loss = full(1, lambda times: 4 // times, int)
+        assert Smaller(weights, "training", device, notes).step(loss, 8) == 4
+    assert Halved("adding", card).parts == 4
+    assert [Halved(*other).parts for other in (("adding", CPU), ("another", card))] == [1, 1]
+    notes.notes.clear()
+    assert Smaller(weights, "training", card, notes).step(lambda times: times, 2) == 2
+    assert [note[:46] for note in notes.notes] == ["Memory ran out in such a training on this card"]
+    assert Smaller(torch.nn.Linear(3, 3), "training", card, notes).times == 1
+    seen_by_torch(monkeypatch, ["Tesla T4"])
+    assert Halved("adding", card).parts == 1
+    (home / memory.FILE).write_text("[")
+    assert Halved("adding", card).parts == 1
 
 
 def test_embedding_goes_on_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,6 +123,8 @@ class Gradients:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.of: list[dict[str, Tensor]] = []
+        self.kept: list[tuple[str, str, int]] = []
+        monkeypatch.setattr(training_memory, "keep_parts", lambda *given: self.kept.append(given))
         self.notes, self._seen = Notes(), False
         step = Smaller.step
 
@@ -124,6 +151,8 @@ class Gradients:
         assert usual.keys() == smaller.keys()
         assert all(torch.allclose(usual[name], smaller[name], atol=1e-5, rtol=1e-3) for name in usual)
         assert self.notes.notes
+        in_steps = [parts for work, _, parts in self.kept if "reading" not in work]
+        assert in_steps == [2 ** (i + 1) for i in range(len(self.notes.notes))]
         assert all("Memory ran out, so a step is now taken in" in note for note in self.notes.notes)
 
 
@@ -160,7 +189,8 @@ def test_pre_training_goes_on_in_smaller_parts(tmp_path: Path, monkeypatch: pyte
 
     trained("usual")
     assert gradients.notes.notes == []
-    n_rows = lambda self, ids, *given, **options: len(ids) if self.model.training else 0
+    # Dev losses and the pseudo-perplexity too, though those are read without gradients and so in larger batches.
+    n_rows = lambda self, ids, *given, **options: len(ids)
     monkeypatch.setattr(MaskedLM, "loss", full(3, n_rows, MaskedLM.loss))
     trained("smaller")
     gradients.are_the_same()

@@ -50,9 +50,8 @@ def _taken(job: Job, stack: ExitStack) -> "torch.device":
     """A card under its lock, or the processor, not yet under one."""
     from core.models.devices import hindrance, pick_device
 
-    free = cards.usable()
-    if "LOCAL_RANK" in os.environ:  # torchrun has dealt the cards
-        free = free[int(os.environ["LOCAL_RANK"]) :][:1]
+    dealt = "LOCAL_RANK" in os.environ  # by torchrun
+    free = _dealt(cards.usable()) if dealt else cards.usable()
     if not free:
         device = pick_device()
         if device.type == "cuda":  # of a driver that cannot be asked
@@ -62,8 +61,9 @@ def _taken(job: Job, stack: ExitStack) -> "torch.device":
         return device
     with ExitStack() as held:
         name = held.enter_context(device_lock(job.home, [card.lock for card in free], job.context))
-        if len(free) > 1 or cards.asked() not in ("auto", "cuda"):
-            # Before torch looks for cards, which it does once; from then on this one is cuda:0, for the Trainer too.
+        if not dealt and len(cards.visible()) > 1:
+            # Before torch looks for cards, which it does once; from then on this one is cuda:0, for the Trainer too,
+            # also where the first is one that torch cannot use.
             os.environ[cards.VISIBLE] = next(card.uuid for card in free if card.lock == name)
             os.environ[cards.DEVICE] = "cuda" if cards.asked().startswith("cuda") else "auto"
         device = pick_device()
@@ -72,3 +72,18 @@ def _taken(job: Job, stack: ExitStack) -> "torch.device":
         elif cards.asked() != "auto":
             raise ResourceError(f"device: {cards.asked()} is not to be had. {hindrance()}")
     return device
+
+
+def _dealt(usable: tuple[cards.Card, ...]) -> tuple[cards.Card, ...]:
+    """The card of torchrun's process of this number; none on a processor.
+
+    Errors: ResourceError for a process without a card beside others that have one.
+    """
+    place = int(os.environ["LOCAL_RANK"])
+    own = tuple(card for card in cards.visible()[place : place + 1] if card in usable)
+    if usable and not own:
+        raise ResourceError(
+            f"torchrun: process {place} is to take the GPU of that number, which is not to be had; start as many"
+            f" processes as there are GPUs, and choose these by {cards.VISIBLE}, not by --device."
+        )
+    return own

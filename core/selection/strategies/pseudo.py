@@ -9,6 +9,7 @@ import numpy as np
 from core.config import Config, option
 from core.errors import ModelError
 from core.models.encoder import BUDGET, length_groups, longest
+from core.models.memory import Halved
 from core.models.windows import LONGEST, windows
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray, Prefer, Role
@@ -80,6 +81,7 @@ class PseudoPerplexity(Strategy):
     options: PseudoOptions
     _lm: "MaskedLM"
     _longest: int  # pieces
+    _halved: Halved
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         from core.models.devices import pick_dtype
@@ -91,8 +93,10 @@ class PseudoPerplexity(Strategy):
         self._lm = lm = MaskedLM.load(str(folder))
         if not lm.has_head:
             raise ModelError(f"{folder}: has no vocabulary head, so it fills in nothing; train it with `pretrain`.")
-        lm.model.eval().requires_grad_(False).to(pick_dtype("auto", lm.model.device, frozen=True))
+        device = lm.model.device
+        lm.model.eval().requires_grad_(False).to(pick_dtype("auto", device, frozen=True))
         self._longest = min(self.options.max_length, longest(lm.model, lm.tokenizer))
+        self._halved = Halved(f"pseudo-perplexity, {self.options.method}, {lm.model.num_parameters()} weights", device)
         if self.options.method == "one-pass":
             report.note("one-pass: these scores are not probabilities, for every piece sees itself.")
 
@@ -101,7 +105,8 @@ class PseudoPerplexity(Strategy):
         loss, guesses = np.zeros(n), np.zeros(n)
         for passes in self._groups(reads, batch):
             owners = np.repeat([pass_.read.sentence for pass_ in passes], [len(pass_.targets) for pass_ in passes])
-            loss += np.bincount(owners, weights=self._losses(passes), minlength=n)
+            losses = np.concatenate(self._halved.each(passes, self._losses))
+            loss += np.bincount(owners, weights=losses, minlength=n)
             guesses += np.bincount(owners, minlength=n)
         with np.errstate(invalid="ignore"):  # a sentence without pieces: 0 / 0, "could not be scored"
             return np.exp(loss / guesses)
