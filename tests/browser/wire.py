@@ -6,9 +6,11 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 RERUN = BackMsg.DESCRIPTOR.fields_by_name["rerun_script"].number
 BEGUN = ForwardMsg.DESCRIPTOR.fields_by_name["new_session"].number
 ENDED = ForwardMsg.DESCRIPTOR.fields_by_name["script_finished"].number
+GOES_ON = ForwardMsg.FINISHED_EARLY_FOR_RERUN  # as `st.rerun` ends it: half is drawn, until the next begins
 
 # asked: reruns that the page has asked for; waits: since when one has waited for its answer. The other times are of the
 # latest of their kind. A message is a row of fields, each behind its number and type (protobuf); its kind is which it has.
+# ended: of a script that has run to its end.
 WIRE = (
     """(() => {
   const wire = window.wire = {asked: 0, told: 0, waits: 0, request: 0, begun: 0, ended: 0, last: 0};
@@ -21,16 +23,17 @@ WIRE = (
     }
   };
   const fields = bytes => {
-    const found = [];
+    const values = new Map();
     for (let at = 0, tag, size; at < bytes.length;) {
       [tag, at] = varint(bytes, at);
-      found.push(Math.floor(tag / 8));
+      size = 0;
       if (tag % 8 === 0) [size, at] = varint(bytes, at);
       else if (tag % 8 === 1) at += 8;
       else if (tag % 8 === 5) at += 4;
       else { [size, at] = varint(bytes, at); at += size; }
+      values.set(Math.floor(tag / 8), size);
     }
-    return found;
+    return values;
   };
   const bytes = data => ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
     : new Uint8Array(data);
@@ -38,8 +41,8 @@ WIRE = (
     if (!(event.data instanceof ArrayBuffer)) return;
     wire.last = now();
     const kinds = fields(bytes(event.data));
-    if (kinds.includes(BEGUN)) { wire.begun = now(); wire.waits = 0; }
-    if (kinds.includes(ENDED)) wire.ended = now();
+    if (kinds.has(BEGUN)) { wire.begun = now(); wire.waits = 0; }
+    if (kinds.has(ENDED) && kinds.get(ENDED) !== GOES_ON) wire.ended = now();
   };
   const known = new WeakSet(), send = WebSocket.prototype.send;
   WebSocket.prototype.send = function (data) {
@@ -47,7 +50,7 @@ WIRE = (
       known.add(this);
       this.addEventListener("message", heard);
     }
-    if (typeof data !== "string" && fields(bytes(data)).includes(RERUN)) {
+    if (typeof data !== "string" && fields(bytes(data)).has(RERUN)) {
       wire.asked += 1;
       wire.request = wire.last = now();
       wire.waits ||= wire.request;
@@ -70,4 +73,5 @@ WIRE = (
 })()""".replace("RERUN", str(RERUN))
     .replace("BEGUN", str(BEGUN))
     .replace("ENDED", str(ENDED))
+    .replace("GOES_ON", str(GOES_ON))
 )
