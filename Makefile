@@ -20,8 +20,8 @@ app: $(VENV)/.app
 test: $(VENV)/.dev lint
 	$(BIN)/python -m tests.browser.chromium
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not alone"; quiet=$$?; \
-	$(BIN)/python -m pytest -n 3 --dist loadfile -m "browser and not alone"; seen=$$?; \
-	$(BIN)/python -m pytest -m alone && exit $$((quiet + seen))
+	$(BIN)/python -m pytest tests/browser -n 3 --dist loadfile -m "browser and not alone"; seen=$$?; \
+	$(BIN)/python -m pytest $$(grep -rl --include='test_*.py' mark.alone tests) -m alone && exit $$((quiet + seen))
 
 quick: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not alone and not slow"

@@ -5,6 +5,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -37,6 +38,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("real"):
                 item.add_marker(pytest.mark.skip(reason=f"needs the corpora of {REAL_DATA}"))
+
+
+def pytest_collection_finish() -> None:
+    """One look at what is installed serves every page that is drawn: streamlit's AppTest takes .3 s for one each time."""
+    if "streamlit.testing.v1" in sys.modules:
+        from streamlit.components.v2 import manifest_scanner
+
+        manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
