@@ -57,7 +57,7 @@ def arrange(model: "PreTrainedModel", choice: LayerChoice, name: str) -> None:
     """
     if choice.kind not in ("named", "reinit"):
         return
-    layers = _layers(model, name)
+    layers = layers_of(model, name, "give last")
     n = len(layers)
     if choice.k > n:
         raise ConfigError(f"layers: {name} has {n}, so {choice.k} is none of them; give a number from 1 to {n}.")
@@ -71,12 +71,14 @@ def arrange(model: "PreTrainedModel", choice: LayerChoice, name: str) -> None:
     model.config.num_hidden_layers = choice.k
 
 
-def _layers(model: "PreTrainedModel", name: str) -> nn.ModuleList:
+def layers_of(model: "PreTrainedModel", name: str, instead: str) -> nn.ModuleList:
+    """The layers of its encoder, from the first to the last. name, instead: of the encoder and what to do without, for
+    errors. Errors: ModelError."""
     n = int(model.config.num_hidden_layers)
     lists = (part for part in model.base_model.modules() if isinstance(part, nn.ModuleList) and len(part) == n)
     layers = next(lists, None)
     if layers is None:
-        raise ModelError(f"{name}: its layers cannot be told apart, as where they share one set of weights; give last.")
+        raise ModelError(f"{name}: its layers cannot be told apart, as where they share one set of weights; {instead}.")
     return layers
 
 

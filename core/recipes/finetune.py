@@ -21,7 +21,9 @@ from core.recipes.parts.network import (
     borrow,
     check_context,
     check_layers,
+    check_lora,
     check_stages,
+    lighter,
     new_recurrent,
     training_set,
 )
@@ -32,7 +34,7 @@ from core.runs.parts import Parts
 from core.runs.store import RunStore, is_run_id
 from core.text.neighbours import InContext, in_context
 from core.text.sentence import Sentence
-from core.training.settings import Settings, TaggerSettings
+from core.training.settings import TaggerSettings
 
 if TYPE_CHECKING:
     from core.models.tagger import Tagger
@@ -101,6 +103,7 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
 
     check_stages(config.stages, config.network)
     check_layers(config.layers, config.network)
+    check_lora(config)
     splits = _read(config, job)
     outcomes: list[SeedOutcome] = []
     with on_device(job, config.precision):
@@ -160,7 +163,7 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
     tagger = _network(config, job, splits, seed)
     if not before:
         _warn(config, job, splits, tagger)
-    epochs = _train(config, job, splits, settings, tagger, seed=seed, first=not before)
+    epochs = _train(config, job, splits, tagger, seed=seed, first=not before)
     job.context.stage(f"calibrating, seed {seed}")
     fit_temperature(tagger, splits.dev, job.context)
     names = ["dev", *map(evaluations.split_name, range(len(splits.tests)))]
@@ -206,34 +209,28 @@ def _warn(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger") ->
             job.context.note(text)
 
 
-def _train(
-    config: FinetuneConfig,
-    job: Job,
-    splits: Splits,
-    settings: Settings,
-    tagger: "Tagger",
-    *,
-    seed: int,
-    first: bool,
-) -> "Epochs":
+def _train(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger", *, seed: int, first: bool) -> "Epochs":
     """Train `tagger` in place. first: no seed came before it, so that what a stop leaves is the best there is."""
     from core.training.finetune import finetune
     from core.training.lpft import lpft
 
+    merge = lighter(config, tagger, seed)
+
     def stopped(epochs: "Epochs") -> None:
         """Stop, and keep the best so far."""
         if first:
+            merge()
             model = models.folder(job.context.run)
             _keep(tagger, model)
             text = f"Stopped; the tagger of epoch {epochs.best}, seed {seed}, is kept in {model}."
             job.context.note(text, passing=True)
 
     train = lpft if config.stages == "lpft" else finetune
-    return train(
+    epochs = train(
         tagger,
         splits.training.sentences,
         splits.dev,
-        settings,
+        config.training(len(splits.training.sentences)),
         seed=seed,
         folder=_checkpoints(job, seed),
         report=job.context,
@@ -243,6 +240,8 @@ def _train(
         saved=job.context.checkpoint,
         stopped=stopped,
     )
+    merge()
+    return epochs
 
 
 def _checkpoints(job: Job, seed: int) -> Path:

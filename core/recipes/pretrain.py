@@ -219,4 +219,6 @@ def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) 
         mask_unit=config.mask,
         seed=config.seed,
         bf16=pick_dtype(config.precision, lm.model.device) == torch.bfloat16,
+        lora=config.lora,
+        checkpointing=config.checkpointing,
     )

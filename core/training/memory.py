@@ -62,5 +62,5 @@ def memory_watched(batch_size: int, accumulation: int) -> Iterator[None]:
         # Twice the parts, not half the batch: the optimizer takes the same steps then, and results stay comparable.
         raise ResourceError(
             f"batch_size {batch_size}: memory ran out; set accumulation to {2 * accumulation}, which keeps the batch"
-            " and takes it in smaller parts, or choose a smaller encoder."
+            " and takes it in smaller parts, or choose checkpointing, lora or a smaller encoder."
         ) from error

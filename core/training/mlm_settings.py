@@ -3,6 +3,7 @@
 from typing import Literal, Self
 
 from core.config import Config, option
+from core.training.lighter import CHECKPOINTING, LORA, LORA_RATE
 
 QUICK_STEPS = 1500  # about 100,000 sentences
 PACKED = 512  # pieces a row; a text is packed whole, up to WHOLE pieces
@@ -39,6 +40,8 @@ class MlmSettings(Config):
     )
     precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+    lora: int = option(0, LORA, ge=0, le=256)
+    checkpointing: bool = option(False, CHECKPOINTING)
 
     @classmethod
     def quick(cls) -> "MlmSettings":
@@ -53,7 +56,8 @@ class MlmSettings(Config):
     def filled(self) -> Self:
         """These settings with the preset's numbers where none are said."""
         usual = self.quick() if self.preset == "quick" else self.paper()
-        numbers = {"epochs": self.epochs or usual.epochs, "learning_rate": self.learning_rate or usual.learning_rate}
+        rate = LORA_RATE if self.lora else usual.learning_rate
+        numbers = {"epochs": self.epochs or usual.epochs, "learning_rate": self.learning_rate or rate}
         return self.model_copy(update=numbers)
 
     @property

@@ -38,6 +38,7 @@ class Settings:
     a step's batch is cut; the step stays the same. max_steps, max_pieces: instead of the epochs; 0: no.
     patience: epochs without a better dev loss on T_C after which training ends, and the best one's weights are kept
     (SOURCES.md, Forgetting); 0: all epochs are made and the last one's weights kept, as in the papers.
+    lora: its rank; 0: all weights are trained. checkpointing: of every layer (`lighter`).
     """
 
     epochs: int
@@ -52,6 +53,8 @@ class Settings:
     mask_unit: Unit = "piece"
     seed: int = 1
     bf16: bool = False
+    lora: int = 0
+    checkpointing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,12 +21,14 @@ from accelerate import PartialState
 from safetensors.torch import load_file, save_file
 
 from core.files import write_atomic
+from core.models.lora import Lora
 from core.models.masking import Masking
 from core.models.mlm import MaskedLM, begin_head, head_parameters, pseudo_perplexity
 from core.reporter import Reporter, Silent
 from core.results import IntArray
 from core.training.events import EventCallback, Saved, last_checkpoint
 from core.training.examples import STRETCH
+from core.training.lighter import checkpoint_layers
 from core.training.memory import memory_watched
 from core.training.mlm_trainer import GENERAL, TASK, Piles, Pretraining, Settings
 from core.training.steps import Steps, pieces_until
@@ -65,6 +67,8 @@ def pretrain(
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         # The processes meet, each once it has its card, which another run may have until tomorrow.
         PartialState(cpu=lm.model.device.type == "cpu", timeout=timedelta(days=1))
+    if settings.checkpointing:
+        checkpoint_layers(lm.model, lm.model.name_or_path)
     with memory_watched(settings.batch_size, settings.accumulation):
         fitted = not lm.has_head
         if fitted:
@@ -76,6 +80,8 @@ def _pretrain(
     lm: MaskedLM, piles: Piles, settings: Settings, *, folder: Path, report: Reporter, saved: Saved | None, fitted: bool
 ) -> Outcome:
     events = EventCallback(report, saved=saved)
+    # Once the head is there: until then all of the encoder stands still anyway.
+    lora = Lora(lm.model, settings.lora, settings.seed) if settings.lora else None
     trainer = Pretraining(
         lm,
         _steps(lm, piles, settings),
@@ -93,6 +99,8 @@ def _pretrain(
     trainer.go_on(last_checkpoint(folder))
     events.stop_if_cancelled()
     trainer.take_best()
+    if lora:
+        lora.merge()
     report.stage("pseudo-perplexity after pre-training")
     # As many as there was time for before training: a mean over others would be no comparison.
     after, _ = _perplexity(trainer, probes[: int(before["probes"])], report, math.inf)

@@ -9,6 +9,7 @@ from pydantic import field_validator
 
 from core.config import Config, option
 from core.models.layer_choice import LayerChoice
+from core.training.lighter import CHECKPOINTING, LORA, LORA_RATE
 
 QUICK_DEV = 500  # sentences; thousands of them an epoch would take longer than the training between
 CHAIN = 1e-2  # a transition moves by about a rate a step at most, and few labels make a few hundred steps
@@ -184,6 +185,8 @@ class TaggerSettings(Config):
     )
     precision: Literal["auto", "bf16", "fp32"] = option("auto", "auto takes bf16 where the device has it.")
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
+    lora: int = option(0, LORA, ge=0, le=256)
+    checkpointing: bool = option(False, CHECKPOINTING)
 
     @field_validator("layers")
     @classmethod
@@ -204,6 +207,7 @@ class TaggerSettings(Config):
 
     def _preset(self, n: int) -> Settings:
         if self.network == "encoder":
-            return Settings.paper(n) if self.preset == "paper" else Settings.quick(n)
+            usual = Settings.paper(n) if self.preset == "paper" else Settings.quick(n)
+            return replace(usual, learning_rate=LORA_RATE) if self.lora else usual
         epochs = 200 if self.preset == "paper" else 40
         return Settings.charcnn(epochs) if self.network == "charcnn" else Settings.bilstm(epochs)

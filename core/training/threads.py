@@ -5,7 +5,8 @@ work too; a thread that has a micro-batch for itself does not wait. What comes o
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar
@@ -40,6 +41,22 @@ def drop(x: Tensor, p: float) -> Tensor:
     bits = torch.empty(-(-n // 4), dtype=torch.int64).random_(-(2**63), None, generator=_rng.generator)
     keep = bits.view(torch.int16)[:n].view(x.shape) >= round(65_536 * p) - 32_768
     return x * keep.to(x.dtype).mul_(1 / (1 - p))
+
+
+def same_draws() -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+    """Contexts of a pass and of its repetition for the gradients, which is to drop the same: torch's checkpointing
+    brings back its own generators alone."""
+    return nullcontext(), _from(_rng.generator, _rng.generator.get_state())
+
+
+@contextmanager
+def _from(generator: torch.Generator, state: Tensor) -> Iterator[None]:
+    now = generator.get_state()
+    generator.set_state(state)
+    try:
+        yield
+    finally:
+        generator.set_state(now)
 
 
 def attention(  # noqa: PLR0917  as transformers calls it

@@ -12,17 +12,21 @@ import torch
 import transformers
 from transformers import AutoModel, AutoModelForMaskedLM, set_seed
 
+from core.errors import ModelError
 from core.models import hub
 from core.models.classifier import new_classifier
 from core.models.encoder import Encoder
-from core.models.mlm import MaskedLM
+from core.models.lora import Lora
+from core.models.mlm import MaskedLM, head_parameters
 from core.models.taggers import load_tagger, new_tagger
 from core.reporter import Silent
 from core.training.classify import log2_probabilities, train
 from core.training.classify_settings import ClassifySettings
 from core.training.finetune import finetune
+from core.training.lighter import checkpoint_layers
 from core.training.lpft import lpft
 from core.training.pretrain import pretrain
+from core.training.threads import Threads
 from tests.training.test_finetune import DEV, TRAIN, TYPES
 from tests.training.test_finetune import SETTINGS as TAGGER
 from tests.training.test_pretrain import SETTINGS as MLM
@@ -117,6 +121,46 @@ def test_a_head_is_fitted_where_there_is_none(without_head: Path, tmp_path: Path
     assert np.isfinite(outcome.dev_loss).all()
     assert outcome.before["dev_loss_task"] < np.log(193)  # the fitted head knows something
     assert_same_language_model(lm, tmp_path)
+
+
+def test_lora_is_merged_and_checkpointed_layers_learn_the_same(folder: Path) -> None:
+    """Families call their layers in ways of their own."""
+    lm = unmoved(MaskedLM.load(str(folder), device="cpu"))
+    ids, at = torch.tensor([[2, 10, 4, 12, 3], [2, 4, 9, 8, 3]]), torch.tensor([2, 8])
+    before, names = lm.logits(ids, None, at).detach(), list(lm.model.state_dict())
+    lora = Lora(lm.model, 4, seed=1)
+    assert torch.equal(lm.logits(ids, None, at), before)
+    matrices = [weight for name, weight in lm.model.named_parameters() if name.endswith("lora_b")]
+    for weight in matrices:
+        torch.nn.init.normal_(weight)
+    head = {id(weight) for weight in head_parameters(lm.model).values()}
+    trained = {id(weight) for weight in lm.model.parameters() if weight.requires_grad}
+    assert len(trained) == 2 * len(matrices) + len(head)
+    beside = lm.logits(ids, None, at).detach()
+    assert (beside - before).abs().max() > 0.1
+    lora.merge()
+    torch.testing.assert_close(lm.logits(ids, None, at), beside, rtol=1e-4, atol=1e-5)
+    assert list(lm.model.state_dict()) == names
+
+    def gradients() -> list[torch.Tensor | None]:
+        with Threads(lm.model) as threads:
+            threads.gradients(lambda rows: lm.loss(rows, None, at, rows.flatten()[at]), [ids], seed=3)
+        learnt = [weight.grad for weight in lm.model.parameters()]
+        lm.model.zero_grad()
+        return learnt
+
+    lm.model.train()
+    kept = gradients()
+    if folder.name.startswith("ALBERT"):
+        with pytest.raises(ModelError, match="share one set of weights"):
+            checkpoint_layers(lm.model, "it")
+        return
+    checkpoint_layers(lm.model, "it")
+    again = gradients()
+    assert [grad is None for grad in again] == [grad is None for grad in kept]
+    pairs = [(ours, theirs) for ours, theirs in zip(again, kept, strict=True) if ours is not None is not theirs]
+    assert pairs
+    assert all(torch.equal(ours, theirs) for ours, theirs in pairs)
 
 
 def assert_same_language_model(lm: MaskedLM, tmp_path: Path) -> None:

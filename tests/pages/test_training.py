@@ -370,6 +370,10 @@ def test_an_earlier_training_says_how_long_the_next_will_take(parts: dict[str, s
     assert "200 pieces a second" in texts(app)
     assert "Time this machine (under a minute)" not in labels(app)
     assert training.preflight("finetune", finetune_of(parts, init="tiny")).seconds is None  # another encoder
+    light = training.preflight("finetune", finetune_of(parts, lora=8))
+    assert told.memory_gb is not None
+    assert light.memory_gb is not None
+    assert light.memory_gb < told.memory_gb  # neither gradients nor moments of the encoder's own weights
 
 
 def test_a_processor_is_told_of_with_an_honest_time(parts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

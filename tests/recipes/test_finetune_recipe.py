@@ -10,6 +10,7 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from core.artifacts import evaluations, spans
 from core.cli.main import run_main
@@ -117,19 +118,22 @@ def test_a_seed_that_is_done_is_not_done_again(corpora: Corpora, monkeypatch: py
     assert resumed["best_epoch"] == whole["best_epoch"]
 
 
-def test_stop_keeps_the_best_so_far(corpora: Corpora) -> None:
+@pytest.mark.parametrize("lora", [0, 4])
+def test_stop_keeps_the_best_so_far(corpora: Corpora, lora: int) -> None:
     def stop(event: runs.Event) -> None:
         if event.kind == "metric" and event.data["name"] == "dev_f1@1":
             runs.cancel(runs.listed("finetune")[0].id)
 
     with pytest.raises(Cancelled):
-        runs.execute("finetune", {**FAST, **corpora, "epochs": 500, "seeds": (1,)}, stop)
+        runs.execute("finetune", {**FAST, **corpora, "epochs": 500, "seeds": (1,), "lora": lora}, stop)
     (run,) = runs.listed("finetune")
     assert run.state().state == "cancelled"
     assert any("is kept in" in note for note in notes(run))
     from core.models.taggers import load_tagger
 
-    assert load_tagger(run.artifacts / "model").types == ("LOC", "PER")
+    tagger = load_tagger(run.artifacts / "model")
+    assert tagger.types == ("LOC", "PER")
+    assert not [name for name in load_file(run.artifacts / "model" / "model.safetensors") if "lora" in name]
 
 
 def test_a_type_that_train_lacks_counts_as_missed_and_is_named(corpora: Corpora, seal: Seal) -> None:

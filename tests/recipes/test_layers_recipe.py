@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file
 
 from core.artifacts import evaluations
 from core.cli.main import run_main
@@ -38,15 +39,23 @@ def test_a_mix_says_what_plain_loading_gives(parts: dict[str, str]) -> None:
     assert tested["test"]["micro_f1"] == [pytest.approx(outcome.dev.micro_f1)]
 
 
-def test_a_named_layer_is_a_plain_folder(parts: dict[str, str]) -> None:
-    run = runs.execute("finetune", {**FAST, **parts, "seeds": (1,), "layers": "1"})
+def test_a_named_layer_is_a_plain_folder_by_lora_too(parts: dict[str, str]) -> None:
+    light = {"lora": 4, "checkpointing": True, "stages": "lpft"}
+    run = runs.execute("finetune", {**FAST, **parts, "seeds": (1,), "layers": "1", **light})
     outcome = evaluations.read_outcome(run, 1)
     assert outcome
     assert outcome.last_layer is None
     model = run.artifacts / "model"
     assert json.loads((model / "config.json").read_text())["num_hidden_layers"] == 1
-    assert "## Layers" not in (model / "README.md").read_text(encoding="utf-8")
-    assert load_tagger(Path(model)).tags
+    card = (model / "README.md").read_text(encoding="utf-8")
+    assert "## Layers" not in card
+    assert "| lora | 4 |" in card
+    assert "| checkpointing | true |" in card
+    tagger = load_tagger(Path(model), precision="fp32")
+    assert tagger.tags
+    assert not [name for name in load_file(model / "model.safetensors") if "lora" in name]
+    tested = runs.execute("evaluate", {"model": run.id, "test": parts["dev"]}).result()
+    assert tested["test"]["micro_f1"] == [pytest.approx(outcome.dev.micro_f1)]  # B A is in what was written
 
 
 @pytest.mark.parametrize(
@@ -55,6 +64,8 @@ def test_a_named_layer_is_a_plain_folder(parts: dict[str, str]) -> None:
         ({"layers": "top"}, "layers: 'top' is not understood"),
         ({"layers": "mix", "network": "bilstm"}, "layers: mix is of an encoder, and bilstm has none"),
         ({"layers": "3"}, "layers: tiny has 2, so 3 is none of them"),
+        ({"lora": "4", "network": "bilstm"}, "lora, checkpointing: are of an encoder, and bilstm has none"),
+        ({"lora": "4", "layers": "reinit:1"}, "lora: leaves the layers that reinit:1 draws anew as they were drawn"),
     ],
 )
 def test_what_cannot_be_is_a_sentence(

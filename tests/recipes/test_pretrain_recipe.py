@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+import torch
 
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
@@ -67,12 +68,18 @@ def test_held_out_sentences_are_not_trained_on(seal: Seal) -> None:
 
 
 def test_one_corpus(seal: Seal) -> None:
-    made = run(seal(TEXTS[:40], "T"), heldout_task=seal(TEXTS[30:50], "H").fingerprint, max_steps=1, max_length=16)
+    light: dict[str, Any] = {"lora": 4, "checkpointing": True}
+    held = seal(TEXTS[30:50], "H").fingerprint
+    made = run(seal(TEXTS[:40], "T"), heldout_task=held, max_steps=1, max_length=16, **light)
     assert "forgetting is not measured" in notes(made)
     assert made.result()["sentences"] == 30  # and the rows that they are read in are more
     rows = sum(-(-3 * len(text.split()) // 14) for text in TEXTS[:30])
     assert f"Each epoch reads {rows} rows" in notes(made)
     assert made.result()["epochs"] == round(1 / -(-rows // 16), 2)
+    card = (Path(made.result()["model"]) / "README.md").read_text()
+    assert "- lora: 4\n- checkpointing: True" in card
+    models = (MaskedLM.load(name, device="cpu").model for name in ("tiny", made.result()["model"]))
+    assert torch.equal(*(model.get_input_embeddings().weight for model in models))  # the matrices alone learn
     with pytest.raises(CorpusError, match="one sentence"):
         run(seal(TEXTS[:1], "lonely"))
 

@@ -1,7 +1,7 @@
 """What a tagger may borrow (word vectors, an encoder's states, another corpus's labels), and the recurrent ones."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from statistics import fmean
@@ -16,6 +16,8 @@ from core.text.sentence import Sentence
 from core.training.settings import TaggerSettings
 
 if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
     from core.models.tagger import Tagger
     from core.models.word_features import Vectors
     from core.recipes.finetune import FinetuneConfig
@@ -60,6 +62,18 @@ def check_layers(layers: str, network: str) -> None:
     """Errors: ConfigError where layers are picked of a network without an encoder."""
     if layers != "last" and network != "encoder":
         raise ConfigError(f"layers: {layers} is of an encoder, and {network} has none; choose the network encoder.")
+
+
+def check_lora(config: TaggerSettings) -> None:
+    """Errors: ConfigError where the weights of no encoder are to be left as they are, or of layers drawn anew."""
+    if (config.lora or config.checkpointing) and config.network != "encoder":
+        raise ConfigError(
+            f"lora, checkpointing: are of an encoder, and {config.network} has none; choose the network encoder."
+        )
+    if config.lora and config.layers.startswith("reinit"):
+        raise ConfigError(
+            f"lora: leaves the layers that {config.layers} draws anew as they were drawn; choose one of the two."
+        )
 
 
 def check_context(config: TaggerSettings) -> None:
@@ -148,3 +162,14 @@ def new_recurrent(
         vectors=borrowed.vectors,
     )
     return tagger.to(pick_device())
+
+
+def lighter(config: "FinetuneConfig", tagger: "Tagger", seed: int) -> Callable[[], None]:
+    """Let the encoder's training take less memory, as asked for; what it returns is to be called once that is over."""
+    from core.models.lora import Lora
+    from core.training.lighter import checkpoint_layers
+
+    model: PreTrainedModel = getattr(tagger, "model", None)
+    if config.checkpointing:
+        checkpoint_layers(model, config.init)
+    return Lora(model, config.lora, seed).merge if config.lora else lambda: None

@@ -63,14 +63,15 @@ def preflight(config: PretrainConfig | FinetuneConfig, library: Library, store: 
     speed, basis = _speed(config, measured, store)
     time = work.time(speed) if speed else None
     weights = _weights_gb(config.init, store)
-    least = None if weights is None else PROCESS_GB + STATES * weights
+    least = None if weights is None else PROCESS_GB + (1 if config.lora else STATES) * weights
+    seen = measured is not None and not (config.lora or config.checkpointing)  # it was of all weights, all kept
     return Preflight(
         steps=work.steps,
         seconds=time.expected if time else None,
         most=time.most if time else None,
         basis=basis,
-        memory_gb=measured.memory_gb if measured else least,
-        measured=measured is not None,
+        memory_gb=measured.memory_gb if measured and seen else least,
+        measured=seen,
         disk_gb=None if weights is None else work.models * weights,
     )
 

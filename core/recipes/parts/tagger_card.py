@@ -167,6 +167,8 @@ def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
         "context",
         "class_weights",
         "precision",
+        "lora",
+        "checkpointing",
         "seeds",
     )
     return [*((name, getattr(config, name)) for name in names), ("constrained", config.within_bioes)]

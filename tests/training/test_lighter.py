@@ -1,0 +1,118 @@
+"""LoRA and checkpointed layers: the same training in less memory, resumed to the same bytes, an ordinary model at its
+end. What they do to every family of encoders: tests/models/test_families.py."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+import pytest
+import torch
+from transformers import AutoModelForTokenClassification
+
+from core.errors import Cancelled
+from core.models.lora import Lora
+from core.models.taggers import EncoderTagger, load_tagger
+from core.reporter import Silent
+from core.training.lighter import LORA_RATE, checkpoint_layers
+from core.training.lpft import lpft
+from core.training.mlm_settings import MlmSettings
+from core.training.pretrain import pretrain
+from core.training.settings import TaggerSettings
+from tests.models.test_families import assert_same_language_model
+from tests.training import test_pretrain as mlm
+from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, apart, make, train
+
+PRESETS: tuple[Literal["quick", "paper", "custom"], ...] = ("quick", "paper", "custom")
+FASTER = replace(SETTINGS, learning_rate=1e-2)
+
+
+def with_lora(seed: int = 1) -> tuple[EncoderTagger, Lora]:
+    tagger = make(seed)
+    return tagger, Lora(tagger.model, 4, seed)
+
+
+def test_a_tagger_killed_and_resumed_with_checkpointing_ends_as_one_undisturbed_without(tmp_path: Path) -> None:
+    """To the bytes of what is written, which transformers reads alone."""
+    (calm, lora), begun = with_lora(), make()
+    epochs, _ = train(tmp_path / "calm", tagger=calm, settings=FASTER, checkpoint_seconds=float("inf"))
+    for name, weight in begun.model.base_model.state_dict().items():
+        assert torch.equal(weight, calm.model.base_model.state_dict()[name]), f"{name} was trained"
+    assert not torch.equal(begun.last_layer.weight, calm.last_layer.weight)
+    lora.merge()
+    assert apart(begun, calm) > 0.01  # and of the same parameters, else it would raise
+
+    cut, _ = with_lora()
+    checkpoint_layers(cut.model, "tiny")
+    with pytest.raises(Killed):
+        train(tmp_path / "cut", Listener(5, Killed()), cut, FASTER, checkpoint_seconds=0.0)
+    resumed, lora = with_lora(seed=99)
+    checkpoint_layers(resumed.model, "tiny")
+    again, _ = train(tmp_path / "cut", tagger=resumed, settings=FASTER, checkpoint_seconds=0.0)
+    lora.merge()
+    assert again.dev_f1 == epochs.dev_f1
+    calm.write(tmp_path / "one")
+    resumed.write(tmp_path / "other")
+    for file in sorted((tmp_path / "one").iterdir()):
+        assert file.read_bytes() == (tmp_path / "other" / file.name).read_bytes(), file.name
+
+    assert load_tagger(tmp_path / "one", "cpu", "fp32").predict(DEV) == calm.predict(DEV)
+    plain = AutoModelForTokenClassification.from_pretrained(tmp_path / "one").eval()
+    ids = torch.tensor([calm.tokenizer(DEV[0].text)["input_ids"]])
+    with torch.inference_mode():
+        torch.testing.assert_close(plain(ids).logits, calm.model(ids).logits)
+
+
+def test_under_a_frozen_encoder_the_matrices_stand_still_too(tmp_path: Path) -> None:
+    tagger, _ = with_lora()
+    settings = replace(FASTER, epochs=1)
+    with pytest.raises(Killed):  # at the first step of stage 2
+        lpft(tagger, TRAIN, DEV, settings, seed=1, folder=tmp_path, report=_SecondStage(), types=TYPES)
+    matrices = {name: weight for name, weight in tagger.named_parameters() if "lora" in name}
+    assert matrices
+    assert not any(weight.any() for name, weight in matrices.items() if name.endswith("lora_b"))
+    trained = {name for name, weight in tagger.named_parameters() if weight.requires_grad}
+    assert trained - matrices.keys() == {name for name in trained if name.startswith(("crf.", "model.classifier."))}
+    assert matrices.keys() < trained
+
+
+class _SecondStage(Silent):
+    """Kills a training as its second stage begins."""
+
+    def stage(self, name: str) -> None:
+        if name.startswith("training all of it"):
+            raise Killed
+
+
+def test_a_language_model_stopped_and_resumed_with_checkpointing_ends_as_one_undisturbed_without(
+    tmp_path: Path,
+) -> None:
+    settings = replace(mlm.SETTINGS, lora=4, learning_rate=1e-2)
+    calm_model, begun = mlm.model(), mlm.model()
+    names = list(begun.model.state_dict())
+    calm = pretrain(calm_model, mlm.piles(calm_model), settings, folder=tmp_path / "calm", report=Silent())
+    assert calm.dev_loss[-1] < calm.before["dev_loss_task"]
+    assert list(calm_model.model.state_dict()) == names
+    for name, weight in begun.model.base_model.named_parameters():
+        same = torch.equal(weight, calm_model.model.base_model.get_parameter(name))
+        assert same == (weight.dim() == 1 or "embed" in name), name  # the linear layers alone became others
+    assert all(weight.requires_grad for weight in calm_model.model.parameters())
+
+    checkpointed = replace(settings, checkpointing=True)
+    with pytest.raises(Cancelled):
+        pretrain(mlm.model(), mlm.piles(begun), checkpointed, folder=tmp_path / "storm", report=mlm.Stopping(at=3))
+    torch.manual_seed(99)
+    resumed = mlm.model()
+    storm = pretrain(resumed, mlm.piles(resumed), checkpointed, folder=tmp_path / "storm", report=Silent())
+    assert storm.dev_loss == calm.dev_loss
+    for name, weight in calm_model.model.state_dict().items():
+        assert torch.equal(weight, resumed.model.state_dict()[name]), name
+    assert_same_language_model(resumed, tmp_path)
+
+
+def test_matrices_learn_at_a_rate_of_their_own_unless_one_is_said() -> None:
+    assert MlmSettings(lora=8).filled().learning_rate == LORA_RATE
+    assert MlmSettings(lora=8, learning_rate=1e-3).filled().learning_rate == 1e-3
+    for preset in PRESETS:
+        light, usual = (TaggerSettings(preset=preset, lora=rank).training(100) for rank in (8, 0))
+        assert light == replace(usual, learning_rate=LORA_RATE)
+    assert TaggerSettings(lora=8, learning_rate=1e-3).training(100).learning_rate == 1e-3
