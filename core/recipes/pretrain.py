@@ -24,12 +24,12 @@ from core.recipes.parts.on_device import on_device
 from core.recipes.parts.pretrain_card import card
 from core.recipes.parts.ranks import announce, rank
 from core.results import IntArray
-from core.training.mlm_settings import PACKED, WHOLE, Balance, MlmSettings
+from core.training.mlm_settings import PACKED, WHOLE, Balance, MlmSettings, Settings
 
 if TYPE_CHECKING:
     from core.models.mlm import MaskedLM
     from core.training.examples import Examples
-    from core.training.mlm_trainer import Piles, Settings
+    from core.training.mlm_trainer import Piles
 
 HELD_OUT, HELD_OUT_MOST = 0.05, 1000  # share of a corpus, sentences
 
@@ -196,11 +196,10 @@ def _tokenised(corpus: Corpus, rows: IntArray, lm: "MaskedLM", max_length: int, 
     return tokenised(blocks(), lm.tokenizer, max_length=max_length, n=len(rows), report=job.context)
 
 
-def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) -> "Settings":
+def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) -> Settings:
     import torch
 
     from core.models.devices import pick_dtype
-    from core.training.mlm_trainer import Settings
 
     assert config.learning_rate
     rows = len(piles.draw(0))

@@ -1,8 +1,10 @@
 """What masked language modelling is told beside its text: numbers of the papers, and few epochs for a first look."""
 
+from dataclasses import dataclass
 from typing import Literal, Self
 
 from core.config import Config, option
+from core.models.masking import Unit
 from core.training.lighter import CHECKPOINTING, LORA, LORA_RATE
 
 QUICK_STEPS = 1500  # about 100,000 sentences
@@ -10,6 +12,33 @@ PACKED = 512  # pieces a row; a text is packed whole, up to WHOLE pieces
 WHOLE = 8192
 
 Balance = Literal["none", "upsample_TC", "downsample_SC"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Settings of a pre-training, nothing left to a preset.
+
+    batch_size: sentences an optimizer step, of all processes together. accumulation: into how many parts, at least,
+    a step's batch is cut; the step stays the same. max_steps, max_pieces: instead of the epochs; 0: no.
+    patience: epochs without a better dev loss on T_C after which training ends, and the best one's weights are kept
+    (SOURCES.md, Forgetting); 0: all epochs are made and the last one's weights kept, as in the papers.
+    lora: its rank; 0: all weights are trained. checkpointing: of every layer (`lighter`).
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    accumulation: int = 1
+    clip: float = 1.0
+    max_steps: int = 0
+    max_pieces: int = 0
+    patience: int = 0
+    mask_probability: float = 0.15
+    mask_unit: Unit = "piece"
+    seed: int = 1
+    bf16: bool = False
+    lora: int = 0
+    checkpointing: bool = False
 
 
 class MlmSettings(Config):
@@ -31,9 +60,7 @@ class MlmSettings(Config):
     )
     max_length: int = option(128, "Longer sentences are read in parts.", unit="pieces", ge=8, le=8192)
     packed: bool = option(False, f"Fill rows of {PACKED} pieces with whole texts instead of a sentence a row.")
-    mask: Literal["piece", "word", "span"] = option(
-        "piece", "What is masked: pieces, whole words, or spans (CrossNER)."
-    )
+    mask: Unit = option("piece", "What is masked: pieces, whole words, or spans (CrossNER).")
     mask_probability: float = option(0.15, "Share of the pieces that are masked.", gt=0, lt=1)
     balance: Balance = option(
         "none", "T_C beside the others: every sentence once; T_C repeated to their size; or as few of them as of T_C."

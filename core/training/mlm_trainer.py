@@ -14,13 +14,14 @@ from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState,
 from transformers.trainer_utils import TrainOutput
 
 from core.models.devices import on_one_card
-from core.models.masking import Masking, Unit
+from core.models.masking import Masking
 from core.models.mlm import MaskedLM
 from core.models.transfer import to_device
 from core.reporter import Reporter, Silent
 from core.training.events import EventCallback, listen
 from core.training.examples import Examples
 from core.training.memory import Smaller
+from core.training.mlm_settings import Settings
 from core.training.steps import Draw, Micro, Step, Steps, fixed
 from core.training.threads import Threads
 
@@ -28,33 +29,6 @@ from core.training.threads import Threads
 FORGETTING = 1.10
 TASK, GENERAL = "dev_loss_task", "dev_loss_general"
 BEST = "best.safetensors"  # of the epoch with the least dev loss on T_C, where training waits for no better one
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """Settings of a pre-training.
-
-    batch_size: sentences an optimizer step, of all processes together. accumulation: into how many parts, at least,
-    a step's batch is cut; the step stays the same. max_steps, max_pieces: instead of the epochs; 0: no.
-    patience: epochs without a better dev loss on T_C after which training ends, and the best one's weights are kept
-    (SOURCES.md, Forgetting); 0: all epochs are made and the last one's weights kept, as in the papers.
-    lora: its rank; 0: all weights are trained. checkpointing: of every layer (`lighter`).
-    """
-
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    accumulation: int = 1
-    clip: float = 1.0
-    max_steps: int = 0
-    max_pieces: int = 0
-    patience: int = 0
-    mask_probability: float = 0.15
-    mask_unit: Unit = "piece"
-    seed: int = 1
-    bf16: bool = False
-    lora: int = 0
-    checkpointing: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

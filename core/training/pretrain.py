@@ -30,7 +30,8 @@ from core.training.events import EventCallback, Saved, last_checkpoint
 from core.training.examples import STRETCH
 from core.training.lighter import checkpoint_layers
 from core.training.memory import memory_watched
-from core.training.mlm_trainer import GENERAL, TASK, Piles, Pretraining, Settings
+from core.training.mlm_settings import Settings
+from core.training.mlm_trainer import GENERAL, TASK, Piles, Pretraining
 from core.training.steps import Steps, pieces_until
 
 PIECES = {"cpu": 2048, "cuda": 32_768}  # of a micro-batch: what two cores turn over best, what fills a card

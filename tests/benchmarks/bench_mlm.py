@@ -26,7 +26,8 @@ from core.models.mlm import MaskedLM
 from core.reporter import Silent
 from core.training.events import EventCallback
 from core.training.examples import tokenised
-from core.training.mlm_trainer import Piles, Pretraining, Settings
+from core.training.mlm_settings import Settings
+from core.training.mlm_trainer import Piles, Pretraining
 from core.training.pretrain import _steps
 from tests.benchmarks.bench_embedding import sentences
 

@@ -34,7 +34,7 @@ from core.models.word_features import build_vocabulary
 from core.recipes import calibrate
 from core.reporter import Silent
 from core.training import arguments as training_arguments
-from core.training import classify, mlm_trainer
+from core.training import classify, mlm_settings, mlm_trainer
 from core.training.classify_settings import ClassifySettings
 from core.training.examples import tokenised
 from core.training.settings import Settings
@@ -135,7 +135,7 @@ def test_a_step_of_pre_training_waits_for_nothing(card: Card, accumulation: int)
         options: dict[str, Any] = {"batch_size": len(rows), "pieces": 4096, "pad": 0, "total": 1, "stretch": math.inf}
         steps = Steps(examples, Masking.of(lm.tokenizer), lambda epoch: rows, parts=accumulation, **options)
     on_the_card(lm.model)
-    settings = mlm_trainer.Settings(epochs=1, batch_size=9, learning_rate=1e-4)
+    settings = mlm_settings.Settings(epochs=1, batch_size=9, learning_rate=1e-4)
     trainer = SimpleNamespace(lm=lm, args=SimpleNamespace(device=lm.model.device), settings=settings)
     trainer.accelerator = SimpleNamespace(backward=torch.autograd.backward, no_sync=lambda model: nullcontext())
     for name in ("_sum", "_precision"):
@@ -202,7 +202,7 @@ def test_a_mask_is_not_read_to_see_whether_there_is_padding(monkeypatch: pytest.
 def test_weights_are_cast_once_for_all_micro_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """bf16 on a processor, in turn as on a card; the gradients are those of micro-batches that were cast each for itself."""
     lm = MaskedLM.load("tiny", device="cpu")
-    settings = mlm_trainer.Settings(epochs=1, batch_size=9, learning_rate=1e-4, bf16=True)
+    settings = mlm_settings.Settings(epochs=1, batch_size=9, learning_rate=1e-4, bf16=True)
     trainer = SimpleNamespace(lm=lm, args=SimpleNamespace(device=lm.model.device), settings=settings)
     trainer.accelerator = SimpleNamespace(backward=torch.autograd.backward, no_sync=lambda model: nullcontext())
     for name in ("_sum", "_precision"):
@@ -254,7 +254,7 @@ def test_of_several_cards_a_training_takes_one(kind: str, tmp_path: Path, monkey
     if kind == "fine-tuning":
         arguments = training_arguments.arguments_of(tmp_path, Settings.quick(500), 1, card)
     else:
-        options = mlm_trainer.Settings(epochs=1, batch_size=16, learning_rate=1e-4)
+        options = mlm_settings.Settings(epochs=1, batch_size=16, learning_rate=1e-4)
         arguments = mlm_trainer._arguments(tmp_path, options, 1e-4, card)
     AcceleratorState._reset_state(reset_partial_state=True)  # which now says that this process has a card
     assert arguments.device.type == "cuda"

@@ -15,7 +15,8 @@ from core.reporter import Silent
 from core.training import pretrain as module
 from core.training.events import EventCallback, last_checkpoint
 from core.training.examples import Examples, near_equal, packed, tokenised
-from core.training.mlm_trainer import Piles, Pretraining, Settings
+from core.training.mlm_settings import Settings
+from core.training.mlm_trainer import Piles, Pretraining
 from core.training.pretrain import pretrain
 from core.training.steps import Steps, pieces_until
 

@@ -22,8 +22,8 @@ from core.training.classify_settings import ClassifySettings
 from core.training.examples import tokenised
 from core.training.finetune import finetune
 from core.training.memory import Smaller
+from core.training.mlm_settings import Settings as MlmSettings
 from core.training.mlm_trainer import Piles
-from core.training.mlm_trainer import Settings as MlmSettings
 from core.training.pretrain import pretrain
 from core.training.settings import TaggerSettings
 from tests.conftest import sentence
