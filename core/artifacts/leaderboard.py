@@ -12,6 +12,7 @@ from core.artifacts import result
 from core.files import write_atomic
 from core.runs.context import RunContext
 from core.runs.run import Run
+from core.stats.sequential import Ending
 from core.stats.verdict import Answer
 from core.stats.welch import Welch
 
@@ -106,16 +107,40 @@ class CurvePoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedTest:
+    """The test of the claim: the one arm that was named beforehand, against its control, or `none` where it has none.
+
+    looks: numbers of replicates at which it might end. replicates: at which it did; ended: why (shown, worse: the bound
+    was crossed; futile: what was looked for can hardly be shown any more). p, bound: two-sided, and what the look asks
+    for. effect: what was looked for, points. chance: of showing it at the last look, were it there. why: in words.
+    """
+
+    arm: str
+    budget: str
+    against: str
+    looks: Sequence[int]
+    replicates: int
+    ended: Ending
+    p: float
+    bound: float
+    effect: float
+    chance: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentResult:
     """What an `experiment` run came to.
 
     leaderboard: in the order of dev F1, on which alone a choice may rest. curve: F1 by size of L_C, empty where no
-    sizes were asked for. hours: of computing by kind of run, each run once.
+    sizes were asked for. hours: of computing by kind of run, each run once. planned: the test of the claim; None where
+    there is none, or where one S_C and one pre-training cannot answer it.
     """
 
     leaderboard: Sequence[ArmRow]
     curve: Sequence[CurvePoint]
     hours: Mapping[str, float]
+    planned: PlannedTest | None = None  # results of older versions have none
 
 
 def nothing_learnt(rows: Sequence[ArmRow]) -> bool:

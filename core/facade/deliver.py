@@ -78,6 +78,7 @@ def report(run_id: str) -> str:
         version=run.manifest.versions.get("winnow", __version__),
         missing=missing(run_id),
         unfound=unfound_types(run_id),
+        planned=summary.planned.why if summary.planned else "",
     )
     return figures.one_page(report)
 

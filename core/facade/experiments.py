@@ -14,6 +14,7 @@ from core.recipes import RECIPES
 from core.recipes.base import Options, plan
 from core.recipes.experiment.arms import ARM_NAMES as ARM_NAMES
 from core.recipes.experiment.arms import ARM_SHAPES as ARM_SHAPES
+from core.recipes.experiment.arms import CONTROLS as CONTROLS
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import Cost as Cost
 from core.recipes.experiment.cost import calibration_options
@@ -102,9 +103,10 @@ def cost(options: Mapping[str, object]) -> Cost:
     """
     config = ExperimentConfig.parse(dict(options))
     timed = {encoder: _timed(config, encoder) for encoder in ("", *config.encoders)}
-    settled = plan(RECIPES["experiment"], config, home()).config
-    assert isinstance(settled, ExperimentConfig)
-    return cost_of(settled, timed.pop(""), home(), RECIPES, timed)
+    wanted = plan(RECIPES["experiment"], config, home())
+    assert isinstance(wanted.config, ExperimentConfig)
+    whole = cost_of(wanted.config, timed.pop(""), home(), RECIPES, timed)
+    return whole.ended() if store().finished(wanted.key) else whole
 
 
 def _timed(config: ExperimentConfig, encoder: str) -> CalibrateResult:

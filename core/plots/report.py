@@ -59,7 +59,7 @@ class Report:
 
     rows: the leaderboard's. hours: of computing. begun: a sentence that
     says which experiment and when. missing: why the command would not repeat it, a phrase each. unfound: types that
-    no arm got right.
+    no arm got right. planned: what the planned test came to, a sentence.
     """
 
     rows: Sequence[ArmRow]
@@ -73,6 +73,7 @@ class Report:
     version: str
     missing: Sequence[str]
     unfound: Sequence[Unfound] = ()
+    planned: str = ""
 
 
 def one_page(report: Report) -> str:
@@ -226,19 +227,21 @@ def _round_step(least: float) -> float:
 def _how_sure(report: Report) -> str:
     text = (
         "The interval is where the true difference lies, in 95 of 100 such experiments, had other seeds and another "
-        "test set of this size been drawn; it is wider where several arms are compared. An arm “improves” only if its "
-        "whole interval is above zero against no pre-training and against random text of the same amount (an arm that "
-        "reads all text there is has chosen nothing, so only the first counts for it). Each arm read the test set "
-        "once; every choice was made on a separate dev set. Where an arm has one selection and one pre-training, a "
-        "quick look, the interval does not hold what other ones would change, so it cannot show that choosing helped. "
-        "Text from elsewhere is in no interval."
+        "test set of this size been drawn. One arm was named beforehand for the planned test; the others are "
+        "exploratory, and the more of them there are, the surer each has to be. An arm “improves” only if it is surely "
+        "above no pre-training and above random text of the same amount (an arm that reads all text has chosen "
+        "nothing, so only the first counts for it). Each arm read the test set once; every choice was made on a "
+        "separate dev set. Where an arm has one selection and one pre-training, a quick look, the interval does not "
+        "hold what other ones would change, so it cannot show that choosing helped. Text from elsewhere is in no "
+        "interval."
     )
     reasons = "".join(
         f"<li><strong>{escape(line_name(row))}</strong>: {escape(row.why)}</li>"
         for row in report.rows
         if row.verdict != "baseline"
     )
-    return f"<p>{escape(text)}</p><ul>{reasons}</ul>"
+    planned = f"<p><strong>{escape(report.planned)}</strong></p>" if report.planned else ""
+    return f"{planned}<p>{escape(text)}</p><ul>{reasons}</ul>"
 
 
 def _cost(report: Report) -> str:

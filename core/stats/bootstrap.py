@@ -22,6 +22,7 @@ import numpy as np
 from core.errors import CorpusError
 from core.results import Evaluation, FloatArray
 
+DRAWS = 10_000
 _CELLS = 4_000_000  # sentences x draws held at once
 
 
@@ -31,7 +32,8 @@ class Difference:
 
     lo, hi: where the true difference lies, at `level`. above: share of the draws above 0. p: two-sided.
     system, other: F1 of every seed, percent. se_seeds, se_sentences: by how much other seeds, and another test set of
-    `n_sentences`, would move the difference (standard errors, points).
+    `n_sentences`, would move the difference (standard errors, points). se_both: the part of the latter that is the luck
+    of a seed with these very sentences, which more seeds average out.
     """
 
     delta: float
@@ -44,6 +46,7 @@ class Difference:
     other: tuple[float, ...]
     se_seeds: float
     se_sentences: float
+    se_both: float
     n_sentences: int
 
     @property
@@ -61,6 +64,7 @@ class Resampled:
     other: FloatArray
     var_seeds: float
     var_sentences: float
+    var_both: float
     dof: float
     n_sentences: int
 
@@ -69,21 +73,26 @@ class Resampled:
         """Points."""
         return float(self.system.mean() - self.other.mean())
 
+    @property
+    def p(self) -> float:
+        """The two-sided p by Student's t; 1 where nothing is known."""
+        se = sqrt(self.var_seeds + self.var_sentences)
+        return float(two_sided(np.array(self.delta), np.array(se), np.array(self.dof)))
+
     def difference(self, level: float) -> Difference:
         """The difference with its interval at `level`."""
-        from scipy.special import ndtri, stdtr, stdtrit
+        from scipy.special import ndtri, stdtrit
 
         se = sqrt(self.var_seeds + self.var_sentences)
         tail, known = (1 + level) / 2, self.dof > 0
         lo = hi = self.delta
-        above, p = float(self.delta > 0), float(self.delta == 0)
+        above = float(self.delta > 0)
         if se and known:
             stretched = self.delta + self.draws * (se * stdtrit(self.dof, tail) / ndtri(tail) / self.draws.std())
             lo, hi = np.quantile(stretched, [1 - tail, tail])
-            # p by t, not counted: draws know none below 1 / draws, and Holm's order hangs on the smallest.
-            above, p = float((stretched > 0).mean()), 2 * float(stdtr(self.dof, -abs(self.delta) / se))
+            above = float((stretched > 0).mean())
         elif not known:  # one seed or one sentence: nothing is ruled out
-            lo, hi, above, p = -100.0, 100.0, 0.5, 1.0
+            lo, hi, above = -100.0, 100.0, 0.5
         return Difference(
             delta=self.delta,
             # F1 ends at 0 and 100, and so does a difference.
@@ -91,11 +100,12 @@ class Resampled:
             hi=min(float(hi), 100.0),
             level=level,
             above=above,
-            p=p,
+            p=self.p,  # by t, not counted: draws know none below 1 / draws, and Holm's order hangs on the smallest
             system=tuple(self.system.tolist()),
             other=tuple(self.other.tolist()),
             se_seeds=sqrt(self.var_seeds),
             se_sentences=sqrt(self.var_sentences),
+            se_both=sqrt(self.var_both),
             n_sentences=self.n_sentences,
         )
 
@@ -104,7 +114,7 @@ def compare(
     system: Sequence[Evaluation],
     other: Sequence[Evaluation],
     *,
-    draws: int = 10_000,
+    draws: int = DRAWS,
     seed: int = 0,
     level: float = 0.95,
 ) -> Difference:
@@ -131,24 +141,47 @@ def resample(system: Sequence[Evaluation], other: Sequence[Evaluation], draws: i
     spread = weighted[0].sum(axis=1) - weighted[1].sum(axis=1)
     shift = moved[:, arms[0]].mean(axis=1) - moved[:, arms[1]].mean(axis=1)
     # m / (m - 1): the bootstrap takes the deviations of m sentences for all there is; seeds are set right below.
-    sentences, seeds, dof = float(np.var(shift)) * m / max(m - 1, 1), 0.0, 0.0
+    sentences, seeds, both, dof = float(np.var(shift)) * m / max(m - 1, 1), 0.0, 0.0, 0.0
     if m > 1 and min(len(system), len(other)) > 1:
         noise = [float(np.var(whole[arm], ddof=1)) / len(whole[arm]) for arm in arms]
-        twice = [float(np.var(moved[:, arm], axis=1, ddof=1).mean()) / len(whole[arm]) for arm in arms]
-        # What sentences do to each seed stands in both parts and is taken off once; by chance it may exceed the noise.
-        seeds = max(sum(noise) - sum(twice), 0.0)
-        doubt = sum(a**2 / (len(whole[arm]) - 1) for a, arm in zip(noise, arms, strict=True)) + sentences**2 / (m - 1)
-        # Satterthwaite: each part by its own degrees of freedom; without any doubt Student's t is the normal.
-        dof = (seeds + sentences) ** 2 / doubt if doubt else inf
+        both = sum(float(np.var(moved[:, arm], axis=1, ddof=1).mean()) / len(whole[arm]) for arm in arms)
+        counts = (len(system), len(other))
+        seeds, dof = map(float, seeds_part(np.array(noise), np.array(both), np.array(sentences), counts, m))
     return Resampled(
         draws=spread - spread.mean(),
         system=whole[arms[0]],
         other=whole[arms[1]],
         var_seeds=seeds,
         var_sentences=sentences,
+        var_both=min(both, sentences),
         dof=dof,
         n_sentences=m,
     )
+
+
+def seeds_part(
+    noise: FloatArray, both: FloatArray, sentences: FloatArray, counts: tuple[int, int], m: int
+) -> tuple[FloatArray, FloatArray]:
+    """The seeds' part of a difference's variance, and its degrees of freedom, for one experiment or for many at once.
+
+    noise: `(2, ...)` of each arm's mean between its seeds. both: `(...)` what sentences do to each seed, which stands
+    in noise and in `sentences` `(...)`. counts: seeds of each arm. m: test sentences.
+    """
+    # What sentences do to each seed is taken off once; by chance it may exceed the noise.
+    seeds = np.maximum(noise.sum(axis=0) - both, 0.0)
+    doubt = noise[0] ** 2 / (counts[0] - 1) + noise[1] ** 2 / (counts[1] - 1) + sentences**2 / max(m - 1, 1)
+    # Satterthwaite: each part by its own degrees of freedom; without any doubt Student's t is the normal.
+    sure = doubt == 0
+    return seeds, np.where(sure, inf, (seeds + sentences) ** 2 / np.where(sure, 1.0, doubt))
+
+
+def two_sided(delta: FloatArray, se: FloatArray, dof: FloatArray) -> FloatArray:
+    """Student's two-sided p; 1 where there are no degrees of freedom, and of two numbers that do not differ at all."""
+    from scipy.special import stdtr
+
+    known = (se > 0) & (dof > 0)
+    p: FloatArray = 2 * stdtr(np.where(dof > 0, dof, 1.0), -np.abs(delta) / np.where(known, se, 1.0))
+    return np.where(known, p, np.where((delta == 0) | (dof <= 0), 1.0, 0.0))
 
 
 def intervals_by_type(evaluations: Sequence[Evaluation], *, level: float = 0.95) -> dict[str, tuple[float, float]]:

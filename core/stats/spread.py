@@ -12,6 +12,7 @@ from math import sqrt
 import numpy as np
 
 from core.results import Evaluation, FloatArray
+from core.stats.bootstrap import seeds_part
 
 DRAWS = 4000  # of the variances that an experiment may happen to show
 ASSUMED_SD = 2.0  # F1 points between seeds, of a small encoder on a few hundred labelled sentences
@@ -22,12 +23,14 @@ ASSUMED_SENTENCE = 12.0  # points that one test sentence moves a difference by; 
 class Spread:
     """Spread of F1 by chance, in points.
 
-    seeds: sd of one arm's F1 between seeds. both: the part of it that is a seed's luck with these very sentences.
+    seeds: sd of one arm's F1 between seeds. lots: what its S_C and its pre-training add, where each replicate has its
+    own. both: the part of it that is a seed's luck with these very sentences.
     sentences: sd of a difference of two arms that other test sentences would make, however many seeds there are.
     trainings: on how many it was measured; 0: assumed. n_sentences: of the test set.
     """
 
     seeds: float
+    lots: float = 0.0
     both: float
     sentences: float
     trainings: int
@@ -90,10 +93,7 @@ def smallest_difference(spread: Spread, seeds: int, level: float = 0.95) -> floa
     # A fixed seed: the forecast of a form must not flicker.
     chances = np.random.default_rng(0).chisquare(seeds - 1, size=(2, DRAWS)) / (seeds - 1)
     # Both arms' variances of seeds, each by its own chance, as chi-square over n - 1 makes them.
-    noise, twice = spread.seeds**2 / seeds * chances, 2 * spread.both**2 / seeds
-    sentences = spread.sentences**2 + twice
-    variance = np.maximum(noise.sum(axis=0) - twice, 0) + sentences
-    doubt = (noise**2).sum(axis=0) / (seeds - 1) + sentences**2 / max(spread.n_sentences - 1, 1)
-    if not spread.seeds and not sentences:
-        return 0.0
-    return min(float(np.median(stdtrit(variance**2 / doubt, (1 + level) / 2) * np.sqrt(variance))), 100.0)
+    noise, both = spread.seeds**2 / seeds * chances, np.array(2 * spread.both**2 / seeds)
+    sentences = spread.sentences**2 + both
+    of_seeds, dof = seeds_part(noise, both, sentences, (seeds, seeds), spread.n_sentences)
+    return min(float(np.median(stdtrit(dof, (1 + level) / 2) * np.sqrt(of_seeds + sentences))), 100.0)

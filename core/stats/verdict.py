@@ -8,7 +8,8 @@ from typing import Literal
 import numpy as np
 
 from core.results import Evaluation
-from core.stats.bootstrap import Difference, Resampled, resample
+from core.stats.bootstrap import DRAWS, Difference, Resampled, resample
+from core.stats.sequential import ALPHA
 
 # helped: above `none`, not shown to be above its control; below control: shown to be below that; nothing learnt: no
 # tagger of any arm did.
@@ -35,6 +36,15 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tested:
+    """A difference, what its test concludes (1, -1, 0), and the p that the test asked for."""
+
+    gap: Difference
+    sign: int
+    asked: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
     """An arm to be judged: its evaluations, one a seed, and those of its control, random S_C of as many tokens.
 
@@ -56,7 +66,7 @@ def verdict(
     none: Sequence[Evaluation],
     random: Sequence[Evaluation] | None,
     *,
-    draws: int = 10_000,
+    draws: int = DRAWS,
     seed: int = 0,
     level: float = 0.95,
 ) -> Verdict:
@@ -66,43 +76,66 @@ def verdict(
 
 
 def verdicts(
-    arms: Mapping[str, Arm], none: Sequence[Evaluation], *, draws: int = 10_000, seed: int = 0, level: float = 0.95
+    arms: Mapping[str, Arm],
+    none: Sequence[Evaluation],
+    *,
+    claim: str = "",
+    bound: float = ALPHA,
+    draws: int = DRAWS,
+    seed: int = 0,
+    level: float = 0.95,
 ) -> dict[str, Verdict]:
-    """Verdicts on all arms of an experiment, by name.
+    """Verdicts on all arms of an experiment, by name; every interval is at `level`.
 
-    Holm's method over the arms' comparisons with `none`, and likewise over those with `random`. "Improves" needs
-    both, each in one direction, so where nothing is gained some arm is called an improvement in at most 1 - level.
+    claim: the arm whose test was planned: it pays for no other's. bound: the p that this test asks for, against the
+    control where the arm has one. The other arms' words go by Holm's method over their comparisons with `none`, and
+    likewise over those with `random`. "Improves" needs both, each in one direction, so where nothing is gained some of
+    them is called an improvement in at most 1 - level.
     """
     baselines = {name: resample(arm.system, arm.none or none, draws, seed) for name, arm in arms.items()}
-    against_none = _holm(baselines, level)
     controlled = {name: arm.random for name, arm in arms.items() if arm.random is not None}
+    against_none = _tested(baselines, level, {claim: ALPHA if claim in controlled else bound})
     # A family of its own: an improvement needs both tests, so neither pays for the other's comparisons.
     pairs = {name: resample(arms[name].system, random, draws, seed) for name, random in controlled.items()}
-    against_random = _holm(pairs, level)
+    against_random = _tested(pairs, level, {claim: bound})
     return {name: _judge(arm, against_none[name], against_random.get(name)) for name, arm in arms.items()}
 
 
-def _holm(pairs: Mapping[str, Resampled], level: float) -> dict[str, Difference]:
-    """The k-th surest of K differences at level 1 - alpha / (K - k); once one holds 0, the rest stay at its level."""
-    differences = {}
-    # By p at the usual level, surest first; the level is then that of the comparisons still open.
-    left, stopped = len(pairs), False
-    for name, pair in sorted(pairs.items(), key=lambda item: item[1].difference(level).p):
-        differences[name] = pair.difference(1 - (1 - level) / left)
-        stopped = stopped or differences[name].sign == 0
-        left -= not stopped
-    return differences
+def _tested(pairs: Mapping[str, Resampled], level: float, planned: Mapping[str, float]) -> dict[str, Tested]:
+    """Each by the p that was planned for it; the k-th surest of K others by alpha / (K - k), until one fails (Holm)."""
+    tests = {}
+    left, stopped = len(pairs.keys() - planned.keys()), False
+    for name, pair in sorted(pairs.items(), key=lambda item: item[1].p):
+        gap = pair.difference(level)
+        asked = planned.get(name) or (1 - level) / left
+        # By the interval too: no answer may stand beside an interval that contradicts it.
+        sign = gap.sign if gap.p <= asked and (name in planned or not stopped) else 0
+        tests[name] = Tested(gap=gap, sign=sign, asked=asked)
+        if name not in planned:
+            stopped = stopped or not sign
+            left -= not stopped
+    return tests
 
 
-def _judge(arm: Arm, none: Difference, random: Difference | None) -> Verdict:
+def _open(test: Tested, gain: str) -> str:
+    """A sentence on a test that concludes nothing."""
+    if not test.gap.sign:
+        return f"{gain}: the interval holds 0. {needed(test.gap)}"
+    side = "above" if test.gap.sign > 0 else "below"
+    return f"{gain}: {side} 0, but p = {test.gap.p:.3f} where the test asks for {test.asked:.2g}."
+
+
+def _judge(arm: Arm, against_none: Tested, against_random: Tested | None) -> Verdict:
+    none, random = against_none.gap, against_random.gap if against_random else None
+    helped = against_none.sign
     gain = f"Against {arm.without} {_points(none)}"  # no cell of a spreadsheet may begin with a sign
     word: Word = "no evidence"
     # Harm needs no control; a gain does, since any text at all may bring it.
-    if none.sign < 0:
+    if helped < 0:
         word, why = "hurts", f"{gain}: the whole interval is below 0."
-    elif none.sign == 0:
-        why = f"{gain}: the interval holds 0. {needed(none)}"
-    elif random is None:
+    elif helped == 0:
+        why = _open(against_none, gain)
+    elif random is None or against_random is None:
         word = "helped"
         why = (
             f"{gain}: above 0, but without an arm with a random S_C of as many tokens nobody can tell the choice of "
@@ -114,18 +147,20 @@ def _judge(arm: Arm, none: Difference, random: Difference | None) -> Verdict:
             f"{gain}: above 0. Against {arm.control} {_points(random)}, but by one S_C and one pre-training of each: a "
             "quick look, by which choosing cannot be shown to help; let every seed repeat the whole pipeline."
         )
-    elif random.sign <= 0:
+    elif against_random.sign < 0:
+        why = f"{gain}, but against {arm.control} {_points(random)}: choosing is not shown to help. That does better."
+    elif against_random.sign == 0:
         word = "helped"
-        why = f"{gain}, but against {arm.control} {_points(random)}: choosing is not shown to help. "
-        why += needed(random) if random.sign == 0 else "That does better."
+        against = _open(against_random, f"Against {arm.control} {_points(random)}")
+        why = f"{gain}: above 0, but choosing is not shown to help. {against}"
     else:
         word, why = "improves", f"{gain}, and against {arm.control} {_points(random)}: both above 0."
         why += few_seeds(none)
-    chose = None if random is None or arm.one_lot else ANSWERS[random.sign]
+    chose = None if against_random is None or arm.one_lot else ANSWERS[against_random.sign]
     if random and chose == "worse" and word != "hurts":
         word = "below control"
-        why = why if none.sign else f"{why} Against {arm.control} {_points(random)}: that does better."
-    return Verdict(verdict=word, why=why, none=none, random=random, helped=ANSWERS[none.sign], chose=chose)
+        why = why if helped else f"{why} Against {arm.control} {_points(random)}: that does better."
+    return Verdict(verdict=word, why=why, none=none, random=random, helped=ANSWERS[helped], chose=chose)
 
 
 def few_seeds(gap: Difference) -> str:

@@ -253,6 +253,12 @@ def test_an_experiment_compares_what_is_chosen(parts: dict[str, str], started: l
     app = choose(opened(PAGE), "training.kind", "experiment")
     choose(app, "training.experiment.arms", ["none", "random", "tapt", "knn"])
     choose(app, "training.experiment.budgets", "10%, 20%")
+    choose(app, "training.experiment.repeat", "pipeline")
+    choose(app, "training.experiment.claim", "tapt")
+    choose(app, "training.experiment.looks", "2, 4")
+    assert not any(shown.key == "training.start" for shown in app.button)
+    assert "looks: the last, 4, must be the number of seeds, 3." in texts(app)
+    choose(app, "training.experiment.looks", "2, 3")
     assert "core experiment --task my-task --domain my-domain --train my-train" in app.code[-1].value
     button(app, "Start the experiment").click().run()
     [(kind, options)] = started
@@ -260,6 +266,7 @@ def test_an_experiment_compares_what_is_chosen(parts: dict[str, str], started: l
     config = ExperimentConfig.parse(dict(options))
     assert set(config.arms) >= {"none", "random", "tapt", "knn"}
     assert (config.budgets, config.seeds) == (("10%", "20%"), (1, 2, 3))
+    assert (config.repeat, config.claim, config.looks, config.effect) == ("pipeline", "tapt", (2, 3), 1.0)
 
 
 def test_an_experiments_options_are_fields_in_words_and_what_is_typed_is_advanced(

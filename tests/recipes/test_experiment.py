@@ -14,7 +14,7 @@ from core.artifacts.leaderboard import ArmRow
 from core.cli.experiment import experiment, in_words, typed_options
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, ReadError
-from core.facade import experiments, results
+from core.facade import experiments, removals, results
 from core.facade import runs as facade_runs
 from core.facade.home import home
 from core.recipes import calibrate
@@ -468,3 +468,31 @@ def test_dapt_has_no_random_choice_of_its_size_to_beat() -> None:
     assert _judged(said, knn).duels == (3, 0, 0)
     assert _judged(said, tapt).word == "helped"
     assert "give a domain corpus" in _judged(said, tapt).why
+
+
+def test_it_ends_at_a_look_where_the_claim_is_hopeless_and_resumed_it_ends_at_the_same(finished: str) -> None:
+    """Nobody shows a thousandth of a point; the fourth replicate is not made."""
+    options = {**OPTIONS, "repeat": "pipeline", "seeds": (1, 2, 3, 4), "looks": (3, 4), "effect": 0.001}
+    assert {step.what for step in experiments.cost(options).steps} >= {"replicate 3", "replicate 4"}
+
+    def stop(event: Event) -> None:
+        if event.kind == "stage" and "pre-training on replicate 3" in str(event.data.get("name")):
+            facade_runs.cancel(next(run.id for run in facade_runs.listed("experiment") if run.id not in before))
+
+    before = {run.id for run in facade_runs.listed("experiment")}
+    with pytest.raises(Cancelled):
+        facade_runs.execute("experiment", options, stop)
+    run = facade_runs.execute("experiment", options)
+    board = results.board(run.id)
+    assert board.planned is not None
+    assert (board.planned.ended, board.planned.replicates, board.planned.looks) == ("futile", 3, [3, 4])
+    assert board.planned.chance < 0.1
+    assert "after 3 of 4 replicates" in board.planned.why
+    assert board.planned.why.endswith("It ended there, 1 replicates early.")
+    assert board.planned.why in facade_runs.state(run.id).notes
+    assert {row.arm: len(row.micro_f1) for row in board.leaderboard} == {"none": 4, "random": 3, "classifier": 3}
+    assert experiments.cost(options).seconds == 0
+    removals.remove_run(run.id)
+    again = results.board(facade_runs.execute("experiment", options).id)
+    assert again.planned == board.planned
+    assert [row.interval for row in again.leaderboard] == [row.interval for row in board.leaderboard]

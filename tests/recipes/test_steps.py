@@ -25,7 +25,7 @@ TEXTS = {"task": "t", "domain": "d", "train": "l", "dev": "e", "test": "s", "ass
 def order(**options: Any) -> list[tuple[str, str, str, list[tuple[str, str]]]]:
     """(kind, line, part of L_C, needs) of every step; no corpus is read for it."""
     config = ExperimentConfig.parse({**TEXTS, "budgets": ("10", "30"), **options})
-    steps = in_order(lines(Stages(config, Job(Path(), None, {})), 1.5))  # type: ignore[arg-type]
+    (steps,) = in_order(lines(Stages(config, Job(Path(), None, {})), 1.5))  # type: ignore[arg-type]
     at = {step: i for i, step in enumerate(steps)}
     assert all(at[need] < at[step] for step in steps for need in step.needs)
     return [(s.kind, str(s.cell), s.what, [(need.kind, str(need.cell)) for need in s.needs]) for s in steps]

@@ -12,9 +12,9 @@ from scipy.special import ndtri, stdtrit
 
 from core.errors import CorpusError
 from core.results import Evaluation, IntArray, percent_f1
-from core.stats.bootstrap import compare
+from core.stats.bootstrap import compare, resample
 from core.stats.spread import Spread, assumed, measured, smallest_difference
-from core.stats.verdict import Arm, needed, seeds_needed, verdict, verdicts
+from core.stats.verdict import Arm, _tested, needed, seeds_needed, verdict, verdicts
 from core.stats.welch import welch
 
 SPURIOUS = 0.3  # wrong spans for each missed one
@@ -320,11 +320,26 @@ def test_holm_asks_most_of_the_surest_and_stops_at_the_first_that_fails() -> Non
         name: Arm(system=world.arm(skill, 4), random=None)
         for name, skill in (("weak", 0.0), ("best", 2.0), ("good", 1.0), ("nil", 0.0))
     }
-    levels = {name: found.none.level for name, found in verdicts(arms, world.arm(0.0, 4), draws=2000).items()}
-    assert levels["best"] == pytest.approx(1 - 0.05 / 4)
-    assert levels["good"] == pytest.approx(1 - 0.05 / 3)
-    assert levels["weak"] == levels["nil"] == pytest.approx(1 - 0.05 / 2)
-    assert list(levels) == list(arms)
+    none = world.arm(0.0, 4)
+    pairs = {name: resample(arm.system, none, 2000, 0) for name, arm in arms.items()}
+    asked = {name: test.asked for name, test in _tested(pairs, 0.95, {}).items()}
+    assert asked["best"] == pytest.approx(0.05 / 4)
+    assert asked["good"] == pytest.approx(0.05 / 3)
+    assert asked["weak"] == asked["nil"] == pytest.approx(0.05 / 2)
+    claimed = {name: test.asked for name, test in _tested(pairs, 0.95, {"weak": 0.03}).items()}
+    assert claimed["weak"] == 0.03
+    assert claimed["best"] == pytest.approx(0.05 / 3)  # nobody pays for the claim
+    found = verdicts(arms, none, draws=2000)
+    assert list(found) == list(arms)
+    assert {each.none.level for each in found.values()} == {0.95}
+
+
+def test_an_interval_above_0_is_no_evidence_where_holm_or_a_look_asks_for_more() -> None:
+    world = World(np.random.default_rng(6), 300, seed=0.03, sentence=0.5, both=0.1)
+    arms, none = {"it": Arm(system=world.arm(1.0, 5), random=None)}, world.arm(0.0, 5)
+    found = verdicts(arms, none, claim="it", bound=1e-300, draws=2000)["it"]
+    assert (found.none.sign, found.helped, found.verdict) == (1, "no evidence", "no evidence")
+    assert "above 0, but p = 0.000 where the test asks for 1e-300" in found.why
 
 
 def test_seeds_needed_is_the_papers_rule() -> None:

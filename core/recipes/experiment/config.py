@@ -1,5 +1,6 @@
 """The options of an experiment, checked before anything is computed."""
 
+from itertools import pairwise
 from typing import Literal, Self
 
 from pydantic import ValidationInfo, field_validator, model_validator
@@ -55,6 +56,10 @@ class ExperimentConfig(Config):
         "What every seed makes anew. tagger: taggers alone, a quick look that can show that reading helped, not that "
         "choosing did. pipeline: S_C, pre-training and tagger, each under that seed.",
     )
+    looks: tuple[int, ...] = option(
+        (), "Numbers of replicates at which it may end early, knowing enough: 2,4,6; else it looks once, at the end."
+    )
+    effect: float = option(1.0, "What it is to find, in points of F1; an early end and the chances go by it.", gt=0)
     encoder: str = option("minilm", "What every arm starts from: a Hugging Face name, a folder, or minilm (bundled).")
     axis: tuple[str, ...] = option(
         (), "encoder:NAME, so that every arm is also run from that encoder, on the same selection and labels."
@@ -113,6 +118,13 @@ class ExperimentConfig(Config):
         if any(budget.unit == "threshold" for budget in parsed):
             raise ConfigError("budgets: a threshold gives every strategy another size; give sentences, tokens or %.")
         return tuple(dict.fromkeys(map(str, parsed)))
+
+    @field_validator("looks")
+    @classmethod
+    def _looks(cls, looks: tuple[int, ...]) -> tuple[int, ...]:
+        if looks and (looks[0] < 2 or any(b <= a for a, b in pairwise(looks))):
+            raise ConfigError(f"looks: {looks} must be rising numbers of replicates, 2 at least, for example 2,4,6.")
+        return looks
 
     @field_validator("seeds", "train_sizes")
     @classmethod
@@ -188,7 +200,19 @@ class ExperimentConfig(Config):
         names = self._names()
         if self.claim and (self.claim not in names or not arms.find(self.claim).judged):
             raise ConfigError(f"claim: {self.claim} is no arm that is judged here; name one of {', '.join(self.arms)}.")
+        if self.looks:
+            self._replicated()
         return self
+
+    def _replicated(self) -> None:
+        """Errors: ConfigError where the looks are not at replicates of the claim."""
+        if self.looks[-1] != len(self.seeds):
+            raise ConfigError(f"looks: the last, {self.looks[-1]}, must be the number of seeds, {len(self.seeds)}.")
+        if not self.claimed or not self.replicates(self.claimed)[0].number:
+            raise ConfigError(
+                "looks: only an experiment that repeats its pipeline for each seed can end early; give repeat pipeline "
+                "and an arm that reads or rebuilds, or leave the looks out."
+            )
 
     def _names(self) -> tuple[str, ...]:
         return arms.complete(self.arms, dict(self), self.network)
@@ -240,6 +264,11 @@ class ExperimentConfig(Config):
     def claimed(self) -> Cell | None:
         """The line that the claim is about; None where no arm is judged."""
         return claimed(self.cells, self.claim)
+
+    @property
+    def stops(self) -> tuple[int, ...]:
+        """Numbers of seeds at which it may end; the last is the plan's."""
+        return self.looks or (len(self.seeds),)
 
     def replicates(self, cell: Cell) -> tuple[Replicate, ...]:
         """Replicates of a line, in order."""

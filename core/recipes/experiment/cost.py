@@ -6,7 +6,7 @@ does not find ends an arm's walk, for the steps behind it cannot exist either.
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import cast
 
@@ -26,7 +26,8 @@ GB = 1e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priced:
-    """A step of the plan. what: of what part of L_C. seconds: 0 where it is finished already."""
+    """A step of the plan. what: of what part of L_C. seconds: 0 where it is finished already. finished: or not needed,
+    since the experiment ended before it."""
 
     kind: str
     line: str
@@ -43,6 +44,10 @@ class Cost:
     device: str
     memory_gb: float
     disk_gb: float
+
+    def ended(self) -> "Cost":
+        """The cost of an experiment that has finished: nothing, also where it ended early."""
+        return replace(self, steps=tuple(replace(step, seconds=0.0, finished=True) for step in self.steps), disk_gb=0.0)
 
     @property
     def seconds(self) -> float:
@@ -103,7 +108,8 @@ def cost(
     corpora = {role: job.corpus(name) for role, name in names.items() if name}
     further = {role: [job.corpus(name) for name in getattr(config, role)] for role in ("sources", "also_test")}
     seconds = Seconds(config, measured, corpora, **further, others=others or {})
-    steps = in_order(lines(Stages(config, job), measured.pieces["task"]))
+    planned = lines(Stages(config, job), measured.pieces["task"])
+    steps = [step for block in in_order(planned, config.stops) for step in block]
     runs = _look(job, steps)
     priced = tuple(
         Priced(

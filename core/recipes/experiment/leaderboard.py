@@ -14,7 +14,7 @@ from typing import TypedDict
 from core.artifacts import result as results
 from core.artifacts import taggers
 from core.artifacts.evaluations import FinetuneResult
-from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult, Interval, Word
+from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult, Interval, PlannedTest, Word
 from core.artifacts.models import PretrainResult
 from core.corpora.corpus import Library
 from core.recipes.experiment import arms, beside, collapsed
@@ -24,13 +24,22 @@ from core.reporter import Reporter
 from core.runs import hours
 from core.runs.store import Run, RunStore
 from core.stats.bootstrap import Difference, compare
+from core.stats.sequential import ALPHA
 from core.stats.verdict import ANSWERS, Answer, Arm, Verdict, few_seeds, needed, verdicts
 from core.stats.welch import Welch
 
 
-def result(lines: Sequence[FinishedLine], *, seed: int, store: RunStore, report: Reporter) -> ExperimentResult:
-    """Compare the arms: scores, verdicts, hours."""
-    judgements = _judgements(lines, seed, report)
+def result(
+    lines: Sequence[FinishedLine],
+    *,
+    seed: int,
+    store: RunStore,
+    report: Reporter,
+    claim: Cell | None = None,
+    planned: PlannedTest | None = None,
+) -> ExperimentResult:
+    """Compare the arms: scores, verdicts, hours. claim: the line whose test was planned; planned: what it came to."""
+    judgements = _judgements(lines, seed, report, claim, planned.bound if planned else ALPHA)
     by_cell = {line.cell: line for line in lines}
     baselines = [by_cell[arms.baseline(line.cell, list(by_cell))] for line in lines]
     rows = [_row(*each, seed, store) for each in zip(lines, judgements, baselines, strict=True)]
@@ -39,6 +48,7 @@ def result(lines: Sequence[FinishedLine], *, seed: int, store: RunStore, report:
         leaderboard=sorted(rows, key=lambda row: -row.dev_mean),
         curve=_curve(lines),
         hours={kind: seconds / 3600 for kind, seconds in hours.spent(runs, store).items()},
+        planned=planned,
     )
 
 
@@ -74,13 +84,16 @@ class Judgement:
 
     @property
     def duels(self) -> tuple[int, int, int]:
-        """How many seeds of the arm beat, equal (within 0.05 points) and lose to the same seed of `none`."""
-        gaps = [a - b for a, b in zip(self.none.system, self.none.other, strict=True)] if self.none else []
+        """How many seeds of the arm beat, equal (within 0.05 points) and lose to the same seed of `none`, which has all
+        seeds also where the experiment ended early."""
+        gaps = [a - b for a, b in zip(self.none.system, self.none.other, strict=False)] if self.none else []
         wins, losses = sum(gap > 0.05 for gap in gaps), sum(gap < -0.05 for gap in gaps)
         return wins, len(gaps) - wins - losses, losses
 
 
-def _judgements(lines: Sequence[FinishedLine], seed: int, report: Reporter) -> list[Judgement]:
+def _judgements(
+    lines: Sequence[FinishedLine], seed: int, report: Reporter, claim: Cell | None, bound: float
+) -> list[Judgement]:
     """One a line."""
     cells = [line.cell for line in lines]
     tables = {str(line.cell): beside.tables(line.finetunes) for line in lines}
@@ -100,13 +113,16 @@ def _judgements(lines: Sequence[FinishedLine], seed: int, report: Reporter) -> l
         )
         for cell in judged
     }
-    verdict_by_arm = verdicts(pairs, tables[arms.NONE], seed=seed) if pairs else {}
+    named = str(claim) if claim else ""
+    verdict_by_arm = verdicts(pairs, tables[arms.NONE], claim=named, bound=bound, seed=seed) if pairs else {}
     judgements = []
     for line in lines:
         report.check()
         cell = line.cell
         if cell in judged:
             judgement = _judged(verdict_by_arm[str(cell)], cell)
+            if claim and cell != claim:
+                judgement = replace(judgement, why=f"{judgement.why} Exploratory: the claim here is about {claim}.")
             judgements.append(_with_welch(judgement, line) if cell.arm.assisting else judgement)
         elif cell.arm.name == arms.NONE:
             judgements.append(Judgement(word="baseline", why="What every other arm is measured against."))
@@ -151,7 +167,7 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
         none=none,
         random=verdict.random,
     )
-    if verdict.random or none.sign <= 0:
+    if verdict.random or verdict.helped != "yes":
         return judgement
     gain = f"{none.delta:+z.2f} points [{none.lo:+z.2f}, {none.hi:+z.2f}] against {arm.without}"
     if arm.budget:

@@ -15,6 +15,7 @@ from core.recipes.experiment import leaderboard, tables
 from core.recipes.experiment.clock import Clock
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import calibration_options, cost
+from core.recipes.experiment.planned import planned_test
 from core.recipes.experiment.stages import FinishedChain, FinishedLine, Stages
 from core.recipes.experiment.steps import CHECK, Chain, Line, Step, in_order, lines
 from core.runs.store import Run, RunStore
@@ -34,27 +35,40 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
     stages, clock = Stages(config, job), Clock(priced.steps, job.context)
     sources = {cell: stages.named[cell.arm.source].fingerprint for cell in cells if stages.source(cell)}
     planned = lines(stages, measured.pieces["task"])
-    runs = _run_steps(in_order(planned), job, clock)
-    finished = [_line(line, runs, sources.get(line.cell)) for line in planned]
+    runs: dict[Step, Run] = {}
+    for number, block in enumerate(in_order(planned, config.stops)):
+        _run_steps(block, runs, job, clock)
+        finished = [_line(line, runs, sources.get(line.cell)) for line in planned]
+        if test := planned_test(config, finished, number):
+            job.context.note(test.why)
+            break
     job.context.stage("comparing the arms")
-    result = leaderboard.result(finished, seed=config.draw_seed, store=RunStore(job.home), report=job.context)
+    result = leaderboard.result(
+        finished,
+        claim=config.claimed,
+        planned=test,
+        seed=config.draw_seed,
+        store=RunStore(job.home),
+        report=job.context,
+    )
     write(job.context, {"csv": tables.as_csv(result), "md": tables.as_markdown(result)})
     return result
 
 
-def _run_steps(steps: Iterable[Step], job: Job, clock: Clock) -> dict[Step, Run]:
-    runs: dict[Step, Run] = {}
+def _run_steps(steps: Iterable[Step], runs: dict[Step, Run], job: Job, clock: Clock) -> None:
+    """Make the runs of `steps`, which join `runs`."""
     for step in steps:
         if step.kind == CHECK:
             step.options(runs)
         else:
             clock.next(len(runs))
             runs[step] = job.child(step.kind, **step.options(runs))
-    return runs
 
 
 def _line(line: Line, runs: Mapping[Step, Run], source: str | None) -> FinishedLine:
-    return FinishedLine(cell=line.cell, chains=tuple(_chain(chain, runs) for chain in line.chains), source=source)
+    """The line by those of its replicates that were made."""
+    chains = tuple(_chain(chain, runs) for chain in line.chains if chain.tuned[0, 0] in runs)
+    return FinishedLine(cell=line.cell, chains=chains, source=source)
 
 
 def _chain(chain: Chain, runs: Mapping[Step, Run]) -> FinishedChain:

@@ -4,7 +4,7 @@
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -76,10 +76,21 @@ def lines(stages: Stages, pieces: float) -> list[Line]:
     ]
 
 
-def in_order(lines: Iterable[Line]) -> list[Step]:
-    """Every choice of text and labels first, so that what cannot work fails early, text that has the size of another
+def in_order(lines: Iterable[Line], stops: Sequence[int] = ()) -> list[list[Step]]:
+    """The steps until each stop, or all. stops: numbers of replicates.
+
+    Every choice of text and labels first, so that what cannot work fails early, text that has the size of another
     after that one; then the training, replicate by replicate and arm by arm."""
     chains = [chain for line in lines for chain in line.chains]
+    ends = stops or (max((chain.replicate.number for chain in chains), default=0),)
+    begins = (-1, *ends[:-1])
+    return [
+        _in_order([chain for chain in chains if after < chain.replicate.number <= upto])
+        for after, upto in zip(begins, ends, strict=True)
+    ]
+
+
+def _in_order(chains: Sequence[Chain]) -> list[Step]:
     return [
         *sorted((chain.select for chain in chains if chain.select), key=lambda select: len(select.needs)),
         *(step for chain in chains for steps in chain.labels.values() for step in steps),

@@ -61,6 +61,7 @@ def as_csv(result: ExperimentResult) -> str:
 def as_markdown(result: ExperimentResult) -> str:
     """A table for people: two digits, and why each verdict is what it is."""
     lines = [collapsed.NOTHING, ""] if nothing_learnt(result.leaderboard) else []
+    lines += [result.planned.why, ""] if result.planned else []
     lines += [f"| {' | '.join(HEADS)} |", "|---|---|---:|---:|---:|---:|---:|---|---|---|---:|"]
     for row in result.leaderboard:
         low, high = row.interval

@@ -11,7 +11,7 @@ PLAIN = {
     "tapt": "Your task's text (T_C) alone",
     "dapt": "All of D_C",
     "tapt+dapt": "T_C and all of D_C",
-    "random-only": "As many random sentences of D_C as T_C has",
+    "random-only": "As much random text of D_C as T_C is",
     "random": "T_C and random sentences: what a choice must beat",
     "length-matched-random": "T_C and random sentences as long as T_C's",
     "states": "The encoder as it came, its states in another network",

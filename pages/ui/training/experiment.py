@@ -86,7 +86,36 @@ def _lines(further: Mapping[str, Any], unlabelled: bool) -> dict[str, Any]:
     with right:
         seeds = seed_list("experiment", "1, 2, 3")
     repeat = _worded("repeat", "What every seed makes anew", REPEAT)
-    return {"arms": arms, "budgets": budgets, "seeds": seeds, "repeat": repeat}
+    lines = {"arms": arms, "budgets": budgets, "seeds": seeds, "repeat": repeat}
+    return lines | _claim([name for name in arms if name not in ("none", *experiments.CONTROLS)], repeat)
+
+
+def _claim(arms: list[str], repeat: str) -> dict[str, Any]:
+    """The planned test: what it is about, what it is to find, when it may end."""
+    left, middle, right = st.columns(3)
+    claim = left.selectbox(
+        "The claim is about",
+        ["", *arms],
+        format_func=lambda name: arm_label(name) if name else "the first strategy",
+        key="training.experiment.claim",
+        help="Say it beforehand: its test pays for no other arm's. All others are exploratory.",
+    )
+    effect = middle.number_input(
+        "To find, in points of F1",
+        0.1,
+        value=1.0,
+        step=0.1,
+        key="training.experiment.effect",
+        help="The chances below are told for a difference of this size, and an early end goes by it.",
+    )
+    looks = right.text_input(
+        "May end after so many replicates",
+        key="training.experiment.looks",
+        placeholder="such as 2, 4, 6",
+        disabled=repeat != "pipeline",
+        help="The last is the number of seeds. It ends there if the claim is decided, or can hardly be any more.",
+    )
+    return {"claim": claim, "effect": effect, "looks": listed(looks) if repeat == "pipeline" else []}
 
 
 def _further() -> dict[str, Any]:

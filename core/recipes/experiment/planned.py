@@ -1,0 +1,75 @@
+"""The planned test of an experiment: at every look, whether the claim is decided, and in words why it ended there."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from core.artifacts.leaderboard import PlannedTest
+from core.recipes.experiment import arms, beside
+from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.stages import FinishedLine
+from core.stats import sequential
+from core.stats.bootstrap import DRAWS, resample
+from core.stats.sequential import Look
+
+
+def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number: int) -> PlannedTest | None:
+    """The claim's test at a look; None where it goes on, or where nothing can be tested. number: of the look, from 0.
+
+    By the finished runs and the options alone, so that a resumed experiment ends where one that was never stopped does.
+    """
+    claim = config.claimed
+    if claim is None or len(config.seeds) < 2:
+        return None
+    by_cell = {line.cell: line for line in lines}
+    control = arms.control(claim, list(by_cell))
+    line, other = by_cell[claim], by_cell[control or arms.baseline(claim, list(by_cell))]
+    if control and claim.arm.pretrains and not line.chains[0].replicate.number:
+        return None  # a quick look
+    gap = resample(beside.tables(line.finetunes), beside.tables(other.finetunes), DRAWS, config.draw_seed)
+    variance = gap.var_seeds + gap.var_both
+    look = Look(
+        delta=np.array(gap.delta),
+        p=np.array(gap.p),
+        falling=np.array(variance),
+        fixed=np.array(gap.var_sentences - gap.var_both),
+    )
+    ended = sequential.ending(look, config.stops, number, config.effect)
+    if ended is None:
+        return None
+    chance = float(sequential.conditional_power(look, config.stops, number, config.effect))
+    bound = sequential.bounds(config.stops)[number]
+    test = PlannedTest(
+        arm=claim.arm.name,
+        budget=claim.budget,
+        against=str(other.cell),
+        looks=config.stops,
+        replicates=config.stops[number],
+        ended=ended,
+        p=gap.p,
+        bound=bound,
+        effect=config.effect,
+        chance=chance,
+        why="",
+    )
+    return replace(test, why=_in_words(test, "replicates" if line.chains[0].replicate.number else "seeds"))
+
+
+def _in_words(test: PlannedTest, what: str) -> str:
+    """what: replicates, or seeds where that is all that was made anew."""
+    n, of = test.replicates, test.looks[-1]
+    claim = f"{test.arm} {test.budget}".strip()
+    after = f"all {of} {what}" if n == of else f"{n} of {of} {what}"
+    tested = (
+        f"The claim, {claim} against {test.against}, after {after}: p = {test.p:.2g}, asked for is {test.bound:.2g}"
+    )
+    early = f" It ended there, {of - n} {what} early." if n < of else ""
+    had = f"were {test.effect:+g} points there, the end would show it in {test.chance:.0%} of cases"
+    outcome = {
+        "shown": "shown",
+        "worse": f"{claim} is shown to be worse",
+        "futile": f"not shown, and {had}",
+        "complete": "not shown",
+    }
+    return f"{tested}: {outcome[test.ended]}.{early}"

@@ -1,0 +1,87 @@
+"""Looks: bounds as they are printed, and simulated experiments that end at them."""
+
+import numpy as np
+import pytest
+from scipy.special import ndtri
+
+from core.stats.power import simulate
+from core.stats.sequential import Look, bounds, conditional_power, ending
+from core.stats.spread import Spread
+
+
+def spread(lots: float, seeds: float = 0.45, sentences: float = 0.5) -> Spread:
+    """Points of F1, about as measured on 465 sentences of CrossNER; lots: between pre-trainings."""
+    return Spread(seeds=seeds, lots=lots, both=0.36, sentences=sentences, trainings=0, n_sentences=465)
+
+
+@pytest.mark.parametrize(
+    ("looks", "height"), [((6,), 1.960), ((2, 4, 6), 2.004), ((1, 2, 3, 4, 5), 2.040), ((2, 4, 6, 8, 10), 2.040)]
+)
+def test_bounds_are_those_of_the_tables(looks: tuple[int, ...], height: float) -> None:
+    """Jennison and Turnbull 2000, Table 2.3: C_B(K, .05)."""
+    heights = -ndtri(np.array(bounds(looks)) / 2)
+    assert heights[-1] == pytest.approx(height, abs=6e-4)
+    assert heights * np.sqrt(np.array(looks) / looks[-1]) == pytest.approx(np.full(len(looks), heights[-1]))
+
+
+def test_uneven_looks_are_crossed_in_5_of_100() -> None:
+    looks = (3, 4, 9)
+    steps = np.diff((0, *looks))[:, None] ** 0.5 * np.random.default_rng(0).normal(size=(3, 200_000))
+    z = steps.cumsum(axis=0) / np.sqrt(looks)[:, None]
+    crossed = (np.abs(z) > -ndtri(np.array(bounds(looks)) / 2)[:, None]).any(axis=0)
+    assert crossed.mean() == pytest.approx(0.05, abs=0.002)
+
+
+@pytest.mark.parametrize("looks", [(2,), (3,), (6,), (10,), (2, 4), (2, 4, 6), (3, 6), (2, 4, 6, 8, 10)])
+@pytest.mark.parametrize("lots", [0.0, 0.4, 0.8])
+def test_intervals_hold_the_truth_and_choosing_is_rarely_called_helpful_where_it_is_not(
+    looks: tuple[int, ...], lots: float
+) -> None:
+    """Whatever the luck of a pre-training, by its replicates, with and without an early end."""
+    idle = simulate(spread(lots), looks, 0.0, planned=1.0, experiments=8000)
+    assert (idle.sign > 0).mean() <= 0.035  # of two sides
+    assert (idle.sign != 0).mean() <= 0.065
+    for effect, ended in ((0.0, idle), (1.0, simulate(spread(lots), looks, 1.0, planned=1.0, experiments=8000))):
+        assert 0.925 <= ended.covers(effect).mean() <= 0.975
+
+
+def test_an_end_for_futility_saves_a_third_where_nothing_is_and_costs_little_where_something_is() -> None:
+    looks, world = (2, 4, 6), spread(0.3, sentences=0.2)
+    idle = simulate(world, looks, 0.0, planned=1.2)
+    assert idle.replicates.mean() < 4.9
+    kept, never = (simulate(world, looks, 1.2, planned=planned) for planned in (1.2, 1e9))
+    assert (never.sign > 0).mean() - (kept.sign > 0).mean() < 0.02
+    assert (kept.sign > 0).mean() > 0.75
+    assert set(kept.replicates) <= {2, 4, 6}
+    assert kept.replicates.mean() < 5.5
+
+
+def look(delta: float, p: float) -> Look:
+    return Look(delta=np.array(delta), p=np.array(p), falling=np.array(0.2), fixed=np.array(0.05))
+
+
+def test_conditional_power_is_the_share_of_experiments_that_go_on_to_show_it() -> None:
+    """By normal draws of what is still to come; what the test sentences do stays as it is."""
+    looks, effect, z = (4, 6), 1.0, 1.2
+    now, final = 1 / 0.25, 1 / (0.2 * 4 / 6 + 0.05)
+    more = effect * (final - now) + np.sqrt(final - now) * np.random.default_rng(1).normal(size=200_000)
+    crossed = (z * np.sqrt(now) + more) / np.sqrt(final) > -ndtri(bounds(looks)[-1] / 2)
+    p = 2 * (1 - 0.8849303)  # of z = 1.2
+    assert conditional_power(look(0.6, p), looks, 0, effect) == pytest.approx(crossed.mean(), abs=0.004)
+
+
+@pytest.mark.parametrize(
+    ("delta", "p", "number", "why"),
+    [
+        (2.0, 1e-5, 0, "shown"),
+        (-2.0, 1e-5, 0, "worse"),
+        (-0.5, 0.3, 0, None),  # two replicates know too little of their spread to end by it
+        (-0.5, 0.3, 1, "futile"),
+        (0.7, 0.1, 1, None),
+        (0.7, 0.1, 2, "complete"),
+        (0.7, 0.04, 1, None),  # enough for one look, not for the second of three
+        (0.7, 0.04, 2, "shown"),
+    ],
+)
+def test_it_ends_where_it_knows(delta: float, p: float, number: int, why: str | None) -> None:
+    assert ending(look(delta, p), (2, 4, 6), number, 0.8) == why
