@@ -49,7 +49,7 @@ def simulate(
     """Experiments on two arms that differ by `effect`. looks: replicates at each, at least 2. planned: the effect that
     an end for futility goes by."""
     at, rng = tuple(looks), np.random.default_rng(seed)
-    each, m = np.hypot(spread.seeds, spread.lots), spread.n_sentences
+    each, m = np.hypot(spread.seeds, spread.pretrainings), spread.n_sentences
     f1 = rng.normal(size=(2, at[-1], experiments)) * each
     # What this sample of test sentences does to the difference, the same at every look, and how large it is taken for.
     sample = effect + rng.normal(size=experiments) * spread.sentences
@@ -85,7 +85,7 @@ class Power:
 
 
 def power(spread: Spread, looks: Sequence[int], effect: float) -> Power:
-    """Of a plan whose arms differ by `effect`; none with a single replicate, which knows no spread."""
+    """The chance of a plan whose arms differ by `effect`; none with a single replicate, which knows no spread."""
     if looks[-1] < 2:
         return Power(effect=effect, chance=0.0, share=1.0)
     ended = simulate(spread, looks, effect, planned=effect)

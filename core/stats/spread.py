@@ -23,14 +23,14 @@ ASSUMED_SENTENCE = 12.0  # points that one test sentence moves a difference by; 
 class Spread:
     """Spread of F1 by chance, in points.
 
-    seeds: sd of one arm's F1 between seeds. lots: what its S_C and its pre-training add, where each replicate has its
-    own. both: the part of it that is a seed's luck with these very sentences.
+    seeds: sd of one arm's F1 between seeds. pretrainings: sd that S_C and pre-training add, where each replicate
+    has its own. both: the part of it that is a seed's luck with these very sentences.
     sentences: sd of a difference of two arms that other test sentences would make, however many seeds there are.
     trainings: on how many it was measured; 0: assumed. n_sentences: of the test set.
     """
 
     seeds: float
-    lots: float = 0.0
+    pretrainings: float = 0.0
     both: float
     sentences: float
     trainings: int

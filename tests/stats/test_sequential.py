@@ -10,8 +10,8 @@ from core.stats.spread import Spread
 
 
 def spread(lots: float, seeds: float = 0.45, sentences: float = 0.5) -> Spread:
-    """Points of F1, about as measured on 465 sentences of CrossNER; lots: between pre-trainings."""
-    return Spread(seeds=seeds, lots=lots, both=0.36, sentences=sentences, trainings=0, n_sentences=465)
+    """Points of F1, about as measured on 465 sentences of CrossNER; lots: their sd between pre-trainings."""
+    return Spread(seeds=seeds, pretrainings=lots, both=0.36, sentences=sentences, trainings=0, n_sentences=465)
 
 
 @pytest.mark.parametrize(
