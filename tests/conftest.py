@@ -20,6 +20,7 @@ from core.corpora.corpus import Corpus, Library
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import tokenize
 from tests.fake_cards import Driver
+from tests.forge import Forge
 
 settings.register_profile("winnow", deadline=None)  # a busy machine is no fault of what is tested
 settings.load_profile("winnow")
@@ -81,6 +82,13 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
     """A driver that shows the cards that a test gives it."""
     yield Driver(monkeypatch, tmp_path / "driver")
     cards.forget()
+
+
+@pytest.fixture(scope="session")
+def forge() -> Iterator[Forge]:
+    """Processes without the seconds of their imports."""
+    with Forge() as forge:
+        yield forge
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """A `difficulty` run in real processes: killed within a fold, it ends with the same bytes as undisturbed."""
 
+from collections.abc import Callable
 from signal import SIGKILL
 
 from core.facade import removals
@@ -7,18 +8,19 @@ from core.runs import launch
 from tests.conftest import Seal
 from tests.patience import until
 from tests.recipes.test_difficulty import QUICK, planted
-from tests.recipes.test_training_killed import begin, finished, no_process_left
+from tests.recipes.test_training_killed import begin, finished, forked, no_process_left
 
-__all__ = ["no_process_left"]
+__all__ = ["forked", "no_process_left"]
 
 
-def test_a_run_killed_within_a_fold_ends_as_undisturbed(seal: Seal) -> None:
+def test_a_run_killed_within_a_fold_ends_as_undisturbed(seal: Seal, forked: Callable[[], None]) -> None:
     corpus = seal(planted(60, {"A": ("a", "xyz"), "B": ("b", "xyz")}), labelled=True)
     options = {**QUICK, "train": corpus.fingerprint, "batch_size": 2}
     calm = finished("difficulty", options)
     told, table = {**calm.result(), "seconds": 0}, (calm.artifacts / "mentions.parquet").read_bytes()
     removals.remove_run(calm.id)
 
+    forked()
     run = begin("difficulty", options)
     until(lambda: list(run.chunks.glob("*.npz")))
     worker = run.worker()

@@ -12,7 +12,7 @@ from core.cli.main import main
 from core.errors import Cancelled, ConfigError, ModelError
 from core.facade import encoders, runs
 from core.facade.runs import Event
-from tests.packages import NAME, Index, offer_small
+from tests.packages import NAME, PARTS, Index, offer_small
 
 AGREED = {"encoder": NAME, "allow_download": True}
 
@@ -59,7 +59,7 @@ def test_one_that_was_stopped_goes_on(index: Index, home: Path, monkeypatch: pyt
     [run] = runs.listed("fetch")
     assert run.state().state == "cancelled"
     assert not (home / "encoders" / NAME).exists()
-    for part in range(3):
+    for part in range(PARTS):
         index.package(part).unlink()  # all of them were fetched before it was stopped
     runs.go_on(run.id)
     assert run.state().state == "succeeded"

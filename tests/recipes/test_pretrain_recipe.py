@@ -18,6 +18,7 @@ from core.models.mlm import MaskedLM
 from core.recipes.pretrain import Draw, PretrainConfig
 from core.training.mlm_settings import MlmSettings
 from tests.conftest import Seal
+from tests.forge import Forge
 
 ROOT = Path(__file__).resolve().parents[2]
 LOTS = np.random.default_rng(0)
@@ -122,7 +123,7 @@ def test_steps_are_those_of_whole_epochs_but_for_a_limit() -> None:
     assert MlmSettings.quick().steps(65) == 8
 
 
-def test_two_processes_as_one(tmp_path: Path) -> None:
+def test_two_processes_as_one(tmp_path: Path, forge: Forge) -> None:
     """Under torchrun, the command line, without dropout: the same curve."""
     lm = MaskedLM.load("tiny", device="cpu")
     lm.model.config.hidden_dropout_prob = lm.model.config.attention_probs_dropout_prob = 0.0
@@ -155,9 +156,10 @@ def test_two_processes_as_one(tmp_path: Path) -> None:
             "fp32",
             "--json",
         ]
-        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300)
-        assert done.returncode == 0, done.stderr
-        found.append(json.loads(done.stdout))
+        with (tmp_path / "out").open("wb") as out, (tmp_path / "said").open("wb") as said:
+            begin = subprocess.Popen if launcher else forge.begin
+            assert begin(words, cwd=ROOT, stdout=out, stderr=said).wait(300) == 0, (tmp_path / "said").read_text()
+        found.append(json.loads((tmp_path / "out").read_text()))
         assert len(list((tmp_path / f"home{i}" / "runs").glob("*-pretrain-*"))) == 1
     one, two = found
     assert two["steps"] == one["steps"] == 8

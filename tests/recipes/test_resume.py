@@ -12,6 +12,7 @@ from string import ascii_lowercase
 import pytest
 
 from core.facade import runs
+from tests.forge import Forge
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = ["".join(two) for two in product(ascii_lowercase[:20], repeat=2)]  # of few pieces, so quickly embedded
@@ -27,8 +28,8 @@ def write_piles(folder: Path, of_domain: int = 20_000) -> tuple[Path, Path]:
     return paths
 
 
-def select(home: Path, folder: Path, kill_after: float | None = None) -> bytes:
-    """One attempt at the command line; S_C's bytes, or none if it was killed."""
+def select(home: Path, folder: Path, forge: Forge | None = None, kill_after: float | None = None) -> bytes:
+    """One attempt at the command line; S_C's bytes, or none if it was killed. forge: in place of a fresh process."""
     output = folder / f"{home.name}.jsonl"
     words = [
         sys.executable,
@@ -51,17 +52,18 @@ def select(home: Path, folder: Path, kill_after: float | None = None) -> bytes:
         str(output),
         "--json",
     ]
-    process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    with (folder / "said").open("wb") as said:
+        process = (forge.begin if forge else subprocess.Popen)(words, cwd=ROOT, stdout=said, stderr=said)
     deadline = time.monotonic() + 300
     while kill_after is not None and process.poll() is None and time.monotonic() < deadline:
         if progress(home) >= kill_after:
             process.send_signal(signal.SIGKILL)
             break
         time.sleep(0.005)
-    error = process.communicate(timeout=300)[1]
-    if process.returncode == -signal.SIGKILL:
+    status = process.wait(timeout=300)
+    if status == -signal.SIGKILL:
         return b""
-    assert process.returncode == 0, error
+    assert status == 0, (folder / "said").read_text()
     return output.read_bytes()
 
 
@@ -70,14 +72,14 @@ def progress(home: Path) -> int:
     return sum(1 for path in home.glob("runs/*/*/*") if path.suffix == ".npy")
 
 
-def test_killed_and_resumed_equals_undisturbed(tmp_path: Path) -> None:
+def test_killed_and_resumed_equals_undisturbed(tmp_path: Path, forge: Forge) -> None:
     write_piles(tmp_path)
     undisturbed = select(tmp_path / "calm", tmp_path)
     assert undisturbed.count(b"\n") == 1000
     stormy = tmp_path / "stormy"
-    kills = [select(stormy, tmp_path, kill_after=made) for made in (1, 4)]
+    kills = [select(stormy, tmp_path, forge, kill_after=made) for made in (1, 4)]
     assert b"" in kills  # at least one attempt was really killed
-    assert select(stormy, tmp_path) == undisturbed
+    assert select(stormy, tmp_path, forge) == undisturbed
 
 
 def test_a_kill_shows_as_interrupted_and_can_be_resumed(

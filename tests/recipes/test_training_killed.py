@@ -1,6 +1,7 @@
 """Trainings in real processes: stopped, or killed in the middle of an epoch, they end as if undisturbed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from hashlib import sha256
 from signal import SIGKILL
 from typing import Any
@@ -18,6 +19,7 @@ from core.recipes.base import register
 from core.runs import Run, launch
 from core.runs.data import Data
 from tests.conftest import Seal
+from tests.forge import Forge
 from tests.patience import PATIENCE, until, within
 from tests.recipes.test_pretrain_recipe import TEXTS
 from tests.training.test_finetune import labelled
@@ -119,8 +121,15 @@ def group(run: Run) -> list[psutil.Process]:
     return [leader, *leader.children(recursive=True)]
 
 
-def test_a_tagger_stopped_and_then_killed_ends_as_undisturbed(finetune: Options) -> None:
+@pytest.fixture
+def forked(forge: Forge, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From its call on workers are forked from a process that has done their imports."""
+    return partial(monkeypatch.setattr, "core.runs.launch.subprocess.Popen", forge.begin)
+
+
+def test_a_tagger_stopped_and_then_killed_ends_as_undisturbed(finetune: Options, forked: Callable[[], None]) -> None:
     calm = undisturbed("finetune", finetune)
+    forked()
     run = begin("finetune", finetune)
     until(lambda: "dev_f1@1" in run.state().metrics)
     members = group(run)
@@ -140,8 +149,9 @@ def test_a_tagger_stopped_and_then_killed_ends_as_undisturbed(finetune: Options)
     assert told(resumed) == calm
 
 
-def test_an_encoder_killed_within_an_epoch_ends_as_undisturbed(pretrain: Options) -> None:
+def test_an_encoder_killed_within_an_epoch_ends_as_undisturbed(pretrain: Options, forked: Callable[[], None]) -> None:
     calm = undisturbed("pretrain", pretrain)
+    forked()
     run = begin("pretrain", pretrain)
     step, so_far = killed_within_an_epoch(run, 57), run.events()[1]
     resumed = finished("pretrain", pretrain)
