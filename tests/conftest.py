@@ -5,6 +5,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -77,6 +78,14 @@ def home(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: 
     return path
 
 
+@contextmanager
+def elsewhere(home: Path) -> Iterator[Path]:
+    """Another home than a test's, in which to make what the tests of a module take copies of."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WINNOW_HOME", str(home))
+        yield home
+
+
 @pytest.fixture
 def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Driver]:
     """A driver that shows the cards that a test gives it."""
@@ -115,6 +124,12 @@ class Seal(Protocol):
 
 @pytest.fixture
 def seal(home: Path) -> Seal:
+    return sealer(home)
+
+
+def sealer(home: Path) -> Seal:
+    """`seal` for any home."""
+
     def make(texts: Sequence[str | Sentence], name: str = "corpus", labelled: bool = False) -> Corpus:
         rows = [text if isinstance(text, Sentence) else sentence(text) for text in texts]
         return Library(home).seal(rows, name=name, origin={}, labelled=labelled)

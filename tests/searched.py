@@ -6,6 +6,7 @@ import json
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +18,26 @@ _ESCAPE = re.compile(rb"\\u([0-9a-fA-F]{4})")
 
 def holding(folder: Path, words: Iterable[str]) -> list[str]:
     """Which files, by content or by name, hold which of some words: ["runs/x/map.parquet: Zyxname17"]."""
-    sought = {word: [word.encode(encoding, "ignore") for encoding in ENCODINGS] for word in words}
+    sought = {word: _forms(word) for word in words}
+    common = _forms(_beginning(list(sought)))  # which few files hold: the others are searched once
     found = []
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         where = str(path.relative_to(folder))
         told = b"\n".join([where.encode(), *_unpacked(path.read_bytes())])
-        found += [f"{where}: {word}" for word, forms in sought.items() if any(form in told for form in forms)]
+        if any(form in told for form in common):
+            found += [f"{where}: {word}" for word, forms in sought.items() if any(form in told for form in forms)]
     return found
+
+
+def _beginning(words: list[str]) -> str:
+    """What all of them begin with."""
+    return "".join(
+        letters[0] for letters in takewhile(lambda letters: len(set(letters)) == 1, zip(*words, strict=False))
+    )
+
+
+def _forms(word: str) -> list[bytes]:
+    return [word.encode(encoding, "ignore") for encoding in ENCODINGS]
 
 
 def _unpacked(data: bytes) -> Iterator[bytes]:

@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,22 +17,41 @@ from core.errors import Cancelled, ConfigError, CorpusError
 from core.facade import corpora, insights, maps, regions, removals, runs, selections
 from core.recipes import map as recipe
 from core.runs.events import Event
-from tests.conftest import Seal, sentence
+from tests.conftest import Seal, elsewhere, sealer, sentence
 from tests.planted import contracts, kitchen
 
 OPTIONS = {"task": "task", "domain": "domain", "encoder": "tiny", "budget": "40"}
 
 
-@pytest.fixture
-def select(seal: Seal) -> str:
-    seal(contracts(40, seed=1), "task")
-    seal([*contracts(120, seed=2), *kitchen(120), "Stir .", "Slowly stir the ROUX , müde <img src=x> ."], "domain")
-    return runs.execute("select", {**OPTIONS, "strategy": "ngram-perplexity"}).id
+@pytest.fixture(scope="module")
+def selected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A home with a selection, to be copied."""
+    with elsewhere(tmp_path_factory.mktemp("selected") / "home") as home:
+        seal = sealer(home)
+        seal(contracts(40, seed=1), "task")
+        seal([*contracts(120, seed=2), *kitchen(120), "Stir .", "Slowly stir the ROUX , müde <img src=x> ."], "domain")
+        return home, runs.execute("select", {**OPTIONS, "strategy": "ngram-perplexity"}).id
+
+
+@pytest.fixture(scope="module")
+def mapped(selected: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The same home with a map."""
+    with elsewhere(tmp_path_factory.mktemp("mapped") / "home") as home:
+        copytree(selected[0], home)
+        return home, runs.execute("map", maps.options(selected[1], sample=150, clusters=4)).id
 
 
 @pytest.fixture
-def map_run(select: str) -> str:
-    return runs.execute("map", maps.options(select, sample=150, clusters=4)).id
+def select(selected: tuple[Path, str], home: Path) -> str:
+    if not home.exists():  # with a map it is there already
+        copytree(selected[0], home)
+    return selected[1]
+
+
+@pytest.fixture
+def map_run(mapped: tuple[Path, str], home: Path) -> str:
+    copytree(mapped[0], home, dirs_exist_ok=True)
+    return mapped[1]
 
 
 def test_the_map_holds_everything_and_its_file_says_the_same(select: str, map_run: str) -> None:

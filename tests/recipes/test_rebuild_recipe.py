@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from shutil import copytree
 from typing import NotRequired, TypedDict
 
 import numpy as np
@@ -24,7 +25,7 @@ from core.reconstruction.training import ordered
 from core.runs import Run
 from core.runs.store import RunStore
 from core.text.sentence import Sentence
-from tests.conftest import Seal, sentence
+from tests.conftest import Seal, elsewhere, sealer, sentence
 from tests.reconstruction.planted import TYPES, sentences, training
 
 FAST = {
@@ -81,12 +82,20 @@ def measured(corpus: Corpus, rows: Sequence[Sentence], types: Sequence[str] = TY
     return run
 
 
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A home to be copied, and its `difficulty` run."""
+    with elsewhere(tmp_path_factory.mktemp("measured") / "home") as home:
+        seal, rows = sealer(home), sentences(60, 1)
+        seal(sentences(24, 2), "test", labelled=True)
+        return home, measured(seal(rows, "train", labelled=True), rows).id
+
+
 @pytest.fixture
-def made(seal: Seal) -> Given:
-    rows = sentences(60, 1)
-    train = seal(rows, "train", labelled=True)
-    test = seal(sentences(24, 2), "test", labelled=True)
-    return {"train": train, "test": test, "run": measured(train, rows)}
+def made(before: tuple[Path, str], home: Path) -> Given:
+    copytree(before[0], home)
+    library = Library(home)
+    return {"train": library.find("train"), "test": library.find("test"), "run": RunStore(home).get(before[1])}
 
 
 def rebuilt(made: Given, method: str = "highc2low", **options: object) -> Run:
