@@ -1,6 +1,7 @@
 """The command for a card: what is right is asked on a processor too, and a part goes on where it was."""
 
 import json
+import re
 from importlib import metadata
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from core.recipes import base
 from tests.benchmarks.gpu_correct import FIGURES
 from tests.benchmarks.gpu_scope import Lines, Scope, scope_of
+from tests.conftest import ROOT
 
 
 def test_what_is_right_is_rehearsed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,3 +62,11 @@ def test_a_run_says_which_versions_are_there(monkeypatch: pytest.MonkeyPatch) ->
     known = base.versions.__wrapped__()
     assert known["torch"] == "1.0"
     assert "gensim" not in known
+
+
+def test_what_holds_a_fault_or_a_loss_is_there() -> None:
+    text = (ROOT / "tests" / "benchmarks" / "GPU.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\| (\d+) \| .+ \| .+ \|$", text, re.MULTILINE)
+    assert list(map(int, lines)) == [*range(1, 17), *range(1, 12)]
+    for file, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text):
+        assert f"\ndef {name}(" in (ROOT / file).read_text(encoding="utf-8"), name

@@ -53,7 +53,7 @@ class FrozenStates:
         windows = [(s.id, window) for s in sentences for window in self.pieces.windows(s.tokens)]
         device = self.model.device
         n = TOGETHER.get(device.type, TOGETHER["cpu"])
-        dtype = pick_dtype("auto", device) if device.type == "cuda" else torch.float32
+        dtype = pick_dtype("auto", device, frozen=True) if device.type == "cuda" else torch.float32
         for part in (windows[i : i + n] for i in range(0, len(windows), n)):
             ids = pad_sequence([torch.tensor(window.ids) for _, window in part], batch_first=True)
             attend = pad_sequence(

@@ -26,7 +26,7 @@ def word_states(name: str, sentences: Sequence[Sentence], report: Reporter, *, m
     Words stand in their sentences' order; a long sentence is read in windows, as a tagger reads it. Errors: ModelError.
     """
     device = pick_device()
-    model = hub.load_model(name, dtype=pick_dtype("auto", device)).eval().requires_grad_(False).to(device)
+    model = hub.load_model(name, dtype=pick_dtype("auto", device, frozen=True)).eval().requires_grad_(False).to(device)
     if model.config.is_encoder_decoder:
         raise ModelError(f"{name}: has a decoder too; choose an encoder such as BERT or RoBERTa, or {hub.BUNDLED}.")
     tokenizer = hub.load_tokenizer(name)

@@ -3,6 +3,7 @@
 So a resumed training goes on as if undisturbed, and several processes see, together, what one would have seen.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from copy import copy
 from functools import lru_cache
@@ -121,8 +122,10 @@ def step_of(
     own = np.arange(like.rank, len(rows), like.world)
     if not len(own):  # fewer rows than processes; all must take part, so this one guesses nothing
         own, chosen = np.arange(1), np.zeros_like(chosen)
-    # As small as the parts that were asked for need, so that no thread waits for one that has it all.
-    limit = min(like.pieces, -(-int(lengths[own].sum()) // like.parts))
+    # As small as the parts that were asked for need, so that no thread waits for one that has it all. Where rows of any
+    # length share a rectangle their padding is a part of it; else one rectangle would never hold them.
+    total = lengths[own].sum() if like.stretch < math.inf else len(own) * lengths[own].max()
+    limit = min(like.pieces, -(-int(total) // like.parts))
     flat: Flat = (ids, seen, chosen, np.cumsum(lengths))
     micro = [
         _padded(own[part], lengths, flat, like.pad)

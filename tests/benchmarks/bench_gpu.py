@@ -5,8 +5,8 @@ fetched.
 
 Three parts (gpu_correct, gpu_fast, gpu_worth), each ended after so many minutes at the latest; begun again with the same
 --out it goes on where it was. Every figure is a JSON line on stdout and in DIR/lines.jsonl as soon as it is known. Where
-torch finds no card the same command rehearses every part with the encoder `tiny` and little text: three to four minutes
-of processor time, most of it processes that begin.
+torch finds no card the same command rehearses every part with the encoder `tiny` and little text: two minutes, a third
+of them processes that begin.
 
     python -m tests.benchmarks.bench_gpu --prepare [DIR] [--python 3.12]
 

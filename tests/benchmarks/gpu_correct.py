@@ -220,6 +220,31 @@ def killed(precision: Precision) -> Callable[[Scope], Values]:
     return figure
 
 
+def repeated(scope: Scope) -> Values:
+    """A training made twice, as it is and by torch's deterministic algorithms: the same bytes, and what do these cost?
+
+    cuBLAS needs no word: with one stream it adds in one order."""
+    values, switches = dict[str, Any](), vars(torch.utils)["deterministic"]
+    before, switches.fill_uninitialized_memory = switches.fill_uninitialized_memory, False  # else it writes all memory
+    try:
+        for name, only in (("as it is", False), ("deterministic", True)):
+            torch.use_deterministic_algorithms(only, warn_only=True)
+            twice = [_trained(scope, f"repeated {name} {i}") for i in range(2)]
+            seconds = min(sum(run.result()["seconds"]) for run in twice)
+            values[name] = {"same_bytes": len({_told(run)["weights"] for run in twice}) == 1, "seconds": seconds}
+    finally:
+        torch.use_deterministic_algorithms(False)
+        switches.fill_uninitialized_memory = before
+    return {**values, "cost": values["deterministic"]["seconds"] / values["as it is"]["seconds"] - 1}
+
+
+def _trained(scope: Scope, name: str) -> Run:
+    with home(scope, name):
+        corpora = {split: runs.fingerprint_of(str(getattr(LEGAL, split))) for split in SPLITS}
+        options = {**corpora, "test": (corpora["test"],), "init": scope.encoder, **FEW, **scope.finetune}
+        return runs.execute("finetune", options)
+
+
 def _kill(run: Run) -> None:
     if worker := run.worker():
         worker.signal(SIGKILL)
@@ -317,5 +342,6 @@ FIGURES: dict[str, Callable[[Scope], Values]] = {
     "correct calibrate": calibrate,
     "correct killed fp32": killed("fp32"),
     "correct killed bf16": killed("bf16"),
+    "correct repeated": repeated,
     "correct demo": demo,
 }

@@ -129,7 +129,8 @@ def tag(scope: Scope) -> Values:
 def together(scope: Scope) -> Values:
     """Small trainings on one device, each a process with a home of its own: one alone, and several at once. ratio: of
     what they would take one after the other to what they take."""
-    words = [sys.executable, "-m", "tests.benchmarks.gpu_fast", scope.encoder]
+    epochs = str(scope.finetune.get("epochs", 3))
+    words = [sys.executable, "-m", "tests.benchmarks.gpu_fast", scope.encoder, epochs]
     with tempfile.TemporaryDirectory() as folder:
 
         def begun(name: str) -> "subprocess.Popen[bytes]":
@@ -161,13 +162,13 @@ FIGURES: dict[str, Callable[[Scope], Mapping[str, Any]]] = {
 }
 
 
-def one(encoder: str) -> None:
+def one(encoder: str, epochs: int) -> None:
     """A small training, in a process and a home of its own."""
     if carried := os.environ.get(CARRIED):
         stand_in(Path(carried))
     corpora = {split: runs.fingerprint_of(str(getattr(LEGAL, split))) for split in SPLITS}
-    runs.execute("finetune", {**corpora, "test": (corpora["test"],), "init": encoder, "epochs": 3, "seeds": (1,)})
+    runs.execute("finetune", {**corpora, "test": (corpora["test"],), "init": encoder, "epochs": epochs, "seeds": (1,)})
 
 
 if __name__ == "__main__":
-    one(sys.argv[1])
+    one(sys.argv[1], int(sys.argv[2]))

@@ -1,5 +1,6 @@
 """What the parts of bench_gpu share: how large they are, the text that they read, the lines that they leave."""
 
+import gc
 import gzip
 import json
 import os
@@ -144,8 +145,12 @@ def scope_of(out: Path, data: Path | None, encoder: str | None, usual: str = "mi
 
 
 def shorten() -> None:
-    """What is measured for some seconds, in a rehearsal for a fraction of one."""
+    """Have a rehearsal measure for a fraction of a second what is measured for some; and for so small an encoder two
+    threads only wait for each other, and looking through libraries for garbage takes longer than a seed."""
     calibrate.SECONDS = pretrain.PROBE_SECONDS = 0.1
+    torch.set_num_threads(1)
+    os.environ["OMP_NUM_THREADS"] = "1"
+    gc.freeze()
 
 
 def stand_in(encoder: Path) -> None:

@@ -7,7 +7,9 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,19 +17,22 @@ import torch
 from torch.distributed import TCPStore  # type: ignore[attr-defined]
 
 from core import cards
-from core.errors import ResourceError
+from core.errors import Cancelled, ResourceError
 from core.facade import runs
-from core.models import bilstm, classifier, devices, encoder, mlm, taggers
+from core.models import bilstm, classifier, devices, encoder, mlm, taggers, transfer, word_states
 from core.models.memory import give_back
 from core.models.tagger import Tagger
-from core.recipes import RECIPES, calibrate, embed, finetune, predict, pretrain, score, tag
+from core.recipes import RECIPES, calibrate, embed, finetune, predict, pretrain, rank, score, tag
 from core.recipes.base import Job
 from core.recipes.parts import difficulty_folds, preflight, ranks
 from core.recipes.parts.on_device import on_device
+from core.reporter import Silent
 from core.runs.context import RunContext
 from core.runs.lock import Lock
 from core.runs.store import Run, RunStore
 from core.runs.worker import execute
+from core.training import pretrain as mlm_training
+from core.training.mlm_settings import Settings as MlmSettings
 from tests.conftest import Seal
 from tests.fake_cards import H100, T4, V100, Driver, seen_by_torch
 from tests.recipes.test_experiment import fill
@@ -58,8 +63,9 @@ def test_a_run_takes_the_first_free_card_and_says_which(
 ) -> None:
     driver.shows(H100, T4)
     seen_by_torch(monkeypatch)
-    elsewhere, both = lock_of(home, H100), list[bool]()
+    elsewhere, both, masks = lock_of(home, H100), list[bool](), list[bool]()
     assert elsewhere.acquire("another")
+    monkeypatch.setattr(transfer, "without_reading_masks", lambda: masks.append(True))
 
     def work(job: Job) -> None:
         with on_device(job) as device:
@@ -72,6 +78,7 @@ def test_a_run_takes_the_first_free_card_and_says_which(
     finally:
         elsewhere.release()
     assert both == [True, True]
+    assert masks  # which a card would be waited for at every batch
     assert not lock_of(home, T4).held()
     assert state.device == "cuda:0 NVIDIA H100, bf16"  # as torch calls what it sees
     assert state.notes == ()
@@ -223,10 +230,14 @@ def test_nothing_is_put_on_a_device_outside_of_it(home: Path, seal: Seal, monkey
             asked[sys._getframe(1).f_globals["__name__"]] += 1
         return torch.device("cpu")
 
-    for module in (calibrate, embed, finetune, predict, pretrain, score, tag, difficulty_folds):
+    def announce(run_id: str) -> None:
+        assert within, "other processes go on before the first has its card, and wait for it in vain"
+
+    for module in (calibrate, embed, finetune, predict, pretrain, rank, score, tag, difficulty_folds):
         monkeypatch.setattr(module, "on_device", watched)
-    for module in (bilstm, classifier, encoder, mlm, taggers):
+    for module in (bilstm, classifier, encoder, mlm, taggers, word_states):
         monkeypatch.setattr(module, "pick_device", pick_device)
+    monkeypatch.setattr(pretrain, "announce", announce)
     monkeypatch.setattr(calibrate, "SECONDS", 0.0)
     given = {"task": "task", "domain": "domain", "train": "train", "dev": "dev", "encoder": "tiny", "budget": "10"}
     for strategy in ("classifier", "pseudo-perplexity", "ner-selected"):
@@ -237,7 +248,9 @@ def test_nothing_is_put_on_a_device_outside_of_it(home: Path, seal: Seal, monkey
     few = {"encoder": "tiny", "folds": 2, "context_epochs": 1, "entity_epochs": 1}
     two_types = seal(labelled(24, 1), "two-types", labelled=True)
     runs.execute("difficulty", {"train": two_types.fingerprint, **few})
-    assert asked.keys() == {f"core.models.{name}" for name in ("classifier", "encoder", "mlm", "taggers")}
+    runs.execute("rank", {"train": two_types.fingerprint, "dev": two_types.fingerprint, "encoders": ("tiny",)})
+    readers = ("classifier", "encoder", "mlm", "taggers", "word_states")
+    assert asked.keys() == {f"core.models.{name}" for name in readers}
 
 
 def test_a_parent_says_what_its_children_run_on(seal: Seal) -> None:
@@ -293,8 +306,27 @@ def test_a_speed_seen_on_another_device_is_no_estimate(
 
     execute(run, work)
     assert preflight._rate_seen(RunStore(home), "finetune", "tiny") is None
+    timed = calibrate.CalibrateConfig(encoder="tiny", task="t", train="l")
+    assert timed.settled().machine == cards.processor()
     driver.shows(H100)
     assert preflight._rate_seen(RunStore(home), "finetune", "tiny") == 90_000
+    assert timed.settled().machine == "NVIDIA H100"
+
+
+def test_processes_wait_for_each_other_as_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They meet once each has its card, which another run may have until tomorrow."""
+    patience: list[timedelta] = []
+
+    def meet(cpu: bool, timeout: timedelta) -> None:
+        patience.append(timeout)
+        raise Cancelled("enough seen")
+
+    monkeypatch.setattr(mlm_training, "PartialState", meet)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    lm, settings = mlm.MaskedLM.load("tiny", device="cpu"), MlmSettings(epochs=1, batch_size=2, learning_rate=1e-4)
+    with pytest.raises(Cancelled):
+        mlm_training.pretrain(lm, SimpleNamespace(), settings, folder=tmp_path, report=Silent())  # type: ignore[arg-type]
+    assert patience == [ranks.PATIENCE]
 
 
 def test_other_processes_wait_longer_for_the_first_than_a_store_does(monkeypatch: pytest.MonkeyPatch) -> None:

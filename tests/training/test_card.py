@@ -4,6 +4,7 @@
 """
 
 import math
+import time
 from collections import Counter
 from contextlib import nullcontext
 from dataclasses import replace
@@ -34,7 +35,7 @@ from core.models.word_features import build_vocabulary
 from core.recipes import calibrate
 from core.reporter import Silent
 from core.training import arguments as training_arguments
-from core.training import classify, mlm_settings, mlm_trainer
+from core.training import classify, mlm_settings, mlm_trainer, pretrain
 from core.training.classify_settings import ClassifySettings
 from core.training.examples import tokenised
 from core.training.settings import Settings
@@ -145,6 +146,26 @@ def test_a_step_of_pre_training_waits_for_nothing(card: Card, accumulation: int)
     mlm_trainer.Pretraining._in_turn(trainer, lm.model, micros, 1.0)  # type: ignore[arg-type]
     assert lm.model.get_input_embeddings().weight.grad.device.type == "lazy"
     assert not card.waits
+
+
+def test_on_a_card_a_step_of_pre_training_is_one_rectangle_and_timed_until_it_is_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lm: Any = MaskedLM.load("tiny", device="cpu")
+    rows = tokenised([["a", "a much longer text"]], lm.tokenizer, max_length=32, n=2, report=Silent())
+    piles = mlm_trainer.Piles(train=rows, draw=lambda epoch: np.arange(2), task=rows, general=rows)
+    settings = mlm_settings.Settings(epochs=1, batch_size=2, learning_rate=1e-4)
+    assert len(pretrain._steps(lm, piles, settings)[0]["micro"]) == 2
+    card = SimpleNamespace(tokenizer=lm.tokenizer, model=SimpleNamespace(device=torch.device("cuda")))
+    steps = pretrain._steps(card, piles, settings)  # type: ignore[arg-type]
+    assert len(steps[0]["micro"]) == 1
+    assert steps.pieces == pretrain.PIECES["cuda"]
+    waited_for: list[torch.device] = []
+    monkeypatch.setattr(torch.cuda, "synchronize", waited_for.append)
+    trainer = SimpleNamespace(_since=time.perf_counter(), busy=0.0, args=SimpleNamespace(device=torch.device("cuda")))
+    mlm_trainer.Pretraining._pause(trainer)  # type: ignore[arg-type]
+    assert waited_for == [torch.device("cuda")]
+    assert trainer.busy > 0
 
 
 def test_a_step_of_a_classifier_waits_for_nothing_but_when_it_tells_its_loss(card: Card) -> None:

@@ -16,6 +16,8 @@ from core.models.memory import Halved
 from core.models.mlm import MaskedLM
 from core.models.taggers import EncoderTagger, new_tagger
 from core.reporter import Silent
+from core.selection.base import Batch
+from core.selection.strategies.pseudo import PseudoOptions, PseudoPerplexity
 from core.training import classify
 from core.training import memory as training_memory
 from core.training.classify_settings import ClassifySettings
@@ -116,6 +118,24 @@ def test_tagging_goes_on_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> 
     for one, other in zip(tagger.predict(rows), predictions, strict=True):
         assert one.entities == other.entities
         assert one.confidence == pytest.approx(other.confidence, abs=1e-4)
+
+
+def test_all_that_reads_goes_on_in_smaller_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A classifier's answers, and the pseudo-perplexity of sentences."""
+    model = new_classifier("tiny", 2, device="cpu", precision="fp32")
+    inputs = [model.name(text.split()) for text in TEXTS]
+    answers = classify.log2_probabilities(model, inputs, Silent())
+    strategy, rows = PseudoPerplexity(PseudoOptions(), seed=0), [sentence(text) for text in TEXTS]
+    strategy._lm, strategy._longest = MaskedLM.load("tiny", device="cpu"), 64
+    strategy._lm.has_head = True
+    strategy._halved = Halved("reading", CPU)
+    strategy._lm.model.eval()
+    batch = Batch(ids=np.arange(len(rows)), sentences=rows, report=Silent())
+    scores = strategy.score(batch)
+    monkeypatch.setattr(Classifier, "forward", full(3, lambda self, rows: len(rows), Classifier.forward))
+    monkeypatch.setattr(MaskedLM, "logits", full(3, lambda self, ids, *given: len(ids), MaskedLM.logits))
+    assert np.allclose(classify.log2_probabilities(model, inputs, Silent()), answers, atol=1e-4)
+    assert np.allclose(strategy.score(batch), scores, rtol=1e-4)
 
 
 class Gradients:
