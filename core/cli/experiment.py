@@ -48,9 +48,13 @@ def experiment(plan: str | None, plan_only: bool, as_json: bool, **values: objec
 @click.command()
 @json_option
 def demo(as_json: bool) -> None:
-    """The legal sample from T_C and D_C to a verdict, in a few minutes."""
+    """The legal sample from T_C and D_C to a verdict, in about a quarter of an hour."""
     echo("Contracts of our own writing: does pre-training on chosen sentences help to find parties and", err=True)
-    echo("dates in them? Three arms, three seeds each; everything runs on this machine.", err=True)
+    echo(
+        "dates in them? Three arms, three times each: choice, pre-training and tagger are made anew every time, so",
+        err=True,
+    )
+    echo("that luck shows. About a quarter of an hour on two cores; everything runs on this machine.", err=True)
     run = run_experiment(experiments.demo(), as_json=as_json)
     if run and not as_json:
         echo(*in_words(results.board(run.id)))

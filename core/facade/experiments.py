@@ -1,6 +1,7 @@
 """Experiments: reading PLAN.yaml, what one will cost, the options of the demonstration."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from core.artifacts import result
@@ -19,7 +20,7 @@ from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import Cost as Cost
 from core.recipes.experiment.cost import calibration_options
 from core.recipes.experiment.cost import cost as cost_of
-from core.recipes.experiment.foresight import Foresight, foresee
+from core.recipes.experiment.foresight import Foresight, foresee, larger
 from core.recipes.experiment.plan_file import PlanFile
 from core.runs.events import Event
 
@@ -118,8 +119,20 @@ def _timed(config: ExperimentConfig, encoder: str) -> CalibrateResult:
 
 
 def foresight(options: Mapping[str, object]) -> Foresight:
-    """The smallest difference that an experiment with these options could show. Errors: ConfigError, CorpusError."""
-    return foresee(ExperimentConfig.parse(dict(options)), home())
+    """Foretell what an experiment with these options could show, and larger ones, with their times where this machine
+    was timed. Errors: ConfigError, CorpusError."""
+    config = ExperimentConfig.parse(dict(options))
+    chances = foresee(config, home())
+    plans = zip(chances.plans, larger(config), strict=True)
+    return replace(chances, plans=tuple(replace(plan, seconds=_seconds(asked)) for plan, asked in plans))
+
+
+def _seconds(config: ExperimentConfig) -> float | None:
+    """What a plan takes; None where this machine has not been timed for it."""
+    try:
+        return cost(config.model_dump(exclude={"weights"})).seconds
+    except RunError:
+        return None
 
 
 def demo() -> Options:

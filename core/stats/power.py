@@ -6,6 +6,7 @@ one: the same standard error, degrees of freedom, bounds and futility.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -49,8 +50,8 @@ def simulate(
     """Experiments on two arms that differ by `effect`. looks: replicates at each, at least 2. planned: the effect that
     an end for futility goes by."""
     at, rng = tuple(looks), np.random.default_rng(seed)
-    each, m = np.hypot(spread.seeds, spread.pretrainings), spread.n_sentences
-    f1 = rng.normal(size=(2, at[-1], experiments)) * each
+    m = spread.n_sentences
+    f1 = rng.normal(size=(2, at[-1], experiments)) * spread.each
     # What this sample of test sentences does to the difference, the same at every look, and how large it is taken for.
     sample = effect + rng.normal(size=experiments) * spread.sentences
     fixed = spread.sentences**2 * rng.chisquare(max(m - 1, 1), size=experiments) / max(m - 1, 1)
@@ -84,7 +85,8 @@ class Power:
     share: float
 
 
-def power(spread: Spread, looks: Sequence[int], effect: float) -> Power:
+@cache  # a form asks again whenever anything is typed
+def power(spread: Spread, looks: tuple[int, ...], effect: float) -> Power:
     """The chance of a plan whose arms differ by `effect`; none with a single replicate, which knows no spread."""
     if looks[-1] < 2:
         return Power(effect=effect, chance=0.0, share=1.0)

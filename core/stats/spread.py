@@ -5,9 +5,9 @@ the two arms, which they do not. Both are measured on what was trained before on
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
-from math import sqrt
+from math import hypot, sqrt
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from core.stats.bootstrap import seeds_part
 
 DRAWS = 4000  # of the variances that an experiment may happen to show
 ASSUMED_SD = 2.0  # F1 points between seeds, of a small encoder on a few hundred labelled sentences
+ASSUMED_PRETRAINING = 0.5  # F1 points between S_Cs and pre-trainings of one arm, beside what taggers differ by
 ASSUMED_SENTENCE = 12.0  # points that one test sentence moves a difference by; / sqrt(sentences) for a whole test set
 
 
@@ -26,7 +27,8 @@ class Spread:
     seeds: sd of one arm's F1 between seeds. pretrainings: sd that S_C and pre-training add, where each replicate
     has its own. both: the part of it that is a seed's luck with these very sentences.
     sentences: sd of a difference of two arms that other test sentences would make, however many seeds there are.
-    trainings: on how many it was measured; 0: assumed. n_sentences: of the test set.
+    trainings: on how many it was measured; 0: assumed. repeated: on how many lines of replicates `pretrainings` was;
+    0: none, and it is assumed or does not matter. n_sentences: of the test set.
     """
 
     seeds: float
@@ -35,20 +37,46 @@ class Spread:
     sentences: float
     trainings: int
     n_sentences: int
+    repeated: int = 0
+
+    @property
+    def each(self) -> float:
+        """The sd of one arm's F1 between its replicates."""
+        return hypot(self.seeds, self.pretrainings)
 
 
 def assumed(n_sentences: int) -> Spread:
     """The spread before anything was trained."""
     sentences = ASSUMED_SENTENCE / sqrt(max(n_sentences, 1))
-    return Spread(seeds=ASSUMED_SD, both=0.0, sentences=sentences, trainings=0, n_sentences=n_sentences)
+    return Spread(
+        seeds=ASSUMED_SD,
+        both=0.0,
+        sentences=sentences,
+        trainings=0,
+        n_sentences=n_sentences,
+    )
 
 
-def measured(arms: Sequence[Sequence[Evaluation]]) -> Spread | None:
+def measured(arms: Sequence[Sequence[Evaluation]], replicates: Sequence[Sequence[Evaluation]] = ()) -> Spread | None:
     """The spread of trainings, one evaluation a seed, all on the same test sentences; None without two seeds of any.
 
-    The sentences' part is the mean over pairs of trainings, as `assumed` where there is one training alone.
+    The sentences' part is the mean over pairs of trainings, as `assumed` where there is one training alone. replicates:
+    the same of lines that were made anew from S_C on; what they differ by beyond `arms` is the pre-trainings'.
     """
-    arms = [arm for arm in arms if len(arm) > 1]
+    arms, lines = [arm for arm in arms if len(arm) > 1], [line for line in replicates if len(line) > 1]
+    spread = _measured(arms or lines)
+    if spread is None or not arms or not lines:
+        # Of lines alone all that they differ by stands in `seeds`.
+        return replace(spread, repeated=len(lines)) if spread else None
+    whole = _measured(lines)
+    assert whole
+    beyond = sqrt(max(whole.seeds**2 - spread.seeds**2, 0.0))
+    # The persistent part too by replicates, where it can be: one pre-training's own goes with its arm.
+    apart = whole.sentences if len(lines) > 1 else spread.sentences
+    return replace(spread, pretrainings=beyond, repeated=len(lines), sentences=apart)
+
+
+def _measured(arms: Sequence[Sequence[Evaluation]]) -> Spread | None:
     if not arms:
         return None
     m, dof = len(arms[0][0].gold), [len(arm) - 1 for arm in arms]
@@ -93,7 +121,7 @@ def smallest_difference(spread: Spread, seeds: int, level: float = 0.95) -> floa
     # A fixed seed: the forecast of a form must not flicker.
     chances = np.random.default_rng(0).chisquare(seeds - 1, size=(2, DRAWS)) / (seeds - 1)
     # Both arms' variances of seeds, each by its own chance, as chi-square over n - 1 makes them.
-    noise, both = spread.seeds**2 / seeds * chances, np.array(2 * spread.both**2 / seeds)
+    noise, both = spread.each**2 / seeds * chances, np.array(2 * spread.both**2 / seeds)
     sentences = spread.sentences**2 + both
     of_seeds, dof = seeds_part(noise, both, sentences, (seeds, seeds), spread.n_sentences)
     return min(float(np.median(stdtrit(dof, (1 + level) / 2) * np.sqrt(of_seeds + sentences))), 100.0)

@@ -50,7 +50,7 @@ class Arm:
 
     without, control: names of `none` and of the control beside this arm, for sentences. one_lot: all evaluations rest
     on one S_C and one pre-training of each, so that nothing is known of what other draws of them would come to. none:
-    where that is another one than the other arms have.
+    where that is another one than the other arms have. unit: what each evaluation stands for, seeds or replicates.
     """
 
     system: Sequence[Evaluation]
@@ -59,6 +59,7 @@ class Arm:
     control: str = "a random S_C of as many tokens"
     one_lot: bool = False
     none: Sequence[Evaluation] | None = None
+    unit: str = "seeds"
 
 
 def verdict(
@@ -117,10 +118,10 @@ def _tested(pairs: Mapping[str, Resampled], level: float, planned: Mapping[str, 
     return tests
 
 
-def _open(test: Tested, gain: str) -> str:
+def _open(test: Tested, gain: str, unit: str) -> str:
     """A sentence on a test that concludes nothing."""
     if not test.gap.sign:
-        return f"{gain}: the interval holds 0. {needed(test.gap)}"
+        return f"{gain}: the interval holds 0. {needed(test.gap, unit)}"
     side = "above" if test.gap.sign > 0 else "below"
     return f"{gain}: {side} 0, but p = {test.gap.p:.3f} where the test asks for {test.asked:.2g}."
 
@@ -134,7 +135,7 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None) -> Ver
     if helped < 0:
         word, why = "hurts", f"{gain}: the whole interval is below 0."
     elif helped == 0:
-        why = _open(against_none, gain)
+        why = _open(against_none, gain, arm.unit)
     elif random is None or against_random is None:
         word = "helped"
         why = (
@@ -151,7 +152,7 @@ def _judge(arm: Arm, against_none: Tested, against_random: Tested | None) -> Ver
         why = f"{gain}, but against {arm.control} {_points(random)}: choosing is not shown to help. That does better."
     elif against_random.sign == 0:
         word = "helped"
-        against = _open(against_random, f"Against {arm.control} {_points(random)}")
+        against = _open(against_random, f"Against {arm.control} {_points(random)}", arm.unit)
         why = f"{gain}: above 0, but choosing is not shown to help. {against}"
     else:
         word, why = "improves", f"{gain}, and against {arm.control} {_points(random)}: both above 0."
@@ -179,32 +180,42 @@ def seeds_needed(sd: float, delta: float, power: float = POWER) -> int:
     """Seeds an arm to tell a difference of `delta` points from noise: n = 2 (z_.975 + z_power)^2 sd^2 / delta^2.
 
     sd: of F1 between seeds. At a power of .8 that is 15.7 sd^2 / delta^2; 2 at least. Counts the noise of
-    seeds only: `needed` also asks whether the test set is large enough. Errors: ZeroDivisionError for a delta of 0.
+    seeds only: `needed` also asks what the test sentences add. Errors: ZeroDivisionError for a delta of 0.
     """
     from scipy.special import ndtri
 
     return max(ceil(2 * float(ndtri(0.975) + ndtri(power)) ** 2 * sd**2 / delta**2), 2)
 
 
-def needed(gap: Difference, power: float = POWER) -> str:
-    """A sentence on what would settle a difference of the size that was seen."""
+def needed(gap: Difference, unit: str = "seeds", power: float = POWER) -> str:
+    """A sentence on what is lacking to settle a difference of the size that was seen, by the parts of its variance.
+
+    unit: what each evaluation stands for: seeds (of taggers), or replicates, each with a pre-training of its own.
+    """
     from scipy.special import ndtri
 
     n = min(len(gap.system), len(gap.other))
     if n < 2:
         return "One seed says nothing about the spread between seeds; run at least 3, better 5."
     size = abs(gap.delta)
-    # The seeds needed grow with 1 / size^2: for a twentieth of a point they would be absurd.
+    # What is needed grows with 1 / size^2: for a twentieth of a point it would be absurd.
     if size < 0.05:
-        return "The two are level; more seeds would only show more closely how level."
-    factor = float(ndtri(0.975) + ndtri(power)) ** 2 / size**2
-    sd = sqrt((np.var(gap.system, ddof=1) + np.var(gap.other, ddof=1)) / 2)
-    room = 1 - factor * gap.se_sentences**2  # what the noise of the test set leaves to that of the seeds
-    if room <= 0:
-        enough = ceil(factor * gap.se_sentences**2 * gap.n_sentences / 100) * 100
+        return f"The two are level; more {unit} would only show more closely how level."
+    allowed = size**2 / float(ndtri(0.975) + ndtri(power)) ** 2  # the variance that would settle it
+    falling, fixed = gap.se_seeds**2 + gap.se_both**2, gap.se_sentences**2 - gap.se_both**2
+    if fixed < allowed:
+        enough = seeds_needed(sqrt(n * falling / 2 / (1 - fixed / allowed)), size, power) if falling else n
+        sd = sqrt((np.var(gap.system, ddof=1) + np.var(gap.other, ddof=1)) / 2)
+        lacking = "pre-trainings" if unit == "replicates" else "taggers' seeds"
         return (
-            f"More seeds alone would not settle a difference of {size:.2f}: {gap.n_sentences:,} test sentences are "
-            f"too few, it would take more than {enough:,}."
+            f"Lacking are {lacking}: at this spread (sd {sd:.2f}) about {max(enough, n + 1):,} {unit} an arm would "
+            f"settle a difference of {size:.2f}."
         )
-    seeds = seeds_needed(sd / sqrt(room), size, power)
-    return f"At this spread (sd {sd:.2f}) about {seeds:,} seeds an arm would settle a difference of {size:.2f}."
+    # What is allowed is shared: the replicates get what they take, half of it at most.
+    sentences = ceil(gap.n_sentences * fixed / (allowed - min(falling, allowed / 2)) / 100) * 100
+    also = "" if falling <= allowed / 2 else f" and about {ceil(2 * n * falling / allowed):,} {unit} an arm"
+    corpora = ceil((falling + fixed) / allowed)
+    return (
+        f"Lacking are test sentences: {gap.n_sentences:,} test sentences are too few to settle a difference of "
+        f"{size:.2f}. It would take about {sentences:,} of them{also}, or the same on {corpora:,} corpora."
+    )

@@ -34,7 +34,15 @@ from tests.planted import contracts, kitchen
 from tests.recipes.test_experiment import labelled
 from tests.stand_ins import tiny_mlm
 
-SPLITS = {"train": "train", "dev": "dev", "test": "test", "also_test": ("hard",), "encoder": "tiny", "seeds": (1, 2)}
+SPLITS = {
+    "train": "train",
+    "dev": "dev",
+    "test": "test",
+    "also_test": ("hard",),
+    "encoder": "tiny",
+    "seeds": (1, 2),
+    "repeat": "tagger",
+}
 GIVEN = {"task": "t", "domain": "d", "sources": ("s",), "assisting": "a"}
 
 

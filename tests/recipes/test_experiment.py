@@ -40,6 +40,7 @@ OPTIONS = {
     "arms": ("none", "classifier"),
     "budgets": ("30",),
     "seeds": (1, 2),
+    "repeat": "tagger",
     "pretrain": {"epochs": 1},
     "finetune": {"epochs": 2, "head_learning_rate": 0.1},
 }
@@ -232,8 +233,8 @@ def test_what_is_finished_costs_nothing(finished: str) -> None:
 
 def test_the_command_line_plans_and_reports(finished: str, capsys: pytest.CaptureFixture[str]) -> None:
     words = [f"--{name}={OPTIONS[name]}" for name in ("task", "domain", "train", "dev", "test", "encoder")]
-    words += ["--arms=none,classifier", "--budgets=30", "--seeds", "1,2", "--pretrain", "epochs=1"]
-    words += ["--finetune", "epochs=2", "--finetune", "head_learning_rate=0.1", "--json"]
+    words += ["--arms=none,classifier", "--budgets=30", "--seeds", "1,2", "--repeat", "tagger"]
+    words += ["--pretrain", "epochs=1", "--finetune", "epochs=2", "--finetune", "head_learning_rate=0.1", "--json"]
     experiment.main([*words, "--plan-only"], standalone_mode=False)
     planned = json.loads(capsys.readouterr().out)
     assert planned["hours"] == 0
@@ -241,6 +242,11 @@ def test_the_command_line_plans_and_reports(finished: str, capsys: pytest.Captur
     smallest = planned["smallest_difference"]
     assert (smallest["seeds"], smallest["trainings"], smallest["assumed"]) == (2, 3, False)
     assert smallest["points"] > smallest["with_more_seeds"]["5"] > 0
+    assert [plan["replicates"] for plan in smallest["plans"]] == [2, 6, 12]
+    times = [plan["seconds"] for plan in smallest["plans"]]
+    assert times == sorted(times)
+    assert times[0] < times[1]
+    assert all(0 <= plan["chance"] <= 1 for plan in smallest["plans"])
     experiment.main([*words[:-1], "--plan-only"], standalone_mode=False)
     said = capsys.readouterr().out
     assert "With 2 seeds an arm only differences of about" in said
@@ -263,7 +269,19 @@ def test_what_it_could_show_is_assumed_where_nothing_was_trained_and_one_seed_sh
     assert (
         "That is assumed, as nothing was trained on these labels yet: F1 differs by 2.0 points" in foresight.in_words()
     )
-    assert experiments.foresight({**OPTIONS, "arms": ("none", "classifier", "knn")}).points > foresight.points  # Holm
+    assert experiments.foresight({**OPTIONS, "arms": ("none", "classifier", "knn")}).points == foresight.points
+    assert (
+        "This plan cannot show a true +1 of classifier 30, having one S_C and one pre-training" in foresight.in_words()
+    )
+    pipeline = experiments.foresight({**OPTIONS, "repeat": "pipeline"})
+    assert [(plan.replicates, plan.looks) for plan in pipeline.plans] == [(2, (2,)), (6, (2, 4, 6)), (12, (4, 8, 12))]
+    chances = [plan.chance for plan in pipeline.plans]
+    assert chances == sorted(chances)
+    assert (
+        f"finds a true +1 of classifier 30 in {100 * chances[0]:.0f} of 100 cases; 6 replicates" in pipeline.in_words()
+    )
+    assert "by 0.5 more from pre-training to pre-training, which is assumed" in pipeline.in_words()
+    assert pipeline.plans[0].seconds is None  # this machine was not timed
     assert "One seed cannot show a difference" in experiments.foresight({**OPTIONS, "seeds": (1,)}).in_words()
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from statistics import fmean, variance
 
@@ -12,7 +13,8 @@ from scipy.special import ndtri, stdtrit
 
 from core.errors import CorpusError
 from core.results import Evaluation, IntArray, percent_f1
-from core.stats.bootstrap import compare, resample
+from core.stats.bootstrap import Difference, compare, resample
+from core.stats.power import power
 from core.stats.spread import Spread, assumed, measured, smallest_difference
 from core.stats.verdict import Arm, _tested, needed, seeds_needed, verdict, verdicts
 from core.stats.welch import welch
@@ -118,11 +120,11 @@ def test_the_smallest_difference_is_half_the_width_that_the_interval_comes_to(
 
 def mean_of(spreads: Sequence[Spread]) -> Spread:
     """Their root mean squares."""
-    parts = {
-        name: float(np.sqrt(np.mean([getattr(one, name) ** 2 for one in spreads])))
-        for name in ("seeds", "both", "sentences")
-    }
-    return Spread(**parts, trainings=len(spreads), n_sentences=spreads[0].n_sentences)
+    seeds, both, sentences = (
+        float(np.sqrt(np.mean([getattr(one, name) ** 2 for one in spreads]))) for name in ("seeds", "both", "sentences")
+    )
+    first = replace(spreads[0], trainings=len(spreads))
+    return replace(first, seeds=seeds, both=both, sentences=sentences)
 
 
 def test_the_spread_has_the_parts_of_the_interval() -> None:
@@ -347,6 +349,45 @@ def test_seeds_needed_is_the_papers_rule() -> None:
     assert seeds_needed(0.01, 5) == 2
 
 
+@pytest.mark.parametrize(("n", "gain"), [(3, 0.14), (6, 0.09)])
+def test_a_plan_shows_it_as_often_as_was_told_beforehand(n: int, gain: float) -> None:
+    """Mentions, test samples, taggers and pre-trainings drawn anew; the spread is measured on other experiments."""
+    rng, experiments, luck = np.random.default_rng(n), 300, 0.04
+
+    def replicates(world: World, skill: float) -> list[Evaluation]:
+        return [world.arm(skill + luck * rng.normal(), 1)[0] for _ in range(n)]
+
+    def world() -> World:
+        return World(rng, 250, seed=0.03, sentence=0.5, both=0.2)
+
+    before = [measured([], [replicates(one, 0.1), replicates(one, 0.1 + gain)]) for one in (world() for _ in range(40))]
+    spread = mean_of([each for each in before if each])
+    one = world()
+    effect = one.truth(0.1 + gain) - one.truth(0.1)
+    told, shown = power(spread, (n,), effect).chance, 0
+    for number in range(experiments):
+        one = world()
+        gap = resample(replicates(one, 0.1 + gain), replicates(one, 0.1), 200, number)
+        shown += gap.delta > 0 and gap.p <= 0.05
+    assert 0.2 < told < 0.8
+    assert told == pytest.approx(shown / experiments, abs=0.07)  # 5, and what 300 experiments err by
+
+
+def test_what_replicates_differ_by_beyond_taggers_is_the_pre_trainings() -> None:
+    rng = np.random.default_rng(11)
+    world = World(rng, 400, seed=0.05, sentence=0.5, both=0.1)
+    taggers = [world.arm(0.1, 30)]
+    replicates = [[world.arm(0.1 + 0.1 * luck, 1)[0] for luck in rng.normal(size=30)] for _ in range(2)]
+    alone, both = measured(taggers), measured(taggers, replicates)
+    assert alone is not None
+    assert both is not None
+    assert (alone.pretrainings, alone.repeated, both.repeated) == (0.0, 0, 2)
+    assert both.seeds == alone.seeds
+    between = [np.var([one.f1() for one in line], ddof=1) for line in replicates]
+    assert both.each == pytest.approx(float(np.sqrt(np.mean(between))))
+    assert both.pretrainings > alone.seeds
+
+
 def test_the_seeds_that_are_said_to_settle_it_do() -> None:
     """At the number of seeds that `needed` names, the difference is found in about 80 of 100."""
     rng, sd, delta, found = np.random.default_rng(8), 0.5, 0.6, 0
@@ -361,9 +402,37 @@ def test_the_seeds_that_are_said_to_settle_it_do() -> None:
 
 def test_what_is_needed_is_seeds_or_sentences() -> None:
     world = World(np.random.default_rng(9), 400, seed=0.25, sentence=0.3, both=0.0)
-    assert "seeds an arm would settle" in needed(compare(world.arm(0.5, 4), world.arm(0.2, 4)))
+    gap = compare(world.arm(0.5, 4), world.arm(0.2, 4))
+    assert "Lacking are taggers' seeds" in needed(gap)
+    assert "seeds an arm would settle" in needed(gap)
+    assert "Lacking are pre-trainings" in needed(gap, "replicates")
+    assert "replicates an arm would settle" in needed(gap, "replicates")
     small = World(np.random.default_rng(10), 40, seed=0.0, sentence=0.3, both=0.3)
     assert "40 test sentences are too few" in needed(compare(small.arm(0.15, 4), small.arm(0.1, 4)))
+
+
+@pytest.mark.parametrize(
+    ("seeds", "both", "sentences", "lacking"),
+    [
+        (0.4, 0.3, 0.0, "about 13 replicates an arm would settle a difference of 0.70"),
+        (0.0, 0.1, 0.5, "It would take about 2,300 of them, or the same on 5 corpora"),
+        (0.6, 0.0, 0.5, "It would take about 3,800 of them and about 35 replicates an arm, or the same on 10 corpora"),
+    ],
+)
+def test_what_is_lacking_has_the_number_that_would_settle_it(
+    seeds: float, both: float, sentences: float, lacking: str
+) -> None:
+    """By hand: .70 points are settled by a variance of .0624, of which replicates and sentences have their parts."""
+    gap = Difference(
+        **{"delta": 0.7, "lo": -1.0, "hi": 2.4, "level": 0.95, "above": 0.9, "p": 0.3, "n_sentences": 465},  # type: ignore[arg-type]
+        system=(57.0, 58.0, 58.2),
+        other=(56.0, 57.4, 57.7),
+        se_seeds=seeds,
+        se_sentences=math.hypot(both, sentences),
+        se_both=both,
+    )
+    assert lacking in needed(gap, "replicates")
+    assert "alone" not in needed(gap, "replicates")
 
 
 def test_other_sentences_are_refused() -> None:

@@ -50,9 +50,9 @@ class ExperimentConfig(Config):
     )
     budgets: tuple[str, ...] = option(("10%",), "How much each strategy selects: 1000, 50000tokens or 20% of D_C.")
     claim: str = option("", "The arm that the claim is about; else the first strategy. All others are exploratory.")
-    seeds: tuple[int, ...] = option((1, 2, 3), "Seeds of fine-tuning, the same for every arm; 5 for a claim.")
+    seeds: tuple[int, ...] = option((1, 2, 3), "A replicate each, the same for every arm; 6 and looks for a claim.")
     repeat: Repeat = option(
-        "tagger",
+        "pipeline",
         "What every seed makes anew. tagger: taggers alone, a quick look that can show that reading helped, not that "
         "choosing did. pipeline: S_C, pre-training and tagger, each under that seed.",
     )

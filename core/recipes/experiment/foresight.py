@@ -1,34 +1,61 @@
-"""What an experiment could show, before it starts: the smallest difference, by what was trained on its labels."""
+"""What an experiment could show, before it starts: the smallest difference, and in how many of 100 cases it would show
+the one that is looked for; by what was trained on its labels before."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 
 from core.artifacts import evaluations
+from core.artifacts import leaderboard as boards
 from core.corpora.corpus import Library
-from core.errors import CorpusError
+from core.errors import CorpusError, RunError
+from core.recipes.experiment import arms
 from core.recipes.experiment.config import ExperimentConfig
 from core.results import Evaluation
 from core.runs.store import Run, RunStore
-from core.stats.spread import Spread, assumed, measured, smallest_difference
+from core.stats.power import power
+from core.stats.spread import ASSUMED_PRETRAINING, Spread, assumed, measured, smallest_difference
 
-NEWEST = 8  # trainings that the spread is measured on
+NEWEST = 8  # trainings, and experiments, that the spread is measured on
 FURTHER = (3, 5, 10)  # seeds that are offered beside those asked for
+LARGER = {6: (2, 4, 6), 12: (4, 8, 12), 24: (8, 16, 24)}  # plans of replicates that are offered, and their looks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanChance:
+    """A plan of so many replicates and looks, and the chance, 0 to 1, that it shows what is looked for.
+
+    share: of the replicates that it makes on average where that is there. seconds: of the whole plan; None: not known.
+    """
+
+    replicates: int
+    looks: tuple[int, ...]
+    chance: float
+    share: float
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foresight:
-    """points: the smallest difference that `seeds` seeds could show at `level`. further: the same for more seeds."""
+    """points: the smallest difference that `seeds` seeds could show at `level`. further: the same for more seeds.
+
+    effect: what is looked for, points. plans: chances of showing it, the plan that was asked for first. claim: the line
+    that this is of, "" for none. quick: whether no plan of taggers alone can show that claim.
+    """
 
     points: float
     seeds: int
     level: float
     spread: Spread
     further: Mapping[int, float]
+    effect: float
+    plans: tuple[PlanChance, ...]
+    claim: str
+    quick: bool
 
     def in_words(self) -> str:
-        """A sentence with the number, and one with what it rests on."""
+        """A sentence with the number, one with what it rests on, and the chances of two or three plans."""
         if self.seeds < 2:
             return (
                 "One seed cannot show a difference, however large: it does not say how far F1 moves by chance. "
@@ -37,14 +64,34 @@ class Foresight:
         more = [self._more(seeds) for seeds in self.further if seeds > self.seeds][:2]
         return (
             f"With {self.seeds} seeds an arm only differences of about {_points(self.points)} points of F1 or more can "
-            f"show{''.join(f'; {words}' for words in more)}. {self._basis()}"
+            f"show{''.join(f'; {words}' for words in more)}. {self._basis()}{self.chances()}"
         )
+
+    def chances(self) -> str:
+        """The chances of every plan, in a sentence; nothing where there is no claim."""
+        if not self.claim:
+            return ""
+        asked, *others = self.plans
+        wanted = f"a true {self.effect:+g} of {self.claim}"
+        if self.quick:
+            first = f" This plan cannot show {wanted}, having one S_C and one pre-training an arm{_time(asked)}"
+        else:
+            first = f" This plan finds {wanted} in {100 * asked.chance:.0f} of 100 cases{_time(asked)}"
+        rest = (
+            f"; {plan.replicates} replicates, looked at after {', '.join(map(str, plan.looks))}, in "
+            f"{100 * plan.chance:.0f}{_time(plan)}"
+            for plan in others
+        )
+        return f"{first}{''.join(rest)}."
 
     def _more(self, seeds: int) -> str:
         return f"with {seeds} seeds, about {_points(self.further[seeds])}"
 
     def _basis(self) -> str:
         moves = f"F1 differs by {self.spread.seeds:.1f} points from seed to seed (standard deviation)"
+        if self.spread.pretrainings:
+            sort = "" if self.spread.repeated else ", which is assumed"
+            moves += f" and by {self.spread.pretrainings:.1f} more from pre-training to pre-training{sort}"
         test = f"the test set has {self.spread.n_sentences:,} sentences"
         if not self.spread.trainings:
             return (
@@ -61,31 +108,89 @@ class Foresight:
             "level": self.level,
             "with_more_seeds": dict(self.further),
             "sd_between_seeds": self.spread.seeds,
+            "sd_between_pretrainings": self.spread.pretrainings,
             "assumed": not self.spread.trainings,
             "trainings": self.spread.trainings,
             "test_sentences": self.spread.n_sentences,
+            "claim": self.claim,
+            "effect": self.effect,
+            "plans": [asdict(plan) for plan in self.plans],
         }
+
+
+def _time(plan: PlanChance) -> str:
+    """What it takes, where that is known."""
+    if plan.seconds is None:
+        return ""
+    most = max(plan.seconds / 60, 1)
+    early = f", {most * plan.share:,.0f} on average" if plan.share < 0.95 else ""
+    return f" and takes {most:,.0f} minutes{early}"
 
 
 def _points(value: float) -> str:
     return f"{value:.0f}" if value >= 9.95 else f"{value:.1f}"
 
 
+def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
+    """The plan that was asked for, and the two next larger ones, in replicates of the pipeline."""
+    cell = config.claimed
+    if cell is None or len(config.seeds) < 2:
+        return [config]
+    plans, offered = [config], [n for n in LARGER if n > len(config.seeds)]
+    for n in offered[:2]:
+        new = [seed for seed in range(1, 2 * n + len(config.seeds)) if seed not in config.seeds]
+        seeds = (*config.seeds, *new[: n - len(config.seeds)])
+        repeated = cell.arm.pretrains or cell.arm.rebuild
+        update = (
+            {"seeds": seeds, "repeat": "pipeline", "looks": LARGER[n]} if repeated else {"seeds": seeds, "looks": ()}
+        )
+        plans.append(config.model_copy(update=update))
+    return plans
+
+
 def foresee(config: ExperimentConfig, home: Path) -> Foresight:
-    """The level is that of the surest of the arms that are judged (Holm), the first that could show anything."""
+    """Foretell what a plan could show. The level is that of all intervals."""
     library = Library(home)
     train, test = library.find(config.train), library.find(config.test)
-    judged = sum(cell.arm.judged for cell in config.cells)
-    level = 1 - 0.05 / max(judged, 1)
-    spread = measured(_before(train.fingerprint, test.fingerprint, home)) or assumed(len(test))
-    n = len(config.seeds)
+    inputs = (train.fingerprint, test.fingerprint)
+    spread = measured(_before(*inputs, home), list(_replicates(*inputs, home))) or assumed(len(test))
+    cell = config.claimed
+    if cell and not cell.arm.pretrains:
+        spread = replace(spread, pretrainings=0.0)
+    elif not spread.repeated:
+        spread = replace(spread, pretrainings=ASSUMED_PRETRAINING)
+    quick = bool(cell and config.repeat == "tagger" and cell.arm.pretrains and arms.control(cell, config.cells))
+    own = spread if config.repeat == "pipeline" else replace(spread, pretrainings=0.0)
+    n, level = len(config.seeds), 0.95
     return Foresight(
-        points=smallest_difference(spread, n, level),
+        points=smallest_difference(own, n, level),
         seeds=n,
         level=level,
-        spread=spread,
-        further={seeds: smallest_difference(spread, seeds, level) for seeds in FURTHER if seeds > n},
+        spread=own,
+        further={seeds: smallest_difference(own, seeds, level) for seeds in FURTHER if seeds > n},
+        effect=config.effect,
+        plans=tuple(_chance(plan, spread, config, cannot=quick and plan is config) for plan in larger(config)),
+        claim=str(cell) if cell else "",
+        quick=quick,
     )
+
+
+def _chance(plan: ExperimentConfig, spread: Spread, config: ExperimentConfig, *, cannot: bool) -> PlanChance:
+    foretold = power(spread, plan.stops, config.effect)
+    chance, share = (0.0, 1.0) if cannot else (foretold.chance, foretold.share)
+    return PlanChance(replicates=len(plan.seeds), looks=plan.stops, chance=chance, share=share)
+
+
+def _replicates(train: str, test: str, home: Path) -> Iterator[list[Evaluation]]:
+    """The lines of the newest finished experiments on these labels whose replicates were made anew."""
+    store = RunStore(home)
+    alike = (run for run in store.list("experiment") if _inputs(run, "train", "test") == (train, test))
+    for run in islice((run for run in alike if run.state().state == "succeeded"), NEWEST):
+        try:
+            rows = [row for row in boards.read(run).leaderboard if len(row.finetune_runs) > 1]
+            yield from ([one for id in row.finetune_runs for one in evaluations.read(store.get(id))] for row in rows)
+        except (OSError, CorpusError, RunError):  # its files are gone
+            continue
 
 
 def _before(train: str, test: str, home: Path) -> list[list[Evaluation]]:
@@ -101,6 +206,9 @@ def _before(train: str, test: str, home: Path) -> list[list[Evaluation]]:
     return trainings
 
 
+def _inputs(run: Run, *names: str) -> tuple[str | None, ...]:
+    return tuple(run.manifest.inputs.get(name) for name in names)
+
+
 def _alike(run: Run, train: str, test: str) -> bool:
-    inputs = run.manifest.inputs
-    return (inputs.get("train"), inputs.get("test.0")) == (train, test) and len(run.manifest.config["seeds"]) > 1
+    return _inputs(run, "train", "test.0") == (train, test) and len(run.manifest.config["seeds"]) > 1

@@ -110,11 +110,11 @@ def _judgements(
             control=arms.AGAINST.get(controls[cell].arm.plain_name, "") if cell in controls else "",
             one_lot=cell.arm.pretrains and not replicated[cell],
             none=baselines[cell],
+            unit="replicates" if replicated[cell] else "seeds",
         )
         for cell in judged
     }
-    named = str(claim) if claim else ""
-    verdict_by_arm = verdicts(pairs, tables[arms.NONE], claim=named, bound=bound, seed=seed) if pairs else {}
+    verdict_by_arm = verdicts(pairs, tables[arms.NONE], claim=str(claim), bound=bound, seed=seed) if pairs else {}
     judgements = []
     for line in lines:
         report.check()
@@ -190,7 +190,7 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
     dev = [f1 for run in line.finetunes for f1 in results.read(run, FinetuneResult).dev.micro_f1]
     first = line.chains[0]
     read = [results.read(chain.pretrain, PretrainResult) for chain in line.chains if chain.pretrain]
-    none = judgement.none
+    none, unit = judgement.none, "replicates" if first.replicate.number else "seeds"
     by_kind = {kind: seconds / 3600 for kind, seconds in hours.spent(line.runs, store).items()}
     return ArmRow(
         arm=line.cell.arm.name,
@@ -214,7 +214,7 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
         chose=judgement.chose,
         why=judgement.why,
         **_differences(judgement),
-        seeds_needed=needed(none) if none and judgement.word != "nothing learnt" else "",
+        seeds_needed=needed(none, unit) if none and judgement.word != "nothing learnt" else "",
         welch=judgement.welch,
         hours=by_kind,
         gpu_hours=sum(by_kind.values()),
