@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from core.config import Config, option
 from core.models.masking import Unit
-from core.training.lighter import CHECKPOINTING, LORA, LORA_RATE
+from core.training.lighter import CHECKPOINTING, LORA, LORA_FASTER
 
 QUICK_STEPS = 1500  # about 100,000 sentences
 PACKED = 512  # pieces a row; a text is packed whole, up to WHOLE pieces
@@ -83,7 +83,8 @@ class MlmSettings(Config):
     def filled(self) -> Self:
         """These settings with the preset's numbers where none are said."""
         usual = self.quick() if self.preset == "quick" else self.paper()
-        rate = LORA_RATE if self.lora else usual.learning_rate
+        assert usual.learning_rate
+        rate = usual.learning_rate * (LORA_FASTER if self.lora else 1)
         numbers = {"epochs": self.epochs or usual.epochs, "learning_rate": self.learning_rate or rate}
         return self.model_copy(update=numbers)
 

@@ -9,7 +9,7 @@ from pydantic import field_validator
 
 from core.config import Config, option
 from core.models.layer_choice import LayerChoice
-from core.training.lighter import CHECKPOINTING, LORA, LORA_RATE
+from core.training.lighter import CHECKPOINTING, LORA, LORA_FASTER
 
 QUICK_DEV = 500  # sentences; thousands of them an epoch would take longer than the training between
 CHAIN = 1e-2  # a transition moves by about a rate a step at most, and few labels make a few hundred steps
@@ -208,6 +208,6 @@ class TaggerSettings(Config):
     def _preset(self, n: int) -> Settings:
         if self.network == "encoder":
             usual = Settings.paper(n) if self.preset == "paper" else Settings.quick(n)
-            return replace(usual, learning_rate=LORA_RATE) if self.lora else usual
+            return replace(usual, learning_rate=usual.learning_rate * (LORA_FASTER if self.lora else 1))
         epochs = 200 if self.preset == "paper" else 40
         return Settings.charcnn(epochs) if self.network == "charcnn" else Settings.bilstm(epochs)

@@ -13,7 +13,7 @@ from core.errors import Cancelled
 from core.models.lora import Lora
 from core.models.taggers import EncoderTagger, load_tagger
 from core.reporter import Silent
-from core.training.lighter import LORA_RATE, checkpoint_layers
+from core.training.lighter import checkpoint_layers
 from core.training.lpft import lpft
 from core.training.mlm_settings import MlmSettings
 from core.training.pretrain import pretrain
@@ -110,9 +110,10 @@ def test_a_language_model_stopped_and_resumed_with_checkpointing_ends_as_one_und
 
 
 def test_matrices_learn_at_a_rate_of_their_own_unless_one_is_said() -> None:
-    assert MlmSettings(lora=8).filled().learning_rate == LORA_RATE
+    assert MlmSettings(lora=8).filled().learning_rate == pytest.approx(2e-3)
+    assert MlmSettings(preset="paper", lora=8).filled().learning_rate == pytest.approx(1e-3)
     assert MlmSettings(lora=8, learning_rate=1e-3).filled().learning_rate == 1e-3
     for preset in PRESETS:
         light, usual = (TaggerSettings(preset=preset, lora=rank).training(100) for rank in (8, 0))
-        assert light == replace(usual, learning_rate=LORA_RATE)
+        assert light == replace(usual, learning_rate=20 * usual.learning_rate)
     assert TaggerSettings(lora=8, learning_rate=1e-3).training(100).learning_rate == 1e-3
