@@ -5,5 +5,3 @@ import os
 __version__ = "0.3.0"  # in the key of every run: higher where the same options come to other numbers
 
 os.environ["USE_HUB_KERNELS"] = "0"  # read when transformers is imported: no native code from the hub, whoever asks
-# Numbers of cards in CUDA_VISIBLE_DEVICES then mean what the driver shows; CUDA's own order begins with the fastest.
-os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")

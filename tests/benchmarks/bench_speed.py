@@ -73,8 +73,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["WINNOW_HOME"] = folder
         music = trained(given.data / "crossner-music", seeds=given.seeds, epochs=given.epochs).result()
-        few = {"epochs": 5, "min_epochs": 5, "seeds": [1]}
-        tagger = trained(given.data / "crossner-ai", **{**few, "epochs": min(given.epochs or 5, 5)})
+        epochs = min(given.epochs or 5, 5)
+        tagger = trained(given.data / "crossner-ai", seeds=[1], epochs=epochs, min_epochs=epochs)
         tagged = a_second(tagger.artifacts / "model", given.data / "unlabeled" / "wikipedia.txt.gz", given.sentences)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     names = ("seconds", "epochs")
