@@ -24,7 +24,8 @@ CONVENTIONS: Mapping[str, str] = MappingProxyType(
         "spearman": "of ranks, per target over its sources' means, mean over targets",
     }
 )
-RESAMPLES = 10_000
+ENOUGH = 4  # targets for an interval, and sources of a target that has a say in it
+CLOSEST = 0.9999  # r at which Fisher's z is still a number
 _Float64 = npt.NDArray[np.float64]
 
 
@@ -45,7 +46,7 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correlation:
-    """r of one measure by one convention; interval: 95%, targets drawn again with replacement.
+    """r of one measure by one convention; interval: 95%, by Fisher's z over targets, from four of them on.
 
     value or interval is None where there are too few sources or targets. targets: how many have a say.
     """
@@ -99,8 +100,8 @@ def outcomes_of(name: str, runs: Mapping[tuple[int, int], Sequence[float]], none
     return Outcomes(name=name, mean=mean, sd=sd, runs=n, none=none)
 
 
-def correlations(grid: Grid, outcomes: Outcomes, *, seed: int = 0) -> list[Correlation]:
-    """Every measure by every convention, against the change of F1. seed: of the bootstrap."""
+def correlations(grid: Grid, outcomes: Outcomes) -> list[Correlation]:
+    """Every measure by every convention, against the change of F1."""
     # Without a baseline the level itself: a constant less for all sources of a target changes no r within it.
     change = outcomes.mean - np.nan_to_num(outcomes.none)[:, None]
     results = []
@@ -109,12 +110,12 @@ def correlations(grid: Grid, outcomes: Outcomes, *, seed: int = 0) -> list[Corre
         there = np.isfinite(x) & np.isfinite(change)
         sums = {name: _sums(name, x, change, outcomes, there) for name in CONVENTIONS}
         for convention, table in sums.items():
-            results.append(_correlation(measure, convention, table, seed))
+            results.append(_correlation(measure, convention, table))
     return results
 
 
 def _sums(convention: str, x: FloatArray, y: FloatArray, outcomes: Outcomes, there: npt.NDArray[np.bool_]) -> _Float64:
-    """`(k, 6)`: n, sums of x, y, xx, yy and xy of each target that has a say; any set of targets adds up."""
+    """`(k, 7)`: n, sums of x, y, xx, yy and xy of each target that has a say, and its sources; targets add up."""
     rows = []
     for target in range(len(x)):
         if convention == "pooled" and np.isnan(outcomes.none[target]):
@@ -134,29 +135,34 @@ def _sums(convention: str, x: FloatArray, y: FloatArray, outcomes: Outcomes, the
         if len(a):
             products = (a, b, a * a, b * b, a * b)
             n, *rest = (float(part @ weight) for part in (np.ones(len(a)), *products))
-            rows.append([n, *rest[:3], rest[3] + extra, rest[4]])
-    return np.array(rows, dtype=np.float64).reshape(-1, 6)
+            rows.append([n, *rest[:3], rest[3] + extra, rest[4], len(a)])
+    return np.array(rows, dtype=np.float64).reshape(-1, 7)
 
 
-def _correlation(measure: str, convention: str, table: _Float64, seed: int) -> Correlation:
+def _correlation(measure: str, convention: str, table: _Float64) -> Correlation:
     k = len(table)
-    # Targets are resampled, not sources: sources of one target share its test set and are not independent.
-    draws = np.random.default_rng(seed).integers(0, k, (RESAMPLES, k)) if k > 1 else np.empty((0, k), np.int64)
-    if convention in ("pooled", "centred"):
-        value, resampled = float(_r(table.sum(axis=0))), _r(table[draws].sum(axis=1))
-    else:
-        rs = _r(table)
-        value, resampled = float(rs.sum() / k) if k else np.nan, rs[draws].sum(axis=1) / max(k, 1)
-    # A draw of one target again and again may not vary, and so have no r.
-    resampled = resampled[np.isfinite(resampled)]
-    low, high = np.percentile(resampled, [2.5, 97.5]) if len(resampled) else (np.nan, np.nan)
+    whole = convention in ("pooled", "centred")
+    rs = _r(table[:, :6].sum(axis=0))[None] if whole and k else _r(table[:, :6])
+    value = float(rs.mean()) if k else np.nan
     return Correlation(
         measure=measure,
         convention=convention,
         value=value if np.isfinite(value) else None,
-        interval=(float(low), float(high)) if np.isfinite(low) else None,
+        # Sources of one target share its test set, so that targets are what is counted; all at once are none.
+        interval=None if whole else _interval(rs[table[:, 6] >= ENOUGH]),
         targets=k,
     )
+
+
+def _interval(rs: _Float64) -> tuple[float, float] | None:
+    """95%: Student's t over targets on Fisher's z, which hardly depends on r; None below four targets."""
+    from scipy.special import stdtrit
+
+    if len(rs) < ENOUGH:
+        return None
+    z = np.arctanh(np.clip(rs, -CLOSEST, CLOSEST))
+    half = float(stdtrit(len(z) - 1, 0.975)) * z.std(ddof=1) / np.sqrt(len(z))
+    return float(np.tanh(z.mean() - half)), float(np.tanh(z.mean() + half))
 
 
 def _r(sums: _Float64) -> _Float64:

@@ -11,7 +11,7 @@ from core.measures.agreement import Agreement, agreement
 from core.measures.grid import Grid
 from core.measures.pasted import read_table
 from core.measures.predictive import CONVENTIONS, Outcomes, Regret, correlations, outcomes_of, regrets
-from core.results import FloatArray
+from core.results import FloatArray, Prefer
 
 ARM = re.compile(r"(vectors|lm):(.+)")  # arms of an experiment that begin from one source
 KINDS = {"vectors": "word vectors", "lm": "language model"}
@@ -81,20 +81,30 @@ def _effect(grid: Grid, outcome: Outcomes) -> Effect:
     for r in correlations(grid, outcome):
         table[r.measure][r.convention] = Coefficient(value=r.value, interval=r.interval, targets=r.targets)
     by_measure = regrets(grid, outcome)
-    return Effect(name=outcome.name, correlations=table, regrets=by_measure, sentence=_sentence(table, by_measure))
+    sentence = _sentence(table, by_measure, dict(zip(grid.measures, grid.prefer, strict=True)))
+    return Effect(name=outcome.name, correlations=table, regrets=by_measure, sentence=sentence)
 
 
-def _sentence(table: Mapping[str, Mapping[str, Coefficient]], regrets: Sequence[Regret]) -> str:
+def _sentence(
+    table: Mapping[str, Mapping[str, Coefficient]], regrets: Sequence[Regret], prefer: Mapping[str, Prefer]
+) -> str:
     """The sentence on the measure that went with F1 most, how sure that is, and the cost of following it."""
-    # By the printed convention (SOURCES.md, Prediction of F1); the others stand in the table beside it.
-    by_size = {m: abs(row["runs"].value) for m, row in table.items() if row["runs"].value is not None}
-    if not by_size:
+    # By the printed convention (SOURCES.md, Prediction of F1); the others stand in the table beside it. Turned so that
+    # closer counts as higher: a measure by which the farthest source is the best predicts the wrong way round.
+    values = {m: row["runs"].value for m, row in table.items()}
+    by_sense = {m: r if prefer[m] == "high" else -r for m, r in values.items() if r is not None}
+    if not by_sense:
         return "There are too few sources with an F1 to say what predicts it: give at least two for a target."
-    # Size, not sign: a measure that is reliably wrong predicts too, and its r says which way.
-    best = max(by_size, key=by_size.__getitem__)
+    best = max(by_sense, key=by_sense.__getitem__)
+    if by_sense[best] <= 0:
+        return (
+            "By no measure did a closer source give the higher F1; by all of them it was the other way round, or level."
+        )
     r = table[best]["runs"]
     over = f"{r.targets} target{'s' if r.targets > 1 else ''}"
-    sure = f"95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f}" if r.interval else "one target, no interval"
+    sure = (
+        f"95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f}" if r.interval else "no interval below four targets"
+    )
     regret = next(row for row in regrets if row.measure == best)
     return (
         f"{title(best)} goes with F1 most closely, r = {r.value:.3f} over {over} ({sure}); taking the source it "

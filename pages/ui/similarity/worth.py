@@ -68,13 +68,13 @@ def _correlations(effect: Effect, conventions: Mapping[str, str]) -> None:
     columns = {"measure": "Measure", **{name: name.capitalize() for name in conventions}}
     table(rows, columns, f"Correlation of the measures with the change of F1, {effect.name}")
     meanings = "; ".join(f"{name}: {text}" for name, text in conventions.items())
-    st.caption(plain(f"Pearson's r, 95% interval over targets drawn again in brackets. {meanings}."))
+    st.caption(plain(f"Pearson's r, in brackets its 95% interval over targets, from four of them on. {meanings}."))
 
 
 def _r(r: Coefficient) -> str:
     if r.value is None:
         return "too few"
-    return f"{r.value:z.3f}" + (f" [{r.interval[0]:z.2f}, {r.interval[1]:z.2f}]" if r.interval else " [one target]")
+    return f"{r.value:z.3f}" + (f" [{r.interval[0]:z.2f}, {r.interval[1]:z.2f}]" if r.interval else " [no interval]")
 
 
 def _regrets(effect: Effect) -> None:
