@@ -39,6 +39,12 @@ def piles(lm: MaskedLM) -> Piles:
     return Piles(train=rows.take(np.arange(50)), draw=lambda epoch: np.arange(50), task=held, general=held)
 
 
+def one_text(lm: MaskedLM) -> Piles:
+    """Training on one text alone: with every epoch the others are foretold worse, whatever the seed and the threads."""
+    given = piles(lm)
+    return replace(given, train=given.train.take(np.zeros(50, np.int64)))
+
+
 def steps(rows: Examples, **kw: Any) -> Steps:
     masking = Masking.of(model().tokenizer, seed=1)
     given = {"batch_size": 8, "pieces": 40, "pad": 0, "total": 14} | kw
@@ -226,10 +232,10 @@ def test_stopped_in_an_epoch_and_resumed_ends_as_if_undisturbed(tmp_path: Path) 
 
 
 def test_patience_ends_it_and_keeps_the_best_epoch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A rate so high that the dev loss rises again: the weights kept are those that gave the lowest."""
-    rising = replace(SETTINGS, epochs=8, learning_rate=0.3, patience=2)
+    """The dev loss rises after the first epoch: the weights kept are those that gave the lowest."""
+    rising = replace(SETTINGS, epochs=8, learning_rate=0.01, patience=2)
     lm, heard = model(), Heard()
-    found = pretrain(lm, piles(lm), rising, folder=tmp_path, report=heard)
+    found = pretrain(lm, one_text(lm), rising, folder=tmp_path, report=heard)
     best = int(np.argmin(found.dev_loss))
     assert len(found.dev_loss) == best + 3 < 8
     assert any(f"after epoch {best + 1} of {best + 3}, which is kept" in note for note in heard.notes)
@@ -237,24 +243,24 @@ def test_patience_ends_it_and_keeps_the_best_epoch(tmp_path: Path, monkeypatch: 
         lm,
         steps(examples(lm), pieces=2048),
         rising,
-        piles=piles(lm),
+        piles=one_text(lm),
         events=EventCallback(Silent()),
         folder=tmp_path / "again",
         rate=0.0,
         report=Silent(),
     )
-    assert trainer.dev_loss(piles(lm).task) == pytest.approx(found.dev_loss[best], rel=1e-5)
+    assert trainer.dev_loss(one_text(lm).task) == pytest.approx(found.dev_loss[best], rel=1e-5)
 
 
 def test_stopped_as_patience_runs_out_and_resumed_ends_as_if_undisturbed(tmp_path: Path) -> None:
     """In the very evaluation that ends it: no epoch more is made."""
-    rising = replace(SETTINGS, epochs=8, learning_rate=0.3, patience=1)
+    rising = replace(SETTINGS, epochs=8, learning_rate=0.01, patience=1)
     calm_model, stormy_model = model(), model()
-    calm = pretrain(calm_model, piles(calm_model), rising, folder=tmp_path / "calm", report=Silent())
+    calm = pretrain(calm_model, one_text(calm_model), rising, folder=tmp_path / "calm", report=Silent())
     assert calm.steps < 56
     with pytest.raises(Cancelled):
-        pretrain(model(), piles(model()), rising, folder=tmp_path / "storm", report=Stopping(at=calm.steps))
-    storm = pretrain(stormy_model, piles(stormy_model), rising, folder=tmp_path / "storm", report=Silent())
+        pretrain(model(), one_text(model()), rising, folder=tmp_path / "storm", report=Stopping(at=calm.steps))
+    storm = pretrain(stormy_model, one_text(stormy_model), rising, folder=tmp_path / "storm", report=Silent())
     assert (storm.steps, storm.dev_loss) == (calm.steps, calm.dev_loss)
     assert storm.pseudo_perplexity == calm.pseudo_perplexity
     for name, weight in calm_model.model.state_dict().items():
