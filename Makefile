@@ -1,6 +1,8 @@
 # make app     everything set up, the app opened at http://localhost:8501 with the sample corpora in place
 # make test    everything set up, a browser too where none is there, every test; those that measure one at a time, last
-# make quick   the tests that take less than a second each
+# make quick   the tests below a tenth of a second of processor time (tests/slow.txt names the others), in the rooms that
+#              neither draw pages nor run nor train: the rest asks for one room, e.g. pytest tests/pages
+# make slow    tests/slow.txt anew
 # make bench   the numbers of tests/benchmarks/RESULTS.md
 # make lint    ruff and mypy
 # make lock    requirements.lock anew; `make app LOCKED=1` installs by it and refuses a file with another hash
@@ -11,7 +13,9 @@ BIN    := $(VENV)/bin
 export HF_HUB_DISABLE_TELEMETRY = 1
 export DO_NOT_TRACK = 1
 
-.PHONY: app test quick bench lint lock clean
+ROOMS  := $(addprefix --ignore=tests/,browser pages recipes training)
+
+.PHONY: app test quick slow bench lint lock clean
 
 app: $(VENV)/.app
 	$(BIN)/python -m core samples
@@ -24,7 +28,10 @@ test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest $$(grep -rl --include='test_*.py' mark.alone tests) -m alone && exit $$((quiet + seen))
 
 quick: $(VENV)/.dev
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not alone and not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(ROOMS) -m "not browser and not alone and not slow"
+
+slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -p tests.slow $(ROOMS) -m "not browser and not alone"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

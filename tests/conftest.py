@@ -29,7 +29,7 @@ settings.load_profile("winnow")
 ROOT = Path(__file__).resolve().parents[1]
 REAL_DATA = Path(os.environ.get("WINNOW_REAL_DATA", ROOT.parent / "shared" / "data"))
 IMPORTED = pytest.StashKey[int]()  # how many modules there were when their objects were set aside
-SLOW = frozenset((ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").split())  # of a second or more
+SLOW = frozenset((ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").split())  # what `make quick` leaves out
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
