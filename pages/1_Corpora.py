@@ -29,6 +29,10 @@ FLAG_WORDS = {
     "too_short": "too short",
     "too_long": "too long",
 }
+NEAR_WORDS = {
+    "edited": "are another sentence but for a tenth of its words or letters",
+    "overlapping": "share most of their runs of five words with one",
+}
 
 STOPPED = (
     "Stopped at your request. Nothing was added; Resume reads from the beginning, for a corpus is sealed as a whole."
@@ -152,8 +156,12 @@ def _flags(role: str) -> None:
     if run is None:
         st.caption("Duplicates and leaks: not checked yet.")
         return
-    rows = [{"n": n, "flag": FLAG_WORDS[flag]} for flag, n in corpora.audit_result(run.id).flags.items()]
+    result = corpora.audit_result(run.id)
+    rows = [{"n": n, "flag": FLAG_WORDS[flag]} for flag, n in result.flags.items()]
     table(rows, {"n": "Sentences", "flag": "Flagged as"}, "Flagged sentences")
+    if result.flags["near_duplicate"]:
+        kinds = " and ".join(f"{n:,} {NEAR_WORDS[kind]}" for kind, n in result.near_rules.items() if n)
+        st.caption(f"Of the near duplicates, {kinds}. Explore shows copies, and the words in which they differ.")
     if not options["held_out"]:
         st.caption("No dev or test split has its part yet, so leaks were not looked for.")
 

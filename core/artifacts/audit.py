@@ -16,11 +16,13 @@ _FOLDER = "audit"
 class AuditResult:
     """What an `audit` run came to.
 
-    flags: rows by flag. leak_rules: leaked rows by the rule that found them. sentences: rows looked through.
+    flags: rows by flag. leak_rules, near_rules: leaked rows and near duplicates by the rule that found them.
+    sentences: rows looked through.
     """
 
     flags: Mapping[str, int]
     leak_rules: Mapping[str, int]
+    near_rules: Mapping[str, int]
     sentences: int
 
 

@@ -11,7 +11,7 @@ from core.artifacts.edits import Edits
 from core.artifacts.result import read as read_result
 from core.artifacts.scores import Scored, ScoredRow, ScoreResult, SelectResult, read_learnt
 from core.corpora.corpus import Corpus, Library
-from core.corpora.hygiene import FLAGS, near_duplicates_of
+from core.corpora.hygiene import FLAGS, differing, near_duplicates_of
 from core.errors import CorpusError, RunError
 from core.results import FloatArray, Prefer, Role, Rows, Selection
 from core.runs.store import Run, RunStore
@@ -26,6 +26,12 @@ class Neighbour(TypedDict):
     row: int
     cosine: float
     text: str
+
+
+class Copy(ScoredRow):
+    """A copy or near copy. differs: in which words, `its own -> those of the sentence that is explained`."""
+
+    differs: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +56,7 @@ class Why:
     total: float
     formula: str
     neighbours: Sequence[Neighbour]
-    duplicates: Sequence[ScoredRow]
+    duplicates: Sequence[Copy]
     notes: Sequence[str]
 
 
@@ -82,9 +88,16 @@ def explain_row(
             {"row": at, "cosine": cosine, "text": sentence.text}
             for (at, cosine), sentence in zip(near, texts, strict=True)
         ],
-        duplicates=scored.table(near_duplicates_of(row, scored.audit)),
+        duplicates=_copies(row, scored),
         notes=explanation.notes,
     )
+
+
+def _copies(row: int, scored: Scored) -> list[Copy]:
+    """Rows of the same cluster; each may differ more from this one than from another of them."""
+    (text,) = (sentence.text for sentence in scored.domain.take(np.array([row])))
+    copies = scored.table(near_duplicates_of(row, scored.audit))
+    return [{**copy, "differs": differing(copy["text"], text)} for copy in copies]
 
 
 def verdict(row: int, rank: int | None, *, scored: Scored, chosen: Selection, edits: Edits, drop: Sequence[str]) -> str:

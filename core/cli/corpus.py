@@ -54,11 +54,12 @@ def corpus_show(reference: str, as_json: bool) -> None:
 def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: bool) -> None:
     """Flag duplicates, leaks of held-out sentences, too short and too long ones. Deletes nothing."""
     config = runs.RECIPES["audit"].config
-    flags = {}
-    for key, reference in (("flags", domain), ("task_flags", task)):
+    flags: dict[str, object] = {}
+    for part, reference in (("", domain), ("task_", task)):
         options = runs.with_corpora(config, {"corpus": reference, "held_out": labelled}, progress)
         run = runs.execute("audit", options, progress)
-        flags[key] = corpora.audit_result(run.id).flags
+        result = corpora.audit_result(run.id)
+        flags |= {f"{part}flags": result.flags, f"{part}near_rules": result.near_rules}
     report({"run": run.id, **flags}, as_json)
 
 

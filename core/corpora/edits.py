@@ -1,4 +1,6 @@
-"""All pairs of short texts with an edit similarity of at least .9: Levenshtein distance <= a tenth of the longer.
+"""All pairs of texts with an edit similarity of at least .9: Levenshtein distance <= a tenth of the longer.
+
+Of letters where texts have few words, of words where they have more; "letter" below is either.
 
 PassJoin (Li et al. 2011): cut the shorter text into d + 1 segments; d edits leave one of them whole, and it
 stands in the other text within a few places of where it was. Texts that share such a segment are compared,
@@ -20,19 +22,21 @@ from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 
 LONGEST = 160  # characters; "under ten words" and longer than this is not prose, and meets only its equals
+SIMILARITY = 0.9
 _MEET = 64
 _NEIGHBOURS = 8  # neighbours on either side
 _AT_ONCE = 1 << 22  # candidates held
 _PAIRS = 1 << 15  # candidates weighed at a time
+_HAIR = 1e-9  # 1 - .9 of 10 is a rounding error below 1
 
 Texts = npt.NDArray[np.uint32]  # (n, length) code points of n texts of one length
 Pairs = tuple[IntArray, IntArray]
 
 
-def near_texts(texts: Ragged, live: IntArray, report: Reporter) -> Iterator[Pairs]:
-    """Pairs of `live` rows with edit similarity >= .9; a pair may come more than once.
+def near_texts(texts: Ragged, live: IntArray, report: Reporter, similarity: float = SIMILARITY) -> Iterator[Pairs]:
+    """Pairs of `live` rows with edit similarity >= `similarity`; a pair may come more than once.
 
-    texts: code points, at most `LONGEST` a row; an empty row is near to none.
+    texts: code points or hashes of words, at most `LONGEST` a row; an empty row is near to none.
     """
     lengths = texts.counts[live]
     by_length = {int(n): live[lengths == n] for n in np.unique(lengths) if n}
@@ -40,12 +44,13 @@ def near_texts(texts: Ragged, live: IntArray, report: Reporter) -> Iterator[Pair
         report.progress(done, len(by_length), "lengths")
         left = _Side(texts, rows)
         # A distance of at least long - short may be a tenth of long at most, so long is at most short / .9.
-        for long in range(short, short * 10 // 9 + 1):
+        for long in range(short, int(short / similarity + _HAIR) + 1):
             report.check()
-            # Below ten characters no edit is allowed, and equal texts are exact duplicates already.
-            if long // 10 and long in by_length:
+            edits = int((1 - similarity) * long + _HAIR)
+            # Below ten letters no edit is allowed, and equal texts are exact duplicates already.
+            if edits and long in by_length:
                 right = left if long == short else _Side(texts, by_length[long])
-                for i, j in _compare(left, right, long // 10, report):
+                for i, j in _compare(left, right, edits, report):
                     yield left.rows[i], right.rows[j]
 
 

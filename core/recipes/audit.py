@@ -6,14 +6,20 @@ from core.corpora import hygiene
 from core.recipes.base import Job
 
 
-class Lengths(Config):
-    """Which sentences count as too short or too long."""
+class Flagging(Config):
+    """Which sentences count as too short, as too long, and as near duplicates."""
 
     min_tokens: int = option(5, "Sentences with fewer tokens are flagged too short.", unit="tokens", ge=0)
     max_tokens: int = option(128, "Sentences with more tokens are flagged too long.", unit="tokens", ge=1)
+    near_words: float = option(
+        0.9,
+        "Sentences of up to 60 words are near duplicates if at least this share of their words is the same, in order.",
+        ge=0.8,
+        le=1.0,
+    )
 
 
-class AuditConfig(Lengths):
+class AuditConfig(Flagging):
     """What to look through, and what must not be found in it."""
 
     corpus: str = option(..., "The corpus to look through.", corpus=True)
@@ -24,6 +30,9 @@ def run(config: AuditConfig, job: Job) -> AuditResult:
     """Artifacts: `audit/` (one byte of flags and one cluster number a row)."""
     corpus = job.corpus(config.corpus)
     held_out = [job.corpus(reference) for reference in config.held_out]
-    flags = hygiene.audit(corpus, held_out, job.context, min_tokens=config.min_tokens, max_tokens=config.max_tokens)
+    flagging = config.model_dump(include=set(Flagging.model_fields))
+    flags = hygiene.audit(corpus, held_out, job.context, **flagging)
     write(job.context.run, flags)
-    return AuditResult(flags=flags.counts, leak_rules=flags.leak_rules, sentences=len(corpus))
+    return AuditResult(
+        flags=flags.counts, leak_rules=flags.leak_rules, near_rules=flags.near_rules, sentences=len(corpus)
+    )

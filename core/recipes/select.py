@@ -14,7 +14,7 @@ from core.corpora.corpus import Corpus
 from core.corpora.hygiene import FLAGS
 from core.errors import ConfigError
 from core.models.encoder_options import EncoderOptions, encoder_options
-from core.recipes.audit import Lengths
+from core.recipes.audit import Flagging
 from core.recipes.base import Job
 from core.recipes.score import ScoreConfig
 from core.results import IntArray, Selection
@@ -24,7 +24,7 @@ PARTS = 3  # of a run: leaks, scores, choice
 _SUFFIX = {"none": "", "quota": " by quota", "mmr": " by mmr"}
 
 
-class SelectOptions(EncoderOptions, Lengths):
+class SelectOptions(EncoderOptions, Flagging):
     """What withholds a sentence, what embeds it and how different the chosen ones shall be, whatever chooses them."""
 
     keep: tuple[str, ...] = option((), f"Flags that shall not withhold a sentence: {', '.join(FLAGS)}.")
@@ -62,9 +62,9 @@ def run(config: SelectConfig, job: Job) -> SelectResult:
     """
     budget, drop = Budget.parse(config.budget), withheld(config.keep)
     holdout = tuple(dict.fromkeys((*config.holdout, *((config.dev,) if config.dev else ()))))
-    lengths = config.model_dump(include=set(Lengths.model_fields))
+    flagging = config.model_dump(include=set(Flagging.model_fields))
     job.context.part(1, PARTS, "duplicates and leaks")
-    audit_run = job.child("audit", corpus=config.domain, held_out=holdout, **lengths)
+    audit_run = job.child("audit", corpus=config.domain, held_out=holdout, **flagging)
     trains = "ner" in STRATEGIES[config.strategy].models  # else dev is held out and no more
     shared = config.model_dump(include=set(ScoreConfig.model_fields)) | {"holdout": holdout}
     shared["dev"] = config.dev if trains else ""

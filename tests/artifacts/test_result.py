@@ -13,7 +13,7 @@ from core.runs.run import Run
 from core.runs.store import RunStore
 from core.runs.worker import execute
 
-RESULT = AuditResult(flags={"leak": 1}, leak_rules={"exact": 1}, sentences=7)
+RESULT = AuditResult(flags={"leak": 1}, leak_rules={"exact": 1}, near_rules={"edited": 0}, sentences=7)
 
 
 MAP = MapResult(

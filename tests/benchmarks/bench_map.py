@@ -104,7 +104,7 @@ def world(home: Path, n: int) -> tuple[Mapped, Scored]:
         domain=domain,
         scores=Scores(name="s", unit="u", prefer="high", values=values, corpus=domain.fingerprint),
         order=np.argsort(-values),
-        audit=Audit(corpus="", mask=np.zeros(n, dtype=np.uint8), cluster=np.arange(n), leak_rules={}),
+        audit=Audit(corpus="", mask=np.zeros(n, dtype=np.uint8), cluster=np.arange(n), leak_rules={}, near_rules={}),
         lengths=domain.lengths(),
     )
     return found, scored

@@ -37,7 +37,7 @@ def drawn(context: RunContext) -> dict[str, Any]:
 def runs_of(home: Path) -> dict[str, str]:
     """{page: run that it is to show}, all finished."""
     made = corpora(home)
-    texts = [f"Row {i} of the pile is signed by clerk number {i % 17} today ." for i in range(200)]
+    texts = [f"Row {i} of pile {i * 7} is signed by clerk number {i % 17} today ." for i in range(200)]
     made["domain"] = Library(home).seal(map(sentence, texts), name="my pile", origin={})
     facade_corpora.set_role("domain", made["domain"].fingerprint)
     marks = {role: corpus.fingerprint for role, corpus in made.items()}

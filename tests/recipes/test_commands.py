@@ -118,7 +118,7 @@ def test_a_corpus_goes_by_its_file_or_its_name(
 
     execute = runs.execute
     monkeypatch.setattr(runs, "execute", instead)
-    monkeypatch.setattr(corpora, "audit_result", lambda run_id: SimpleNamespace(flags={}))
+    monkeypatch.setattr(corpora, "audit_result", lambda run_id: SimpleNamespace(flags={}, near_rules={}))
     monkeypatch.setattr(taggers, "frontier", instead)
     monkeypatch.setattr(experiments, "calibration", instead)
     monkeypatch.setattr(sys, "argv", ["core", *words])

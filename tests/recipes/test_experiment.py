@@ -52,11 +52,11 @@ def labelled(texts: list[str]) -> list[Sentence]:
 
 
 def fill(home: Path) -> dict[str, Corpus]:
-    """T_C holds L_C's train and dev and one test sentence; D_C a kitchen and other contracts."""
+    """T_C holds L_C's train and dev and one test sentence; D_C a kitchen, in few words, and other contracts."""
     texts = contracts(110, seed=1)
     train, dev, test, more = texts[:24], texts[24:36], texts[36:56], texts[56:]
-    library = Library(home)
-    piles = {"task": [*train, *dev, test[0]], "domain": [*more, *kitchen(60)]}
+    library, short = Library(home), [f"{' '.join(line.split()[:6])} ." for line in kitchen(60)]
+    piles = {"task": [*train, *dev, test[0]], "domain": [*more, *short]}
     made = {name: library.seal(map(sentence, lines), name=name, origin={}) for name, lines in piles.items()}
     for name, lines in (("train", train), ("dev", dev), ("test", test)):
         made[name] = library.seal(labelled(lines), name=name, origin={}, labelled=True)

@@ -7,7 +7,7 @@ import numpy as np
 from core.artifacts.audit import read
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
-from core.recipes.audit import Lengths
+from core.recipes.audit import Flagging
 from core.recipes.base import Job
 from core.results import BoolArray
 
@@ -16,7 +16,7 @@ def learnable_rows(reference: str, held_out: Sequence[str], job: Job) -> BoolArr
     """`(n,)` the rows of a corpus that leak nothing of `held_out`; None where nothing is held out."""
     if not held_out:
         return None
-    run = job.child("audit", corpus=reference, held_out=tuple(held_out), **Lengths().model_dump())
+    run = job.child("audit", corpus=reference, held_out=tuple(held_out), **Flagging().model_dump())
     keep: BoolArray = ~read(run).has("leak")
     return keep
 

@@ -93,4 +93,6 @@ def _neighbours(why: Why) -> None:
 def _duplicates(why: Why) -> None:
     if why.duplicates:
         st.markdown("**Copies and near copies in D_C**")
-        table(why.duplicates, {"row": "Row", "score": "Score", "text": "Sentence"}, "Copies and near copies in D_C")
+        rows = [{**copy, "differs": copy["differs"].replace("->", "→") or "no word"} for copy in why.duplicates]
+        names = {"row": "Row", "score": "Score", "differs": "Differs in", "text": "Sentence"}
+        table(rows, names, "Copies and near copies in D_C")
