@@ -90,9 +90,10 @@ def test_tapt_and_b1_are_one_run_where_their_options_are_equal(home: Path, monke
     texts = {"task": "task", "train": "train", "dev": "dev", "test": "test"}
     config = ExperimentConfig.parse({**texts, **own, "encoder": "tiny", "arms": ("tapt",)})
     tapt = next(cell for cell in config.cells if cell.arm.pretrains)
-    child("pretrain", **Stages(config, job).pretrain(tapt, config.replicates(tapt)[0], {}, 1.5))
+    first = config.replicates(tapt)[0]
+    child("pretrain", **Stages(config, job).pretrain(tapt, first, {}, 1.5))
     encoder = EncoderOptions(encoder="tiny")
-    b1 = {"seed": config.draw_seed, "preset": config.preset, "accumulation": 1}
+    b1 = {"seed": first.draw, "preset": config.preset, "accumulation": 1}
     strategy_models.language_model(job, "task", (*config.held_out, config.dev), encoder, **b1)
     assert keys[0] == keys[1]
     assert held[0] == held[1]
