@@ -14,7 +14,8 @@ export default function ({ data, parentElement }) {
 
   const hide = () => tip.remove();
   const show = ({ event, points: [{ customdata, fullData }] }) => {
-    if (!line.has(customdata)) return hide();
+    // Plotly waits before it speaks of a point: the mouse may be gone by then, and nothing would speak of that again.
+    if (!line.has(customdata) || !plot.matches(":hover")) return hide();
     const colour = fullData.marker.color;
     tip.textContent = line.get(customdata);
     tip.style.setProperty("--c", typeof colour === "string" ? colour : "#8F8F8F");
@@ -24,18 +25,24 @@ export default function ({ data, parentElement }) {
     tip.style.left = `${Math.max(8, Math.min(event.clientX + 14, innerWidth - width - 8))}px`;
     tip.style.top = `${Math.max(8, event.clientY + (above ? -height - 14 : 16))}px`;
   };
+  const unbind = () => {
+    plot?.removeEventListener("pointerleave", hide);
+    plot?.removeListener?.("plotly_hover", show);
+    plot?.removeListener?.("plotly_unhover", hide);
+    hide();
+  };
   const bind = () => {
     const drawn = document.querySelector(`.st-key-${chart} .js-plotly-plot`);
     if (!drawn?.on || drawn === plot) return;
+    unbind();
     plot = drawn;
+    plot.addEventListener("pointerleave", hide);
     plot.on("plotly_hover", show);
     plot.on("plotly_unhover", hide);
   };
   const end = () => {
     document.removeEventListener("pointerover", bind);
-    plot?.removeListener?.("plotly_hover", show);
-    plot?.removeListener?.("plotly_unhover", hide);
-    hide();
+    unbind();
   };
 
   document.addEventListener("pointerover", bind); // a chart that is drawn anew is another element

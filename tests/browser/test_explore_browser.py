@@ -58,6 +58,12 @@ def mapped(built: tuple[Path, str, Points], server: Server) -> tuple[str, Points
     return built[1:]
 
 
+LISTEN = f"""() => {{
+  const plot = document.querySelector("{MAP} .js-plotly-plot");
+  plot.on("plotly_hover", event => window.late = () => plot.emit("plotly_hover", event));
+}}"""  # `late` says again what the map said of a point
+
+
 def drag(page: Page, corners: int = 9, size: float = 0.3) -> None:
     """A lasso around the middle of the map."""
     box = still(page.locator(f"{MAP} .nsewdrag.drag").first)
@@ -131,7 +137,11 @@ def test_lasso_add_remove_undo_reload_export(server: Server, page: Page, mapped:
     counts(page, {name: classes.count(name) for name in maps.CLASSES})
     best = max((row for row in inside.values() if row["score"] is not None), key=lambda row: row["score"])
     expect(page.get_by_test_id("glide-cell-1-0")).to_have_text(best["class"])
+    page.evaluate(LISTEN)
     expect(tooltip(page, best)).to_contain_text("score")  # in the lasso too
+    page.mouse.move(0, 0)
+    page.evaluate("late()")
+    expect(page.get_by_role("tooltip")).to_have_count(0)
     rows = [json.loads(line) for line in taken(page, "JSONL").splitlines()]
     assert sorted(row["id"] for row in rows) == sorted(row["id"] for row in inside.values())
 
