@@ -4,7 +4,7 @@ artifacts/audit/    see `corpora.hygiene.Audit.save`
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from core.corpora.hygiene import Audit
 from core.runs.run import Run
@@ -22,8 +22,8 @@ class AuditResult:
 
     flags: Mapping[str, int]
     leak_rules: Mapping[str, int]
-    near_rules: Mapping[str, int]
     sentences: int
+    near_rules: Mapping[str, int] = field(default_factory=dict)  # results of older versions have none
 
 
 def write(run: Run, audit: Audit) -> None:

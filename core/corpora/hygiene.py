@@ -74,8 +74,8 @@ class Audit:
         """The audit that `save` wrote."""
         about = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
         mask, cluster = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("mask", "cluster"))
-        rules = {name: about[name] for name in ("leak_rules", "near_rules")}
-        return cls(corpus=about["corpus"], mask=mask, cluster=cluster, **rules)
+        near = about.get("near_rules", {})  # those of older versions have none
+        return cls(corpus=about["corpus"], mask=mask, cluster=cluster, leak_rules=about["leak_rules"], near_rules=near)
 
 
 def audit(

@@ -42,6 +42,11 @@ def test_what_a_recipe_returned_is_read_back(result: object, tmp_path: Path) -> 
     assert read(run, type(result)) == result
 
 
+def test_the_result_of_an_older_version_is_read(tmp_path: Path) -> None:
+    run = finished(tmp_path, {"flags": {"leak": 1}, "leak_rules": {"exact": 1}, "sentences": 7})
+    assert read(run, AuditResult).near_rules == {}
+
+
 @pytest.mark.parametrize(
     "spoilt", [{}, {"flags": 3, "leak_rules": {}, "sentences": 7}, {"flags": {}, "leak_rules": {}}]
 )

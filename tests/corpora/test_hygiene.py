@@ -306,6 +306,11 @@ def test_save_and_load(seal: Seal, tmp_path: Path) -> None:
     assert (again.mask == found.mask).all()
     assert (again.cluster == found.cluster).all()
     assert (again.corpus, again.leak_rules, again.counts) == (found.corpus, found.leak_rules, found.counts)
+    assert again.near_rules == found.near_rules
+    about = json.loads((tmp_path / "audit" / "audit.json").read_text())
+    del about["near_rules"]
+    (tmp_path / "audit" / "audit.json").write_text(json.dumps(about))
+    assert Audit.load(tmp_path / "audit").near_rules == {}  # as an older version left it
     assert {path.suffix for path in (tmp_path / "audit").iterdir()} == {".npy", ".json"}
 
 
