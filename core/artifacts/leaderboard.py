@@ -12,6 +12,7 @@ from core.artifacts import result
 from core.files import write_atomic
 from core.runs.context import RunContext
 from core.runs.run import Run
+from core.stats.pooled import Estimate
 from core.stats.sequential import Ending
 from core.stats.verdict import Answer
 from core.stats.welch import Welch
@@ -46,10 +47,10 @@ class ArmRow:
     label_runs and finetune_run are the first's. verdict, why: in a word and in a sentence. helped, chose: whether it is
     above `none`, and above its control; None where that is not asked, or where one S_C and one pre-training cannot
     tell. delta, interval: over `none`, at `level`, which the baseline has not. delta_random, interval_random: over its
-    control, where it has one. wins, ties, losses: seeds against those of `none`. seeds_needed: a sentence. welch: of an
-    arm that borrows labels. hours: of computing by kind of run, what arms share counted with each; gpu_hours: in all.
-    f1_per_hour: delta for each hour that `none` does not need. also: the further test sets. collapsed: seeds whose
-    tagger learnt nothing.
+    control, where it has one. estimate, estimate_random: the same two with their variances by parts. wins, ties,
+    losses: seeds against those of `none`. seeds_needed: a sentence. welch: of an arm that borrows labels. hours: of
+    computing by kind of run, what arms share counted with each; gpu_hours: in all. f1_per_hour: delta for each hour
+    that `none` does not need. also: the further test sets. collapsed: seeds whose tagger learnt nothing.
     """
 
     arm: str
@@ -77,6 +78,8 @@ class ArmRow:
     level: float | None
     delta_random: float | None
     interval_random: Interval | None
+    estimate: Estimate | None = None  # results of older versions have neither
+    estimate_random: Estimate | None = None
     wins: int
     ties: int
     losses: int

@@ -33,7 +33,8 @@ class Difference:
     lo, hi: where the true difference lies, at `level`. above: share of the draws above 0. p: two-sided.
     system, other: F1 of every seed, percent. se_seeds, se_sentences: by how much other seeds, and another test set of
     `n_sentences`, would move the difference (standard errors, points). se_both: the part of the latter that is the luck
-    of a seed with these very sentences, which more seeds average out.
+    of a seed with these very sentences, which more seeds average out. dof: degrees of freedom of both together; 0:
+    nothing is known.
     """
 
     delta: float
@@ -48,6 +49,7 @@ class Difference:
     se_sentences: float
     se_both: float
     n_sentences: int
+    dof: float = 0.0
 
     @property
     def sign(self) -> int:
@@ -107,6 +109,7 @@ class Resampled:
             se_sentences=sqrt(self.var_sentences),
             se_both=sqrt(self.var_both),
             n_sentences=self.n_sentences,
+            dof=self.dof,
         )
 
 

@@ -1,7 +1,8 @@
 """Simulated experiments: in how many of 100 a plan shows a difference that is there, and where it ends.
 
 Each has pre-trainings, taggers and a test sample drawn anew from the spread, and is judged by the arithmetic of a real
-one: the same standard error, degrees of freedom, bounds and futility.
+one: the same standard error, degrees of freedom, bounds and futility. A study is such experiments on several corpora,
+with one test over all.
 """
 
 from collections.abc import Sequence
@@ -12,8 +13,8 @@ import numpy as np
 
 from core.results import BoolArray, FloatArray, IntArray
 from core.stats import sequential
-from core.stats.bootstrap import seeds_part, two_sided
-from core.stats.sequential import Look
+from core.stats.bootstrap import seeds_part
+from core.stats.pooled import Mean, on_others, on_these
 from core.stats.spread import Spread
 
 EXPERIMENTS = 4000
@@ -21,59 +22,102 @@ EXPERIMENTS = 4000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
-    """Ended experiments, arrays `(d,)`: what was shown (1, -1, 0), after how many replicates; the difference with its
-    standard error and degrees of freedom there."""
+    """Ended experiments, or studies, arrays `(d,)`.
+
+    sign: what was shown (1, -1, 0); replicates: after how many. delta: the difference, with its standard error and
+    degrees of freedom there. truth: of the very corpora that each was on. others: the standard error of the same
+    difference for others like them, with `corpora` - 1 degrees of freedom.
+    """
 
     sign: FloatArray
     replicates: IntArray
     delta: FloatArray
     se: FloatArray
     dof: FloatArray
+    truth: FloatArray
+    others: FloatArray
+    corpora: int
 
     def covers(self, effect: float, level: float = 0.95) -> BoolArray:
-        """`(d,)` whether the interval holds the truth."""
+        """`(d,)` whether the interval holds the truth; effect: the truth on average over corpora."""
         from scipy.special import stdtrit
 
-        held: BoolArray = np.abs(self.delta - effect) <= self.se * stdtrit(self.dof, (1 + level) / 2)
+        true = self.truth if self.corpora > 1 else effect
+        held: BoolArray = np.abs(self.delta - true) <= self.se * stdtrit(self.dof, (1 + level) / 2)
+        return held
+
+    def covers_others(self, effect: float, level: float = 0.95) -> BoolArray:
+        """The same of the interval for other corpora, of which `effect` is the mean."""
+        from scipy.special import stdtrit
+
+        held: BoolArray = np.abs(self.delta - effect) <= self.others * stdtrit(self.corpora - 1, (1 + level) / 2)
         return held
 
 
+class _World:
+    """One corpus of every simulated study: what its replicates and its test sentences came to, arrays of `d`."""
+
+    def __init__(self, spread: Spread, effect: float, replicates: int, d: int, rng: np.random.Generator) -> None:
+        m, self.spread = spread.n_sentences, spread
+        self.f1 = rng.normal(size=(2, replicates, d)) * spread.each
+        # What this sample of test sentences does to the difference, the same at every look, and how large it is taken
+        # for.
+        self.sample = effect + rng.normal(size=d) * spread.sentences
+        self.fixed = spread.sentences**2 * rng.chisquare(max(m - 1, 1), size=d) / max(m - 1, 1)
+
+    def after(self, n: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """The difference by n replicates: itself, its variance's falling and fixed part, its degrees of freedom."""
+        f1, both = self.f1[:, :n], np.full(len(self.sample), 2 * self.spread.both**2 / n)
+        delta = self.sample + f1[0].mean(axis=0) - f1[1].mean(axis=0)
+        noise = f1.var(axis=1, ddof=1) / n
+        seeds, dof = seeds_part(noise, both, self.fixed + both, (n, n), self.spread.n_sentences)
+        return delta, seeds + both, self.fixed, dof
+
+
 def simulate(
-    spread: Spread,
+    spread: Spread | Sequence[Spread],
     looks: Sequence[int],
     effect: float,
     *,
     planned: float,
+    between: float = 0.0,
     experiments: int = EXPERIMENTS,
     seed: int = 0,
 ) -> Simulated:
     """Experiments on two arms that differ by `effect`. looks: replicates at each, at least 2. planned: the effect that
-    an end for futility goes by."""
-    at, rng = tuple(looks), np.random.default_rng(seed)
-    m = spread.n_sentences
-    f1 = rng.normal(size=(2, at[-1], experiments)) * spread.each
-    # What this sample of test sentences does to the difference, the same at every look, and how large it is taken for.
-    sample = effect + rng.normal(size=experiments) * spread.sentences
-    fixed = spread.sentences**2 * rng.chisquare(max(m - 1, 1), size=experiments) / max(m - 1, 1)
-    ended = Simulated(
-        sign=np.zeros(experiments),
-        replicates=np.zeros(experiments, dtype=np.int64),
-        **{name: np.zeros(experiments) for name in ("delta", "se", "dof")},
-    )
-    going = np.ones(experiments, dtype=bool)
+    an end for futility goes by.
+
+    spread: of one corpus, or of each of several, which make a study. between: sd of the true effect between corpora.
+    """
+    at, rng, spreads = tuple(looks), np.random.default_rng(seed), (spread,) if isinstance(spread, Spread) else spread
+    worlds = [_World(one, effect, at[-1], experiments, rng) for one in spreads]
+    own = rng.normal(size=(len(worlds), experiments)) * between
+    ended = _Ended(experiments)
     for number, n in enumerate(at):
-        noise, both = f1[:, :n].var(axis=1, ddof=1) / n, np.full(experiments, 2 * spread.both**2 / n)
-        delta = sample + f1[0, :n].mean(axis=0) - f1[1, :n].mean(axis=0)
-        seeds, dof = seeds_part(noise, both, fixed + both, (n, n), m)
-        se = np.sqrt(seeds + fixed + both)
-        look = Look(delta=delta, p=two_sided(delta, se, dof), falling=seeds + both, fixed=fixed)
-        signs = sequential.shown(look, at, number)
-        stops = going & ((signs != 0) | sequential.futile(look, at, number, planned) | (n == at[-1]))
-        for name, values in (("sign", signs), ("delta", delta), ("se", se), ("dof", dof)):
-            getattr(ended, name)[stops] = values[stops]
-        ended.replicates[stops] = n
-        going &= ~stops
-    return ended
+        delta, *parts = map(np.stack, zip(*(world.after(n) for world in worlds), strict=True))
+        these = on_these(delta + own, *parts)
+        others = on_others(delta + own) if len(worlds) > 1 else these
+        signs = sequential.shown(these.look, at, number)
+        over = (signs != 0) | sequential.futile(these.look, at, number, planned) | (n == at[-1])
+        ended.stop(over, signs, n, these, others)
+    return Simulated(**ended.columns, replicates=ended.replicates, truth=effect + own.mean(axis=0), corpora=len(worlds))
+
+
+class _Ended:
+    """The studies as each stood when it ended."""
+
+    def __init__(self, d: int) -> None:
+        self.columns = {name: np.zeros(d) for name in ("sign", "delta", "se", "dof", "others")}
+        self.replicates, self._going = np.zeros(d, dtype=np.int64), np.ones(d, dtype=bool)
+
+    def stop(self, over: BoolArray, signs: FloatArray, n: int, these: Mean, others: Mean) -> None:
+        """Note those that are over, and have not been before."""
+        stops = self._going & over
+        now = {"sign": signs, "delta": these.delta, "se": these.se, "dof": these.dof, "others": others.se}
+        for name, values in now.items():
+            self.columns[name][stops] = values[stops]
+        self.replicates[stops] = n
+        self._going &= ~stops
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +130,11 @@ class Power:
 
 
 @cache  # a form asks again whenever anything is typed
-def power(spread: Spread, looks: tuple[int, ...], effect: float) -> Power:
-    """The chance of a plan whose arms differ by `effect`; none with a single replicate, which knows no spread."""
+def power(spread: Spread | tuple[Spread, ...], looks: tuple[int, ...], effect: float) -> Power:
+    """The chance of a plan whose arms differ by `effect`; none with a single replicate, which knows no spread.
+
+    spread: of one corpus, or of each of several that are judged together.
+    """
     if looks[-1] < 2:
         return Power(effect=effect, chance=0.0, share=1.0)
     ended = simulate(spread, looks, effect, planned=effect)

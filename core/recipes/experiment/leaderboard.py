@@ -24,6 +24,7 @@ from core.reporter import Reporter
 from core.runs import hours
 from core.runs.store import Run, RunStore
 from core.stats.bootstrap import Difference, compare
+from core.stats.pooled import Estimate
 from core.stats.sequential import ALPHA
 from core.stats.verdict import ANSWERS, Answer, Arm, Verdict, few_seeds, needed, verdicts
 from core.stats.welch import Welch
@@ -65,6 +66,8 @@ class Differences(TypedDict):
     level: float | None
     delta_random: float | None
     interval_random: Interval | None
+    estimate: Estimate | None
+    estimate_random: Estimate | None
     wins: int
     ties: int
     losses: int
@@ -233,6 +236,8 @@ def _differences(judgement: Judgement) -> Differences:
         "level": none.level if none else None,
         "delta_random": random.delta if random else None,
         "interval_random": _interval(random),
+        "estimate": Estimate.of(none) if none else None,
+        "estimate_random": Estimate.of(random) if random else None,
         "wins": wins,
         "ties": ties,
         "losses": losses,

@@ -1,0 +1,84 @@
+"""Several corpora, one claim: simulated studies whose intervals hold the truth, on these corpora and on others."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from core.stats.pooled import Estimate, between, corpora_needed, on_others, pooled
+from core.stats.power import simulate
+from core.stats.spread import Spread
+
+PLANS = ((2,), (3,), (6,), (10,), (2, 4, 6))
+
+
+def worlds(corpora: int, lots: float) -> tuple[Spread, ...]:
+    """Test sets and taggers that differ, as those of CrossNER do; lots: sd between pre-trainings, points."""
+    sizes, seeds = (465, 430, 416, 600, 250), (0.45, 0.6, 0.4, 0.3, 0.7)
+    return tuple(
+        Spread(seeds=sd, pretrainings=lots, both=0.36, sentences=11 / n**0.5, trainings=0, n_sentences=n)
+        for n, sd in list(zip(sizes, seeds, strict=True))[:corpora]
+    )
+
+
+@pytest.mark.parametrize("corpora", [1, 2, 3, 5])
+def test_the_mean_on_these_corpora_is_held_and_choosing_is_rarely_called_helpful_where_it_is_not(corpora: int) -> None:
+    for looks in PLANS:
+        for lots in (0.0, 0.8):
+            idle, true = (
+                simulate(worlds(corpora, lots), looks, effect, planned=1.0, experiments=4000) for effect in (0.0, 1.0)
+            )
+            assert (idle.sign > 0).mean() <= 0.05, (looks, lots)
+            for ended, effect in ((idle, 0.0), (true, 1.0)):
+                assert 0.93 <= ended.covers(effect).mean() <= 0.97, (looks, lots, effect)
+
+
+@pytest.mark.parametrize("apart", [0.3, 0.6])
+def test_what_others_like_these_would_show_is_held_by_as_few_as_two(apart: float) -> None:
+    for corpora in (2, 3, 5):
+        for looks in ((2,), (10,), (2, 4, 6)):
+            for effect in (0.0, 1.0):
+                ended = simulate(worlds(corpora, 0.8), looks, effect, planned=1.0, between=apart, experiments=4000)
+                assert 0.93 <= ended.covers_others(effect).mean() <= 0.97, (corpora, looks, effect)
+                assert 0.93 <= ended.covers(effect).mean() <= 0.97, (corpora, looks, effect)
+
+
+def test_more_corpora_at_equal_replicates_show_more_and_looks_save_some() -> None:
+    one, three = (simulate(worlds(n, 0.4), (2, 4, 6), 1.0, planned=1.0, experiments=2000) for n in (1, 3))
+    assert (three.sign > 0).mean() > (one.sign > 0).mean() + 0.25
+    assert three.replicates.mean() < 5.5
+
+
+def estimate(delta: float, variance: float, dof: float) -> Estimate:
+    return Estimate(delta=delta, falling=variance * 0.75, fixed=variance * 0.25, dof=dof)
+
+
+def test_variances_add_and_degrees_of_freedom_are_those_of_satterthwaite() -> None:
+    """Two corpora of the same variance: half of it, and twice the degrees of freedom."""
+    mean = pooled([estimate(1.0, 0.4, 5), estimate(2.0, 0.4, 5)])
+    assert (float(mean.delta), float(mean.se) ** 2, float(mean.dof)) == pytest.approx((1.5, 0.2, 10))
+    assert float(mean.falling) == pytest.approx(0.15)
+    assert float(mean.p) == pytest.approx(2 * stats.t.sf(1.5 / 0.2**0.5, 10))
+    assert float(mean.half()) == pytest.approx(stats.t.ppf(0.975, 10) * 0.2**0.5)
+    unsure = pooled([estimate(1.0, 0.4, 5), estimate(2.0, 0.0, 0)])  # a single replicate knows no spread
+    assert (float(unsure.p), float(unsure.half())) == (1.0, 100.0)
+
+
+def test_others_are_judged_by_how_far_corpora_differ() -> None:
+    """The t-test of one sample."""
+    deltas = [0.4, 1.3, 0.9]
+    mean = on_others(np.array(deltas))
+    assert float(mean.p) == pytest.approx(stats.ttest_1samp(deltas, 0).pvalue)
+    low, high = stats.ttest_1samp(deltas, 0).confidence_interval()
+    assert float(mean.delta - mean.half()) == pytest.approx(low)
+    assert float(mean.delta + mean.half()) == pytest.approx(high)
+    alike = [estimate(delta, 0.5, 5) for delta in deltas]
+    assert between(alike) == 0.0
+    assert between([estimate(delta, 0.05, 5) for delta in deltas]) == pytest.approx(
+        (np.var(deltas, ddof=1) - 0.05) ** 0.5
+    )
+
+
+def test_as_many_corpora_as_are_said_to_be_lacking_show_it_in_80_of_100() -> None:
+    n = corpora_needed(1.0, 1.5)
+    draws = np.random.default_rng(0).normal(1.0, 1.5**0.5, size=(n, 20_000))
+    assert (on_others(draws).p < 0.05).mean() == pytest.approx(0.8, abs=0.04)
