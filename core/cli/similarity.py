@@ -77,10 +77,11 @@ def worth_in_words(judgement: Judgement) -> list[str]:
     """Dai et al. 2019, Table 4, its other readings, and what following each measure would have cost."""
     lines = []
     for effect in judgement.effects:
-        lines += ["", effect.name, f"{'':<12}" + "".join(f"{name:>10}" for name in judgement.conventions)]
+        lines += ["", effect.name, f"{'':<12}" + "".join(f"{name:>10}" for name in (*judgement.conventions, "p"))]
+        chances = effect.chance.by_measure if effect.chance else {}
         for measure, row in effect.correlations.items():
             cells = "".join(f"{_number(row[name].value):>10}" for name in judgement.conventions)
-            lines.append(f"{similarity.title(measure):<12}{cells}")
+            lines.append(f"{similarity.title(measure):<12}{cells}{_number(chances.get(measure)):>10}")
         lines.append(effect.sentence)
     return lines
 

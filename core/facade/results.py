@@ -20,7 +20,8 @@ from core.config import fields_with
 from core.errors import CorpusError, RunError, WinnowError
 from core.facade.home import kept_per_home, library, store
 from core.recipes import RECIPES
-from core.recipes.experiment.advice import LabelsSpared, NextBudget, labels_spared, next_budget
+from core.recipes.experiment.advice import LabelsSpared, labels_spared, next_budget
+from core.recipes.experiment.advice import NextBudget as NextBudget
 from core.runs.store import Run, is_run_id
 from core.stats.calibration import Abstaining
 

@@ -10,6 +10,9 @@ from core.measures.predictive import Regret
 
 def advise(grid: Grid, target: int, titles: Sequence[str], past: Sequence[Regret] = ()) -> str:
     """The recommendation in a sentence. titles: how people write the measures' names. past: what each cost."""
+    voters = grid.voters()
+    titles = [title for name, title in zip(grid.measures, titles, strict=True) if name in voters]
+    grid, one = grid.only(voters), len(voters) < len(grid.measures)
     chosen = {titles[grid.measures.index(name)]: source for name, source in grid.closest(target).items()}
     name = grid.targets[target]
     if len(grid.sources) == 1:
@@ -24,6 +27,7 @@ def advise(grid: Grid, target: int, titles: Sequence[str], past: Sequence[Regret
         head = f"The measures are split over {name}: {listed(camps)}"
     else:
         head = f"{first} is closest to {name} by {len(supporters)} of {len(chosen)} measures"
+        head += ", TVC and TVcC being one" if one else ""
         head += f" ({listed([f'{source} by {listed(measures)}' for source, measures in others])})" if others else ""
     return f"{head}; {_doubt(grid, target, titles)}{_past(past)}."
 

@@ -1,6 +1,7 @@
 """Do the measures agree? Fleiss' kappa over "which of two sources is closer?" (Dai et al. 2019, 7.1).
 
-Every target and every two sources are an item, every measure a rater, "the first" and "the second" the answers.
+Every target and every two sources are an item, every measure a rater, "the first" and "the second" the answers. TVC and
+TVcC read one vocabulary and are one rater.
 High agreement of measures that look at much the same thing is no proof that they are right (SOURCES.md, Agreement of
 measures).
 """
@@ -40,7 +41,8 @@ class Split:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """items: those that every measure answers. left_out: ties and pairs that some measure lacks.
+    """measures: the raters, among them TVC for TVcC too (`Grid.voters`). items: those that every one answers.
+    left_out: ties and pairs that some measure lacks.
 
     first: how often each measure says "the first". fleiss_kappa depends on the order the sources are listed in;
     randolph_kappa takes both answers for equally likely and does not. Either is None where it is undefined.
@@ -60,7 +62,8 @@ class Agreement:
 
 
 def agreement(grid: Grid) -> Agreement:
-    """Over the measures of `grid`; fewer than two measures or no item leave the kappas None."""
+    """Over the voters of `grid`; fewer than two of them or no item leave the kappas None."""
+    grid = grid.only(grid.voters())
     closeness = grid.closeness()
     items = list(grid.pairs())
     sides = np.array([np.sign(closeness[t, a] - closeness[t, b]) for t, a, b in items])

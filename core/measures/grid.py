@@ -44,6 +44,10 @@ class Grid:
             for a, b in combinations(range(len(self.sources)), 2):
                 yield target, a, b
 
+    def voters(self) -> tuple[str, ...]:
+        """The measures that have a vote: where both are there, TVC speaks for TVcC too, which reads the same words."""
+        return tuple(name for name in self.measures if not (name == "tvcc" and "tvc" in self.measures))
+
     def only(self, measures: Sequence[str]) -> "Grid":
         """The same with some of the measures."""
         at = [self.measures.index(name) for name in measures]

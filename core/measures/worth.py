@@ -11,10 +11,12 @@ from core.measures.agreement import Agreement, agreement
 from core.measures.grid import Grid
 from core.measures.pasted import read_table
 from core.measures.predictive import CONVENTIONS, Outcomes, Regret, correlations, outcomes_of, regrets
+from core.measures.shuffled import Chance, chance
 from core.results import FloatArray, Prefer
 
 ARM = re.compile(r"(vectors|lm):(.+)")  # arms of an experiment that begin from one source
 KINDS = {"vectors": "word vectors", "lm": "language model"}
+LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +40,19 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What the measures say of one kind of model. correlations: {measure: {convention: r}}. sentence: for people."""
+    """What the measures say of one kind of model. correlations: {measure: {convention: r}}. chance: of as high an r
+    by shuffled sources, None without any r. sentence: for people."""
 
     name: str
     correlations: Mapping[str, Mapping[str, Coefficient]]
+    chance: Chance | None
     regrets: Sequence[Regret]
     sentence: str
+
+    @property
+    def shown(self) -> bool:
+        """Whether the best of the measures does better than shuffled sources let expect."""
+        return self.chance is not None and self.chance.best <= LEVEL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +89,16 @@ def _effect(grid: Grid, outcome: Outcomes) -> Effect:
     table: dict[str, dict[str, Coefficient]] = {measure: {} for measure in grid.measures}
     for r in correlations(grid, outcome):
         table[r.measure][r.convention] = Coefficient(value=r.value, interval=r.interval, targets=r.targets)
-    by_measure = regrets(grid, outcome)
-    sentence = _sentence(table, by_measure, dict(zip(grid.measures, grid.prefer, strict=True)))
-    return Effect(name=outcome.name, correlations=table, regrets=by_measure, sentence=sentence)
+    by_measure, by_lot = regrets(grid, outcome), chance(grid, outcome)
+    sentence = _sentence(table, by_measure, dict(zip(grid.measures, grid.prefer, strict=True)), by_lot)
+    return Effect(name=outcome.name, correlations=table, chance=by_lot, regrets=by_measure, sentence=sentence)
 
 
 def _sentence(
-    table: Mapping[str, Mapping[str, Coefficient]], regrets: Sequence[Regret], prefer: Mapping[str, Prefer]
+    table: Mapping[str, Mapping[str, Coefficient]],
+    regrets: Sequence[Regret],
+    prefer: Mapping[str, Prefer],
+    by_lot: Chance | None,
 ) -> str:
     """The sentence on the measure that went with F1 most, how sure that is, and the cost of following it."""
     # By the printed convention (SOURCES.md, Prediction of F1); the others stand in the table beside it. Turned so that
@@ -106,10 +118,22 @@ def _sentence(
         f"95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f}" if r.interval else "no interval below four targets"
     )
     regret = next(row for row in regrets if row.measure == best)
+    sure += _by_lot(by_lot, len(by_sense))
     return (
         f"{title(best)} goes with F1 most closely, r = {r.value:.3f} over {over} ({sure}); taking the source it "
         f"puts first lost {regret.mean:.2f} F1 on average, a source drawn by lot {regret.random:.2f}."
     )
+
+
+def _by_lot(by_lot: Chance | None, measures: int) -> str:
+    """How easily chance does as well: asked of the best of several, for that one was picked by looking."""
+    if by_lot is None:
+        return ""
+    of = f"the best of {measures} measures" if measures > 1 else "one measure"
+    orders = f"all {by_lot.orders:,} orders" if by_lot.exact else f"{by_lot.orders:,} orders drawn by lot"
+    doubt = "" if by_lot.best <= LEVEL else ", so this may well be chance"
+    p = f"p = {by_lot.best:.2g}" if by_lot.best >= 1e-4 else "p below 0.0001"
+    return f"; {p} for {of}, by shuffling the sources of each target in {orders}{doubt}"
 
 
 def own_outcomes(

@@ -16,6 +16,7 @@ DRAWS = 1000
 # Below .05 a law is a straight line in the logarithm, beyond 3 a step: neither can be told from its neighbours by a
 # handful of sizes.
 _EXPONENTS = np.geomspace(0.05, 3, 40)
+_SHAPES = np.linspace(-0.505, 3, 351)  # from a square root over the logarithm, near 0, to a step; never 0 itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +42,8 @@ class Laws:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """The gain of the next size, in points: the estimate, and what it will exceed in one case of ten."""
+    """The gain of the next size, in points: the estimate, and what it exceeds in at most one case of ten (inf where
+    that is not known)."""
 
     gain: float
     upper: float
@@ -73,16 +75,27 @@ def fit(points: Mapping[int, Sequence[float]], *, seed: int = 0) -> Laws:
     Non-negative least squares over a grid of exponents. Each draw moves the means by what their runs' spread, pooled
     over sizes, allows. Errors: CorpusError for fewer than three sizes.
     """
-    sizes = np.array(sorted(points), dtype=np.float64)
-    if len(sizes) < 3 or sizes[0] <= 0:
-        raise CorpusError(f"curve: {len(sizes)} sizes are too few for a law of three numbers; run at least three.")
-    runs = [np.asarray(points[int(size)], dtype=np.float64) for size in sizes]
+    sizes, runs = _by_size(points)
     means, counts = np.array([run.mean() for run in runs]), np.array([len(run) for run in runs])
-    rng, dof = np.random.default_rng(seed), int(counts.sum() - len(counts))
-    spread = sqrt(sum(((run - run.mean()) ** 2).sum() for run in runs) / dof) if dof else 0.0
+    rng = np.random.default_rng(seed)
+    spread, dof = _pooled(runs)
     # Student's t: the spread itself is estimated, from few runs; without a repeat there is none to draw.
     noise = rng.standard_t(max(dof, 1), size=(DRAWS, len(sizes))) * spread / np.sqrt(counts)
     return _laws(sizes, np.vstack([means, means + noise]))
+
+
+def _by_size(points: Mapping[int, Sequence[float]]) -> tuple[FloatArray, list[FloatArray]]:
+    """The sizes from the smallest, and F1 of the runs of each."""
+    sizes = np.array(sorted(points), dtype=np.float64)
+    if len(sizes) < 3 or sizes[0] <= 0:
+        raise CorpusError(f"curve: {len(sizes)} sizes are too few for a law of three numbers; run at least three.")
+    return sizes, [np.asarray(points[int(size)], dtype=np.float64) for size in sizes]
+
+
+def _pooled(runs: Sequence[FloatArray]) -> tuple[float, int]:
+    """The standard deviation of runs of one size, over all sizes, and its degrees of freedom: 0 without a repeat."""
+    dof = sum(len(run) for run in runs) - len(runs)
+    return sqrt(sum(((run - run.mean()) ** 2).sum() for run in runs) / dof) if dof else 0.0, dof
 
 
 def _laws(sizes: FloatArray, f1: FloatArray) -> Laws:
@@ -101,12 +114,35 @@ def _laws(sizes: FloatArray, f1: FloatArray) -> Laws:
     return Laws(c=c, a=a, b=b)
 
 
-def next_step(points: Mapping[int, Sequence[float]], size: int, *, seed: int = 0) -> Step:
-    """The gain of going on from the largest size to `size`. points: as for `fit`, whose errors it has."""
-    laws = fit(points, seed=seed)
-    # Law against law, not against the last mean, which has its own luck.
-    gains = laws.at(size) - laws.at(max(points))
-    return Step(gain=float(gains[0]), upper=float(np.quantile(gains[1:], 0.9)))
+def next_step(points: Mapping[int, Sequence[float]], size: int) -> Step:
+    """The gain of going on from the largest size to `size`. points: as for `fit`, whose errors it has.
+
+    To know the noise of pre-trainings, each F1 of a size must be that of a pre-training of its own: taggers on one
+    share its luck. `upper` is the largest gain of any curve that the points allow at 90%, one-sided (profile
+    likelihood). These curves may grow as fast as a square root: laws alone were too often all too flat. inf where no
+    size was run twice.
+    """
+    from scipy.special import stdtrit  # a second to load
+
+    sizes, runs = _by_size(points)
+    means, counts = np.array([run.mean() for run in runs]), np.array([len(run) for run in runs])
+    ratios = np.append(sizes, size) / sizes[-1]
+    x = -(ratios ** -_SHAPES[:, None]) * np.sign(_SHAPES)[:, None]  # `(b, s + 1)`, the next size at the end
+    shape = x[:, :-1] - np.average(x[:, :-1], axis=1, weights=counts)[:, None]
+    f1 = means - np.average(means, weights=counts)
+    width = (counts * shape**2).sum(axis=1)
+    slope = (counts * shape * f1).sum(axis=1) / width
+    error = (counts * (f1 - slope[:, None] * shape) ** 2).sum(axis=1)
+    held = error + width * np.minimum(slope, 0) ** 2  # a curve is flat where the best slope would fall
+    step = x[:, -1] - x[:, -2]  # along the curve, not from the last mean, which has its own luck
+    best = np.where(_EXPONENTS[0] > _SHAPES, inf, held).argmin()
+    gain = float(max(slope[best], 0) * step[best])
+    spread, dof = _pooled(runs)
+    if not dof:
+        return Step(gain=gain, upper=inf)
+    room = held.min() + (stdtrit(dof, 0.9) * spread) ** 2 - error
+    gains = np.where(room >= 0, (slope + np.sqrt(np.maximum(room, 0) / width)) * step, 0.0)
+    return Step(gain=gain, upper=max(gain, float(gains.max())))
 
 
 def saved(

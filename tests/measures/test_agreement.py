@@ -1,5 +1,6 @@
 """Fleiss' and Randolph's kappa: the golden numbers, by enumeration, and what is said of pairs that split."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -40,8 +41,14 @@ class TestGolden:
         assert found.randolph_kappa == pytest.approx(0.733333, abs=5e-7)
 
     def test_other_sets(self, table_3: Pasted) -> None:
-        assert agreement(table_3.grid).fleiss_kappa == pytest.approx(0.742657, abs=5e-7)
+        four = replace(table_3.grid, measures=("ppl", "wvv", "tvc", "another"))
+        assert agreement(four).fleiss_kappa == pytest.approx(0.742657, abs=5e-7)
         assert agreement(table_3.grid.only(("ppl", "wvv", "tvcc"))).fleiss_kappa == pytest.approx(0.7306, abs=5e-5)
+
+    def test_one_vocabulary_has_one_vote(self, table_3: Pasted) -> None:
+        found = agreement(table_3.grid)
+        assert found.measures == THREE
+        assert found.fleiss_kappa == pytest.approx(0.732806, abs=5e-7)
 
     def test_two_by_two(self, table_3: Pasted) -> None:
         pairs = {pair.measures: pair for pair in agreement(table_3.grid.only(THREE)).pairs}

@@ -1,6 +1,7 @@
 """Tables that people paste, good and bad; and the sentence at the end."""
 
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -96,6 +97,11 @@ class TestAdvice:
         assert said.startswith(
             "s1 is closest to t0 by 2 of 3 measures (s0 by TVC); every lead is larger than the spread"
         )
+
+    def test_tvc_and_tvcc_are_one_vote(self) -> None:
+        table = replace(grid(np.dstack([self.VALUES, self.VALUES[..., 2:]])), measures=("ppl", "wvv", "tvc", "tvcc"))
+        said = advise(table, 0, ("PPL", "WVV", "TVC", "TVcC"))
+        assert said.startswith("s1 is closest to t0 by 2 of 3 measures, TVC and TVcC being one (s0 by TVC)")
 
     def test_a_lead_within_the_spread_is_said(self) -> None:
         assert self.said(self.VALUES, 1.5).endswith("the lead is within the spread of the draws by PPL and WVV.")

@@ -1,6 +1,7 @@
 """Correlation and regret: the golden numbers from Dai et al. 2019, Table 3, and by other means."""
 
 from dataclasses import replace
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from scipy.stats import pearsonr, spearmanr
 from core.measures.grid import Grid
 from core.measures.pasted import Pasted
 from core.measures.predictive import CONVENTIONS, Correlation, Outcomes, correlations, outcomes_of, regrets
+from core.measures.shuffled import chance
 from core.measures.worth import judge
 from core.stats.welch import from_moments
 from tests.measures.test_agreement import grid
@@ -107,7 +109,10 @@ def test_a_measure_that_is_right_the_wrong_way_round_predicts_nothing() -> None:
         for sign in (1, -1)
     )
     assert "other way round" in far
-    assert "goes with F1 most closely, r = -1.000 over 1 target (no interval below four targets)" in near
+    assert (
+        "goes with F1 most closely, r = -1.000 over 1 target (no interval below four targets; p = 0.17 for one measure, by shuffling the sources of each target in all 6 orders, so this may well be chance)"
+        in near
+    )
 
 
 def only_target(found: Pasted, at: int) -> tuple[Grid, Outcomes]:
@@ -192,3 +197,54 @@ def test_what_a_missed_choice_costs_and_how_sure_that_is() -> None:
     assert (choice.taken, choice.best, choice.lost) == ("s0", "s1", 10)
     assert choice.p == pytest.approx(from_moments((61.0, 1.0, 3), (51.0, 1.0, 3))[1])
     assert (regret.hits, regret.concordant, regret.pairs, regret.random) == (0, 0, 1, 5)
+
+
+class TestShuffled:
+    """How easily sources in another order do as well, against an enumeration that shares no line with it."""
+
+    def outcomes(self, rng: np.random.Generator, counts: tuple[int, ...]) -> tuple[Grid, Outcomes]:
+        values = rng.normal(size=(len(counts), max(counts), 2))
+        values[0, 0, 1] = np.nan  # one measure lacks a source
+        runs = {(t, s): (60 + 3 * rng.normal(size=t + s + 1)).tolist() for t, n in enumerate(counts) for s in range(n)}
+        return grid(values, ("high", "low")), outcomes_of("lm", runs, np.full(len(counts), 50.0), max(counts))
+
+    def test_every_order_is_gone_through_where_they_are_few(self) -> None:
+        table, found = self.outcomes(np.random.default_rng(3), (4, 3))
+        rs = []
+        for first, second in product(permutations(range(4)), permutations(range(3))):
+            order = ([*first], [*second, 3])
+            moved = {
+                name: np.array([row[places] for row, places in zip(getattr(found, name), order, strict=True)])
+                for name in ("mean", "sd", "runs")
+            }
+            each = correlations(table, Outcomes(name="moved", none=found.none, **moved))
+            rs.append([r.value for r in each if r.convention == "runs"])
+        r = np.array(rs, dtype=float) * [1, -1]  # lower is closer by the second
+        share = chance(table, found)
+        assert share is not None
+        assert (share.orders, share.exact) == (144, True)
+        assert share.by_measure == pytest.approx({f"m{m}": (r[:, m] >= r[0, m] - 1e-9).mean() for m in (0, 1)})
+        assert share.best == pytest.approx((r.max(axis=1) >= r[0].max() - 1e-9).mean())
+
+    def test_table_3_is_no_chance(self, table_3: Pasted) -> None:
+        vectors, lm = (chance(table_3.grid, each) for each in table_3.outcomes)
+        assert vectors is not None
+        assert lm is not None
+        assert not lm.exact
+        assert all(p <= 0.003 for p in (*vectors.by_measure.values(), *lm.by_measure.values()))
+        assert max(vectors.best, lm.best) <= 0.001
+
+    def test_the_best_of_several_that_mean_nothing_is_seldom_taken_for_more(self) -> None:
+        rng, seldom = np.random.default_rng(7), 0
+        for _ in range(200):
+            table = grid(rng.normal(size=(2, 4, 4)))
+            runs = {(t, s): [60 + rng.normal()] for t in range(2) for s in range(4)}
+            share = chance(table, outcomes_of("lm", runs, np.full(2, 50.0), 4))
+            assert share is not None
+            seldom += share.best <= 0.05
+        assert seldom / 200 <= 0.08
+
+    def test_nothing_to_shuffle(self) -> None:
+        assert chance(grid(np.ones((1, 3, 1))), outcomes_of("lm", {(0, 0): [1.0]}, np.zeros(1), 3)) is None
+        level = outcomes_of("lm", {(0, j): [1.0 + j] for j in range(3)}, np.zeros(1), 3)
+        assert chance(grid(np.ones((1, 3, 1))), level) is None

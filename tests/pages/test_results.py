@@ -186,6 +186,20 @@ def test_curves_and_advice(run_id: str) -> None:
     said = texts(app)
     assert "Twice as many" in said
     assert "Labels it spares" in said
+    assert "bound unknown" in said  # one pre-training a size
+    app.number_input(key="results.worth").set_value(1e9).run()
+    assert "cannot be told from one pre-training a size" in texts(app)
+    assert "not worth it" not in texts(app)
+
+
+def test_more_text_is_not_worth_it_where_pre_trainings_were_repeated(run_id: str) -> None:
+    file = runs.get(run_id).result_file
+    told = json.loads(file.read_bytes())
+    for row in told["leaderboard"]:
+        row["finetune_runs"] = [row["finetune_run"]] * 3
+    file.write_text(json.dumps(told))
+    app = tab(opened(PAGE), "Curves")
+    assert "hardly over" in texts(app)
     app.number_input(key="results.worth").set_value(1e9).run()
     assert "not worth it" in texts(app)
 

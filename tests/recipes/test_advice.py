@@ -12,7 +12,16 @@ from tests.finished import ARM_ROW
 
 def board(dev: list[float], test: list[float], arm: str = "knn") -> list[ArmRow]:
     return [
-        replace(ARM_ROW, arm=arm, sentences=n, dev_f1=[d] * 3, micro_f1=[t] * 3, hours={"pretrain": n / 1000})
+        replace(
+            ARM_ROW,
+            arm=arm,
+            sentences=n,
+            dev_f1=[d] * 3,
+            dev_mean=d,
+            micro_f1=[t] * 3,
+            finetune_runs=("a", "b", "c"),
+            hours={"pretrain": n / 1000},
+        )
         for n, d, t in zip((1000, 2000, 4000), dev, test, strict=True)
     ]
 
@@ -25,6 +34,14 @@ def test_budgets_are_advised_on_by_dev_alone() -> None:
     assert stop.gain == pytest.approx(0, abs=1e-6)
     assert not on.stop
     assert on.gain > 2
+
+
+def test_one_pre_training_a_size_never_says_stop() -> None:
+    """However well its taggers agree: they share the luck of that pre-training."""
+    rows = [replace(row, finetune_runs=("a",)) for row in board([50.0] * 3, [50.0] * 3)]
+    (advice,) = next_budget(rows, 1e9)
+    assert isinf(advice.upper)
+    assert not advice.stop
 
 
 def test_two_budgets_and_no_pre_training_are_left_out() -> None:

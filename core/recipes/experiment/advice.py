@@ -18,8 +18,9 @@ SIZES = 3  # at least, for a law of three numbers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextBudget:
-    """Whether to double an arm's largest corpus to `sentences`. gain, upper: points of dev F1, `upper` exceeded in one
-    case of ten. hours: of pre-training, at the pace so far. stop: whether it is not worth them."""
+    """Whether to double an arm's largest corpus to `sentences`. gain, upper: points of dev F1, `upper` exceeded in at
+    most one case of ten; infinite where each size has one pre-training, whose luck nobody knows then. hours: of
+    pre-training, at the pace so far. stop: whether it is not worth them."""
 
     arm: str
     sentences: int
@@ -45,7 +46,10 @@ def next_budget(leaderboard: Sequence[ArmRow], worth: float) -> list[NextBudget]
     """Advice on each arm with sizes enough. worth: F1 points an hour must bring."""
     advice = []
     for arm, rows in _by_arm(leaderboard).items():
-        points = {row.sentences: row.dev_f1 for row in rows if row.sentences}
+        # Taggers on one pre-training share its luck: together they are one run of that size.
+        points = {
+            row.sentences: row.dev_f1 if len(row.finetunes) > 1 else [row.dev_mean] for row in rows if row.sentences
+        }
         if len(points) < SIZES:
             continue
         last = max(rows, key=lambda row: row.sentences)

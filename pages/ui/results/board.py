@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from core.facade import figures, results, runs
-from core.facade.results import ArmRow, FurtherTest
+from core.facade.results import ArmRow, FurtherTest, NextBudget
 from core.facade.shown import duration
 from pages.ui.widgets import chart, plain, table
 
@@ -219,9 +219,10 @@ def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
         {
             "arm": figures.arm_words(row.arm),
             "next": row.sentences,
-            "gain": f"{row.gain:+z.2f}, hardly over {row.upper:+z.2f}",
+            "gain": f"{row.gain:+z.2f}, "
+            + ("bound unknown" if math.isinf(row.upper) else f"hardly over {row.upper:+z.2f}"),
             "hours": duration(3600 * row.hours),
-            "advice": "not worth it" if row.stop else "may be worth it",
+            "advice": "not worth it" if row.stop else _go_on(row),
         }
         for row in advice
     ]
@@ -233,7 +234,15 @@ def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
         "advice": "Advice",
     }
     table(lines, columns, "Whether twice the text is worth it")
-    st.caption("Advice from a power law through few points of dev F1, on which budgets are chosen; not evidence.")
+    st.caption(
+        "Advice from a power law through few points of dev F1, on which budgets are chosen; not evidence. Hardly over: "
+        "what the gain exceeds in at most one case of ten, which is known where the whole pipeline was repeated, "
+        "for it takes several pre-trainings of a size to tell how far luck goes."
+    )
+
+
+def _go_on(row: NextBudget) -> str:
+    return "cannot be told from one pre-training a size" if math.isinf(row.upper) else "may be worth it"
 
 
 def _labels(run_id: str) -> None:

@@ -120,7 +120,8 @@ def agreement_text(agreement: Agreement) -> str:
         "Asked of every target which of two sources is closer, the measures answer alike in "
         f"**{agreement.unanimous} of {agreement.items}** pairs{out}: "
         f"{', '.join(kappas) or 'kappa is not defined here'}. "
-        "Measures that look at much the same thing may agree and still be wrong."
+        "TVC and TVcC read one vocabulary and have one vote, that of TVC. Measures that look at much the same thing "
+        "may agree and still be wrong."
     )
 
 

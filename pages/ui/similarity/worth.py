@@ -49,7 +49,7 @@ def _judged(judgement: Judgement) -> None:
         st.info("The table has no column of F1, so only the measures can be compared with each other.")
     for effect in judgement.effects:
         st.markdown(f"#### {plain(effect.name)}")
-        st.success(plain(effect.sentence), icon=":material/insights:")
+        (st.success if effect.shown else st.info)(plain(effect.sentence), icon=":material/insights:")
         _correlations(effect, judgement.conventions)
         _regrets(effect)
     st.markdown("#### Do the measures agree?")
@@ -62,13 +62,28 @@ def _judged(judgement: Judgement) -> None:
 
 def _correlations(effect: Effect, conventions: Mapping[str, str]) -> None:
     rows = [
-        {"measure": similarity.title(measure), **{name: _r(row[name]) for name in conventions}}
+        {
+            "measure": similarity.title(measure),
+            **{name: _r(row[name]) for name in conventions},
+            "p": _p(effect, measure),
+        }
         for measure, row in effect.correlations.items()
     ]
-    columns = {"measure": "Measure", **{name: name.capitalize() for name in conventions}}
+    columns = {"measure": "Measure", **{name: name.capitalize() for name in conventions}, "p": "p"}
     table(rows, columns, f"Correlation of the measures with the change of F1, {effect.name}")
     meanings = "; ".join(f"{name}: {text}" for name, text in conventions.items())
-    st.caption(plain(f"Pearson's r, in brackets its 95% interval over targets, from four of them on. {meanings}."))
+    st.caption(
+        plain(
+            f"Pearson's r, in brackets its 95% interval over targets, from four of them on. {meanings}. p: how often "
+            "the r over runs of that measure alone is as high when the sources of each target are shuffled; a measure "
+            "that was picked for being the best of several has the p of the sentence above."
+        )
+    )
+
+
+def _p(effect: Effect, measure: str) -> str:
+    chance = effect.chance.by_measure.get(measure) if effect.chance else None
+    return "–" if chance is None else f"{chance:.2g}"
 
 
 def _r(r: Coefficient) -> str:
