@@ -35,14 +35,14 @@ class Chance:
 
 
 def chance(grid: Grid, outcomes: Outcomes, *, seed: int = 0) -> Chance | None:
-    """Of r as it is printed (convention `runs`); None where no measure has one."""
+    """The chance of r as it is printed (convention `runs`); None where no measure has one."""
     trained = [np.flatnonzero(np.isfinite(row)) for row in outcomes.mean]
     targets = [at for at, sources in enumerate(trained) if len(sources) > 1]
     if not targets:
         return None
     counts = [len(trained[at]) for at in targets]
     exact = prod(map(factorial, counts)) <= ORDERS
-    orders = _every(counts) if exact else _drawn(counts, np.random.default_rng(seed))
+    orders = _all_orders(counts) if exact else _some_orders(counts, np.random.default_rng(seed))
     close = grid.closeness()
     rs = [_rs(close[at, trained[at]], outcomes, at, order) for at, order in zip(targets, orders, strict=True)]
     there = np.isfinite(rs).sum(axis=0)  # targets that have a say
@@ -59,14 +59,14 @@ def chance(grid: Grid, outcomes: Outcomes, *, seed: int = 0) -> Chance | None:
     )
 
 
-def _every(counts: Sequence[int]) -> Iterator[IntArray]:
+def _all_orders(counts: Sequence[int]) -> Iterator[IntArray]:
     """A target each: `(orders, sources)`, all combinations of the targets' orders row by row; the first is as it is."""
     places = np.unravel_index(np.arange(prod(map(factorial, counts))), [factorial(n) for n in counts])
     for n, at in zip(counts, places, strict=True):
         yield np.array(list(permutations(range(n))))[at]
 
 
-def _drawn(counts: Sequence[int], rng: np.random.Generator) -> Iterator[IntArray]:
+def _some_orders(counts: Sequence[int], rng: np.random.Generator) -> Iterator[IntArray]:
     """The same, drawn; the first is as it is, so that no chance is ever 0."""
     for n in counts:
         orders = rng.permuted(np.tile(np.arange(n), (ORDERS, 1)), axis=1)

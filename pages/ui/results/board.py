@@ -38,6 +38,12 @@ HOW = (
     "draw of S_C or another pre-training run would change."
 )
 
+HARDLY = (
+    "Advice from a power law through few points of dev F1, on which budgets are chosen; not evidence. Hardly over: "
+    "what the gain exceeds in at most one case of ten, which is known where the whole pipeline was repeated, for it "
+    "takes several pre-trainings of a size to tell how far luck goes."
+)
+
 
 def leaderboard(run_id: str) -> None:
     """Mahapatra et al. 2022, Tables 3 and 5; the verdicts in words, every seed's F1."""
@@ -234,11 +240,7 @@ def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:
         "advice": "Advice",
     }
     table(lines, columns, "Whether twice the text is worth it")
-    st.caption(
-        "Advice from a power law through few points of dev F1, on which budgets are chosen; not evidence. Hardly over: "
-        "what the gain exceeds in at most one case of ten, which is known where the whole pipeline was repeated, "
-        "for it takes several pre-trainings of a size to tell how far luck goes."
-    )
+    st.caption(HARDLY)
 
 
 def _go_on(row: NextBudget) -> str:
