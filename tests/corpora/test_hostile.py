@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
+import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,7 +20,7 @@ from core.corpora.formats import sentences as module
 from core.corpora.formats.ledger import Ledger
 from core.corpora.formats.sentences import Span
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
-from core.errors import ReadError
+from core.errors import ConfigError, ReadError
 from core.text.sentence import Sentence
 from core.text.words import clean, nfc
 from tests import hostile
@@ -123,6 +124,36 @@ def test_a_forged_arrow_file_is_refused_before_it_is_used(tmp_path: Path, value:
     for work in (lambda: sniff(path), lambda: load(path)):
         with pytest.raises(ReadError, match="not a readable Parquet or Arrow file"):
             work()
+
+
+def test_a_forged_length_makes_no_room_for_gigabytes(tmp_path: Path) -> None:
+    """A stream begins with how long its first message is; so, to Arrow, does any text that is called .arrow."""
+    path = tmp_path / "forged.arrow"
+    path.write_bytes(b"\xff\xff\xff\xff" + (1_800_000_000).to_bytes(4, "little") + b"id,doc,text" * 20)
+    usual = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (psutil.Process().memory_info().vms + (1 << 30), usual[1]))
+    try:
+        with pytest.raises(ReadError, match="not a readable Parquet or Arrow file"):
+            load(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, usual)
+
+
+@pytest.mark.parametrize("spoilt", [b"Zo\xc3", b"te\xc3t"])
+def test_a_parquet_file_whose_texts_or_names_are_no_utf8(tmp_path: Path, spoilt: bytes) -> None:
+    path = tmp_path / "bytes.parquet"
+    pq.write_table(pa.table({"text": ["Zoe pays ."]}), path, compression="none", use_dictionary=False)
+    path.write_bytes(path.read_bytes().replace(b"Zoe" if spoilt[:1] == b"Z" else b"text", spoilt))
+    for work in (lambda: sniff(path), lambda: load(path)):
+        with pytest.raises(ReadError, match="not a readable Parquet or Arrow file"):
+            work()
+
+
+@pytest.mark.parametrize("encoding", ["idna", "punycode", "unicode_escape", "undefined", "hex"])
+def test_what_is_no_encoding_of_files_is_a_sentence(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.txt").write_bytes("Zo\u00eb .\n".encode("latin-1"))
+    with pytest.raises(ConfigError, match="is not known"):
+        sniff(tmp_path / "a.txt", ReadOptions(encoding=encoding))
 
 
 def test_a_parquet_file_that_names_one_huge_text_a_thousand_times(tmp_path: Path) -> None:

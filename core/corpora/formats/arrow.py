@@ -1,9 +1,10 @@
 """Rows of Parquet and Arrow files, one at a time."""
 
+import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +12,7 @@ import pyarrow.parquet as pq
 
 from core.corpora.formats.ledger import Ledger, Record, short
 from core.corpora.formats.source import BOMB_BYTES, BOMB_RATIO, MAX_TEXT
-from core.errors import ReadError
+from core.errors import ReadError, ResourceError
 from core.paths import opened
 
 _TOO_LONG = "x" * (MAX_TEXT + 1)
@@ -21,7 +22,7 @@ def arrow_batches(path: Path, columns: Sequence[str] | None, ledger: Ledger) -> 
     """Rows of a Parquet or Arrow file, the named columns alone, a thousand at a time."""
     row = 0
     try:
-        with opened(path) as file:
+        with _Bounded(opened(path)) as file:
             size = os.fstat(file.fileno()).st_size
             total = 0 if path.suffix == ".arrow" else pq.read_metadata(file).num_rows
             for batch in _streamed(file, columns) if path.suffix == ".arrow" else _groups(file, size, path, columns):
@@ -29,8 +30,30 @@ def arrow_batches(path: Path, columns: Sequence[str] | None, ledger: Ledger) -> 
                     row += 1
                     yield row, record
                 ledger.tick(size * row // max(total, row, 1) if total else 0)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ReadError(path.name, row + 1, f"not a readable Parquet or Arrow file ({short(error)}).") from error
+    except MemoryError as error:
+        raise _too_large(path) from error
+
+
+class _Bounded(io.BufferedReader):
+    """A file of which no more is asked than it has: a forged length would make room for gigabytes first."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._whole = file  # which would close what this reads, were it let go of
+        super().__init__(cast(io.BufferedReader, file).raw)
+        self._size = os.fstat(self.fileno()).st_size
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        left = max(self._size - self.tell(), 0)
+        return super().read(left if size is None or size < 0 else min(size, left))
+
+
+def _too_large(path: Path) -> ResourceError:
+    return ResourceError(
+        f"{path.name}: reading it needs more memory than there is, as a damaged or forged file makes it; write it again"
+        " in smaller row groups."
+    )
 
 
 def _streamed(file: BinaryIO, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
@@ -51,7 +74,9 @@ def _groups(file: BinaryIO, size: int, path: Path, columns: Sequence[str] | None
         _refuse_bomb(path, size, parquet.metadata)
         texts = [field.name for field in parquet.schema_arrow if field.type in (pa.string(), pa.large_string())]
     with pq.ParquetFile(file, buffer_size=1 << 20, read_dictionary=texts) as parquet:
-        yield from parquet.iter_batches(batch_size=1024, columns=columns)
+        for batch in parquet.iter_batches(batch_size=1024, columns=columns):
+            batch.validate(full=True)  # its texts may be no UTF-8
+            yield batch
 
 
 def _refuse_bomb(path: Path, size: int, metadata: pq.FileMetaData) -> None:
@@ -92,7 +117,7 @@ def _shared(column: pa.DictionaryArray) -> list[str | None]:
 def arrow_schema(path: Path) -> pa.Schema:
     """The schema of a Parquet or Arrow file. Errors: ReadError if it is neither."""
     try:
-        with opened(path) as file:
+        with _Bounded(opened(path)) as file:
             if path.suffix != ".arrow":
                 return pq.read_schema(file)
             try:
@@ -100,5 +125,7 @@ def arrow_schema(path: Path) -> pa.Schema:
             except pa.ArrowInvalid:
                 file.seek(0)
                 return pa.ipc.open_file(file).schema
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ReadError(path.name, None, f"not a readable Parquet or Arrow file ({short(error)}).") from error
+    except MemoryError as error:
+        raise _too_large(path) from error

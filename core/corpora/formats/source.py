@@ -40,6 +40,8 @@ _OFFICE = {  # zip archives that are told from others by their names
     (".xlsx", ".xlsm", ".ods"): "a spreadsheet; save its sheet as UTF-8 .csv",
     (".pptx", ".odp"): "a presentation; save its text as UTF-8 .txt",
 }
+# Ways to write code or addresses, which Python counts among the encodings of text.
+_NO_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -179,7 +181,7 @@ def text_encoding(encoding: str, head: bytes) -> str:
     """The encoding to read with: as asked, unless UTF-8 was asked for and a byte order mark says otherwise."""
     try:
         name = codecs.lookup(encoding).name
-        if not codecs.lookup(encoding)._is_text_encoding:
+        if not codecs.lookup(encoding)._is_text_encoding or name.replace("_", "-") in _NO_FILES:
             raise LookupError(encoding)
     except LookupError as error:
         raise ConfigError(

@@ -1,0 +1,55 @@
+"""Spoilt inputs for every reader, and for every file that the app reads back.
+
+python -m tests.fuzz --inputs 10000                 all of it
+python -m tests.fuzz --readers conll,parquet --inputs 2000 --seed 3
+python -m tests.fuzz --readers conll --seed 3 --number 1234     one input again
+
+Exits 1 where anything but a sentence of ours was raised, a process died, something half-written was left, or time or
+memory went. An input's readers are those of its call: to see one again, name the same ones.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+from tests.fuzz.hunt import Report, Target, hunt
+from tests.fuzz.reading import Reading
+from tests.fuzz.seeds import SEEDS
+
+
+def all_targets() -> dict[str, Target]:
+    """Every reader by name."""
+    return {name: Reading(name) for name in SEEDS}
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--inputs", type=int, default=10_000)
+    parser.add_argument("--readers", default="", help=f"some of {', '.join(all_targets())}")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--number", type=int, help="this input alone")
+    asked = parser.parse_args(words)
+    names = asked.readers.split(",") if asked.readers else list(all_targets())
+    if unknown := set(names) - set(all_targets()):
+        parser.error(f"--readers: {', '.join(sorted(unknown))} is not among {', '.join(all_targets())}")
+    began = time.monotonic()
+    numbers = range(asked.inputs) if asked.number is None else [asked.number]
+    report = hunt(lambda: [all_targets()[name] for name in names], numbers, asked.seed)
+    show(report, names, time.monotonic() - began)
+    return 1 if report.finds else 0
+
+
+def show(report: Report, names: Sequence[str], seconds: float) -> None:
+    """The table, then what was found."""
+    print(f"{'':16}{'taken':>8}{'refused':>8}{'found':>8}")
+    for name in names:
+        print(f"{name:16}" + "".join(f"{report.outcomes[name, word]:8,}" for word in ("taken", "refused", "found")))
+    total = sum(report.outcomes.values())
+    print(f"{total:,} inputs in {seconds:.0f} s ({60 * total / max(seconds, 0.01):,.0f} a minute)")
+    for find in report.finds.values():
+        print(f"\n{find.target}, {find.times} times, first input {find.first}:\n{find.what}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

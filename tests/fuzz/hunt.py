@@ -1,0 +1,140 @@
+"""Inputs one after another in a child process, which may die of any of them: what came of each, and what was wrong.
+
+An input is made of its number, its reader and the seed alone, so that each can be made again.
+"""
+
+import os
+import resource
+import shutil
+import signal
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Protocol
+
+SECONDS = 10  # of processor time for one small input; SIGPROF then ends the child
+MEMORY = 900 << 20  # bytes of addresses beyond those of the imports
+GROWTH = 300 << 10  # KB of memory that one small input may add
+EACH = 500  # inputs before the child is made anew
+
+
+class Target(Protocol):
+    """Something that reads a file."""
+
+    @property
+    def name(self) -> str: ...
+
+    def attempt(self, random: Random, folder: Path) -> str:
+        """Make an input, read it in the empty `folder`, look at what came of it: "taken" or "refused"."""
+        ...
+
+
+@dataclass
+class Find:
+    """Something wrong, by its place in the code. first: the number of an input that shows it, of `target`."""
+
+    target: str
+    what: str
+    first: int
+    times: int = 1
+
+
+@dataclass
+class Report:
+    """What came of all inputs. outcomes: {(target, "taken" | "refused" | "found"): inputs}."""
+
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    finds: dict[str, Find] = field(default_factory=dict)
+
+    def add(self, target: str, number: int, outcome: str, what: str) -> None:
+        self.outcomes[target, outcome] += 1
+        if outcome == "found":
+            found = self.finds.setdefault(what.rsplit("\n", 1)[-1], Find(target, what, number, 0))
+            found.times += 1
+
+
+def hunt(targets: Callable[[], Sequence[Target]], numbers: Sequence[int], seed: int) -> Report:
+    """Give each target its turn. targets: made in the child, with all the threads that this may start."""
+    report, at = Report(), 0
+    names = [target.name for target in targets()]
+    while at < len(numbers):
+        begun = at
+        status, lines = _child(targets, numbers[at : at + EACH], seed)
+        for line in lines:
+            outcome, _, what = line.partition(" ")
+            report.add(names[numbers[at] % len(names)], numbers[at], outcome, what.replace("\x1f", "\n"))
+            at += 1
+        if status:
+            if at == len(numbers) or at - begun == EACH:
+                raise RuntimeError(f"the child ended with {status} after its last input")
+            number = numbers[at]
+            death = signal.Signals(-status).name if status < 0 else f"exit {status}"
+            report.add(names[number % len(names)], number, "found", f"killed its process: {death}")
+            at += 1
+    return report
+
+
+def _child(targets: Callable[[], Sequence[Target]], numbers: Sequence[int], seed: int) -> tuple[int, list[str]]:
+    """(its exit status, below 0 the signal; a line for each input that it got through)."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(reading)
+        status = 1
+        try:
+            with os.fdopen(writing, "w", encoding="utf-8", buffering=1) as out:
+                out.writelines(line + "\n" for line in _lines(targets(), numbers, seed))
+            status = 0
+        except BaseException:  # noqa: BLE001  the parent is told by the status
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    os.close(writing)
+    with os.fdopen(reading, encoding="utf-8", newline="\n") as lines:
+        got = [line.removesuffix("\n") for line in lines if line.endswith("\n")]
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), got
+
+
+def _lines(targets: Sequence[Target], numbers: Sequence[int], seed: int) -> Iterator[str]:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    most = pages * resource.getpagesize() + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    base = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=base, prefix="winnow-fuzz-") as name:
+        for number in numbers:
+            folder = Path(name) / str(number)
+            folder.mkdir()
+            yield _one(targets[number % len(targets)], number, seed, folder)
+            shutil.rmtree(folder)
+
+
+def _one(target: Target, number: int, seed: int, folder: Path) -> str:
+    before = _peak()
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        outcome = target.attempt(Random(f"{seed} {target.name} {number}"), folder)
+    except Exception as error:  # noqa: BLE001  that is what is looked for
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/core/" in frame.filename]
+        where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "after reading"
+        text = "\x1f".join(traceback.format_exc().splitlines()[-14:])
+        short = f"{type(error).__name__} at {where}"
+        outcome = f"found {text}\x1f{short}"
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    grown = _peak() - before
+    return outcome if grown < GROWTH else f"found {grown >> 10} MB more memory\x1fmemory"
+
+
+def _peak() -> int:
+    """KB of the largest this process was since the last look."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    with suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    return int(status.partition("VmHWM:")[2].split()[0])

@@ -1,0 +1,180 @@
+"""Sound small inputs of every reader, from which the fuzzer makes unsound ones."""
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from core.corpora.formats.ledger import ReadOptions
+
+LINES = (
+    "The buyer pays Acme Ltd. 5 dollars .",
+    "Zo\u00eb met Ren\u00e9 in Z\u00fcrich . She left .",
+    "\u0939\u093f\u0928\u094d\u0926\u0940 \u092d\u093e\u0937\u093e",
+    "e\u0301 \U0001f600 \u5317\u4eac\u5927\u5b66",
+)
+TOKENS = (
+    ("Acme", "Ltd.", "pays", "Zo\u00eb", "."),
+    ("In", "Z\u00fcrich", "it", "rains", "."),
+    ("Nobody", "knows", "."),
+)
+TAGS = (("B-ORG", "I-ORG", "O", "B-PER", "O"), ("O", "B-LOC", "O", "O", "O"), ("O", "O", "O"))
+NAMES = ("O", "B-ORG", "I-ORG", "B-PER", "B-LOC")
+TEXT = "Acme Ltd. pays Zo\u00eb .\nIt rains ."
+
+
+@dataclass(frozen=True)
+class Seed:
+    """An input that is taken as it is. files: by name, `path` the one (or the folder, "") that is read."""
+
+    files: Mapping[str, bytes]
+    path: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _one(name: str, content: bytes | str, **options: Any) -> Seed:
+    return Seed({name: content.encode() if isinstance(content, str) else content}, name, options)
+
+
+def _lines(rows: Sequence[object]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def parquet(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
+def stream(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def whole(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
+
+
+def packed(data: bytes, codec: str) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, codec) as out:
+        out.write(data)
+    return bytes(sink.getvalue())
+
+
+def _columns(separator: str = "\t", middle: str = "") -> str:
+    sentences = (zip(tokens, tags, strict=True) for tokens, tags in zip(TOKENS, TAGS, strict=True))
+    blocks = ("".join(f"{token}{separator}{middle}{tag}\n" for token, tag in rows) for rows in sentences)
+    return "-DOCSTART-" + separator + middle + "O\n\n# id = 1\n" + "\n".join(blocks)
+
+
+def _spans(*keys: str) -> list[dict[str, object]]:
+    start, end, kind = keys
+    return [{start: 0, end: 9, kind: "ORG"}, {start: 15, end: 18, kind: "PER"}]
+
+
+_TEXTS = pa.table({"doc_id": ["a", "a", "b", None], "text": list(LINES), "n": [1, 2, 3, 4]})
+_NUMBERED = pa.table(
+    {"tokens": [list(row) for row in TOKENS], "ner_tags": [[NAMES.index(tag) for tag in row] for row in TAGS]}
+)
+_FEATURES = {"ner_tags": {"feature": {"names": list(NAMES), "_type": "ClassLabel"}, "_type": "Sequence"}}
+_FEATURED = _NUMBERED.replace_schema_metadata({b"huggingface": json.dumps({"info": {"features": _FEATURES}})})
+_CARD = (
+    "---\ndataset_info:\n  features:\n  - name: ner_tags\n    sequence:\n      class_label:\n        names:\n"
+    + "".join(f"          '{i}': {name}\n" for i, name in enumerate(NAMES))
+)
+_ROWS = [
+    {"tokens": tokens, "ner_tags": [NAMES.index(tag) for tag in tags]}
+    for tokens, tags in zip(TOKENS, TAGS, strict=True)
+]
+_TASKS = [
+    {
+        "id": 1,
+        "data": {"text": TEXT},
+        "annotations": [
+            {
+                "was_cancelled": False,
+                "result": [
+                    {"type": "labels", "value": {"start": 0, "end": 9, "text": "Acme Ltd.", "labels": ["ORG"]}},
+                    {"type": "labels", "value": {"start": 15, "end": 18, "text": "Zo\u00eb", "labels": ["PER"]}},
+                ],
+            }
+        ],
+    },
+    {"id": 2, "data": {"text": "It rains ."}, "annotations": []},
+]
+_DOCCANO = [{"id": 1, "text": TEXT, "label": [[0, 9, "ORG"], [15, 18, "PER"]]}, {"text": "It rains .", "label": []}]
+_NEWER = [{"text": TEXT, "entities": _spans("start_offset", "end_offset", "label"), "relations": []}]
+_PRODIGY = [
+    {"text": TEXT, "spans": _spans("start", "end", "label"), "answer": "accept"},
+    {"text": "It rains .", "spans": [], "answer": "reject"},
+]
+_BRAT = "T1\tORG 0 9\tAcme Ltd.\nT2\tPER 15 18\tZo\u00eb\nR1\tpays Arg1:T1 Arg2:T2\n"
+_PLAIN = "\n".join(LINES) + "\n\nA last one .\n"
+_TABLE = 'id,doc,text\n1,a,"The buyer, pays"\n2,a,"He said ""no"" .\nAnd left ."\n3,b,Plain text here .\n'
+
+# By format as `ReadOptions` names it; a test sees that every format is here, packed and in each container.
+SEEDS: Mapping[str, Sequence[Seed]] = {
+    "txt": [
+        _one("plain.txt", _PLAIN),
+        _one("plain.txt", _PLAIN, split=True),
+        _one("paragraphs.txt", _PLAIN, unit="paragraph"),
+        _one("wide.txt", _PLAIN.encode("utf-16")),
+        _one("old.txt", "Zo\u00eb pays .\r\nRen\u00e9 too .\r\n".encode("cp1252"), encoding="cp1252"),
+        _one("mac.txt", "One line .\rAnother line .\r"),
+    ],
+    "jsonl": [
+        _one("rows.jsonl", _lines([{"text": line, "doc": "d"} for line in LINES])),
+        _one("rows.json", json.dumps([{"id": 1, "body": line} for line in LINES], indent=1)),
+    ],
+    "csv": [_one("rows.csv", _TABLE), _one("semicolons.csv", _TABLE.replace(",", ";"), text_column="text")],
+    "tsv": [_one("rows.tsv", _TABLE.replace(",", "\t"))],
+    "parquet": [
+        _one("rows.parquet", parquet(_TEXTS)),
+        _one("rows.arrow", stream(_TEXTS)),
+        _one("whole.arrow", whole(_TEXTS)),
+    ],
+    "conll": [
+        _one("tagged.conll", _columns()),
+        _one("tagged.bio", _columns(" ", "NN _ ")),
+        _one("strict.conll", _columns(), repair=False, scheme="iob2"),
+        Seed({"train.conll": _columns().encode(), "dev.conll": _columns().encode()}, "", {"part": "dev"}),
+    ],
+    "doccano": [_one("doccano.jsonl", _lines(_DOCCANO)), _one("newer.jsonl", _lines(_NEWER), split=True)],
+    "labelstudio": [_one("tasks.json", json.dumps(_TASKS)), _one("tasks.jsonl", _lines(_TASKS))],
+    "prodigy": [_one("prodigy.jsonl", _lines(_PRODIGY))],
+    "brat": [Seed({"note.txt": TEXT.encode(), "note.ann": _BRAT.encode()}, "")],
+    "hf": [
+        _one("features.parquet", parquet(_FEATURED)),
+        _one("features.arrow", stream(_FEATURED)),
+        _one(
+            "named.jsonl", _lines([{"words": tokens, "ner": tags} for tokens, tags in zip(TOKENS, TAGS, strict=True)])
+        ),
+        Seed({"train.jsonl": _lines(_ROWS).encode(), "README.md": _CARD.encode()}, ""),
+        Seed(
+            {"train.jsonl": _lines(_ROWS).encode(), "dataset_info.json": json.dumps({"features": _FEATURES}).encode()},
+            "",
+        ),
+    ],
+    "gzip": [
+        _one("plain.txt.gz", packed(_PLAIN.encode(), "gzip")),
+        _one("tagged.conll.gz", packed(_columns().encode(), "gzip")),
+    ],
+    "zstd": [
+        _one("plain.txt.zst", packed(_PLAIN.encode(), "zstd")),
+        _one("rows.jsonl.zst", packed(_lines(_DOCCANO).encode(), "zstd")),
+    ],
+}
+
+
+def options_of(seed: Seed) -> ReadOptions:
+    return ReadOptions(**seed.options)

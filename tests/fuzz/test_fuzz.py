@@ -1,0 +1,73 @@
+"""A short cut of the fuzzing, and that no reader is left out of it."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import get_args
+
+import pytest
+
+from core.corpora.formats.ledger import Format
+from core.corpora.formats.source import _PACKED
+from core.corpora.readers import sniff
+from tests.conftest import ROOT
+from tests.fuzz import hunt as module
+from tests.fuzz.reading import outcome
+from tests.fuzz.seeds import SEEDS, options_of
+
+
+def test_every_reader_has_seeds() -> None:
+    assert set(SEEDS) == {*get_args(Format), *_PACKED.values()} - {"auto"}
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_a_seed_is_taken_as_what_it_is(name: str, tmp_path: Path) -> None:
+    for i, seed in enumerate(SEEDS[name]):
+        folder = tmp_path / str(i) / "in"
+        folder.mkdir(parents=True)
+        for file, data in seed.files.items():
+            (folder / file).write_bytes(data)
+        assert outcome(folder / seed.path, options_of(seed), folder.parent) == "taken"
+        assert sniff(folder / seed.path, options_of(seed)).format == name or name in _PACKED.values()
+
+
+def test_a_short_cut_of_it() -> None:
+    words = [sys.executable, "-W", "error", "-m", "tests.fuzz", "--inputs", "400", "--seed", "19"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "400 inputs" in done.stdout
+
+
+class Misbehaving:
+    """Goes wrong in every way that is looked for, by the input's number."""
+
+    name = "misbehaving"
+
+    def attempt(self, random: Random, folder: Path) -> str:
+        match int(folder.name):
+            case 1:
+                raise ValueError("a bug")
+            case 2:
+                os.kill(os.getpid(), signal.SIGSEGV)
+            case 3:
+                assert len(b"x" * (60 << 20))
+            case 4:
+                while True:
+                    pass
+        return "taken"
+
+
+def test_whoever_misbehaves_is_caught_and_the_others_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "SECONDS", 1)
+    monkeypatch.setattr(module, "GROWTH", 30 << 10)
+    report = module.hunt(lambda: [Misbehaving()], range(6), seed=0)
+    assert dict(report.outcomes) == {("misbehaving", "taken"): 2, ("misbehaving", "found"): 4}
+    assert {place: find.first for place, find in report.finds.items()} == {
+        "ValueError at after reading": 1,
+        "killed its process: SIGSEGV": 2,
+        "memory": 3,
+        "killed its process: SIGPROF": 4,
+    }
