@@ -59,11 +59,11 @@ class _Reply(TypedDict, total=False):
 class Apart:
     """Processes that each answer one request to `module`, and a spare one that has done its imports already.
 
-    advice: what to do where that fails, the end of a sentence.
+    advice: what to do where that fails, the end of a sentence. spare: False for who asks once or twice in its life.
     """
 
-    def __init__(self, module: str, advice: str, seconds: float = SECONDS) -> None:
-        self._module, self._advice, self._seconds = module, advice, seconds
+    def __init__(self, module: str, advice: str, seconds: float = SECONDS, *, spare: bool = True) -> None:
+        self._module, self._advice, self._seconds, self._keeps_spare = module, advice, seconds, spare
         self._lock = threading.Lock()
         self._spare: subprocess.Popen[bytes] | None = None
 
@@ -85,7 +85,7 @@ class Apart:
         what: the file's name for errors. Errors: ResourceError if it took too long or too much memory, killed its
         process or there can be none; the WinnowError that `answer` raised.
         """
-        payload = json.dumps([os.getcwd(), dict(os.environ), request]).encode()
+        payload = json.dumps([os.getcwd(), dict(os.environ), self._seconds, request]).encode()
         try:
             with self._lock:
                 process, self._spare = self._waiting() or _started(self._module), None
@@ -97,7 +97,8 @@ class Apart:
             raise self._failed(what, f"reading it took more than {self._seconds:g} seconds") from None
         finally:
             _end(process)
-            self.ready()
+            if self._keeps_spare:
+                self.ready()
         if process.returncode:
             raise self._failed(what, "its reader broke off, as a damaged or forged file makes it, or memory ran out")
         return self._answer(what, json.loads(written))
@@ -144,7 +145,6 @@ def main() -> None:
     signal.alarm(IDLE)
     answer = importlib.import_module(sys.argv[1]).answer
     if request := sys.stdin.buffer.read():
-        signal.alarm(SECONDS + 5)  # where the server was killed meanwhile
         _limit()
         sys.stdout.buffer.write(_reply(answer, request))
         sys.stdout.flush()
@@ -162,7 +162,8 @@ def _limit() -> None:
 
 def _reply(answer: Callable[..., object], request: bytes) -> bytes:
     try:
-        folder, environment, arguments = json.loads(request)  # as they are now, where a spare was started before
+        folder, environment, seconds, arguments = json.loads(request)  # as they are now: a spare was started before
+        signal.alarm(int(seconds) + 5)  # where who asked was killed meanwhile
         os.chdir(folder)
         os.environ.clear()
         os.environ.update(environment)

@@ -22,6 +22,8 @@ On the command line `Cancelled` exits 130, every other one 2; anything else is a
 
 import traceback
 
+from core.shown import brief
+
 
 class WinnowError(Exception):
     """Base of all errors raised on purpose; `str(error)` can be shown to a user as it is.
@@ -45,9 +47,9 @@ class ReadError(InputError):
     """
 
     def __init__(self, file: str, line: int | None, problem: str) -> None:
-        self.file, self.line, self.problem = file, line, problem
+        self.file, self.line, self.problem = file, line, brief(problem)
         where = file if line is None else f"{file} line {line}"
-        super().__init__(f"{where}: {problem}")
+        super().__init__(f"{where}: {self.problem}")
 
     def __reduce__(self) -> tuple[type["ReadError"], tuple[str, int | None, str]]:
         return type(self), (self.file, self.line, self.problem)

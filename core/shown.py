@@ -3,6 +3,7 @@
 import re
 
 REPLACED = "\ufffd"
+_BRIEF = 800  # characters
 # What a terminal obeys (ESC begins it), what turns or breaks a line, and halves of characters, which nothing can print.
 _OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -10,6 +11,11 @@ _OBEYED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\
 def shown(text: str) -> str:
     """`text` on one line, a mark in place of each control character."""
     return _OBEYED.sub(REPLACED, text)
+
+
+def brief(text: str) -> str:
+    """`text`, its middle left out where somebody's cell or column would make a sentence as long as a file."""
+    return text if len(text) <= _BRIEF else f"{text[: _BRIEF // 2]} ... {text[-_BRIEF // 2 :]}"
 
 
 def in_utf8(text: str) -> bool:

@@ -68,3 +68,14 @@ def page_bomb(folder: Path) -> Path:
     path = folder / "page.parquet"
     pq.write_table(pa.table({"text": ["z" * 200_000_000]}), path, compression="zstd", use_dictionary=False)
     return path
+
+
+def aborting(folder: Path) -> Path:
+    """Parquet whose texts are called BOOLEAN where statistics of text remain: pyarrow's reader ends its process."""
+    path = folder / "aborting.parquet"
+    pq.write_table(pa.table({"text": ["a sentence .", "another one ."]}), path, compression="none")
+    data = path.read_bytes()
+    footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    kind = data.index(b"\x15\x0c", footer) + 1
+    path.write_bytes(data[:kind] + b"\0" + data[kind + 1 :])
+    return path

@@ -13,6 +13,7 @@ from core.artifacts.rejects import path as rejects_of
 from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
+from core.corpora.trial import tried
 from core.corpora.uploads import forget, still_needed, sweep
 from core.errors import OptionsError, ReadError
 from core.models import hub, unknown
@@ -110,6 +111,7 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
         text_column=config.text_column or None,
         part=config.part or None,
     )
+    tried(path, options)
     report, scripts = ReadReport(), _Scripts()
     sentences = read(
         path,

@@ -20,7 +20,8 @@ from core.corpora.formats import sentences as module
 from core.corpora.formats.ledger import Ledger
 from core.corpora.formats.sentences import Span
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
-from core.errors import ConfigError, ReadError
+from core.errors import ConfigError, ReadError, ResourceError
+from core.facade import runs
 from core.text.sentence import Sentence
 from core.text.words import clean, nfc
 from tests import hostile
@@ -147,6 +148,27 @@ def test_a_parquet_file_whose_texts_or_names_are_no_utf8(tmp_path: Path, spoilt:
     for work in (lambda: sniff(path), lambda: load(path)):
         with pytest.raises(ReadError, match="not a readable Parquet or Arrow file"):
             work()
+
+
+def test_an_import_outlives_a_file_that_kills_its_reader(tmp_path: Path, home: Path) -> None:
+    path = hostile.aborting(tmp_path)
+    with pytest.raises(
+        (ResourceError, ReadError), match=r"its reader broke off.*save it as CSV|not a readable Parquet"
+    ):
+        runs.execute("add", {"path": str(path)})
+    assert not list(home.glob("corpora/*"))
+
+
+def test_a_sentence_is_no_longer_than_a_sentence(tmp_path: Path) -> None:
+    """Columns, tags and a row's own words are named in errors, whatever their length."""
+    (tmp_path / "a.jsonl").write_text(json.dumps({"x" * 70_000: 1}) + "\n", encoding="utf-8")
+    (tmp_path / "a.conll").write_text(f"Acme\tB-{'x' * 70_000}\nLtd.\tI-{'y' * 70_000}\n\n", encoding="utf-8")
+    with pytest.raises(ReadError, match="no column holds text") as raised:
+        load(tmp_path / "a.jsonl")
+    assert len(str(raised.value)) < 1_000
+    assert str(raised.value).endswith("name the one with the text.")
+    _, report = load(tmp_path / "a.conll")
+    assert max(len(problem.reason) for problem in report.problems) < 1_000
 
 
 @pytest.mark.parametrize("encoding", ["idna", "punycode", "unicode_escape", "undefined", "hex"])

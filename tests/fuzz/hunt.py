@@ -3,6 +3,7 @@
 An input is made of its number, its reader and the seed alone, so that each can be made again.
 """
 
+import faulthandler
 import os
 import resource
 import shutil
@@ -31,6 +32,10 @@ class Target(Protocol):
 
     def attempt(self, random: Random, folder: Path) -> str:
         """Make an input, read it in the empty `folder`, look at what came of it: "taken" or "refused"."""
+        ...
+
+    def attempt_apart(self, random: Random, folder: Path) -> str:
+        """The same, of an input that killed its process, as the project reads what may do that."""
         ...
 
 
@@ -73,13 +78,21 @@ def hunt(targets: Callable[[], Sequence[Target]], numbers: Sequence[int], seed: 
             if at == len(numbers) or at - begun == EACH:
                 raise RuntimeError(f"the child ended with {status} after its last input")
             number = numbers[at]
+            target = number % len(names)
+            again, lines = _child(targets, [number], seed, apart=True)
+            if not again and lines and not lines[0].startswith("found"):
+                report.add(names[target], number, lines[0], "")
+                at += 1
+                continue
             death = signal.Signals(-status).name if status < 0 else f"exit {status}"
-            report.add(names[number % len(names)], number, "found", f"killed its process: {death}")
+            report.add(names[target], number, "found", f"killed its process: {death}")
             at += 1
     return report
 
 
-def _child(targets: Callable[[], Sequence[Target]], numbers: Sequence[int], seed: int) -> tuple[int, list[str]]:
+def _child(
+    targets: Callable[[], Sequence[Target]], numbers: Sequence[int], seed: int, *, apart: bool = False
+) -> tuple[int, list[str]]:
     """(its exit status, below 0 the signal; a line for each input that it got through)."""
     reading, writing = os.pipe()
     pid = os.fork()
@@ -88,7 +101,7 @@ def _child(targets: Callable[[], Sequence[Target]], numbers: Sequence[int], seed
         status = 1
         try:
             with os.fdopen(writing, "w", encoding="utf-8", buffering=1) as out:
-                out.writelines(line + "\n" for line in _lines(targets(), numbers, seed))
+                out.writelines(line + "\n" for line in _lines(targets(), numbers, seed, apart))
             status = 0
         except BaseException:  # noqa: BLE001  the parent is told by the status
             traceback.print_exc()
@@ -100,26 +113,30 @@ def _child(targets: Callable[[], Sequence[Target]], numbers: Sequence[int], seed
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), got
 
 
-def _lines(targets: Sequence[Target], numbers: Sequence[int], seed: int) -> Iterator[str]:
+def _lines(targets: Sequence[Target], numbers: Sequence[int], seed: int, apart: bool) -> Iterator[str]:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     most = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    faulthandler.disable()  # the report says which signal it was
     base = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=base, prefix="winnow-fuzz-") as name:
         for number in numbers:
             folder = Path(name) / str(number)
             folder.mkdir()
-            yield _one(targets[number % len(targets)], number, seed, folder)
+            target = targets[number % len(targets)]
+            yield _one(
+                target.attempt_apart if apart else target.attempt, Random(f"{seed} {target.name} {number}"), folder
+            )
             shutil.rmtree(folder)
 
 
-def _one(target: Target, number: int, seed: int, folder: Path) -> str:
+def _one(attempt: Callable[[Random, Path], str], random: Random, folder: Path) -> str:
     before = _peak()
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
-        outcome = target.attempt(Random(f"{seed} {target.name} {number}"), folder)
+        outcome = attempt(random, folder)
     except Exception as error:  # noqa: BLE001  that is what is looked for
         frames = [frame for frame in traceback.extract_tb(error.__traceback__) if "/core/" in frame.filename]
         where = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "after reading"

@@ -157,13 +157,11 @@ def value(random: Random, data: bytes) -> bytes:
     at = random.randrange(len(lines))
     for part, before, after in ((data, [], []), (lines[at], lines[:at], lines[at + 1 :])):
         try:
-            document = json.loads(part)
+            document = node(random, json.loads(part))
+            written = json.dumps(document, ensure_ascii=random.random() < 0.5).encode("utf-8", "surrogatepass")
+            return b"\n".join([*before, written, *after])
         except (ValueError, RecursionError):
             continue
-        written = json.dumps(node(random, document), ensure_ascii=random.random() < 0.5).encode(
-            "utf-8", "surrogatepass"
-        )
-        return b"\n".join([*before, written, *after])
     return cell(random, data)
 
 
@@ -215,6 +213,7 @@ def table(random: Random, data: bytes) -> bytes:
     write = seeds.parquet if data[:4] == b"PAR1" else seeds.stream
     try:
         rows = pq.read_table(pa.BufferReader(data)) if write is seeds.parquet else pa.ipc.open_stream(data).read_all()
+        rows.validate(full=True)
         about = dict(rows.schema.metadata or {})
         if about and random.random() < 0.3:
             about = {key: random.choice(JSON)(random, content) for key, content in about.items()}

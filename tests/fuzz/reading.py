@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
@@ -13,7 +14,8 @@ from core.corpora.corpus import Corpus, Library
 from core.corpora.formats.ledger import Format, ReadOptions, ReadReport
 from core.corpora.formats.source import open_stream
 from core.corpora.readers import Preview, labelled, read, sniff
-from core.errors import ReadError, WinnowError
+from core.corpora.trial import tried
+from core.errors import ConfigError, PathError, ReadError, ResourceError, WinnowError
 from core.text.schemes import SCHEMES
 from core.text.sentence import Sentence
 from tests.fuzz.mutate import mutated
@@ -57,11 +59,25 @@ class Reading:
 
     def attempt(self, random: Random, folder: Path) -> str:
         """Errors: AssertionError for what must not be; whatever else is no WinnowError."""
+        return self._attempt(random, folder, apart=False)
+
+    def attempt_apart(self, random: Random, folder: Path) -> str:
+        """As an import does: native code is tried in a process of its own first."""
+        return self._attempt(random, folder, apart=True)
+
+    def _attempt(self, random: Random, folder: Path, *, apart: bool) -> str:
         seed = random.choice(self._seeds)
         path, options = put(seed, random, folder / "in"), options_of(seed)
         if random.random() < 0.15:
             name = random.choice(list(_OTHERS))
             options = replace(options, **{name: random.choice(_OTHERS[name])})
+        if apart:
+            with suppress(ReadError, ConfigError, PathError):
+                try:
+                    tried(path, options)
+                except ResourceError as error:
+                    said(error, path)
+                    return "refused"
         return outcome(path, options, folder)
 
 

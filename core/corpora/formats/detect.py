@@ -94,10 +94,8 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
 
 def _container(path: Path, options: ReadOptions) -> str:
     """txt, conll, brat, jsonl, json, csv, tsv or arrow."""
-    choice, ending = options.format, suffix(path)
-    with open_bytes(path) as stream:
-        magic = stream.peek(8)[:8]
-    if magic[:4] == b"PAR1" or ending in (".parquet", ".arrow"):
+    choice = options.format
+    if looks_like_arrow(path):
         return "arrow"
     if choice == "auto" and is_brat(path):
         return "brat"
@@ -105,6 +103,12 @@ def _container(path: Path, options: ReadOptions) -> str:
         return choice
     with open_stream(path, options.encoding) as stream:
         return _by_content(path, choice, stream.read(BLOCK_BYTES).decode("utf-8", "replace"))
+
+
+def looks_like_arrow(path: Path) -> bool:
+    """Whether it is read as Parquet or Arrow, by native code."""
+    with open_bytes(path) as stream:
+        return stream.peek(4)[:4] == b"PAR1" or suffix(path) in (".parquet", ".arrow")
 
 
 def _by_content(path: Path, choice: str, head: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from core.errors import EncodingError
+from core.shown import brief
 
 Format = Literal[
     "auto", "txt", "jsonl", "csv", "tsv", "parquet", "conll", "doccano", "labelstudio", "prodigy", "brat", "hf"
@@ -161,6 +162,7 @@ class Ledger:
             )
 
     def _keep(self, kind: Literal["rejected", "span"], line: int | None, reason: str, raw: str) -> None:
+        reason = brief(reason)
         self._note(kind, line, reason)
         if self._path is None:
             return
@@ -172,7 +174,7 @@ class Ledger:
 
     def _note(self, kind: Literal["rejected", "repaired", "skipped", "span"], line: int | None, reason: str) -> None:
         if len(self.report.problems) < MAX_PROBLEMS:
-            self.report.problems.append(Problem(kind=kind, file=self.file, line=line, reason=reason))
+            self.report.problems.append(Problem(kind=kind, file=self.file, line=line, reason=brief(reason)))
 
     def close(self) -> None:
         """Finish the reject file."""
