@@ -109,7 +109,11 @@ def test_a_card_that_laughs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "metadata", [b"\xff\xfe", b"{", b"[" * 100_000, b'{"features": {"ner_tags": {"names": {"x": 1}}}}']
+    "metadata",
+    [
+        *(b"\xff\xfe", b"{", b"[" * 100_000, b'{"features": {"ner_tags": {"names": {"x": 1}}}}'),
+        *(b'{"a":' * 700 + b"1" + b"}" * 700, b'{"ner_tags":' + b'{"a":' * 700 + b"1" + b"}" * 701),
+    ],
 )
 def test_rubbish_in_a_files_metadata_is_a_sentence(tmp_path: Path, metadata: bytes) -> None:
     table = pa.table({"tokens": [["a", "b"]], "ner_tags": [[0, 1]]}).replace_schema_metadata({b"huggingface": metadata})
@@ -167,7 +171,8 @@ def test_a_sentence_is_no_longer_than_a_sentence(tmp_path: Path) -> None:
         load(tmp_path / "a.jsonl")
     assert len(str(raised.value)) < 1_000
     assert str(raised.value).endswith("name the one with the text.")
-    _, report = load(tmp_path / "a.conll")
+    report = ReadReport()
+    assert list(read(tmp_path / "a.conll", ReadOptions(scheme="iob2"), report=report))
     assert max(len(problem.reason) for problem in report.problems) < 1_000
 
 

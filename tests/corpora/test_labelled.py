@@ -400,3 +400,12 @@ def test_a_span_of_an_accent_alone_is_counted_not_lost(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", json.dumps({"text": "aaa\u0301", "label": [[3, 4, "X"]]}) + "\n")
     (sentence,), report = load(path)
     assert (sentence.text, sentence.entities, report.rejected_spans) == ("aaá", (), 1)
+
+
+@pytest.mark.parametrize("result", [True, 3, "x", {"value": {}}])
+def test_a_task_whose_result_is_no_list_is_rejected(tmp_path: Path, result: object) -> None:
+    tasks = [{"data": {"text": "It rains ."}, "annotations": [{"result": each}]} for each in (result, [])]
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks), encoding="utf-8")
+    report = ReadReport()
+    assert [row.text for row in read(tmp_path / "tasks.json", report=report)] == ["It rains ."]
+    assert [problem.reason for problem in report.problems] == ['expected a list under "result" of its annotation']

@@ -55,9 +55,13 @@ def read_label_studio(records: Iterator[Record], ledger: Ledger) -> Iterator[Sen
             continue
         if len(given) > 1:
             ledger.reject_span(line, f"{len(given) - 1} further annotations of the same task; the first was taken")
+        result = given[0].get("result") or []
+        if not isinstance(result, list):
+            ledger.reject(line, 'expected a list under "result" of its annotation', str(dict(task)))
+            continue
         items = [
             item["value"]
-            for item in given[0].get("result") or ()
+            for item in result
             if isinstance(item, Mapping) and isinstance(item.get("value"), Mapping) and "labels" in item["value"]
         ]
         yield from from_spans(text, list(_spans(items, text, line, ledger)), line, ledger)
