@@ -31,11 +31,11 @@ def tag_names(path: Path, tags: str) -> list[str] | None:
     """Names of the numbers in column `tags`: from the file's own metadata, dataset_info.json or the card's header."""
     if path.suffix in (".parquet", ".arrow"):
         stored = (arrow_schema(path).metadata or {}).get(b"huggingface")
-        if stored and (names := _found(_stored(stored, path), tags, path)):
+        if stored and (names := _names_in(_stored(stored, path), tags, path)):
             return names
     for folder in _around(path):
         for name in ("dataset_info.json", "dataset_infos.json", "README.md"):
-            if is_there(file := folder / name) and (names := _found(_metadata(file), tags, file)):
+            if is_there(file := folder / name) and (names := _names_in(_metadata(file), tags, file)):
                 return names
     return None
 
@@ -76,7 +76,7 @@ def _metadata(file: Path) -> object:
         raise ReadError(file.name, 1, "its header is not YAML; repair or remove it.") from error
 
 
-def _found(description: object, tags: str, file: Path) -> list[str] | None:
+def _names_in(description: object, tags: str, file: Path) -> list[str] | None:
     try:
         return _names(description, tags, set())
     except RecursionError as error:
