@@ -85,6 +85,13 @@ def append_line(path: Path, line: bytes) -> None:
         os.close(file)
 
 
+def sync_all(folder: Path) -> None:
+    """`sync` of everything in a folder, however deep, and of itself."""
+    for path in (folder, *folder.rglob("*")):
+        if not path.is_symlink():
+            sync(path)
+
+
 def sync(path: Path) -> None:
     """Bring a file's content, or the names in a folder, to the disk: only then do they survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)

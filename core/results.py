@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.config import Budget
+from core.files import replacing
 
 FloatArray = npt.NDArray[np.floating]
 IntArray = npt.NDArray[np.integer]
@@ -122,7 +123,8 @@ class Evaluation:
 
     def save(self, path: Path) -> None:
         """Write it as `.npz`."""
-        np.savez_compressed(path, types=np.array(self.types), tp=self.tp, predicted=self.predicted, gold=self.gold)
+        with replacing(path) as file:
+            np.savez_compressed(file, types=np.array(self.types), tp=self.tp, predicted=self.predicted, gold=self.gold)
 
     @classmethod
     def load(cls, path: Path) -> Self:

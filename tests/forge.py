@@ -67,11 +67,11 @@ class Forged:
 
 
 class Forge:
-    """As a context it ends with its block."""
+    """As a context it ends with its block. module: whose `main` does the imports."""
 
-    def __init__(self) -> None:
+    def __init__(self, module: str = __name__) -> None:
         self._mine, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, "-m", __name__, str(its.fileno())]
+        command = [sys.executable, "-m", module, str(its.fileno())]
         self._process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, pass_fds=[its.fileno()])
         its.close()
         self._one_by_one = threading.Lock()
@@ -107,10 +107,10 @@ class Forge:
         return status
 
 
-def main() -> None:
+def main(parts: Sequence[str] = PARTS) -> None:
     """Do the imports, then become what is asked for, until nobody is left to ask."""
     control = socket.socket(fileno=int(sys.argv[1]))
-    for name in PARTS:
+    for name in parts:
         importlib.import_module(name)
     gc.freeze()
     while True:

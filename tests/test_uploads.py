@@ -160,3 +160,29 @@ def test_the_start_sweeps_uploads_tries_and_what_killed_processes_left(home: Pat
     assert holding(home, words) == []
     assert young.exists()
     assert [corpus.name for corpus in corpora.listed()] == ["mine"]
+
+
+class Killed(BaseException):
+    """Stands for SIGKILL: nothing of ours catches it."""
+
+
+@pytest.mark.parametrize(
+    "moment", ["core.recipes.add.audit_log.note", "core.recipes.add.forget", "core.runs.worker.sync_all"]
+)
+def test_an_import_that_was_killed_when_all_was_sealed_ends_as_if_not(
+    moment: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its upload may be gone by then; and the corpus that is here is its own."""
+    token = upload("x.txt", b"A sentence of mine stands here .\n")
+
+    def killed(*given: object, **named: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(moment, killed)
+        with pytest.raises(Killed):
+            add(token)
+    [run] = runs.listed("add")
+    result = runs.go_on(run.id)
+    assert (result["was_here"], result["name"], result["sentences"]) == (False, "x", 1)
+    assert list((home / "uploads").iterdir()) == []

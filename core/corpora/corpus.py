@@ -4,6 +4,7 @@ home/corpora/<fingerprint>/sentences.parquet    one row a sentence; a row is a p
                            about.json           names, counts, types, where it came from
 """
 
+import errno
 import json
 import re
 import shutil
@@ -140,13 +141,11 @@ class Library:
             about = {**written, "names": [self._free(name)], "origin": {**origin, **describe()}}
             _write_json(draft / ABOUT, about)
             target = self.folder / written["fingerprint"]
-            if not target.exists():
-                sync(draft / SENTENCES)
-                draft.rename(target)
+            sync(draft / SENTENCES)
+            if _renamed(draft, target):
                 sync(self.folder)
             elif _readable(target) is None:  # a failing disk spoilt it, and here is all of it again
                 for part in (SENTENCES, ABOUT):
-                    sync(draft / part)
                     (draft / part).replace(target / part)
                 sync(target)
         finally:
@@ -238,6 +237,17 @@ class Library:
         taken = {bearer for corpus in others for bearer in corpus.names}
         numbered = (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3)))
         return next(candidate for candidate in numbered if candidate not in taken)
+
+
+def _renamed(draft: Path, target: Path) -> bool:
+    """Give a corpus its place, unless it is taken, perhaps only now by whoever seals the same text."""
+    try:
+        draft.rename(target)
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        return False
+    return True
 
 
 def _names(path: Path, change: Callable[[list[str]], list[str]]) -> Corpus:

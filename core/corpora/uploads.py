@@ -14,7 +14,8 @@ def forget(path: Path, home: Path) -> None:
     """Delete an upload's copy; nothing outside `home/uploads` is ever deleted."""
     uploads = (home / "uploads").resolve()
     if path.resolve().is_relative_to(uploads) and path.resolve() != uploads:
-        shutil.rmtree(path.parent if path.parent.resolve() != uploads else path)
+        with suppress(FileNotFoundError):  # somebody was killed here before
+            shutil.rmtree(path.parent if path.parent.resolve() != uploads else path)
 
 
 def still_needed(path: Path) -> None:

@@ -1,6 +1,8 @@
 """`add`: a file or folder is read as a stream and sealed as a corpus."""
 
+import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -16,14 +18,16 @@ from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.corpora.trial import tried
 from core.corpora.uploads import forget, still_needed, sweep
 from core.errors import OptionsError, ReadError
+from core.files import read_object, write_atomic
 from core.models import hub, unknown
 from core.paths import user_path
-from core.recipes.base import Job
+from core.recipes.base import Job, Result
 from core.reporter import Reporter
 from core.shown import in_utf8, shown
 from core.text.sentence import Sentence
 from core.text.words import unspaced
 
+BEFORE = "sealed.json"  # the result, kept until the run has ended: an upload's copy is gone by then
 LONGEST_NAME = 80  # characters; a longer name pushes the numbers out of every table
 
 
@@ -61,17 +65,28 @@ class AddConfig(Config):
         return path
 
 
-def run(config: AddConfig, job: Job) -> AddResult:
+def run(config: AddConfig, job: Job) -> AddResult | Result:
     """Artifacts: `rejects.jsonl`, every row that could not be used, with its line and the reason.
 
     An upload's copy is gone once it is sealed, or cannot be read whatever is chosen. Of an import that failed no row is
     kept.
     """
+    before = job.context.run.chunks / BEFORE
+    result: AddResult | Result | None = read_object(before)  # of an attempt that was killed when all was done
+    if result is None:
+        result = _imported(config, job)
+        write_atomic(before, json.dumps(asdict(result), ensure_ascii=False).encode())
+    if config.move:  # from here on nobody could read it again
+        forget(Path(config.path), job.home)
+    return result
+
+
+def _imported(config: AddConfig, job: Job) -> AddResult:
     path, rejects = user_path(config.path), rejects_of(job.context.run)
     if config.move:
         still_needed(path)
     try:
-        result = _sealed(config, job, path, rejects)
+        return _sealed(config, job, path, rejects)
     except BaseException as error:
         rejects.unlink(missing_ok=True)
         if config.move and isinstance(error, ReadError) and not isinstance(error, OptionsError):
@@ -79,9 +94,6 @@ def run(config: AddConfig, job: Job) -> AddResult:
         raise
     finally:
         sweep(job.home)
-    if config.move:
-        forget(path, job.home)
-    return result
 
 
 class _Scripts:
@@ -122,7 +134,7 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
         progress=partial(_progress, job.context),
         check=job.context.check,
     )
-    here = {corpus.fingerprint for corpus in job.library.list()}
+    here = {corpus.fingerprint for corpus in job.library.list() if corpus.origin.get("run") != job.context.run.id}
     sealed = job.library.seal(
         scripts.watched(sentences),
         name=name,

@@ -12,6 +12,7 @@ from core.artifacts import evaluations, models
 from core.artifacts.evaluations import FinetuneResult, SeedOutcome
 from core.config import option
 from core.errors import ConfigError, CorpusError, Unfinished
+from core.files import sync_all
 from core.models import unknown
 from core.models.fingerprint import fingerprint
 from core.recipes.base import Job
@@ -282,5 +283,6 @@ def _keep(tagger: "Tagger", folder: Path) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     tagger.write(draft)
+    sync_all(draft)
     shutil.rmtree(folder, ignore_errors=True)
     draft.rename(folder)

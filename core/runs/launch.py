@@ -95,6 +95,8 @@ def escalate_if_due(run: Run, grace: float = GRACE) -> None:
     """
     try:
         waited = time.time() - run.cancel_file.stat().st_mtime
+        if waited < 0:  # the clock was set back: the grace begins anew
+            os.utime(run.cancel_file)
     except FileNotFoundError:
         return
     if waited < grace * POLITE:

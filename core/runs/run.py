@@ -97,7 +97,7 @@ class Run:
         held = self.lock.held()
         state = self._read_on()
         if state.attempts == 0 and not self.launched_file.exists():
-            launching = self._age() < LAUNCH_PATIENCE
+            launching = abs(self._age()) < LAUNCH_PATIENCE  # a clock that was set back has it begin in the future
         if state.state == "running" and not held:
             held = self.lock.held()  # an attempt that began between probe and read
         return settle(state, locked=held, cancel_requested=self.cancel_file.exists(), launching=launching)

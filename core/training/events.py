@@ -17,6 +17,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from core import cards
 from core.errors import Cancelled
+from core.files import sync_all
 from core.reporter import Checkpoint, Reporter
 
 if TYPE_CHECKING:
@@ -150,6 +151,16 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
 
     def _count_from(self, state: TrainerState) -> None:
         self._from = (time.monotonic(), int(state.num_input_tokens_seen))
+
+
+class Durable(Trainer):  # type: ignore[misc]  # transformers is untyped here
+    """A Trainer whose checkpoints survive a power cut, which else leaves files of them that are cut short."""
+
+    def _save_rng_state(self, output_dir: str) -> None:
+        """What is written after this says that the checkpoint is complete, and then the one before it is deleted."""
+        super()._save_rng_state(output_dir)
+        if self.args.should_save:
+            sync_all(Path(output_dir))
 
 
 def listen(trainer: Trainer, callback: EventCallback) -> None:

@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.optim.lr_scheduler import LRScheduler
 from torch.utils.data import Dataset
-from transformers import Trainer, TrainerState, TrainingArguments
+from transformers import TrainerState, TrainingArguments
 from transformers.trainer_utils import TrainOutput
 
 from core.errors import Cancelled
@@ -27,7 +27,7 @@ from core.results import Evaluation
 from core.stats.scoring import evaluate
 from core.text.sentence import Sentence
 from core.training.arguments import arguments_of, optimizer_of
-from core.training.events import CHECKPOINT_SECONDS, EventCallback, Saved, last_checkpoint, listen
+from core.training.events import CHECKPOINT_SECONDS, Durable, EventCallback, Saved, last_checkpoint, listen
 from core.training.memory import Smaller, memory_watched
 from core.training.rows import Row, Shuffled, in_parts, judges, with_words
 from core.training.settings import Settings
@@ -54,7 +54,7 @@ class Epochs:
         )
 
 
-class Finetuning(Trainer):  # type: ignore[misc]  # transformers has no types
+class Finetuning(Durable):
     """The loop of one seed. `epochs` and `best` (weights, on the CPU) are what it leaves behind."""
 
     def __init__(

@@ -10,15 +10,16 @@ import numpy as np
 import torch
 from safetensors.torch import load_model, save_model
 from torch.utils.data import DataLoader
-from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_utils import TrainOutput
 
+from core.files import sync
 from core.models.devices import on_one_card
 from core.models.masking import Masking
 from core.models.mlm import MaskedLM
 from core.models.transfer import to_device
 from core.reporter import Reporter, Silent
-from core.training.events import EventCallback, listen
+from core.training.events import Durable, EventCallback, listen
 from core.training.examples import Examples
 from core.training.memory import Smaller
 from core.training.mlm_settings import Settings
@@ -44,7 +45,7 @@ class Piles:
     general: Examples
 
 
-class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped here
+class Pretraining(Durable):
     """A step is a list of micro-batches of nearly one length; together they weigh what one padded batch would."""
 
     def __init__(
@@ -202,6 +203,7 @@ class Pretraining(Trainer):  # type: ignore[misc]  # transformers is untyped her
             # A kill while weights are written must leave the last best ones whole.
             draft = Path(self.args.output_dir) / f".{BEST}"
             save_model(self.lm.model, str(draft))
+            sync(draft)
             draft.replace(draft.with_name(BEST))
         if self._out_of_patience():
             self.control.should_training_stop = True

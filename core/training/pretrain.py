@@ -20,7 +20,7 @@ import torch
 from accelerate import PartialState
 from safetensors.torch import load_file, save_file
 
-from core.files import write_atomic
+from core.files import sync, write_atomic
 from core.models.lora import Lora
 from core.models.masking import Masking
 from core.models.mlm import MaskedLM, begin_head, head_parameters, pseudo_perplexity
@@ -175,6 +175,7 @@ def _fit_head(
             return
         weights = {name: parameter.detach().cpu().contiguous() for name, parameter in head.items()}
         save_file(weights, folder / "head.tmp")
+        sync(folder / "head.tmp")
         (folder / "head.tmp").replace(file)
     with torch.no_grad():
         for name, weight in load_file(file).items():

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core import files
 from core.corpora import corpus as module
 from core.corpora.corpus import Corpus, Library
 from core.corpora.readers import read
@@ -188,3 +189,17 @@ def test_a_corpus_is_on_disk_before_it_is_there(home: Path, monkeypatch: pytest.
     assert "sentences.parquet" in before
     assert any(name.startswith((".about", "about")) for name in before)
     assert "corpora" in after
+
+
+def test_two_may_seal_the_same_text_at_one_instant(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library, sync = Library(home), files.sync
+
+    def sealed_by_another(path: Path) -> None:
+        monkeypatch.setattr(module, "sync", sync)
+        Library(home).seal([plain("one sentence .")], name="theirs", origin={})
+        sync(path)
+
+    monkeypatch.setattr(module, "sync", sealed_by_another)
+    sealed = library.seal([plain("one sentence .")], name="mine", origin={})
+    assert sealed.names == ("theirs", "mine")
+    assert [path.name for path in (home / "corpora").iterdir()] == [sealed.fingerprint]

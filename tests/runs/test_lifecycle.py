@@ -1,6 +1,7 @@
 """A run's life in real processes: however it is disturbed, resuming gives the result of an undisturbed one."""
 
 import errno
+import json
 import os
 import random
 import shutil
@@ -9,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
 from typing import BinaryIO
@@ -19,7 +21,7 @@ import pytest
 
 from core.errors import ResourceError, RunBusy, RunError
 from core.results import FloatArray
-from core.runs import Run, RunStore, execute, launch
+from core.runs import Run, RunContext, RunStore, execute, launch
 from core.runs.lock import Lock, Worker
 from tests.patience import PATIENCE, frozen, until, within
 from tests.runs.lifecycle_worker import crunch
@@ -269,6 +271,41 @@ def test_disk_too_full_to_say_so(
     assert outcome(run) == undisturbed
 
 
+def test_a_full_disk_that_a_library_hides_behind_an_error_of_its_own_is_told(store: RunStore) -> None:
+    """As `torch.save` does, which cannot write the end of a file either."""
+
+    def save(context: RunContext) -> dict[str, object]:
+        try:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        finally:
+            raise RuntimeError("unexpected pos 109120 vs 109012")
+
+    run = create(store)
+    with pytest.raises(ResourceError, match="is full; free some space"):
+        execute(run, save)
+    assert not run.log_file.exists()
+
+
+def test_what_was_made_is_on_the_disk_before_a_run_is_said_to_have_succeeded(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, synced, sync = create(store), list[tuple[int, bool]](), os.fsync
+
+    def make(context: RunContext) -> dict[str, object]:
+        (run.artifacts / "model").mkdir()
+        (run.artifacts / "model" / "weights").write_bytes(b"weights")
+        return {}
+
+    def watched(descriptor: int) -> None:
+        synced.append((os.fstat(descriptor).st_ino, run.result_file.exists()))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    execute(run, make)
+    for path in (run.artifacts, run.artifacts / "model", run.artifacts / "model" / "weights"):
+        assert (path.stat().st_ino, False) in synced
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "small"
@@ -466,6 +503,25 @@ def test_a_worker_is_given_its_grace(
     run.lock.release()
     launch.escalate_if_due(run, grace=10)
     assert sent == expected
+
+
+def test_a_wish_to_cancel_from_before_the_clock_was_set_back_has_its_grace_anew(store: RunStore) -> None:
+    run = create(store)
+    assert run.lock.acquire(run.id)
+    assert run.cancel()
+    os.utime(run.cancel_file, (time.time() + 3600,) * 2)
+    launch.escalate_if_due(run, grace=10)
+    assert run.cancel_file.stat().st_mtime <= time.time()
+    run.lock.release()
+
+
+def test_a_run_that_nobody_began_before_the_clock_was_set_back_is_not_waited_for(store: RunStore) -> None:
+    run = create(store)
+    assert run.state().state == "queued"
+    file = run.path / "manifest.json"
+    later = (run.began + timedelta(hours=1)).isoformat()
+    file.write_text(json.dumps({**json.loads(file.read_text()), "created": later}))
+    assert RunStore(store.home).get(run.id).state().state == "interrupted"
 
 
 def test_a_holder_without_a_name_is_never_signalled(store: RunStore) -> None:

@@ -1,5 +1,6 @@
 """A Trainer that is listened to: curves, progress, thinning, stopping with a checkpoint and going on from it."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,9 @@ from transformers import Trainer, TrainerControl, TrainerState, TrainingArgument
 from core.errors import Cancelled
 from core.reporter import Silent
 from core.training import events
-from core.training.events import EventCallback, last_checkpoint, listen
+from core.training.events import Durable, EventCallback, last_checkpoint, listen
+from core.training.finetune import Finetuning
+from core.training.mlm_trainer import Pretraining
 
 EXAMPLES = [{"x": torch.randn(3), "labels": torch.randn(())} for _ in range(40)]
 
@@ -160,3 +163,25 @@ def test_several_processes_agree_at_some_steps_alone(tmp_path: Path, monkeypatch
         stopping += [step] if control.should_training_stop else []
     assert agreed == [1, 9, 17]
     assert stopping[0] == 9
+
+
+def test_a_checkpoint_is_on_the_disk_before_it_counts_and_the_last_one_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut leaves a file that was never synced cut short."""
+    synced, sync = set[int](), os.fsync
+
+    def watched(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    monkeypatch.setattr(Trainer, "_save_rng_state", lambda self, folder: (Path(folder) / "rng_state.pth").touch())
+    weights = tmp_path / "optimizer.pt"
+    weights.write_bytes(b"state")
+    trainer = object.__new__(Durable)
+    trainer.args = SimpleNamespace(should_save=True)
+    trainer._save_rng_state(str(tmp_path))
+    assert {weights.stat().st_ino, (tmp_path / "rng_state.pth").stat().st_ino} <= synced
+    assert issubclass(Finetuning, Durable)
+    assert issubclass(Pretraining, Durable)

@@ -1,0 +1,59 @@
+"""What a home holds when a run is over, apart from the clock and from names that are drawn: equal for equal work."""
+
+import json
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from core.files import TEMPORARY
+from core.runs.store import RunStore
+
+CLOCK = {"seconds", "tokens_per_second", "time", "hours", "gpu_hours", "created"}
+TIMED = {"calibrate"}  # whose result is what the clock said
+RUN_ID = re.compile(rb"\d{8}-\d{6}-([a-z][a-z0-9-]*)-[0-9a-f]{4}")
+Outcome = Mapping[str, str]
+
+
+def outcome(home: Path, before: frozenset[str]) -> Outcome:
+    """{what: hash of it} of every run and corpus that is not among `before`; two with equal names are counted."""
+    seen = dict[str, str]()
+    runs = sorted((run for run in RunStore(home).list() if run.id not in before), key=lambda run: run.manifest.created)
+    for run in runs:
+        name = next(f"{run.manifest.kind} {i}" for i in range(1, 999) if f"{run.manifest.kind} {i} result" not in seen)
+        state = run.state()
+        measured = state.state == "succeeded" and run.manifest.kind not in TIMED
+        seen[f"{name} result"] = _hash(run.result_file, home) if measured else state.state
+        for file in sorted(path for path in run.artifacts.rglob("*") if path.is_file()):
+            if not file.match(TEMPORARY):
+                seen[f"{name} {file.relative_to(run.artifacts)}"] = _hash(file, home)
+    for corpus in sorted((home / "corpora").iterdir()):
+        if corpus.name not in before and not corpus.name.startswith("."):
+            seen |= {f"corpus {corpus.name} {file.name}": _hash(file, home) for file in sorted(corpus.iterdir())}
+    return seen
+
+
+def here(home: Path) -> frozenset[str]:
+    """Names of the runs and corpora of a home."""
+    return frozenset(path.name for room in ("runs", "corpora") for path in (home / room).iterdir())
+
+
+def _hash(file: Path, home: Path) -> str:
+    data = file.read_bytes()
+    if file.suffix in (".json", ".jsonl", ".csv", ".md", ".txt", ".conll"):
+        data = RUN_ID.sub(rb"<\1>", data.replace(bytes(home), b"<home>"))
+    if file.suffix == ".json":
+        data = json.dumps(_timeless(json.loads(data)), sort_keys=True).encode()
+    return sha256(data).hexdigest()[:16]
+
+
+def _timeless(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _timeless(item) for name, item in value.items() if name not in CLOCK}
+    return [_timeless(item) for item in value] if isinstance(value, list) else value
+
+
+def differences(calm: Outcome, stormy: Outcome) -> list[str]:
+    """What is not as it was undisturbed."""
+    return sorted(name for name in calm.keys() | stormy.keys() if calm.get(name) != stormy.get(name))
