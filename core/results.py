@@ -1,7 +1,7 @@
 """The few types in which results travel: arrays with a name, a unit, a direction and an origin."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Literal, Protocol, Self
@@ -91,12 +91,23 @@ class Evaluation:
     """The one table that every F1, test and verdict is computed from: spans by sentence and type.
 
     types: t names, sorted. tp, predicted, gold: `(n, t)` int32; a true positive has its start, end and type right.
+    tested: `(n,)` the sentences that a replicate was tested on, where each has labels and a test set of its own; the
+    others have zeros. None where all taggers that are compared learnt from the same labels. It is not saved.
     """
 
     types: tuple[str, ...]
     tp: IntArray
     predicted: IntArray
     gold: IntArray
+    tested: BoolArray | None = None
+
+    def among(self, rows: IntArray, n: int) -> Self:
+        """The same table as part of a replicate's `n` sentences, of which it was tested on `rows`."""
+        tables = np.zeros((3, n, len(self.types)), dtype=np.int32)
+        tables[:, rows] = self.tp, self.predicted, self.gold
+        tested = np.zeros(n, dtype=np.bool_)
+        tested[rows] = True
+        return replace(self, tp=tables[0], predicted=tables[1], gold=tables[2], tested=tested)
 
     def f1(self) -> float:
         """Micro F1 over all spans, percent; 0 where nothing is right."""

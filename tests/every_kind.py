@@ -24,6 +24,10 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
             "skipgram_epochs": 1,
             "min_source_tokens": 100,
         },
+        "halves": {
+            **{split: made[split] for split in ("train", "dev", "test")},
+            **{"train_sentences": 6, "dev_sentences": 3},
+        },
         "rank": {"train": made["train"], "dev": made["dev"], "encoders": ("tiny",)},
         "prevalence": {"task": made["task"], "domain": made["domain"], "encoder": "tiny"},
         "difficulty": {"train": made["train"], "encoder": "tiny", "folds": 2, "context_epochs": 1, "entity_epochs": 1},

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Literal
 
 from core.artifacts import result
+from core.artifacts.halves import tables as of_replicate
 from core.files import write_atomic
+from core.results import Evaluation
 from core.runs.context import RunContext
 from core.runs.run import Run
+from core.runs.store import RunStore
 from core.stats.pooled import Estimate
 from core.stats.sequential import Ending
 from core.stats.verdict import Answer
@@ -41,16 +44,17 @@ class ArmRow:
     """A line of the leaderboard: an arm at a budget. F1 in percent, differences in points of it.
 
     budget: "" where the arm chooses nothing. about: the arm in a sentence. sentences, tokens: that its MLM read, mean
-    over replicates; tokens 0 where that is not known. micro_f1,
-    dev_f1: one a seed, of the first test set and of dev. mean, dev_mean, sd: of these; sd None for one seed. source:
-    fingerprint of what its word vectors or states come from. finetune_runs: one a replicate; select_run, pretrain_run,
-    label_runs and finetune_run are the first's. verdict, why: in a word and in a sentence. helped, chose: whether it is
-    above `none`, and above its control; None where that is not asked, or where one S_C and one pre-training cannot
-    tell. delta, interval: over `none`, at `level`, which the baseline has not. delta_random, interval_random: over its
-    control, where it has one. estimate, estimate_random: the same two with their variances by parts. wins, ties,
-    losses: seeds against those of `none`. seeds_needed: a sentence. welch: of an arm that borrows labels. hours: of
-    computing by kind of run, what arms share counted with each; gpu_hours: in all. f1_per_hour: delta for each hour
-    that `none` does not need. also: the further test sets. collapsed: seeds whose tagger learnt nothing.
+    over replicates; tokens 0 where that is not known. micro_f1, dev_f1: one a seed, of the first test set and of dev.
+    mean, dev_mean, sd: of these; sd None for one seed. source: fingerprint of what its word vectors or states come
+    from. finetune_runs: one a replicate; select_run, pretrain_run, label_runs and finetune_run are the first's.
+    halves_runs: what each replicate has its labels and its half of the test sentences from, where halves are swapped.
+    verdict, why: in a word and in a sentence. helped, chose: whether it is above `none`, and above its control; None
+    where that is not asked, or where one S_C and one pre-training cannot tell. delta, interval: over `none`, at
+    `level`, which the baseline has not. delta_random, interval_random: over its control, where it has one. estimate,
+    estimate_random: the same two with their variances by parts. wins, ties, losses: seeds against those of `none`.
+    seeds_needed: a sentence. welch: of an arm that borrows labels. hours: of computing by kind of run, what arms share
+    counted with each; gpu_hours: in all. f1_per_hour: delta for each hour that `none` does not need. also: the further
+    test sets. collapsed: seeds whose tagger learnt nothing.
     """
 
     arm: str
@@ -68,7 +72,8 @@ class ArmRow:
     pretrain_run: str | None
     label_runs: Sequence[str]
     finetune_run: str
-    finetune_runs: Sequence[str] = ()  # results of older versions have none
+    finetune_runs: Sequence[str] = ()  # results of older versions have none, nor the next
+    halves_runs: Sequence[str] = ()
     verdict: Word
     helped: Answer | None = None  # results of older versions have neither
     chose: Answer | None = None
@@ -144,6 +149,20 @@ class ExperimentResult:
     curve: Sequence[CurvePoint]
     hours: Mapping[str, float]
     planned: PlannedTest | None = None  # results of older versions have none
+
+
+def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
+    """What the taggers of a line got right on the first test set: an evaluation a seed, replicate by replicate.
+
+    Where halves are swapped each has a row for every sentence of the pool. Two lines of one experiment are compared by
+    `stats.bootstrap`. Errors: CorpusError, RunError where a run or its files are gone.
+    """
+    split = row.halves_runs or [""] * len(row.finetunes)
+    return [
+        one
+        for finetune, halves in zip(row.finetunes, split, strict=True)
+        for one in of_replicate(store.get(finetune), store.get(halves) if halves else None)
+    ]
 
 
 def nothing_learnt(rows: Sequence[ArmRow]) -> bool:

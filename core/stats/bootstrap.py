@@ -11,6 +11,9 @@ seeds - what is counted in both, and from normal tails to those of Student's t w
 Seeds are resampled for each arm by itself: a number that two arms share pairs nothing, since they start from different
 weights. Where sharing it does make them alike, the interval is somewhat wider than it need be. What the interval does
 not hold: another draw of S_C or another pre-training, where an arm has one of each.
+
+Where every replicate has labels and test sentences of its own, the same in both arms, halves swapped, arms are compared
+replicate by replicate (`crossed`).
 """
 
 from collections.abc import Sequence
@@ -20,9 +23,11 @@ from math import inf, sqrt
 import numpy as np
 
 from core.errors import CorpusError
-from core.results import Evaluation, FloatArray
+from core.results import BoolArray, Evaluation, FloatArray
+from core.stats import crossed
 
 DRAWS = 10_000
+PAIR_DOF = 4.0  # at most, of two replicates
 _CELLS = 4_000_000  # sentences x draws held at once
 
 
@@ -137,6 +142,8 @@ def resample(system: Sequence[Evaluation], other: Sequence[Evaluation], draws: i
     m, rng = tables.shape[1], np.random.default_rng(seed)
     whole, resampled = _f1(np.ones((1, m)), tables)[0], _resampled_f1(tables, draws, rng)
     moved = resampled - whole  # what another test set does to each seed
+    if tested := [one.tested for one in system if one.tested is not None]:
+        return _by_replicate(whole, resampled, tables, np.stack(tested), rng)
     # Each arm picks its own seeds: equal numbers do not pair runs that start from different weights.
     arms = (slice(0, len(system)), slice(len(system), None))
     weighted = [resampled[:, arm] * _picks(len(whole[arm]), draws, rng) for arm in arms]
@@ -162,6 +169,32 @@ def resample(system: Sequence[Evaluation], other: Sequence[Evaluation], draws: i
     )
 
 
+def _by_replicate(
+    whole: FloatArray, resampled: FloatArray, tables: FloatArray, tested: BoolArray, rng: np.random.Generator
+) -> Resampled:
+    """Draws and spread as `resample` has them, of replicates that both arms share: an arm's first, then the other's."""
+    n, m = tested.shape
+    moved = resampled - whole
+    gaps, drawn, moves = (table[..., :n] - table[..., n:] for table in (whole, resampled, moved))
+    spread = (drawn * _picks(n, len(drawn), rng)).sum(axis=1)
+    sentences = float(np.var(moves.mean(axis=1))) * m / max(m - 1, 1)
+    seeds = both = dof = 0.0
+    if min(n, m) > 1:
+        both = min(crossed.luck(tables, tested), sentences)
+        noise = np.var(gaps, ddof=1) / n
+        seeds, dof = map(float, replicates_part(np.array(noise), np.array(both), np.array(sentences), n, m))
+    return Resampled(
+        draws=spread - spread.mean(),
+        system=whole[:n],
+        other=whole[n:],
+        var_seeds=seeds,
+        var_sentences=sentences,
+        var_both=both,
+        dof=dof,
+        n_sentences=m,
+    )
+
+
 def seeds_part(
     noise: FloatArray, both: FloatArray, sentences: FloatArray, counts: tuple[int, int], m: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -176,6 +209,15 @@ def seeds_part(
     # Satterthwaite: each part by its own degrees of freedom; without any doubt Student's t is the normal.
     sure = doubt == 0
     return seeds, np.where(sure, inf, (seeds + sentences) ** 2 / np.where(sure, 1.0, doubt))
+
+
+def replicates_part(
+    noise: FloatArray, both: FloatArray, sentences: FloatArray, n: int, m: int
+) -> tuple[FloatArray, FloatArray]:
+    """The same where both arms share replicates, and `n` differences say how far these differ. noise: `(...)`."""
+    seeds, dof = seeds_part(np.stack([noise, np.zeros_like(noise)]), both, sentences, (n, n), m)
+    # Two differences that happen to be alike would pass for sure (in simulations 90 of 95 intervals hold the truth).
+    return seeds, np.minimum(dof, PAIR_DOF) if n == 2 else dof
 
 
 def two_sided(delta: FloatArray, se: FloatArray, dof: FloatArray) -> FloatArray:
@@ -213,12 +255,14 @@ def _of_type(evaluation: Evaluation, column: int) -> Evaluation:
 def _tables(evaluations: Sequence[Evaluation]) -> FloatArray:
     """`(s, m, 2)`: of each seed and sentence its true positives and its predicted + gold spans."""
     gold = [evaluation.gold.sum(axis=1) for evaluation in evaluations]
-    if not len(gold[0]) or any(not np.array_equal(gold[0], other) for other in gold):
+    replicates = len(gold) // 2 if evaluations[0].tested is not None else 1
+    alike = (np.array_equal(gold[i % replicates], other) for i, other in enumerate(gold))
+    if not len(gold[0]) or len(gold) % replicates or not all(alike):
         sizes = " and ".join(sorted({f"{len(counts):,}" for counts in gold}))
         raise CorpusError(
             f"verdict: the evaluations ({sizes} sentences) differ in their test sentences; test both arms on one set."
         )
-    spans = [e.predicted.sum(axis=1) + gold[0] for e in evaluations]
+    spans = [e.predicted.sum(axis=1) + own for e, own in zip(evaluations, gold, strict=True)]
     return np.stack([[e.tp.sum(axis=1) for e in evaluations], spans], axis=-1).astype(np.float64)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from core.results import BoolArray, FloatArray, IntArray
 from core.stats import sequential
-from core.stats.bootstrap import seeds_part
+from core.stats.bootstrap import replicates_part, seeds_part
 from core.stats.pooled import Mean, on_others, on_these
 from core.stats.spread import Spread
 
@@ -64,14 +64,30 @@ class _World:
         # for.
         self.sample = effect + rng.normal(size=d) * spread.sentences
         self.fixed = spread.sentences**2 * rng.chisquare(max(m - 1, 1), size=d) / max(m - 1, 1)
+        if spread.swapped:
+            self.f1[0] += _of_halves(spread, replicates, d, rng)
 
     def after(self, n: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """The difference by n replicates: itself, its variance's falling and fixed part, its degrees of freedom."""
         f1, both = self.f1[:, :n], np.full(len(self.sample), 2 * self.spread.both**2 / n)
         delta = self.sample + f1[0].mean(axis=0) - f1[1].mean(axis=0)
-        noise = f1.var(axis=1, ddof=1) / n
-        seeds, dof = seeds_part(noise, both, self.fixed + both, (n, n), self.spread.n_sentences)
-        return delta, seeds + both, self.fixed, dof
+        sentences, m = self.fixed + both, self.spread.n_sentences
+        if self.spread.swapped:
+            both = sentences if n == 2 else both  # two replicates test no sentence twice
+            gaps = (f1[0] - f1[1]).var(axis=0, ddof=1) / n
+            seeds, dof = replicates_part(gaps, both, sentences, n, m)
+        else:
+            seeds, dof = seeds_part(f1.var(axis=1, ddof=1) / n, both, sentences, (n, n), m)
+        return delta, seeds + both, sentences - both, dof
+
+
+def _of_halves(spread: Spread, replicates: int, d: int, rng: np.random.Generator) -> FloatArray:
+    """`(replicates, d)` what a difference has of the draw of labels, and of the half that it is tested on: as much as
+    the next one lacks, and as much as all the sentences have among themselves."""
+    halves = rng.normal(size=(-(-replicates // 2), 1, d))
+    swapped: FloatArray = np.concatenate([halves, -halves], axis=1).reshape(-1, d)[:replicates]
+    labels: FloatArray = rng.normal(size=(replicates, d)) * spread.labels
+    return swapped * spread.sentences + labels
 
 
 def simulate(

@@ -12,11 +12,12 @@ from math import hypot, sqrt
 import numpy as np
 
 from core.results import Evaluation, FloatArray
-from core.stats.bootstrap import seeds_part
+from core.stats.bootstrap import replicates_part, seeds_part
 
 DRAWS = 4000  # of the variances that an experiment may happen to show
 ASSUMED_SD = 2.0  # F1 points between seeds, of a small encoder on a few hundred labelled sentences
 ASSUMED_PRETRAINING = 0.5  # F1 points between S_Cs and pre-trainings of one arm, beside what taggers differ by
+ASSUMED_LABELS = 0.3  # F1 points that a draw of labelled sentences does more to one arm than to another
 ASSUMED_SENTENCE = 12.0  # points that one test sentence moves a difference by; / sqrt(sentences) for a whole test set
 
 
@@ -29,6 +30,8 @@ class Spread:
     sentences: sd of a difference of two arms that other test sentences would make, however many seeds there are.
     trainings: on how many it was measured; 0: assumed. repeated: on how many lines of replicates `pretrainings` was;
     0: none, and it is assumed or does not matter. n_sentences: of the test set.
+    swapped: replicates are tested on halves of `n_sentences`, each after labels of its own; labels: the sd that these
+    give to a difference.
     """
 
     seeds: float
@@ -38,11 +41,26 @@ class Spread:
     trainings: int
     n_sentences: int
     repeated: int = 0
+    labels: float = 0.0
+    swapped: bool = False
 
     @property
     def each(self) -> float:
         """The sd of one arm's F1 between its replicates."""
         return hypot(self.seeds, self.pretrainings)
+
+    def by_halves(self, pool: int) -> "Spread":
+        """The same where halves of `pool` sentences are swapped: a replicate is tested on half of them, all on all."""
+        luck = self.both**2 * (2 * self.n_sentences / pool - 1)  # that fewer test sentences add
+        return replace(
+            self,
+            seeds=sqrt(max(self.seeds**2 + luck, 0.0)),
+            both=self.both * sqrt(2 * self.n_sentences / pool),
+            sentences=self.sentences * sqrt(self.n_sentences / pool),
+            n_sentences=pool,
+            labels=ASSUMED_LABELS,
+            swapped=True,
+        )
 
 
 def assumed(n_sentences: int) -> Spread:
@@ -123,5 +141,11 @@ def smallest_difference(spread: Spread, seeds: int, level: float = 0.95) -> floa
     # Both arms' variances of seeds, each by its own chance, as chi-square over n - 1 makes them.
     noise, both = spread.each**2 / seeds * chances, np.array(2 * spread.both**2 / seeds)
     sentences = spread.sentences**2 + both
-    of_seeds, dof = seeds_part(noise, both, sentences, (seeds, seeds), spread.n_sentences)
+    if spread.swapped:
+        persistent = spread.sentences**2 / (seeds - 1)  # how far one half is apart from the other
+        gaps = ((2 * spread.each**2 + spread.labels**2) / seeds + persistent) * chances[0]
+        both = sentences if seeds == 2 else both
+        of_seeds, dof = replicates_part(gaps, both, sentences, seeds, spread.n_sentences)
+    else:
+        of_seeds, dof = seeds_part(noise, both, sentences, (seeds, seeds), spread.n_sentences)
     return min(float(np.median(stdtrit(dof, (1 + level) / 2) * np.sqrt(of_seeds + sentences))), 100.0)

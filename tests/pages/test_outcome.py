@@ -38,8 +38,8 @@ from tests.browser.laid import lay
 from tests.finished import TIMED, pretrained
 from tests.pages.test_ranking import RANK
 
-WITHIN = {"embed", "evaluate", "score", "vectors"}  # what other kinds of run ask for; no list shows them
-IN_PARTS = {"assist", "difficulty", "experiment", "finetune", "map", "rank", "select", "similarity", "skl"}
+WITHIN = {"embed", "evaluate", "halves", "score", "vectors"}  # what other kinds of run ask for; no list shows them
+IN_PARTS = {"assist", "difficulty", "experiment", "finetune", "halves", "map", "rank", "select", "similarity", "skl"}
 IN_ONE = {  # one work of one pace, whose stage says how far it is
     "add",
     "audit",

@@ -26,8 +26,8 @@ Counts = Sequence[int] | IntArray
 
 
 def evaluation(tp: Counts, predicted: Counts, gold: Counts) -> Evaluation:
-    tables = (np.array(values, dtype=np.int32)[:, None] for values in (tp, predicted, gold))
-    return Evaluation(**dict(zip(("tp", "predicted", "gold"), tables, strict=True)), types=("X",))
+    right, found, true = (np.array(values, dtype=np.int32)[:, None] for values in (tp, predicted, gold))
+    return Evaluation(types=("X",), tp=right, predicted=found, gold=true)
 
 
 class World:

@@ -1,32 +1,49 @@
 """What stands beside an arm's verdict: its F1 on further test sets, and Welch's test."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import mean, stdev
 
+import numpy as np
+
 from core.artifacts import evaluations
+from core.artifacts.halves import tables
 from core.artifacts.leaderboard import ArmRow, FurtherTest
 from core.corpora.corpus import Library
+from core.recipes.experiment.stages import FinishedLine
 from core.results import Evaluation
 from core.runs.store import Run
 from core.stats.bootstrap import compare
 from core.stats.welch import Welch, welch
 
 
-def tables(finetunes: Sequence[Run], number: int = 0) -> list[Evaluation]:
-    """What the taggers of a line got right on a test set: an evaluation a seed, replicate by replicate."""
-    return [one for run in finetunes for one in evaluations.read(run, number)]
+def of_line(line: FinishedLine) -> list[Evaluation]:
+    """What the taggers of a line got right on the first test set: an evaluation a seed, replicate by replicate."""
+    return [one for chain in line.chains for one in tables(chain.finetune, chain.halves)]
 
 
-def also(finetunes: Sequence[Run], none: Sequence[Run], library: Library, seed: int) -> list[FurtherTest]:
+def _of_runs(finetunes: Sequence[Run], number: int, *, crossed: bool) -> list[Evaluation]:
+    """The same on a further test set, which is the same one for all."""
+    return [
+        replace(one, tested=np.ones(len(one.gold), dtype=np.bool_)) if crossed else one
+        for run in finetunes
+        for one in evaluations.read(run, number)
+    ]
+
+
+def also(
+    finetunes: Sequence[Run], none: Sequence[Run], library: Library, seed: int, *, crossed: bool = False
+) -> list[FurtherTest]:
     """F1 on every test set beside the first.
 
-    Intervals at 95%, by seeds and test sentences; nothing is concluded from them, so there is no correction.
+    Intervals at 95%, by seeds and test sentences; nothing is concluded from them, so there is no correction. crossed:
+    replicates have labels of their own, the same in all arms, so that they are compared one by one.
     """
     rows = []
     for number, reference in enumerate(finetunes[0].manifest.config["test"][1:], 1):
-        table = tables(finetunes, number)
+        table = _of_runs(finetunes, number, crossed=crossed)
         f1s = [one.f1() for one in table]
-        difference = compare(table, tables(none, number), seed=seed)
+        difference = compare(table, _of_runs(none, number, crossed=crossed), seed=seed)
         rows.append(
             FurtherTest(
                 test=library.find(reference).name,

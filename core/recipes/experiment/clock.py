@@ -7,6 +7,7 @@ from core.recipes.experiment.cost import Priced
 from core.reporter import Parted
 
 _WORDS = {
+    "halves": "splitting the labelled sentences",
     "select": "selecting",
     "skl": "scoring the assisting corpus",
     "difficulty": "measuring how hard mentions are",

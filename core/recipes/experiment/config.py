@@ -11,7 +11,7 @@ from core.measures.skl import SklOptions, parse_map
 from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Options
 from core.recipes.difficulty import DifficultyOptions
-from core.recipes.experiment import arms
+from core.recipes.experiment import arms, halves
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.claim import claimed
 from core.recipes.experiment.replicates import Repeat, Replicate, replicates
@@ -56,6 +56,13 @@ class ExperimentConfig(Config):
         "What every seed makes anew. tagger: taggers alone, a quick look that can show that reading helped, not that "
         "choosing did. pipeline: S_C, pre-training and tagger, each under that seed.",
     )
+    cross: bool = option(
+        False,
+        "Swap halves: train, dev and test are pooled and split anew for replicates 1, 3, 5; each half is learnt from, "
+        "its text being T_C, and tested on the other, so the draw of labels is in the interval. Takes no task.",
+    )
+    cross_train: int = option(0, "Labelled sentences of a half; 0: as many as train has.", unit="sentences", ge=0)
+    cross_dev: int = option(0, "Of a half, to choose epochs by; 0: half as many.", unit="sentences", ge=0)
     looks: tuple[int, ...] = option(
         (), "Numbers of replicates at which it may end early, knowing enough: 2,4,6; else it looks once, at the end."
     )
@@ -202,6 +209,7 @@ class ExperimentConfig(Config):
             raise ConfigError(f"claim: {self.claim} is no arm that is judged here; name one of {', '.join(self.arms)}.")
         if self.looks:
             self._replicated()
+        halves.check(self)
         return self
 
     def _replicated(self) -> None:
@@ -215,7 +223,8 @@ class ExperimentConfig(Config):
             )
 
     def _names(self) -> tuple[str, ...]:
-        return arms.complete(self.arms, dict(self), self.network)
+        given = {**dict(self), "task": self.task or self.cross}
+        return arms.complete(self.arms, given, self.network)
 
     @property
     def encoders(self) -> list[str]:
@@ -272,4 +281,4 @@ class ExperimentConfig(Config):
 
     def replicates(self, cell: Cell) -> tuple[Replicate, ...]:
         """Replicates of a line, in order."""
-        return replicates(cell, self.repeat, self.seeds, self.draw_seed)
+        return replicates(cell, self.repeat, self.seeds, self.draw_seed, cross=self.cross)

@@ -14,6 +14,7 @@ from core.artifacts.calibrate import CalibrateResult
 from core.errors import ModelError
 from core.recipes.base import Job, Options, Recipe, plan
 from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.halves import resized
 from core.recipes.experiment.seconds import Seconds
 from core.recipes.experiment.stages import Stages
 from core.recipes.experiment.steps import CHECK, Step, in_order, lines
@@ -106,6 +107,7 @@ def cost(
     job = Lookup(home, cast(RunContext, Silent()), recipes)
     names = {role: getattr(config, role) for role in ("task", "domain", "train", "dev", "test", "assisting")}
     corpora = {role: job.corpus(name) for role, name in names.items() if name}
+    corpora = resized(config, corpora) if config.cross else corpora
     further = {role: [job.corpus(name) for name in getattr(config, role)] for role in ("sources", "also_test")}
     seconds = Seconds(config, measured, corpora, **further, others=others or {})
     planned = lines(Stages(config, job), measured.pieces["task"])

@@ -93,6 +93,8 @@ class Foresight:
             sort = "" if self.spread.repeated else ", which is assumed"
             moves += f" and by {self.spread.pretrainings:.1f} more from pre-training to pre-training{sort}"
         test = f"the test set has {self.spread.n_sentences:,} sentences"
+        if self.spread.swapped:
+            test = f"all {self.spread.n_sentences:,} labelled sentences are tested, half by half"
         if not self.spread.trainings:
             return (
                 f"That is assumed, as nothing was trained on these labels yet: {moves}, more after few epochs; {test}."
@@ -154,6 +156,8 @@ def foresee(config: ExperimentConfig, home: Path) -> Foresight:
     train, test = library.find(config.train), library.find(config.test)
     inputs = (train.fingerprint, test.fingerprint)
     spread = measured(_before(*inputs, home), list(_replicates(*inputs, home))) or assumed(len(test))
+    if config.cross:
+        spread = spread.by_halves(sum(len(library.find(name)) for name in {config.train, config.dev, config.test}))
     cell = config.claimed
     if cell and not cell.arm.pretrains:
         spread = replace(spread, pretrainings=0.0)
@@ -184,7 +188,9 @@ def _chance(plan: ExperimentConfig, spread: Spread, config: ExperimentConfig, *,
 def _replicates(train: str, test: str, home: Path) -> Iterator[list[Evaluation]]:
     """The lines of the newest finished experiments on these labels whose replicates were made anew."""
     store = RunStore(home)
-    alike = (run for run in store.list("experiment") if _inputs(run, "train", "test") == (train, test))
+    # Where halves are swapped, replicates have test sentences of their own: not the spread of this.
+    whole = (run for run in store.list("experiment") if not run.manifest.config.get("cross"))
+    alike = (run for run in whole if _inputs(run, "train", "test") == (train, test))
     for run in islice((run for run in alike if run.state().state == "succeeded"), NEWEST):
         try:
             rows = [row for row in boards.read(run).leaderboard if len(row.finetune_runs) > 1]

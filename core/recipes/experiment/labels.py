@@ -28,8 +28,9 @@ Part = tuple[int, int]  # of L_C: sentences, draw; (0, 0) is the whole of it
 class Labels:
     """Options of the runs behind an arm's labels; `job` makes or finds what they rest on."""
 
-    def __init__(self, config: "ExperimentConfig", job: Job) -> None:
-        self.config, self.job = config, job
+    def __init__(self, config: "ExperimentConfig", job: Job, barred: Sequence[str] = ()) -> None:
+        """barred: the corpora of which nothing may be borrowed."""
+        self.config, self.job, self.barred = config, job, barred
 
     def skl(self, part: Part) -> Options:
         """Options of scoring the assisting sentences by how far their entities drift from that part of L_C."""
@@ -60,7 +61,7 @@ class Labels:
         """Sentences to borrow from: none that is held out. Errors: ConfigError for a map of L_C's own types."""
         config = self.config
         check_trainable(self.job.corpus(config.train), parse_map(config.type_map))
-        return learnable(config.assisting, (*config.held_out, config.dev), self.job)
+        return learnable(config.assisting, self.barred, self.job)
 
     def lent(self, cell: Cell, runs: Sequence[Run], part: Part) -> Options:
         """The options of fine-tuning by which a line learns from assisting sentences too. runs: its `skl` run, if any.

@@ -99,7 +99,7 @@ def _judgements(
 ) -> list[Judgement]:
     """One a line."""
     cells = [line.cell for line in lines]
-    tables = {str(line.cell): beside.tables(line.finetunes) for line in lines}
+    tables = {str(line.cell): beside.of_line(line) for line in lines}
     baselines = {cell: tables[str(arms.baseline(cell, cells))] for cell in cells}
     judged = [cell for cell in cells if cell.arm.judged]
     controls = {cell: control for cell in judged if (control := arms.control(cell, cells))}
@@ -212,6 +212,7 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
         label_runs=[run.id for run in first.labels],
         finetune_run=first.finetune.id,
         finetune_runs=[run.id for run in line.finetunes],
+        halves_runs=[run.id for run in line.halves],
         verdict=judgement.word,
         helped=judgement.helped,
         chose=judgement.chose,
@@ -222,7 +223,7 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
         hours=by_kind,
         gpu_hours=sum(by_kind.values()),
         f1_per_hour=gain_per_hour(none.delta if none else 0.0, sum(hours.spent(first.added, store).values())),
-        also=beside.also(line.finetunes, baseline.finetunes, Library(store.home), seed),
+        also=beside.also(line.finetunes, baseline.finetunes, Library(store.home), seed, crossed=bool(line.halves)),
         collapsed=[seed for run in line.finetunes for seed in taggers.collapsed_seeds(run)],
     )
 

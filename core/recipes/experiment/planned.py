@@ -27,7 +27,7 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     line, other = by_cell[claim], by_cell[control or arms.baseline(claim, list(by_cell))]
     if control and claim.arm.pretrains and not line.chains[0].replicate.number:
         return None  # a quick look
-    gap = resample(beside.tables(line.finetunes), beside.tables(other.finetunes), DRAWS, config.draw_seed)
+    gap = resample(beside.of_line(line), beside.of_line(other), DRAWS, config.draw_seed)
     variance = gap.var_seeds + gap.var_both
     look = Look(
         delta=np.array(gap.delta),

@@ -27,11 +27,13 @@ class Replicate:
         return f"replicate {self.number}" if self.number else ""
 
 
-def replicates(cell: Cell, repeat: Repeat, seeds: Sequence[int], draw: int) -> tuple[Replicate, ...]:
+def replicates(
+    cell: Cell, repeat: Repeat, seeds: Sequence[int], draw: int, *, cross: bool = False
+) -> tuple[Replicate, ...]:
     """Replicates of a line. Where nothing but its tagger has a seed, as for `none`, one run trains them all.
 
-    draw: the seed of what is not made anew.
+    draw: the seed of what is not made anew. cross: each has its own labels too, in every line.
     """
-    if repeat == "tagger" or not (cell.arm.pretrains or cell.arm.rebuild):
+    if repeat == "tagger" or not (cross or cell.arm.pretrains or cell.arm.rebuild):
         return (Replicate(draw=draw, seeds=tuple(seeds)),)
     return tuple(Replicate(draw=seed, seeds=(seed,), number=i) for i, seed in enumerate(seeds, 1))

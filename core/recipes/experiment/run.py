@@ -77,5 +77,6 @@ def _chain(chain: Chain, runs: Mapping[Step, Run]) -> FinishedChain:
         select=runs[chain.select] if chain.select else None,
         pretrain=runs[chain.pretrain] if chain.pretrain else None,
         tuned={part: runs[step] for part, step in chain.tuned.items()},
+        halves=runs[chain.halves] if chain.halves else None,
         labels=tuple(runs[step] for step in chain.labels[0, 0] if step in runs),
     )

@@ -79,14 +79,21 @@ class Seconds:
             sentences, tokens = max(reads, default=(sentences, tokens))
         return self._mlm(sentences, tokens)
 
+    def halves(self) -> float:
+        """Copies found among all labelled sentences, then sealed."""
+        return START / 3 + 2 * self.corpora["test"].n_tokens * AUDIT
+
     def skl(self) -> float:
         """Counting and scoring the sentences of both corpora."""
         audit = AUDIT if self._first("audit assisting") else 0.0
         return START / 3 + self.corpora["assisting"].n_tokens * (SCORE + audit)
 
-    def difficulty(self, part: tuple[int, int]) -> float:
-        """Classifiers of names and of contexts for every fold; the same for all that is rebuilt by them."""
-        if not self._first("difficulty", *map(str, part)):
+    def difficulty(self, part: tuple[int, int], replicate: Replicate | None = None) -> float:
+        """Classifiers of names and of contexts for every fold; the same for all that is rebuilt by them.
+
+        replicate: with labels of its own."""
+        whose = (str(replicate.number),) if replicate and self.config.cross else ()
+        if not self._first("difficulty", *map(str, part), *whose):
             return 0.0
         config, train = self.config, self.corpora["train"]
         chosen = DifficultyOptions.parse({"preset": config.preset, **config.difficulty})

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.artifacts.halves import HalvesResult
 from core.artifacts.result import read
 from core.artifacts.scores import SelectResult
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.measures.sample import capped
 from core.recipes.base import Job, Options
+from core.recipes.experiment import halves
 from core.recipes.experiment.arms import CONTROL, WHOLE, Arm, Cell
 from core.recipes.experiment.labels import Labels, Part
 from core.recipes.experiment.replicates import Replicate
@@ -31,6 +33,7 @@ class FinishedChain:
     """The finished runs of one replicate of a line.
 
     tuned: by size of L_C and draw; (0, 0) is the whole of it. labels: what the whole L_C was changed or joined by.
+    halves: what it has L_C from, where halves are swapped.
     """
 
     replicate: Replicate
@@ -38,6 +41,7 @@ class FinishedChain:
     pretrain: Run | None
     tuned: Mapping[Part, Run]
     labels: tuple[Run, ...] = ()
+    halves: Run | None = None
 
     @property
     def finetune(self) -> Run:
@@ -64,6 +68,11 @@ class FinishedLine:
         return [chain.finetune for chain in self.chains]
 
     @property
+    def halves(self) -> list[Run]:
+        """What its replicates have their labels from, one a replicate; nothing where all have the same."""
+        return [chain.halves for chain in self.chains if chain.halves]
+
+    @property
     def runs(self) -> list[Run]:
         """Runs that the line with the whole of L_C rests on."""
         return [*self.added, *self.finetunes]
@@ -77,10 +86,29 @@ class FinishedLine:
 class Stages:
     """Options of an experiment's runs; `job` makes what they rest on, or only looks for it, when it is a plan."""
 
-    def __init__(self, config: "ExperimentConfig", job: Job) -> None:
-        self.config, self.job = config, job
-        self.labels = Labels(config, job)
+    def __init__(self, config: "ExperimentConfig", job: Job, pool: str = "") -> None:
+        """pool: of what the labels are a half, which is kept out of all that is read beside T_C."""
+        self.config, self.job, self.pool = config, job, pool
+        held_out = (*config.held_out, config.dev)
+        self.barred = (pool, *config.also_test, *config.holdout) if pool else held_out
+        self.labels = Labels(config, job, self.barred)
+        self._on_half: dict[tuple[str, int], Stages] = {}
         self.named = {cell.arm.source: self._named(cell.arm) for cell in config.cells if cell.arm.source}
+
+    def halves(self, number: int) -> Options:
+        """Options of splitting L_C's sentences for the replicate of that number."""
+        config = self.config
+        names = dict.fromkeys(getattr(config, split) for split in halves.SPLITS)
+        sizes = {name: len(self.job.corpus(name)) for name in names}
+        return halves.options(config, number, {"train": sizes.pop(config.train), **sizes})
+
+    def on_half(self, run: Run, number: int) -> "Stages":
+        """The same stages for the replicate of that number. run: that split L_C's sentences."""
+        if (known := self._on_half.get((run.id, halves.side(number)))) is None:
+            split = read(run, HalvesResult)
+            config = halves.on_half(self.config, split.halves[halves.side(number)])
+            known = self._on_half[run.id, halves.side(number)] = Stages(config, self.job, split.pool)
+        return known
 
     def _named(self, arm: Arm) -> Corpus:
         """The source that an arm is called after. Errors: ConfigError."""
@@ -114,8 +142,7 @@ class Stages:
     def sources(self) -> dict[str, Corpus]:
         """Text that is read of each source, by its fingerprint: as many tokens of all, nothing that is held out."""
         config = self.config
-        held_out = (*config.held_out, config.dev)
-        whole = {self.job.corpus(ref).fingerprint: learnable(ref, held_out, self.job) for ref in config.sources}
+        whole = {self.job.corpus(ref).fingerprint: learnable(ref, self.barred, self.job) for ref in config.sources}
         small = min(whole.values(), key=lambda corpus: corpus.n_tokens)
         cap = config.cap_tokens or small.n_tokens
         if cap > small.n_tokens:
@@ -145,9 +172,11 @@ class Stages:
         config, arm = self.config, cell.arm
         given = {key: getattr(config, key) for key in ("domain", "train", "dev", "encoder", "allow_download")}
         # As on 3_Selection where it may be, so that their scores are one run; else T_C comes with its leaks removed.
-        plain = config.transductive == "none"
+        plain = config.transductive == "none" and not self.pool
         given |= {"task": config.task if plain else self.task.fingerprint, "transductive": not plain}
-        given |= {"holdout": self.config.held_out, "strategy": arm.strategy, "options": self._own(arm.strategy)}
+        given |= {"holdout": config.held_out, "strategy": arm.strategy, "options": self._own(arm.strategy)}
+        if self.pool:  # the same for all replicates, which then share what was found in D_C
+            given |= {"holdout": self.barred, "dev": config.dev if "ner" in STRATEGIES[arm.strategy].models else ""}
         given["seed"] = replicate.draw
         budget = f"{self.task.n_tokens}tokens" if arm.plain_name == CONTROL else cell.budget
         budget = f"{read(alike, SelectResult).tokens}tokens" if alike else budget

@@ -11,7 +11,8 @@ from functools import partial
 from core.recipes.base import Options
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.claim import as_much_as
-from core.recipes.experiment.labels import Part, part_in_words
+from core.recipes.experiment.halves import side
+from core.recipes.experiment.labels import Labels, Part, part_in_words
 from core.recipes.experiment.replicates import Replicate
 from core.recipes.experiment.seconds import Seconds
 from core.recipes.experiment.stages import Stages
@@ -43,10 +44,31 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What a replicate of a line is of. halves: the step that gives it labels of its own; None where it has those of
+    all."""
+
+    stages: Stages
+    cell: Cell
+    replicate: Replicate
+    halves: Step | None
+
+    @property
+    def needs(self) -> tuple[Step, ...]:
+        """What comes before all other steps."""
+        return (self.halves,) if self.halves else ()
+
+    def within(self, runs: Mapping[Step, Run]) -> Stages:
+        """The stages as this replicate has them."""
+        return self.stages.on_half(runs[self.halves], self.replicate.number) if self.halves else self.stages
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
-    """The steps of one replicate; labels, tuned: by part of L_C."""
+    """The steps of one replicate; labels, tuned: by part of L_C. halves: shared with others."""
 
     replicate: Replicate
+    halves: Step | None
     select: Step | None
     labels: Mapping[Part, tuple[Step, ...]]
     pretrain: Step | None
@@ -64,16 +86,29 @@ class Line:
 def lines(stages: Stages, pieces: float) -> list[Line]:
     """One for every line of the leaderboard. pieces: a token has."""
     cells = stages.config.cells
-    repeated = {cell: stages.config.replicates(cell) for cell in cells}
+    halves = _halves(stages, cells)
+    places = {
+        cell: [
+            Place(stages=stages, cell=cell, replicate=replicate, halves=halves.get(replicate.number))
+            for replicate in stages.config.replicates(cell)
+        ]
+        for cell in cells
+    }
     models = {cell: as_much_as(cell, cells, stages.config.claim) for cell in cells if cell.arm.strategy}
     selects: dict[tuple[Cell, Replicate], Step] = {}
     for cell, model in sorted(models.items(), key=lambda item: item[1] is not None):  # first those that others wait for
-        for replicate in repeated[cell]:
-            selects[cell, replicate] = _select(stages, cell, replicate, selects[model, replicate] if model else None)
-    return [
-        Line(cell=cell, chains=tuple(_chain(stages, cell, replicate, selects, pieces) for replicate in repeated[cell]))
-        for cell in cells
-    ]
+        for place in places[cell]:
+            selects[cell, place.replicate] = _select(place, selects[model, place.replicate] if model else None)
+    return [Line(cell=cell, chains=tuple(_chain(place, selects, pieces) for place in places[cell])) for cell in cells]
+
+
+def _halves(stages: Stages, cells: Sequence[Cell]) -> dict[int, Step]:
+    """What splits L_C for each replicate, by its number: a step for two, and the same in all lines."""
+    steps: dict[int, Step] = {}
+    for replicate in stages.config.replicates(cells[0]) if stages.config.cross else ():
+        number = replicate.number
+        steps[number] = steps[number - 1] if side(number) else _split(stages, cells[0], replicate)
+    return steps
 
 
 def in_order(lines: Iterable[Line], stops: Sequence[int] = ()) -> list[list[Step]]:
@@ -92,6 +127,7 @@ def in_order(lines: Iterable[Line], stops: Sequence[int] = ()) -> list[list[Step
 
 def _in_order(chains: Sequence[Chain]) -> list[Step]:
     return [
+        *dict.fromkeys(chain.halves for chain in chains if chain.halves),
         *sorted((chain.select for chain in chains if chain.select), key=lambda select: len(select.needs)),
         *(step for chain in chains for steps in chain.labels.values() for step in steps),
         *(
@@ -103,87 +139,114 @@ def _in_order(chains: Sequence[Chain]) -> list[Step]:
     ]
 
 
-def _chain(
-    stages: Stages, cell: Cell, replicate: Replicate, selects: Mapping[tuple[Cell, Replicate], Step], pieces: float
-) -> Chain:
-    parts = stages.labels.sizes
-    labels = {part: _labels(stages, cell, replicate, part) for part in parts}
-    alike = {other: step for (other, of), step in selects.items() if of == replicate}
-    pretrain = _pretrain(stages, cell, replicate, alike, pieces) if cell.arm.pretrains else None
-    tuned = {part: _finetune(stages, cell, replicate, part, pretrain=pretrain, labels=labels[part]) for part in parts}
-    return Chain(replicate=replicate, select=alike.get(cell), labels=labels, pretrain=pretrain, tuned=tuned)
+def _chain(place: Place, selects: Mapping[tuple[Cell, Replicate], Step], pieces: float) -> Chain:
+    parts, cell = place.stages.labels.sizes, place.cell
+    labels = {part: _labels(place, part) for part in parts}
+    alike = {other: step for (other, of), step in selects.items() if of == place.replicate}
+    pretrain = _pretrain(place, alike, pieces) if cell.arm.pretrains else None
+    return Chain(
+        replicate=place.replicate,
+        halves=place.halves,
+        select=alike.get(cell),
+        labels=labels,
+        pretrain=pretrain,
+        tuned={part: _finetune(place, part, pretrain=pretrain, labels=labels[part]) for part in parts},
+    )
 
 
-def _select(stages: Stages, cell: Cell, replicate: Replicate, alike: Step | None) -> Step:
+def _split(stages: Stages, cell: Cell, replicate: Replicate) -> Step:
+    return Step(
+        kind="halves",
+        cell=cell,
+        replicate=replicate,
+        options=lambda runs: stages.halves(replicate.number),
+        seconds=Seconds.halves,
+    )
+
+
+def _select(place: Place, alike: Step | None) -> Step:
     """alike: the choice that this one has as many tokens of."""
+    cell, replicate = place.cell, place.replicate
     return Step(
         kind="select",
         cell=cell,
         replicate=replicate,
-        needs=(alike,) if alike else (),
-        options=lambda runs: stages.select(cell, replicate, runs[alike] if alike else None),
+        needs=(*place.needs, *((alike,) if alike else ())),
+        options=lambda runs: place.within(runs).select(cell, replicate, runs[alike] if alike else None),
         seconds=lambda timed: timed.select(cell, replicate),
     )
 
 
-def _labels(stages: Stages, cell: Cell, replicate: Replicate, part: Part) -> tuple[Step, ...]:
+def _labels(place: Place, part: Part) -> tuple[Step, ...]:
     """Steps that say what a line learns from beside, or instead of, one part of L_C; nothing where that is all."""
-    arm, labels, step = cell.arm, stages.labels, partial(Step, cell=cell, replicate=replicate, part=part)
-    if arm.assisting:
-        skl = step(kind="skl", options=lambda runs: labels.skl(part), seconds=Seconds.skl)
-        needs = (skl,) if arm.assisting < math.inf else ()
-        check = step(kind=CHECK, needs=needs, options=lambda runs: labels.lent(cell, [runs[s] for s in needs], part))
+    cell, replicate = place.cell, place.replicate
+    step = partial(Step, cell=cell, replicate=replicate, part=part)
+
+    def within(runs: Mapping[Step, Run]) -> Labels:
+        return place.within(runs).labels
+
+    if cell.arm.assisting:
+        skl = step(kind="skl", needs=place.needs, options=lambda runs: within(runs).skl(part), seconds=Seconds.skl)
+        needs = (skl,) if cell.arm.assisting < math.inf else ()
+        check = step(
+            kind=CHECK,
+            needs=(*place.needs, *needs),
+            options=lambda runs: within(runs).lent(cell, [runs[s] for s in needs], part),
+        )
         return (*needs, check)
-    if not arm.rebuild:
+    if not cell.arm.rebuild:
         return ()
     difficulty = step(
-        kind="difficulty", options=lambda runs: labels.difficulty(part), seconds=lambda timed: timed.difficulty(part)
+        kind="difficulty",
+        needs=place.needs,
+        options=lambda runs: within(runs).difficulty(part),
+        seconds=lambda timed: timed.difficulty(part, replicate),
     )
-    needs = (difficulty,) if arm.measures else ()
+    needs = (difficulty,) if cell.arm.measures else ()
     rebuild = step(
         kind="rebuild",
-        needs=needs,
-        options=lambda runs: labels.rebuild(cell, replicate, [runs[s] for s in needs], part),
+        needs=(*place.needs, *needs),
+        options=lambda runs: within(runs).rebuild(cell, replicate, [runs[s] for s in needs], part),
         seconds=Seconds.rebuild,
     )
     return (*needs, rebuild)
 
 
-def _pretrain(stages: Stages, cell: Cell, replicate: Replicate, selects: Mapping[Cell, Step], pieces: float) -> Step:
+def _pretrain(place: Place, selects: Mapping[Cell, Step], pieces: float) -> Step:
     """Where all arms are trained alike, by what all of them select. selects: of this replicate."""
+    cell, replicate = place.cell, place.replicate
     own = (selects[cell],) if cell in selects else ()
-    needs = own if stages.config.fixed == "none" else tuple(selects.values())
+    needs = own if place.stages.config.fixed == "none" else tuple(selects.values())
 
     def options(runs: Mapping[Step, Run]) -> Options:
         chosen = {other: runs[step] for other, step in selects.items() if step in needs}
-        return stages.pretrain(cell, replicate, chosen, pieces)
+        return place.within(runs).pretrain(cell, replicate, chosen, pieces)
 
     return Step(
         kind="pretrain",
         cell=cell,
         replicate=replicate,
-        needs=needs,
+        needs=(*place.needs, *needs),
         options=options,
         seconds=lambda timed: timed.pretrain(cell),
     )
 
 
-def _finetune(
-    stages: Stages, cell: Cell, replicate: Replicate, part: Part, *, pretrain: Step | None, labels: tuple[Step, ...]
-) -> Step:
+def _finetune(place: Place, part: Part, *, pretrain: Step | None, labels: tuple[Step, ...]) -> Step:
+    cell, replicate = place.cell, place.replicate
     label_steps = tuple(step for step in labels if step.kind != CHECK)
 
     def options(runs: Mapping[Step, Run]) -> Options:
         encoder = runs[pretrain] if pretrain else None
         learnt_from = [runs[step] for step in label_steps]
-        return stages.finetune(cell, replicate, part, pretrain=encoder, labels=learnt_from)
+        return place.within(runs).finetune(cell, replicate, part, pretrain=encoder, labels=learnt_from)
 
     return Step(
         kind="finetune",
         cell=cell,
         replicate=replicate,
         part=part,
-        needs=(*((pretrain,) if pretrain else ()), *label_steps),
+        needs=(*place.needs, *((pretrain,) if pretrain else ()), *label_steps),
         options=options,
         seconds=lambda timed: timed.finetune(part[0], cell, replicate),
     )

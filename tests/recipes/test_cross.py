@@ -1,0 +1,127 @@
+"""Halves swapped: every labelled sentence is tested, and no test text is in T_C or in S_C."""
+
+import os
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.artifacts import leaderboard
+from core.artifacts.halves import HalvesResult
+from core.artifacts.result import read
+from core.corpora.corpus import Library
+from core.corpora.shares import dealt
+from core.errors import ConfigError
+from core.facade import deliver, experiments, results, runs
+from core.facade.home import store
+from core.recipes import calibrate
+from core.recipes.experiment.config import ExperimentConfig
+from core.runs.store import Run
+from core.stats.bootstrap import compare
+from tests.recipes.test_experiment import OPTIONS, fill
+
+CROSS = {key: value for key, value in OPTIONS.items() if key != "task"} | {"repeat": "pipeline", "cross": True}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A home with a finished experiment, and its run."""
+    home = tmp_path_factory.mktemp("cross") / "home"
+    before, seconds = os.environ.get("WINNOW_HOME"), calibrate.SECONDS
+    os.environ["WINNOW_HOME"], calibrate.SECONDS = str(home), 0.0
+    fill(home)
+    run = runs.execute("experiment", CROSS)
+    calibrate.SECONDS = seconds
+    if before:
+        os.environ["WINNOW_HOME"] = before
+    return home, run.id
+
+
+@pytest.fixture
+def finished(done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setenv("WINNOW_HOME", str(done[0]))
+    return runs.get(done[1])
+
+
+def ids(reference: str) -> set[int]:
+    return set(Library(store().home).find(reference).ids().tolist())
+
+
+def test_every_labelled_sentence_is_tested_and_none_that_is_tested_is_read(finished: Run) -> None:
+    (split,) = runs.listed("halves")
+    result = read(split, HalvesResult)
+    pool = ids(result.pool)
+    assert pool == ids("train") | ids("dev") | ids("test")
+    first, second = result.halves
+    assert ids(first.test) | ids(second.test) == pool
+    assert not ids(first.test) & ids(second.test)
+    for half, other in ((first, second), (second, first)):
+        assert ids(half.task) == ids(other.test)
+        assert ids(half.train) | ids(half.dev) <= ids(half.task)
+        assert not ids(half.train) & ids(half.dev)
+    tested = {run.manifest.config["test"][0]: run for run in runs.listed("finetune")}
+    assert set(tested) == {first.test, second.test}
+    for run in runs.listed("pretrain"):
+        seed, corpora = run.manifest.config["seed"], run.manifest.config["corpora"]
+        test = result.halves[seed - 1].test
+        assert not ids(test) & {i for corpus in corpora for i in ids(corpus)}
+    for run in runs.listed("select"):  # none of the pool, whichever half it is
+        assert not ids(run.result()["corpus"]) & pool
+
+
+def test_arms_are_compared_replicate_by_replicate_on_halves_that_they_share(finished: Run) -> None:
+    rows = {row.arm: row for row in results.board(finished.id).leaderboard}
+    assert len(rows["none"].finetunes) == len(rows["none"].micro_f1) == 2  # its labels differ by replicate too
+    assert rows["none"].halves_runs == rows["random"].halves_runs == rows["classifier"].halves_runs
+    tables = {name: leaderboard.tables(row, store()) for name, row in rows.items()}
+    (split,) = runs.listed("halves")
+    n = read(split, HalvesResult).sentences
+    for name, (first, second) in tables.items():
+        assert first.tested is not None
+        assert second.tested is not None
+        assert len(first.tested) == n
+        assert (first.tested ^ second.tested).all()  # all, each once
+        assert [first.f1(), second.f1()] == rows[name].micro_f1
+    gap = compare(tables["classifier"], tables["random"])
+    assert rows["classifier"].delta_random == pytest.approx(gap.delta)
+    assert rows["classifier"].interval_random == pytest.approx((gap.lo, gap.hi))
+    assert "<html" in deliver.report(finished.id)
+
+
+def test_a_plan_prices_what_is_made_and_a_longer_one_reuses_it(finished: Run) -> None:
+    assert experiments.cost(CROSS).seconds == 0
+    longer = {**CROSS, "seeds": (1, 2, 3, 4), "looks": (2, 4)}
+    left = Counter(step.kind for step in experiments.cost(longer).steps if not step.finished)
+    assert left == {"halves": 1, "select": 4, "pretrain": 4, "finetune": 6}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"task": "task"}, "task: with cross each half's own text is T_C"),
+        ({"repeat": "tagger"}, "give repeat pipeline"),
+        ({"seeds": (1, 2, 3)}, "give 2, 4 or 6"),
+        ({"seeds": (1, 2, 3, 4), "looks": (3, 4)}, "look at 2,4,6"),
+        ({"cross": False, "task": "task", "cross_train": 5}, "give cross, or leave them out"),
+    ],
+)
+def test_what_cannot_be_swapped_is_refused(options: dict[str, object], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        ExperimentConfig.parse({**CROSS, **options})
+
+
+def test_too_few_labels_for_what_is_asked_are_said_before_anything_is_trained(finished: Run) -> None:
+    with pytest.raises(ConfigError, match="20 sentences to train on and 9 for dev are more than a half of 56 has"):
+        runs.execute("experiment", {**CROSS, "cross_train": 20, "cross_dev": 9})
+
+
+def test_what_belongs_together_is_dealt_to_one_part() -> None:
+    groups = np.array([0, 0, 0, 3, 4, 5, 6, 6, 8, 9])
+    for seed in range(20):
+        parts = dealt(groups, (1, 1), seed)
+        assert sorted(np.concatenate(parts)) == list(range(10))
+        assert [len(part) for part in parts] == [5, 5]
+        assert not set(groups[parts[0]]) & set(groups[parts[1]])
+    assert [len(part) for part in dealt(np.arange(100), (70, 10, 20), 1)] == [70, 10, 20]
+    assert not np.array_equal(dealt(groups, (1, 1), 1)[0], dealt(groups, (1, 1), 2)[0])

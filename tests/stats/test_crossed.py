@@ -1,0 +1,119 @@
+"""Halves swapped: intervals that hold what another pool, other labels and other pre-trainings would come to."""
+
+import numpy as np
+import pytest
+
+from core.errors import CorpusError
+from core.results import Evaluation
+from core.stats.bootstrap import compare, resample
+from core.stats.power import simulate
+from core.stats.spread import Spread, smallest_difference
+
+POINT = 0.027  # of F1, in standard deviations of a mention's difficulty
+MENTIONS, SPURIOUS, LABELLED = 6, 0.3, 100
+
+
+class World:
+    """Pools of `n` sentences; F1 of two arms that differ in nothing. lots: sd between pre-trainings, points.
+
+    Beside pre-trainings and taggers, what an arm finds depends on which sentences are labelled (some help both arms,
+    some one of them), on the text that is T_C, on the test sentences (some suit one arm), and on luck.
+    """
+
+    def __init__(self, rng: np.random.Generator, n: int, lots: float) -> None:
+        self.rng, self.n, self.lots = rng, n, np.hypot(lots, 0.45)
+        self.gold = np.minimum(rng.poisson(2.0, n), MENTIONS)
+        self.there = np.arange(MENTIONS) < self.gold[:, None]
+        self.hard, self.lure = rng.normal(size=(2, n, MENTIONS))
+        self.invites = self.there & (rng.random((n, MENTIONS)) < SPURIOUS)
+        self.suits = 0.2 * rng.normal(size=(2, n, 1))
+        self.helps, self.helps_all, self.text = rng.normal(size=(2, n)), rng.normal(size=n), rng.normal(size=(2, n))
+
+    def replicates(self, times: int) -> tuple[list[Evaluation], list[Evaluation]]:
+        arms: tuple[list[Evaluation], list[Evaluation]] = ([], [])
+        own = other = np.arange(0)
+        for number in range(times):
+            own, other = (other, own) if number % 2 else np.split(self.rng.permutation(self.n), [self.n // 2])
+            labelled = self.rng.permutation(own)[:LABELLED]
+            common = self.helps_all[labelled].sum() / np.sqrt(LABELLED)
+            for arm, tables in enumerate(arms):
+                apart = 0.2 * self.helps[arm, labelled].sum() / np.sqrt(LABELLED)
+                apart += 0.2 * self.text[arm, own].sum() / np.sqrt(len(own)) + self.lots * self.rng.normal()
+                tables.append(self.tested(0.2 + POINT * (common + apart), arm, other))
+        return arms
+
+    def tested(self, skill: float, arm: int, rows: np.ndarray) -> Evaluation:
+        reach = skill + self.suits[arm, rows]
+        luck = 0.12 * self.rng.normal(size=(2, len(rows), MENTIONS))
+        right = (self.there[rows] & (self.hard[rows] + luck[0] < reach)).sum(axis=1)
+        wrong = (self.invites[rows] & (self.lure[rows] + luck[1] > reach)).sum(axis=1)
+        tables = (right, right + wrong, self.gold[rows])
+        tp, predicted, gold = (table[:, None].astype(np.int32) for table in tables)
+        return Evaluation(types=("X",), tp=tp, predicted=predicted, gold=gold).among(rows, self.n)
+
+
+def test_the_interval_holds_what_a_repetition_would_come_to() -> None:
+    """Another pool, halved anew, other labels and pre-trainings: by the sentences' own tables."""
+    rng, held = np.random.default_rng(0), []
+    for times, lots in ((2, 0.8), (4, 0.0), (6, 0.4), (10, 0.8)):
+        gaps = [resample(*World(rng, 600, lots).replicates(times), 100, i).difference(0.95) for i in range(100)]
+        held += [gap.lo <= 0 <= gap.hi for gap in gaps]
+        estimated = np.mean([gap.se_seeds**2 + gap.se_sentences**2 for gap in gaps])
+        assert 0.7 <= estimated / np.var([gap.delta for gap in gaps]) <= 1.6, (times, lots)
+    assert 0.93 <= np.mean(held) <= 0.97
+
+
+@pytest.mark.parametrize("lots", [0.0, 0.4, 0.8])
+@pytest.mark.parametrize("looks", [(2,), (4,), (6,), (10,), (2, 4), (2, 4, 6), (2, 4, 6, 8, 10)])
+def test_choosing_is_rarely_called_helpful_where_it_is_not(looks: tuple[int, ...], lots: float) -> None:
+    one = Spread(seeds=0.45, pretrainings=lots, both=0.36, sentences=0.5, trainings=0, n_sentences=465).by_halves(930)
+    idle = simulate(one, looks, 0.0, planned=1.0, experiments=8000)
+    assert (idle.sign > 0).mean() <= 0.03  # of two sides
+    assert (idle.sign != 0).mean() <= 0.06
+    for effect, ended in ((0.0, idle), (1.0, simulate(one, looks, 1.0, planned=1.0, experiments=8000))):
+        # Two replicates alone know too little of their spread: wider than need be where that is small.
+        assert 0.93 <= ended.covers(effect).mean() <= (0.99 if looks == (2,) else 0.97)
+
+
+def test_what_labels_do_to_both_arms_is_in_no_difference() -> None:
+    world = World(np.random.default_rng(1), 600, 0.3)
+    plain = resample(*world.replicates(6), 300, 0)
+    world.helps_all = 3 * world.helps_all
+    moved = resample(*world.replicates(6), 300, 0)
+    assert moved.system.std() > 1.5 * plain.system.std()
+    assert np.sqrt(moved.var_seeds + moved.var_sentences) < 1.3 * np.sqrt(plain.var_seeds + plain.var_sentences)
+
+
+def test_arms_of_other_halves_are_not_compared() -> None:
+    world = World(np.random.default_rng(2), 60, 0.3)
+    system, other = world.replicates(2)
+    with pytest.raises(CorpusError, match="differ in their test sentences"):
+        compare(system, other[::-1])
+    with pytest.raises(CorpusError, match="differ in their test sentences"):
+        compare(system, other[:1])
+
+
+def test_the_power_that_is_foretold_is_that_of_the_tables() -> None:
+    """Six replicates on 600 sentences, from the spread of one arm's replicates; and more of it than of one fixed test
+    set as large as a half."""
+    rng, effect = np.random.default_rng(3), 1.5
+    worlds = [World(rng, 600, 0.3) for _ in range(150)]
+    arms = []
+    for world in worlds:
+        world.suits[0] += POINT * effect
+        arms.append(world.replicates(6))
+    gaps = [resample(*pair, 150, i) for i, pair in enumerate(arms)]
+    shown = np.mean([gap.p <= 0.05 and gap.delta > 0 for gap in gaps])
+    spread = Spread(
+        seeds=0.45,
+        pretrainings=0.3,
+        both=0.0,
+        sentences=float(np.sqrt(np.mean([2 * (gap.var_sentences - gap.var_both) for gap in gaps]))),
+        trainings=1,
+        n_sentences=300,
+    )
+    true = float(np.mean([gap.delta for gap in gaps]))
+    foretold = (simulate(spread.by_halves(600), (6,), true, planned=true).sign > 0).mean()
+    assert foretold == pytest.approx(shown, abs=0.1)
+    assert foretold > (simulate(spread, (6,), true, planned=true).sign > 0).mean() + 0.05
+    assert smallest_difference(spread.by_halves(600), 6) < smallest_difference(spread, 6)
