@@ -18,7 +18,7 @@ from streamlit.testing.v1.element_tree import Element
 from core import cards
 from core.artifacts import evaluations
 from core.artifacts.leaderboard import ExperimentResult
-from core.facade import corpora, experiments, machine, runs, selections, training
+from core.facade import corpora, deliver, experiments, machine, runs, selections, training
 from core.facade.home import home, store
 from core.recipes.base import as_json, plan
 from core.recipes.experiment.config import ExperimentConfig
@@ -270,8 +270,11 @@ def test_an_experiment_compares_what_is_chosen(parts: dict[str, str], started: l
 
 
 def test_an_experiments_options_are_fields_in_words_and_what_is_typed_is_advanced(
-    parts: dict[str, str], started: list[Any]
+    parts: dict[str, str], started: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    before = made("pretrain", corpora=[parts["task"]], init="tiny")
+    finish(before, pretrained(40, 90.5, 30.25, head_fitted=True))
+    monkeypatch.setattr(deliver, "model_folder", {before.id: "tiny"}.__getitem__)
     app = choose(opened(PAGE), "training.kind", "experiment")
     arms = app.multiselect(key=ARMS)
     assert all(" (" in option for option in arms.options)  # words, and the name that results use
@@ -289,6 +292,7 @@ def test_an_experiments_options_are_fields_in_words_and_what_is_typed_is_advance
     choose(app, "training.experiment.train_sizes", "5, 10")
     choose(app, "training.experiment.draws", 2)
     choose(app, "training.experiment.fixed", "steps")
+    choose(app, "training.experiment.axis", [before.id])
     choose(app, "training.experiment.typed.arms", "highc2low:30%, dataaug")
     choose(app, "training.experiment.typed", "finetune.patience=3")
     assert not app.exception
@@ -296,6 +300,7 @@ def test_an_experiments_options_are_fields_in_words_and_what_is_typed_is_advance
     [(kind, options)] = started
     assert kind == "experiment"
     config = ExperimentConfig.parse(dict(options))
+    assert config.axis == ("encoder:tiny",)
     assert config.pretrain == {"epochs": 2}
     assert config.finetune == {"epochs": 6, "batch_size": 16, "patience": 3}
     assert (config.train_sizes, config.draws, config.fixed) == ((5, 10), 2, "steps")

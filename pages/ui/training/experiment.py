@@ -8,7 +8,7 @@ import streamlit as st
 from core.facade import experiments, runs, selections
 from core.facade.errors import ConfigError
 from pages.ui.training.arms import arm_label, arm_names
-from pages.ui.training.parts import seed_list, settings, several, splits, start_from
+from pages.ui.training.parts import also_from, seed_list, settings, several, splits, start_from
 from pages.ui.widgets import config_form, corpus_picker, listed, plain
 
 NETWORKS = {
@@ -182,6 +182,7 @@ def _rare(further: Mapping[str, Any]) -> dict[str, Any]:
     with st.expander("Further options", icon=":material/tune:"):
         left, right = st.columns(2)
         with left:
+            rare["axis"] = also_from("experiment")
             rare["holdout"] = several("Further held-out splits", f"{key}.holdout", "none of their sentences is read")
             rare["fixed"] = _worded("fixed", "Every pre-trained arm reads", FIXED)
             rare |= config_form(config, ("draw_seed",), key, {"draw_seed": "Seed of choosing and of pre-training"})

@@ -38,9 +38,7 @@ def splits(kind: str, names: Sequence[str]) -> dict[str, str]:
 
 def start_from(kind: str) -> str:
     """What training starts from: the bundled encoder, a finished pre-training, or whatever is typed."""
-    done = runs.listed("pretrain", state="succeeded")
-    names = {BUNDLED: "MiniLM, bundled: works offline"} | {run.id: encoder(run.id) for run in done}
-    names |= {row.name: row.says for row in encoders.offered() if row.here}
+    names = _encoders()
     picked = st.selectbox(
         "Start from",
         list(names),
@@ -50,7 +48,35 @@ def start_from(kind: str) -> str:
         accept_new_options=True,
         help="Or type a folder, or a Hugging Face name that is on this machine, such as bert-base-cased.",
     )
-    return picked if kind == "finetune" or picked not in {run.id for run in done} else str(deliver.model_folder(picked))
+    return picked if kind == "finetune" else _as_encoder(picked)
+
+
+def also_from(kind: str) -> tuple[str, ...]:
+    """Encoders that every arm is run from too, as an axis; the one to start from among them changes nothing."""
+    names = _encoders()
+    picked = st.multiselect(
+        "Every arm from these encoders too",
+        list(names),
+        format_func=lambda name: names.get(name, name),
+        key=f"training.{kind}.axis",
+        accept_new_options=True,
+        placeholder="none: one encoder for all",
+        help="A line each in the leaderboard, on the same choice of sentences and the same labels. A folder may be "
+        "typed. Each costs as many trainings again.",
+    )
+    return tuple(f"encoder:{_as_encoder(name)}" for name in picked)
+
+
+def _encoders() -> dict[str, str]:
+    """What training may start from, with what it is called: the bundled one, runs, what was fetched."""
+    done = {run.id: encoder(run.id) for run in runs.listed("pretrain", state="succeeded")}
+    return {BUNDLED: "MiniLM, bundled: works offline"} | done | {e.name: e.says for e in encoders.offered() if e.here}
+
+
+def _as_encoder(name: str) -> str:
+    """An encoder's name, or of a pre-training the folder that it wrote."""
+    done = {run.id for run in runs.listed("pretrain", state="succeeded")}
+    return str(deliver.model_folder(name)) if name in done else name
 
 
 def seed_list(kind: str, default: str) -> tuple[str, ...]:
