@@ -78,6 +78,9 @@ def difference_words(row: ArmRow | FurtherTest) -> str:
     )
 
 
+MINUTE = 1 / 60  # in hours; what takes less is given no rate
+
+
 def rate_words(row: ArmRow) -> str:
     """Points of F1 for each hour that an arm takes beyond `none`, with the interval of its difference, in words.
 
@@ -86,6 +89,8 @@ def rate_words(row: ArmRow) -> str:
     rate = row.f1_per_hour
     if not rate or not row.delta:
         return ""
+    if row.delta / rate < MINUTE:  # of seconds it would be a million points an hour, which nobody could buy
+        return "takes under a minute more"
     if not known_interval(row):
         return f"{rate:+z.2f} (one seed: no interval)"
     low, high = (bound * rate / row.delta for bound in row.interval)

@@ -103,6 +103,7 @@ def test_a_rate_has_as_many_digits_as_its_interval_bears() -> None:
     assert plots.rate_words(replace(wide, f1_per_hour=1.0)) == "+1.0 [-20.0, +22.0]"
     assert plots.rate_words(replace(wide, interval=(-100, 100))) == "+20.00 (one seed: no interval)"
     assert plots.rate_words(replace(wide, f1_per_hour=None)) == ""
+    assert plots.rate_words(replace(wide, f1_per_hour=1_267_421.0)) == "takes under a minute more"
 
 
 def test_a_budget_curve_is_a_line_a_strategy_through_the_means() -> None:
