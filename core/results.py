@@ -132,6 +132,10 @@ class Evaluation:
         held = [scores[name] for name, n in zip(self.types, self.gold.sum(axis=0).tolist(), strict=True) if n]
         return sum(held) / max(len(held), 1)
 
+    def of(self, rows: BoolArray) -> Self:
+        """The sentences where `rows`, `(n,)`, is true."""
+        return replace(self, tp=self.tp[rows], predicted=self.predicted[rows], gold=self.gold[rows])
+
     def save(self, path: Path) -> None:
         """Write it as `.npz`."""
         with replacing(path) as file:

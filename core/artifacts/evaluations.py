@@ -36,6 +36,7 @@ class SplitScores:
     micro_f1, precision, recall: over exact entities, strict, as the tagger decodes. by_type: F1 by entity type.
     decodings: micro F1 by how tags are decoded and read. lot: F1 that is no better than chance (`learning.by_lot`).
     macro_f1: mean F1 of the types that the split holds. calibration: how far the entities' confidences are right.
+    unseen_f1: micro F1 of the split without the sentences that were trained on; None where none was, or all were.
     """
 
     micro_f1: float
@@ -46,6 +47,7 @@ class SplitScores:
     lot: float = 0.0  # results of older versions have none, nor the next two
     macro_f1: float | None = None
     calibration: Calibration | None = None
+    unseen_f1: float | None = None
 
     @property
     def learnt(self) -> bool:
@@ -78,7 +80,8 @@ class OverSeeds:
 
     micro_f1: one a seed. mean, sd: of these; sd None for one seed. by_type: mean F1 by entity type. decodings: micro F1
     by how tags are decoded and read, one a seed. lot, macro_f1, calibration: as `SplitScores` has them, one a seed.
-    intervals: of by_type, at 95%, over seeds and sentences.
+    intervals: of by_type, at 95%, over seeds and sentences. unseen_f1: as `SplitScores` has it, one a seed; none where
+    no sentence of the split was trained on.
     """
 
     micro_f1: Sequence[float]
@@ -90,6 +93,7 @@ class OverSeeds:
     macro_f1: Sequence[float] = ()
     calibration: Sequence[Calibration] = ()
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    unseen_f1: Sequence[float] = ()
 
     @property
     def learnt(self) -> list[bool]:
@@ -108,11 +112,35 @@ class OverSeeds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TrainInTest:
+    """Training sentences that stand in dev or test too.
+
+    exact: word for word. near: but for a few words, or 13 words of one in a row (`corpora.hygiene`).
+    """
+
+    exact: int = 0
+    near: int = 0
+
+    def __bool__(self) -> bool:
+        return self.exact + self.near > 0
+
+    @property
+    def words(self) -> str:
+        """How many there are, in a sentence."""
+        n = self.exact + self.near
+        return (
+            f"{n:,} training sentence{'s stand' if n > 1 else ' stands'} in dev or test too ({self.exact:,} word for "
+            f"word, {self.near:,} nearly)."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FinetuneResult:
     """What a `finetune` run came to.
 
     model: the folder of the seed that is best on dev. test: of the first test set, None where there is none. tests: one
     a test set. best_epoch, epochs, seconds: as `SeedOutcome` has them, one a seed. settings: of the training.
+    train_in_test: what was both trained on and scored; None where an older version did not look.
     """
 
     model: str
@@ -123,6 +151,20 @@ class FinetuneResult:
     epochs: Sequence[int]
     seconds: Sequence[float]
     settings: Mapping[str, int | float]
+    train_in_test: TrainInTest | None = None
+
+    @property
+    def overlap_words(self) -> str:
+        """What was both trained on and scored, and what that does to F1; nothing where there is none of it."""
+        if not self.train_in_test:
+            return ""
+        unseen = self.test.unseen_f1 if self.test else ()
+        without = (
+            f" Test F1 without what they share: {mean(unseen):.1f}; with it {self.test.f1:.1f}."
+            if unseen and self.test
+            else ""
+        )
+        return f"{self.train_in_test.words}{without}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

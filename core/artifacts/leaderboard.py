@@ -6,9 +6,11 @@ artifacts/leaderboard.csv, leaderboard.md    for a spreadsheet, for people
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import mean
 from typing import Literal
 
 from core.artifacts import result
+from core.artifacts.evaluations import TrainInTest
 from core.artifacts.halves import tables as of_replicate
 from core.files import write_atomic
 from core.results import Evaluation
@@ -54,7 +56,8 @@ class ArmRow:
     estimate_random: the same two with their variances by parts. wins, ties, losses: seeds against those of `none`.
     seeds_needed: a sentence. welch: of an arm that borrows labels. hours: of computing by kind of run, what arms share
     counted with each; gpu_hours: in all. f1_per_hour: delta for each hour that `none` does not need. also: the further
-    test sets. collapsed: seeds whose tagger learnt nothing.
+    test sets. collapsed: seeds whose tagger learnt nothing. unseen_f1: one a seed, without the test sentences that
+    were trained on; none where none was.
     """
 
     arm: str
@@ -95,6 +98,7 @@ class ArmRow:
     f1_per_hour: float | None
     also: Sequence[FurtherTest] = ()
     collapsed: Sequence[int] = ()
+    unseen_f1: Sequence[float] = ()
 
     @property
     def finetunes(self) -> Sequence[str]:
@@ -142,13 +146,28 @@ class ExperimentResult:
 
     leaderboard: in the order of dev F1, on which alone a choice may rest. curve: F1 by size of L_C, empty where no
     sizes were asked for. hours: of computing by kind of run, each run once. planned: the test of the claim; None where
-    there is none, or where one S_C and one pre-training cannot answer it.
+    there is none, or where one S_C and one pre-training cannot answer it. train_in_test: sentences of L_C's training
+    part that stand in dev or test; None where an older version did not look.
     """
 
     leaderboard: Sequence[ArmRow]
     curve: Sequence[CurvePoint]
     hours: Mapping[str, float]
     planned: PlannedTest | None = None  # results of older versions have none
+    train_in_test: TrainInTest | None = None
+
+    @property
+    def overlap_words(self) -> str:
+        """What was both trained on and scored, and every arm's F1 without it; nothing where there is none of it."""
+        if not self.train_in_test:
+            return ""
+        scores = [
+            f"{row.arm} {row.budget}".rstrip() + f" {mean(row.unseen_f1):.1f} (with it {row.mean:.1f})"
+            for row in self.leaderboard
+            if row.unseen_f1
+        ]
+        without = f" Test F1 without what they share: {', '.join(scores)}." if scores else ""
+        return f"{self.train_in_test.words}{without}"
 
 
 def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:

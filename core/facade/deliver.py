@@ -79,6 +79,7 @@ def report(run_id: str) -> str:
         missing=missing(run_id),
         unfound=unfound_types(run_id),
         planned=summary.planned.why if summary.planned else "",
+        overlap=summary.overlap_words,
     )
     return figures.one_page(report)
 

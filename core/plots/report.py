@@ -59,7 +59,7 @@ class Report:
 
     rows: the leaderboard's. hours: of computing. begun: a sentence that
     says which experiment and when. missing: why the command would not repeat it, a phrase each. unfound: types that
-    no arm got right. planned: what the planned test came to, a sentence.
+    no arm got right. planned: what the planned test came to, a sentence. overlap: what was both trained on and tested.
     """
 
     rows: Sequence[ArmRow]
@@ -74,6 +74,7 @@ class Report:
     missing: Sequence[str]
     unfound: Sequence[Unfound] = ()
     planned: str = ""
+    overlap: str = ""
 
 
 def one_page(report: Report) -> str:
@@ -99,7 +100,7 @@ def one_page(report: Report) -> str:
 
 def _answer_block(report: Report) -> str:
     unfound = unfound_words(report.unfound)
-    also = f"<p><strong>{escape(unfound)}</strong></p>" if unfound else ""
+    also = "".join(f"<p><strong>{escape(text)}</strong></p>" for text in (unfound, report.overlap) if text)
     return f'<p class="answer">{escape(answer(report.rows))}</p>{also}'
 
 

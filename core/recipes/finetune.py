@@ -29,6 +29,7 @@ from core.recipes.parts.network import (
     training_set,
 )
 from core.recipes.parts.on_device import on_device
+from core.recipes.parts.overlap import Overlap, overlap
 from core.recipes.parts.tagger_card import card
 from core.recipes.parts.tested import all_seeds, labelled, tested, types_of, without_mix
 from core.runs.parts import Parts
@@ -86,7 +87,7 @@ class FinetuneConfig(TaggerSettings):
 class Splits:
     """L_C in memory. types: of train, which a tagger can learn. all_types: of all splits, which count.
 
-    training: what is trained on, the sentences of an assisting corpus among it.
+    training: what is trained on, the sentences of an assisting corpus among it. overlap: of train with dev and tests.
     """
 
     train: list[Sentence]
@@ -96,6 +97,7 @@ class Splits:
     tests: list[list[Sentence]]
     types: tuple[str, ...]
     all_types: tuple[str, ...]
+    overlap: Overlap
 
 
 def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
@@ -117,10 +119,10 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
                 give_back()  # else two seeds' weights and moments lie on the card
             outcomes.append(outcome)
     model = models.folder(job.context.run)
-    models.write_card(model, card(config, job, outcomes))
+    models.write_card(model, card(config, job, outcomes, splits.overlap.train))
     job.context.artifact(models.NAME, model)
     tables = [evaluations.read(job.context.run, number) for number in range(len(splits.tests))]
-    return all_seeds(str(model), outcomes, tables)
+    return all_seeds(str(model), outcomes, tables, splits.overlap.train)
 
 
 def _read(config: FinetuneConfig, job: Job) -> Splits:
@@ -150,6 +152,7 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
         tests=tests,
         types=tuple(sorted(seen)),
         all_types=tuple(sorted(seen | rest)),
+        overlap=overlap(job.corpus(config.train), [job.corpus(name) for name in (config.dev, *config.test)], job),
     )
 
 
@@ -169,8 +172,8 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
     fit_temperature(tagger, splits.dev, job.context)
     names = ["dev", *map(evaluations.split_name, range(len(splits.tests)))]
     results = [
-        tested(job, tagger, gold, splits.all_types, evaluations.part(name, seed))
-        for name, gold in zip(names, (splits.dev, *splits.tests), strict=True)
+        tested(job, tagger, gold, splits.all_types, evaluations.part(name, seed), seen=seen)
+        for name, gold, seen in zip(names, (splits.dev, *splits.tests), splits.overlap.seen, strict=True)
     ]
     if results[0].micro_f1 > max((outcome.dev.micro_f1 for outcome in before), default=-1.0):
         _keep(tagger, models.folder(job.context.run))

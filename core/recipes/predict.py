@@ -78,7 +78,7 @@ def evaluate(config: EvaluateConfig, job: Job) -> EvaluateResult:
         tagger.crf.constrained = config.constrained
         gold = in_context(gold, tagger.context)
         types = sorted({*tagger.types, *types_of(gold)})
-        result = tested(job, tagger, gold, types, split_name(0))
+        result = tested(job, tagger, gold, types, split_name(0), seen=None)
     return EvaluateResult(
         model=config.model,
         test=over_seeds([result], [evaluations.read_table(job.context.run, split_name(0))]),

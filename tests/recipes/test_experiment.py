@@ -14,7 +14,7 @@ from core.artifacts.leaderboard import ArmRow
 from core.cli.experiment import experiment, in_words, typed_options
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, ReadError
-from core.facade import experiments, removals, results
+from core.facade import deliver, experiments, removals, results
 from core.facade import runs as facade_runs
 from core.facade.home import home
 from core.recipes import calibrate
@@ -125,6 +125,12 @@ def test_leaderboard(finished: str) -> None:
         assert row["wins"] + row["ties"] + row["losses"] == (0 if row["arm"] == "none" else 2)
         assert row["gpu_hours"] == pytest.approx(sum(row["hours"].values()))
     assert rows["classifier"]["gpu_hours"] > rows["none"]["gpu_hours"] > 0
+    for row in rows.values():
+        tuned = facade_runs.get(row["finetune_run"]).result()
+        assert row["unseen_f1"] == tuned["test"]["unseen_f1"]
+        assert run.result()["train_in_test"] == tuned["train_in_test"]
+    assert run.result()["train_in_test"]["near"]  # its sentences come of few templates
+    assert results.board(finished).overlap_words in deliver.report(finished)
     order = [row["dev_mean"] for row in run.result()["leaderboard"]]
     assert order == sorted(order, reverse=True)
 
@@ -160,7 +166,8 @@ def test_leaderboard_as_files(finished: str) -> None:
     told = facade_runs.get(finished).result()["leaderboard"]
     assert [(row["arm"], row["verdict"]) for row in rows] == [(row["arm"], row["verdict"]) for row in told]
     assert [float(row["mean"]) for row in rows] == [row["mean"] for row in told]
-    assert (folder / "leaderboard.md").read_text(encoding="utf-8").count("\n| ") == 3
+    lines = (folder / "leaderboard.md").read_text(encoding="utf-8").splitlines()
+    assert sum(line.startswith("| ") for line in lines) == 1 + 3  # below their heads
 
 
 def test_forgetting_is_told_on_the_same_text_for_every_arm(finished: str) -> None:

@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from core.artifacts import evaluations, spans
+from core.artifacts.evaluations import TrainInTest
 from core.cli.main import run_main
 from core.errors import Cancelled, ConfigError, CorpusError
 from core.facade import removals, runs, training
@@ -21,6 +22,7 @@ from core.models.taggers import EncoderTagger, load_tagger, new_tagger
 from core.recipes import tag
 from core.recipes.finetune import FinetuneConfig, Splits, _network
 from core.recipes.parts.network import Borrowed, TrainingSet, training_set
+from core.recipes.parts.overlap import Overlap
 from core.results import Evaluation
 from core.runs import Run
 from core.text.sentence import Sentence
@@ -92,6 +94,33 @@ def test_two_seeds_leave_a_tagger_tables_and_a_card(corpora: Corpora) -> None:
     again = runs.execute("evaluate", model).result()
     assert again["test"]["micro_f1"] == [pytest.approx(result["test"]["micro_f1"][kept], abs=0.5)]
     assert runs.execute("finetune", {**FAST, **corpora, "seeds": (1, 2)}).id == run.id
+
+
+def long(n: int, ends: str) -> Sentence:
+    """A sentence of its own, of 14 words, which begins with a person."""
+    return sentence(f"P{n}x " + " ".join(f"w{n}{letter}" for letter in "abcdefghijkl") + f" {ends}", [(0, 1, "PER")])
+
+
+def test_training_sentences_in_dev_and_test_are_counted_and_f1_given_without_them(seal: Seal) -> None:
+    splits = {
+        "train": [*(long(n, ".") for n in range(12)), long(20, "."), long(21, ".")],
+        "dev": [long(20, "."), *(long(n, ".") for n in range(30, 36))],
+        "test": [long(0, "."), long(1, "changed"), *(long(n, ".") for n in range(40, 46))],
+    }
+    sealed = {name: seal(rows, name, labelled=True).fingerprint for name, rows in splits.items()}
+    run = runs.execute("finetune", {**FAST, **sealed, "test": (sealed["test"],), "seeds": (1, 2)})
+    result = run.result()
+    assert result["train_in_test"] == {"exact": 2, "near": 1}
+    words = "3 training sentences stand in dev or test too (2 word for word, 1 nearly)."
+    assert [note for note in notes(run) if note.startswith(words)]
+    for split, held in (("dev", 1), ("test", 2)):
+        tables = [Evaluation.load(run.artifacts / f"evaluation-{split}-{seed}.npz") for seed in (1, 2)]
+        rest = np.arange(len(splits[split])) >= held
+        assert result[split]["unseen_f1"] == [table.of(rest).f1() for table in tables]
+    assert words in (run.artifacts / "model" / "README.md").read_text()
+    apart = runs.execute("finetune", {**FAST, **sealed, "dev": sealed["train"], "test": (), "seeds": (1,)}).result()
+    assert apart["train_in_test"] == {"exact": 14, "near": 0}
+    assert apart["dev"]["unseen_f1"] == []  # nothing is left
 
 
 def test_a_seed_that_is_done_is_not_done_again(corpora: Corpora, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,6 +246,7 @@ def test_all_but_the_preset_paper_begins_with_a_level_chain(
         tests=[],
         types=("LOC", "PER"),
         all_types=("LOC", "PER"),
+        overlap=Overlap(train=TrainInTest(), seen=()),
     )
     config = FinetuneConfig.parse({"train": "a", "dev": "b", "init": "tiny", "network": network, **options})
     nobody: Any = None  # no run is looked up

@@ -13,7 +13,7 @@ from typing import TypedDict
 
 from core.artifacts import result as results
 from core.artifacts import taggers
-from core.artifacts.evaluations import FinetuneResult
+from core.artifacts.evaluations import FinetuneResult, OverSeeds
 from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult, Interval, PlannedTest, Word
 from core.artifacts.models import PretrainResult
 from core.corpora.corpus import Library
@@ -50,6 +50,7 @@ def result(
         curve=_curve(lines),
         hours={kind: seconds / 3600 for kind, seconds in hours.spent(runs, store).items()},
         planned=planned,
+        train_in_test=results.read(baselines[0].finetunes[0], FinetuneResult).train_in_test,
     )
 
 
@@ -225,6 +226,7 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
         f1_per_hour=gain_per_hour(none.delta if none else 0.0, sum(hours.spent(first.added, store).values())),
         also=beside.also(line.finetunes, baseline.finetunes, Library(store.home), seed, crossed=bool(line.halves)),
         collapsed=[seed for run in line.finetunes for seed in taggers.collapsed_seeds(run)],
+        unseen_f1=[f1 for run in line.finetunes for f1 in _test(run).unseen_f1],
     )
 
 
@@ -247,8 +249,13 @@ def _differences(judgement: Judgement) -> Differences:
 
 def _tested(finetunes: Sequence[Run]) -> Sequence[float]:
     """F1 on the first test set, one a seed."""
-    tests = [results.read(run, FinetuneResult).test for run in finetunes]
-    return [f1 for test in tests if test for f1 in test.micro_f1]  # every fine-tuning of an experiment is tested
+    return [f1 for run in finetunes for f1 in _test(run).micro_f1]
+
+
+def _test(finetune: Run) -> OverSeeds:
+    test = results.read(finetune, FinetuneResult).test
+    assert test  # every fine-tuning of an experiment is tested
+    return test
 
 
 def _interval(difference: Difference | None) -> Interval | None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from core.artifacts.evaluations import SeedOutcome
+from core.artifacts.evaluations import SeedOutcome, TrainInTest
 from core.artifacts.rare_words import HELD
 from core.recipes.base import Job, versions
 
@@ -42,7 +42,7 @@ percent: {mixed:.2f} as it was trained, {last:.2f} by the pipeline. For use with
 
 _DECODINGS = ("F1, viterbi", "F1, argmax", "F1, cited_scorer", "F1, constrained")
 WORTH_A_WORD = 2.0  # points of F1
-_HEADINGS = ("seed", "best epoch", "split", *_DECODINGS, "macro F1", "ECE before", "ECE after")
+_HEADINGS = ("seed", "best epoch", "split", *_DECODINGS, "F1, unseen", "macro F1", "ECE before", "ECE after")
 _USE_WINNOW = """
 ## Use
 
@@ -57,7 +57,7 @@ This network is Winnow's own; other software cannot load it.
 """
 
 
-def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[SeedOutcome]) -> str:
+def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[SeedOutcome], train_in_test: TrainInTest) -> str:
     """Markdown."""
     kept = max(outcomes, key=lambda outcome: outcome.dev.micro_f1)
     data = [("train", config.train), *([("assisting", config.assisting)] if config.assisting else [])]
@@ -92,7 +92,7 @@ def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[SeedOutcome]) ->
         "## Settings",
         tables[1],
         "## Scores",
-        _how_scored(config),
+        _how_scored(config) + (f" {train_in_test.words} Unseen: the headline without them." if train_in_test else ""),
         tables[2],
     )
     return "\n\n".join(parts) + "\n" + _confidence(kept) + _use(config, kept)
@@ -180,6 +180,7 @@ def _scores(outcome: SeedOutcome) -> list[tuple[object, ...]]:
         (
             *(outcome.seed, outcome.best_epoch, name),
             *(f"{f1:.2f}" for f1 in scored.decodings.values()),
+            "" if scored.unseen_f1 is None else f"{scored.unseen_f1:.2f}",
             "" if scored.macro_f1 is None else f"{scored.macro_f1:.2f}",
             *([f"{c.before:.3f}", f"{c.after:.3f}"] if (c := scored.calibration) else ["", ""]),
         )

@@ -6,11 +6,11 @@ from statistics import mean, stdev
 from typing import TYPE_CHECKING
 
 from core.artifacts import evaluations
-from core.artifacts.evaluations import FinetuneResult, OverSeeds, SeedOutcome, SplitScores
+from core.artifacts.evaluations import FinetuneResult, OverSeeds, SeedOutcome, SplitScores, TrainInTest
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
 from core.recipes.base import Job
-from core.results import Evaluation
+from core.results import BoolArray, Evaluation
 from core.stats.bootstrap import intervals_by_type
 from core.stats.calibration import abstaining, calibration, confidences
 from core.stats.learning import by_lot
@@ -33,8 +33,19 @@ def types_of(*splits: Sequence[Sentence]) -> set[str]:
     return {entity.type for split in splits for sentence in split for entity in sentence.entities or ()}
 
 
-def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence[str], name: str) -> SplitScores:
-    """One split under all decodings; what the headline says is strict, of the tags as the tagger decodes."""
+def tested(
+    job: Job,
+    tagger: "Tagger",
+    gold: Sequence[Sentence],
+    types: Sequence[str],
+    name: str,
+    *,
+    seen: BoolArray | None,
+) -> SplitScores:
+    """One split under all decodings; what the headline says is strict, of the tags as the tagger decodes.
+
+    seen: `(n,)` which of its sentences were trained on.
+    """
     from core.models.tagger import prediction_of
 
     job.context.stage(f"evaluating {name}")
@@ -58,6 +69,7 @@ def tested(job: Job, tagger: "Tagger", gold: Sequence[Sentence], types: Sequence
         lot=by_lot(gold, best),
         macro_f1=table.macro_f1(),
         calibration=calibration(sure, right, tagger.crf.temperature),
+        unseen_f1=table.of(~seen).f1() if seen is not None and seen.any() and not seen.all() else None,
     )
 
 
@@ -93,11 +105,15 @@ def over_seeds(results: Sequence[SplitScores], tables: Sequence[Evaluation] = ()
         macro_f1=[one.macro_f1 for one in results if one.macro_f1 is not None],
         calibration=[one.calibration for one in results if one.calibration],
         intervals=intervals_by_type(tables) if tables else {},
+        unseen_f1=[one.unseen_f1 for one in results if one.unseen_f1 is not None],
     )
 
 
 def all_seeds(
-    model: str, outcomes: Sequence[SeedOutcome], tables: Sequence[Sequence[Evaluation]] = ()
+    model: str,
+    outcomes: Sequence[SeedOutcome],
+    tables: Sequence[Sequence[Evaluation]] = (),
+    train_in_test: TrainInTest | None = None,
 ) -> FinetuneResult:
     """Join what all seeds of a fine-tuning say; outcomes: one a seed. model: the folder of the best. tables: of each
     test set those of all seeds, where types are to have intervals."""
@@ -114,4 +130,5 @@ def all_seeds(
         epochs=[outcome.epochs for outcome in outcomes],
         seconds=[outcome.seconds for outcome in outcomes],
         settings=outcomes[0].settings,
+        train_in_test=train_in_test,
     )

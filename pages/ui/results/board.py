@@ -54,6 +54,8 @@ def leaderboard(run_id: str) -> None:
         st.markdown(plain(board.planned.why))
     if unfound := figures.unfound_words(results.unfound_types(run_id)):
         st.warning(plain(unfound), icon=":material/search_off:")
+    if board.overlap_words:
+        st.warning(plain(board.overlap_words), icon=":material/join_inner:")
     st.caption(ONCE)
     _failed(rows)
     left, right = st.columns(2)

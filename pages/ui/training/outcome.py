@@ -117,6 +117,8 @@ def _finetuned(run_id: str) -> None:
             f"Seed {', '.join(map(str, collapsed))} learnt nothing: F1 is no better than chance. Train for more "
             "epochs, at a higher rate or on more sentences."
         )
+    if tuned.overlap_words:
+        st.warning(tuned.overlap_words)
     if test:
         rows = [{"type": name, "f1": f1} for name, f1 in sorted(test.by_type.items(), key=lambda x: -x[1])]
         with st.expander("Test F1 by type", icon=":material/table:"):
