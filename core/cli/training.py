@@ -6,10 +6,12 @@ from pathlib import Path
 import click
 
 from core.cli.options import CORPUS, config_options, given
-from core.cli.terminal import artifact, finish, json_option, progress
-from core.facade import deliver, results, runs
+from core.cli.terminal import artifact, echo, finish, json_option, progress
+from core.facade import corpora, deliver, results, runs
 from core.facade.errors import ConfigError
 from core.facade.runs import Run
+
+NONE = "none"
 
 
 @click.command()
@@ -25,9 +27,20 @@ def pretrain(output: str | None, as_json: bool, **values: object) -> None:
     if runs.rank():
         runs.train_along()
         return
-    run = _done("pretrain", values)
+    run = _done("pretrain", values | {"holdout": _held_out(values["holdout"])})
     runs.announce("")
     finish(run, as_json, output, artifact(deliver.model_folder))
+
+
+def _held_out(typed: object) -> object:
+    """The splits that are not read: as typed, else those in the roles dev and test; `none` for none."""
+    if typed == (NONE,):
+        return ()
+    if typed or not (split := corpora.judged_by()):
+        return typed
+    names = " and ".join(corpora.find(fingerprint).name for fingerprint in split)
+    echo(f"Sentences of {names} (the roles dev and test) are not read; --holdout {NONE} reads them too.", err=True)
+    return split
 
 
 @click.command()

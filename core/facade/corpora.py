@@ -165,6 +165,12 @@ def roles() -> dict[str, str]:
     return {role: str(mark) for role, mark in stored.items() if role in ROLES and str(mark) in here}
 
 
+def judged_by() -> tuple[str, ...]:
+    """The corpora in the roles dev and test: what no text that is learnt from may hold."""
+    given = roles()
+    return tuple(given[role] for role in ("dev", "test") if role in given)
+
+
 def set_role(role: str, reference: str | None) -> None:
     """Give a corpus a role (None: nobody has it)."""
     mark = None if reference is None else find(reference).fingerprint

@@ -243,6 +243,7 @@ def test_an_encoder_is_trained_on_t_c_and_on_s_c_with_its_hand_edits(parts: dict
     [(kind, options)] = started
     task, chosen = options["corpora"]
     assert (kind, task) == ("pretrain", parts["task"])
+    assert options["holdout"] == (parts["dev"], parts["test"])  # by their roles, unasked
     assert len(corpora.find(chosen)) == len(untouched) - 3
     assert corpora.find(chosen).origin["hand_edits"] == {"added": 0, "removed": 3}
     corpora.remove(chosen)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
+from core.cli.main import run_main
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
-from core.facade import runs
+from core.facade import corpora, runs
 from core.facade.runs import Run
 from core.models.mlm import MaskedLM
 from core.recipes.pretrain import Draw, PretrainConfig
@@ -167,3 +168,26 @@ def test_two_processes_as_one(tmp_path: Path, forge: Forge) -> None:
     assert two["pseudo_perplexity"]["after"] == pytest.approx(one["pseudo_perplexity"]["after"], rel=1e-3)
     assert one["sentences"] == two["sentences"] == 120 - 1 - 6
     assert not one["head_fitted"]
+
+
+@pytest.mark.parametrize("typed", ["", "none", "other"])
+def test_the_command_line_holds_out_what_is_judged_by_unless_told_otherwise(
+    seal: Seal, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str
+) -> None:
+    text, judges, other = seal(TEXTS[:40], "T"), seal(TEXTS[40:60], "judges"), seal(TEXTS[60:], "other")
+    for role in ("dev", "test"):
+        corpora.set_role(role, judges.fingerprint)
+    asked = list[dict[str, object]]()
+
+    def execute(kind: str, options: dict[str, object], follow: object) -> Run:
+        asked.append({"kind": kind, **options})
+        raise CorpusError("enough")
+
+    monkeypatch.setattr(runs, "execute", execute)
+    words = ["core", "pretrain", "--corpus", "T", "--init", "tiny", *(["--holdout", typed] if typed else [])]
+    monkeypatch.setattr(sys, "argv", words)
+    assert run_main() == 2
+    read = {"": (judges.fingerprint,) * 2, "none": None, "other": (other.fingerprint,)}[typed]
+    assert [(options["corpora"], options.get("holdout")) for options in asked] == [((text.fingerprint,), read)]
+    said = "Sentences of judges and judges (the roles dev and test) are not read; --holdout none reads them too."
+    assert (said in capsys.readouterr().err) == (not typed)

@@ -11,6 +11,8 @@ from pages.ui.training import experiment
 from pages.ui.training.parts import seed_list, settings, several, splits, start_from
 from pages.ui.widgets import budget_words, corpus_label
 
+HELD = "Dev and test sentences, and near copies: who has read them is tested on what it knows."
+
 
 def options(kind: str) -> dict[str, Any] | None:
     """What was asked for; None while a corpus is missing."""
@@ -20,13 +22,15 @@ def options(kind: str) -> dict[str, Any] | None:
 def _pretrain() -> dict[str, Any] | None:
     left, right = st.columns(2)
     with left:
-        corpora = _text()
+        text = _text()
     with right:
         init = start_from("pretrain")
-    if not corpora:
+        holdout = several("Never read", "training.pretrain.holdout", HELD, labelled=True, at_first=corpora.judged_by())
+    if not text:
         st.info("Pick the text to pre-train on: T_C, an S_C from the page Selection, or both.")
         return None
-    return {"corpora": corpora, "init": init, **settings("pretrain", ("corpora", "init"))}
+    own = ("corpora", "init", "holdout")
+    return {"corpora": text, "init": init, "holdout": holdout, **settings("pretrain", own)}
 
 
 def _text() -> tuple[str, ...]:

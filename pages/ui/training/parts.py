@@ -86,13 +86,14 @@ def seed_list(kind: str, default: str) -> tuple[str, ...]:
     )
 
 
-def several(label: str, key: str, why: str, *, labelled: bool = False) -> tuple[str, ...]:
-    """Fingerprints of corpora, which need not be any; labelled: of those that are."""
+def several(label: str, key: str, why: str, *, labelled: bool = False, at_first: Sequence[str] = ()) -> tuple[str, ...]:
+    """Fingerprints of corpora, which need not be any. labelled: of those that are. at_first: those picked already."""
     here = {corpus.fingerprint: corpus for corpus in corpora.listed() if corpus.labelled or not labelled}
     return tuple(
         st.multiselect(
             label,
             list(here),
+            [fingerprint for fingerprint in at_first if fingerprint in here],
             format_func=lambda fingerprint: corpus_label(here[fingerprint]),
             key=key,
             placeholder="none",
