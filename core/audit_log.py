@@ -87,7 +87,7 @@ def note(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Col
     line = {
         "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "uid": os.getuid(),
-        "account": _account(),
+        "account": account(),
         "action": action,
         "origin": _origin.get(),
         **{name: list(marks) for name, marks in (("runs", runs), ("corpora", corpora)) if marks},
@@ -143,7 +143,8 @@ def _refused_or_warned(home: Path, path: Path) -> Iterator[None]:
         logger.warning("%s", problem)
 
 
-def _account() -> str:
+def account() -> str:
+    """The name of the account that this process is of; its number where it has none."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:  # an account of a container that has no name there

@@ -14,6 +14,7 @@
     ├── ResourceError       the machine is short of something: disk, memory, a device
     ├── RunError            a run that cannot start, be found or be resumed
     │   └── RunBusy         another process holds the run
+    ├── Overtaken           somebody else has changed meanwhile what was shown
     └── Cancelled           somebody asked the run to stop
 
 A message is one sentence: where, what, what was expected, what to do.
@@ -103,6 +104,10 @@ class RunError(WinnowError):
 
 class RunBusy(RunError):
     """Another living process holds this run."""
+
+
+class Overtaken(WinnowError):
+    """Somebody else has changed what was shown here, and what is asked for would silently undo that."""
 
 
 class Cancelled(WinnowError):

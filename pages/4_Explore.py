@@ -3,6 +3,7 @@
 import streamlit as st
 
 from core.facade import maps, regions, results, runs, selections
+from core.facade.errors import Overtaken
 from core.facade.runs import Run
 from pages.ui.ahead import run_ahead
 from pages.ui.empty import empty
@@ -16,9 +17,10 @@ from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_run
 from pages.ui.runs.words import removed
 from pages.ui.selection.budget import follow_address, say_refused
-from pages.ui.widgets import budget_words, command_lines, config_form, same_command
+from pages.ui.widgets import budget_words, command_lines, config_form, plain, same_command
 
 RUN = "explore.run"
+SEEN = "explore.seen"  # the time of the last edit that was shown, by selection
 NEEDS = "There is no finished selection to look at yet. Make one first; its map is one click away then."
 MAKING = ("sample", "limit", "clusters", "neighbours", "min_distance", "fast", "seed")
 
@@ -67,12 +69,18 @@ def _edited(run_id: str) -> None:
     if not edits.history:
         return
     last = edits.history[-1]
+    shown = st.session_state.get(SEEN, {}).get(run_id)  # which the button that was pressed spoke of
+    st.session_state[SEEN] = {run_id: last.time}
     with st.container(horizontal=True, vertical_alignment="center", key="explore-edits"):
         st.markdown(f"**By hand:** {len(edits.added):,} added, {len(edits.removed):,} removed.", width="content")
         label = f"Undo {last.action} of {len(last.rows):,}"
         if pressed(label, "explore.undo", icon=":material/undo:", shortcut="Alt+Z"):
-            selections.undo(run_id)
-            st.rerun()
+            try:
+                selections.undo(run_id, shown)
+            except Overtaken as error:
+                st.warning(plain(str(error)), icon=":material/group:")
+            else:
+                st.rerun()
         if pressed("Keep as a corpus", "explore.seal", icon=":material/inventory_2:"):
             sealed = selections.seal(run_id)
             st.toast(f"S_C with its hand edits is now a corpus of {len(sealed):,} sentences.")

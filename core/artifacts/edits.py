@@ -5,7 +5,7 @@ home/runs/<run_id>/edits.jsonl    one line an action: {"action": "add", "rows": 
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NotRequired
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -20,11 +20,12 @@ Action = Literal["add", "remove", "undo"]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Edit:
-    """One action that was not undone. rows: rows of D_C. time: seconds since 1970."""
+    """One action that was not undone. rows: rows of D_C. time: seconds since 1970. by: whose; "" by older versions."""
 
     action: Action
     rows: IntArray
     time: float
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,6 +82,7 @@ class _Record(TypedDict):
     action: Action
     rows: list[int]
     time: float
+    by: NotRequired[str]
 
 
 _reader = TypeAdapter(_Record)
@@ -88,4 +90,5 @@ _reader = TypeAdapter(_Record)
 
 def _parse(line: object) -> Edit:
     record = _reader.validate_python(line)
-    return Edit(action=record["action"], rows=np.array(record["rows"], dtype=np.int64), time=record["time"])
+    rows = np.array(record["rows"], dtype=np.int64)
+    return Edit(action=record["action"], rows=rows, time=record["time"], by=record.get("by", ""))

@@ -26,13 +26,14 @@ CHANGES: tuple[Action, ...] = ("fix", "remove")
 class Review:
     """The decision on one label. mention: its row of `mentions.parquet`. type: the right one, where it was fixed.
 
-    time: seconds since 1970.
+    time: seconds since 1970. by: the account that decided; "" by older versions.
     """
 
     action: Action
     mention: int
     type: str
     time: float
+    by: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

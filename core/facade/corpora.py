@@ -29,6 +29,7 @@ from core.recipes.add import LONGEST_NAME as LONGEST_NAME
 from core.recipes.add import proposed_name as proposed_name
 from core.results import IntArray
 from core.runs.lock import locked
+from core.runs.run import holders
 from core.samples.sets import SampleSet as SampleSet
 from core.samples.sets import sample_sets
 from core.text.sentence import Entity as Entity
@@ -70,7 +71,8 @@ def remove(reference: str, *, force: bool = False) -> None:
         if used.active and not force:
             runs = ", ".join(run.id for run in used.active)
             raise CorpusError(
-                f"{used.corpus.name}: is needed by a run at work ({runs}); wait for its end or cancel it first."
+                f"{used.corpus.name}: is needed by a run at work ({runs}); wait for its end or cancel it first"
+                f"{holders(used.active)}."
             )
         with noted("remove", corpora=[used.corpus.fingerprint]):
             library().remove(used.corpus.fingerprint)

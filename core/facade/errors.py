@@ -1,6 +1,15 @@
 """The errors that pages and the command line tell people."""
 
-from core.errors import Cancelled, ConfigError, CorpusError, EncodingError, InputError, WinnowError, for_the_log
+from core.errors import (
+    Cancelled,
+    ConfigError,
+    CorpusError,
+    EncodingError,
+    InputError,
+    Overtaken,
+    WinnowError,
+    for_the_log,
+)
 
 __all__ = [
     "Cancelled",
@@ -8,6 +17,7 @@ __all__ = [
     "CorpusError",
     "EncodingError",
     "InputError",
+    "Overtaken",
     "WinnowError",
     "for_the_log",
 ]

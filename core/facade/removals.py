@@ -13,6 +13,7 @@ from core.facade.audit import noted
 from core.facade.corpora import forget_roles
 from core.facade.home import home, library, store
 from core.runs import launch
+from core.runs.run import holders
 from core.runs.store import is_run_id
 
 
@@ -44,7 +45,10 @@ def remove_everything(reference: str) -> Removal:
         doomed = removal(reference)
         if doomed.active:
             runs = ", ".join(run.id for run in doomed.active)
-            raise RunError(f"{reference}: is needed by a run at work ({runs}); wait for its end or cancel it first.")
+            raise RunError(
+                f"{reference}: is needed by a run at work ({runs}); wait for its end or cancel it first"
+                f"{holders(doomed.active)}."
+            )
         names = {"runs": [run.id for run in doomed.runs], "corpora": [corpus.fingerprint for corpus in doomed.corpora]}
         with noted("remove", **names):
             _remove(doomed)

@@ -16,8 +16,9 @@ from core.corpora.writers import harmless, write_conll
 from core.errors import ConfigError
 from core.facade.audit import exporting
 from core.facade.bias import measured, mention_rows
-from core.facade.home import library, store
+from core.facade.home import home, library, store
 from core.results import IntArray
+from core.runs import journal
 from core.stats.mistakes import KINDS as KINDS
 from core.stats.mistakes import Kind as Kind
 from core.stats.mistakes import Mistake as Mistake
@@ -57,21 +58,31 @@ def read(run_id: str) -> Reviews:
     return log.read(store().get(run_id).path)
 
 
-def review(run_id: str, number: int, action: Action, type: str = "") -> None:
-    """Accept, fix (to `type`), remove or skip one label; kept at once. Errors: ConfigError for a mention or a type that
-    there is not."""
+def review(run_id: str, number: int, action: Action, type: str = "", *, seen: float | None = None) -> None:
+    """Accept, fix (to `type`), remove or skip one label; kept at once.
+
+    seen: the time of the review of it that was shown, 0: none was; None: whatever was said of it before.
+    Errors: ConfigError for a mention or a type that there is not; Overtaken where it was reviewed since.
+    """
     difficulty = measured(run_id)
     if not 0 <= number < len(difficulty):
         raise ConfigError(f"review: there is no mention {number}; give one of 0 to {len(difficulty) - 1}.")
     if action == "fix" and (type not in difficulty.corpus.types or type == difficulty.mentions[number].type):
         raise ConfigError(f"review: {type!r} is not another type of {difficulty.corpus.name}; choose one that it has.")
-    log.append(store().get(run_id).path, action, number, type)
+    with journal.changing(home()):
+        journal.refuse_overtaken(read(run_id).latest.get(number), seen, "The label")
+        log.append(store().get(run_id).path, action, number, type)
 
 
-def undo(run_id: str) -> None:
-    """Take the last review back; nothing happens where there is none."""
-    if read(run_id).history:
-        log.append(store().get(run_id).path, "undo")
+def undo(run_id: str, seen: float | None = None) -> None:
+    """Take the last review back; nothing happens where there is none.
+
+    seen: the time of the one that was shown as the last. Errors: Overtaken where another one is.
+    """
+    with journal.changing(home()):
+        if history := read(run_id).history:
+            journal.refuse_overtaken(history[-1], seen, "The last review")
+            log.append(store().get(run_id).path, "undo")
 
 
 @exporting

@@ -8,6 +8,7 @@ from pathlib import Path
 from core.artifacts.rejects import AddResult
 from core.artifacts.result import read
 from core.artifacts.usage import of_corpora
+from core.audit_log import account
 from core.config import Config as Config
 from core.config import fields_with, refuse_download
 from core.errors import CorpusError, RunBusy
@@ -59,6 +60,12 @@ def get(run_id: str) -> Run:
 def state(run_id: str) -> RunState:
     """A run's state now. Errors: RunError."""
     return store().get(run_id).state()
+
+
+def held_by_another(run_id: str) -> str:
+    """Who works on a run, in words, where it is another account or a process of another machine; else ""."""
+    worker = store().get(run_id).worker()
+    return worker.in_words if worker and (worker.elsewhere or worker.account not in ("", account())) else ""
 
 
 def finished(kind: str, options: Mapping[str, object]) -> Run | None:

@@ -27,9 +27,10 @@ from core.corpora.writers import format_of as format_of
 from core.errors import ConfigError, CorpusError
 from core.facade import runs
 from core.facade.audit import exporting
-from core.facade.home import kept_per_home, library, store
+from core.facade.home import home, kept_per_home, library, store
 from core.results import IntArray
 from core.results import Selection as Selection
+from core.runs import journal
 from core.runs.store import Run
 from core.selection import DEFAULT_STRATEGY as DEFAULT_STRATEGY
 from core.selection import STRATEGIES as STRATEGIES
@@ -169,10 +170,15 @@ def edit(run_id: str, action: Literal["add", "remove"], rows: IntArray) -> Edits
     return edits(run_id)
 
 
-def undo(run_id: str) -> Edits:
-    """Take back the last hand edit that was not undone; nothing happens if there is none."""
-    if edits(run_id).history:
-        edit_log.append(store().get(run_id).path, "undo", np.empty(0, dtype=np.int64))
+def undo(run_id: str, seen: float | None = None) -> Edits:
+    """Take back the last hand edit that was not undone; nothing happens if there is none.
+
+    seen: the time of the one that was shown as the last. Errors: Overtaken where another one is.
+    """
+    with journal.changing(home()):
+        if history := edits(run_id).history:
+            journal.refuse_overtaken(history[-1], seen, "The last edit")
+            edit_log.append(store().get(run_id).path, "undo", np.empty(0, dtype=np.int64))
     return edits(run_id)
 
 

@@ -2,19 +2,57 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
+from core.audit_log import account
+from core.errors import Overtaken
 from core.files import append_line
+from core.runs.lock import locked
+from core.shown import shown
 
 Entry = TypeVar("Entry")
 UNDO = "undo"  # the action that takes the last one back
 
 
+class Dated(Protocol):
+    """An entry. time: seconds since 1970; by: the account whose it is."""
+
+    @property
+    def time(self) -> float: ...
+
+    @property
+    def by(self) -> str: ...
+
+
+@contextmanager
+def changing(home: Path) -> Iterator[None]:
+    """A moment in which nobody else reads a journal and writes to it by what was read. Errors: RunBusy."""
+    with locked(home / "locks" / "journal.lock", patience=5):
+        yield
+
+
+def refuse_overtaken(last: Dated | None, seen: float | None, what: str) -> None:
+    """Errors: Overtaken where `last`, which counts now, is not what was shown.
+
+    seen: the time of the entry that was shown; 0: none was; None: whatever it was. what: begins the sentence.
+    """
+    if seen is None or seen == (last.time if last else 0.0):
+        return
+    since = "was taken back in another window"
+    if last and last.time > seen:
+        who = "another window of yours" if last.by in ("", account()) else shown(last.by)
+        since = f"was changed by {who} at {time.strftime('%H:%M:%S', time.localtime(last.time))}"
+    raise Overtaken(
+        f"{what}: {since}, after it was shown here, so nothing was done; see what it is now and decide again."
+    )
+
+
 def append(file: Path, **action: object) -> None:
-    """Write one action down, with the time."""
-    record = {**action, "time": round(time.time(), 3)}
+    """Write one action down, with the time and the account."""
+    record = {**action, "by": account(), "time": round(time.time(), 3)}
     append_line(file, json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode())
 
 

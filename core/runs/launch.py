@@ -11,7 +11,7 @@ from signal import SIGKILL, SIGTERM
 
 from core.errors import RunBusy, RunError
 from core.runs.events import RunState
-from core.runs.lock import Worker
+from core.runs.lock import Worker, aside
 from core.runs.run import Run
 
 GRACE = 12.0  # seconds from the wish to cancel to SIGKILL: a device is free within 15
@@ -30,10 +30,10 @@ def start(run: Run, *, module: str = "core.recipes") -> None:
         raise RunError(f"run {run.id}: has succeeded already; read its result or start a new run.")
     # The lock keeps a second starter out, and waits for a worker that has said its last word but not yet left.
     if state == "running" or not run.lock.acquire():
-        raise RunBusy(f"run {run.id}: is being worked on already; wait for it or cancel it.")
+        raise RunBusy(f"run {run.id}: is being worked on already{aside(run.held_by())}; wait for it or cancel it.")
     try:
-        if run.coming():
-            raise RunBusy(f"run {run.id}: is about to begin; wait for it or cancel it.")
+        if coming := run.coming():
+            raise RunBusy(f"run {run.id}: is about to begin ({coming.in_words}); wait for it or cancel it.")
         run.cancel_file.unlink(missing_ok=True)
         _spawn(run, module)
     finally:

@@ -8,15 +8,19 @@ import fcntl
 import json
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
 
+from core.audit_log import account
 from core.errors import ResourceError, RunBusy
+from core.runs.data import LARGEST
+from core.shown import shown
 
 PATIENCE = 1.0  # seconds; whoever only probes a lock holds it for microseconds
 
@@ -35,22 +39,40 @@ os.register_at_fork(after_in_child=_let_go_after_fork)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """A process, told from any later one with its pid. created: seconds since 1970; run: id of the run it works on."""
+    """A process, told from any later one with its pid. created: seconds since 1970; run: id of the run it works on.
+
+    account, host: whose it is, and on which machine; "" by older versions. One of another machine cannot be seen.
+    """
 
     pid: int
     created: float
     run: str = ""
+    account: str = ""
+    host: str = ""
 
     @classmethod
     def of(cls, pid: int, run: str = "") -> "Worker | None":
-        """The process with this pid; None if there is none."""
+        """The process of this account with this pid; None if there is none."""
         try:
-            return cls(pid=pid, created=psutil.Process(pid).create_time(), run=run)
+            created = psutil.Process(pid).create_time()
         except psutil.Error:
             return None
+        return cls(pid=pid, created=created, run=run, account=account(), host=socket.gethostname())
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether it is a process of another machine, which shares the home."""
+        return self.host not in ("", socket.gethostname())
+
+    @property
+    def in_words(self) -> str:
+        """Whose it is, where, since when, and for what: "anna, process 4711 on ward3, since 2026-11-23 14:02"."""
+        since = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.created))
+        words = f"{shown(self.account) or 'somebody'}, process {self.pid}"
+        return f"{words}{f' on {shown(self.host)}' if self.host else ''}, since {since}"
 
     def alive(self) -> bool:
-        """Whether the process runs and is the one that was meant."""
+        """Whether the process runs here and is the one that was meant."""
         return self._process() is not None
 
     def same(self, pid: int, created: float) -> bool:
@@ -74,6 +96,8 @@ class Worker:
                     member.send_signal(number)
 
     def _process(self) -> psutil.Process | None:
+        if self.elsewhere:  # a process of ours that has its number is another one
+            return None
         with suppress(psutil.Error):
             process = psutil.Process(self.pid)
             if self.same(self.pid, process.create_time()) and process.status() != psutil.STATUS_ZOMBIE:
@@ -81,7 +105,7 @@ class Worker:
         return None
 
     def to_json(self) -> bytes:
-        return json.dumps({"pid": self.pid, "created": self.created, "run": self.run}).encode()
+        return json.dumps(asdict(self)).encode()
 
     @classmethod
     def read(cls, path: Path) -> "Worker | None":
@@ -91,7 +115,8 @@ class Worker:
         except (OSError, ValueError, TypeError, RecursionError):
             return None
         whole = isinstance(worker.pid, int) and worker.pid > 0 and isinstance(worker.created, int | float)
-        return worker if whole else None
+        texts = all(isinstance(text, str) for text in (worker.run, worker.account, worker.host))
+        return worker if whole and texts and 0 <= worker.created < LARGEST else None
 
 
 class Lock:
@@ -104,8 +129,7 @@ class Lock:
     def acquire(self, run: str | None = None, *, patience: float = PATIENCE) -> bool:
         """Take the lock within `patience` seconds, or return False.
 
-        run: what its holder works on, which puts this process's name into the file. Without it
-        the holder stays nameless, so nobody who means a worker can signal it.
+        run: what its holder works on. Without it the holder is no worker, so nobody who means one can signal it.
         Errors: ResourceError if the disk does not let a lock be made.
         """
         try:
@@ -116,7 +140,7 @@ class Lock:
                     os.close(descriptor)
                     return False
                 os.ftruncate(descriptor, 0)
-                if run is not None and (me := Worker.of(os.getpid(), run)):
+                if me := Worker.of(os.getpid(), run or ""):
                     os.pwrite(descriptor, me.to_json(), 0)
             except BaseException:
                 os.close(descriptor)
@@ -137,9 +161,19 @@ class Lock:
         self._descriptor = None
 
     def holder(self) -> Worker | None:
-        """The living process that holds the lock; None if it is free."""
+        """The worker that holds the lock; None if it is free, or held by who only begins or removes something."""
+        worker = self._name()
+        return worker if worker and worker.run else None
+
+    def held_by(self) -> str:
+        """Who holds the lock, in words; "" where nobody does or it is not known."""
+        worker = self._name()
+        return worker.in_words if worker else ""
+
+    def _name(self) -> Worker | None:
+        """The living process that holds the lock, as far as it can be seen from here."""
         worker = Worker.read(self.path) if self.held() else None
-        return worker if worker and worker.alive() else None
+        return worker if worker and (worker.elsewhere or worker.alive()) else None
 
     def held(self) -> bool:
         """Whether anybody holds the lock."""
@@ -156,12 +190,20 @@ class Lock:
         return False
 
 
+def aside(words: str) -> str:
+    """Words in brackets, to stand behind what they are about; nothing for none."""
+    return f" ({words})" if words else ""
+
+
 @contextmanager
 def locked(path: Path, *, patience: float) -> Iterator[None]:
     """A short critical section. Errors: RunBusy."""
     lock = Lock(path)
     if not lock.acquire(patience=patience):
-        raise RunBusy(f"{path}: stayed locked for {patience:g} seconds; see whether a process hangs, then try again.")
+        raise RunBusy(
+            f"{path}: stayed locked for {patience:g} seconds{aside(lock.held_by())}; see whether that process hangs, "
+            "then try again."
+        )
     try:
         yield
     finally:

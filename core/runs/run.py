@@ -5,7 +5,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from core.errors import RunError
 from core.runs.events import Event, RunState, read_events, read_lines, settle, step
-from core.runs.lock import Lock, Worker
+from core.runs.lock import Lock, Worker, aside
 
 LAUNCH_PATIENCE = 10.0  # seconds from manifest to worker; later nobody is coming any more
 
@@ -70,6 +70,11 @@ def run_key(
     parts = {"kind": kind, "config": config, "inputs": inputs, "seed": seed, "code": code_version}
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def holders(runs: Iterable["Run"]) -> str:
+    """Who works on each of some runs, in brackets, to stand behind what they hinder; "" where nobody is known."""
+    return aside("; ".join(f"{run.id}: {holder}" for run in runs if (holder := run.held_by())))
 
 
 class Run:
@@ -141,6 +146,11 @@ class Run:
     def worker(self) -> Worker | None:
         """The living process that works on the run or is about to; never another that has its pid."""
         return self.lock.holder() if self.lock.held() else self.coming()
+
+    def held_by(self) -> str:
+        """Who works on it or is about to, in words; "" where nobody does."""
+        coming = self.coming()
+        return self.lock.held_by() or (coming.in_words if coming else "")
 
     @property
     def began(self) -> datetime:

@@ -18,7 +18,7 @@ from pathlib import Path
 from core.errors import RunError
 from core.files import on_disk, sync, write_atomic
 from core.runs.events import State
-from core.runs.lock import locked
+from core.runs.lock import aside, locked
 from core.runs.run import Manifest, Run, run_key
 
 __all__ = ["Manifest", "Run", "RunStore", "is_run_id", "run_key"]
@@ -117,10 +117,10 @@ class RunStore:
         """Delete a run and all it made. Errors: RunError if it is unknown or somebody works on it."""
         run = self.get(run_id)
         if not run.lock.acquire():
-            raise RunError(f"run {run_id}: is being worked on; cancel it before removing it.")
+            raise RunError(f"run {run_id}: is being worked on{aside(run.held_by())}; cancel it before removing it.")
         try:
-            if run.coming():
-                raise RunError(f"run {run_id}: is about to begin; cancel it before removing it.")
+            if coming := run.coming():
+                raise RunError(f"run {run_id}: is about to begin ({coming.in_words}); cancel it before removing it.")
             doomed = run.path.with_name(f".removed-{run_id}")  # a half-deleted run must not look like one
             run.path.rename(doomed)
             shutil.rmtree(doomed)

@@ -13,7 +13,7 @@ from core.files import FULL, sync_all, write_atomic
 from core.runs.context import Listener, RunContext
 from core.runs.data import Data
 from core.runs.events import OUT_OF_MEMORY, Ending, EventLog
-from core.runs.lock import Worker
+from core.runs.lock import Worker, aside
 from core.runs.run import Result, Run
 from core.shown import shown
 
@@ -130,7 +130,9 @@ def _log_traceback(run: Run, error: BaseException) -> None:
 @contextmanager
 def _held(run: Run) -> Iterator[None]:
     if not run.lock.acquire(run.id):
-        raise RunBusy(f"run {run.id}: is being worked on by another process; wait for it or cancel it.")
+        raise RunBusy(
+            f"run {run.id}: is being worked on by another process{aside(run.held_by())}; wait for it or cancel it."
+        )
     try:
         yield
     finally:

@@ -85,3 +85,5 @@ def _in_the_way(runs: Sequence[Run]) -> None:
     )
     for run in runs:
         link(run, plain(title(run)))
+        if holder := run.held_by():
+            st.caption(plain(f"Held by {holder}."))

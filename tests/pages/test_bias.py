@@ -391,3 +391,20 @@ def test_how_long_a_measurement_takes_is_said_once_this_machine_was_timed(home: 
     assert least is not None
     assert most is not None
     assert least < seconds < most
+
+
+def test_what_another_window_says_of_a_label_is_neither_overruled_nor_taken_back_unseen(run: str) -> None:
+    """Two windows look at one label; the second hears of it and the first's word stays."""
+    first, second, *_ = reviews.suspicious(run).tolist()
+    one, another = opened(PAGE), opened(PAGE)
+    press(one, "bias.accept")
+    press(another, "bias.skip")
+    assert [(each.mention, each.action) for each in reviews.read(run).history] == [(first, "accept")]
+    assert "was changed by another window of yours at" in another.warning[0].value
+    press(another, "bias.accept")  # of the next one, which it shows now
+    assert "window of yours" not in "".join(each.value for each in another.warning)
+    press(one, "bias.undo")  # which spoke of the first
+    assert "The last review" in one.warning[0].value
+    assert [each.mention for each in reviews.read(run).history] == [first, second]
+    press(one, "bias.undo")
+    assert [each.mention for each in reviews.read(run).history] == [first]

@@ -346,6 +346,21 @@ def test_what_is_added_removed_and_undone_is_kept(made: tuple[str, str, str]) ->
     assert "By hand" not in texts(fresh)
 
 
+def test_what_another_window_edited_is_not_taken_back_unseen(made: tuple[str, str, str]) -> None:
+    select, *_ = made
+    before = len(selections.edits(select).history)
+    selections.edit(select, "add", np.array([0]))
+    app = opened(PAGE)
+    selections.edit(select, "add", np.array([1, 2]))  # in another window
+    app.button(key="explore.undo").click().run()
+    assert not app.exception
+    assert "was changed by another window of yours" in "".join(each.value for each in app.warning)
+    assert len(selections.edits(select).history) == before + 2
+    for left in (1, 0):
+        app.button(key="explore.undo").click().run()
+        assert len(selections.edits(select).history) == before + left
+
+
 def test_an_edited_selection_becomes_a_corpus_that_says_so(made: tuple[str, str, str]) -> None:
     select, _, _ = made
     selections.edit(select, "remove", selections.chosen(select).rows[:3])

@@ -1,5 +1,6 @@
 """What a home holds when a run is over, apart from the clock and from names that are drawn: equal for equal work."""
 
+import csv
 import json
 import re
 from collections.abc import Mapping
@@ -10,8 +11,9 @@ from typing import Any
 from core.files import TEMPORARY
 from core.runs.store import RunStore
 
-CLOCK = {"seconds", "tokens_per_second", "time", "hours", "gpu_hours", "created"}
+CLOCK = {"seconds", "tokens_per_second", "time", "created"}
 TIMED = {"calibrate"}  # whose result is what the clock said
+HOURS = {"leaderboard.csv": ",", "leaderboard.md": "|"}
 RUN_ID = re.compile(rb"\d{8}-\d{6}-([a-z][a-z0-9-]*)-[0-9a-f]{4}")
 Outcome = Mapping[str, str]
 
@@ -43,14 +45,24 @@ def _hash(file: Path, home: Path) -> str:
     data = file.read_bytes()
     if file.suffix in (".json", ".jsonl", ".csv", ".md", ".txt", ".conll"):
         data = RUN_ID.sub(rb"<\1>", data.replace(bytes(home), b"<home>"))
+    if file.name in HOURS:
+        data = _without_hours(data.decode(), HOURS[file.name])
     if file.suffix == ".json":
         data = json.dumps(_timeless(json.loads(data)), sort_keys=True).encode()
     return sha256(data).hexdigest()[:16]
 
 
+def _without_hours(table: str, mark: str) -> bytes:
+    """A table in text without the columns that say what an arm took."""
+    rows = list(csv.reader(table.splitlines(), delimiter=mark))
+    head = next(row for row in rows if len(row) > 2)  # a sentence may stand before it
+    hours = [i for i, name in enumerate(head) if "hour" in name.lower()]
+    return json.dumps([[cell for i, cell in enumerate(row) if i not in hours] for row in rows]).encode()
+
+
 def _timeless(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _timeless(item) for name, item in value.items() if name not in CLOCK}
+        return {name: _timeless(item) for name, item in value.items() if name not in CLOCK and "hour" not in name}
     return [_timeless(item) for item in value] if isinstance(value, list) else value
 
 

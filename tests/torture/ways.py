@@ -86,7 +86,7 @@ def _small_disk(trial: Trial) -> bool:
         aside.rename(trial.home)
         return False
     subprocess.run(["cp", "-a", f"{aside}/.", str(trial.home)], check=True)
-    room = int(shutil.disk_usage(trial.home).used + 4096 * 2 ** trial.lots.uniform(0, 9))
+    room = int(shutil.disk_usage(trial.home).used + 4096 * 2 ** trial.lots.uniform(0, 6))
     subprocess.run(["mount", "-o", f"remount,size={room}", str(trial.home)], check=True)
     return True
 

@@ -1,6 +1,7 @@
 """Suspicious labels one by one: accept, fix, skip; kept at once, undone at will; the corrected labels taken away."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from core.facade import bias, reviews
+from core.facade.errors import Overtaken
 from core.facade.reviews import Action, Reviews
 from pages.ui.bias.parts import bits, marked, notes
 from pages.ui.frame import guard, looked
@@ -17,6 +19,7 @@ from pages.ui.widgets import plain, table
 
 NOTHING = "no entity here"
 ACTION_WORDS = {"accept": "label is right", "fix": "should be", "remove": NOTHING, "skip": "skipped"}
+OVERTAKEN = "bias.overtaken"  # why the last press did nothing
 LAST = 8  # reviews shown
 ROUNDING = 1e-6  # bits
 
@@ -34,12 +37,14 @@ def review(run_id: str) -> None:
             "Labels that **neither the name nor the context speaks for**, worst first. Some are wrong, others only"
             " rare or hard: read the sentence and say which."
         )
+        if overtaken := st.session_state.pop(OVERTAKEN, ""):
+            st.warning(plain(overtaken), icon=":material/group:")
         todo, skipped = _left(numbers.tolist(), log)
         _counts(len(numbers), len(todo), len(skipped), log)
         if skipped and not todo:
             st.caption("Only labels that you skipped are left; here they come again.")
         if todo or skipped:
-            _one(run_id, (todo or skipped)[0])
+            _one(run_id, (todo or skipped)[0], log)
         else:
             st.success("All of them are reviewed.")
         _undo(run_id, log)
@@ -70,7 +75,7 @@ def _counts(of: int, todo: int, skipped: int, log: Reviews) -> None:
     st.progress(done / max(of, 1), text=f"{done:,} of {of:,} reviewed, {len(log.changes):,} changed{later}")
 
 
-def _one(run_id: str, number: int) -> None:
+def _one(run_id: str, number: int, log: Reviews) -> None:
     """The mention at hand, and what can be said of it."""
     row, measured = bias.mention_rows(run_id, [number])[0], bias.measured(run_id)
     with st.container(border=True, key="bias-review"):
@@ -81,12 +86,13 @@ def _one(run_id: str, number: int) -> None:
             f" {bits(row.pvi_context)}: neither makes this type likelier than it is on average."
             f"{few if row.type in measured.few else ''}"
         )
-        _answers(run_id, number, [name for name in sorted(measured.corpus.types) if name != row.type])
+        seen = log.latest[number].time if number in log.latest else 0.0
+        _answers(run_id, number, [name for name in sorted(measured.corpus.types) if name != row.type], seen)
 
 
-def _answers(run_id: str, number: int, others: Sequence[str]) -> None:
-    """The buttons under a label in question. others: the types that it does not have."""
-    say = partial(_say, run_id, number)
+def _answers(run_id: str, number: int, others: Sequence[str], seen: float) -> None:
+    """The buttons under a label in question. others: the types that it does not have. seen: see `reviews.review`."""
+    say = partial(_say, run_id, number, seen)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         accept = ("accept",)
         st.button(
@@ -112,8 +118,23 @@ def _answers(run_id: str, number: int, others: Sequence[str]) -> None:
         )
 
 
-def _say(run_id: str, number: int, action: Action, type: str = "") -> None:
-    reviews.review(run_id, number, action, type)
+def _say(run_id: str, number: int, seen: float, action: Action, type: str = "") -> None:
+    with _kept_of_others():
+        reviews.review(run_id, number, action, type, seen=seen)
+
+
+def _take_back(run_id: str, seen: float) -> None:
+    with _kept_of_others():
+        reviews.undo(run_id, seen)
+
+
+@contextmanager
+def _kept_of_others() -> Iterator[None]:
+    """Around what a press does: where another window was quicker, that is said on the page, and its review stays."""
+    try:
+        yield
+    except Overtaken as error:
+        st.session_state[OVERTAKEN] = str(error)
 
 
 def _undo(run_id: str, log: Reviews) -> None:
@@ -122,7 +143,12 @@ def _undo(run_id: str, log: Reviews) -> None:
         mention = bias.measured(run_id).mentions[last.mention].surface
         with st.container(horizontal=True, vertical_alignment="center"):
             st.button(
-                "Undo", key="bias.undo", icon=":material/undo:", shortcut="Alt+U", on_click=reviews.undo, args=(run_id,)
+                "Undo",
+                key="bias.undo",
+                icon=":material/undo:",
+                shortcut="Alt+U",
+                on_click=_take_back,
+                args=(run_id, last.time),
             )
             st.caption(f"You said of {plain(mention)}: {ACTION_WORDS[last.action]} {plain(last.type)}", width="content")
 

@@ -71,6 +71,8 @@ def headline(run_id: str, state: RunState) -> None:
         st.markdown(f"**{plain(title(runs.get(run_id)))}**", width="content")
         if state.started:
             st.caption(_when(state), width="content")
+        if state.active and (another := runs.held_by_another(run_id)):
+            st.caption(f":material/group: {plain(another)}", width="content")
 
 
 def _when(state: RunState) -> str:

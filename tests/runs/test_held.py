@@ -1,0 +1,86 @@
+"""Two people on one home: whoever is refused reads who holds what, and nobody's word is taken back unseen."""
+
+import os
+import re
+import socket
+from pathlib import Path
+from signal import SIGKILL
+
+import psutil
+import pytest
+
+from core.artifacts import reviews as review_log
+from core.audit_log import account
+from core.errors import CorpusError, Overtaken, RunBusy, RunError
+from core.facade import corpora, removals, runs
+from core.facade.home import store
+from core.runs import Run, execute, journal, launch
+from core.runs.lock import Lock, Worker, locked
+from tests.conftest import Seal
+
+HOLDER = (
+    re.escape(f"{account()}, process {os.getpid()} on {socket.gethostname()}, since ") + r"\d{4}-\d\d-\d\d \d\d:\d\d"
+)
+ANNA = Worker(pid=os.getpid(), created=psutil.Process().create_time(), run="r", account="anna", host="ward3")
+
+
+@pytest.fixture
+def run(seal: Seal) -> Run:
+    """One that a process, this one, works on."""
+    mark = seal(["a sentence ."], "mine").fingerprint
+    run = store().create("audit", {"corpus": mark}, {"corpus": mark}, seed=0, versions={}, key="k")
+    assert run.lock.acquire(run.id)
+    run.events_file.write_text('{"seq": 0, "time": 1.0, "kind": "started", "data": {"pid": 1, "created": 1.0}}\n')
+    return run
+
+
+def test_whoever_is_refused_a_run_reads_who_holds_it(run: Run) -> None:
+    for refused, error in (
+        (lambda: runs.resume(run.id), RunBusy),
+        (lambda: launch.start(run), RunBusy),
+        (lambda: execute(run, lambda context: {}), RunBusy),
+        (lambda: removals.remove_run(run.id), RunError),
+        (lambda: removals.remove_everything("mine"), RunError),
+        (lambda: corpora.remove("mine"), CorpusError),
+    ):
+        with pytest.raises(error, match=HOLDER):
+            refused()
+    run.lock.release()
+    assert run.held_by() == ""
+
+
+def test_a_moment_that_somebody_holds_is_named(home: Path) -> None:
+    with locked(home / "x.lock", patience=1), pytest.raises(RunBusy, match=HOLDER), locked(home / "x.lock", patience=0):
+        pass
+
+
+def test_a_process_of_another_machine_is_named_and_never_taken_for_one_of_this(run: Run, home: Path) -> None:
+    """Its number may be that of a process here."""
+    run.lock.path.write_bytes(ANNA.to_json())
+    assert "anna, process" in run.held_by()
+    assert " on ward3" in runs.held_by_another(run.id)
+    worker = run.worker()
+    assert worker is not None
+    worker.signal(SIGKILL)  # this very process, were it not for the machine
+    run.launched_file.write_bytes(ANNA.to_json())
+    run.lock.release()
+    assert run.coming() is None
+    assert run.state().state == "interrupted"
+    assert Lock(home / "none.lock").held_by() == ""
+
+
+def test_a_holder_s_file_that_was_forged_is_no_holder(run: Run) -> None:
+    for forged in (b'{"pid": 1, "created": 1e300}', b'{"pid": 1, "created": 1, "account": 3}'):
+        run.lock.path.write_bytes(forged)
+        assert run.held_by() == ""
+
+
+def test_what_another_window_did_is_not_taken_back_unseen(run: Run) -> None:
+    review_log.append(run.path, "accept", 3)
+    [first] = review_log.read(run.path).history
+    journal.refuse_overtaken(first, first.time, "The label")
+    journal.refuse_overtaken(first, None, "The label")
+    with pytest.raises(Overtaken, match=r"^The label: was changed by another window of yours at \d\d:\d\d:\d\d, after"):
+        journal.refuse_overtaken(first, 0.0, "The label")
+    with pytest.raises(Overtaken, match="was taken back in another window"):
+        journal.refuse_overtaken(None, first.time, "The label")
