@@ -12,11 +12,12 @@ from core.stats.welch import Welch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistRow:
-    """One training: an arm (`monolingual`, `skl:<threshold>`, `all`) and what both corpora share. F1 in percent.
+    """One arm (`monolingual`, `skl:<threshold>`, `random`, `all`) and what both corpora share. F1 in percent.
 
-    share: `none` of `monolingual`. kept: assisting sentences. threshold: 0 of `monolingual`, None of `all`. dev, test:
-    one a seed. dev_mean, mean, sd: of dev, of test; sd None for one seed. run: the fine-tuning. steps: of the
-    optimizer. passes: over the primary sentences.
+    share: `none` of `monolingual`. kept: assisting sentences. threshold: 0 of `monolingual`, None of `all`, `random`.
+    dev, test: one a seed. dev_mean, mean, sd: of dev, of test; sd None for one seed. run: the fine-tuning, of `random`
+    the first; runs: all, one a draw, where there are several. steps: of the optimizer. passes: over the primary
+    sentences.
     """
 
     arm: str
@@ -31,11 +32,18 @@ class AssistRow:
     run: str
     steps: int
     passes: float
+    runs: Sequence[str] = ()  # results of older versions have none
+
+    @property
+    def finetunes(self) -> Sequence[str]:
+        """All its fine-tunings."""
+        return self.runs or (self.run,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssistVerdict:
-    """What was chosen against another arm, over seeds and test sentences. delta, interval: points of F1, at 95%."""
+    """What was chosen against another arm, over seeds and test sentences. delta, interval: points of F1, at 95%; the
+    verdict by Holm over all shares."""
 
     verdict: Word
     delta: float
@@ -46,8 +54,9 @@ class AssistVerdict:
 class AssistTable:
     """What dev chose where `share` is learnt together, and its mean test F1, percent, beside the two other ways.
 
-    threshold, kept: what was chosen, and the assisting sentences it keeps. against_all, against_monolingual: Welch's
-    test over seeds. runs: the fine-tunings, by `skl`, `all`, `monolingual`. verdicts: by the other arm.
+    threshold, kept: what was chosen, and the assisting sentences it keeps. random: as many of them at random; None
+    where it keeps all. against_all, against_monolingual: Welch's test over seeds. runs: the fine-tunings, by `skl`,
+    `all`, `monolingual`. verdicts: by the other arm, `random` among them where there is one.
     """
 
     share: str
@@ -60,6 +69,7 @@ class AssistTable:
     against_monolingual: Welch | None
     runs: Mapping[str, str]
     verdicts: Mapping[str, AssistVerdict]
+    random: float | None = None  # results of older versions have none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +98,7 @@ def read(run: Run) -> AssistResult:
 
 def points(rows: Sequence[AssistRow], share: str) -> list[SweepPoint]:
     """The points of one share, and of the primary corpus alone."""
-    shown = [row for row in rows if row.share in (share, "none")]
+    shown = [row for row in rows if row.share in (share, "none") and row.arm != "random"]
     return [
         SweepPoint(threshold=10.0 if row.threshold is None else row.threshold, split=split, f1=f1s)
         for row in shown

@@ -233,6 +233,18 @@ def mapped(assisting: Corpus, primary: Corpus, types: TypeMap, library: Library)
     )
 
 
+def random_part(whole: Corpus, n: int, draw: int, network: str, library: Library) -> Lent:
+    """Draw as many sentences of a whole assisting corpus as a threshold keeps: what keeping those must beat."""
+    if n >= len(whole):
+        return Lent(assisting=whole.fingerprint)
+    rows = np.sort(np.random.default_rng(draw).choice(len(whole), n, replace=False))
+    part = library.subset(
+        whole, rows, name=f"{whole.name}, {n:,} at random, draw {draw}", origin={"from": whole.fingerprint}
+    )
+    more = network != "encoder" and set(whole.types) != set(part.types)
+    return Lent(assisting=part.fingerprint, assisting_types=tuple(sorted(whole.types)) if more else ())
+
+
 def _some(rows: IntArray, threshold: float) -> IntArray:
     if not len(rows):
         raise ConfigError(f"threshold: no sentence has an SKL below {threshold:g}; give a number above 0, such as 1.")

@@ -60,7 +60,10 @@ def skl(
 @click.option("--type-map-file", type=click.Path(dir_okay=False), help=_MAP_FILE)
 @json_option
 def assist(type_map: tuple[str, ...], type_map_file: str | None, as_json: bool, **values: object) -> None:
-    """Train alone, with all of an assisting corpus, and with what each threshold keeps; dev chooses the threshold."""
+    """Train alone, with all of an assisting corpus, with what each threshold keeps, and with as many at random.
+
+    Dev chooses the threshold. All arms make the same steps; --preset paper is Murthy et al. 2018 to the letter.
+    """
     pairs = (*type_map, *(assisting.read_type_map(Path(type_map_file)) if type_map_file else ()))
     run = runs.execute("assist", given({**values, "type_map": pairs}, ASSIST), progress)
     finish(run, as_json, plain=lambda _: _table(assisting.swept(run.id)))

@@ -23,6 +23,7 @@ from core.corpora.writers import harmless, write_file
 from core.errors import PathError
 from core.facade.audit import exporting
 from core.facade.home import kept_per_home, library, store
+from core.measures.grid import listed
 from core.recipes.skl import DRIFTS as DRIFTS
 from core.recipes.skl import SWEEP as SWEEP
 from core.results import IntArray
@@ -185,13 +186,14 @@ def in_words(table: AssistTable) -> str:
     """One of an `assist` run's `tables` as a sentence."""
     comparisons = []
     for arm, name, welch in (
+        ("random", "as many at random", None),
         ("all", "borrowing all", table.against_all),
         ("monolingual", "borrowing none", table.against_monolingual),
     ):
-        verdict = table.verdicts[arm]
-        chance = f"; Welch's test: p = {welch.p:.2g}" if welch else ""
-        comparisons.append(f"{verdict.delta:+z.2f} beside {name} ({_VERDICTS[verdict.verdict]}{chance})")
+        if verdict := table.verdicts.get(arm):
+            chance = f"; Welch's test: p = {welch.p:.2g}" if welch else ""
+            comparisons.append(f"{verdict.delta:+z.2f} beside {name} ({_VERDICTS[verdict.verdict]}{chance})")
     return (
         f"{_SHARED[table.share]}, dev chose the threshold {table.threshold:g}, which borrows {table.kept:,}"
-        f" sentences. Test F1 is {table.skl:.2f}: {' and '.join(comparisons)}."
+        f" sentences. Test F1 is {table.skl:.2f}: {listed(comparisons)}."
     )

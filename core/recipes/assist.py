@@ -1,15 +1,17 @@
-"""`assist`: does borrowing help? A tagger alone, with all of an assisting corpus, and with what each threshold keeps.
+"""`assist`: does borrowing help? A tagger alone, with all of an assisting corpus, with what each threshold keeps of it,
+and with as many of its sentences at random as the chosen threshold keeps.
 
 The threshold is chosen on dev; what the test split says of the others is for looking at (Murthy et al. 2018, Fig. 2).
-Assisting sentences that dev or test holds are not learnt from. As there, the primary sentences are repeated to the
-number of assisting ones, so an arm that borrows more takes more steps an epoch, and a preset that limits steps gives
-it fewer epochs; `steps` and `passes` (over the primary sentences) of each row say how much each was trained.
+Assisting sentences that dev or test holds are not learnt from. All arms make the same steps on the same primary
+batches, with a network of one size, and end together: they differ by what each step adds of the assisting corpus. The
+preset `paper` is the protocol of Murthy et al. instead, a sentence a step, of the two corpora in turn; `steps` and
+`passes` (over the primary sentences) of each row say how much each was trained.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import count, cycle
 from statistics import mean, stdev
 from typing import Literal
 
@@ -18,21 +20,25 @@ from pydantic import field_validator
 from core.artifacts import evaluations, taggers
 from core.artifacts import result as results
 from core.artifacts.assist import AssistResult, AssistRow, AssistTable, AssistVerdict
-from core.artifacts.drift import Assisted, Lent
+from core.artifacts.drift import Assisted, Lent, random_part
 from core.artifacts.evaluations import FinetuneResult
 from core.config import option
 from core.errors import ConfigError
 from core.measures.skl import parse_map
 from core.recipes.base import Job
 from core.recipes.parts.learnable import learnable
+from core.recipes.parts.network import MULTILINGUAL
 from core.recipes.skl import SWEEP, SklConfig, check_trainable
 from core.runs.parts import Parts
 from core.runs.store import RunStore
-from core.stats.bootstrap import compare
-from core.stats.verdict import Word
+from core.stats.bootstrap import DRAWS as DRAWN
+from core.stats.bootstrap import resample
+from core.stats.verdict import Tested, Word, by_holm
 from core.stats.welch import welch
 
 Share = Literal["all", "sub-word"]
+DRAWS = 3  # of as many sentences as the threshold keeps, at least; each has a seed's tagger
+TO_THE_END = 1000  # epochs, as many as can be asked for
 
 
 class AssistConfig(SklConfig):
@@ -48,13 +54,17 @@ class AssistConfig(SklConfig):
         "charcnn", "charcnn is that of Murthy et al. 2018; encoder starts from init."
     )
     init: str = option("minilm", "The encoder, where the network is one.")
-    preset: Literal["quick", "paper", "custom"] = option("quick", "Settings of every training.")
+    preset: Literal["quick", "paper", "custom"] = option(
+        "quick", "Settings of every training; paper: the protocol of Murthy et al. 2018, which is no fair comparison."
+    )
     seeds: tuple[int, ...] = option((1, 2, 3), "Seeds of every training.")
     hidden: int | None = option(
-        None, "LSTM units a direction, the same for every arm; None: 200 alone and 400 with help.", ge=1
+        None, "LSTM units a direction; None: charcnn 400 in every arm, bilstm 200; paper: 200 alone.", ge=1
     )
     vectors: str = option("", "A corpus whose skip-gram vectors words begin with.", corpus=True)
-    assisting_weight: float = option(0.1, "What the loss of an assisting sentence counts for.", gt=0, le=1)
+    assisting_weight: float = option(
+        0.1, "What the mean loss of an assisting batch counts for beside that of a primary one.", gt=0, le=1
+    )
     epochs: int | None = option(None, "At most so many; None here and below: as the preset says.", ge=1, le=1000)
     batch_size: int | None = option(None, "An optimizer step.", unit="sentences", ge=1, le=4096)
     learning_rate: float | None = option(None, "The first one.", gt=0, le=1)
@@ -80,10 +90,8 @@ class AssistConfig(SklConfig):
 
 
 def run(config: AssistConfig, job: Job) -> AssistResult:
-    """Train every arm under every share, then compare what dev chose with the two other ways."""
-    if config.network == "encoder" and config.shares != ("all",):
-        raise ConfigError("shares: an encoder has no char-CNN to share alone; leave it at all, or choose charcnn.")
-    check_trainable(job.corpus(config.primary), parse_map(config.type_map))
+    """Train every arm under every share, then compare what dev chose with the other ways."""
+    _check(config, job)
     other = learnable(config.assisting, (config.test, config.dev), job)
     options = {**config.model_dump(include=set(SklConfig.model_fields)), "assisting": other.fingerprint}
     child = job.child("skl", **options)
@@ -91,34 +99,58 @@ def run(config: AssistConfig, job: Job) -> AssistResult:
     limits = {"monolingual": 0.0, **{f"skl:{limit:g}": limit for limit in config.thresholds}, "all": math.inf}
     # Every arm's sentences before the first training: what cannot work fails at once, not after hours.
     lent = {arm: assisted.lent(limit, config.network, job.library) for arm, limit in limits.items() if limit}
-    parts = Parts(job.context, [1.0] * (1 + len(config.shares) * len(lent)))
-    parts.next(0, "monolingual")
+    parts = Parts(job.context, [1.0] * (1 + len(config.shares) * (len(lent) + 1)))
+    numbers = count()
+    parts.next(next(numbers), "monolingual")
     rows = [_row(config, job, "monolingual", 0.0)]
-    for i, (share, (arm, extra)) in enumerate(product(config.shares, lent.items()), 1):
-        parts.next(i, arm)
-        rows.append(_row(config, job, arm, limits[arm], extra, share=share))
+    tables = []
+    for share in config.shares:
+        for arm, extra in lent.items():
+            parts.next(next(numbers), arm)
+            rows.append(_row(config, job, arm, limits[arm], (extra,), share=share))
+        table = _table(rows, share)
+        whole, n = job.corpus(lent["all"].assisting), next(numbers)
+        if table.kept < len(whole):
+            parts.next(n, "random")
+            draws = range(1, max(DRAWS, len(config.seeds)) + 1)
+            extras = [random_part(whole, table.kept, draw, config.network, job.library) for draw in draws]
+            rows.append(_row(config, job, "random", math.inf, extras, share=share))
+            table = replace(table, random=rows[-1].mean)
+        tables.append(table)
     job.context.stage("comparing the arms")
-    tables = [
-        replace(table, verdicts={name: _verdict(job, table, name) for name in ("all", "monolingual")})
-        for table in (_table(rows, share) for share in config.shares)
-    ]
-    return AssistResult(rows=rows, tables=tables, skl_run=child.id, of=len(assisted.scores))
+    return AssistResult(rows=rows, tables=_judged(job, tables, rows), skl_run=child.id, of=len(assisted.scores))
+
+
+def _check(config: AssistConfig, job: Job) -> None:
+    """Errors: ConfigError for what no training can do."""
+    if config.network == "encoder" and config.shares != ("all",):
+        raise ConfigError("shares: an encoder has no char-CNN to share alone; leave it at all, or choose charcnn.")
+    if config.preset == "paper" and config.network != "charcnn":
+        raise ConfigError(
+            f"preset: paper is how Murthy et al. 2018 trained their charcnn, and the network is {config.network}; "
+            "choose charcnn, or another preset."
+        )
+    check_trainable(job.corpus(config.primary), parse_map(config.type_map))
 
 
 def _row(
-    config: AssistConfig, job: Job, arm: str, threshold: float, lent: Lent | None = None, *, share: str = "none"
+    config: AssistConfig, job: Job, arm: str, threshold: float, lent: Sequence[Lent] = (), *, share: str = "none"
 ) -> AssistRow:
-    """One training; two thresholds that keep the same sentences are one run. lent: None for what is primary alone."""
-    names = {"dev", "network", "init", "preset", "seeds", "hidden", "vectors", "epochs", "batch_size", "learning_rate"}
-    options = {**config.model_dump(include=names), "train": config.primary, "test": (config.test,)}
-    if lent:
-        options |= {**lent.options, "share": share, "assisting_weight": config.assisting_weight}
-    run = job.child("finetune", **options)
-    result = results.read(run, FinetuneResult)
-    n_primary, kept = len(job.corpus(config.primary)), len(job.corpus(lent.assisting)) if lent else 0
-    size, epochs = max(n_primary, kept), mean(result.epochs)
-    assert result.test
-    dev, test = result.dev.micro_f1, result.test.micro_f1
+    """One arm's trainings; two thresholds that keep the same sentences are one run.
+
+    lent: nothing for what is primary alone; several are draws, each with a seed of its own.
+    """
+    given = [_options(config, extra, share) for extra in lent or (None,)]
+    if len(given) > 1:
+        given = [{**one, "seeds": (seed,)} for one, seed in zip(given, cycle(config.seeds), strict=False)]
+    runs = [job.child("finetune", **{**one, "train": config.primary, "test": (config.test,)}) for one in given]
+    finished = [results.read(run, FinetuneResult) for run in runs]
+    n_primary, kept = len(job.corpus(config.primary)), len(job.corpus(lent[0].assisting)) if lent else 0
+    epochs, batch = mean(n for one in finished for n in one.epochs), finished[0].settings["batch_size"]
+    # In turn, both corpora are repeated to the larger one's size.
+    size = max(n_primary, kept) if config.preset == "paper" else n_primary
+    dev = [f1 for one in finished for f1 in one.dev.micro_f1]
+    test = [f1 for one in finished if one.test for f1 in one.test.micro_f1]
     return AssistRow(
         arm=arm,
         share=share,
@@ -129,10 +161,26 @@ def _row(
         dev_mean=mean(dev),
         mean=mean(test),
         sd=stdev(test) if len(test) > 1 else None,
-        run=run.id,
-        steps=round(epochs * math.ceil((size + kept) / result.settings["batch_size"])),
+        run=runs[0].id,
+        runs=[run.id for run in runs],
+        steps=round(epochs * math.ceil(size / batch)) * (2 if lent and config.preset == "paper" else 1),
         passes=round(epochs * size / n_primary, 1),
     )
+
+
+def _options(config: AssistConfig, lent: Lent | None, share: str) -> dict[str, object]:
+    """Options of a fine-tuning, alike for all arms but for what it learns from."""
+    names = {"dev", "network", "init", "preset", "seeds", "hidden", "vectors", "epochs", "batch_size", "learning_rate"}
+    options: dict[str, object] = config.model_dump(include=names)
+    if config.preset == "paper":
+        options["in_turn"] = True
+    else:
+        usual = MULTILINGUAL if config.network == "charcnn" else None
+        # No arm ends before another: as many steps for all.
+        options |= {"hidden": config.hidden or usual, "patience": TO_THE_END}
+    if lent:
+        options |= {**lent.options, "share": share, "assisting_weight": config.assisting_weight}
+    return options
 
 
 def _table(rows: Sequence[AssistRow], share: str) -> AssistTable:
@@ -140,7 +188,7 @@ def _table(rows: Sequence[AssistRow], share: str) -> AssistTable:
     alone = rows[0]
     of_share = [row for row in rows if row.share == share]
     whole = next(row for row in of_share if row.arm == "all")
-    best = max((row for row in of_share if row.arm != "all"), key=lambda row: row.dev_mean)
+    best = max((row for row in of_share if row.arm.startswith("skl:")), key=lambda row: row.dev_mean)
     assert best.threshold is not None
     return AssistTable(
         share=share,
@@ -156,13 +204,40 @@ def _table(rows: Sequence[AssistRow], share: str) -> AssistTable:
     )
 
 
-def _verdict(job: Job, table: AssistTable, other: str) -> AssistVerdict:
-    """Compare what was chosen with another arm; the word is that of a verdict."""
+def _judged(job: Job, tables: Sequence[AssistTable], rows: Sequence[AssistRow]) -> list[AssistTable]:
+    """The tables with what was chosen compared with every other arm; each comparison is one family over the shares."""
     store = RunStore(job.home)
-    difference = compare(*(evaluations.read(store.get(table.runs[arm])) for arm in ("skl", other)))
+    verdicts: dict[str, dict[str, AssistVerdict]] = {table.share: {} for table in tables}
+    for other in ("all", "monolingual", "random"):
+        arms = {row.share: [store.get(run) for run in row.finetunes] for row in rows if row.arm == other}
+        pairs = {
+            table.share: resample(
+                evaluations.read(store.get(table.runs["skl"])),
+                [one for run in arms.get(table.share, arms.get("none", [])) for one in evaluations.read(run)],
+                DRAWN,
+                0,
+            )
+            for table in tables
+            if table.share in arms or "none" in arms
+        }
+        for share, test in by_holm(pairs).items():
+            verdicts[share][other] = _verdict(test)
+    learnt = {table.share: _learnt(table, store) for table in tables}
+    return [
+        replace(
+            table,
+            verdicts={
+                other: verdict if learnt[table.share] else replace(verdict, verdict="nothing learnt")
+                for other, verdict in verdicts[table.share].items()
+            },
+        )
+        for table in tables
+    ]
+
+
+def _verdict(test: Tested) -> AssistVerdict:
     words: dict[int, Word] = {1: "improves", 0: "no evidence", -1: "hurts"}
-    word = words[difference.sign] if _learnt(table, store) else "nothing learnt"
-    return AssistVerdict(verdict=word, delta=difference.delta, interval=(difference.lo, difference.hi))
+    return AssistVerdict(verdict=words[test.sign], delta=test.gap.delta, interval=(test.gap.lo, test.gap.hi))
 
 
 def _learnt(table: AssistTable, store: RunStore) -> bool:

@@ -18,15 +18,15 @@ from core.models.fingerprint import fingerprint
 from core.recipes.base import Job
 from core.recipes.parts.network import (
     Borrowed,
-    TrainingSet,
     borrow,
     check_context,
+    check_in_turn,
     check_layers,
     check_lora,
     check_stages,
     lighter,
     new_recurrent,
-    training_set,
+    own_weights,
 )
 from core.recipes.parts.on_device import on_device
 from core.recipes.parts.overlap import Overlap, overlap
@@ -40,7 +40,7 @@ from core.training.settings import TaggerSettings
 
 if TYPE_CHECKING:
     from core.models.tagger import Tagger
-    from core.training.finetune import Epochs
+    from core.training.epochs import Epochs
 
 
 class FinetuneConfig(TaggerSettings):
@@ -87,11 +87,11 @@ class FinetuneConfig(TaggerSettings):
 class Splits:
     """L_C in memory. types: of train, which a tagger can learn. all_types: of all splits, which count.
 
-    training: what is trained on, the sentences of an assisting corpus among it. overlap: of train with dev and tests.
+    weights: what the loss of each training sentence counts for. overlap: of train with dev and tests.
     """
 
     train: list[Sentence]
-    training: TrainingSet
+    weights: list[float]
     borrowed: Borrowed
     dev: list[Sentence]
     tests: list[list[Sentence]]
@@ -107,6 +107,7 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
     check_stages(config.stages, config.network)
     check_layers(config.layers, config.network)
     check_lora(config)
+    check_in_turn(config)
     splits = _read(config, job)
     outcomes: list[SeedOutcome] = []
     with on_device(job, config.precision):
@@ -146,7 +147,7 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
     borrowed = borrow(config, job, sorted(seen), model_folder(config.states, job))
     return Splits(
         train=train,
-        training=training_set(config, train, borrowed),
+        weights=own_weights(config, train),
         borrowed=borrowed,
         dev=dev,
         tests=tests,
@@ -161,8 +162,7 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
     from core.training.calibration import fit_temperature
 
     job.context.stage(f"training, seed {seed}")
-    training = splits.training
-    settings = config.training(len(training.sentences))
+    settings = config.training(len(splits.train))
     _note_sample(job, settings.dev_sentences, len(splits.dev))
     tagger = _network(config, job, splits, seed)
     if not before:
@@ -180,7 +180,7 @@ def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before
     if not any(result.learnt for result in results):
         f1s = ", ".join(f"{name} {result.micro_f1:.2f}" for name, result in zip(names, results, strict=True))
         job.context.note(f"Seed {seed} learnt nothing: its F1 ({f1s}) is no better than chance.")
-    planned = asdict(settings.planned(len(training.sentences))).items()
+    planned = asdict(settings.planned(len(splits.train))).items()
     outcome = SeedOutcome(
         seed=seed,
         best_epoch=epochs.best,
@@ -232,15 +232,16 @@ def _train(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger", *
     train = lpft if config.stages == "lpft" else finetune
     epochs = train(
         tagger,
-        splits.training.sentences,
+        splits.train,
         splits.dev,
-        config.training(len(splits.training.sentences)),
+        config.training(len(splits.train)),
         seed=seed,
         folder=_checkpoints(job, seed),
         report=job.context,
         types=splits.all_types,
-        weights=splits.training.weights,
-        sources=splits.training.sources,
+        weights=splits.weights,
+        assisting=splits.borrowed.assisting,
+        assisting_weight=config.assisting_weight,
         saved=job.context.checkpoint,
         stopped=stopped,
     )

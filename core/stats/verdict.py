@@ -102,6 +102,11 @@ def verdicts(
     return {name: _judge(arm, against_none[name], against_random.get(name)) for name, arm in arms.items()}
 
 
+def by_holm(pairs: Mapping[str, Resampled], level: float = 0.95) -> dict[str, Tested]:
+    """Tests of one family by name; every interval is at `level`."""
+    return _tested(pairs, level, {})
+
+
 def _tested(pairs: Mapping[str, Resampled], level: float, planned: Mapping[str, float]) -> dict[str, Tested]:
     """Each by the p that was planned for it; the k-th surest of K others by alpha / (K - k), until one fails (Holm)."""
     tests = {}

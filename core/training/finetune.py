@@ -7,7 +7,7 @@ checkpoints/seed-1/checkpoint-120/   a Trainer's checkpoint, and best.safetensor
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import TypedDict
 
@@ -27,31 +27,14 @@ from core.results import Evaluation
 from core.stats.scoring import evaluate
 from core.text.sentence import Sentence
 from core.training.arguments import arguments_of, optimizer_of
+from core.training.epochs import Epochs, loss_of
 from core.training.events import CHECKPOINT_SECONDS, Durable, EventCallback, Saved, last_checkpoint, listen
 from core.training.memory import Smaller, memory_watched
-from core.training.rows import Row, Shuffled, in_parts, judges, with_words
+from core.training.rows import Alone, Row, Shuffled, in_parts, judges, laid_out, words_of
 from core.training.settings import Settings
 from core.training.threads import Threads
 
 BEST = "best.safetensors"
-
-
-@dataclass(slots=True, kw_only=True)
-class Epochs:
-    """The record of the epochs so far. dev_f1: percent, an epoch each. best: 1-based, 0 before the first."""
-
-    dev_f1: list[float] = field(default_factory=list)
-    best: int = 0
-    seconds: float = 0.0
-
-    def ended(self, settings: Settings) -> bool:
-        """Whether no better one is waited for."""
-        waited = len(self.dev_f1) - self.best
-        return (
-            len(self.dev_f1) >= settings.epochs
-            or (waited >= settings.patience and len(self.dev_f1) >= settings.min_epochs)
-            or settings.rate(self.dev_f1) < settings.least_rate
-        )
 
 
 class Finetuning(Durable):
@@ -60,20 +43,18 @@ class Finetuning(Durable):
     def __init__(
         self,
         tagger: Tagger,
-        train: Sequence[Sentence],
+        train: Alone,
         dev: Sequence[Sentence],
         settings: Settings,
         *,
         events: EventCallback,
         arguments: TrainingArguments,
-        weights: Sequence[float],
-        sources: Sequence[int],
         types: Sequence[str],
     ) -> None:
         super().__init__(
             model=tagger,
             args=arguments,
-            train_dataset=list(zip(train, weights, sources, strict=True)),
+            train_dataset=train,
             eval_dataset=[None],
             data_collator=self._collate,
             optimizers=(optimizer_of(tagger, settings), None),
@@ -89,10 +70,11 @@ class Finetuning(Durable):
         self._began = time.monotonic()
         listen(self, events)
 
-    def _collate(self, rows: Sequence[Row]) -> Features:
-        """`rows`, and `parts` of them, one a thread; `labels` of them all, whose words the Trainer counts."""
-        parts = self._cut(rows, self._n_parts)
-        return {"rows": rows, "parts": parts, "labels": torch.cat([part["labels"].flatten() for part in parts])}
+    def _collate(self, examples: Sequence[Sequence[Row]]) -> Features:
+        """`rows`, and `parts` of them, one a thread; `labels`, one a word that the loss is divided by: the Trainer
+        counts them over all parts of a step."""
+        rows = [row for example in examples for row in example]
+        return {"rows": rows, "parts": self._cut(rows, self._n_parts), "labels": torch.zeros(words_of(rows))}
 
     def _cut(self, rows: Sequence[Row], n: int) -> list[Features]:
         return [self.tagger.batch(*zip(*part, strict=True)) for part in in_parts(rows, self.tagger, n)]
@@ -109,18 +91,21 @@ class Finetuning(Durable):
             scheduler: LRScheduler = super().create_scheduler(num_training_steps, optimizer)
             return scheduler
         # The scheduler multiplies the first rate, hence the share of it.
-        share = lambda step: self.settings.rate(self.epochs.dev_f1) / self.settings.learning_rate
+        settings = self.settings
+        share = lambda step: settings.rate(self.epochs.dev_f1, self.epochs.dev_loss) / settings.learning_rate
         self.lr_scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer or self.optimizer, share)
         return self.lr_scheduler
 
-    def _get_train_sampler(self, train_dataset: Dataset[Row] | None = None) -> Shuffled:
-        return Shuffled(len(self.train_dataset), self.args.seed)
+    def _get_train_sampler(self, train_dataset: Dataset[list[Row]] | None = None) -> Shuffled:
+        return Shuffled(self.train_dataset, self.args.seed)
 
     def training_step(
         self, model: torch.nn.Module, inputs: Features, num_items_in_batch: Tensor | int | None = None
     ) -> Tensor:
         """The loss of a word of the optimizer step; its gradients."""
         parts, state = inputs["parts"], self.state
+        if self.settings.in_turn and state.global_step % self._an_epoch == 0:
+            self._roll_back()
         state.num_input_tokens_seen += sum(part["features"]["pieces"] for part in parts) * self.args.world_size
 
         def gradients(times: int) -> Tensor:
@@ -138,6 +123,16 @@ class Finetuning(Durable):
         alone = self.args.gradient_accumulation_steps == self.args.world_size == 1
         return self._smaller.step(gradients, len(inputs["rows"]) if alone else 1)
 
+    @property
+    def _an_epoch(self) -> int:
+        return -(-len(self.train_dataset) // self.settings.batch_size)
+
+    def _roll_back(self) -> None:
+        """Take the best weights up again after an epoch that was not the best. At the next epoch's begin, so that
+        a training which is resumed there does it too."""
+        if self.epochs.best < len(self.epochs.dev_f1):
+            self.tagger.load_state_dict(self.best)
+
     def evaluate(self, *args: object, **kw: object) -> dict[str, float]:
         """Dev F1, strict; keeps the weights if it is the best. Nothing if somebody asks for an end."""
         try:
@@ -145,12 +140,14 @@ class Finetuning(Durable):
         except Cancelled:
             return {}  # the checkpoint that now follows stands before this evaluation, and so begins with it
         epochs = self.epochs
-        # Of equal epochs the first: later ones only fit the training set better.
-        if not epochs.dev_f1 or table.f1() > epochs.dev_f1[epochs.best - 1]:
-            epochs.best = len(epochs.dev_f1) + 1
-            self.best = {name: tensor.detach().cpu().clone() for name, tensor in self.tagger.state_dict().items()}
-        epochs.dev_f1.append(table.f1())
         metrics = {"dev_f1": table.f1(), **{f"dev_f1/{name}": f1 for name, f1 in table.by_type().items()}}
+        epochs.dev_f1.append(table.f1())
+        if self.settings.in_turn:
+            epochs.dev_loss.append(loss_of(self.tagger, self.dev, self._prepare_inputs))
+            metrics["dev_loss"] = epochs.dev_loss[-1]
+        if epochs.newest_is_best:
+            epochs.best = len(epochs.dev_f1)
+            self.best = {name: tensor.detach().cpu().clone() for name, tensor in self.tagger.state_dict().items()}
         self.log(metrics)
         self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         if epochs.ended(self.settings):
@@ -194,9 +191,8 @@ class Finetuning(Durable):
                 self.epochs = Epochs(**json.loads(file.metadata()["epochs"]))
                 self.best = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         self.state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
-        steps = -(-len(self.train_dataset) // self.settings.batch_size)
         # A checkpoint that a stop brought about at an epoch's end was written before that epoch was judged.
-        if self.state.global_step // steps > len(self.epochs.dev_f1):
+        if self.state.global_step // self._an_epoch > len(self.epochs.dev_f1):
             self._load_from_checkpoint(str(checkpoint))
             self.evaluate()
             self.events.stop_if_cancelled()
@@ -229,7 +225,8 @@ class Options(TypedDict, total=False):
 
     types: Sequence[str] | None
     weights: Sequence[float] | None
-    sources: Sequence[int] | None
+    assisting: Sequence[Sentence]
+    assisting_weight: float
     saved: Saved | None
     checkpoint_seconds: float
 
@@ -245,7 +242,8 @@ def finetune(
     report: Reporter,
     types: Sequence[str] | None = None,
     weights: Sequence[float] | None = None,
-    sources: Sequence[int] | None = None,
+    assisting: Sequence[Sentence] = (),
+    assisting_weight: float = 1.0,
     saved: Saved | None = None,
     stopped: Callable[[Epochs], None] | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
@@ -253,22 +251,20 @@ def finetune(
     """Train `tagger` and leave it with the weights of its best epoch on dev.
 
     types: those that dev may hold, default all of `train` and `dev`. weights: what each training sentence's loss
-    counts for. sources: which corpus each is of (see `Tagger.batch`). folder: of checkpoints; from the last one
-    training goes on, to the same end as if undisturbed.
+    counts for. assisting: sentences of another corpus to learn from too (`Joined`, `InTurn`), and what their loss
+    counts for. folder: of checkpoints; from the last one training goes on, to the same end as if undisturbed.
     saved: is called with every checkpoint. stopped: is called where `Cancelled` ends it and there is a best epoch.
     Errors: Cancelled, ResourceError where memory runs out.
     """
-    train, weights, sources = with_words(train, weights, sources)
-    settings = settings.planned(len(train))
+    rows = laid_out(train, weights, assisting, assisting_weight, settings)
+    settings = settings.planned(len(rows))
     events = EventCallback(report, suffix=f"@{seed}", saved=saved, checkpoint_seconds=checkpoint_seconds)
     trainer = Finetuning(
         tagger,
-        train,
+        rows,
         judges(dev, settings.dev_sentences),
         settings,
         events=events,
-        weights=weights,
-        sources=sources,
         arguments=arguments_of(folder, settings, seed, tagger.device),
         types=types or sorted({e.type for s in (*train, *dev) for e in s.entities or ()}),
     )

@@ -20,7 +20,8 @@ from core.files import write_atomic
 from core.models.tagger import Tagger
 from core.reporter import Reporter
 from core.text.sentence import Sentence
-from core.training.finetune import Epochs, Options, finetune
+from core.training.epochs import Epochs
+from core.training.finetune import Options, finetune
 from core.training.settings import Settings
 
 DONE = "head.safetensors"

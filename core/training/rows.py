@@ -1,24 +1,112 @@
-"""Sentences in a tagger's training: the order of an epoch, the parts of a batch, the sample of dev that judges."""
+"""Sentences in a tagger's training: how two corpora are laid out in steps, the order of an epoch, the parts of a batch,
+the sample of dev that judges."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
-from torch.utils.data import Sampler
+from torch.utils.data import Dataset, Sampler
 
 from core.models.tagger import Tagger
 from core.text.sentence import Sentence
+from core.training.settings import Settings
 
 Row = tuple[Sentence, float, int]  # what its loss counts for, and which corpus it is of
+Key = int | tuple[int, int, float]
+PRIMARY, ASSISTING = 0, 1
 
 
-def with_words(
-    train: Sequence[Sentence], weights: Sequence[float] | None, sources: Sequence[int] | None
-) -> tuple[Sequence[Sentence], Sequence[float], Sequence[int]]:
-    """The sentences that have a word to learn from, what each counts for and its corpus: 1 and 0 unless given."""
-    n = len(train)
-    rows = [row for row in zip(train, weights or [1.0] * n, sources or [0] * n, strict=True) if row[0].tokens]
-    return [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+class Alone(Dataset[list[Row]]):
+    """The sentences of one corpus: a key is a row."""
+
+    def __init__(self, own: Sequence[Row]) -> None:
+        self.own = own
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    def __getitem__(self, key: Any) -> list[Row]:
+        return [self.own[key]]
+
+    def keys(self, rng: np.random.Generator) -> Sequence[Key]:
+        """An epoch of them in a random order."""
+        order: list[int] = rng.permutation(len(self)).tolist()
+        return order
+
+
+class Joined(Alone):
+    """A batch of the primary corpus and one of the assisting corpus in every step: a key is a row of each, and what the
+    second counts for.
+
+    The primary batches are those of `Alone`, so that trainings under one seed differ by the added term alone. That is
+    `weight` times the mean loss of an assisting word, beside the mean of a primary one (SOURCES.md, Assisting taggers).
+    """
+
+    def __init__(self, own: Sequence[Row], other: Sequence[Row], weight: float, batch_size: int) -> None:
+        super().__init__(own)
+        self.other, self.weight, self.batch_size = other, weight, batch_size
+        self._words = [np.array([len(row[0].tokens) for row in rows]) for rows in (own, other)]
+
+    def __getitem__(self, key: Any) -> list[Row]:
+        at, joined, weight = key
+        return [self.own[at], (self.other[joined][0], weight, ASSISTING)]
+
+    def keys(self, rng: np.random.Generator) -> Sequence[Key]:
+        """An epoch over the primary corpus; of a larger assisting one it sees a part, of a smaller one copies."""
+        n, m = len(self.own), len(self.other)
+        at = rng.permutation(n)
+        joined = np.concatenate([rng.permutation(m) for _ in range(-(-n // m))])[:n]
+        starts = np.arange(0, n, self.batch_size)
+        # The loss is divided by the primary words of a step; by this an assisting word comes to be divided by its own.
+        own, other = (
+            np.add.reduceat(words[rows], starts) for words, rows in zip(self._words, (at, joined), strict=True)
+        )
+        weights = self.weight * np.repeat(own / other, self.batch_size)[:n]
+        return list(zip(at.tolist(), joined.tolist(), weights.tolist(), strict=True))
+
+
+class InTurn(Alone):
+    """A sentence a step, of the primary and of the assisting corpus in turn; the smaller one is repeated to the size of
+    the other (Murthy et al. 2018, and their code)."""
+
+    def __init__(self, own: Sequence[Row], other: Sequence[Row]) -> None:
+        super().__init__([*own, *other])
+        self.sizes = len(own), len(other)
+
+    def __len__(self) -> int:
+        return 2 * max(self.sizes)
+
+    def keys(self, rng: np.random.Generator) -> Sequence[Key]:
+        n, m = self.sizes
+        own, other = (
+            np.concatenate([rng.permutation(size) for _ in range(-(-max(n, m) // size))])[: max(n, m)]
+            for size in (n, m)
+        )
+        order: list[int] = np.column_stack([own, n + other]).ravel().tolist()
+        return order
+
+
+def laid_out(
+    train: Sequence[Sentence],
+    weights: Sequence[float] | None,
+    assisting: Sequence[Sentence],
+    assisting_weight: float,
+    settings: Settings,
+) -> Alone:
+    """The sentences that have a word to learn from. weights: of `train`, 1 unless given."""
+    own = [(s, w, PRIMARY) for s, w in zip(train, weights or [1.0] * len(train), strict=True) if s.tokens]
+    other = [(sentence, assisting_weight, ASSISTING) for sentence in assisting if sentence.tokens]
+    if not other:
+        return Alone(own)
+    if settings.in_turn:
+        return InTurn(own, other)
+    return Joined(own, other, assisting_weight, settings.batch_size)
+
+
+def words_of(rows: Sequence[Row]) -> int:
+    """Words that the loss of a step is divided by: of the primary rows, where there are some."""
+    return sum(len(row[0].tokens) for row in ([row for row in rows if row[2] == PRIMARY] or rows))
 
 
 def in_parts(rows: Sequence[Row], tagger: Tagger, n: int) -> list[Sequence[Row]]:
@@ -41,18 +129,17 @@ def judges(dev: Sequence[Sentence], most: int) -> Sequence[Sentence]:
     return [dev[row] for row in sorted(rows.tolist())]
 
 
-class Shuffled(Sampler[int]):
+class Shuffled(Sampler[Key]):
     """All rows in an order that depends on seed and epoch alone, so that a resumed epoch is the same one."""
 
-    def __init__(self, n: int, seed: int) -> None:
-        self.n, self.seed, self.epoch = n, seed, 0
+    def __init__(self, rows: Alone, seed: int) -> None:
+        self.rows, self.seed, self.epoch = rows, seed, 0
 
     def set_epoch(self, epoch: int) -> None:
         self.epoch = epoch
 
-    def __iter__(self) -> Iterator[int]:
-        order: list[int] = np.random.default_rng([self.seed, self.epoch]).permutation(self.n).tolist()
-        return iter(order)
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self.rows.keys(np.random.default_rng([self.seed, self.epoch])))
 
     def __len__(self) -> int:
-        return self.n
+        return len(self.rows)

@@ -26,7 +26,9 @@ class Settings:
     dev_sentences: an epoch is judged by a sample of dev of this size; 0: by all of it.
     chain_learning_rate: of the CRF's transitions; None: that of the head, or in a recurrent network that of all.
     decay: below 1, plain SGD in place of AdamW, at a rate that stays but for being multiplied by this after every
-    epoch whose dev F1 fell; training ends when it is below least_rate (Murthy et al. 2018, 3.2).
+    epoch whose dev F1 fell; training ends when it is below least_rate (Murthy et al. 2018, 3.2). in_turn: a step a
+    sentence, of the primary and the assisting corpus in turn; dev loss decides in place of dev F1, and the best weights
+    come back after an epoch that was not the best.
     """
 
     epochs: int
@@ -43,6 +45,7 @@ class Settings:
     clip: float = 1.0
     decay: float = 1.0
     least_rate: float = 0.0
+    in_turn: bool = False
 
     @classmethod
     def quick(cls, n: int) -> Self:
@@ -102,10 +105,17 @@ class Settings:
             least_rate=0.002,
         )
 
-    def rate(self, dev_f1: Sequence[float]) -> float:
-        """The learning rate after epochs with these dev F1s, where `decay` rules it."""
+    @classmethod
+    def sentence_by_sentence(cls) -> Self:
+        """SGD at 0.4 as Murthy et al. 2018 and their code have it, to the end (SOURCES.md, Assisting taggers)."""
+        return replace(cls.charcnn(200), batch_size=1, in_turn=True)
+
+    def rate(self, dev_f1: Sequence[float], dev_loss: Sequence[float] = ()) -> float:
+        """The learning rate after epochs with these dev F1s, or dev losses, where `decay` rules it."""
         # From the history alone, so that a resumed training comes to the same rate without storing it.
         falls = sum(now < before for before, now in pairwise(dev_f1))
+        if self.in_turn:
+            falls = sum(loss > min(dev_loss[:at]) for at, loss in enumerate(dev_loss) if at)
         return self.learning_rate * self.decay**falls
 
     def planned(self, n: int) -> Self:
@@ -136,7 +146,14 @@ class TaggerSettings(Config):
     hidden: int | None = option(
         None, "bilstm, charcnn: LSTM units a direction; None: 200, charcnn with an assisting corpus 400.", ge=1, le=4096
     )
-    assisting_weight: float = option(0.1, "What the loss of an assisting sentence counts for.", gt=0, le=1)
+    assisting_weight: float = option(
+        0.1, "What the mean loss of an assisting batch counts for beside that of a primary one.", gt=0, le=1
+    )
+    in_turn: bool = option(
+        False,
+        "charcnn: a step a sentence, of the primary and the assisting corpus in turn, ruled by dev loss, as Murthy et "
+        "al. 2018; else a batch of the one and the weighted mean loss of a batch of the other make a step.",
+    )
     share: Literal["all", "sub-word"] = option(
         "all", "bilstm, charcnn: what both corpora learn together; all, or the char-CNN alone."
     )
@@ -202,12 +219,17 @@ class TaggerSettings(Config):
     def training(self, n: int) -> Settings:
         """Settings for `n` training sentences: the preset's numbers, but for those that are said."""
         own = self.model_dump(include={field.name for field in fields(Settings)}, exclude_none=True)
-        limited = self.preset == "quick" and not self.epochs
+        limited = self.preset == "quick" and not self.epochs and not self.in_turn
         return replace(self._preset(n), max_steps=QUICK_STEPS if limited else 0, **own)
 
     def _preset(self, n: int) -> Settings:
         if self.network == "encoder":
             usual = Settings.paper(n) if self.preset == "paper" else Settings.quick(n)
             return replace(usual, learning_rate=usual.learning_rate * (LORA_FASTER if self.lora else 1))
+        if self.in_turn:
+            return Settings.sentence_by_sentence()
         epochs = 200 if self.preset == "paper" else 40
-        return Settings.charcnn(epochs) if self.network == "charcnn" else Settings.bilstm(epochs)
+        if self.network == "bilstm":
+            return Settings.bilstm(epochs)
+        # Few epochs end together, so that trainings which are compared make as many steps.
+        return Settings.charcnn(epochs) if self.preset == "paper" else replace(Settings.charcnn(epochs), least_rate=0.0)

@@ -157,7 +157,7 @@ def test_a_sweep_is_drawn(scored: str, pair: tuple[Corpus, Corpus]) -> None:
     said = texts(app)
     assert "dev chose the threshold 1" in said
     assert "beside borrowing none (no tagger learnt anything, so that says nothing" in plainly(said)  # after 1 epoch
-    assert "Who borrows also trains longer: 1 steps alone, 1 with all" in said
+    assert "Every arm made 1 steps, 1 passes over the primary sentences, on the same batches" in said
     assert len(app.get("plotly_chart")) == 2
     assert ">SKL<" in said
     assert "python -m core assist --primary home" in commands(app)

@@ -209,7 +209,7 @@ def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> No
 
 def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:
     run, rows = made(
-        assisting="theirs", arms=("monolingual", "skl:4"), finetune={"network": "charcnn", "hidden": 8, "epochs": 6}
+        assisting="theirs", arms=("monolingual", "skl:4"), finetune={"network": "charcnn", "hidden": 8, "epochs": 9}
     )
     assert set(rows) == {"none", "all", "skl:4"}
     hard = {arm: row["also"] for arm, row in rows.items()}

@@ -3,11 +3,14 @@
 import math
 from collections.abc import Mapping
 
+import numpy as np
 import pytest
 
 from core.errors import ConfigError, CorpusError, WinnowError
 from core.facade import assisting, corpora, runs
 from core.runs import Run
+from core.stats.bootstrap import Resampled
+from core.stats.verdict import by_holm
 from tests.conftest import Seal, sentence
 from tests.recipes.test_skl_recipe import AWAY, HOME
 
@@ -96,11 +99,54 @@ def test_a_primary_type_may_be_left_out_of_the_comparison(given: dict[str, str])
     assert swept(given, type_map=("ORG=",)).state().state == "succeeded"
 
 
-def test_every_row_says_how_much_it_was_trained(given: dict[str, str]) -> None:
-    rows = swept(given).result()["rows"]
-    epochs = [runs.get(row["run"]).result()["epochs"][0] for row in rows]
-    assert [row["steps"] for row in rows] == epochs  # 3 and 5 + 5 sentences, 16 a step
-    assert [row["passes"] for row in rows] == pytest.approx([epochs[0], epochs[1] * 5 / 3, epochs[2] * 5 / 3], abs=0.05)
+def test_all_arms_make_the_same_steps_with_one_size_and_as_many_sentences_at_random_stand_beside(
+    given: dict[str, str],
+) -> None:
+    """Whatever dev says: the threshold is one, and it keeps three of five sentences."""
+    run = swept(given, thresholds=(1,), hidden=None, seeds=(1, 2))
+    rows = run.result()["rows"]
+    assert [(row["arm"], row["kept"]) for row in rows] == [("monolingual", 0), ("skl:1", 3), ("all", 5), ("random", 3)]
+    assert {(row["steps"], row["passes"]) for row in rows} == {(2, 2.0)}  # 3 sentences, 16 a step, 2 epochs
+    configs = [runs.get(name).manifest.config for row in rows for name in row["runs"]]
+    assert {config["hidden"] for config in configs} == {400}
+    draws = configs[3:]
+    assert [config["seeds"] for config in draws] == [[1], [2], [1]]  # three draws at least
+    assert len({config["assisting"] for config in draws}) > 1
+    table = assisting.swept(run.id).tables[0]
+    assert set(table.verdicts) == {"all", "monolingual", "random"}
+    assert table.random == pytest.approx(np.mean(rows[3]["test"]))
+    assert table.random is not None
+    assert table.verdicts["random"].delta == pytest.approx(table.skl - table.random, abs=0.01)
+    assert "beside as many at random (" in assisting.in_words(table)
+
+
+def test_paper_is_a_sentence_a_step_of_both_in_turn(given: dict[str, str]) -> None:
+    rows = swept(given, preset="paper", thresholds=(9.5,)).result()["rows"]
+    config = runs.get(rows[1]["run"]).manifest.config
+    assert (config["in_turn"], config["patience"], config["hidden"]) == (True, None, 4)
+    assert runs.get(rows[1]["run"]).result()["settings"]["batch_size"] == 1
+    assert [(row["steps"], row["passes"]) for row in rows] == [
+        (6, 2.0),
+        (20, pytest.approx(3.3)),
+        (20, pytest.approx(3.3)),
+    ]
+
+
+def test_paper_is_of_charcnn(given: dict[str, str]) -> None:
+    refused(given, "paper is how Murthy et al. 2018 trained their charcnn", preset="paper", network="bilstm")
+
+
+def test_words_go_by_holm_over_the_shares(given: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each comparison is one family, with a test a share."""
+    families = list[tuple[str, ...]]()
+
+    def watched(pairs: Mapping[str, Resampled]) -> object:
+        families.append(tuple(pairs))
+        return by_holm(pairs)
+
+    monkeypatch.setattr("core.recipes.assist.by_holm", watched)
+    swept(given, shares=("all", "sub-word"))
+    assert families == [("all", "sub-word"), ("all", "sub-word"), ()]  # the threshold keeps all: nothing at random
 
 
 def test_every_threshold_trains_the_same_layers(given: dict[str, str], seal: Seal) -> None:
@@ -114,4 +160,5 @@ def test_every_threshold_trains_the_same_layers(given: dict[str, str], seal: Sea
         taggers = [
             load_tagger(runs.get(row["run"]).artifacts / "model", device="cpu") for row in run.result()["rows"][1:]
         ]
-        assert [tagger.assisting_types for tagger in taggers] == [layer] * 3
+        assert [tagger.assisting_types for tagger in taggers] == [layer] * len(taggers)
+        assert len(taggers) >= 3

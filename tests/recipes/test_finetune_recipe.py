@@ -21,12 +21,12 @@ from core.models.tagger import Tags, prediction_of
 from core.models.taggers import EncoderTagger, load_tagger, new_tagger
 from core.recipes import tag
 from core.recipes.finetune import FinetuneConfig, Splits, _network
-from core.recipes.parts.network import Borrowed, TrainingSet, training_set
+from core.recipes.parts.network import Borrowed, own_weights
 from core.recipes.parts.overlap import Overlap
 from core.results import Evaluation
 from core.runs import Run
 from core.text.sentence import Sentence
-from core.training.finetune import Epochs
+from core.training.epochs import Epochs
 from core.training.settings import TaggerSettings
 from tests.conftest import Seal, sentence
 from tests.training.test_finetune import labelled
@@ -240,7 +240,7 @@ def test_all_but_the_preset_paper_begins_with_a_level_chain(
     borrowed = Borrowed(assisting=[])
     splits = Splits(
         train=rows,
-        training=TrainingSet(sentences=rows, weights=[], sources=[]),
+        weights=[],
         borrowed=borrowed,
         dev=rows,
         tests=[],
@@ -363,14 +363,12 @@ def test_a_sentence_counts_for_the_rarity_of_its_types(
     rows = [sentence("P", [(0, 1, "PER")])] * 8 + [sentence("L", [(0, 1, "LOC")])] * 2 + [sentence("x", [])] * 2
     rows.append(sentence("P L", [(0, 1, "PER"), (1, 2, "LOC")]))
     config = TaggerSettings(class_weights=weights)
-    (*counts,) = training_set(config, rows, Borrowed(assisting=[])).weights
+    counts = own_weights(config, rows)
     assert np.mean(counts) == pytest.approx(1)
     person, place, nothing, both = counts[0], counts[8], counts[10], counts[12]
     assert place / person == pytest.approx((9 / 3) ** power)
     assert both == pytest.approx((person + place) / 2)
     assert nothing / person == pytest.approx((9 / 6) ** power)
-    other = training_set(config, rows, Borrowed(assisting=rows[:3]))
-    assert other.weights[len(rows) :] == [config.assisting_weight] * 3
 
 
 def ill_formed(path: Path) -> EncoderTagger:

@@ -11,8 +11,8 @@ from core.models.tagger import Tagger
 from core.models.taggers import EncoderTagger
 from core.reporter import Reporter, Silent
 from core.training import lpft as stages
+from core.training.epochs import Epochs
 from core.training.events import CHECKPOINT_SECONDS
-from core.training.finetune import Epochs
 from core.training.lpft import DONE, frozen_encoder, lpft
 from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener, apart, make
 

@@ -43,15 +43,6 @@ class Borrowed:
         return seen | set(self.assisting_types)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingSet:
-    """Sentences, what the loss of each counts for, and whose they are (0 primary, 1 assisting)."""
-
-    sentences: list[Sentence]
-    weights: list[float]
-    sources: list[int]
-
-
 def check_stages(stages: str, network: str) -> None:
     """Errors: ConfigError where two stages are asked of a network without an encoder."""
     if stages == "lpft" and network != "encoder":
@@ -104,16 +95,15 @@ def borrow(config: "FinetuneConfig", job: Job, types: Sequence[str], states: str
     return Borrowed(assisting=assisting, assisting_types=config.assisting_types, vectors=vectors, states=states)
 
 
-def training_set(config: TaggerSettings, train: Sequence[Sentence], borrowed: Borrowed) -> TrainingSet:
-    """Both corpora, the primary one repeated until it is as large as the assisting one (Murthy et al. 2018, 3.2)."""
-    other = borrowed.assisting
-    n = max(len(train), len(other))
-    own = by_types(train, CLASS_WEIGHTS[config.class_weights])
-    return TrainingSet(
-        sentences=[*(train[row % len(train)] for row in range(n)), *other],
-        weights=[*(own[row % len(train)] for row in range(n)), *[config.assisting_weight] * len(other)],
-        sources=[*[0] * n, *[1] * len(other)],
-    )
+def check_in_turn(config: TaggerSettings) -> None:
+    """Errors: ConfigError where a network is to learn a sentence a step that was not made for it."""
+    if config.in_turn and config.network != "charcnn":
+        raise ConfigError(f"in_turn: is how charcnn was trained, and the network is {config.network}; choose charcnn.")
+
+
+def own_weights(config: TaggerSettings, train: Sequence[Sentence]) -> list[float]:
+    """What the loss of each training sentence counts for."""
+    return by_types(train, CLASS_WEIGHTS[config.class_weights])
 
 
 def by_types(train: Sequence[Sentence], power: float) -> list[float]:

@@ -1,0 +1,182 @@
+"""Two corpora in one training: what a step learns, which batches, and the protocol of Murthy et al. 2018."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import set_seed
+
+from core.errors import Cancelled
+from core.models.bilstm import BiLstmTagger, Layout
+from core.models.word_features import build_vocabulary
+from core.reporter import Reporter, Silent
+from core.text.sentence import Sentence
+from core.training import finetune as training
+from core.training.epochs import Epochs
+from core.training.rows import ASSISTING, PRIMARY, Alone, InTurn, Joined, Row
+from core.training.settings import Settings
+from tests.conftest import sentence
+from tests.training.test_finetune import DEV, TRAIN, TYPES, apart
+
+OTHER = [
+    sentence("Qx walked", [(0, 1, "GPE")]),
+    sentence("a b Px c a b c", [(2, 3, "PER")]),
+    sentence("c", []),
+    sentence("Lx met Px in b", [(0, 1, "LOC"), (2, 3, "PER")]),
+    sentence("a a a", []),
+]
+ONE_STEP = Settings(
+    epochs=1,
+    batch_size=8,
+    learning_rate=0.1,
+    head_learning_rate=0.1,
+    weight_decay=0.0,
+    patience=1,
+    min_epochs=1,
+    clip=1e9,
+    decay=0.7,
+)
+IN_TURN = replace(Settings.sentence_by_sentence(), epochs=4)
+
+
+def tagger() -> BiLstmTagger:
+    """A small charcnn under one seed, without dropout and without words met once; the corpora have their own types."""
+    set_seed(1)
+    layout = Layout(layers=1, hidden=4, word_size=5, letter_size=3, filters=2, widths=(1, 2), dropout=0.0)
+    return BiLstmTagger(
+        TYPES, "crf", layout, [build_vocabulary([*TRAIN, *OTHER] * 2)], assisting_types=("GPE", "LOC", "PER")
+    )
+
+
+def rows(sentences: list[Sentence], weight: float, source: int) -> list[Row]:
+    return [(one, weight, source) for one in sentences]
+
+
+def trained(
+    folder: Path, settings: Settings, train: list[Sentence], weight: float = 0.3, report: Reporter | None = None
+) -> tuple[Epochs, BiLstmTagger]:
+    learner = tagger()
+    epochs = training.finetune(
+        learner,
+        train,
+        DEV,
+        settings,
+        seed=1,
+        folder=folder,
+        report=report or Silent(),
+        types=TYPES,
+        assisting=OTHER,
+        assisting_weight=weight,
+        checkpoint_seconds=math.inf,
+    )
+    return epochs, learner
+
+
+@pytest.mark.parametrize("accumulation", [1, 2])
+def test_a_step_is_the_primary_gradient_and_the_weighted_one_of_an_assisting_batch(
+    tmp_path: Path, accumulation: int
+) -> None:
+    """By plain SGD the weights move by the rate times the gradient, which is taken here corpus by corpus."""
+    own = TRAIN[:8]
+    _, moved = trained(tmp_path, replace(ONE_STEP, accumulation=accumulation), own)
+    keys = Joined(rows(own, 1.0, PRIMARY), rows(OTHER, 0.3, ASSISTING), 0.3, 8).keys(np.random.default_rng([1, 0]))
+    beside = [OTHER[key[1]] for key in keys if isinstance(key, tuple)]
+    reference = tagger()
+    loss = reference(**reference.batch(own))["loss"]
+    loss = loss + 0.3 * reference(**reference.batch(beside, sources=[ASSISTING] * len(beside)))["loss"]
+    loss.backward()
+    for (name, after), before in zip(moved.named_parameters(), reference.parameters(), strict=True):
+        assert before.grad is not None
+        assert torch.allclose(after, before - 0.1 * before.grad, atol=1e-6), name
+
+
+def test_the_primary_batches_are_those_of_a_training_alone() -> None:
+    own = rows(TRAIN, 1.0, PRIMARY)
+    for epoch in range(3):
+        alone, beside = (
+            corpora.keys(np.random.default_rng([4, epoch]))
+            for corpora in (Alone(own), Joined(own, rows(OTHER, 0.1, ASSISTING), 0.1, 8))
+        )
+        assert list(alone) == [key[0] for key in beside if isinstance(key, tuple)]
+
+
+def test_in_turn_a_step_is_a_sentence_of_one_corpus_and_then_of_the_other(tmp_path: Path) -> None:
+    corpora = InTurn(rows(TRAIN, 1.0, PRIMARY), rows(OTHER, 0.1, ASSISTING))
+    epoch = [corpora[key] for key in corpora.keys(np.random.default_rng(0))]
+    assert [source for ((_, _, source),) in epoch] == [PRIMARY, ASSISTING] * len(TRAIN)
+    assert {one.text for ((one, _, source),) in epoch if source == ASSISTING} == {one.text for one in OTHER}
+    assert sorted(one.text for ((one, _, source),) in epoch if source == PRIMARY) == sorted(s.text for s in TRAIN)
+
+    class Counted(Silent):
+        total: int | None = 0
+
+        def progress(self, done: int, total: int | None, unit: str) -> None:
+            self.total = total
+
+    counted = Counted()
+    trained(tmp_path, replace(IN_TURN, epochs=1), TRAIN, 0.1, counted)
+    assert counted.total == 2 * len(TRAIN)
+
+
+def test_the_best_weights_come_back_and_the_rate_falls_where_dev_loss_exceeds_the_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    losses, begun, rates = iter([3.0, 2.0, 5.0, 2.5]), dict[int, float](), dict[int, float]()
+    step, n = training.Finetuning.training_step, 2 * 6
+
+    def watched(trainer: training.Finetuning, *given: Any) -> torch.Tensor:
+        at = trainer.state.global_step
+        before = {name: value.clone() for name, value in trainer.tagger.state_dict().items()} if at == 3 * n else {}
+        loss = step(trainer, *given)
+        if before:  # the gradients of the step were taken of the best weights, not of those of the epoch before
+            now = trainer.tagger.state_dict()
+            assert any(not torch.equal(now[name], before[name]) for name in before)
+            assert all(torch.equal(now[name], trainer.best[name]) for name in before)
+        rates[at // n] = trainer.optimizer.param_groups[0]["lr"]
+        begun[at // n] = trainer.epochs.best
+        return loss
+
+    monkeypatch.setattr(training, "loss_of", lambda *given: next(losses))
+    monkeypatch.setattr(training.Finetuning, "training_step", watched)
+    epochs, _ = trained(tmp_path, IN_TURN, TRAIN[:6])
+    assert (epochs.best, epochs.dev_loss) == (2, [3.0, 2.0, 5.0, 2.5])
+    assert begun == {0: 0, 1: 1, 2: 2, 3: 2}
+    assert rates == pytest.approx({0: 0.4, 1: 0.4, 2: 0.4, 3: 0.4 * 0.7})
+
+
+def test_what_is_stopped_between_epochs_in_turn_ends_as_undisturbed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rollback is due at the begin of an epoch, also of one that another process begins."""
+
+    def odd(learner: BiLstmTagger, *_: object) -> float:
+        """Up and down, by the weights alone."""
+        return math.sin(1e4 * float(learner.last_layer.weight.detach().sum()))
+
+    monkeypatch.setattr(training, "loss_of", odd)
+
+    class Stop(Silent):
+        at = 0
+        done = 0
+
+        def progress(self, done: int, total: int | None, unit: str) -> None:
+            self.done = done
+
+        def check(self) -> None:
+            if self.done >= self.at:
+                raise Cancelled("Stop.")
+
+    calm, whole = trained(tmp_path / "calm", IN_TURN, TRAIN[:6])
+    assert any(loss > min(calm.dev_loss[:at]) for at, loss in enumerate(calm.dev_loss) if at)
+    for epoch in (1, 2, 3):
+        stop = Stop()
+        stop.at = epoch * 12
+        with pytest.raises(Cancelled):
+            trained(tmp_path / "stopped", IN_TURN, TRAIN[:6], report=stop)
+    epochs, resumed = trained(tmp_path / "stopped", IN_TURN, TRAIN[:6])
+    assert epochs.dev_loss == calm.dev_loss
+    assert apart(whole, resumed) == 0
