@@ -13,6 +13,9 @@ BIN    := $(VENV)/bin
 export HF_HUB_DISABLE_TELEMETRY = 1
 export DO_NOT_TRACK = 1
 
+# Tests write small files and have each put on the disk: in memory, where there is enough of it, that costs nothing.
+SPARE  := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 { print "/dev/shm" }')
+
 ROOMS  := $(addprefix --ignore=tests/,browser pages recipes training)
 
 .PHONY: app test quick slow bench lint lock clean
@@ -21,6 +24,7 @@ app: $(VENV)/.app
 	$(BIN)/python -m core samples
 	$(BIN)/python app.py
 
+test quick: export PYTEST_DEBUG_TEMPROOT = $(SPARE)
 test: $(VENV)/.dev lint
 	$(BIN)/python -m tests.browser.chromium
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not browser and not alone"; quiet=$$?; \
