@@ -47,7 +47,7 @@ def _path(done: Sequence[Run]) -> None:
             )
             st.markdown(what)
             st.caption(plain(status))
-    if latest := _latest([run for run in done if run.manifest.kind in ("finetune", "experiment")]):
+    if latest := _latest([run for run in done if run.manifest.kind in ("finetune", "experiment", "study")]):
         st.markdown(f"**The latest result:** {plain(latest)}")
 
 

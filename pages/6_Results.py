@@ -8,7 +8,7 @@ import streamlit as st
 from core.facade import figures, results, runs
 from pages.ui.empty import empty
 from pages.ui.frame import page, where_text_is_here
-from pages.ui.results import board, overlay, pair, sentences, take, trial
+from pages.ui.results import board, overlay, pair, sentences, study, take, trial
 from pages.ui.runs.links import TRAINING, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_run
@@ -16,6 +16,7 @@ from pages.ui.runs.words import title
 from pages.ui.widgets import plain
 
 RUN = "results.run"
+COMPARED = ("experiment", "study")
 NEEDS = "There is no finished run yet. An experiment says whether pre-training on a selection was worth it."
 
 
@@ -23,14 +24,17 @@ def main() -> None:
     """The page."""
     with page("Results", "What was compared, what came out, and how sure that is."):
         single = _single()
-        run_id = None if single else attached("experiment", RUN)
+        run_id = None if single else attached(COMPARED, RUN)
         if run_id is None and not runs.listed("finetune"):
             empty(NEEDS, "results", TRAINING, make="Start an experiment")
             return
         finished = run_id is not None and run_panel(_pick(run_id), RUN).state == "succeeded"
         if finished:
             _warn(str(run_id))
-        _tabs(run_id if finished else None, single, waiting=run_id is not None and not finished)
+        if finished and runs.get(str(run_id)).manifest.kind == "study":
+            _study(str(run_id))
+        else:
+            _tabs(run_id if finished else None, single, waiting=run_id is not None and not finished)
 
 
 def _single() -> str:
@@ -43,13 +47,13 @@ def _single() -> str:
 
 
 def _pick(run_id: str) -> str:
-    """The experiment to look at, where there are several."""
+    """The experiment or study to look at, where there are several."""
     return pick_run(
         run_id,
         RUN,
-        runs.own("experiment"),
+        runs.own(*COMPARED),
         "Experiment",
-        lambda run: begun(run, ", ".join(run.manifest.config["arms"])),
+        lambda run: begun(run, "" if run.manifest.kind == "study" else ", ".join(run.manifest.config["arms"])),
     )
 
 
@@ -58,8 +62,25 @@ def _warn(run_id: str) -> None:
         st.warning(f"Not reproducible as it was: {plain('; '.join(gone))} can no longer be found.")
 
 
+def _study(run_id: str) -> None:
+    drawn: dict[str, Callable[[], None]] = {
+        "Study": partial(study.study, run_id),
+        "Take away": partial(take.study, run_id),
+        "All trainings": take.trainings,
+    }
+    _draw(drawn, "results.tab.study")
+
+
+def _draw(drawn: dict[str, Callable[[], None]], key: str) -> None:
+    """Tabs, of which only the open one is worked out."""
+    for tab, draw in zip(st.tabs(list(drawn), key=key, on_change="rerun"), drawn.values(), strict=True):
+        if tab.open:
+            with tab, where_text_is_here():
+                draw()
+
+
 def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
-    """Only the open one is worked out. run_id: a finished experiment; None: trainings alone, `single` first.
+    """What there is to see. run_id: a finished experiment; None: trainings alone, `single` first.
 
     waiting: an experiment has no result yet. Then all trainings come first, its own among them: two at random side by
     side would be taken for its answer.
@@ -83,11 +104,7 @@ def _tabs(run_id: str | None, single: str, *, waiting: bool) -> None:
     everything: dict[str, Callable[[], None]] = {"All trainings": take.trainings}
     drawn = everything | drawn if waiting else drawn | everything
     drawn |= {"Take away": partial(take.take_away, run_id, arms)}
-    key = f"results.tab{'.waiting' * waiting}"  # so that the Leaderboard is open once it is there
-    for tab, draw in zip(st.tabs(list(drawn), key=key, on_change="rerun"), drawn.values(), strict=True):
-        if tab.open:
-            with tab, where_text_is_here():
-                draw()
+    _draw(drawn, f"results.tab{'.waiting' * waiting}")  # so that the Leaderboard is open once it is there
 
 
 def _arms(run_id: str | None, single: str) -> dict[str, str]:

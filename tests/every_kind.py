@@ -16,6 +16,13 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
     return {
         "add": {"path": str(file)},
         "experiment": {**OPTIONS, **made, "seeds": (1,), "finetune": {"epochs": 1}},
+        "study": {
+            **{name: (made[name],) for name in ("train", "dev", "test")},
+            "arms": ("none", "lpft"),
+            "encoder": "tiny",
+            "seeds": (1,),
+            "finetune": {"epochs": 1},
+        },
         "similarity": {
             "target": (made["task"],),
             "source": (made["domain"],),

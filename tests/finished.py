@@ -17,6 +17,8 @@ from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult
 from core.artifacts.models import Perplexity, PretrainResult
 from core.artifacts.rejects import AddResult
 from core.artifacts.scores import SelectResult
+from core.artifacts.study import StudyResult, TaskRow
+from core.artifacts.study import write as write_study
 from core.corpora.corpus import Corpus, Library
 from core.facade import corpora as facade_corpora
 from core.recipes import RECIPES
@@ -26,12 +28,17 @@ from core.recipes.experiment.arms import Cell, find
 from core.recipes.experiment.replicates import Replicate
 from core.recipes.experiment.stages import FinishedChain, FinishedLine
 from core.recipes.parts.tested import all_seeds
+from core.recipes.study import questions
+from core.recipes.study import tables as study_tables
+from core.recipes.study.config import StudyConfig
+from core.recipes.study.planned import planned_test
 from core.reporter import Silent
 from core.results import Evaluation
 from core.runs import worker
 from core.runs.context import RunContext
 from core.runs.events import EventLog
 from core.runs.store import Run, RunStore
+from core.stats.pooled import Estimate
 from core.stats.scoring import evaluate
 from core.text.sentence import Entity, Prediction, Sentence, sentence_id
 
@@ -338,3 +345,59 @@ LINES = (
     ("random", "20", 70),
     ("random", "40", 90),
 )
+
+
+def study(home: Path, deltas: Sequence[float], *, choosing: bool = True, replicates: int = 6) -> Run:
+    """A finished study of so many tasks, the claim's differences to its control by task; nothing stands behind them."""
+    library, splits = Library(home), dict[str, list[str]]()
+    for split, n in (("train", 9), ("dev", 6), ("test", 40)):
+        made = [labelled(n, 50 + number, f"{split}{number}") for number in range(len(deltas))]
+        sealed = [
+            library.seal(rows, name=f"{split} {number}", origin={}, labelled=True) for number, rows in enumerate(made)
+        ]
+        splits[split] = [corpus.fingerprint for corpus in sealed]
+    names = (NASTY, *(f"task {number}" for number in range(1, len(deltas))))
+    arms = ("none", "random", "classifier") if choosing else ("none", "lpft")
+    seeds, looks = tuple(range(1, replicates + 1)), (2, 4, 6) if choosing and replicates == 6 else ()
+    text = {name: tuple(splits["train"]) for name in ("task", "domain")} if choosing else {}
+    options = {**splits, **text, "names": names, "arms": arms, "seeds": seeds, "looks": looks, "encoder": "tiny"}
+    config = StudyConfig.parse(options)
+    tasks = [_task(name, delta, choosing=choosing) for name, delta in zip(names, deltas, strict=True)]
+    planned = planned_test(config, tasks, len(config.stops) - 1)
+
+    def work(context: RunContext) -> StudyResult:
+        asked = (config, tasks, replicates, planned.bound if planned else None)
+        result = StudyResult(
+            arm=config.claimed.arm.name,
+            budget=config.claimed.budget,
+            tasks=tasks,
+            reading=questions.reading(*asked),
+            choosing=questions.choosing(*asked),
+            planned=planned,
+            replicates=replicates,
+            hours={"pretrain": 2.0},
+        )
+        write_study(context, {"csv": study_tables.as_csv(result), "md": study_tables.as_markdown(result)})
+        return result
+
+    return finish(home, "study", options, work)
+
+
+def _task(name: str, delta: float, *, choosing: bool) -> TaskRow:
+    """One of a study's. delta: to the control, or to `none` where it has none."""
+    gap = Estimate(delta=delta, falling=0.12, fixed=0.05, dof=12.0)
+    more = replace(gap, delta=delta + 4) if choosing else gap
+    interval, wider = (delta - 0.9, delta + 0.9), (more.delta - 0.9, more.delta + 0.9)
+    return TaskRow(
+        name=name,
+        run="",
+        sentences=465,
+        tokens=30_000 if choosing else 0,
+        f1=60.0 + delta,
+        none_f1=60.0 - 4 * choosing,
+        control_f1=60.0 if choosing else None,
+        reading=more,
+        reading_interval=wider,
+        choosing=gap if choosing else None,
+        choosing_interval=interval if choosing else None,
+    )

@@ -12,6 +12,7 @@ WORDS = {
     "pretrain": ("training", "trainings"),
     "finetune": ("training", "trainings"),
     "experiment": ("experiment", "experiments"),
+    "study": ("study", "studies"),
     "map": ("map", "maps"),
     "similarity": ("comparison", "comparisons"),
     "difficulty": ("measurement of bias", "measurements of bias"),

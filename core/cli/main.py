@@ -21,6 +21,7 @@ from core.cli.rebuild import frontier, rebuild, robustness
 from core.cli.runs import run_group
 from core.cli.selection import count_alike, export, map_selection, select
 from core.cli.similarity import measure, predictiveness
+from core.cli.study import study
 from core.cli.terminal import echo
 from core.cli.training import evaluate, finetune, predict, pretrain
 from core.facade import errors, machine
@@ -42,6 +43,7 @@ COMMANDS = (
     evaluate,
     predict,
     experiment,
+    study,
     demo,
     skl,
     assist,

@@ -15,12 +15,14 @@ from core.artifacts import leaderboard as leaderboard_files
 from core.artifacts import models, predictions, rare_words
 from core.corpora.writers import harmless as harmless
 from core.errors import ConfigError, CorpusError, RunError
+from core.facade import studies
 from core.facade.audit import exporting
 from core.facade.home import home, library, store
 from core.facade.removals import remove_run
 from core.facade.results import board, corpus_name, missing, tuned, unfound_types
 from core.facade.runs import command, start
 from core.recipes.experiment import tables
+from core.recipes.study import tables as study_tables
 from core.text.sentence import Sentence, sentence_id
 from core.text.words import clean, tokenize
 
@@ -40,8 +42,11 @@ def exports() -> Path:
 @exporting
 def board_csv(run_id: str) -> bytes:
     """The leaderboard for a spreadsheet, with nothing in it that one would compute."""
-    rows = csv.reader(io.StringIO(tables.as_csv(board(run_id))))
-    out = io.StringIO()
+    return _harmless(tables.as_csv(board(run_id)))
+
+
+def _harmless(table: str) -> bytes:
+    rows, out = csv.reader(io.StringIO(table)), io.StringIO()
     for row in rows:
         csv.writer(out, lineterminator="\n").writerow([cell if _is_number(cell) else harmless(cell) for cell in row])
     return out.getvalue().encode("utf-8-sig")
@@ -82,6 +87,36 @@ def report(run_id: str) -> str:
         overlap=summary.overlap_words,
     )
     return figures.one_page(report)
+
+
+@exporting
+def study_report(run_id: str) -> str:
+    """A finished study on one page of HTML."""
+    run = store().get(run_id)
+    config = run.manifest.config
+    report = figures.StudyReport(
+        result=studies.board(run_id),
+        corpora=[_corpus_row(role, fingerprint) for role, fingerprint in run.manifest.inputs.items()],
+        encoder=config["encoder"],
+        preset=config["preset"],
+        command=command("study", config),
+        begun=f"Study {run_id}, begun {run.manifest.created[:16].replace('T', ' ')} UTC.",
+        version=run.manifest.versions.get("winnow", __version__),
+        missing=missing(run_id),
+    )
+    return figures.study_page(report)
+
+
+@exporting
+def study_csv(run_id: str) -> bytes:
+    """A finished study for a spreadsheet, with nothing in it that one would compute."""
+    return _harmless(study_tables.as_csv(studies.board(run_id)))
+
+
+@exporting
+def study_markdown(run_id: str) -> str:
+    """The same for people."""
+    return study_tables.as_markdown(studies.board(run_id))
 
 
 def _corpus_row(role: str, fingerprint: str) -> figures.CorpusRow:

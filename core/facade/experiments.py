@@ -6,7 +6,7 @@ from pathlib import Path
 
 from core.artifacts import result
 from core.artifacts.calibrate import CalibrateResult
-from core.config import fields_with
+from core.config import Config, fields_with
 from core.errors import ConfigError, InputError, RunError
 from core.facade.corpora import open_sample, roles, set_role
 from core.facade.home import home, store
@@ -34,16 +34,22 @@ DEMO: Mapping[str, object] = {
 }
 
 
-def read_plan(path: Path, typed: Mapping[str, object], listener: Callable[[Event], None] | None = None) -> Options:
+def read_plan(
+    path: Path,
+    typed: Mapping[str, object],
+    listener: Callable[[Event], None] | None = None,
+    config: type[Config] = ExperimentConfig,
+) -> Options:
     """The options of an experiment: those of a PLAN.yaml, and before them those that were typed. Corpora that are
-    paths are added on the way. Errors: PathError, ReadError with file, line and key."""
-    file = PlanFile.read(path, ExperimentConfig)
+    paths are added on the way. config: whose options; a study has such a file too. Errors: PathError, ReadError with
+    file, line and key."""
+    file = PlanFile.read(path, config)
     options = {**file.options, **typed}
     try:
-        ExperimentConfig.parse(options)
-        for name in fields_with(ExperimentConfig, "corpus"):
+        config.parse(options)
+        for name in fields_with(config, "corpus"):
             if name in options:
-                options |= _named(name, options[name], listener)
+                options |= _named(config, name, options[name], listener)
     except InputError as error:
         raise file.blame(error) from error
     return options
@@ -72,9 +78,9 @@ def stage_options(lines: Iterable[str], before: Mapping[str, Options] | None = N
     return options
 
 
-def _named(name: str, value: object, listener: Callable[[Event], None] | None) -> Options:
+def _named(config: type[Config], name: str, value: object, listener: Callable[[Event], None] | None) -> Options:
     try:
-        return with_corpora(ExperimentConfig, {name: value}, listener)
+        return with_corpora(config, {name: value}, listener)
     except InputError as error:
         raise type(error)(f"{name}: {error}") from error
 
@@ -103,14 +109,15 @@ def cost(options: Mapping[str, object]) -> Cost:
     Errors: RunError while the calibration that it needs has not finished; ConfigError, CorpusError.
     """
     config = ExperimentConfig.parse(dict(options))
-    timed = {encoder: _timed(config, encoder) for encoder in ("", *config.encoders)}
+    measured = {encoder: timed(config, encoder) for encoder in ("", *config.encoders)}
     wanted = plan(RECIPES["experiment"], config, home())
     assert isinstance(wanted.config, ExperimentConfig)
-    whole = cost_of(wanted.config, timed.pop(""), home(), RECIPES, timed)
+    whole = cost_of(wanted.config, measured.pop(""), home(), RECIPES, measured)
     return whole.ended() if store().finished(wanted.key) else whole
 
 
-def _timed(config: ExperimentConfig, encoder: str) -> CalibrateResult:
+def timed(config: ExperimentConfig, encoder: str = "") -> CalibrateResult:
+    """How fast this machine is with an experiment's encoder, or one of its axis. Errors: RunError."""
     recipe = RECIPES["calibrate"]
     measured = store().finished(plan(recipe, recipe.config.parse(calibration_options(config, encoder)), home()).key)
     if measured is None:

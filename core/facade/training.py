@@ -29,7 +29,7 @@ from core.runs.curves import Curves
 from core.runs.store import Run
 from core.selection import STRATEGIES
 
-TRAININGS = ("pretrain", "finetune", "experiment")
+TRAININGS = ("pretrain", "finetune", "experiment", "study")
 SMALLEST_BATCH = 16  # sentences, of any preset
 _ALONE = ("pretrain", "finetune")  # what trains by itself; an experiment needs these
 

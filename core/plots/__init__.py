@@ -52,6 +52,8 @@ from core.plots.results import (
 )
 from core.plots.selection import ScoreBins, lengths_compared, score_bins, score_histogram
 from core.plots.similarity import similarity_bars, size_curve
+from core.plots.study import Asked, ForestRow, asked, forest, forest_rows, over, question, study_answer
+from core.plots.study_report import StudyReport, study_page
 from core.plots.theme import COLOURS, DARK_INK, ENTITY_COLOURS, INK, ON_DARK, css_colour, dressed
 from core.plots.training import MOST, Line, curves
 
@@ -70,19 +72,23 @@ __all__ = [
     "SIDE_LOOKS",
     "VERDICT_MARKS",
     "ArmAtBudget",
+    "Asked",
     "CeimPanel",
     "CorpusRow",
     "Dots",
+    "ForestRow",
     "Informed",
     "Line",
     "Look",
     "Report",
     "ScoreBins",
+    "StudyReport",
     "TaggerPoint",
     "View",
     "answer",
     "answers",
     "arm_words",
+    "asked",
     "bar_words",
     "best_of_both",
     "budget_curve",
@@ -97,6 +103,8 @@ __all__ = [
     "differences",
     "dressed",
     "f1_by_threshold",
+    "forest",
+    "forest_rows",
     "frontier",
     "hover_lines",
     "interval_words",
@@ -107,8 +115,10 @@ __all__ = [
     "line_name",
     "mark",
     "one_page",
+    "over",
     "overlap_lines",
     "pvi_scatter",
+    "question",
     "rate_words",
     "score_bins",
     "score_histogram",
@@ -116,6 +126,8 @@ __all__ = [
     "similarity_bars",
     "size_curve",
     "skl_histogram",
+    "study_answer",
+    "study_page",
     "type_bars",
     "type_differences",
     "unfound_words",

@@ -82,19 +82,24 @@ def one_page(report: Report) -> str:
     parts = (
         ("The answer", _answer_block(report)),
         ("What was compared", _compared(report)),
-        ("On what", _corpora(report)),
+        ("On what", corpora_table(report.corpora, report.missing)),
         ("What came out", _results_table(report)),
         ("How sure", _how_sure(report)),
         ("What it cost", _cost(report)),
-        ("How to repeat it", f"<p>{escape(_repeated(report))}</p><p><code>{escape(report.command)}</code></p>"),
+        ("How to repeat it", f"<p>{escape(repeated(report.version))}</p><p><code>{escape(report.command)}</code></p>"),
     )
+    return document(report.begun, parts)
+
+
+def document(begun: str, parts: Sequence[tuple[str, str]]) -> str:
+    """A whole HTML document. begun: its first sentence. parts: headings, and their HTML."""
     body = "".join(f"<h2>{heading}</h2>{text}" for heading, text in parts)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Was it worth it?</title>'
         '<meta name="viewport" content="width=device-width"><meta http-equiv="Content-Security-Policy" '
         "content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<style>{_STYLE}</style></head><body><h1>Was it worth it?</h1>"
-        f"<p>{escape(report.begun)}</p>{body}</body></html>\n"
+        f"<p>{escape(begun)}</p>{body}</body></html>\n"
     )
 
 
@@ -128,12 +133,13 @@ def _compared(report: Report) -> str:
     )
 
 
-def _corpora(report: Report) -> str:
-    rows = [(c.role, c.name, f"{c.sentences:,}", c.fingerprint[:16]) for c in report.corpora]
-    table = _table(("Part", "Corpus", "Sentences", "Fingerprint"), rows, numbers=(2,))
-    if not report.missing:
-        return table
-    return f"{table}<p><strong>Not repeatable as it was:</strong> {escape('; '.join(report.missing))}.</p>"
+def corpora_table(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> str:
+    """The corpora of a run, and why it cannot be repeated where some are gone."""
+    rows = [(c.role, c.name, f"{c.sentences:,}", c.fingerprint[:16]) for c in corpora]
+    listed = table(("Part", "Corpus", "Sentences", "Fingerprint"), rows, numbers=(2,))
+    if not missing:
+        return listed
+    return f"{listed}<p><strong>Not repeatable as it was:</strong> {escape('; '.join(missing))}.</p>"
 
 
 def _results_table(report: Report) -> str:
@@ -149,9 +155,7 @@ def _results_table(report: Report) -> str:
         rows.append((line_name(row), _read(row), spread, difference, f"{_SIGN[row.verdict]} {helped}", chose))
     question = "Reading helped" if all_read(report.rows) else "Helped"
     heads = ("Arm", "Sentences (words) read", "F1 ± spread", "Difference (interval)", question, "Choosing helped")
-    return (
-        f"<p>{escape(text)}</p>{_drawing(report.rows)}{_table(heads, rows, numbers=(1, 2, 3))}{_further(report.rows)}"
-    )
+    return f"<p>{escape(text)}</p>{_drawing(report.rows)}{table(heads, rows, numbers=(1, 2, 3))}{_further(report.rows)}"
 
 
 def _read(row: ArmRow) -> str:
@@ -167,7 +171,7 @@ def _further(rows: Sequence[ArmRow]) -> str:
     cells = [(line_name(row), _tested(row), *map(_tested, row.also)) for row in rows]
     text = "The same taggers on further test sets, and their difference to “none”. No verdict rests on these."
     heads = ("Arm", "Test set", *names)
-    return f"<p>{escape(text)}</p>{_table(heads, cells, numbers=range(1, len(heads)))}"
+    return f"<p>{escape(text)}</p>{table(heads, cells, numbers=range(1, len(heads)))}"
 
 
 def _tested(test: ArmRow | FurtherTest) -> str:
@@ -182,10 +186,10 @@ def _drawing(rows: Sequence[ArmRow]) -> str:
     # Zero stands on the axis even where no interval touches it: what is judged is the distance to it.
     low = min(0.0, *(row.interval[0] for row in shown))
     high = max(0.0, *(row.interval[1] for row in shown))
-    scale = 460 / ((high - low) or 1)
+    factor = 460 / ((high - low) or 1)
 
     def x(value: float) -> float:
-        return float(225 + (value - low) * scale)
+        return float(225 + (value - low) * factor)
 
     lines = [
         f'<line x1="{x(0):.1f}" x2="{x(0):.1f}" y1="0" y2="{28 * len(shown)}" stroke="#888" stroke-dasharray="4"/>'
@@ -196,13 +200,19 @@ def _drawing(rows: Sequence[ArmRow]) -> str:
         lines.append(f'<text x="215" y="{y + 5}" text-anchor="end" font-size="14">{name} {_SIGN[row.verdict]}</text>')
         lines.append(f'<line x1="{x(lo):.1f}" x2="{x(hi):.1f}" y1="{y}" y2="{y}" stroke="{colour}" stroke-width="4"/>')
         lines.append(f'<circle cx="{x(row.delta):.1f}" cy="{y}" r="6" fill="{colour}"/>')
-    lines += _scale(low, high, x, 28 * len(shown))
+    lines += scale(low, high, x, 28 * len(shown))
     name = "Difference of every arm to no pre-training, with its interval; the table below has the numbers"
     size = f'viewBox="0 0 700 {28 * len(shown) + 44}"'
     return f'<svg role="img" aria-label="{name}" {size}>{"".join(lines)}</svg>'
 
 
-def _scale(low: float, high: float, x: Callable[[float], float], y: float) -> list[str]:
+def scale(
+    low: float,
+    high: float,
+    x: Callable[[float], float],
+    y: float,
+    unit: str = "points of F1 more than “none”; at 0 there is no difference",
+) -> list[str]:
     """The axis below the intervals: a mark at every round number, 0 among them, and what it counts."""
     step = _round_step((high - low) / 6)
     values = [step * i for i in range(ceil(low / step), floor(high / step) + 1)]
@@ -213,7 +223,6 @@ def _scale(low: float, high: float, x: Callable[[float], float], y: float) -> li
         for value in values
         for words in (f"{value:+.4g}" if value else "0",)
     ]
-    unit = "points of F1 more than “none”; at 0 there is no difference"
     label = f'<text x="{x((low + high) / 2):.1f}" y="{y + 38}" text-anchor="middle" font-size="13">{unit}</text>'
     return [line, *marks, label]
 
@@ -249,14 +258,17 @@ def _cost(report: Report) -> str:
     rows = [(line_name(row), hours_words(row.gpu_hours), rate_words(row)) for row in report.rows]
     text = f"All in all {hours_words(report.hours)} of computing. What arms share is counted with each of them below."
     heads = ("Arm", "Time by itself", "Points of F1 for each further hour (interval)")
-    return f"<p>{escape(text)}</p>{_table(heads, rows, numbers=(1, 2))}"
+    return f"<p>{escape(text)}</p>{table(heads, rows, numbers=(1, 2))}"
 
 
-def _repeated(report: Report) -> str:
-    return f"Winnow {report.version}, on one machine; nothing left it. The same command gives the same result:"
+def repeated(version: str) -> str:
+    """How it can be had again, in words."""
+    return f"Winnow {version}, on one machine; nothing left it. The same command gives the same result:"
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> str:
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Sequence[int]) -> str:
+    """A table as HTML. numbers: the columns of numbers."""
+
     def cells(tag: str, values: Sequence[str]) -> str:
         return "".join(
             f"<{tag}{' class=n' if i in numbers else ''}>{escape(value)}</{tag}>" for i, value in enumerate(values)

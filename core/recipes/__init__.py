@@ -30,6 +30,8 @@ from core.recipes.base import Recipe
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.run import run as experiment
 from core.recipes.parts.study import SimilarityConfig
+from core.recipes.study.config import StudyConfig
+from core.recipes.study.run import run as study
 
 RECIPES: Mapping[str, Recipe] = {
     recipe.kind: recipe
@@ -56,6 +58,7 @@ RECIPES: Mapping[str, Recipe] = {
         Recipe("select", select.SelectConfig, select.run),
         Recipe("similarity", SimilarityConfig, similarity.run),
         Recipe("skl", skl.SklConfig, skl.run),
+        Recipe("study", StudyConfig, study),
         Recipe("tag", tag.TagConfig, tag.run),
         Recipe("vectors", word_vectors.VectorsConfig, word_vectors.run),
     )

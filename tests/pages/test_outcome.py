@@ -25,6 +25,7 @@ from core.artifacts.result import read
 from core.artifacts.scores import ScoreResult, SelectResult
 from core.artifacts.similarity import SimilarityResult
 from core.artifacts.spans import TagResult
+from core.artifacts.study import StudyResult
 from core.artifacts.vectors import EmbedResult
 from core.facade import runs as facade_runs
 from core.facade import selections
@@ -35,11 +36,23 @@ from core.runs.worker import execute
 from pages.ui.runs.links import BELONGS, OPENS
 from pages.ui.runs.outcome import SAYS, outcome
 from tests.browser.laid import lay
-from tests.finished import TIMED, pretrained
+from tests.finished import TIMED, pretrained, study
 from tests.pages.test_ranking import RANK
 
 WITHIN = {"embed", "evaluate", "halves", "score", "vectors"}  # what other kinds of run ask for; no list shows them
-IN_PARTS = {"assist", "difficulty", "experiment", "finetune", "halves", "map", "rank", "select", "similarity", "skl"}
+IN_PARTS = {
+    "assist",
+    "difficulty",
+    "experiment",
+    "finetune",
+    "halves",
+    "map",
+    "rank",
+    "select",
+    "similarity",
+    "skl",
+    "study",
+}
 IN_ONE = {  # one work of one pace, whose stage says how far it is
     "add",
     "audit",
@@ -56,6 +69,7 @@ IN_ONE = {  # one work of one pace, whose stage says how far it is
     "tag",
     "vectors",
 }
+LAID_BY_HAND = ("difficulty", "experiment", "finetune", "study")
 LAID = {  # of the real thing
     "audit": r"Of 205 sentences: \d+ exact duplicate",
     "select": r"S_C: 40 of 205 sentences, \d+ tokens",
@@ -68,6 +82,7 @@ LAID = {  # of the real thing
     "finetune": r"F1 \d+\.\d ± \d+\.\d over 3 seeds on my test",
     "experiment": r"^This experiment gives|^Yes|^With|^It did harm|no evidence|improve",
     "add": r"3 sentences, \d+ tokens",
+    "study": r"Choosing helped on these 3 tasks on average: \+1\.00",
 }
 MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
     "pretrain": (
@@ -107,6 +122,7 @@ KEPT: Mapping[str, type[object]] = {
     "select": SelectResult,
     "similarity": SimilarityResult,
     "skl": SklResult,
+    "study": StudyResult,
 }
 
 
@@ -120,6 +136,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
         file = home / "deeds.txt"
         file.write_text("The first deed is signed .\nThe second deed is not .\nA third follows .\n")
         facade_runs.execute("add", {"path": str(file), "name": "deeds"})
+        study(home, (0.8, 1.0, 1.2))
         return {run.manifest.kind: run for run in facade_runs.listed()}
 
 
@@ -177,7 +194,7 @@ def test_a_result_of_another_shape_has_no_line_and_a_fault_of_ours_is_no_silence
 
 def test_every_kind_is_one_work_or_tells_its_parts(runs: dict[str, Run]) -> None:
     assert sorted([*IN_PARTS, *IN_ONE]) == sorted(RECIPES), "does the new kind of run tell its parts?"
-    real = {kind: run for kind, run in runs.items() if kind not in ("difficulty", "experiment", "finetune")}
+    real = {kind: run for kind, run in runs.items() if kind not in LAID_BY_HAND}
     assert {kind for kind, run in real.items() if b'"kind": "part"' in run.events_file.read_bytes()} == IN_PARTS & set(
         real
     )

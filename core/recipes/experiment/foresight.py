@@ -74,12 +74,12 @@ class Foresight:
         asked, *others = self.plans
         wanted = f"a true {self.effect:+g} of {self.claim}"
         if self.quick:
-            first = f" This plan cannot show {wanted}, having one S_C and one pre-training an arm{_time(asked)}"
+            first = f" This plan cannot show {wanted}, having one S_C and one pre-training an arm{time_in_words(asked)}"
         else:
-            first = f" This plan finds {wanted} in {100 * asked.chance:.0f} of 100 cases{_time(asked)}"
+            first = f" This plan finds {wanted} in {100 * asked.chance:.0f} of 100 cases{time_in_words(asked)}"
         rest = (
             f"; {plan.replicates} replicates, looked at after {', '.join(map(str, plan.looks))}, in "
-            f"{100 * plan.chance:.0f}{_time(plan)}"
+            f"{100 * plan.chance:.0f}{time_in_words(plan)}"
             for plan in others
         )
         return f"{first}{''.join(rest)}."
@@ -120,7 +120,7 @@ class Foresight:
         }
 
 
-def _time(plan: PlanChance) -> str:
+def time_in_words(plan: PlanChance) -> str:
     """What it takes, where that is known."""
     if plan.seconds is None:
         return ""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Self, get_origin
 
 import yaml
 
@@ -51,7 +51,7 @@ class PlanFile:
             if key not in config.model_fields or key == "weights":
                 known = ", ".join(name for name in config.model_fields if name != "weights")
                 raise plan.blame(InputError(f"{key}: is not an option; choose among {known}."))
-        lists = {name for name in options if isinstance(config.model_fields[name].default, tuple)}
+        lists = {name for name in options if get_origin(config.model_fields[name].annotation) is tuple}
         options |= {name: [options[name]] for name in lists if isinstance(options[name], str)}
         named = [name for name in fields_with(config, "corpus") if name in options]
         options |= {name: _absolute(options[name], path.parent) for name in named}

@@ -53,10 +53,10 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
         chance=chance,
         why="",
     )
-    return replace(test, why=_in_words(test, "replicates" if line.chains[0].replicate.number else "seeds"))
+    return replace(test, why=in_words(test, "replicates" if line.chains[0].replicate.number else "seeds"))
 
 
-def _in_words(test: PlannedTest, what: str) -> str:
+def in_words(test: PlannedTest, what: str) -> str:
     """what: replicates, or seeds where that is all that was made anew."""
     n, of = test.replicates, test.looks[-1]
     claim = f"{test.arm} {test.budget}".strip()

@@ -93,6 +93,16 @@ def _report(run_id: str) -> None:
     same_command(runs.command("experiment", runs.get(run_id).manifest.config))
 
 
+def study(run_id: str) -> None:
+    """The report and the tables of a study."""
+    st.subheader("The report and the table", anchor=False)
+    with st.container(horizontal=True):
+        _file("Report (.html)", lambda: deliver.study_report(run_id).encode(), f"{run_id}.html", "text/html", "primary")
+        _file("Table (.csv)", lambda: deliver.study_csv(run_id), f"{run_id}.csv", "text/csv")
+        _file("Table (.md)", lambda: deliver.study_markdown(run_id).encode(), f"{run_id}.md", "text/markdown")
+    same_command(runs.command("study", runs.get(run_id).manifest.config))
+
+
 def _file(label: str, data: Any, name: str, mime: str, kind: Any = "secondary") -> None:
     st.download_button(
         label,

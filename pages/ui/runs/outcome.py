@@ -16,6 +16,7 @@ from core.facade import (
     results,
     selections,
     similarity,
+    studies,
     taggers,
     training,
 )
@@ -114,6 +115,7 @@ SAYS: Mapping[str, Callable[[Run], str]] = {
     "pretrain": _pretrained,
     "finetune": _finetuned,
     "experiment": lambda run: figures.answer(results.board(run.id).leaderboard),
+    "study": lambda run: " ".join(figures.study_answer(studies.board(run.id))),
     "tag": _tagged,
     "predict": _tagged,
     "calibrate": _timed,

@@ -39,6 +39,9 @@ _TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "robustness": lambda config: f"Make {config['kind']} of {corpus_name(config['test'])}",
     "halves": lambda config: f"Split {corpus_name(config['train'])} into halves",
     "experiment": lambda config: f"Experiment: {', '.join(config['arms'])}",
+    "study": lambda config: (
+        f"Study: {', '.join(config['arms'])} on {', '.join(config['names']) or _names(config['test'])}"
+    ),
 }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from core.facade import figures, results, runs, training
+from core.facade import figures, results, runs, studies, training
 from core.facade.results import FinetuneResult, OverSeeds
 from core.facade.runs import RunState
 from pages.ui.frame import guard
@@ -76,7 +76,7 @@ def smaller(run_id: str, state: RunState, key: str) -> None:
 def result(run_id: str) -> None:
     """What came out, in the order in which it is asked for: how good, where it lies, how to use it."""
     kind = runs.get(run_id).manifest.kind
-    {"pretrain": _pretrained, "finetune": _finetuned, "experiment": _experiment}[kind](run_id)
+    {"pretrain": _pretrained, "finetune": _finetuned, "experiment": _experiment, "study": _study}[kind](run_id)
     if kind != "pretrain":
         st.page_link(
             RESULTS,
@@ -84,7 +84,7 @@ def result(run_id: str) -> None:
             icon=":material/leaderboard:",
             query_params={"run": run_id},
         )
-    if kind != "experiment":
+    if kind in ("pretrain", "finetune"):
         _model(run_id, training.model(run_id))
 
 
@@ -196,6 +196,11 @@ def _experiment(run_id: str) -> None:
     ]
     headings = {"arm": "Arm", "mean": "Test F1 (%)", "delta": "against none", "verdict": "Verdict", "why": "Why"}
     table(rows, headings, "Leaderboard", wrapped=("why",))
+
+
+def _study(run_id: str) -> None:
+    for sentence in figures.study_answer(studies.board(run_id)):
+        st.markdown(plain(sentence))
 
 
 def _model(run_id: str, folder: str) -> None:

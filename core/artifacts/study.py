@@ -1,0 +1,99 @@
+"""What a `study` came to, and the tables that it leaves beside its result.
+
+artifacts/study.csv, study.md    for a spreadsheet, for people
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.artifacts import result
+from core.artifacts.leaderboard import Interval, PlannedTest
+from core.files import write_atomic
+from core.runs.context import RunContext
+from core.runs.run import Run
+from core.stats.pooled import Estimate
+from core.stats.verdict import Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskRow:
+    """A task of a study: the claim there. F1 in percent, differences in points of it.
+
+    run: its `experiment` run. sentences: of its test split. tokens: that the claim read, mean over replicates. f1,
+    none_f1, control_f1: means over replicates of the claim, of `none` and of the control. reading, choosing: the
+    differences to these, with their 95% intervals.
+    """
+
+    name: str
+    run: str
+    sentences: int
+    tokens: int
+    f1: float
+    none_f1: float
+    control_f1: float | None
+    reading: Estimate
+    reading_interval: Interval
+    choosing: Estimate | None
+    choosing_interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion:
+    """A mean over tasks in points, its 95% interval, p (two-sided), degrees of freedom, and the answer by it."""
+
+    delta: float
+    interval: Interval
+    p: float
+    dof: float
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Did reading, or choosing, help: on these tasks on average, and on others like these.
+
+    others, between: None for a single task; between: sd of the true differences between tasks, points. lacking: what
+    would settle it, in words; "" where it is settled.
+    """
+
+    these: Conclusion
+    others: Conclusion | None
+    between: float | None
+    lacking: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyResult:
+    """What a `study` run came to.
+
+    reading: the claim against `none`. choosing: against its control, where it has one. planned: the one planned test,
+    over all tasks; None with a single replicate. hours: of computing by kind of run, each run once.
+    """
+
+    arm: str
+    budget: str
+    tasks: Sequence[TaskRow]
+    reading: Question
+    choosing: Question | None
+    planned: PlannedTest | None
+    replicates: int
+    hours: Mapping[str, float]
+
+
+def read(run: Run) -> StudyResult:
+    """What a finished run came to. Errors: RunError."""
+    return result.read(run, StudyResult)
+
+
+def file(run: Run, suffix: str) -> Path:
+    """The path of the table. suffix: `csv` or `md`."""
+    return run.artifacts / f"study.{suffix}"
+
+
+def write(context: RunContext, texts: Mapping[str, str]) -> None:
+    """texts: {"csv", "md"}."""
+    for suffix, text in texts.items():
+        path = file(context.run, suffix)
+        write_atomic(path, text.encode())
+        context.artifact(path.name, path)

@@ -1,0 +1,1 @@
+"""A study: one claim on several corpora."""

@@ -1,0 +1,46 @@
+"""The planned test of a study: at every look, whether the claim is decided over all tasks together."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from core.artifacts.leaderboard import PlannedTest
+from core.artifacts.study import TaskRow
+from core.recipes.experiment.arms import NONE
+from core.recipes.experiment.planned import in_words
+from core.recipes.study.config import StudyConfig
+from core.stats import sequential
+from core.stats.pooled import Estimate, pooled
+
+
+def planned_test(config: StudyConfig, tasks: Sequence[TaskRow], number: int) -> PlannedTest | None:
+    """The claim's test at a look; None where it goes on, or where nothing can be tested. number: of the look, from 0.
+
+    By the experiments' results and the options alone, so that a resumed study ends where one that was never stopped
+    does.
+    """
+    if len(config.seeds) < 2:
+        return None
+    mean = pooled(claimed(tasks))
+    ended = sequential.ending(mean.look, config.stops, number, config.effect)
+    if ended is None:
+        return None
+    test = PlannedTest(
+        arm=config.claimed.arm.name,
+        budget=config.claimed.budget,
+        against=str(config.control or NONE),
+        looks=config.stops,
+        replicates=config.stops[number],
+        ended=ended,
+        p=float(mean.p),
+        bound=sequential.bounds(config.stops)[number],
+        effect=config.effect,
+        chance=float(sequential.conditional_power(mean.look, config.stops, number, config.effect)),
+        why="",
+    )
+    where = f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
+    return replace(test, why=in_words(test, f"{config.unit}{where}"))
+
+
+def claimed(tasks: Sequence[TaskRow]) -> list[Estimate]:
+    """The differences that the claim is about: to the control, or to `none` where it has none."""
+    return [task.choosing or task.reading for task in tasks]

@@ -1,0 +1,91 @@
+"""What a study answers: did reading help, did choosing, on these tasks and on others like them; and what is lacking."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import ceil
+
+import numpy as np
+
+from core.artifacts.study import Conclusion, Question, TaskRow
+from core.recipes.study.config import StudyConfig
+from core.stats.pooled import Estimate, Mean, between, corpora_needed, on_others, pooled
+from core.stats.sequential import ALPHA
+from core.stats.verdict import ANSWERS, POWER
+
+
+def reading(config: StudyConfig, tasks: Sequence[TaskRow], replicates: int, bound: float | None) -> Question:
+    """Whether the claim is above `none`. bound: the p that the planned test asked for; None: there was none."""
+    own = ALPHA if config.control else bound
+    return _question([task.reading for task in tasks], tasks, config.unit, replicates, own or ALPHA)
+
+
+def choosing(config: StudyConfig, tasks: Sequence[TaskRow], replicates: int, bound: float | None) -> Question | None:
+    """Whether the claim is above its control; None where it has none."""
+    estimates = [task.choosing for task in tasks if task.choosing]
+    if not config.control or len(estimates) < len(tasks):
+        return None
+    return _question(estimates, tasks, config.unit, replicates, bound or ALPHA)
+
+
+def _question(
+    estimates: Sequence[Estimate], tasks: Sequence[TaskRow], unit: str, replicates: int, asked: float
+) -> Question:
+    mean, deltas = pooled(estimates), np.array([each.delta for each in estimates])
+    these = _conclusion(mean, asked)
+    if len(estimates) == 1:
+        return Question(these=these, others=None, between=None, lacking=_lacking(mean, these, tasks, unit, replicates))
+    others = _conclusion(on_others(deltas), ALPHA)
+    if others.answer != these.answer:  # what is not shown on these is not shown on all of their kind
+        others = replace(others, answer="no evidence")
+    lacking = _lacking(mean, these, tasks, unit, replicates) or _tasks_lacking(others, float(deltas.var(ddof=1)))
+    return Question(these=these, others=others, between=between(estimates), lacking=lacking)
+
+
+def _conclusion(mean: Mean, asked: float) -> Conclusion:
+    delta, half, p = float(mean.delta), float(mean.half()), float(mean.p)
+    low, high = max(delta - half, -100.0), min(delta + half, 100.0)
+    if not float(mean.dof):
+        low, high = -100.0, 100.0
+    # By the interval too: no answer may stand beside an interval that contradicts it.
+    sign = (int(low > 0) - int(high < 0)) if p <= asked else 0
+    return Conclusion(delta=delta, interval=(low, high), p=p, dof=float(mean.dof), answer=ANSWERS[sign])
+
+
+def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], unit: str, n: int) -> str:
+    """What would settle a mean of the size that was seen on these tasks; "" where it is settled."""
+    from scipy.special import ndtri
+
+    if these.answer != "no evidence":
+        return ""
+    if not these.dof:
+        return f"One of the {unit} says nothing about the spread between them; run 2 at least, better 6."
+    size, each = abs(these.delta), f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
+    if size < 0.05:
+        return "The two are level; more of anything would only show more closely how level."
+    allowed = size**2 / float(ndtri(0.975) + ndtri(POWER)) ** 2  # the variance that would settle it
+    falling, fixed = float(mean.falling), float(mean.fixed)
+    if fixed < allowed:
+        enough = max(ceil(n * falling / (allowed - fixed)), n + 1)
+        lacking = "pre-trainings" if unit == "replicates" else "taggers' seeds"
+        return f"Lacking are {lacking}: about {enough:,} {unit}{each} would settle a mean difference of {size:.2f}."
+    sentences = sum(task.sentences for task in tasks)
+    wanted = ceil(sentences * fixed / (allowed - min(falling, allowed / 2)) / 100) * 100
+    more = "" if falling <= allowed / 2 else f" and about {ceil(2 * n * falling / allowed):,} {unit}{each}"
+    corpora = ceil(len(tasks) * (falling + fixed) / allowed)
+    return (
+        f"Lacking are test sentences or task corpora: {sentences:,} test sentences are too few to settle a mean "
+        f"difference of {size:.2f}. It would take about {wanted:,} of them{more}, or the same on {corpora:,} tasks."
+    )
+
+
+def _tasks_lacking(others: Conclusion, variance: float) -> str:
+    """The same for others like them. variance: of the differences between tasks."""
+    if others.answer != "no evidence":
+        return ""
+    if abs(others.delta) < 0.05:
+        return "On others like these the two are level, as far as can be told."
+    enough = corpora_needed(others.delta, variance)
+    return (
+        f"Settled on these. Lacking for others like them are task corpora: about {enough:,} would settle a mean "
+        f"difference of {abs(others.delta):.2f}, if they differ as these do."
+    )

@@ -1,0 +1,84 @@
+"""A study: the answers, its forest plots with their table, what is lacking, and every task's own experiment."""
+
+from typing import Any
+
+import streamlit as st
+
+from core.facade import figures, runs, studies
+from core.facade.shown import duration
+from core.facade.studies import StudyResult
+from pages.ui.widgets import chart, plain, table
+
+RESULTS = "pages/6_Results.py"
+HEADINGS: dict[figures.Asked, str] = {"choosing": "Did choosing help?", "reading": "Did reading help?"}
+HOW = (
+    "Each row is a task with its difference and 95% interval; by itself it is exploratory. **These, on average** is "
+    "the mean over these very tasks, on which the one planned test rests: its bound keeps a false claim to 5% over all "
+    "looks. **Others like these** takes the tasks for a sample of their kind (random effects, Student's t with one "
+    "degree of freedom fewer than there are tasks): from fewer than five that is wide, and it is said only where it is "
+    "shown on these. Where tasks agree by luck its interval may be the narrower one."
+)
+COLUMNS = {"name": "Task", "test": "Test sentences", "f1": "Test F1", "none": "none", "control": "Control"}
+
+
+def study(run_id: str) -> None:
+    """What a finished study came to."""
+    result = studies.board(run_id)
+    first, *others = figures.study_answer(result)
+    st.subheader(plain(first), anchor=False)
+    for sentence in others:
+        st.markdown(plain(sentence))
+    if result.planned:
+        st.markdown(plain(result.planned.why))
+    asked = figures.asked(result)
+    for column, of in zip(st.columns(len(asked)), asked, strict=True):
+        with column:
+            _forest(result, of)
+    heads = COLUMNS | {of: HEADINGS[of].removeprefix("Did ").capitalize() for of in asked}
+    table(_lines(result), heads, "The claim on every task, on these on average, and on others like these", wrapped=())
+    st.caption(HOW)
+    _experiments(result)
+
+
+def _forest(result: StudyResult, of: figures.Asked) -> None:
+    st.markdown(f"**{HEADINGS[of]}**")
+    rows = "; ".join(f"{row.name} {row.points}" for row in figures.forest_rows(result, of))
+    name = f"F1 points over {figures.over(result, of)}, a row a task, below them the means: {rows}"
+    chart(figures.forest(result, of), f"results.forest.{of}", name)
+    if lacking := figures.question(result, of).lacking:
+        st.info(plain(lacking), icon=":material/straighten:")
+
+
+def _lines(result: StudyResult) -> list[dict[str, Any]]:
+    """A line a task, then the means."""
+    columns = {of: figures.forest_rows(result, of) for of in figures.asked(result)}
+    f1s = [
+        {
+            "test": f"{task.sentences:,}",
+            "f1": f"{task.f1:.2f}",
+            "none": f"{task.none_f1:.2f}",
+            "control": "" if task.control_f1 is None else f"{task.control_f1:.2f}",
+        }
+        for task in result.tasks
+    ]
+    means: list[dict[str, str]] = [dict.fromkeys(COLUMNS, "")] * (len(columns["reading"]) - len(f1s))
+    lines: list[dict[str, Any]] = []
+    for number, line in enumerate([*f1s, *means]):
+        cells = {str(of): _cell(rows[number]) for of, rows in columns.items()}
+        lines.append({**line, "name": columns["reading"][number].name, **cells})
+    return lines
+
+
+def _cell(row: figures.ForestRow) -> str:
+    return f"{row.answer}: {row.points}" if row.answer else row.points
+
+
+def _experiments(result: StudyResult) -> None:
+    """Every task's leaderboard is its experiment's own."""
+    st.markdown(f"**{duration(3600 * sum(result.hours.values()))} of computing** in all. Every task by itself:")
+    here = {run.id for run in runs.listed("experiment")}
+    with st.container(horizontal=True):
+        for task in result.tasks:
+            if task.run in here:
+                label = f"{plain(task.name)}: {task.f1:.2f}"
+                st.page_link(RESULTS, label=label, icon=":material/leaderboard:", query_params={"run": task.run})

@@ -1,0 +1,74 @@
+"""A study on the page Results: the answers, the forest plots and their table, the report."""
+
+import json
+from html import unescape
+from pathlib import Path
+
+from core.facade import deliver, figures, studies
+from tests import finished
+from tests.pages.test_pages import opened, opened_on, texts
+
+PAGE = "pages/6_Results.py"
+
+
+def test_a_study_tells_its_answers_with_a_forest_plot_and_a_table(home: Path) -> None:
+    run = finished.study(home, (0.2, 2.0, 0.8))
+    app = opened_on(PAGE, run.id)
+    assert not app.exception
+    assert not app.error
+    said = texts(app)
+    heading = unescape(app.subheader[0].value).replace("\u2060", "")
+    assert heading.startswith("Choosing helped on these 3 tasks on average: +1.00 [")
+    assert "Whether it would on others like these is not shown" in heading
+    assert "wide as there are only 3 tasks" in heading
+    assert "Reading helped on these 3 tasks on average: +5.00" in unescape(said).replace("\u2060", "")
+    alts = [chart.proto.alt for chart in app.get("plotly_chart")]
+    assert [alt.partition(",")[0] for alt in alts] == ["F1 points over random 10%", "F1 points over none"]
+    assert "Others like these +1.00" in alts[0]
+    assert "yes: +1.00 [" in said
+    assert "no evidence: +1.00 [" in said
+    assert "Lacking for others like them are task corpora" in unescape(said)
+    assert "p = " in unescape(said)
+    assert finished.NASTY not in said
+    home_page = texts(opened("home.py"))
+    assert "Study&#58" in home_page or "Study:" in unescape(home_page)
+    assert "Choosing helped on these 3 tasks" in unescape(texts(opened_on("pages/5_Training.py", run.id)))
+
+
+def test_its_report_and_its_tables_hold_the_same(home: Path) -> None:
+    run = finished.study(home, (0.2, 2.0, 0.8))
+    page = deliver.study_report(run.id)
+    assert finished.NASTY not in page
+    assert "Choosing helped on these 3 tasks on average" in page
+    assert "Others like these" in page
+    assert page.count("<svg") == 2
+    assert "python -m core study" in page
+    rows = deliver.study_csv(run.id).decode("utf-8-sig").splitlines()
+    assert len(rows) == 1 + 3 + 2
+    assert "these, on average" in deliver.study_markdown(run.id)
+
+
+def test_a_claim_without_a_control_and_one_replicate_are_said_as_they_are(home: Path) -> None:
+    run = finished.study(home, (0.2,), choosing=False, replicates=2)
+    app = opened_on(PAGE, run.id)
+    assert not app.exception
+    assert "One task says nothing of others like it" in unescape(texts(app))
+    assert len(app.get("plotly_chart")) == 1
+    assert page_has_one_question(run.id)
+
+
+def page_has_one_question(run_id: str) -> bool:
+    return "Did choosing help?" not in deliver.study_report(run_id)
+
+
+def test_an_interval_that_would_dwarf_the_others_is_cut_and_all_stay_in_the_figure(home: Path) -> None:
+    result = studies.board(finished.study(home, (0.2, 2.0)).id)
+    figure = json.loads(figures.forest(result, "choosing").to_json())
+    low, high = figure["layout"]["xaxis"]["range"]
+    assert result.choosing
+    assert result.choosing.others
+    assert result.choosing.others.interval[0] < low  # by two tasks it is +-11 points
+    assert all(low <= x <= high for trace in figure["data"] for x in trace["x"])
+    marks = [trace["marker"]["symbol"] for trace in figure["data"] if trace["mode"] == "lines+markers"]
+    assert ["triangle-left", "triangle-right"] in marks
+    assert figure["layout"]["yaxis"]["categoryarray"][-1].startswith("&lt;img src=x")
