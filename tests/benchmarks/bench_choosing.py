@@ -1,0 +1,261 @@
+"""Does choosing beat reading? One claim on three domains: the default strategy against random text of as many tokens.
+
+    python -m tests.benchmarks.bench_choosing [--home DIR] [--only crossner-music ...] [--table]
+
+CrossNER's AI, literature and music; every replicate has a choice, a pre-training and a tagger of its own in both arms,
+and `none` a tagger; halves of each L_C are swapped (a half's text is T_C, 100 sentences of it are labelled for training
+and 50 for dev, the other half is the test). D_C and S_C as in bench_worth: 109,482 sentences, 5,000 of them. One test
+over all three, looked at after 2, 4 and 6 replicates: it ends where it knows. Two replicates, which swap one pair of
+halves, are two lines of choosing.jsonl as soon as they are known, with their counts sentence by sentence, so that all
+that is said at the end is said by the lines. Begun again it goes on behind them, on another machine too (`--only` there),
+and with the same --home inside a training. About 35 minutes a corpus and pair on two cores, so up to five hours: never
+in a test. `--table` trains nothing.
+"""
+
+import argparse
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.artifacts import halves, leaderboard, result
+from core.artifacts.leaderboard import ArmRow
+from core.artifacts.models import PretrainResult
+from core.artifacts.study import StudyResult, TaskRow
+from core.facade import runs
+from core.facade.home import store
+from core.recipes.study import questions, tables
+from core.recipes.study.config import StudyConfig
+from core.recipes.study.planned import planned_test
+from core.results import Evaluation
+from core.runs import hours
+from core.runs.store import Run
+from core.stats.bootstrap import Difference, compare
+from core.stats.pooled import Estimate
+from tests.benchmarks.bench_hidden import DATA
+from tests.benchmarks.bench_ner import splits
+from tests.benchmarks.bench_worth import write_corpora
+
+CORPORA = ("crossner-ai", "crossner-literature", "crossner-music")
+CLAIM, CONTROL, NONE = "classifier", "random", "none"
+LOOKS = (2, 4, 6)
+LINES = Path(__file__).with_name("choosing.jsonl")
+ZERO = ord("0")  # a sentence's count in one letter from there on; - where it was not tested
+
+Line = dict[str, Any]
+
+
+def settings(given: argparse.Namespace) -> dict[str, Any]:
+    """What all replicates have alike: lines of other settings are not counted with these."""
+    return {
+        "arms": [NONE, CONTROL, CLAIM],
+        "budgets": [given.budget],
+        "claim": CLAIM,
+        "encoder": given.encoder,
+        "cross": True,
+        "cross_train": given.train,
+        "cross_dev": given.train // 2,
+        "finetune": {"epochs": given.epochs},
+        "effect": 1.0,
+        "first": given.first,
+    }
+
+
+def options(alike: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings as an experiment and a study take them."""
+    return {name: value for name, value in alike.items() if name != "first"}
+
+
+def packed(counts: Any, tested: Any) -> str:
+    """Counts of the pool's sentences, a letter each."""
+    return "".join(chr(ZERO + n) if there else "-" for n, there in zip(counts.sum(axis=1), tested, strict=True))
+
+
+def unpacked(line: Line, arm: str) -> Evaluation:
+    """What a replicate's tagger got right, sentence by sentence."""
+    told = {"gold": line["gold"], **{part: line["arms"][arm][part] for part in ("tp", "predicted")}}
+    columns = {
+        name: np.array([[max(ord(letter) - ZERO, 0)] for letter in text], dtype=np.int32) for name, text in told.items()
+    }
+    tested = np.array([letter != "-" for letter in line["gold"]])
+    return Evaluation(types=("all",), **columns, tested=tested)
+
+
+def lines_of(run: Run, name: str, seeds: Sequence[int], alike: Mapping[str, Any]) -> Iterator[Line]:
+    """A line for each replicate of a finished experiment."""
+    rows = {row.arm: row for row in leaderboard.read(run).leaderboard}
+    by_test = {half.test: each for each in runs.listed("halves", state="succeeded") for half in _halves(each)}
+    for number, seed in enumerate(seeds):
+        arms, gold = {}, ""
+        for arm, row in rows.items():
+            finetune = runs.get(row.finetunes[number])
+            [table] = halves.tables(finetune, by_test[finetune.manifest.config["test"][0]])
+            gold = packed(table.gold, table.tested)
+            counts = {"tp": packed(table.tp, table.tested), "predicted": packed(table.predicted, table.tested)}
+            arms[arm] = _figures(row, number, finetune) | counts
+        yield {
+            **{"corpus": name, "replicate": seed, "settings": dict(alike), "versions": dict(run.manifest.versions)},
+            **{"run": run.id, "arms": arms, "gold": gold},
+        }
+
+
+def _halves(run: Run) -> Sequence[halves.Half]:
+    return result.read(run, halves.HalvesResult).halves
+
+
+def _figures(row: ArmRow, number: int, finetune: Run) -> dict[str, Any]:
+    """One arm of a replicate: F1, what it read, seconds by kind of run."""
+    here = store()
+    seconds = {kind: round(each, 1) for kind, each in hours.spent([finetune], here).items()}
+    read = {"sentences": 0, "tokens": 0}
+    if row.pretrain_run:
+        pretrain = here.get(finetune.manifest.config["init"])
+        told = result.read(pretrain, PretrainResult)
+        read = {"sentences": told.sentences, "tokens": told.tokens}
+        seconds |= {kind: round(each, 1) for kind, each in hours.spent([pretrain], here).items()}
+    return {"f1": row.micro_f1[number], "dev_f1": row.dev_f1[number], **read, "seconds": seconds}
+
+
+def read(path: Path, alike: Mapping[str, Any]) -> dict[tuple[str, int], Line]:
+    """The lines so far of these settings, by corpus and replicate; one that was cut off by a death is made again."""
+    known = {}
+    for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        try:
+            line = json.loads(text)
+        except ValueError:
+            continue
+        if line["settings"] == alike:
+            known[line["corpus"], line["replicate"]] = line
+    return known
+
+
+def task(name: str, known: Mapping[tuple[str, int], Line], n: int) -> TaskRow:
+    """A domain by its first n replicates."""
+    lines = [known[name, seed] for seed in range(1, n + 1)]
+    evaluations = {arm: [unpacked(line, arm) for line in lines] for arm in (CLAIM, CONTROL, NONE)}
+    f1s = {arm: float(np.mean([line["arms"][arm]["f1"] for line in lines])) for arm in evaluations}
+    over: dict[str, Difference] = {arm: compare(evaluations[CLAIM], evaluations[arm]) for arm in (CONTROL, NONE)}
+    return TaskRow(
+        name=name,
+        run=lines[0]["run"],
+        sentences=len(lines[0]["gold"]),
+        tokens=round(float(np.mean([line["arms"][CLAIM]["tokens"] for line in lines]))),
+        f1=f1s[CLAIM],
+        none_f1=f1s[NONE],
+        control_f1=f1s[CONTROL],
+        reading=Estimate.of(over[NONE]),
+        reading_interval=(over[NONE].lo, over[NONE].hi),
+        choosing=Estimate.of(over[CONTROL]),
+        choosing_interval=(over[CONTROL].lo, over[CONTROL].hi),
+    )
+
+
+def judged(alike: Mapping[str, Any], known: Mapping[tuple[str, int], Line], number: int) -> StudyResult | None:
+    """The study at a look, by its lines; None where some of them are lacking. number: of the look, from 0."""
+    n = LOOKS[number]
+    if any((name, seed) not in known for name in CORPORA for seed in range(1, n + 1)):
+        return None
+    named = dict.fromkeys(("train", "dev", "test", "names"), CORPORA)
+    plan = {**options(alike), **named, "domain": ("D_C",), "seeds": range(1, LOOKS[-1] + 1), "looks": LOOKS}
+    config, tasks = StudyConfig.parse(plan), [task(name, known, n) for name in CORPORA]
+    planned = planned_test(config, tasks, number)
+    return StudyResult(
+        arm=CLAIM,
+        budget=config.claimed.budget,
+        tasks=tasks,
+        reading=questions.reading(config, tasks, n, planned.bound if planned else None),
+        choosing=questions.choosing(config, tasks, n, planned.bound if planned else None),
+        planned=planned,
+        replicates=n,
+        hours={},
+    )
+
+
+def show(known: Mapping[tuple[str, int], Line], study: StudyResult | None) -> None:
+    """Every replicate's figures, then what all together say."""
+    print(f"| corpus | replicate | {NONE} | {CONTROL} | {CLAIM} | difference | tokens | minutes |")
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    for (name, seed), line in sorted(known.items()):
+        f1 = {arm: line["arms"][arm]["f1"] for arm in (NONE, CONTROL, CLAIM)}
+        tokens = " ".join(f"{line['arms'][arm]['tokens']:,}" for arm in (CONTROL, CLAIM))
+        minutes = sum(sum(each["seconds"].values()) for each in line["arms"].values()) / 60
+        cells = [*(f"{each:.2f}" for each in f1.values()), f"{f1[CLAIM] - f1[CONTROL]:+z.2f}", tokens, f"{minutes:.0f}"]
+        print(f"| {name} | {seed} | {' | '.join(cells)} |")
+    print(
+        f"\n{tables.as_markdown(study)}" if study else "\nNothing can be said yet: lines of a look are lacking.",
+        flush=True,
+    )
+
+
+def make(given: argparse.Namespace, name: str, seeds: Sequence[int], alike: Mapping[str, Any]) -> None:
+    """Two replicates of a corpus, and their lines."""
+    files, data = given.home / "files", given.data
+    if not (files / "domain.txt").exists():
+        write_corpora(data, CORPORA[0], files)
+        if given.first:
+            _shorten(files / "domain.txt", files / "domain.txt", "\n", 20 * given.first)
+    if given.first:
+        data = given.home / "short"
+        (data / name).mkdir(parents=True, exist_ok=True)
+        for split in ("train", "dev", "test"):
+            place = Path(name) / f"{split}.conll"
+            _shorten(given.data / place, data / place, "\n\n", given.first)
+    parts = splits(data, name, files)
+    domain = runs.execute("add", {"path": str(files / "domain.txt"), "name": "wiki, news, reviews, pubmed, legal"})
+    given_corpora = {**parts, "domain": domain.result()["corpus"]}
+    run = runs.execute("experiment", {**options(alike), **given_corpora, "seeds": tuple(seeds)}, _progress)
+    text = "".join(json.dumps(line) + "\n" for line in lines_of(run, name, seeds, alike))
+    with given.lines.open("a", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _shorten(source: Path, target: Path, between: str, n: int) -> None:
+    """The first n sentences of a file. between: two of them."""
+    rows = source.read_text(encoding="utf-8").strip().split(between)[:n]
+    target.write_text(between.join(rows) + "\n", encoding="utf-8")
+
+
+def _progress(event: runs.Event) -> None:
+    if event.kind == "part":
+        print(f"[{event.data['number']} of {event.data['of']}] {event.data['name']}", flush=True)
+
+
+def work(given: argparse.Namespace) -> None:
+    """Make what is missing, look by look, and say what it comes to."""
+    alike, study = settings(given), None
+    for number, n in enumerate(LOOKS):
+        for first in range(1, n, 2) if not given.table else ():
+            for name in given.only:
+                if any((name, seed) not in read(given.lines, alike) for seed in (first, first + 1)):
+                    make(given, name, (first, first + 1), alike)
+        study = judged(alike, read(given.lines, alike), number) or study
+        if study and study.planned:
+            break
+    show(read(given.lines, alike), study)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--home", type=Path, help="Of the runs; without: one that is kept nowhere.")
+    parser.add_argument("--lines", type=Path, default=LINES)
+    parser.add_argument("--only", nargs="+", default=CORPORA, choices=CORPORA, help="Make replicates of these alone.")
+    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--budget", default="5000")
+    parser.add_argument("--epochs", type=int, default=20, help="Of fine-tuning; quick alone would take 40.")
+    parser.add_argument("--train", type=int, default=100, help="Labelled sentences; half as many to choose by.")
+    parser.add_argument("--first", type=int, default=0, help="A rehearsal: so many sentences of every split.")
+    parser.add_argument("--table", action="store_true", help="Train nothing, print what is known.")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        given.home = given.home or Path(folder)
+        os.environ["WINNOW_HOME"] = str(given.home)
+        work(given)
+
+
+if __name__ == "__main__":
+    main()
