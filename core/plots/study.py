@@ -10,9 +10,9 @@ from core.artifacts.leaderboard import Interval
 from core.artifacts.study import Question, StudyResult
 from core.plots.results import arm_words
 from core.plots.theme import figure, labels
-from core.stats.verdict import Answer
 
 Asked = Literal["choosing", "reading"]
+Answer = Literal["yes", "no evidence", "worse"]
 FEW = 5  # tasks, below which what holds on others is known to a wide margin
 THESE, OTHERS = "These, on average", "Others like these"
 _DID: Mapping[Answer, str] = {"yes": "helped", "no evidence": "is not shown to help", "worse": "did harm"}
@@ -110,7 +110,7 @@ def forest(result: StudyResult, of: Asked) -> go.Figure:
 
 
 def _room(rows: Sequence[ForestRow]) -> Interval:
-    """From where to where the axis goes: 0, every task and the mean on these; of others as much again at most."""
+    """The ends of the axis: 0, every task and the mean on these; of others as much again at most."""
     known = [row for row in rows if row.known]
     ends = [0.0, *(row.delta for row in rows), *(end for row in known if row.name != OTHERS for end in row.interval)]
     width = max(ends) - min(ends) or 1.0

@@ -68,7 +68,7 @@ class StudyConfig(Config):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        """As many corpora of each part, and every experiment possible."""
+        """Check that there are as many corpora of each part, and that every experiment can be."""
         n = len(self.train)
         if not n:
             raise ConfigError("train: give the labelled training sentences of at least one task.")

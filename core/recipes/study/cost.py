@@ -34,12 +34,12 @@ class StudyCost:
 
     @property
     def memory_gb(self) -> float:
-        """At most."""
+        """The most that is taken at once, 10^9 bytes."""
         return max(cost.memory_gb for cost in self.costs.values())
 
     @property
     def disk_gb(self) -> float:
-        """At most."""
+        """The most that is taken at once, 10^9 bytes."""
         return sum(self.costs[number, self.stops[-1]].disk_gb for number in range(len(self.names)))
 
     @property
