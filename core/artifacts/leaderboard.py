@@ -170,6 +170,18 @@ class ExperimentResult:
         return f"{self.train_in_test.words}{without}"
 
 
+SWAPPED = (
+    "Halves were swapped: the labelled sentences were pooled and halved anew for every second replicate; each half was "
+    "learnt from, and tested on the other. So each F1 is of other labels and other sentences; arms are compared "
+    "replicate by replicate, where both are the same, and the intervals hold the draw of labels."
+)
+
+
+def swapped(rows: Sequence[ArmRow]) -> bool:
+    """Whether halves of the labelled sentences were swapped, so that replicates differ in labels and test sentences."""
+    return any(row.halves_runs for row in rows)
+
+
 def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
     """What the taggers of a line got right on the first test set: an evaluation a seed, replicate by replicate.
 

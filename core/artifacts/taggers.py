@@ -3,6 +3,7 @@
 "Run" here is always a finished `finetune` run; the test set is the first of its `test` corpora.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
@@ -124,10 +125,13 @@ def macro(run: Run) -> float:
 
 
 def unfound(runs: Sequence[Run], train: Corpus) -> list[Unfound]:
-    """Types of the test set of which no seed of any run got one mention right. Errors: CorpusError as
+    """Types of the test sets of which no seed of any run got one mention right. Errors: CorpusError as
     `evaluations.read`."""
-    tables = [one for run in runs for one in evaluations.read(run)]
-    gold = dict(zip(tables[0].types, tables[0].gold.sum(axis=0).tolist(), strict=True)) if tables else {}
+    by_run = [evaluations.read(run) for run in runs]
+    tables = [one for tables in by_run for one in tables]
+    gold = Counter[str]()
+    for one in {_tests(run): tables[0] for run, tables in zip(runs, by_run, strict=True)}.values():
+        gold.update(dict(zip(one.types, one.gold.sum(axis=0).tolist(), strict=True)))
     right = {name for one in tables for name, n in zip(one.types, one.tp.sum(axis=0), strict=True) if n}
     return [
         Unfound(type=name, mentions=n, labelled=train.types.get(name, 0))
@@ -159,7 +163,7 @@ def by_novelty(run: Run, library: Library) -> list[Novelty]:
 
 def side_by_side(a: Run, seed_a: int, b: Run, seed_b: int, library: Library) -> list[TwoReadings]:
     """The test sentences, in the corpus's order. Errors: CorpusError where the two were tested on different ones."""
-    if _tests(a) != _tests(b):
+    if not tested_alike(a, b):
         raise CorpusError(f"{a.id} and {b.id}: were tested on different corpora; compare runs of one test set.")
     readings = (evaluations.read_predictions(run, seed) for run, seed in ((a, seed_a), (b, seed_b)))
     table = zip(_tested_on(a, library), *readings, strict=True)
@@ -173,6 +177,11 @@ def side_by_side(a: Run, seed_a: int, b: Run, seed_b: int, library: Library) -> 
         )
         for sentence, entities_a, entities_b in table
     ]
+
+
+def tested_alike(a: Run, b: Run) -> bool:
+    """Whether two runs have the same first test set."""
+    return _tests(a) == _tests(b)
 
 
 def _tests(run: Run) -> str:

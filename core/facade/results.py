@@ -1,7 +1,7 @@
 """Results: what experiments and taggers came to, arm by arm and side by side."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -110,6 +110,17 @@ def corpus_name(reference: str) -> str:
 def type_scores(a: str, b: str) -> list[TypeScores]:
     """F1 of every entity type under two `finetune` runs. Errors: CorpusError."""
     return tagger_tables.by_type(store().get(a), store().get(b))
+
+
+def tested_alike(a: str, runs: Iterable[str]) -> list[str]:
+    """Those of some `finetune` runs whose first test set is that of `a`."""
+    first = store().get(a)
+    return [run for run in runs if tagger_tables.tested_alike(first, store().get(run))]
+
+
+def swapped(rows: Sequence[ArmRow]) -> str:
+    """What is to be known of an experiment whose replicates have halves of their own, a sentence; "" of any other."""
+    return leaderboard.SWAPPED if leaderboard.swapped(rows) else ""
 
 
 def macro_f1(run_id: str) -> float:

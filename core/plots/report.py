@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
 
-from core.artifacts.leaderboard import ArmRow, FurtherTest
+from core.artifacts.leaderboard import SWAPPED, ArmRow, FurtherTest, swapped
 from core.artifacts.taggers import Unfound
 from core.plots.answer import all_read, answer
 from core.plots.results import (
@@ -128,6 +128,8 @@ def _compared(report: Report) -> str:
         f"{len(report.seeds)} {'time' if len(report.seeds) == 1 else 'times'}, since chance plays a part (seeds "
         f"{', '.join(map(str, report.seeds))})."
     )
+    if swapped(report.rows):
+        alike = f"{alike} {SWAPPED}"
     return (
         f"<p>{escape(text)}</p><ul>{arms}</ul><p>{escape(alike)}</p>" if arms else f"<p>{escape(f'{text} {alike}')}</p>"
     )

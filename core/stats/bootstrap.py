@@ -39,7 +39,7 @@ class Difference:
     system, other: F1 of every seed, percent. se_seeds, se_sentences: by how much other seeds, and another test set of
     `n_sentences`, would move the difference (standard errors, points). se_both: the part of the latter that is the luck
     of a seed with these very sentences, which more seeds average out. dof: degrees of freedom of both together; 0:
-    nothing is known.
+    nothing is known. paired: the arms' evaluations belong together, one by one.
     """
 
     delta: float
@@ -55,6 +55,7 @@ class Difference:
     se_both: float
     n_sentences: int
     dof: float = 0.0
+    paired: bool = False
 
     @property
     def sign(self) -> int:
@@ -74,6 +75,7 @@ class Resampled:
     var_both: float
     dof: float
     n_sentences: int
+    paired: bool = False
 
     @property
     def delta(self) -> float:
@@ -115,6 +117,7 @@ class Resampled:
             se_both=sqrt(self.var_both),
             n_sentences=self.n_sentences,
             dof=self.dof,
+            paired=self.paired,
         )
 
 
@@ -192,6 +195,7 @@ def _by_replicate(
         var_both=both,
         dof=dof,
         n_sentences=m,
+        paired=True,
     )
 
 

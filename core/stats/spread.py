@@ -12,7 +12,7 @@ from math import hypot, sqrt
 import numpy as np
 
 from core.results import Evaluation, FloatArray
-from core.stats.bootstrap import replicates_part, seeds_part
+from core.stats.bootstrap import Resampled, replicates_part, seeds_part
 
 DRAWS = 4000  # of the variances that an experiment may happen to show
 ASSUMED_SD = 2.0  # F1 points between seeds, of a small encoder on a few hundred labelled sentences
@@ -92,6 +92,28 @@ def measured(arms: Sequence[Sequence[Evaluation]], replicates: Sequence[Sequence
     # The persistent part too by replicates, where it can be: one pre-training's own goes with its arm.
     apart = whole.sentences if len(lines) > 1 else spread.sentences
     return replace(spread, pretrainings=beyond, repeated=len(lines), sentences=apart)
+
+
+def of_swapped(gaps: Sequence[Resampled]) -> Spread | None:
+    """The spread by comparisons of arms whose halves were swapped, of four replicates or more: of two, none tests a
+    sentence twice. None without any."""
+    gaps = [gap for gap in gaps if len(gap.system) > 3]
+    if not gaps:
+        return None
+    n = np.array([len(gap.system) for gap in gaps])
+    falling = np.array([gap.var_seeds + gap.var_both for gap in gaps])
+    both, fixed = np.array([[gap.var_both, gap.var_sentences - gap.var_both] for gap in gaps]).T
+    # Between replicates stands too how far one half is apart from the other.
+    each = np.maximum(n * falling - fixed * n / (n - 1), 0.0)
+    return Spread(
+        seeds=sqrt(each.mean() / 2),
+        both=sqrt((n * both).mean() / 2),
+        sentences=sqrt(fixed.mean()),
+        trainings=len(gaps),
+        repeated=len(gaps),
+        n_sentences=gaps[0].n_sentences,
+        swapped=True,
+    )
 
 
 def _measured(arms: Sequence[Sequence[Evaluation]]) -> Spread | None:

@@ -211,9 +211,12 @@ def needed(gap: Difference, unit: str = "seeds", power: float = POWER) -> str:
     if fixed < allowed:
         enough = seeds_needed(sqrt(n * falling / 2 / (1 - fixed / allowed)), size, power) if falling else n
         sd = sqrt((np.var(gap.system, ddof=1) + np.var(gap.other, ddof=1)) / 2)
+        more = max(enough, n + 1)
+        if gap.paired:  # what both arms have in common, the half and its labels, is in no difference
+            sd, more = sqrt(np.var(np.subtract(gap.system, gap.other), ddof=1) / 2), more + more % 2
         lacking = "pre-trainings" if unit == "replicates" else "taggers' seeds"
         return (
-            f"Lacking are {lacking}: at this spread (sd {sd:.2f}) about {max(enough, n + 1):,} {unit} an arm would "
+            f"Lacking are {lacking}: at this spread (sd {sd:.2f}) about {more:,} {unit} an arm would "
             f"settle a difference of {size:.2f}."
         )
     # What is allowed is shared: the replicates get what they take, half of it at most.

@@ -308,6 +308,21 @@ def test_an_experiments_options_are_fields_in_words_and_what_is_typed_is_advance
     assert config.arms == ("none", "random", "classifier", "highc2low:30%", "dataaug")
 
 
+def test_halves_that_are_swapped_are_their_own_t_c(parts: dict[str, str], started: list[Any]) -> None:
+    app = choose(opened(PAGE), "training.kind", "experiment")
+    app.checkbox(key="training.experiment.cross").check().run()
+    choose(app, "training.experiment.labels", 5)
+    choose(app, "training.experiment.cross.seeds", "1, 2, 3")
+    assert "3 seeds leave one half untested" in texts(app)
+    choose(app, "training.experiment.cross.seeds", "1, 2")
+    assert "labelled sentences are tested, half by half" in texts(app)
+    button(app, "Start the experiment").click().run()
+    [(_, options)] = started
+    config = ExperimentConfig.parse(dict(options))
+    assert (config.cross, config.cross_train, config.cross_dev, config.task) == (True, 5, 0, "")
+    assert "classifier" in config.arms
+
+
 def test_few_seeds_are_told_what_they_could_show_at_best(parts: dict[str, str]) -> None:
     app = choose(opened(PAGE), "training.kind", "experiment")
     assert "With 3 seeds an arm only differences of about" in texts(app)

@@ -2,6 +2,7 @@
 
 import os
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -12,26 +13,41 @@ from core.artifacts.halves import HalvesResult
 from core.artifacts.result import read
 from core.corpora.corpus import Library
 from core.corpora.shares import dealt
-from core.errors import ConfigError
-from core.facade import deliver, experiments, results, runs
+from core.errors import Cancelled, ConfigError
+from core.facade import deliver, experiments, removals, results, runs
 from core.facade.home import store
 from core.recipes import calibrate
 from core.recipes.experiment.config import ExperimentConfig
+from core.runs.events import Event
 from core.runs.store import Run
 from core.stats.bootstrap import compare
-from tests.recipes.test_experiment import OPTIONS, fill
+from tests.pages.test_pages import opened, texts
+from tests.planted import contracts
+from tests.recipes.test_experiment import OPTIONS, fill, labelled
 
 CROSS = {key: value for key, value in OPTIONS.items() if key != "task"} | {"repeat": "pipeline", "cross": True}
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A home with a finished experiment, and its run."""
+    """A home with a finished experiment, which was stopped at the first step of every sort, and its run."""
     home = tmp_path_factory.mktemp("cross") / "home"
     before, seconds = os.environ.get("WINNOW_HOME"), calibrate.SECONDS
     os.environ["WINNOW_HOME"], calibrate.SECONDS = str(home), 0.0
     fill(home)
-    run = runs.execute("experiment", CROSS)
+    seen: set[str] = set()
+
+    def stop(event: Event) -> None:
+        _, _, step = str(event.data.get("name", "")).partition(": ")
+        if event.kind == "stage" and step and (work := step.partition(" on ")[0]) not in seen:
+            seen.add(work)
+            runs.cancel(runs.listed("experiment")[0].id)
+
+    for _ in range(20):
+        with suppress(Cancelled):
+            run = runs.execute("experiment", CROSS, stop)
+            break
+    assert seen == {"splitting the labelled sentences", "selecting", "pre-training", "fine-tuning"}
     calibrate.SECONDS = seconds
     if before:
         os.environ["WINNOW_HOME"] = before
@@ -42,6 +58,12 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 def finished(done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("WINNOW_HOME", str(done[0]))
     return runs.get(done[1])
+
+
+def test_stopped_at_every_sort_of_step_it_makes_nothing_twice(finished: Run) -> None:
+    kinds = Counter(run.manifest.kind for run in runs.listed() if runs.state(run.id).state == "succeeded")
+    assert kinds["experiment"] == kinds["halves"] == 1
+    assert (kinds["select"], kinds["pretrain"], kinds["finetune"]) == (4, 4, 6)
 
 
 def ids(reference: str) -> set[int]:
@@ -86,7 +108,23 @@ def test_arms_are_compared_replicate_by_replicate_on_halves_that_they_share(fini
     gap = compare(tables["classifier"], tables["random"])
     assert rows["classifier"].delta_random == pytest.approx(gap.delta)
     assert rows["classifier"].interval_random == pytest.approx((gap.lo, gap.hi))
-    assert "<html" in deliver.report(finished.id)
+    report = deliver.report(finished.id)
+    assert "Halves were swapped" in report
+    assert "None</" not in report
+    assert "Halves were swapped" in deliver.board_markdown(finished.id)
+
+
+def test_results_set_taggers_of_the_same_half_side_by_side(finished: Run) -> None:
+    app = opened("pages/6_Results.py")
+    assert "Halves were swapped" in texts(app)
+    for tab in ("By type", "Sentences"):
+        app.session_state["results.tab"] = tab
+        app.run()
+        assert not app.exception
+        first, second = (next(box for box in app.selectbox if box.label == name) for name in "AB")
+        assert len(first.options) == 6
+        assert len(second.options) == 3
+        assert second.options == [name for name in first.options if name[-1] == first.format_func(first.value)[-1]]
 
 
 def test_a_plan_prices_what_is_made_and_a_longer_one_reuses_it(finished: Run) -> None:
@@ -94,6 +132,10 @@ def test_a_plan_prices_what_is_made_and_a_longer_one_reuses_it(finished: Run) ->
     longer = {**CROSS, "seeds": (1, 2, 3, 4), "looks": (2, 4)}
     left = Counter(step.kind for step in experiments.cost(longer).steps if not step.finished)
     assert left == {"halves": 1, "select": 4, "pretrain": 4, "finetune": 6}
+    told = experiments.foresight(longer)
+    assert told.spread.swapped
+    assert "all 56 labelled sentences are tested, half by half" in told.in_words()
+    assert [plan.looks for plan in told.plans] == [(2, 4), (2, 4, 6), (4, 8, 12)]
 
 
 @pytest.mark.parametrize(
@@ -114,6 +156,24 @@ def test_what_cannot_be_swapped_is_refused(options: dict[str, object], words: st
 def test_too_few_labels_for_what_is_asked_are_said_before_anything_is_trained(finished: Run) -> None:
     with pytest.raises(ConfigError, match="20 sentences to train on and 9 for dev are more than a half of 56 has"):
         runs.execute("experiment", {**CROSS, "cross_train": 20, "cross_dev": 9})
+
+
+def test_a_copy_is_in_the_half_of_its_model_and_a_seed_says_which(home: Path) -> None:
+    library = Library(home)
+    texts = contracts(40, seed=3)
+    copies = [text.upper() for text in texts[:6]]  # of the training sentences, in the test split
+    lines = {"train": texts[:20], "dev": texts[20:30], "test": [*texts[30:], *copies]}
+    for name, split in lines.items():
+        library.seal(labelled(split), name=name, origin={}, labelled=True)
+    options = {**{name: name for name in lines}, "train_sentences": 9, "dev_sentences": 4, "seed": 5}
+    run = runs.execute("halves", options)
+    first = read(run, HalvesResult)
+    for half in first.halves:
+        inside = set(library.find(half.task).column("text").to_pylist())
+        assert all((text in inside) == (copy in inside) for text, copy in zip(texts, copies, strict=False))
+    removals.remove_run(run.id)
+    assert read(runs.execute("halves", options), HalvesResult) == first
+    assert read(runs.execute("halves", {**options, "seed": 6}), HalvesResult).halves != first.halves
 
 
 def test_what_belongs_together_is_dealt_to_one_part() -> None:

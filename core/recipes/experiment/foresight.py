@@ -14,11 +14,14 @@ from core.recipes.experiment import arms
 from core.recipes.experiment.config import ExperimentConfig
 from core.results import Evaluation
 from core.runs.store import Run, RunStore
+from core.stats.bootstrap import Resampled, resample
 from core.stats.power import power
-from core.stats.spread import ASSUMED_PRETRAINING, Spread, assumed, measured, smallest_difference
+from core.stats.spread import ASSUMED_PRETRAINING, Spread, assumed, measured, of_swapped, smallest_difference
 
+FEW_DRAWS = 200  # of sentences, to know a spread by
 NEWEST = 8  # trainings, and experiments, that the spread is measured on
 FURTHER = (3, 5, 10)  # seeds that are offered beside those asked for
+EVEN = (4, 6, 10)  # where halves are swapped
 LARGER = {6: (2, 4, 6), 12: (4, 8, 12), 24: (8, 16, 24)}  # plans of replicates that are offered, and their looks
 
 
@@ -152,12 +155,7 @@ def larger(config: ExperimentConfig) -> list[ExperimentConfig]:
 
 def foresee(config: ExperimentConfig, home: Path) -> Foresight:
     """Foretell what a plan could show. The level is that of all intervals."""
-    library = Library(home)
-    train, test = library.find(config.train), library.find(config.test)
-    inputs = (train.fingerprint, test.fingerprint)
-    spread = measured(_before(*inputs, home), list(_replicates(*inputs, home))) or assumed(len(test))
-    if config.cross:
-        spread = spread.by_halves(sum(len(library.find(name)) for name in {config.train, config.dev, config.test}))
+    spread = _spread(config, home)
     cell = config.claimed
     if cell and not cell.arm.pretrains:
         spread = replace(spread, pretrainings=0.0)
@@ -171,7 +169,9 @@ def foresee(config: ExperimentConfig, home: Path) -> Foresight:
         seeds=n,
         level=level,
         spread=own,
-        further={seeds: smallest_difference(own, seeds, level) for seeds in FURTHER if seeds > n},
+        further={
+            seeds: smallest_difference(own, seeds, level) for seeds in (EVEN if config.cross else FURTHER) if seeds > n
+        },
         effect=config.effect,
         plans=tuple(_chance(plan, spread, config, cannot=quick and plan is config) for plan in larger(config)),
         claim=str(cell) if cell else "",
@@ -183,6 +183,34 @@ def _chance(plan: ExperimentConfig, spread: Spread, config: ExperimentConfig, *,
     foretold = power(spread, plan.stops, config.effect)
     chance, share = (0.0, 1.0) if cannot else (foretold.chance, foretold.share)
     return PlanChance(replicates=len(plan.seeds), looks=plan.stops, chance=chance, share=share)
+
+
+def _spread(config: ExperimentConfig, home: Path) -> Spread:
+    """The spread of what was trained on these labels before; where halves are swapped that of such replicates, else
+    what it is likely to be for halves."""
+    library, splits = Library(home), ("train", "dev", "test")
+    corpora = {split: library.find(getattr(config, split)) for split in splits}
+    train, _, test = marks = tuple(corpus.fingerprint for corpus in corpora.values())
+    if config.cross and (known := of_swapped(list(_swapped(marks, home)))):
+        return known
+    spread = measured(_before(train, test, home), list(_replicates(train, test, home)))
+    spread = spread or assumed(len(corpora["test"]))
+    if not config.cross:
+        return spread
+    return spread.by_halves(sum({corpus.fingerprint: len(corpus) for corpus in corpora.values()}.values()))
+
+
+def _swapped(marks: tuple[str, ...], home: Path) -> Iterator[Resampled]:
+    """Lines of the newest finished experiments that swapped halves of these labels, each against the first line."""
+    store = RunStore(home)
+    alike = (run for run in store.list("experiment") if _inputs(run, "train", "dev", "test") == marks)
+    crossed = (run for run in alike if run.manifest.config.get("cross") and run.state().state == "succeeded")
+    for run in islice(crossed, NEWEST):
+        try:
+            lines = [boards.tables(row, store) for row in boards.read(run).leaderboard if row.pretrain_run]
+            yield from (resample(line, lines[0], FEW_DRAWS, 0) for line in lines[1:])
+        except (OSError, CorpusError, RunError):  # its files are gone
+            continue
 
 
 def _replicates(train: str, test: str, home: Path) -> Iterator[list[Evaluation]]:

@@ -4,7 +4,7 @@ import csv
 import io
 from dataclasses import asdict
 
-from core.artifacts.leaderboard import ExperimentResult, nothing_learnt
+from core.artifacts.leaderboard import SWAPPED, ExperimentResult, nothing_learnt, swapped
 from core.recipes.experiment import beside, collapsed
 
 COLUMNS = (
@@ -63,6 +63,7 @@ def as_markdown(result: ExperimentResult) -> str:
     lines = [collapsed.NOTHING, ""] if nothing_learnt(result.leaderboard) else []
     lines += [result.planned.why, ""] if result.planned else []
     lines += [result.overlap_words, ""] if result.overlap_words else []
+    lines += [SWAPPED, ""] if swapped(result.leaderboard) else []
     lines += [f"| {' | '.join(HEADS)} |", "|---|---|---:|---:|---:|---:|---:|---|---|---|---:|"]
     for row in result.leaderboard:
         low, high = row.interval

@@ -57,6 +57,8 @@ def leaderboard(run_id: str) -> None:
     if board.overlap_words:
         st.warning(plain(board.overlap_words), icon=":material/join_inner:")
     st.caption(ONCE)
+    if words := results.swapped(rows):
+        st.caption(words)
     _failed(rows)
     left, right = st.columns(2)
     with left:

@@ -23,16 +23,31 @@ def pair(arms: Mapping[str, str], key: str) -> tuple[str, str]:
     first, base = _alike(arms)
     left, right = st.columns(2)
     a = left.selectbox("A", names, first, arms.__getitem__, key=f"{key}.a.{names[0]}")
+    if _of_experiment(arms):
+        # Where halves were swapped, only the same replicate of another arm has A's test sentences.
+        alike = results.tested_alike(a, names)
+        if len(alike) < len(names):
+            names, base = alike, next((i for i, run in enumerate(alike) if _is_none(arms[run])), 0)
+            key = f"{key}.{a}"
     b = right.selectbox("B", names, base, arms.__getitem__, key=f"{key}.b.{names[0]}")
     apart(arms, (a, b))
     return a, b
 
 
+def _is_none(name: str) -> bool:
+    return name.partition(",")[0] == "none"
+
+
+def _of_experiment(arms: Mapping[str, str]) -> bool:
+    """Whether these are an experiment's arms, and not trainings that nobody set side by side."""
+    return any(map(_is_none, arms.values()))
+
+
 def _alike(arms: Mapping[str, str]) -> tuple[int, int]:
     """Places of A and B at first."""
     names = list(arms)
-    if "none" in arms.values():
-        base = list(arms.values()).index("none")
+    if _of_experiment(arms):
+        base = next(i for i, name in enumerate(arms.values()) if _is_none(name))
         return (0 if base else min(1, len(names) - 1)), base
     pairs = combinations(range(min(len(names), LOOKED_AT)), 2)
     alike = (places for places in pairs if not results.settings_apart(*(names[place] for place in places)))
@@ -41,7 +56,7 @@ def _alike(arms: Mapping[str, str]) -> tuple[int, int]:
 
 def apart(arms: Mapping[str, str], runs: Sequence[str]) -> None:
     """Says in which settings trainings differ that no experiment set side by side; in one, that is its arms' matter."""
-    if "none" in arms.values() or not runs or any(run not in arms for run in runs):
+    if _of_experiment(arms) or not runs or any(run not in arms for run in runs):
         return
     rows = [row for run in runs[1:] for row in results.settings_apart(runs[0], run)]
     if not rows:

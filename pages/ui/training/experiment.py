@@ -46,14 +46,15 @@ def options() -> dict[str, Any] | None:
     if not (picked["train"] and picked["dev"] and picked["test"]):
         st.info("An experiment needs the three labelled splits; T_C and D_C are for arms that are pre-trained.")
         return None
+    cross = _cross(picked)
     further = _further()
-    lines = _lines(further, bool(picked["task"] and picked["domain"]))
+    lines = _lines(further, bool((picked["task"] or cross) and picked["domain"]), swapped=bool(cross))
     encoder = {"encoder": start_from("experiment"), **settings("experiment", (), ("quick", "paper"))}
     stages = _numbers(further)
     rare = _rare(further)
     arms, typed = _advanced()
     try:
-        asked = {**picked, **further, **lines, **encoder, **rare, **experiments.stage_options(typed, stages)}
+        asked = {**picked, **cross, **further, **lines, **encoder, **rare, **experiments.stage_options(typed, stages)}
         asked["arms"] = (*lines["arms"], *arms)
         experiments.calibration(asked)
     except ConfigError as error:
@@ -62,8 +63,41 @@ def options() -> dict[str, Any] | None:
     return asked
 
 
-def _lines(further: Mapping[str, Any], unlabelled: bool) -> dict[str, Any]:
-    """The lines of the leaderboard. unlabelled: there are a T_C and a D_C."""
+def _cross(picked: dict[str, str]) -> dict[str, Any]:
+    """Halves swapped, and how many labels each has, where that was asked for: then there is no other T_C."""
+    if not st.checkbox(
+        "Swap halves of the labelled sentences",
+        key="training.experiment.cross",
+        help="Train, dev and test are put together and halved anew for every second replicate: each half is learnt "
+        "from, its text being T_C, and tested on the other. Every sentence is tested, and the intervals hold what "
+        "other labels would change. It takes an even number of seeds.",
+    ):
+        return {}
+    picked["task"] = ""
+    st.caption("The text of each half is its T_C; a corpus picked as T_C above is not read.")
+    left, right = st.columns(2)
+    train = left.number_input(
+        "Labelled sentences of a half to train on",
+        1,
+        None,
+        None,
+        placeholder="as many as train has",
+        key="training.experiment.labels",
+    )
+    dev = right.number_input(
+        "Further ones to choose the epoch by",
+        1,
+        None,
+        None,
+        placeholder="half as many",
+        key="training.experiment.choices",
+    )
+    return {"cross": True, "cross_train": train or 0, "cross_dev": dev or 0}
+
+
+def _lines(further: Mapping[str, Any], unlabelled: bool, *, swapped: bool) -> dict[str, Any]:
+    """The lines of the leaderboard. unlabelled: there are a T_C and a D_C. swapped: replicates have halves of their
+    own."""
     names = arm_names(further)
     arms = st.multiselect(
         "What is compared",
@@ -84,8 +118,9 @@ def _lines(further: Mapping[str, Any], unlabelled: bool) -> dict[str, Any]:
         )
     )
     with right:
-        seeds = seed_list("experiment", "1, 2, 3")
-    repeat = _worded("repeat", "What every seed makes anew", REPEAT)
+        # An even number, and a field of its own: a default does not change what a field holds.
+        seeds = seed_list("experiment.cross", "1, 2, 3, 4") if swapped else seed_list("experiment", "1, 2, 3")
+    repeat = "pipeline" if swapped else _worded("repeat", "What every seed makes anew", REPEAT)
     lines = {"arms": arms, "budgets": budgets, "seeds": seeds, "repeat": repeat}
     return lines | _claim([name for name in arms if name not in ("none", *experiments.CONTROLS)], repeat)
 
