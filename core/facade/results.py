@@ -113,7 +113,7 @@ def type_scores(a: str, b: str) -> list[TypeScores]:
 
 
 def tested_alike(a: str, runs: Iterable[str]) -> list[str]:
-    """Those of some `finetune` runs whose first test set is that of `a`."""
+    """The `finetune` runs, of some, whose first test set is that of `a`."""
     first = store().get(a)
     return [run for run in runs if tagger_tables.tested_alike(first, store().get(run))]
 
