@@ -61,7 +61,9 @@ def begun(source: Path, kind: str, home: Path) -> Run:
     shutil.rmtree(home, ignore_errors=True)
     shutil.copytree(source, home, copy_function=_link)
     store = RunStore(home)
-    run = store.list(kind)[0]
+    found = store.list(kind)
+    assert found, f"{kind}: has no run in {source}; give it options in tests/every_kind.py, and begin in a new folder"
+    run = found[0]
     gone = {run.id, *_below(run.id, store)}
     for corpus in (home / "corpora").iterdir():
         about = read_object(corpus / "about.json") or {}

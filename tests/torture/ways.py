@@ -11,6 +11,7 @@ from pathlib import Path
 from signal import SIGKILL
 
 from core.recipes import RECIPES
+from tests.torture.server import Servers
 from tests.torture.trial import Stuck, Trial, loaded
 
 Way = Callable[[Trial], bool]
@@ -156,6 +157,26 @@ def app_killed(trial: Trial) -> bool:
     return struck
 
 
+def server_killed(trial: Trial) -> bool:
+    """The app's server is killed while it draws a page and a run is at work: that goes on, and the next server shows
+    the home as ever."""
+    environment = {"WINNOW_HOME": str(trial.home), "WINNOW_DATA_DIRS": str(trial.folder)}
+    with Servers(trial.folder / "server.log", environment) as servers:
+        try:
+            servers.start()
+            worker = trial.worker()
+            with servers.visit():
+                time.sleep(trial.lots.uniform(0, trial.calm.seconds))
+                servers.kill()
+            servers.start()
+            servers.page()
+        except (AssertionError, OSError) as error:
+            raise Stuck(f"the server: {error}") from error
+        trial.over(worker)
+        servers.page()
+    return True
+
+
 def two_apps(trial: Trial) -> bool:
     """Two apps on one home begin the same work at the same instant."""
     words: tuple[str, ...] = ("resume", trial.run.id)
@@ -183,6 +204,7 @@ WAYS: Mapping[str, Way] = {
         clock_back,
         two_workers,
         app_killed,
+        server_killed,
         two_apps,
     )
 }
