@@ -15,6 +15,7 @@ from core.facade.home import store
 from core.recipes.base import register
 from core.runs.data import Data
 from core.runs.events import EventLog, Kind
+from core.runs.lock import Worker
 from core.runs.store import Run
 from pages.ui.runs import words as run_words
 from pages.ui.runs.outcome import outcome
@@ -68,6 +69,18 @@ def shown() -> AppTest:
     app = opened("pages/3_Selection.py")
     assert not app.exception
     return app
+
+
+def test_a_run_of_another_s_says_whose_it_is(begun: Callable[..., Run], made: dict[str, Corpus]) -> None:
+    """An own one does not; who would remove what it needs reads it too."""
+    run = begun(STARTED, at(6))
+    assert "ward3" not in texts(shown())
+    anna = Worker(pid=4711, created=time.time(), run=run.id, account="anna", host="ward3")
+    run.lock.path.write_bytes(anna.to_json())
+    assert "anna&#44; process 4711 on ward3&#44; since " in texts(shown())
+    app = opened("pages/1_Corpora.py")
+    app.selectbox(key="corpora.doomed").select(made["task"].fingerprint).run()
+    assert "Held by anna&#44; process 4711 on ward3" in texts(app)
 
 
 def buttons(app: AppTest) -> list[str]:
