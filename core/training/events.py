@@ -6,6 +6,7 @@ the Trainer, or its own count).
 """
 
 import json
+import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -154,13 +155,17 @@ class EventCallback(TrainerCallback):  # type: ignore[misc]  # transformers is u
 
 
 class Durable(Trainer):  # type: ignore[misc]  # transformers is untyped here
-    """A Trainer whose checkpoints survive a power cut, which else leaves files of them that are cut short."""
+    """A Trainer whose checkpoints survive a power cut, which else leaves files of them that are cut short, and a clock
+    that is set back, by which else the newest one is taken for the oldest and deleted."""
 
     def _save_rng_state(self, output_dir: str) -> None:
         """What is written after this says that the checkpoint is complete, and then the one before it is deleted."""
         super()._save_rng_state(output_dir)
         if self.args.should_save:
             sync_all(Path(output_dir))
+            for other in Path(output_dir).parent.glob(f"{PREFIX_CHECKPOINT_DIR}-*"):
+                if other != Path(output_dir) and other.stat().st_mtime > time.time():
+                    os.utime(other, (0, 0))
 
 
 def listen(trainer: Trainer, callback: EventCallback) -> None:

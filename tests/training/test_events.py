@@ -1,6 +1,7 @@
 """A Trainer that is listened to: curves, progress, thinning, stopping with a checkpoint and going on from it."""
 
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from transformers import Trainer, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer import rotate_checkpoints
 
 from core.errors import Cancelled
 from core.reporter import Silent
@@ -163,6 +165,21 @@ def test_several_processes_agree_at_some_steps_alone(tmp_path: Path, monkeypatch
         stopping += [step] if control.should_training_stop else []
     assert agreed == [1, 9, 17]
     assert stopping[0] == 9
+
+
+def test_a_clock_that_is_set_back_does_not_have_the_newest_checkpoint_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    older, newer = tmp_path / "checkpoint-9", tmp_path / "checkpoint-10"
+    for folder in (older, newer):
+        folder.mkdir()
+    os.utime(older, (time.time() + 3600,) * 2)
+    monkeypatch.setattr(Trainer, "_save_rng_state", lambda self, folder: None)
+    trainer = object.__new__(Durable)
+    trainer.args = SimpleNamespace(should_save=True)
+    trainer._save_rng_state(str(newer))
+    rotate_checkpoints(output_dir=str(tmp_path), save_total_limit=1, use_mtime=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-10"]
 
 
 def test_a_checkpoint_is_on_the_disk_before_it_counts_and_the_last_one_goes(
