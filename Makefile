@@ -5,20 +5,23 @@
 # make slow    tests/slow.txt anew
 # make bench   the numbers of tests/benchmarks/RESULTS.md
 # make lint    ruff and mypy
-# make lock    requirements.lock anew; `make app LOCKED=1` installs by it and refuses a file with another hash
+# make lock    requirements.lock anew; make app and make test install by it where it fits (LOCKED=0: by the ranges alone)
+# make sbom    sbom.json (CycloneDX) and licenses.txt of what is installed
+# make bundle  the folder winnow-bundle: all packages and the sources, for a machine without a network
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 export HF_HUB_DISABLE_TELEMETRY = 1
 export DO_NOT_TRACK = 1
+export LOCKED
 
 # Tests write small files and have each put on the disk: in memory, where there is enough of it, that costs nothing.
 SPARE  := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8000000 { print "/dev/shm" }')
 
 ROOMS  := $(addprefix --ignore=tests/,browser pages recipes training)
 
-.PHONY: app test quick slow bench lint lock clean
+.PHONY: app test quick slow bench lint lock sbom bundle clean
 
 app: $(VENV)/.app
 	$(BIN)/python -m core samples
@@ -51,17 +54,22 @@ lock: $(VENV)/.app
 	$(BIN)/python -m pip install --dry-run --ignore-installed --quiet --report $(VENV)/report.json -r requirements.txt
 	$(BIN)/python .ci/lock < $(VENV)/report.json > requirements.lock
 
+sbom: $(VENV)/.app
+	$(BIN)/python .ci/sbom .
+
+bundle: $(VENV)/.app
+	$(BIN)/python .ci/bundle winnow-bundle
+
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-$(VENV)/.app: requirements.txt
+$(VENV)/.app: requirements.txt requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(if $(LOCKED),$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r requirements.lock)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	$(BIN)/python .ci/install requirements.txt
 	nice $(BIN)/python -m core.maps.projection >/dev/null 2>&1 &  # compiles the map's code, so that no map waits for it
 	touch $@
 
-$(VENV)/.dev: requirements-dev.txt requirements.txt
+$(VENV)/.dev: requirements-dev.txt requirements.txt requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	$(BIN)/python .ci/install requirements-dev.txt
 	touch $@ $(VENV)/.app

@@ -10,6 +10,7 @@ import pytest
 
 from core.cli.main import run_main
 from core.corpora.corpus import Corpus
+from core.errors import CorpusError
 from core.facade import corpora, runs
 from core.facade.home import _store, unreadable
 from core.runs.store import Run
@@ -218,6 +219,17 @@ def test_a_spoilt_corpus_that_is_added_again_is_whole_again(seal: Seal) -> None:
         assert again.fingerprint == before.fingerprint
         assert [each.text for each in again.take([0])] == ["a sound sentence ."]
         assert unreadable() == []
+
+
+@pytest.mark.parametrize("spoilt", [b"", b"PAR1", b"PAR1" + bytes(100) + b"PAR1", b"half"])
+def test_a_corpus_whose_sentences_are_spoilt_says_so_and_is_mended_by_the_same_text(seal: Seal, spoilt: bytes) -> None:
+    before = seal(["a sound sentence ."], "mine")
+    file = before.path / "sentences.parquet"
+    file.write_bytes(file.read_bytes()[:-40] if spoilt == b"half" else spoilt)
+    for read in (lambda: list(before.batches()), lambda: before.take([0]), before.lengths, before.ids):
+        with pytest.raises(CorpusError, match=r"mine: .*sentences\.parquet cannot be read; add the same text again"):
+            read()
+    assert [each.text for each in seal(["a sound sentence ."], "again").take([0])] == ["a sound sentence ."]
 
 
 def test_a_spoilt_line_of_the_audit_log_is_counted_and_the_rest_listed(

@@ -9,7 +9,9 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from filecmp import cmpfiles
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -17,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.corpora.table import to_sentences, write_sentences
+from core.corpora.table import opened, to_sentences, write_sentences
 from core.errors import CorpusError, MissingCorpus
 from core.files import sync, write_atomic
 from core.results import IntArray
@@ -52,7 +54,7 @@ class Corpus:
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Sentence]]:
         """Rows `start` to `stop` in order, at most `BLOCK` at a time."""
         stop = self.n_sentences if stop is None else min(stop, self.n_sentences)
-        with pq.ParquetFile(self._file) as file:
+        with self.opened() as file:
             for group in range(start // BLOCK, -(-stop // BLOCK)):
                 first = group * BLOCK
                 table = file.read_row_group(group)
@@ -63,7 +65,7 @@ class Corpus:
         """The sentences at `rows`, in the order asked for; reads only the row groups they lie in."""
         addresses = np.asarray(rows, dtype=np.int64)
         by_row: dict[int, Sentence] = {}
-        with pq.ParquetFile(self._file) as file:
+        with self.opened() as file:
             for group in np.unique(addresses // BLOCK):
                 inside = np.unique(addresses[addresses // BLOCK == group])
                 table = file.read_row_group(int(group)).take(pa.array(inside - group * BLOCK))
@@ -72,7 +74,8 @@ class Corpus:
 
     def column(self, name: str) -> pa.ChunkedArray:
         """One stored column whole: `text` (string), `doc` (string, nullable)."""
-        return pq.read_table(self._file, columns=[name]).column(0)
+        with self.opened() as file:
+            return file.read([name]).column(0)
 
     def ids(self) -> IntArray:
         """`(n,)` uint64; `f"{id:016x}"` is `Sentence.id`."""
@@ -98,13 +101,9 @@ class Corpus:
         """Whether Winnow made it: from another corpus (a selection, a subset, a changed copy) or of typed sentences."""
         return not self.origin.keys().isdisjoint(("from", "typed"))
 
-    @property
-    def _file(self) -> Path:
-        """Errors: CorpusError for a corpus that was removed, perhaps since this handle was made."""
-        file = self.path / SENTENCES
-        if not file.exists():
-            raise CorpusError(f"{self.name}: is no longer here, so its sentences cannot be read; add it again.")
-        return file
+    def opened(self) -> AbstractContextManager[pq.ParquetFile]:
+        """Its file, for a block. Errors: CorpusError."""
+        return opened(self.path / SENTENCES, self.name)
 
 
 class Library:
@@ -144,8 +143,8 @@ class Library:
             sync(draft / SENTENCES)
             if _renamed(draft, target):
                 sync(self.folder)
-            elif _readable(target) is None:  # a failing disk spoilt it, and here is all of it again
-                for part in (SENTENCES, ABOUT):
+            elif spoilt := _spoilt(target, draft):  # and here is all of it again
+                for part in spoilt:
                     (draft / part).replace(target / part)
                 sync(target)
         finally:
@@ -288,6 +287,13 @@ def _readable(path: Path) -> Corpus | None:
         return _open(path)
     except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
         return None
+
+
+def _spoilt(path: Path, again: Path) -> Sequence[str]:
+    """What a failing disk spoilt of a corpus's folder. again: the same corpus, just written."""
+    if _readable(path) is None:
+        return (SENTENCES, ABOUT)
+    return () if cmpfiles(path, again, [SENTENCES], shallow=False)[0] else (SENTENCES,)
 
 
 def _write_json(path: Path, value: Mapping[str, object]) -> None:

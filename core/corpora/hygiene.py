@@ -20,9 +20,8 @@ from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.parquet as pq
 
-from core.corpora.corpus import BLOCK, SENTENCES, Corpus
+from core.corpora.corpus import BLOCK, Corpus
 from core.corpora.edits import SIMILARITY
 from core.corpora.pile import Pile
 from core.reporter import Reporter
@@ -144,6 +143,6 @@ def differing(text: str, other: str, most: int = 3) -> str:
 
 
 def _blocks(corpus: Corpus) -> Iterator[list[str]]:
-    with pq.ParquetFile(corpus.path / SENTENCES) as file:
+    with corpus.opened() as file:
         for batch in file.iter_batches(BLOCK, columns=["text"]):
             yield batch.column(0).to_pylist()

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import NotRequired, TypedDict
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from core.errors import CorpusError
 from core.text.sentence import Entity, Sentence
 from core.text.words import tokenize
 
@@ -67,6 +69,22 @@ def write_sentences(file: Path, sentences: Iterator[Sentence], labelled: bool, b
         "labelled": labelled,
         "types": dict(types.most_common()),
     }
+
+
+@contextmanager
+def opened(file: Path, name: str) -> Iterator[pq.ParquetFile]:
+    """The stored sentences of corpus `name`.
+
+    Errors: CorpusError for a corpus that was removed, perhaps since its handle was made, and where what the block reads
+    was spoilt.
+    """
+    try:
+        with pq.ParquetFile(file) as parquet:
+            yield parquet
+    except FileNotFoundError as error:
+        raise CorpusError(f"{name}: is no longer here, so its sentences cannot be read; add it again.") from error
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+        raise CorpusError(f"{name}: {file} cannot be read; add the same text again to mend it.") from error
 
 
 def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _Columns:

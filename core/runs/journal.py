@@ -66,7 +66,7 @@ def read(file: Path, parse: Callable[[dict[str, object]], Entry]) -> tuple[Entry
         try:
             record = json.loads(line)
             entry = parse(record)
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
             continue
         if record["action"] != UNDO:
             history.append(entry)

@@ -47,6 +47,9 @@ def test_a_torn_line_costs_itself_alone(tmp_path: Path) -> None:
     assert (tmp_path / FILE).read_bytes().startswith(whole)
     (tmp_path / FILE).write_bytes(whole + b'{"action": "explode", "rows": [1]}\n[]\n\xff\n')
     assert read(tmp_path).added.tolist() == [1]
+    deep, endless = b'{"a":' * 50_000, b'{"action": "add", "rows": [%s], "time": 1}' % (b"9" * 30)
+    (tmp_path / FILE).write_bytes(b"\n".join([deep, endless, whole]))
+    assert read(tmp_path).added.tolist() == [1]
 
 
 def test_no_file_is_no_edit(tmp_path: Path) -> None:

@@ -9,33 +9,46 @@ memory went. An input's readers are those of its call: to see one again, name th
 """
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
-from tests.fuzz.hunt import Report, Target, hunt
+os.environ.update(HF_HUB_OFFLINE="1", WINNOW_CONFINED="0", OMP_NUM_THREADS="1")
+
+from tests.fuzz.hunt import Report, Target, folder, hunt
 from tests.fuzz.reading import Reading
 from tests.fuzz.seeds import SEEDS
 
+STORED = ("home", "artifacts", "models")  # what the app reads back
 
-def all_targets() -> dict[str, Target]:
-    """Every reader by name."""
-    return {name: Reading(name) for name in SEEDS}
+
+def chosen(names: Sequence[str], shared: Path) -> list[Target]:
+    """Those of these names. shared: a folder for what all inputs are made of."""
+    targets: dict[str, Target] = {name: Reading(name) for name in SEEDS}
+    if set(names) & set(STORED):
+        from tests.fuzz.stored import stored  # its imports take seconds
+
+        targets |= {each.name: each for each in stored(shared)}
+    return [targets[name] for name in names]
 
 
 def main(words: Sequence[str] | None = None) -> int:
+    known = [*SEEDS, *STORED]
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--inputs", type=int, default=10_000)
-    parser.add_argument("--readers", default="", help=f"some of {', '.join(all_targets())}")
+    parser.add_argument("--readers", default=",".join(known), help=f"some of {', '.join(known)}")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--number", type=int, help="this input alone")
     asked = parser.parse_args(words)
-    names = asked.readers.split(",") if asked.readers else list(all_targets())
-    if unknown := set(names) - set(all_targets()):
-        parser.error(f"--readers: {', '.join(sorted(unknown))} is not among {', '.join(all_targets())}")
+    names = asked.readers.split(",")
+    if unknown := set(names) - set(known):
+        parser.error(f"--readers: {', '.join(sorted(unknown))} is not among {', '.join(known)}")
     began = time.monotonic()
     numbers = range(asked.inputs) if asked.number is None else [asked.number]
-    report = hunt(lambda: [all_targets()[name] for name in names], numbers, asked.seed)
+    with folder() as shared:
+        report = hunt(lambda: chosen(names, Path(shared)), numbers, asked.seed)
     show(report, names, time.monotonic() - began)
     return 1 if report.finds else 0
 

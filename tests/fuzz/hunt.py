@@ -21,7 +21,8 @@ from typing import Protocol
 SECONDS = 10  # of processor time for one small input; SIGPROF then ends the child
 MEMORY = 900 << 20  # bytes of addresses beyond those of the imports
 GROWTH = 300 << 10  # KB of memory that one small input may add
-EACH = 500  # inputs before the child is made anew
+MEMORY_DISK = "/dev/shm"
+EACH = 1000  # inputs before the child is made anew
 
 
 class Target(Protocol):
@@ -29,6 +30,10 @@ class Target(Protocol):
 
     @property
     def name(self) -> str: ...
+
+    def prepare(self) -> None:
+        """Make, or import, what all inputs need, before time and memory are measured."""
+        ...
 
     def attempt(self, random: Random, folder: Path) -> str:
         """Make an input, read it in the empty `folder`, look at what came of it: "taken" or "refused"."""
@@ -74,9 +79,9 @@ def hunt(targets: Callable[[], Sequence[Target]], numbers: Sequence[int], seed: 
             outcome, _, what = line.partition(" ")
             report.add(names[numbers[at] % len(names)], numbers[at], outcome, what.replace("\x1f", "\n"))
             at += 1
+        if status > 0 or (status and at in (begun + EACH, len(numbers))):
+            raise RuntimeError(f"the child ended with {status}, and not by an input")
         if status:
-            if at == len(numbers) or at - begun == EACH:
-                raise RuntimeError(f"the child ended with {status} after its last input")
             number = numbers[at]
             target = number % len(names)
             again, lines = _child(targets, [number], seed, apart=True)
@@ -84,8 +89,7 @@ def hunt(targets: Callable[[], Sequence[Target]], numbers: Sequence[int], seed: 
                 report.add(names[target], number, lines[0], "")
                 at += 1
                 continue
-            death = signal.Signals(-status).name if status < 0 else f"exit {status}"
-            report.add(names[target], number, "found", f"killed its process: {death}")
+            report.add(names[target], number, "found", f"killed its process: {signal.Signals(-status).name}")
             at += 1
     return report
 
@@ -113,23 +117,30 @@ def _child(
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), got
 
 
+def folder() -> tempfile.TemporaryDirectory[str]:
+    """A temporary folder, in memory where that can be."""
+    return tempfile.TemporaryDirectory(
+        dir=MEMORY_DISK if os.access(MEMORY_DISK, os.W_OK) else None, prefix="winnow-fuzz-"
+    )
+
+
 def _lines(targets: Sequence[Target], numbers: Sequence[int], seed: int, apart: bool) -> Iterator[str]:
+    for target in targets:
+        target.prepare()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     most = pages * resource.getpagesize() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     faulthandler.disable()  # the report says which signal it was
-    base = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
-    with tempfile.TemporaryDirectory(dir=base, prefix="winnow-fuzz-") as name:
+    with folder() as name:
         for number in numbers:
-            folder = Path(name) / str(number)
-            folder.mkdir()
+            place = Path(name) / str(number)
+            place.mkdir()
             target = targets[number % len(targets)]
-            yield _one(
-                target.attempt_apart if apart else target.attempt, Random(f"{seed} {target.name} {number}"), folder
-            )
-            shutil.rmtree(folder)
+            attempt = target.attempt_apart if apart else target.attempt
+            yield _one(attempt, Random(f"{seed} {target.name} {number}"), place)
+            shutil.rmtree(place)
 
 
 def _one(attempt: Callable[[Random, Path], str], random: Random, folder: Path) -> str:

@@ -57,6 +57,9 @@ class Reading:
     def __init__(self, name: str) -> None:
         self.name, self._seeds = name, SEEDS[name]
 
+    def prepare(self) -> None:
+        """Nothing is needed."""
+
     def attempt(self, random: Random, folder: Path) -> str:
         """Errors: AssertionError for what must not be; whatever else is no WinnowError."""
         return self._attempt(random, folder, apart=False)

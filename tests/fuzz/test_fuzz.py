@@ -15,8 +15,10 @@ from core.corpora.formats.source import _PACKED
 from core.corpora.readers import sniff
 from tests.conftest import ROOT
 from tests.fuzz import hunt as module
+from tests.fuzz.__main__ import STORED
 from tests.fuzz.reading import outcome
 from tests.fuzz.seeds import SEEDS, options_of
+from tests.fuzz.stored import HOME, stored
 
 
 def test_every_reader_has_seeds() -> None:
@@ -35,16 +37,31 @@ def test_a_seed_is_taken_as_what_it_is(name: str, tmp_path: Path) -> None:
 
 
 def test_a_short_cut_of_it() -> None:
-    words = [sys.executable, "-W", "error", "-m", "tests.fuzz", "--inputs", "400", "--seed", "19"]
+    words = [
+        sys.executable,
+        "-W",
+        "error",
+        "-m",
+        "tests.fuzz",
+        "--inputs",
+        "300",
+        "--seed",
+        "19",
+        "--readers",
+        ",".join(SEEDS),
+    ]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "400 inputs" in done.stdout
+    assert "300 inputs" in done.stdout
 
 
 class Misbehaving:
     """Goes wrong in every way that is looked for, by the input's number."""
 
     name = "misbehaving"
+
+    def prepare(self) -> None:
+        pass
 
     def attempt(self, random: Random, folder: Path) -> str:
         match int(folder.name):
@@ -63,7 +80,7 @@ class Misbehaving:
 
 
 def test_whoever_misbehaves_is_caught_and_the_others_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "SECONDS", 1)
+    monkeypatch.setattr(module, "SECONDS", 0.3)
     monkeypatch.setattr(module, "GROWTH", 30 << 10)
     report = module.hunt(lambda: [Misbehaving()], range(6), seed=0)
     assert dict(report.outcomes) == {("misbehaving", "taken"): 2, ("misbehaving", "found"): 4}
@@ -73,3 +90,11 @@ def test_whoever_misbehaves_is_caught_and_the_others_are_tried(monkeypatch: pyte
         "memory": 3,
         "killed its process: SIGPROF": 4,
     }
+
+
+def test_what_is_stored_is_read_whole_before_it_is_spoilt(tmp_path: Path) -> None:
+    targets = {target.name: target for target in stored(tmp_path)}
+    assert tuple(targets) == STORED
+    targets["home"].prepare()
+    for pattern in HOME:
+        assert list((tmp_path / "home").glob(pattern)), pattern

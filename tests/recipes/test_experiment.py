@@ -414,6 +414,7 @@ def test_plan_file(home: Path, tmp_path: Path) -> None:
         (("[none, tapt, knn]", "[none, knm]"), r"PLAN.yaml line 7: arms: 'knm' is not known"),
         (("  epochs: 3", "  epochs: &a 3"), "PLAN.yaml line 11: refers to another part"),
         (("budgets: [20%, 100]", "budgets: " + "[" * 3_000), "PLAN.yaml"),
+        (("  epochs: 3", "  epochs: \x01 3"), "PLAN.yaml line 11: has a control character"),
         (("  epochs: 3", "  epohcs: 3"), r"PLAN.yaml line 11: pretrain.epohcs: is not an option here"),
         (("  epochs: 3", "  epochs: three"), r"PLAN.yaml line 11: pretrain.epochs: .*three"),
         (("  epochs: 3", "  init: minilm"), r"PLAN.yaml line 11: pretrain.init: is not an option here"),

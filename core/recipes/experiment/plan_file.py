@@ -39,6 +39,9 @@ class PlanFile:
             raise ReadError(
                 path.name, None, "nests too deeply to be a plan; write options one below another."
             ) from error
+        except yaml.reader.ReaderError as error:
+            line = text.count("\n", 0, error.position) + 1
+            raise ReadError(path.name, line, "has a control character in it; take it out.") from error
         except yaml.MarkedYAMLError as error:
             line = error.problem_mark.line + 1 if error.problem_mark else None
             raise ReadError(path.name, line, f"is not YAML ({error.problem}); check quotes and indentation.") from error
