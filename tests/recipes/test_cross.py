@@ -3,6 +3,7 @@
 import os
 from collections import Counter
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from core.artifacts import leaderboard
 from core.artifacts.halves import HalvesResult
 from core.artifacts.result import read
-from core.corpora.corpus import Library
+from core.corpora.corpus import Corpus, Library
 from core.corpora.shares import dealt
 from core.errors import Cancelled, ConfigError
 from core.facade import deliver, experiments, removals, results, runs
@@ -28,9 +29,17 @@ from tests.recipes.test_experiment import OPTIONS, fill, labelled
 CROSS = {key: value for key, value in OPTIONS.items() if key != "task"} | {
     "repeat": "pipeline",
     "cross": True,
+    "domain": "leaky",
     "arms": ("none", "ngram-perplexity"),
     "finetune": {"epochs": 1, "head_learning_rate": 0.1},
 }
+
+
+def leaky(home: Path, made: dict[str, Corpus]) -> None:
+    """A D_C that holds every labelled sentence too."""
+    parts = (made[name] for name in ("domain", "train", "dev", "test"))
+    sentences = (replace(one, entities=None) for part in parts for batch in part.batches() for one in batch)
+    Library(home).seal(sentences, name="leaky", origin={})
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +48,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     home = tmp_path_factory.mktemp("cross") / "home"
     before, seconds = os.environ.get("WINNOW_HOME"), calibrate.SECONDS
     os.environ["WINNOW_HOME"], calibrate.SECONDS = str(home), 0.0
-    fill(home)
+    leaky(home, fill(home))
     seen: set[str] = set()
 
     def stop(event: Event) -> None:
