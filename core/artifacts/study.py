@@ -22,7 +22,7 @@ class TaskRow:
 
     run: its `experiment` run. sentences: of its test split. tokens: that the claim read, mean over replicates. f1,
     none_f1, control_f1: means over replicates of the claim, of `none` and of the control. reading, choosing: the
-    differences to these, with their 95% intervals.
+    differences to these, with their 95% intervals. learnt: False where no tagger of any arm learnt anything there.
     """
 
     name: str
@@ -36,6 +36,7 @@ class TaskRow:
     reading_interval: Interval
     choosing: Estimate | None
     choosing_interval: Interval | None
+    learnt: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

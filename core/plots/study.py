@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from core.artifacts.leaderboard import Interval
 from core.artifacts.study import Question, StudyResult
+from core.plots.answer import NOTHING
 from core.plots.results import arm_words
 from core.plots.theme import figure, labels
 
@@ -79,8 +80,12 @@ def over(result: StudyResult, of: Asked) -> str:
 
 
 def study_answer(result: StudyResult) -> list[str]:
-    """A sentence or two for every question, the claim's first."""
-    return [_answered(result, of) for of in asked(result)]
+    """A sentence or two for every question, the claim's first; that nothing was learnt, where that is so."""
+    idle = [task.name for task in result.tasks if not task.learnt]
+    if len(idle) == len(result.tasks):
+        return [NOTHING]
+    also = [f"No tagger learnt anything on {', '.join(idle)}, which counts all the same."] if idle else []
+    return [*(_answered(result, of) for of in asked(result)), *also]
 
 
 def _answered(result: StudyResult, of: Asked) -> str:

@@ -1,6 +1,7 @@
 """A study on the page Results: the answers, the forest plots and their table, the report."""
 
 import json
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -72,3 +73,13 @@ def test_an_interval_that_would_dwarf_the_others_is_cut_and_all_stay_in_the_figu
     marks = [trace["marker"]["symbol"] for trace in figure["data"] if trace["mode"] == "lines+markers"]
     assert ["triangle-left", "triangle-right"] in marks
     assert figure["layout"]["yaxis"]["categoryarray"][-1].startswith("&lt;img src=x")
+
+
+def test_where_no_tagger_learnt_anything_that_is_the_answer(home: Path) -> None:
+    """Two that found nothing are not level."""
+    result = studies.board(finished.study(home, (0.0, 0.0)).id)
+    first, second = (replace(task, learnt=False) for task in result.tasks)
+    assert figures.study_answer(replace(result, tasks=[first, second]))[0].startswith("No tagger learnt anything")
+    some = figures.study_answer(replace(result, tasks=[result.tasks[0], second]))
+    assert some[-1] == "No tagger learnt anything on task 1, which counts all the same."
+    assert len(some) == 3

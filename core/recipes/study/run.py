@@ -66,7 +66,8 @@ def _experiments(
 
 
 def _task(config: StudyConfig, job: Job, name: str, number: int, run: Run) -> TaskRow:
-    rows = {(row.arm, row.budget): row for row in boards.read(run).leaderboard}
+    board = boards.read(run).leaderboard
+    rows = {(row.arm, row.budget): row for row in board}
     claim, none = rows[_place(config.claimed)], rows[NONE, ""]
     control = rows[_place(config.control)] if config.control else None
     assert claim.estimate
@@ -82,6 +83,7 @@ def _task(config: StudyConfig, job: Job, name: str, number: int, run: Run) -> Ta
         reading_interval=claim.interval,
         choosing=claim.estimate_random,
         choosing_interval=claim.interval_random,
+        learnt=not boards.nothing_learnt(board),
     )
 
 

@@ -34,7 +34,7 @@ def study(run_id: str) -> None:
     for column, of in zip(st.columns(len(asked)), asked, strict=True):
         with column:
             _forest(result, of)
-    heads = COLUMNS | {of: HEADINGS[of].removeprefix("Did ").capitalize() for of in asked}
+    heads = COLUMNS | {of: f"{of.capitalize()} helped" for of in asked}
     table(_lines(result), heads, "The claim on every task, on these on average, and on others like these", wrapped=())
     st.caption(HOW)
     _experiments(result)
@@ -75,10 +75,9 @@ def _cell(row: figures.ForestRow) -> str:
 
 def _experiments(result: StudyResult) -> None:
     """Every task's leaderboard is its experiment's own."""
-    st.markdown(f"**{duration(3600 * sum(result.hours.values()))} of computing** in all. Every task by itself:")
+    st.markdown(f"**{duration(3600 * sum(result.hours.values()))} of computing** in all.")
     here = {run.id for run in runs.listed("experiment")}
     with st.container(horizontal=True):
-        for task in result.tasks:
-            if task.run in here:
-                label = f"{plain(task.name)}: {task.f1:.2f}"
-                st.page_link(RESULTS, label=label, icon=":material/leaderboard:", query_params={"run": task.run})
+        for task in (task for task in result.tasks if task.run in here):
+            label = f"The experiment on {plain(task.name)}"
+            st.page_link(RESULTS, label=label, icon=":material/leaderboard:", query_params={"run": task.run})
