@@ -20,7 +20,7 @@ from core.measures.sample import capped
 from core.models.fingerprint import fingerprint
 from core.recipes import calibrate
 from core.recipes.base import Job
-from core.recipes.experiment import arms, beside, tables
+from core.recipes.experiment import arms, beside, rivals, tables
 from core.recipes.experiment.claim import as_much_as, claimed
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import calibration_options
@@ -43,6 +43,7 @@ SPLITS = {
     "seeds": (1, 2),
     "repeat": "tagger",
 }
+COPIED = ("dataaug", "copies:dataaug")
 GIVEN = {"task": "t", "domain": "d", "sources": ("s",), "assisting": "a"}
 
 
@@ -160,12 +161,20 @@ def test_whose_tokens_a_line_reads() -> None:
 def test_what_an_arm_must_beat() -> None:
     names = arms.complete(("lm:law", "vectors:law"), GIVEN, "bilstm")
     assert names == ("none", "states", "lm:law", "vectors:law")
-    assert arms.complete(("skl:2",), GIVEN, "encoder") == ("none", "all", "skl:2")
-    assert arms.complete(("highc2low:20%", "lpft"), {}, "encoder") == ("none", "highc2low:20%", "lpft")
-    every = arms.cells((*names, "all", "skl:2", "dataaug"), ("10%",))
-    against = {str(cell): str(arms.control(cell, every)) for cell in every}
-    assert {name: other for name, other in against.items() if other != "None"} == {"lm:law": "states", "skl:2": "all"}
-    assert {arms.control(cell, every).arm.name for cell in every if arms.control(cell, every)} <= set(arms.AGAINST)  # type: ignore[union-attr]
+    assert arms.complete(("skl:2",), GIVEN, "encoder") == ("none", "all", "random-part:2", "skl:2")
+    assert arms.complete(("low2high:20%", "lpft"), {}, "encoder") == ("none", "low2high:20%", "lpft")
+    grown = arms.complete(("highc2low:20%", "dataaug"), {}, "encoder")
+    assert grown == ("none", "copies:highc2low:20%", "copies:dataaug", "highc2low:20%", "dataaug")
+    every = arms.cells((*names, *arms.complete(("skl:2",), GIVEN, "encoder")[1:], *grown[1:]), ("10%",))
+    against = {str(cell): str(rivals.control(cell, every)) for cell in every}
+    assert {name: other for name, other in against.items() if other != "None"} == {
+        "lm:law": "states",
+        "skl:2": "random-part:2",
+        "highc2low:20%": "copies:highc2low:20%",
+        "dataaug": "copies:dataaug",
+    }
+    assert {cell.arm.name for cell in every if not cell.arm.judged} == {"none", *against.values()} - {"None", "states"}
+    assert all(rivals.against(other) for cell in every if (other := rivals.control(cell, every)))
 
 
 def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> None:
@@ -211,12 +220,13 @@ def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:
     run, rows = made(
         assisting="theirs", arms=("monolingual", "skl:4"), finetune={"network": "charcnn", "hidden": 8, "epochs": 9}
     )
-    assert set(rows) == {"none", "all", "skl:4"}
+    assert set(rows) == {"none", "all", "skl:4", "random-part:4"}
     hard = {arm: row["also"] for arm, row in rows.items()}
     for arm, row in rows.items():
         (test,) = hard[arm]
-        folder = runs.get(row["finetune_run"]).artifacts
-        f1s = [Evaluation.load(folder / f"evaluation-test1-{seed}.npz").f1() for seed in (1, 2)]
+        tuned = [runs.get(name) for name in row["finetune_runs"]]
+        parts = [(run.artifacts, seed) for run in tuned for seed in run.manifest.config["seeds"]]
+        f1s = [Evaluation.load(folder / f"evaluation-test1-{seed}.npz").f1() for folder, seed in parts]
         assert (test["test"], test["micro_f1"]) == ("hard", f1s)
         assert test["mean"] == pytest.approx(mean(f1s))
         assert test["delta"] == pytest.approx(mean(f1s) - hard["none"][0]["mean"])
@@ -234,6 +244,10 @@ def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:
     borrowed = {arm: runs.get(row["finetune_run"]).manifest.config["assisting"] for arm, row in rows.items()}
     assert borrowed["none"] == ""
     assert len(corpora.find(borrowed["all"])) >= len(corpora.find(borrowed["skl:4"])) > 0
+    part, kept = (corpora.find(borrowed[arm]) for arm in ("random-part:4", "skl:4"))
+    assert len(part) == len(kept)
+    assert rows["skl:4"]["delta_random"] == pytest.approx(rows["skl:4"]["mean"] - rows["random-part:4"]["mean"])
+    assert (rows["random-part:4"]["verdict"], len(rows["random-part:4"]["finetune_runs"])) == ("control", 2)
     assert Counter(each.manifest.kind for each in runs.listed())["skl"] == 1
 
 
@@ -314,6 +328,12 @@ def test_l_c_is_rebuilt_by_one_measurement_of_another_encoder(corpora: Library, 
     assert runs.get(rows["lpft"]["finetune_run"]).manifest.config["stages"] == "lpft"
     assert rows["dataaug"]["why"].startswith("Against L_C as it is")
     assert rows["dataaug"]["f1_per_hour"] is not None
+    grown, copied = (corpora.find(runs.get(rows[arm]["finetune_run"]).manifest.config["train"]) for arm in COPIED)
+    added = Counter(grown.ids().tolist()) - Counter(corpora.find("train").ids().tolist())
+    again = Counter(copied.ids().tolist()) - Counter(corpora.find("train").ids().tolist())
+    assert added.total() == again.total() > 0
+    assert set(again) <= set(corpora.find("train").ids().tolist())
+    assert rows["dataaug"]["delta_random"] is not None
 
 
 def test_a_cap_beyond_the_smallest_source_is_told(corpora: Library) -> None:

@@ -12,7 +12,7 @@ from core.errors import ConfigError
 from core.facade import experiments, runs
 from core.models.fingerprint import fingerprint
 from core.recipes import calibrate
-from core.recipes.experiment import arms
+from core.recipes.experiment import rivals
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.seconds import Seconds
 from tests.conftest import sentence
@@ -42,11 +42,11 @@ def test_every_arm_is_there_once_an_encoder() -> None:
 
 def test_each_is_measured_against_its_own_none_and_control() -> None:
     cells = config(arms=("none", "knn", "tapt"), axis=("encoder:a",)).cells
-    against = {str(cell): str(arms.baseline(cell, cells)) for cell in cells}
+    against = {str(cell): str(rivals.baseline(cell, cells)) for cell in cells}
     assert against["knn 10%"] == "none"
     assert against["knn encoder:a 10%"] == against["random encoder:a 10%"] == "none encoder:a"
     assert against["none encoder:a"] == against["none"] == "none"
-    control = {str(cell): str(arms.control(cell, cells)) for cell in cells}
+    control = {str(cell): str(rivals.control(cell, cells)) for cell in cells}
     assert control["knn encoder:a 10%"] == "random encoder:a 10%"
     assert control["tapt encoder:a"] == "random-only encoder:a |T_C|"
     assert control["random encoder:a 10%"] == control["none encoder:a"] == "None"

@@ -18,7 +18,7 @@ from core.facade import deliver, experiments, removals, results
 from core.facade import runs as facade_runs
 from core.facade.home import home
 from core.recipes import calibrate
-from core.recipes.experiment import arms
+from core.recipes.experiment import arms, rivals
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.plan_file import PlanFile
 from core.results import Evaluation
@@ -351,7 +351,7 @@ def test_controls() -> None:
     assert names == ("none", "random", "random-only", "tapt", "knn", "dapt")
     every = {str(cell): cell for cell in arms.cells(names, ("10%", "200"))}
     assert list(every)[:4] == ["none", "random 10%", "random 200", "random-only |T_C|"]
-    against = {name: str(arms.control(cell, list(every.values()))) for name, cell in every.items()}
+    against = {name: str(rivals.control(cell, list(every.values()))) for name, cell in every.items()}
     assert against == {
         "none": "None",
         "random 10%": "None",

@@ -52,7 +52,9 @@ def test_borrowed_labels_are_checked_before_anything_is_trained() -> None:
     steps = order(arms=("all", "skl:2"), train_sizes=(5,), draws=1)
     trained = next(i for i, step in enumerate(steps) if step[0] == "finetune")
     checks = [step for step in steps[:trained] if step[0] == CHECK]
-    assert [(line, needs) for _, line, _, needs in checks] == [
+    drawn = [(line, needs) for _, line, _, needs in checks if line == "random-part:2"]
+    assert drawn == [("random-part:2", [("skl", "random-part:2")])] * 6  # two sizes, a draw a seed
+    assert [(line, needs) for _, line, _, needs in checks if line != "random-part:2"] == [
         ("all", []),
         ("all", []),
         ("skl:2", [("skl", "skl:2")]),

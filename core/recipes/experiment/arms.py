@@ -22,6 +22,8 @@ ENCODER = "encoder:"  # an axis: what every arm is run from too
 OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # what Murthy et al. 2018 and Ma et al. 2023 call it
 AUGMENT = "dataaug"  # the one way to rebuild L_C that goes by no PVI
 SHARE = "low-share"  # the one whose share may be 0%: elsewhere that is L_C as it is
+GROWS = (AUGMENT, "random2low", "highc2low")  # ways that add changed copies of sentences to L_C
+PART, COPIES = "random-part", "copies"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,8 @@ class Arm:
     frozen states join the network. assisting: sentences of the assisting corpus below this SKL, 0: none.
     rebuild: the method that makes another L_C, at `rate` (a share; dataaug has none). lpft: in two stages.
     without: what `none` is beside this arm, in words. encoder: what it starts from in place of the experiment's own.
+    control: as many assisting sentences at random as are below `assisting`, or unchanged copies of the sentences that
+    `rebuild` adds changed ones of.
     """
 
     name: str
@@ -49,6 +53,7 @@ class Arm:
     lpft: bool = False
     without: str = "no pre-training"
     encoder: str = ""
+    control: bool = False
 
     @property
     def plain_name(self) -> str:
@@ -58,7 +63,7 @@ class Arm:
     @property
     def judged(self) -> bool:
         """Whether there is a verdict on it."""
-        return self.name != NONE and self.plain_name not in CONTROLS
+        return self.name != NONE and self.plain_name not in CONTROLS and not self.control
 
     @property
     def pretrains(self) -> bool:
@@ -85,6 +90,15 @@ class Arm:
         """The options of an experiment that must be given."""
         wanted = {"task": self.adapts, "domain": self.strategy, "sources": self.source, "assisting": self.assisting}
         return tuple(name for name, needed in wanted.items() if needed)
+
+    @property
+    def own_control(self) -> str:
+        """The name of the control that is made for this one arm; "" where there is none."""
+        if self.control:
+            return ""
+        if 0 < self.assisting < math.inf:
+            return f"{PART}:{self.assisting:g}"
+        return f"{COPIES}:{self.plain_name}" if self.rebuild in GROWS else ""
 
     @property
     def networks(self) -> tuple[str, ...]:
@@ -129,7 +143,7 @@ _FIXED: Mapping[str, Arm] = {
         ),
         Arm(
             name=ALL,
-            summary="All sentences of the assisting corpus too: what skl:THRESHOLD must beat.",
+            summary="All sentences of the assisting corpus too.",
             assisting=math.inf,
             without="no assisting sentences",
         ),
@@ -141,13 +155,6 @@ _FIXED: Mapping[str, Arm] = {
             without="L_C as it is",
         ),
     )
-}
-# What an arm must beat beside `none`, in words.
-AGAINST: Mapping[str, str] = {
-    RANDOM: "a random S_C of as many tokens",
-    CONTROL: "a random S_C of as many tokens",
-    STATES: "the states of the encoder as it came",
-    ALL: "all assisting sentences",
 }
 
 
@@ -172,6 +179,20 @@ def _skl(name: str, value: str) -> Arm:
     return Arm(name=f"skl:{threshold:g}", summary=summary, assisting=threshold, without="no assisting sentences")
 
 
+def _part(name: str, value: str) -> Arm:
+    skl = _skl(name, value)
+    summary = f"As many assisting sentences at random as {skl.name} keeps: what it must beat."
+    return replace(skl, name=f"{PART}:{skl.assisting:g}", summary=summary, control=True)
+
+
+def _copies(name: str, value: str) -> Arm:
+    arm = find(value)
+    if arm.rebuild not in GROWS or arm.control:
+        raise ConfigError(f"arms: {name!r} is of no arm that adds sentences to L_C; write for example copies:dataaug.")
+    summary = f"L_C with unchanged copies of the sentences that {arm.name} copies: what it must beat."
+    return replace(arm, name=f"{COPIES}:{arm.name}", summary=summary, control=True)
+
+
 def _rebuild(name: str, value: str) -> Arm:
     method = name.partition(":")[0]
     match = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", value)
@@ -187,6 +208,8 @@ _NAMED: Mapping[str, tuple[str, Callable[[str, str], Arm]]] = {
     "vectors": ("SOURCE", _vectors),
     "lm": ("SOURCE", _lm),
     "skl": ("THRESHOLD", _skl),
+    PART: ("THRESHOLD", _part),
+    COPIES: ("ARM", _copies),
     **{method: ("RATE", _rebuild) for method in get_args(Method) if method != AUGMENT},
 }
 FIXED_NAMES = tuple(_FIXED)
@@ -236,6 +259,7 @@ def complete(names: Sequence[str], given: Mapping[str, object], network: str) ->
     needed += [CONTROL] if given.get("domain") and "tapt" in arms else []
     needed += [STATES] if any(arm.states for arm in arms.values()) else []
     needed += [ALL] if any(arm.assisting for arm in arms.values()) else []
+    needed += [name for arm in arms.values() if (name := arm.own_control)]
     return (*(name for name in needed if name not in arms), *arms)
 
 
@@ -254,29 +278,3 @@ def under(encoder: str, arm: Arm) -> Arm:
     without = f"{arm.without}, from {encoder} too" if arm.name != NONE else "the experiment's own encoder"
     summary = f"{arm.summary} From {encoder}."
     return replace(arm, name=f"{arm.name} {ENCODER}{encoder}", encoder=encoder, summary=summary, without=without)
-
-
-def baseline(cell: Cell, others: Sequence[Cell]) -> Cell:
-    """The `none` that `cell` is measured against: of its own encoder, and for that one the experiment's."""
-    encoder = "" if cell.arm.plain_name == NONE else cell.arm.encoder
-    return next(other for other in others if (other.arm.plain_name, other.arm.encoder) == (NONE, encoder))
-
-
-def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
-    """The line that `cell` must beat beside `none`, as AGAINST says; None where it chooses nothing.
-
-    SOURCES.md, Random controls: a selection has the random arm of its budget, TAPT has `random-only`, MLM on a source
-    the encoder as it came, a threshold all assisting sentences; DAPT takes all there is and has no such arm.
-    """
-    arm = cell.arm
-    if arm.plain_name in CONTROLS:
-        return None
-    others = [other for other in others if other.arm.encoder == arm.encoder]
-    named = {(other.arm.plain_name, other.budget): other for other in others}
-    if arm.plain_name == "tapt":
-        return next((other for other in others if other.arm.plain_name == CONTROL), None)
-    if arm.chooses:
-        return named.get((RANDOM, cell.budget))
-    if arm.states and arm.source:
-        return named.get((STATES, ""))
-    return named.get((ALL, "")) if 0 < arm.assisting < math.inf else None

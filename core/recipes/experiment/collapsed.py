@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from core.artifacts import taggers
-from core.recipes.experiment import arms
+from core.recipes.experiment import rivals
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.stages import FinishedLine
 
@@ -28,7 +28,7 @@ def nothing_learnt(lines: Sequence[FinishedLine], collapsed: Collapsed) -> bool:
 
 def in_words(cell: Cell, control: Cell | None, collapsed: Collapsed) -> str:
     """A sentence on the seeds that learnt nothing, of a line and of what it is compared with; nothing without any."""
-    baseline = arms.baseline(cell, list(collapsed))
+    baseline = rivals.baseline(cell, list(collapsed))
     compared = [other for other in collapsed if other in (baseline, control)]
     lines = dict.fromkeys((cell, *compared) if cell.arm.judged else (cell,))
     named = [

@@ -10,7 +10,7 @@ from core.artifacts import evaluations
 from core.artifacts import leaderboard as boards
 from core.corpora.corpus import Library
 from core.errors import CorpusError, RunError
-from core.recipes.experiment import arms
+from core.recipes.experiment import rivals
 from core.recipes.experiment.config import ExperimentConfig
 from core.results import Evaluation
 from core.runs.store import Run, RunStore
@@ -161,7 +161,7 @@ def foresee(config: ExperimentConfig, home: Path) -> Foresight:
         spread = replace(spread, pretrainings=0.0)
     elif not spread.repeated:
         spread = replace(spread, pretrainings=ASSUMED_PRETRAINING)
-    quick = bool(cell and config.repeat == "tagger" and cell.arm.pretrains and arms.control(cell, config.cells))
+    quick = bool(cell and config.repeat == "tagger" and cell.arm.pretrains and rivals.control(cell, config.cells))
     own = spread if config.repeat == "pipeline" else replace(spread, pretrainings=0.0)
     n, level = len(config.seeds), 0.95
     return Foresight(

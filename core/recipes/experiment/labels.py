@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from core.artifacts.drift import Assisted, check_assisting, mapped
-from core.artifacts.rebuilt import RebuildResult
+from core.artifacts.drift import Assisted, check_assisting, mapped, random_part
+from core.artifacts.rebuilt import RebuildResult, read_edits
 from core.artifacts.result import read
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError
@@ -54,7 +54,17 @@ class Labels:
 
     def train(self, cell: Cell, runs: Sequence[Run], part: Part) -> str:
         """Fingerprint of the sentences that a line is trained on. runs: those behind its labels."""
-        return read(runs[-1], RebuildResult).corpus if cell.arm.rebuild else self.part(part)
+        if not cell.arm.rebuild:
+            return self.part(part)
+        return self._copied(runs[-1], part) if cell.arm.control else read(runs[-1], RebuildResult).corpus
+
+    def _copied(self, rebuild: Run, part: Part) -> str:
+        """That part of L_C with the sentences once more of which a rebuilt one has changed copies."""
+        train = self.job.corpus(self.part(part))
+        again = sorted({edit.copy_of for edit in read_edits(rebuild) if edit.copy_of is not None})
+        rows, name = [*range(len(train)), *again], f"{train.name} with {len(again):,} unchanged copies"
+        origin = {"from": train.fingerprint}
+        return self.job.library.subset(train, np.array(rows), name=name, origin=origin).fingerprint
 
     @cached_property
     def assisting(self) -> Corpus:
@@ -63,17 +73,22 @@ class Labels:
         check_trainable(self.job.corpus(config.train), parse_map(config.type_map))
         return learnable(config.assisting, self.barred, self.job)
 
-    def lent(self, cell: Cell, runs: Sequence[Run], part: Part) -> Options:
+    def lent(self, cell: Cell, replicate: Replicate, runs: Sequence[Run], part: Part) -> Options:
         """The options of fine-tuning by which a line learns from assisting sentences too. runs: its `skl` run, if any.
 
         Errors: ConfigError, CorpusError where no sentence is left to borrow or the network cannot learn from them.
         """
-        config, library = self.config, self.job.library
+        config, library, lent = self.config, self.job.library, None
         if runs:
-            return Assisted.read(runs[-1], library).lent(cell.arm.assisting, config.network, library).options
+            lent = Assisted.read(runs[-1], library).lent(cell.arm.assisting, config.network, library)
+        if lent and not cell.arm.control:
+            return lent.options
         primary = self.job.corpus(self.part(part))
         whole = mapped(self.assisting, primary, parse_map(config.type_map), library)
         check_assisting(config.network, whole, primary.types)
+        if lent:
+            n = len(self.job.corpus(lent.assisting))
+            return random_part(whole, n, replicate.draw, config.network, library).options
         return {"assisting": whole.fingerprint}
 
     @property

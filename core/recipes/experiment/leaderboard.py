@@ -17,7 +17,7 @@ from core.artifacts.evaluations import FinetuneResult, OverSeeds
 from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult, Interval, PlannedTest, Word
 from core.artifacts.models import PretrainResult
 from core.corpora.corpus import Library
-from core.recipes.experiment import arms, beside, collapsed
+from core.recipes.experiment import arms, beside, collapsed, rivals
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.stages import FinishedLine
 from core.reporter import Reporter
@@ -42,7 +42,7 @@ def result(
     """Compare the arms: scores, verdicts, hours. claim: the line whose test was planned; planned: what it came to."""
     judgements = _judgements(lines, seed, report, claim, planned.bound if planned else ALPHA)
     by_cell = {line.cell: line for line in lines}
-    baselines = [by_cell[arms.baseline(line.cell, list(by_cell))] for line in lines]
+    baselines = [by_cell[rivals.baseline(line.cell, list(by_cell))] for line in lines]
     rows = [_row(*each, seed, store) for each in zip(lines, judgements, baselines, strict=True)]
     runs = [run for line in lines for chain in line.chains for run in (*chain.added, *chain.tuned.values())]
     return ExperimentResult(
@@ -101,9 +101,9 @@ def _judgements(
     """One a line."""
     cells = [line.cell for line in lines]
     tables = {str(line.cell): beside.of_line(line) for line in lines}
-    baselines = {cell: tables[str(arms.baseline(cell, cells))] for cell in cells}
+    baselines = {cell: tables[str(rivals.baseline(cell, cells))] for cell in cells}
     judged = [cell for cell in cells if cell.arm.judged]
-    controls = {cell: control for cell in judged if (control := arms.control(cell, cells))}
+    controls = {cell: control for cell in judged if (control := rivals.control(cell, cells))}
     replicated = {line.cell: bool(line.chains[0].replicate.number) for line in lines}
     report.check()
     pairs = {
@@ -111,7 +111,7 @@ def _judgements(
             system=tables[str(cell)],
             without=cell.arm.without,
             random=tables[str(controls[cell])] if cell in controls else None,
-            control=arms.AGAINST.get(controls[cell].arm.plain_name, "") if cell in controls else "",
+            control=rivals.against(controls[cell]) if cell in controls else "",
             one_lot=cell.arm.pretrains and not replicated[cell],
             none=baselines[cell],
             unit="replicates" if replicated[cell] else "seeds",
@@ -132,7 +132,8 @@ def _judgements(
             judgements.append(Judgement(word="baseline", why="What every other arm is measured against."))
         else:
             difference = compare(tables[str(cell)], baselines[cell], seed=seed)
-            why = "Random sentences: what a choice of sentences must beat."
+            random = "Random sentences: what a choice of sentences must beat."
+            why = cell.arm.summary if cell.arm.control else random
             judgements.append(Judgement(word="control", why=why, helped=ANSWERS[difference.sign], none=difference))
     return _with_collapsed(judgements, lines, controls)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from core.artifacts.leaderboard import PlannedTest
-from core.recipes.experiment import arms, beside
+from core.recipes.experiment import beside, rivals
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.stages import FinishedLine
 from core.stats import sequential
@@ -23,8 +23,8 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     if claim is None or len(config.seeds) < 2:
         return None
     by_cell = {line.cell: line for line in lines}
-    control = arms.control(claim, list(by_cell))
-    line, other = by_cell[claim], by_cell[control or arms.baseline(claim, list(by_cell))]
+    control = rivals.control(claim, list(by_cell))
+    line, other = by_cell[claim], by_cell[control or rivals.baseline(claim, list(by_cell))]
     if control and claim.arm.pretrains and not line.chains[0].replicate.number:
         return None  # a quick look
     gap = resample(beside.of_line(line), beside.of_line(other), DRAWS, config.draw_seed)

@@ -34,6 +34,7 @@ def replicates(
 
     draw: the seed of what is not made anew. cross: each has its own labels too, in every line.
     """
-    if repeat == "tagger" or not (cross or cell.arm.pretrains or cell.arm.rebuild):
+    drawn = cell.arm.control and cell.arm.assisting  # costs no more, so a quick look has several draws too
+    if not drawn and (repeat == "tagger" or not (cross or cell.arm.pretrains or cell.arm.rebuild)):
         return (Replicate(draw=draw, seeds=tuple(seeds)),)
     return tuple(Replicate(draw=seed, seeds=(seed,), number=i) for i, seed in enumerate(seeds, 1))

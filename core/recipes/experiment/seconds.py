@@ -7,7 +7,7 @@ from core.artifacts.calibrate import CalibrateResult
 from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.recipes.difficulty import DifficultyOptions
-from core.recipes.experiment.arms import AUGMENT, CONTROL, WHOLE, Arm, Cell
+from core.recipes.experiment.arms import AUGMENT, CONTROL, GROWS, WHOLE, Arm, Cell
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.replicates import Replicate
 from core.recipes.parts import estimate
@@ -17,7 +17,6 @@ from core.selection import STRATEGIES, strategy_options
 AUDIT, SCORE = 4e-6, 2e-6  # seconds a token, of flagging and of scoring once embedded
 SKIPGRAM = 2e-5  # seconds a token of a source, of word vectors in five epochs on two cores
 STATES = 8  # sentences one by one take so many times longer than in batches
-GROWS = ("random2low", "highc2low")  # what adds copies to L_C
 
 
 class Seconds:
@@ -145,8 +144,7 @@ class Seconds:
         pieces = self._read(train).pieces / len(train)
         if arm and arm.assisting:
             other = self._read(self.corpora["assisting"])
-            most = max(n, other.sentences)  # L_C is repeated until it is as large
-            return Read(sentences=most + other.sentences, pieces=most * pieces + other.pieces)
+            return Read(sentences=n, pieces=n * (pieces + other.pieces / other.sentences))  # as many in every step
         grown = n * (2 if arm and arm.rebuild == AUGMENT else 1 + arm.rate if arm and arm.rebuild in GROWS else 1)
         return Read(sentences=round(grown), pieces=grown * pieces)
 

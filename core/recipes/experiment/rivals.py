@@ -1,0 +1,46 @@
+"""What each line of an experiment is measured against: the `none` of its encoder, and its control."""
+
+from collections.abc import Mapping, Sequence
+
+from core.recipes.experiment.arms import CONTROL, CONTROLS, COPIES, NONE, PART, RANDOM, STATES, Cell
+
+# What an arm must beat beside `none`, in words; of a name with a value, by what stands before it.
+AGAINST: Mapping[str, str] = {
+    RANDOM: "a random S_C of as many tokens",
+    CONTROL: "a random S_C of as many tokens",
+    STATES: "the states of the encoder as it came",
+    PART: "as many assisting sentences at random",
+    COPIES: "unchanged copies of the same sentences",
+}
+
+
+def baseline(cell: Cell, others: Sequence[Cell]) -> Cell:
+    """The `none` that `cell` is measured against: of its own encoder, and for that one the experiment's."""
+    encoder = "" if cell.arm.plain_name == NONE else cell.arm.encoder
+    return next(other for other in others if (other.arm.plain_name, other.arm.encoder) == (NONE, encoder))
+
+
+def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
+    """The line that `cell` must beat beside `none`, as AGAINST says; None where it chooses nothing.
+
+    SOURCES.md, Random controls: a selection has the random arm of its budget, TAPT has `random-only`, MLM on a source
+    the encoder as it came, a threshold as many assisting sentences at random, changed copies unchanged ones; DAPT takes
+    all there is and has no such arm.
+    """
+    arm = cell.arm
+    if arm.plain_name in CONTROLS:
+        return None
+    others = [other for other in others if other.arm.encoder == arm.encoder]
+    named = {(other.arm.plain_name, other.budget): other for other in others}
+    if arm.plain_name == "tapt":
+        return next((other for other in others if other.arm.plain_name == CONTROL), None)
+    if arm.chooses:
+        return named.get((RANDOM, cell.budget))
+    if arm.states and arm.source:
+        return named.get((STATES, ""))
+    return named.get((arm.own_control, ""))
+
+
+def against(cell: Cell) -> str:
+    """What a control is, in words."""
+    return AGAINST.get(cell.arm.plain_name.partition(":")[0], "")
