@@ -132,8 +132,7 @@ def _judgements(
             judgements.append(Judgement(word="baseline", why="What every other arm is measured against."))
         else:
             difference = compare(tables[str(cell)], baselines[cell], seed=seed)
-            random = "Random sentences: what a choice of sentences must beat."
-            why = cell.arm.summary if cell.arm.control else random
+            why = rivals.why_there(cell)
             judgements.append(Judgement(word="control", why=why, helped=ANSWERS[difference.sign], none=difference))
     return _with_collapsed(judgements, lines, controls)
 

@@ -44,3 +44,8 @@ def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
 def against(cell: Cell) -> str:
     """What a control is, in words."""
     return AGAINST.get(cell.arm.plain_name.partition(":")[0], "")
+
+
+def why_there(cell: Cell) -> str:
+    """What a control is there for, in a sentence."""
+    return cell.arm.summary if cell.arm.control else "Random sentences: what a choice of sentences must beat."
