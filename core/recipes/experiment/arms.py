@@ -214,7 +214,8 @@ _NAMED: Mapping[str, tuple[str, Callable[[str, str], Arm]]] = {
 }
 FIXED_NAMES = tuple(_FIXED)
 ARM_NAMES = (*FIXED_NAMES, *STRATEGIES)
-ARM_SHAPES = tuple(f"{head}:{value}" for head, (value, _) in _NAMED.items())
+# Controls are added by themselves, so nobody is offered them.
+ARM_SHAPES = tuple(f"{head}:{value}" for head, (value, _) in _NAMED.items() if head not in (PART, COPIES))
 
 
 def find(name: str) -> Arm:
