@@ -9,8 +9,9 @@ from core.config import Config, option
 from core.corpora.corpus import Library
 from core.errors import ConfigError
 from core.recipes.base import Options
-from core.recipes.experiment.arms import Cell, control
+from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.config import ExperimentConfig
+from core.recipes.experiment.rivals import control
 
 EACH = ("task", "domain", "train", "dev", "test")  # a corpus of every task
 
