@@ -4,6 +4,9 @@ python -m tests.fuzz --inputs 10000                 all of it
 python -m tests.fuzz --readers conll,parquet --inputs 2000 --seed 3
 python -m tests.fuzz --readers conll --seed 3 --number 1234     one input again
 
+`artifacts`, the files that runs leave, must be asked for: a spoilt array or table among them is not a sentence of ours yet,
+and one of changed numbers is not told from a whole one.
+
 Exits 1 where anything but a sentence of ours was raised, a process died, something half-written was left, or time or
 memory went. An input's readers are those of its call: to see one again, name the same ones.
 """
@@ -38,7 +41,9 @@ def main(words: Sequence[str] | None = None) -> int:
     known = [*SEEDS, *STORED]
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--inputs", type=int, default=10_000)
-    parser.add_argument("--readers", default=",".join(known), help=f"some of {', '.join(known)}")
+    parser.add_argument(
+        "--readers", default=",".join(name for name in known if name != "artifacts"), help=f"some of {', '.join(known)}"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--number", type=int, help="this input alone")
     asked = parser.parse_args(words)

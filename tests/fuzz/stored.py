@@ -150,6 +150,12 @@ def read_home(folder: Path) -> None:
     )
 
 
+def read_runs(folder: Path) -> None:
+    """What pages show of finished runs of `folder`, this process's home."""
+    assert runs.listed(), folder
+    each(*(lambda run=run: read_run(run) for run in runs.listed()))
+
+
 def read_corpus(folder: Path, fingerprint: str) -> None:
     corpus = Library(folder).find(fingerprint)
     each(
@@ -245,5 +251,5 @@ def read_models(folder: Path) -> None:
 def stored(shared: Path) -> Iterator[Stored]:
     """All of them. shared: a folder for what they make once."""
     yield Stored("home", shared, make_home, read_home, *HOME)
-    yield Stored("artifacts", shared, make_furnished, read_home, *ARTIFACTS)
+    yield Stored("artifacts", shared, make_furnished, read_runs, *ARTIFACTS)
     yield Stored("models", shared, make_models, read_models, "*/*.json", "*/*.safetensors")
