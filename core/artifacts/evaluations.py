@@ -70,7 +70,7 @@ class SeedOutcome:
     seconds: float
     dev: SplitScores
     tests: Sequence[SplitScores]
-    settings: Mapping[str, int | float]
+    settings: Mapping[str, bool | int | float]
     last_layer: float | None = None
 
 
@@ -150,7 +150,7 @@ class FinetuneResult:
     best_epoch: Sequence[int]
     epochs: Sequence[int]
     seconds: Sequence[float]
-    settings: Mapping[str, int | float]
+    settings: Mapping[str, bool | int | float]
     train_in_test: TrainInTest | None = None
 
     @property

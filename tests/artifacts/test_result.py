@@ -1,10 +1,15 @@
 """A run's result goes to disk and comes back as what it was."""
 
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 from core.artifacts.audit import AuditResult
+from core.artifacts.evaluations import SeedOutcome, SplitScores
 from core.artifacts.map import MapResult, Topic
 from core.artifacts.result import read
 from core.errors import RunError
@@ -54,3 +59,12 @@ def test_another_result_is_refused_in_a_sentence(tmp_path: Path, spoilt: dict[st
     run = finished(tmp_path, spoilt)
     with pytest.raises(RunError, match=f"run {run.id}: its result is not one of audit .*; remove the run"):
         read(run, AuditResult)
+
+
+def test_a_switch_among_a_seed_s_settings_is_read_again_as_one() -> None:
+    """A seed that an attempt has ended is read by the next, whose result is that of an undisturbed run."""
+    settings: Mapping[str, float] = {"in_turn": False, "epochs": 3, "rate": 0.5}
+    scores = SplitScores(micro_f1=1.0, precision=1.0, recall=1.0, by_type={}, decodings={})
+    outcome = SeedOutcome(seed=1, best_epoch=1, epochs=3, seconds=9.0, dev=scores, tests=[], settings=settings)
+    again = TypeAdapter(SeedOutcome).validate_python(json.loads(json.dumps(asdict(outcome))))
+    assert json.dumps(again.settings) == json.dumps(settings)
