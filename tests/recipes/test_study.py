@@ -217,6 +217,11 @@ def test_all_tasks_together_decide_when_it_ends(deltas: tuple[float, ...], numbe
             "Lacking are test sent",
         ),
         ([task(0.02), task(-0.02)], ("no evidence", "no evidence"), "The two are level"),
+        (  # alike by luck, as each is hardly known: what is not shown on these is not said of others
+            [task(0.3, fixed=0.5, n=6), task(0.301, fixed=0.5, n=6), task(0.299, fixed=0.5, n=6)],
+            ("no evidence", "no evidence"),
+            "Lacking are test sent",
+        ),
     ],
 )
 def test_two_answers_and_what_is_lacking(tasks: list[TaskRow], answers: tuple[str, str], lacking: str) -> None:
