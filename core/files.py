@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+from zipfile import BadZipFile
+from zlib import error as BrokenStream
 
 import numpy as np
 import numpy.typing as npt
 
-from core.errors import ResourceError
+from core.errors import ResourceError, RunError
 
 TEMPORARY = ".*.tmp"  # what a killed writer may leave behind
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_SPOILT = (OSError, ValueError, KeyError, TypeError, EOFError, NotImplementedError, BadZipFile, BrokenStream)
 _BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -50,6 +53,19 @@ def on_disk(home: Path) -> Iterator[None]:
                 f"{error.filename or home}: cannot be used ({error.strerror}); check whose it is, and its rights."
             ) from error
         raise
+
+
+@contextmanager
+def read_back(path: Path) -> Iterator[None]:
+    """Around reading what a run left in `path`. Errors: RunError where it is spoilt; FileNotFoundError stays."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except _SPOILT as error:
+        raise RunError(
+            f"{path}: cannot be read, as a failing disk leaves it; remove its run and start it again."
+        ) from error
 
 
 def write_atomic(path: Path, data: bytes) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.config import Budget
-from core.files import replacing
+from core.files import read_back, replacing
 
 FloatArray = npt.NDArray[np.floating]
 IntArray = npt.NDArray[np.integer]
@@ -144,7 +144,7 @@ class Evaluation:
     @classmethod
     def load(cls, path: Path) -> Self:
         """The scores that `save` wrote."""
-        with np.load(path, allow_pickle=False) as file:
+        with read_back(path), np.load(path, allow_pickle=False) as file:
             types = tuple(str(name) for name in file["types"])
             return cls(types=types, tp=file["tp"], predicted=file["predicted"], gold=file["gold"])
 

@@ -10,9 +10,12 @@ import pytest
 
 from core.cli.main import run_main
 from core.corpora.corpus import Corpus
-from core.errors import CorpusError
+from core.corpora.hygiene import Audit
+from core.difficulty import mentions
+from core.errors import CorpusError, RunError
 from core.facade import corpora, runs
 from core.facade.home import _store, unreadable
+from core.results import Evaluation
 from core.runs.store import Run
 from tests.conftest import Seal
 from tests.finished import SELECTED, finish
@@ -230,6 +233,15 @@ def test_a_corpus_whose_sentences_are_spoilt_says_so_and_is_mended_by_the_same_t
         with pytest.raises(CorpusError, match=r"mine: .*sentences\.parquet cannot be read; add the same text again"):
             read()
     assert [each.text for each in seal(["a sound sentence ."], "again").take([0])] == ["a sound sentence ."]
+
+
+@pytest.mark.parametrize("load", [Evaluation.load, mentions.read, lambda file: Audit.load(file.parent)])
+@pytest.mark.parametrize("spoilt", [b"", b"\x93NUMPY\x01\x00v\x00{", b"PAR1"])
+def test_a_spoilt_file_of_a_run_is_a_sentence(load: Callable[[Path], object], spoilt: bytes, tmp_path: Path) -> None:
+    for name in ("audit.json", "mask.npy", "cluster.npy"):
+        (tmp_path / name).write_bytes(spoilt)
+    with pytest.raises(RunError, match=r"cannot be read, .*; remove its run and start it again"):
+        load(tmp_path / "mask.npy")
 
 
 def test_a_spoilt_line_of_the_audit_log_is_counted_and_the_rest_listed(

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from core.corpora.corpus import Corpus, Library
 from core.corpora.writers import write_conll
 from core.errors import ConfigError, CorpusError
+from core.files import read_back
 from core.measures import skl
 from core.measures.skl import Drift, TypeMap
 from core.results import FloatArray, IntArray
@@ -129,7 +130,8 @@ class Assisted:
     @classmethod
     def read(cls, run: Run, library: Library) -> Self:
         """Read a finished run. Of a removed corpus the numbers stay, and its sentences raise CorpusError."""
-        scores, drift = (pq.read_table(run.artifacts / name) for name in (_SCORES, _DRIFT))
+        with read_back(run.artifacts):
+            scores, drift = (pq.read_table(run.artifacts / name) for name in (_SCORES, _DRIFT))
         types = [name.removeprefix("primary ") for name in drift.column_names if name.startswith("primary ")]
         return cls(
             run=run.id,

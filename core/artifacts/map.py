@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.corpora.corpus import Corpus
-from core.files import replacing, save_array_atomic
+from core.files import read_back, replacing, save_array_atomic
 from core.results import BoolArray, FloatArray, IntArray
 from core.runs.context import RunContext
 from core.runs.run import Run
@@ -70,7 +70,8 @@ class Layout:
     @classmethod
     def read(cls, run: Run) -> Self:
         """Memory-mapped."""
-        return cls(**{name: np.load(run.artifacts / f"{name}.npy", mmap_mode="r") for name in cls.__slots__})
+        with read_back(run.artifacts):
+            return cls(**{name: np.load(run.artifacts / f"{name}.npy", mmap_mode="r") for name in cls.__slots__})
 
 
 # A sentence of the map. point: its number there. corpus: T_C or D_C. row: its place in that. class: one of `CLASSES`.
@@ -123,6 +124,7 @@ def write_table(
 
 def read_points(run: Run) -> tuple[FloatArray, FloatArray, IntArray]:
     """x, y and class (an index into `CLASSES`) of all points, which no corpus is needed for."""
-    table = pq.read_table(table_file(run), columns=["x", "y", "class"])
-    kinds = np.array([CLASSES.index(name) for name in table["class"].to_pylist()], dtype=np.uint8)
+    with read_back(table_file(run)):
+        table = pq.read_table(table_file(run), columns=["x", "y", "class"])
+        kinds = np.array([CLASSES.index(name) for name in table["class"].to_pylist()], dtype=np.uint8)
     return table["x"].to_numpy(), table["y"].to_numpy(), kinds

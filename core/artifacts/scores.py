@@ -22,6 +22,7 @@ from core.corpora.corpus import BLOCK, Corpus, Library
 from core.corpora.hygiene import FLAGS, Audit
 from core.corpora.writers import Format, Row, format_of, write_card, write_selection
 from core.errors import ConfigError
+from core.files import read_back
 from core.results import FloatArray, IntArray, Prefer, Scores, Selection
 from core.runs.store import Run
 from core.selection.choose import choose
@@ -89,22 +90,24 @@ def write_rows(run: Run, rows: IntArray) -> None:
 
 def read_values(score_run: Run) -> FloatArray:
     """`(n,)` the scores."""
-    values: FloatArray = np.load(score_run.artifacts / _SCORES)
-    return values
+    with read_back(path := score_run.artifacts / _SCORES):
+        values: FloatArray = np.load(path)
+        return values
 
 
 def read_learnt(score_run: Run) -> Arrays:
     """Read what the strategy learnt, arrays by name; nothing where an older version kept nothing."""
     if not (path := score_run.artifacts / _LEARNT).exists():
         return {}
-    with np.load(path, allow_pickle=False) as kept:
+    with read_back(path), np.load(path, allow_pickle=False) as kept:
         return dict(kept)
 
 
 def read_rows(select_run: Run) -> IntArray:
     """`(k,)` what was selected, without hand edits."""
-    rows: IntArray = np.load(select_run.artifacts / _ROWS)
-    return rows
+    with read_back(path := select_run.artifacts / _ROWS):
+        rows: IntArray = np.load(path)
+        return rows
 
 
 class ScoredRow(TypedDict):
@@ -142,10 +145,12 @@ class Scored:
             corpus=domain.fingerprint,
             params=score_run.manifest.config,
         )
+        with read_back(path := own if own and own.exists() else score_run.artifacts / _ORDER):
+            order: IntArray = np.load(path)
         return cls(
             domain=domain,
             scores=scores,
-            order=np.load(own if own and own.exists() else score_run.artifacts / _ORDER),
+            order=order,
             audit=read_audit(audit_run),
             lengths=domain.lengths(),
         )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.corpora.corpus import Corpus
-from core.files import save_array_atomic, write_atomic
+from core.files import read_back, save_array_atomic, write_atomic
 from core.models.encoder_options import EncoderOptions
 from core.results import FloatArray, Rows
 from core.runs.run import Run
@@ -63,7 +63,8 @@ def write(run: Run, chunks: Sequence[Path], n: int, row: np.dtype[np.void]) -> N
 
 def read(run: Run) -> tuple[FloatArray, FloatArray]:
     """`(vectors, norms)` of a finished `embed` run, the vectors memory-mapped."""
-    return np.load(run.artifacts / _VECTORS, mmap_mode="c"), np.load(run.artifacts / _NORMS)
+    with read_back(run.artifacts):
+        return np.load(run.artifacts / _VECTORS, mmap_mode="c"), np.load(run.artifacts / _NORMS)
 
 
 def read_joined(runs: Sequence[Run], options: Mapping[str, object]) -> tuple[Rows, FloatArray]:

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from core.corpora.corpus import BLOCK, Corpus
 from core.corpora.edits import SIMILARITY
 from core.corpora.pile import Pile
+from core.files import read_back
 from core.reporter import Reporter
 from core.results import BoolArray, IntArray
 from core.text.words import tokenize, unspaced
@@ -71,10 +72,12 @@ class Audit:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """The audit that `save` wrote."""
-        about = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
-        mask, cluster = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("mask", "cluster"))
-        near = about.get("near_rules", {})  # those of older versions have none
-        return cls(corpus=about["corpus"], mask=mask, cluster=cluster, leak_rules=about["leak_rules"], near_rules=near)
+        with read_back(folder):
+            about = json.loads((folder / "audit.json").read_text(encoding="utf-8"))
+            mask, cluster = (np.load(folder / f"{name}.npy", allow_pickle=False) for name in ("mask", "cluster"))
+            near = about.get("near_rules", {})  # those of older versions have none
+            leaks = about["leak_rules"]
+            return cls(corpus=about["corpus"], mask=mask, cluster=cluster, leak_rules=leaks, near_rules=near)
 
 
 def audit(

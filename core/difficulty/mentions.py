@@ -8,7 +8,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.files import replacing
+from core.files import read_back, replacing
 
 Bin = Literal["low", "near_zero", "high"]
 BINS: tuple[Bin, ...] = ("low", "near_zero", "high")
@@ -68,4 +68,5 @@ def write(mentions: Iterable[Mention], path: Path) -> None:
 def read(path: Path) -> list[Mention]:
     """Read the mentions of `path`; columns that `Mention` lacks are passed over."""
     names = [field.name for field in fields(Mention)]
-    return [Mention(**row) for row in pq.read_table(path, columns=names).to_pylist()]
+    with read_back(path):
+        return [Mention(**row) for row in pq.read_table(path, columns=names).to_pylist()]

@@ -209,7 +209,7 @@ def _swapped(marks: tuple[str, ...], home: Path) -> Iterator[Resampled]:
         try:
             lines = [boards.tables(row, store) for row in boards.read(run).leaderboard if row.pretrain_run]
             yield from (resample(line, lines[0], FEW_DRAWS, 0) for line in lines[1:])
-        except (OSError, CorpusError, RunError):  # its files are gone
+        except (OSError, CorpusError, RunError):  # its files are gone, or spoilt
             continue
 
 
@@ -223,7 +223,7 @@ def _replicates(train: str, test: str, home: Path) -> Iterator[list[Evaluation]]
         try:
             rows = [row for row in boards.read(run).leaderboard if len(row.finetune_runs) > 1]
             yield from ([one for id in row.finetune_runs for one in evaluations.read(store.get(id))] for row in rows)
-        except (OSError, CorpusError, RunError):  # its files are gone
+        except (OSError, CorpusError, RunError):  # its files are gone, or spoilt
             continue
 
 
@@ -235,7 +235,7 @@ def _before(train: str, test: str, home: Path) -> list[list[Evaluation]]:
     for run in islice(finished, NEWEST):
         try:
             trainings.append(evaluations.read(run))
-        except (OSError, CorpusError):  # its files are gone
+        except (OSError, CorpusError, RunError):  # its files are gone, or spoilt
             continue
     return trainings
 
