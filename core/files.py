@@ -8,17 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
-from zipfile import BadZipFile
-from zlib import error as BrokenStream
 
 import numpy as np
 import numpy.typing as npt
 
-from core.errors import ResourceError, RunError
+from core.errors import ResourceError, RunError, WinnowError
 
 TEMPORARY = ".*.tmp"  # what a killed writer may leave behind
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_SPOILT = (OSError, ValueError, KeyError, TypeError, EOFError, NotImplementedError, BadZipFile, BrokenStream)
 _BARRED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -60,11 +57,12 @@ def read_back(path: Path) -> Iterator[None]:
     """Around reading what a run left in `path`. Errors: RunError where it is spoilt; FileNotFoundError stays."""
     try:
         yield
-    except FileNotFoundError:
+    except (FileNotFoundError, WinnowError):
         raise
-    except _SPOILT as error:
+    except Exception as error:  # whatever the parsers of numpy and Arrow stumble over: of tokens, zips, codecs
         raise RunError(
-            f"{path}: cannot be read, as a failing disk leaves it; remove its run and start it again."
+            f"{path}: cannot be read ({type(error).__name__}), as a failing disk leaves it; remove its run and start "
+            "it again."
         ) from error
 
 

@@ -240,7 +240,7 @@ def test_a_corpus_whose_sentences_are_spoilt_says_so_and_is_mended_by_the_same_t
 def test_a_spoilt_file_of_a_run_is_a_sentence(load: Callable[[Path], object], spoilt: bytes, tmp_path: Path) -> None:
     for name in ("audit.json", "mask.npy", "cluster.npy"):
         (tmp_path / name).write_bytes(spoilt)
-    with pytest.raises(RunError, match=r"cannot be read, .*; remove its run and start it again"):
+    with pytest.raises(RunError, match=r"cannot be read \(\w+\), .*; remove its run and start it again"):
         load(tmp_path / "mask.npy")
 
 

@@ -4,8 +4,8 @@ python -m tests.fuzz --inputs 10000                 all of it
 python -m tests.fuzz --readers conll,parquet --inputs 2000 --seed 3
 python -m tests.fuzz --readers conll --seed 3 --number 1234     one input again
 
-`artifacts`, the files that runs leave, must be asked for: a spoilt array or table among them is not a sentence of ours yet,
-and one of changed numbers is not told from a whole one.
+`artifacts`, the files that runs leave, must be asked for: numbers that were changed in a sound array, or a column's
+name in a sound table, are not told from others, and end as an IndexError or KeyError.
 
 Exits 1 where anything but a sentence of ours was raised, a process died, something half-written was left, or time or
 memory went. An input's readers are those of its call: to see one again, name the same ones.
