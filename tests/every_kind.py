@@ -6,9 +6,23 @@ from typing import Any
 
 from core.facade import maps, runs
 from core.models.offered import OFFERS, kept
+from tests.planted import contracts, kitchen
 from tests.recipes.test_experiment import OPTIONS
 
 Wave = Mapping[str, Mapping[str, Any]]
+
+
+def piles() -> dict[str, list[str]]:
+    """The texts of the corpora that `first` asks for, by name; all but `task` and `domain` are to be labelled."""
+    texts = contracts(110, seed=1)
+    return {
+        "task": texts[:36],
+        "domain": [*texts[56:], *kitchen(60)],
+        "train": texts[:24],
+        "dev": texts[24:36],
+        "test": texts[36:56],
+        "again": contracts(20, seed=9),
+    }
 
 
 def first(made: Mapping[str, str], again: str, file: Path) -> Wave:

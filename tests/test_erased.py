@@ -21,7 +21,7 @@ from core.recipes import RECIPES, calibrate
 from core.text.sentence import Sentence
 from tests import every_kind, finished_bias
 from tests.conftest import sentence
-from tests.planted import contracts, kitchen
+from tests.planted import contracts
 from tests.searched import holding
 from tests.test_at_rest import wider
 
@@ -152,17 +152,9 @@ def every_run(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.setattr(calibrate, "SECONDS", 0.0)
     mask = os.umask(0o022)
     private()  # as every process of Winnow begins
-    texts, library = contracts(110, seed=1), Library(home)
-    piles = {
-        "task": texts[:36],
-        "domain": [*texts[56:], *kitchen(60)],
-        "train": texts[:24],
-        "dev": texts[24:36],
-        "test": texts[36:56],
-        "again": contracts(20, seed=9),
-    }
+    library = Library(home)
     made = dict[str, str]()
-    for name, lines in piles.items():
+    for name, lines in every_kind.piles().items():
         rows = patients(lines, name not in ("task", "domain"))
         made[name] = library.seal(rows, name=name, origin={}, labelled=rows[0].entities is not None).fingerprint
     file = tmp_path / "more.txt"

@@ -15,7 +15,7 @@ from core.recipes import calibrate
 from core.runs.store import Run, RunStore
 from tests import every_kind
 from tests.conftest import sentence
-from tests.planted import contracts, kitchen
+from tests.planted import contracts
 
 ALONE = ("add", "audit", "robustness", "vectors")  # kinds for which nothing is trained: their home is made at once
 LINKED = {".safetensors", ".parquet", ".npy", ".npz", ".bin"}  # never written to once they are there
@@ -25,17 +25,9 @@ PARTS = ("chunks", "checkpoints", "artifacts")
 def furnish(home: Path, kinds: Collection[str]) -> None:
     """Finished runs of `kinds`, and of all that they need, in a WINNOW_HOME that is `home`."""
     calibrate.SECONDS = 0.0
-    texts, library = contracts(110, seed=1), Library(home)
-    piles = {
-        "task": texts[:36],
-        "domain": [*texts[56:], *kitchen(60)],
-        "train": texts[:24],
-        "dev": texts[24:36],
-        "test": texts[36:56],
-        "again": contracts(20, seed=9),
-    }
+    library = Library(home)
     made = dict[str, str]()
-    for name, lines in piles.items():
+    for name, lines in every_kind.piles().items():
         labelled = name not in ("task", "domain")
         rows = [sentence(line, [(0, 2, "PARTY")] if labelled else None) for line in lines]
         made[name] = library.seal(rows, name=name, origin={}, labelled=labelled).fingerprint
