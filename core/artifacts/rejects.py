@@ -6,6 +6,7 @@ artifacts/rejects.jsonl    file, line, kind, reason, raw; there only if anything
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from core.corpora.formats.ledger import Problem
 from core.runs.run import Run
@@ -14,12 +15,21 @@ FILE = "rejects.jsonl"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """What cut a text into tokens, `own` where it brought them, and why that was taken."""
+
+    rule: Literal["words", "blanks", "own"]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AddResult:
     """What an `add` run came to; rows are counted as in `ledger.ReadReport`.
 
     corpus: fingerprint. name: what the corpus is called, another than `asked_name` where its text `was_here` or another
     corpus bears that name. sentences, tokens: sealed. types: entities by type. unspaced: sentences with letters of a
-    script that writes no blanks between words. problems: the first rows that were not taken as they came.
+    script that writes no blanks between words. problems: the first rows that were not taken as they came. cut: None
+    of older runs.
     """
 
     corpus: str
@@ -44,6 +54,7 @@ class AddResult:
     skipped: int
     empty: int
     problems: Sequence[Problem]
+    cut: Cut | None = None
 
 
 def path(run: Run) -> Path:

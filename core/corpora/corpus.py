@@ -25,6 +25,7 @@ from core.files import sync, write_atomic
 from core.results import IntArray
 from core.shown import shown
 from core.text.sentence import Sentence
+from core.text.words import Tokens
 
 _FINGERPRINT = re.compile(r"[0-9a-f]{24}")  # a name may be of any length, a path's part may not
 SENTENCES, ABOUT = "sentences.parquet", "about.json"  # what a corpus's folder holds
@@ -37,6 +38,7 @@ class Corpus:
 
     fingerprint: 24 hex digits of the content's sha256. types: entities a type, empty where unlabelled.
     origin: where it came from (file, format, scheme, or the run that made it), as the reader wrote it.
+    tokens: the rule that its text is cut by; labelled sentences keep their own tokens.
     """
 
     fingerprint: str
@@ -47,6 +49,7 @@ class Corpus:
     path: Path
     types: Mapping[str, int] = field(default_factory=dict)
     origin: Mapping[str, object] = field(default_factory=dict)
+    tokens: Tokens = "words"
 
     def __len__(self) -> int:
         return self.n_sentences
@@ -119,24 +122,22 @@ class Library:
         name: str,
         origin: Mapping[str, object],
         labelled: bool = False,
+        tokens: Tokens = "words",
         describe: Callable[[], Mapping[str, object]] = dict,
     ) -> Corpus:
         """Write a stream of sentences in blocks and name it by its content.
 
-        describe: called at the stream's end for what joins `origin` (a reader's report).
+        tokens: see `Corpus`. describe: called at the stream's end for what joins `origin` (a reader's report).
         Content that is here already keeps its place and its name, and is found by `name` too. A name that another
-        corpus bears is numbered: "contracts (2)".
-        Errors: CorpusError if the stream is empty. Nothing is left behind by a stream that fails.
+        corpus bears is numbered: "contracts (2)". Nothing is left of a stream that fails. Errors: CorpusError for none.
         """
         name = shown(name)
         self.folder.mkdir(parents=True, exist_ok=True)
         draft = Path(mkdtemp(prefix=".draft-", dir=self.folder))
         try:
-            written = write_sentences(draft / SENTENCES, iter(sentences), labelled, BLOCK)
+            written = write_sentences(draft / SENTENCES, iter(sentences), labelled, BLOCK, tokens)
             if not written["n_sentences"]:
-                raise CorpusError(
-                    f"{name}: no sentence was left to keep; choose a file with at least one line of text."
-                )
+                raise CorpusError(f"{name}: no sentence was left to keep; choose a file with a line of text at least.")
             about = {**written, "names": [self._free(name)], "origin": {**origin, **describe()}}
             _write_json(draft / ABOUT, about)
             target = self.folder / written["fingerprint"]
@@ -153,8 +154,8 @@ class Library:
 
     def subset(self, corpus: Corpus, rows: IntArray, *, name: str, origin: Mapping[str, object]) -> Corpus:
         """The sentences at `rows`, in that order, sealed as a corpus of their own: same ids, same text."""
-        blocks = (corpus.take(rows[i : i + BLOCK]) for i in range(0, len(rows), BLOCK))
-        return self.seal((s for block in blocks for s in block), name=name, origin=origin, labelled=corpus.labelled)
+        sentences = (s for i in range(0, len(rows), BLOCK) for s in corpus.take(rows[i : i + BLOCK]))
+        return self.seal(sentences, name=name, origin=origin, labelled=corpus.labelled, tokens=corpus.tokens)
 
     def list(self) -> list[Corpus]:
         """All sealed corpora, newest first."""
@@ -174,8 +175,7 @@ class Library:
 
         Errors: CorpusError if nothing or more than one corpus answers to `reference`.
         """
-        exact = self.folder / reference / ABOUT
-        if _FINGERPRINT.fullmatch(reference) and (corpus := _readable(exact.parent)):
+        if _FINGERPRINT.fullmatch(reference) and (corpus := _readable(self.folder / reference)):
             return corpus
         matches = [
             corpus
@@ -232,8 +232,7 @@ class Library:
 
     def _free(self, name: str, fingerprint: str = "") -> str:
         """`name`, or numbered where a corpus other than `fingerprint` bears it."""
-        others = (corpus for corpus in self.list() if corpus.fingerprint != fingerprint)
-        taken = {bearer for corpus in others for bearer in corpus.names}
+        taken = {bearer for corpus in self.list() if corpus.fingerprint != fingerprint for bearer in corpus.names}
         numbered = (name, *(f"{name} ({n})" for n in range(2, len(taken) + 3)))
         return next(candidate for candidate in numbered if candidate not in taken)
 
@@ -278,6 +277,7 @@ def _open(path: Path) -> Corpus:
         path=path,
         types=dict(about["types"]),
         origin={**about["origin"], "names": names},
+        tokens=about.get("tokens", "words"),
     )
 
 

@@ -1,6 +1,7 @@
 """Files and folders of text, labelled or not, as a stream of sentences and a report of every row."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -10,10 +11,11 @@ from typing import cast
 from core.corpora.formats import annotated, conll, hf, plain
 from core.corpora.formats.detect import Kind, kind_of, records
 from core.corpora.formats.folders import files_of
-from core.corpora.formats.ledger import LABELLED, Ledger, Problem, ReadOptions, ReadReport, Record
+from core.corpora.formats.ledger import LABELLED, TAGGED, Ledger, Problem, ReadOptions, ReadReport, Record
 from core.corpora.formats.sentences import from_text
 from core.errors import ConfigError, OptionsError, ReadError
 from core.paths import user_path
+from core.text.marks import Marks, marks
 from core.text.schemes import SCHEMES, Detector, Proposal, Scheme
 from core.text.sentence import Sentence
 
@@ -21,7 +23,7 @@ __all__ = ["Preview", "Problem", "ReadOptions", "ReadReport", "labelled", "read"
 
 
 _DEFAULT = ReadOptions()
-_TAGGED = frozenset({"conll", "hf"})
+_LOOKED_AT, _LOOKED_THROUGH = 1_000, 1_000_000  # rows and characters that the tokens' rule is proposed by, at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +31,8 @@ class Preview:
     """A look ahead at `read`, from the first rows alone.
 
     scheme: one that the first rows' tags fit, None where there are none. rows: the first texts, for the
-    user's eyes only. encoding: as asked for. problems: rows among these that would not be taken as they come;
+    user's eyes only. encoding: as asked for. marks: how they stand in the first rows, which says what cuts them; None
+    where they bring their tokens. problems: rows among these that would not be taken as they come;
     n_undecodable: how many of them are not in the encoding.
     """
 
@@ -43,6 +46,7 @@ class Preview:
     rows: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
     n_undecodable: int = 0
+    marks: Marks | None = None
 
 
 def labelled(preview: Preview) -> bool:
@@ -60,7 +64,7 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
     kind = kind_of(files[0], options)
     ledger = Ledger(options)
     ledger.file = files[0].name
-    scheme = _propose(files[:1], [kind], ledger, limit=2000) if kind.format in _TAGGED else None
+    scheme = _propose(files[:1], [kind], ledger, limit=2000) if kind.format in TAGGED else None
     fallback = (scheme.scheme or scheme.candidates[0]) if scheme and scheme.candidates else "io"
     shown = tuple(sentence.text for sentence in islice(_sentences(files[0], kind, fallback, ledger), 5))
     return Preview(
@@ -74,7 +78,20 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
         rows=shown,
         problems=() if scheme and not scheme.candidates else tuple(ledger.report.problems),
         n_undecodable=ledger.n_undecodable,
+        marks=None if kind.format in TAGGED else _marks(files, options),
     )
+
+
+def _marks(files: list[Path], options: ReadOptions) -> Marks:
+    """How marks stand in the first rows. What is wrong with one of them, the import says."""
+    ledger, texts, left = Ledger(options), list[str](), _LOOKED_THROUGH
+    with suppress(ReadError):
+        first_rows = (s.text for file in files for s in _sentences(file, kind_of(file, options), "io", ledger))
+        for text in islice(first_rows, _LOOKED_AT):
+            texts.append(text)
+            if (left := left - len(text)) < 0:
+                break
+    return marks(texts)
 
 
 def read(
@@ -100,7 +117,7 @@ def read(
     done = _BytesDone([user_path(file).stat().st_size for file in files], progress, check)
     ledger = Ledger(options, report, rejects=rejects, tick=done)
     kinds = _kinds(path, files, options, report)
-    if options.scheme == "auto" and any(kind.format in _TAGGED for kind in kinds):
+    if options.scheme == "auto" and any(kind.format in TAGGED for kind in kinds):
         stage(f"checking the label scheme of {path.name}")
     scheme = _scheme(path, files, kinds, options, done)
     report.scheme = scheme
@@ -159,7 +176,7 @@ def _scheme(
     """The scheme asked for, or the only one that all tags fit. Errors: ReadError if they leave a doubt."""
     if options.scheme not in ("auto", *SCHEMES):
         raise ConfigError(f"scheme: {options.scheme!r} is none of auto, {', '.join(SCHEMES)}.")
-    if not any(kind.format in _TAGGED for kind in kinds):
+    if not any(kind.format in TAGGED for kind in kinds):
         return None
     if options.scheme != "auto":
         return cast(Scheme, options.scheme)

@@ -7,17 +7,18 @@ from contextlib import contextmanager
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import NotRequired, TypedDict, cast, get_args
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.errors import CorpusError
 from core.text.sentence import Entity, Sentence
-from core.text.words import tokenize
+from core.text.words import Tokens, cutter
 
 _PLAIN = pa.schema([("id", pa.uint64()), ("text", pa.string()), ("n_tokens", pa.int32()), ("doc", pa.string())])
 _ENTITY = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("type", pa.string())])
+_TOKENS = b"tokens"  # in the schema's metadata: the rule, where it is not `words`
 _LABELLED = _PLAIN.append(pa.field("tokens", pa.list_(pa.string()))).append(pa.field("entities", pa.list_(_ENTITY)))
 
 
@@ -37,21 +38,28 @@ class _Columns(TypedDict):
 
 
 class Written(TypedDict):
-    """What was written: its fingerprint and counts; types: entities a type, the most frequent first."""
+    """What was written: its fingerprint and counts; types: entities a type, the most frequent first; tokens: the rule
+    that text without labels is cut by."""
 
     fingerprint: str
     n_sentences: int
     n_tokens: int
     labelled: bool
     types: dict[str, int]
+    tokens: Tokens
 
 
-def write_sentences(file: Path, sentences: Iterator[Sentence], labelled: bool, block: int) -> Written:
+def write_sentences(
+    file: Path, sentences: Iterator[Sentence], labelled: bool, block: int, tokens: Tokens = "words"
+) -> Written:
     """Write a stream of sentences, `block` rows a row group: fingerprint, counts and types of what was written."""
-    digest = sha256(b"winnow corpus 1, labelled\n" if labelled else b"winnow corpus 1\n")
+    schema = _LABELLED if labelled else _PLAIN
+    head = "winnow corpus 1" + ", labelled" * labelled
+    if tokens != "words" and not labelled:  # all that was sealed before there was a choice keeps its fingerprint
+        schema, head = schema.with_metadata({_TOKENS: tokens}), f"{head}, {tokens}"
+    digest = sha256(f"{head}\n".encode())
     types: Counter[str] = Counter()
     n_sentences = n_tokens = 0
-    schema = _LABELLED if labelled else _PLAIN
     with pq.ParquetWriter(file, schema, compression="zstd", compression_level=1) as writer:
         while (columns := _take_block(sentences, labelled, block))["id"]:
             # What a reader gets back is what is fingerprinted: text, origin and, if labelled, tokens and entities.
@@ -68,6 +76,7 @@ def write_sentences(file: Path, sentences: Iterator[Sentence], labelled: bool, b
         "n_tokens": n_tokens,
         "labelled": labelled,
         "types": dict(types.most_common()),
+        "tokens": "words" if labelled else tokens,
     }
 
 
@@ -107,11 +116,15 @@ def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _C
 
 
 def to_sentences(table: pa.Table) -> list[Sentence]:
-    """The sentences of a row group; one without labels is cut into tokens anew, as it was when it was written."""
+    """The sentences of a row group; one without labels is cut into tokens anew, as it was when it was written.
+
+    Errors: ValueError for a rule of a newer version.
+    """
     columns = table.to_pydict()
     if "tokens" not in columns:
+        cut = cutter(_rule(table))
         return [
-            Sentence(id=f"{id:016x}", tokens=tokenize(text), text=text, doc=doc)
+            Sentence(id=f"{id:016x}", tokens=cut(text), text=text, doc=doc)
             for id, text, doc in zip(columns["id"], columns["text"], columns["doc"], strict=True)
         ]
     return [
@@ -122,3 +135,10 @@ def to_sentences(table: pa.Table) -> list[Sentence]:
             columns["id"], columns["text"], columns["doc"], columns["tokens"], columns["entities"], strict=True
         )
     ]
+
+
+def _rule(table: pa.Table) -> Tokens:
+    rule = (table.schema.metadata or {}).get(_TOKENS, b"words").decode()
+    if rule not in get_args(Tokens):
+        raise ValueError(f"tokens by {rule!r}")
+    return cast(Tokens, rule)

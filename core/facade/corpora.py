@@ -213,6 +213,7 @@ def describe(corpus: Corpus) -> dict[str, object]:
         "tokens": corpus.n_tokens,
         "types": dict(corpus.types),
         "labelled": corpus.labelled,
+        "cut": "own" if corpus.labelled else corpus.tokens,
         "derived": corpus.derived,
         **{key: corpus.origin[key] for key in ("repaired", "rejected") if key in corpus.origin},
     }

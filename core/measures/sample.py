@@ -1,7 +1,6 @@
 """Equal samples: so many tokens of every source, drawn by sentence, the same ones for a seed (Dai et al. 2019, 5)."""
 
-from collections.abc import Callable, Sequence
-from typing import Literal
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,9 +9,7 @@ from core.errors import CorpusError
 from core.measures.base import Sample
 from core.reporter import Reporter
 from core.results import IntArray
-from core.text.words import tokenize
-
-Tokens = Literal["words", "blanks"]
+from core.text.words import Tokens, cutter
 
 
 def draw(
@@ -31,7 +28,7 @@ def draw(
     labelled or not, since a measure that compares two corpora must cut both alike (SOURCES.md, Words); the cap
     counts the corpora's own tokens. Errors: CorpusError where no token is left.
     """
-    cut: Callable[[str], Sequence[str]] = tokenize if tokens == "words" else str.split
+    cut = cutter(tokens)
     lengths = [corpus.lengths() for corpus in corpora]
     # Drawn over all corpora at once, so that each has its share by size.
     rows = capped(np.concatenate(lengths), cap, seed)

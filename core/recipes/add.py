@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import field_validator
 
 from core import audit_log
-from core.artifacts.rejects import AddResult
+from core.artifacts.rejects import AddResult, Cut
 from core.artifacts.rejects import path as rejects_of
 from core.config import Config, option
 from core.corpora.corpus import Corpus
@@ -24,6 +24,7 @@ from core.paths import user_path
 from core.recipes.base import Job, Result
 from core.reporter import Reporter
 from core.shown import in_utf8, shown
+from core.text.marks import Marks
 from core.text.sentence import Sentence
 from core.text.words import unspaced
 
@@ -53,6 +54,11 @@ class AddConfig(Config):
     )
     split: bool = option(False, "Cut every row into sentences: for one document a row.")
     unit: Literal["line", "paragraph"] = option("line", "What a row of a .txt file is.")
+    tokens: Literal["auto", "words", "blanks"] = option(
+        "auto",
+        "What cuts text that comes without tokens. words: runs of letters, and single marks; blanks: what they "
+        "separate, for text that was tokenised before; auto: blanks where commas and full stops stand apart.",
+    )
     part: str = option("", "Which of train, dev and test to take from a labelled folder that holds several.")
     encoding: str = option("utf-8", "The file's encoding; utf-8 also takes UTF-16 that begins with its mark.")
     move: bool = option(False, "Delete the file once it is sealed (used for uploads, which are copies).")
@@ -124,6 +130,9 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
         part=config.part or None,
     )
     tried(path, options)
+    preview = sniff(path, options)
+    cut = _cut(config, preview.marks)
+    options = replace(options, tokens="blanks" if cut.rule == "blanks" else "words")
     report, scripts = ReadReport(), _Scripts()
     sentences = read(
         path,
@@ -139,7 +148,8 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
         scripts.watched(sentences),
         name=name,
         origin={"file": path.name, "run": job.context.run.id},
-        labelled=sniff(path, options).labelled,
+        labelled=preview.labelled,
+        tokens=options.tokens,
         describe=report.as_dict,
     )
     audit_log.note(job.home, "import", runs=[job.context.run.id], corpora=[sealed.fingerprint])
@@ -150,11 +160,23 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
         job.context.note(f"Another corpus is called {name}, so this one is called {sealed.name}.")
     if text := unknown.warning(unknown.of_bundled(scripts.sample), sealed.name, hub.BUNDLED):
         job.context.note(text)
-    return _result(sealed, report, asked_name=name, was_here=known, unspaced=scripts.unspaced)
+    return _result(sealed, report, cut, asked_name=name, was_here=known, unspaced=scripts.unspaced)
 
 
-def _result(sealed: Corpus, report: ReadReport, *, asked_name: str, was_here: bool, unspaced: int) -> AddResult:
+def _cut(config: AddConfig, marks: Marks | None) -> Cut:
+    """What cuts the text, and why. marks: None where it brings its tokens."""
+    if marks is None:
+        return Cut(rule="own", why="the file has them")
+    if config.tokens != "auto":
+        return Cut(rule=config.tokens, why="asked for")
+    return Cut(rule=marks.tokens, why=marks.why)
+
+
+def _result(
+    sealed: Corpus, report: ReadReport, cut: Cut, *, asked_name: str, was_here: bool, unspaced: int
+) -> AddResult:
     return AddResult(
+        cut=cut,
         corpus=sealed.fingerprint,
         name=sealed.name,
         sentences=sealed.n_sentences,

@@ -25,7 +25,7 @@ def run(config: VectorsConfig, job: Job) -> VectorsResult:
         name=corpus.name,
         cap=config.cap_tokens or None,
         seed=config.seed,
-        tokens="blanks",
+        tokens="blanks" if corpus.labelled else corpus.tokens,
         lowercase=False,
         report=job.context,
     )

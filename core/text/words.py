@@ -2,10 +2,12 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import chain
 from typing import Literal
+
+Tokens = Literal["words", "blanks"]
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _ALNUM = re.compile(r"\w+")
@@ -74,6 +76,15 @@ def tokenize(text: str) -> tuple[str, ...]:
     that came without.
     """
     return tuple((_patterns()[0] if _is_hard(text) else _WORD).findall(text))
+
+
+def cutter(tokens: Tokens) -> Callable[[str], tuple[str, ...]]:
+    """What cuts a text: `tokenize` for words; for blanks, what they separate, as in text that came tokenised."""
+    return tokenize if tokens == "words" else _between_blanks
+
+
+def _between_blanks(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
 
 
 def unspaced(text: str) -> bool:

@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +108,24 @@ def test_a_fingerprint_is_the_content_alone(home: Path) -> None:
     prints = {library.seal(o, name="o", origin={}).fingerprint for o in others} | {one.fingerprint}
     prints.add(library.seal([tagged("A", "."), tagged("B", ".")], name="l", origin={}, labelled=True).fingerprint)
     assert len(prints) == 5
+
+
+def test_text_that_came_tokenised_is_read_as_it_was_sealed(home: Path) -> None:
+    library, text = Library(home), "The U.S. , he said , is n't ."
+    cut = [replace(plain(text), tokens=tuple(text.split())), plain("B.")]
+    corpus = library.seal(cut[:1], name="c", origin={}, tokens="blanks")
+    assert (rows(corpus), corpus.take([0]), corpus.tokens) == (cut[:1], cut[:1], "blanks")
+    assert (library.find("c").tokens, corpus.n_tokens, corpus.lengths().tolist()) == ("blanks", 9, [9])
+    assert rows(library.subset(corpus, np.array([0]), name="part", origin={})) == cut[:1]
+    # What was sealed before there was a choice keeps its fingerprint; the same text by another rule has its own.
+    words = library.seal([plain(text), cut[1]], name="words", origin={})
+    assert (words.fingerprint, words.tokens) == ("8fdab6f6e220f4767c1ec0af", "words")
+    about = json.loads((words.path / "about.json").read_text())
+    assert about.pop("tokens") == "words"
+    (words.path / "about.json").write_text(json.dumps(about))
+    assert rows(library.find("words")) == [plain(text), cut[1]]
+    alike = [library.seal([plain("B")], name="b", origin={}, tokens=rule).fingerprint for rule in ("words", "blanks")]
+    assert alike[0] != alike[1]
 
 
 def test_a_stream_that_fails_leaves_nothing(home: Path) -> None:

@@ -18,6 +18,7 @@ from core.corpora.trial import tried
 from core.errors import ConfigError, PathError, ReadError, ResourceError, WinnowError
 from core.text.schemes import SCHEMES
 from core.text.sentence import Sentence
+from core.text.words import Tokens
 from tests.fuzz.mutate import mutated
 from tests.fuzz.seeds import SEEDS, Seed, options_of
 
@@ -48,6 +49,7 @@ _OTHERS: Mapping[str, Sequence[Any]] = {
     "repair": (True, False),
     "text_column": (None, "text", "n", "gone"),
     "part": (None, "train", "dev"),
+    "tokens": get_args(Tokens),
 }
 
 
@@ -106,7 +108,8 @@ def outcome(path: Path, options: ReadOptions, folder: Path) -> str:
         written = json.loads(json.dumps(asdict(preview), ensure_ascii=False).encode("utf-8", "replace"))
         assert _preview.validate_python(written).format == preview.format
         sentences = _kept(read(path, options, report=report, rejects=rejects), seen)
-        corpus = library.seal(sentences, name="x", origin={}, labelled=labelled(preview), describe=report.as_dict)
+        kind, cut = labelled(preview), options.tokens
+        corpus = library.seal(sentences, name="x", origin={}, labelled=kind, tokens=cut, describe=report.as_dict)
     except WinnowError as error:
         said(error, path)
         assert not list(library.folder.glob("*")) if library.folder.exists() else True, "left in the library"

@@ -24,12 +24,13 @@ def base(seal: Seal) -> dict[str, object]:
 
 
 def test_vectors_and_states_and_a_model_that_is_read_again(base: dict[str, object], seal: Seal) -> None:
-    text = seal([sentence("Ada lives in Rome today .")] * 3 + [sentence(f"Jordan won {i} .") for i in range(9)], "text")
+    text = seal([sentence("Ada lives in Rome.")] * 9 + [sentence(f"Jordan won {i} .") for i in range(9)], "text")
     options = {**base, "network": "bilstm", "vectors": text.fingerprint, "states": "tiny"}
     run = runs.execute("finetune", options)
     learnt = vectors.read_words(next(r for r in runs.listed("vectors")))
     assert learnt.values.shape == (len(learnt.words), 100)
-    assert "Jordan" in learnt.words
+    assert {"Jordan", "Rome", "."} <= set(learnt.words)
+    assert "Rome." not in learnt.words  # the text is cut as it is everywhere
     again = runs.execute("evaluate", {"model": run.result()["model"], "test": base["train"]})
     assert again.result()["test"]["micro_f1"] == run.result()["test"]["micro_f1"]
     card = (run.artifacts / "model" / "README.md").read_text()

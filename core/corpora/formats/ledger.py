@@ -8,11 +8,13 @@ from typing import Literal, TextIO
 
 from core.errors import EncodingError
 from core.shown import brief
+from core.text.words import Tokens, cutter
 
 Format = Literal[
     "auto", "txt", "jsonl", "csv", "tsv", "parquet", "conll", "doccano", "labelstudio", "prodigy", "brat", "hf"
 ]
 LABELLED: frozenset[str] = frozenset({"conll", "doccano", "labelstudio", "prodigy", "brat", "hf"})
+TAGGED = frozenset({"conll", "hf"})  # those of them that bring their tokens
 
 Record = tuple[int, Mapping[str, object]]  # line (or row of a Parquet file) from 1, values by column
 
@@ -29,7 +31,7 @@ class ReadOptions:
     (a document) into sentences. unit: what a row of a .txt is: a line, or the lines up to an empty one.
     encoding: "utf-8" also takes UTF-8 and UTF-16 that begin with a byte order mark. repair: False rejects
     a sentence with tags out of order instead of repairing it. part: which of train, dev (validation) and
-    test to take from a labelled folder that holds several.
+    test to take from a labelled folder that holds several. tokens: what cuts text that comes without tokens.
     """
 
     format: Format = "auto"
@@ -40,6 +42,7 @@ class ReadOptions:
     encoding: str = "utf-8"
     repair: bool = True
     part: str | None = None
+    tokens: Tokens = "words"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +102,7 @@ class Ledger:
         tick: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.options, self.report, self.tick = options, report or ReadReport(), tick
+        self.cut = cutter(options.tokens)
         self.file = ""
         self.doc: str | None = None
         self._path = rejects

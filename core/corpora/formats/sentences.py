@@ -11,7 +11,7 @@ from core.corpora.formats.ledger import Ledger
 from core.corpora.formats.source import MAX_TEXT
 from core.text.schemes import Scheme, TagError, decode, repairs
 from core.text.sentence import Entity, Sentence, sentence_id
-from core.text.words import clean, nfc, tokenize
+from core.text.words import clean, nfc
 
 _MARKS = 60  # on one letter; no writing has as many
 
@@ -40,14 +40,14 @@ def from_text(raw: str, line: int, doc: str | None, ledger: Ledger) -> Iterable[
     if ledger.options.split:
         return _split(raw, doc or f"{ledger.file}:{line}", ledger)
     report.sentences += 1
-    return (Sentence(id=sentence_id(text), tokens=tokenize(text), text=text, doc=doc),)
+    return (Sentence(id=sentence_id(text), tokens=ledger.cut(text), text=text, doc=doc),)
 
 
 def _split(raw: str, doc: str, ledger: Ledger) -> Iterator[Sentence]:
     for start, end in split.sentences(raw):
         text = clean(raw[start:end])
         ledger.report.sentences += 1
-        yield Sentence(id=sentence_id(text), tokens=tokenize(text), text=text, doc=doc)
+        yield Sentence(id=sentence_id(text), tokens=ledger.cut(text), text=text, doc=doc)
 
 
 def unfit(text: str) -> str:
@@ -134,7 +134,7 @@ def from_spans(
     starts = [span.start for span in spans]
     for start, end in pieces:
         inside = spans[bisect_left(starts, start) : bisect_left(starts, end)]
-        tokens, entities, n_cut = _tokens(text, start, end, inside)
+        tokens, entities, n_cut = _tokens(text, start, end, inside, ledger)
         cut += n_cut
         stored = clean(text[start:end])
         yield Sentence(
@@ -229,14 +229,16 @@ def _pieces(text: str, spans: Sequence[Span], split_too: bool, by_line: bool) ->
             start = border
 
 
-def _tokens(text: str, start: int, end: int, spans: Sequence[Span]) -> tuple[tuple[str, ...], tuple[Entity, ...], int]:
+def _tokens(
+    text: str, start: int, end: int, spans: Sequence[Span], ledger: Ledger
+) -> tuple[tuple[str, ...], tuple[Entity, ...], int]:
     """Tokens of `text[start:end]`, the spans as entities over them, and how many borders fell within a word."""
     tokens: list[str] = []
     borders = sorted({x for span in spans for x in (span.start, span.end)})
     first: dict[int, int] = {}  # character -> the token that begins there
     last: dict[int, int] = {}  # character -> the token after the one that ends there
     at, cut = start, 0
-    for token in tokenize(text[start:end]):
+    for token in ledger.cut(text[start:end]):
         begin = text.index(token, at)
         at = begin + len(token)
         inner = borders[bisect_right(borders, begin) : bisect_left(borders, at)]

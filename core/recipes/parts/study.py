@@ -15,11 +15,12 @@ from core.errors import ConfigError, CorpusError
 from core.measures import MeasureName
 from core.measures.base import Sample
 from core.measures.ppl import PplOptions
-from core.measures.sample import Tokens, draw
+from core.measures.sample import draw
 from core.measures.taggers import settle
 from core.measures.tvcc import TvccOptions
 from core.measures.wvv import WvvOptions
 from core.recipes.base import Job
+from core.text.words import Tokens
 
 MOST = 1_000_000  # tokens that `equal` takes of every source at most: five sources by five targets in ten minutes
 SHRINK = 4  # each cap of the size curve is this many times smaller than the one before

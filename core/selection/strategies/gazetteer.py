@@ -1,6 +1,7 @@
 """`gazetteer`: how many names of a list a sentence holds (CrossNER's "entity-level" corpus, offline)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -9,9 +10,9 @@ from core.config import Config, option
 from core.errors import CorpusError
 from core.reporter import Reporter, Silent
 from core.results import FloatArray, Role
+from core.selection.alike import WordsOf, anew, own, words_of
 from core.selection.base import Batch, Source, Strategy
-from core.selection.parts import Evidence, Part, Parts
-from core.text.words import tokenize, unspaced
+from core.selection.parts import Arrays, Evidence, Part, Parts
 
 _END = ""  # no token is empty, so the key is free to mark the end of a name
 Trie = dict[str, "Trie"]  # the next word, and what may follow it
@@ -27,7 +28,8 @@ class Gazetteer(Strategy):
     """Longest matches from left to right, counted; of equal counts the denser sentence first (SOURCES.md, Gazetteer).
 
     The list is L_C: the entity surfaces of a labelled corpus, or the lines of an unlabelled one.
-    The score is the count plus a density below 1, so that ties break without a second column.
+    The score is the count plus a density below 1, so that ties break without a second column. Names are cut as D_C's
+    text is, whoever cut them in L_C.
     """
 
     name: ClassVar[str] = "gazetteer"
@@ -42,24 +44,32 @@ class Gazetteer(Strategy):
         super().__init__(options, seed)
         self._fold = (lambda word: word) if options.case_sensitive else str.casefold
         self._trie: Trie = {}
+        self._words: WordsOf = own
+        self._all_own = False
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         source = sources[Role.LABELLED]
+        of_list, self._words = words_of([source.corpus, sources[Role.DOMAIN].corpus])
+        self._all_own = of_list is own and self._words is own
+        self._read(source, of_list, report)
+
+    def _read(self, source: Source, of_list: WordsOf, report: Reporter) -> None:
         report.stage("reading the list of names")
         for sentence in source.sentences():
             if sentence.entities is None:
-                self._add(sentence.tokens)
+                self._add(of_list(sentence))
             for entity in sentence.entities or ():
                 name = sentence.tokens[entity.start : entity.end]
-                self._add(name)
-                # Where L_C is cut into words that no blanks part, D_C's text is not.
-                if unspaced(text := "".join(name)):
-                    self._add(tokenize(text))
+                self._add(of_list(replace(sentence, tokens=name, text=" ".join(name))))
         if not self._trie:
             raise CorpusError(f"{source.corpus.name}: holds no entity and no name; give a list with one name a line.")
 
     def score(self, batch: Batch) -> FloatArray:
-        return np.array([self._score(sentence.tokens) for sentence in batch.sentences], dtype=np.float64)
+        return np.array([self._score(self._words(sentence)) for sentence in batch.sentences], dtype=np.float64)
+
+    def learned(self) -> Arrays:
+        """What says that L_C and D_C both came cut, so that names are looked up as L_C cuts them."""
+        return {"own": np.ones(1, np.bool_)} if self._all_own else {}
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
@@ -67,8 +77,9 @@ class Gazetteer(Strategy):
         if evidence.labelled is None:
             raise CorpusError("The list of names is gone.")
         strategy = Gazetteer(GazetteerOptions.parse(dict(evidence.options)), evidence.seed)
-        strategy.prepare({Role.LABELLED: Source(corpus=evidence.labelled)}, Silent())
-        tokens = evidence.sentence.tokens
+        rule = own if "own" in evidence.model else anew
+        strategy._read(Source(corpus=evidence.labelled), rule, Silent())
+        tokens = rule(evidence.sentence)
         names = [Part(name=" ".join(tokens[start:end]), value=1.0) for start, end in strategy.matches(tokens)]
         # One token more than there are: below 1 even where every token is a name.
         density = len(names) / (len(tokens) + 1)

@@ -1,6 +1,6 @@
 """`ngram-perplexity`: how much a sentence surprises a Kneser-Ney 5-gram model of T_C."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 import numpy as np
@@ -10,10 +10,9 @@ from core.models.kneser_ney import NgramTable
 from core.models.ngram import KneserNey
 from core.reporter import Reporter
 from core.results import FloatArray, Prefer, Role
+from core.selection.alike import WordsOf, anew, own, words_of
 from core.selection.base import Batch, Source, Strategy
 from core.selection.parts import Arrays, Evidence, Part, Parts
-from core.text.sentence import Sentence
-from core.text.words import tokenize, unspaced
 
 
 class NgramOptions(Config):
@@ -26,7 +25,8 @@ class NgramPerplexity(Strategy):
     """Per-sentence perplexity, `P(x)^(-1/(N+1))` with `</s>` counted, model trained on T_C.
 
     The uniform term spreads over the words of T_C and D_C together, so an unseen word costs the same
-    whatever T_C's size. Corpora are compared the other way round (SOURCES.md, Direction of perplexity).
+    whatever T_C's size. Both are cut by one rule (SOURCES.md, Words). Corpora are compared the other way round
+    (SOURCES.md, Direction of perplexity).
     """
 
     name: ClassVar[str] = "ngram-perplexity"
@@ -41,20 +41,22 @@ class NgramPerplexity(Strategy):
 
     options: NgramOptions
     _model: KneserNey
+    _words: WordsOf
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         report.stage("counting words of T_C and D_C")
-        words = {word for sentence in sources[Role.TASK].sentences() for word in _tokens(sentence)}
+        of_task, self._words = words_of([sources[Role.TASK].corpus, sources[Role.DOMAIN].corpus])
+        words = {word for sentence in sources[Role.TASK].sentences() for word in of_task(sentence)}
         for batch in sources[Role.DOMAIN].corpus.batches():
-            words.update(word for sentence in batch for word in _tokens(sentence))
+            words.update(word for sentence in batch for word in self._words(sentence))
             report.check()
         report.stage("training the n-gram model on T_C")
-        task = [_tokens(sentence) for sentence in sources[Role.TASK].sentences()]
+        task = [of_task(sentence) for sentence in sources[Role.TASK].sentences()]
         size = len(words - {"<s>", "</s>", "<unk>"}) + 2  # <unk> and </s> are words too
         self._model = KneserNey.fit(task, order=self.options.order, vocabulary_size=size, report=report)
 
     def score(self, batch: Batch) -> FloatArray:
-        return self._model.perplexities([_tokens(sentence) for sentence in batch.sentences])
+        return self._model.perplexities([self._words(sentence) for sentence in batch.sentences])
 
     def learned(self) -> Arrays:
         """The n-gram model: its words as bytes, and of every order the keys, log10 probabilities and back-offs."""
@@ -63,7 +65,7 @@ class NgramPerplexity(Strategy):
         for n, table in enumerate(self._model.tables):
             of_order = {f"keys{n}": table.keys, f"log_probs{n}": table.log_probs, f"backoffs{n}": table.backoffs}
             arrays = {**arrays, **of_order}
-        return arrays
+        return {**arrays, "anew": np.ones(1, np.bool_)} if self._words is anew else arrays
 
     @staticmethod
     def explain(evidence: Evidence) -> Parts:
@@ -74,15 +76,11 @@ class NgramPerplexity(Strategy):
         words = bytes(model["words"]).decode("utf-8", "surrogatepass").split("\n")
         scorer = KneserNey(vocabulary={word: i for i, word in enumerate(words)}, tables=tuple(tables))
         marks = ("<s>", "</s>", "<unk>")  # in a text they are unknown words
-        tokens = [token if token not in marks else "<unk>" for token in _tokens(evidence.sentence)]
+        own_words = (anew if "anew" in model else own)(evidence.sentence)
+        tokens = [token if token not in marks else "<unk>" for token in own_words]
         n = len(tokens) + 1
         parts = [
             Part(name=f"{i}. {token}", value=float(-np.log10(scorer.prob(token, ["<s>", *tokens[: i - 1]]))) / n)
             for i, token in enumerate([*tokens, "</s>"], 1)
         ]
         return Parts(parts=parts, formula=f"-log10 of each token's probability over {n}; the score is 10 to their sum")
-
-
-def _tokens(sentence: Sentence) -> Sequence[str]:
-    """A sentence's own, but letters where no blanks part words: there annotators cut as they like."""
-    return tokenize(sentence.text) if unspaced(sentence.text) else sentence.tokens

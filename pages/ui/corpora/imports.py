@@ -154,6 +154,8 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
         if preview.format == "txt":
             units = {"line": "one line", "paragraph": "the lines up to an empty one"}
             options["unit"] = st.selectbox("A row is", list(units), format_func=units.__getitem__)
+        if preview.marks is not None:
+            options["tokens"] = _tokens(preview.marks)
         sent = submitted("Import", "corpora.submit", type="primary", icon=":material/download:")
     if sent:
         _start(options)
@@ -169,6 +171,18 @@ def _scheme(proposal: Any) -> str | None:
     st.warning(plain(where + proposal.problem) + ".", title="Which label scheme is it?")
     choices = proposal.candidates or SCHEMES
     return st.selectbox("Label scheme", choices, index=None, format_func=str.upper, placeholder="choose one")
+
+
+def _tokens(marks: Any) -> str | None:
+    """What cuts the text into tokens, as its marks say unless the person knows better."""
+    rules = {"words": "runs of letters, and single marks", "blanks": "what blanks separate: it was tokenised before"}
+    return st.selectbox(
+        "Its tokens are",
+        list(rules),
+        index=list(rules).index(marks.tokens),
+        format_func=rules.__getitem__,
+        help=f"Proposed since {marks.why}. A text that was tokenised before keeps its tokens that way.",
+    )
 
 
 def _start(options: dict[str, Any]) -> None:

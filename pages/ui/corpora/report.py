@@ -27,6 +27,9 @@ def _report(run_id: str, result: AddResult) -> None:
             ("Rejected", result.rejected),
         ):
             st.metric(label, f"{n:,}", width="content")
+    if result.cut and result.cut.rule != "own":
+        rule = "runs of letters, and single marks" if result.cut.rule == "words" else "what blanks separate"
+        st.caption(f"Its tokens are {rule} ({result.cut.why}).")
     if result.unspaced:
         _counted_letters(result.unspaced)
     if result.problems:

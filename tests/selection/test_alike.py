@@ -1,0 +1,78 @@
+"""What came cut and what our rule cuts compare in the same words: names and 5-grams, whoever cut the labels."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.corpora.corpus import Corpus, Library
+from core.reporter import Silent
+from core.results import FloatArray, Role
+from core.selection import make_strategy
+from core.selection.base import Batch, Source
+from core.selection.explain import explain
+from core.selection.parts import Evidence, Parts
+from core.text.sentence import Entity, Sentence
+from core.text.words import Tokens
+from tests.conftest import sentence
+
+TREEBANK = ["The U.S. buyer did n't pay Moody 's .", "The Essex-based seller did n't pay ."]
+RAW = ["The U.S. buyer didn't pay Moody's.", "The Essex-based seller didn't pay."]
+NAMES = (Entity(start=1, end=2, type="X"), Entity(start=6, end=8, type="X"))
+
+
+def corpus(home: Path, texts: Sequence[str], tokens: Tokens, entities: Sequence[Entity] | None = None) -> Corpus:
+    rows = [sentence(text) for text in texts]
+    if tokens == "blanks":
+        rows = [replace(row, tokens=tuple(row.text.split())) for row in rows]
+    labelled = entities is not None
+    if entities is not None:
+        rows = [replace(row, entities=tuple(e for e in entities if e.end <= len(row.tokens))) for row in rows]
+    return Library(home).seal(rows, name="c", origin={}, labelled=labelled, tokens=tokens)
+
+
+def scored(name: str, task: Corpus, domain: Corpus, labelled: Corpus) -> tuple[FloatArray, list[Parts]]:
+    """Scores of D_C, and what they are explained by."""
+    sources = {Role.TASK: task, Role.DOMAIN: domain, Role.LABELLED: labelled}
+    strategy = make_strategy(name, {}, 0)
+    strategy.prepare({role: Source(corpus=one) for role, one in sources.items()}, Silent())
+    rows: list[Sentence] = next(domain.batches())
+    scores = strategy.score(Batch(ids=domain.ids(), sentences=rows))
+    given: dict[str, Any] = {
+        "unit": "",
+        "options": strategy.options.model_dump(),
+        "seed": 0,
+        "model": dict(strategy.learned()),
+    }
+    pairs = zip(rows, scores.tolist(), strict=True)
+    evidence = (Evidence(sentence=row, score=score, labelled=labelled, **given) for row, score in pairs)
+    return scores, [explain(name, one) for one in evidence]
+
+
+@pytest.mark.parametrize("cut", ["words", "blanks"])
+def test_names_are_looked_up_as_the_text_cuts_them(home: Path, cut: Tokens) -> None:
+    """U.S., Moody 's and Essex-based, which no text cut by our rule holds as the labels cut them."""
+    domain = corpus(home, RAW if cut == "words" else TREEBANK, cut)
+    labels = corpus(home, TREEBANK, "blanks", NAMES)
+    scores, parts = scored("gazetteer", domain, domain, labels)
+    assert np.floor(scores).tolist() == [2, 1]
+    assert [each.total for each in parts] == pytest.approx(scores.tolist())
+    wanted = ["U . S .", "Moody ' s"] if cut == "words" else ["U.S.", "Moody 's"]
+    assert [part.name for part in parts[0].parts[:2]] == wanted
+    lines = corpus(home, ["Moody's", "U.S."], "words")  # a list of names as they are written, against tokenised text
+    assert np.floor(scored("gazetteer", domain, domain, lines)[0]).tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("cut", ["words", "blanks"])
+def test_labelled_text_is_as_surprising_as_the_same_text_raw(home: Path, cut: Tokens) -> None:
+    raw, labels = corpus(home, RAW, "words"), corpus(home, TREEBANK, "blanks", NAMES)
+    domain = raw if cut == "words" else corpus(home, TREEBANK, "blanks")
+    scores, parts = scored("ngram-perplexity", labels, domain, labels)
+    of_raw, _ = scored("ngram-perplexity", corpus(home, TREEBANK, cut), domain, labels)
+    assert scores.tolist() == of_raw.tolist()
+    assert [10**each.total for each in parts] == pytest.approx(scores.tolist())
+    mixed, of_mixed = scored("ngram-perplexity", raw, corpus(home, TREEBANK, "blanks"), labels)
+    assert [10**each.total for each in of_mixed] == pytest.approx(mixed.tolist())
