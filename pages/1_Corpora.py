@@ -8,6 +8,7 @@ from core.facade import corpora, figures, results, runs
 from core.facade.corpora import Corpus
 from pages.ui.corpora.imports import RUN, importer
 from pages.ui.corpora.report import report
+from pages.ui.corpora.splits import splits
 from pages.ui.corpora.uploads import OPEN
 from pages.ui.empty import sample_buttons
 from pages.ui.frame import looked, page, spoilt_files
@@ -55,6 +56,7 @@ def main() -> None:
             _check()
             for name, (words, roles) in CARDS.items():
                 _card(name, words, roles)
+            splits()
             _library(sealed)
 
 

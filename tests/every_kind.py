@@ -49,6 +49,7 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
             **{split: made[split] for split in ("train", "dev", "test")},
             **{"train_sentences": 6, "dev_sentences": 3},
         },
+        "split": {"corpus": made["train"], "by": "sentence", "shares": (2, 1)},
         "rank": {"train": made["train"], "dev": made["dev"], "encoders": ("tiny",)},
         "prevalence": {"task": made["task"], "domain": made["domain"], "encoder": "tiny"},
         "difficulty": {"train": made["train"], "encoder": "tiny", "folds": 2, "context_epochs": 1, "entity_epochs": 1},

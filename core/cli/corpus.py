@@ -1,17 +1,18 @@
-"""The commands `corpus add`, `list`, `show`, `audit`, `rename`, `remove`, and `samples`."""
+"""The commands `corpus add`, `list`, `show`, `audit`, `split`, `rename`, `remove`, and `samples`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from core.cli.options import CORPUS, config_options, several
+from core.cli.options import CORPUS, config_options, given, several
 from core.cli.terminal import echo, echo_json, finish, json_option, note_spoilt, progress, remove_everything, report
 from core.facade import corpora, runs
 
 
 @click.group()
 def corpus() -> None:
-    """Add, list, show, audit, rename and remove corpora."""
+    """Add, list, show, audit, split, rename and remove corpora."""
     note_spoilt()
 
 
@@ -61,6 +62,30 @@ def corpus_audit(task: str, domain: str, labelled: tuple[str, ...], as_json: boo
         result = corpora.audit_result(run.id)
         flags |= {f"{part}flags": result.flags, f"{part}near_rules": result.near_rules}
     report({"run": run.id, **flags}, as_json)
+
+
+@corpus.command("split")
+@click.argument("corpus", type=CORPUS)
+@config_options(runs.RECIPES["split"].config, leave_out=("corpus",))
+@json_option
+def corpus_split(as_json: bool, **values: object) -> None:
+    """Seal parts of a corpus as corpora: train, dev and test, or T_C and D_C; copies of a sentence in one part."""
+    options = given(values, runs.RECIPES["split"].config)
+    finish(runs.execute("split", options, progress), as_json, plain=_parts)
+
+
+def _parts(result: Mapping[str, object]) -> list[str]:
+    """A line a part, and what was done about copies."""
+    split = corpora.split_result(str(result["run"]))
+    lines = [
+        f"{part.corpus}  {part.name:<12} {part.sentences:>10,} sentences {part.units:>8,} units"
+        f" {sum(part.types.values()):>9,} entities {part.left_out:>7,} copies left out"
+        for part in split.parts
+    ]
+    return [
+        *lines,
+        f"{split.units:,} units; {split.copies:,} sentences with copies, {split.divided:,} groups of them divided",
+    ]
 
 
 @corpus.command("rename")

@@ -36,9 +36,9 @@ BLOCK = 8192  # rows a group: about 1 MB of text, the unit of every read and wri
 class Corpus:
     """A handle on a sealed corpus.
 
-    fingerprint: 24 hex digits of the content's sha256. types: entities a type, empty where unlabelled.
-    origin: where it came from (file, format, scheme, or the run that made it), as the reader wrote it.
-    tokens: the rule that its text is cut by; labelled sentences keep their own tokens.
+    fingerprint: 24 hex digits of the content's sha256. types: entities a type, empty where unlabelled. origin: where it
+    came from (file, format, scheme, or the run that made it). tokens: the rule that its text is cut by; labelled
+    sentences keep their own.
     """
 
     fingerprint: str
@@ -76,8 +76,10 @@ class Corpus:
         return [by_row[row] for row in addresses.tolist()]
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """One stored column whole: `text` (string), `doc` (string, nullable)."""
+        """One stored column whole: `text` (string); `doc`, `group` (string, nullable)."""
         with self.opened() as file:
+            if name == "group" and name not in file.schema_arrow.names:  # an older version's has none
+                return pa.chunked_array([pa.nulls(self.n_sentences, pa.string())])
             return file.read([name]).column(0)
 
     def ids(self) -> IntArray:
@@ -189,17 +191,15 @@ class Library:
                 raise MissingCorpus(
                     f"{reference!r}: {spoilt} cannot be read; add the corpus again, or delete the file's folder."
                 )
-            names_here = ", ".join(sorted(corpus.name for corpus in self.list())[:8]) or "none yet"
-            raise MissingCorpus(
-                f"{reference!r}: no corpus of this name or fingerprint (known: {names_here}); add it first."
-            )
+            known = ", ".join(sorted(corpus.name for corpus in self.list())[:8]) or "none yet"
+            raise MissingCorpus(f"{reference!r}: no corpus of this name or fingerprint (known: {known}); add it first.")
         if len(matches) > 1:
             which = ", ".join(corpus.fingerprint[:12] for corpus in matches)
             raise CorpusError(f"{reference!r}: several corpora have this name; say which fingerprint: {which}.")
         return matches[0]
 
     def recall(self, fingerprint: str, n_sentences: int = 0) -> Corpus:
-        """A corpus by fingerprint or, once it was removed, a handle that knows its size and raises where it is read."""
+        """A corpus by fingerprint or, once removed, a handle that knows its size and raises where it is read."""
         try:
             return self.find(fingerprint)
         except CorpusError:
@@ -238,7 +238,7 @@ class Library:
 
 
 def _renamed(draft: Path, target: Path) -> bool:
-    """Give a corpus its place, unless it is taken, perhaps only now by whoever seals the same text."""
+    """Give a corpus its place, unless it is taken, perhaps only now."""
     try:
         draft.rename(target)
     except OSError as error:

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import cast
 
 from core.corpora.formats import annotated, conll, hf, plain
-from core.corpora.formats.detect import Kind, kind_of, records
+from core.corpora.formats.detect import Kind, kind_of, named_in, records
 from core.corpora.formats.folders import files_of
 from core.corpora.formats.ledger import LABELLED, TAGGED, Ledger, Problem, ReadOptions, ReadReport, Record
 from core.corpora.formats.sentences import from_text
@@ -224,11 +224,31 @@ def _sentences(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iterat
     if kind.format == "brat":
         return annotated.read_brat(file, ledger)
     rows = records(file, kind, ledger)
+    if not (ledger.options.doc_column or ledger.options.group_column):
+        return _of_rows(rows, file, kind, scheme, ledger)
+    return _named(_of_rows(_noted(rows, kind, ledger), file, kind, scheme, ledger), ledger)
+
+
+def _of_rows(rows: Iterator[Record], file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
     if kind.format == "hf":
         return hf.read_hf(rows, _names(file, kind), scheme, ledger)
     if kind.format in _RECORDS:
         return _RECORDS[kind.format](rows, ledger)
     return _texts(rows, kind, ledger)
+
+
+def _noted(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Record]:
+    """The same rows; what the columns that were asked for say of the one that is read stands in the ledger."""
+    for line, record in rows:
+        ledger.named = named_in(record, kind.doc_column), named_in(record, kind.group_column)
+        yield line, record
+
+
+def _named(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
+    """The sentences under the document and the group of their row."""
+    for sentence in sentences:
+        doc, group = ledger.named
+        yield replace(sentence, doc=sentence.doc if doc is None else doc, group=group)
 
 
 def _texts(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Sentence]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.results import FloatArray, IntArray
+from core.results import BoolArray, FloatArray, IntArray
 
 
 def dealt(groups: IntArray, shares: Sequence[float], seed: int) -> list[IntArray]:
@@ -22,3 +22,22 @@ def dealt(groups: IntArray, shares: Sequence[float], seed: int) -> list[IntArray
         lacking[part[one]] -= sizes[one]
     drawn = np.argsort(np.argsort(order)[group], kind="stable")  # rows, group by group as they were drawn
     return [drawn[part[group[drawn]] == k] for k in range(len(shares))]
+
+
+def kept_in_smallest(part: IntArray, copies: IntArray) -> tuple[BoolArray, int]:
+    """Which rows stay where they are when copies of a sentence may be in one part alone, and how many groups of copies
+    stood in several.
+
+    part: `(n,)` the part of a row, from 0. copies: `(n,)` the number of the group of copies that a row belongs to. They
+    stay in the smallest of their parts, which can spare them least; of equal ones in the last.
+    """
+    sizes = np.bincount(part)
+    order = np.lexsort((-np.arange(len(sizes)), sizes))  # the smallest first, the last of equals before the others
+    rank = np.argsort(order)[part]
+    _, group = np.unique(copies, return_inverse=True)
+    first = np.full(group.max() + 1, len(sizes))
+    np.minimum.at(first, group, rank)
+    last = np.full(group.max() + 1, -1)
+    np.maximum.at(last, group, rank)
+    kept: BoolArray = rank == first[group]
+    return kept, int((first < last).sum())

@@ -16,7 +16,9 @@ from core.errors import CorpusError
 from core.text.sentence import Entity, Sentence
 from core.text.words import Tokens, cutter
 
-_PLAIN = pa.schema([("id", pa.uint64()), ("text", pa.string()), ("n_tokens", pa.int32()), ("doc", pa.string())])
+_PLAIN = pa.schema(
+    [("id", pa.uint64()), ("text", pa.string()), ("n_tokens", pa.int32()), ("doc", pa.string()), ("group", pa.string())]
+)
 _ENTITY = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("type", pa.string())])
 _TOKENS = b"tokens"  # in the schema's metadata: the rule, where it is not `words`
 _LABELLED = _PLAIN.append(pa.field("tokens", pa.list_(pa.string()))).append(pa.field("entities", pa.list_(_ENTITY)))
@@ -33,6 +35,7 @@ class _Columns(TypedDict):
     text: list[str]
     n_tokens: list[int]
     doc: list[str | None]
+    group: list[str | None]
     tokens: NotRequired[list[list[str]]]
     entities: NotRequired[list[list[_EntityCell]]]
 
@@ -63,9 +66,10 @@ def write_sentences(
     with pq.ParquetWriter(file, schema, compression="zstd", compression_level=1) as writer:
         while (columns := _take_block(sentences, labelled, block))["id"]:
             # What a reader gets back is what is fingerprinted: text, origin and, if labelled, tokens and entities.
-            digest.update(
-                json.dumps([cells for name, cells in columns.items() if name != "id"], ensure_ascii=False).encode()
-            )
+            # A column of groups that says nothing is left out: that a corpus may have one changes no fingerprint.
+            without = {"id"} if any(group is not None for group in columns["group"]) else {"id", "group"}
+            cells = [column for name, column in columns.items() if name not in without]
+            digest.update(json.dumps(cells, ensure_ascii=False).encode())
             writer.write_table(pa.table(columns, schema=schema))
             n_sentences += len(columns["id"])
             n_tokens += sum(columns["n_tokens"])
@@ -98,8 +102,9 @@ def opened(file: Path, name: str) -> Iterator[pq.ParquetFile]:
 
 def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _Columns:
     """The next `block` sentences by column. No sentence outlives its turn: kept, they cost a third more."""
-    columns: _Columns = {"id": [], "text": [], "n_tokens": [], "doc": []}
-    ids, texts, lengths, docs = columns["id"], columns["text"], columns["n_tokens"], columns["doc"]
+    columns: _Columns = {"id": [], "text": [], "n_tokens": [], "doc": [], "group": []}
+    ids, texts, lengths = columns["id"], columns["text"], columns["n_tokens"]
+    docs, groups = columns["doc"], columns["group"]
     tokens: list[list[str]] = []
     entities: list[list[_EntityCell]] = []
     if labelled:
@@ -109,6 +114,7 @@ def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _C
         texts.append(sentence.text)
         lengths.append(len(sentence.tokens))
         docs.append(sentence.doc)
+        groups.append(sentence.group)
         if labelled:
             tokens.append(list(sentence.tokens))
             entities.append([{"start": e.start, "end": e.end, "type": e.type} for e in sentence.entities or ()])
@@ -121,19 +127,24 @@ def to_sentences(table: pa.Table) -> list[Sentence]:
     Errors: ValueError for a rule of a newer version.
     """
     columns = table.to_pydict()
+    groups = columns.get("group") or [None] * len(table)  # corpora of older versions have none
+    named = zip(columns["id"], columns["text"], columns["doc"], groups, strict=True)
     if "tokens" not in columns:
         cut = cutter(_rule(table))
         return [
-            Sentence(id=f"{id:016x}", tokens=cut(text), text=text, doc=doc)
-            for id, text, doc in zip(columns["id"], columns["text"], columns["doc"], strict=True)
+            Sentence(id=f"{id:016x}", tokens=cut(text), text=text, doc=doc, group=group)
+            for id, text, doc, group in named
         ]
     return [
         Sentence(
-            id=f"{id:016x}", tokens=tuple(tokens), text=text, doc=doc, entities=tuple(Entity(**e) for e in entities)
+            id=f"{id:016x}",
+            tokens=tuple(tokens),
+            text=text,
+            doc=doc,
+            group=group,
+            entities=tuple(Entity(**e) for e in entities),
         )
-        for id, text, doc, tokens, entities in zip(
-            columns["id"], columns["text"], columns["doc"], columns["tokens"], columns["entities"], strict=True
-        )
+        for (id, text, doc, group), tokens, entities in zip(named, columns["tokens"], columns["entities"], strict=True)
     ]
 
 

@@ -12,6 +12,7 @@ from core.artifacts import rejects
 from core.artifacts.audit import AuditResult as AuditResult
 from core.artifacts.rejects import AddResult as AddResult
 from core.artifacts.result import read as read_result
+from core.artifacts.split import SplitResult as SplitResult
 from core.artifacts.usage import Usage as Usage
 from core.artifacts.usage import usage
 from core.corpora import preview as previews
@@ -227,6 +228,22 @@ def import_result(run_id: str) -> AddResult:
 def audit_result(run_id: str) -> AuditResult:
     """A finished `audit` run's result. Errors: RunError."""
     return read_result(store().get(run_id), AuditResult)
+
+
+def split_result(run_id: str) -> SplitResult:
+    """A finished `split` run's result. Errors: RunError."""
+    return read_result(store().get(run_id), SplitResult)
+
+
+def split_by(corpus: Corpus) -> dict[str, list[str]]:
+    """What `corpus` can be split by, as `split` names it: by a column with its values, by others with none."""
+    kinds: dict[str, list[str]] = {}
+    if corpus.column("doc").null_count < len(corpus):
+        kinds["document"] = []
+    kinds["sentence"] = []
+    if values := [value for value in corpus.column("group").unique().to_pylist() if value is not None]:
+        kinds["column"] = sorted(values)
+    return kinds
 
 
 def rejects_file(run_id: str) -> Path | None:

@@ -23,6 +23,7 @@ from core.recipes import (
     select,
     similarity,
     skl,
+    split,
     tag,
     word_vectors,
 )
@@ -58,6 +59,7 @@ RECIPES: Mapping[str, Recipe] = {
         Recipe("select", select.SelectConfig, select.run),
         Recipe("similarity", SimilarityConfig, similarity.run),
         Recipe("skl", skl.SklConfig, skl.run),
+        Recipe("split", split.SplitConfig, split.run),
         Recipe("study", StudyConfig, study),
         Recipe("tag", tag.TagConfig, tag.run),
         Recipe("vectors", word_vectors.VectorsConfig, word_vectors.run),

@@ -49,6 +49,12 @@ class AddConfig(Config):
         "auto", "txt", "jsonl", "csv", "tsv", "parquet", "conll", "doccano", "labelstudio", "prodigy", "brat", "hf"
     ] = option("auto", "The file's format; auto looks at its name and its beginning.")
     text_column: str = option("", "The column that holds the text (jsonl, csv, tsv, parquet); guessed if left out.")
+    doc_column: str = option(
+        "", "The column that names a row's document; doc, doc_id, document_id or docid of a table if left out."
+    )
+    group_column: str = option(
+        "", "A further column to keep, such as a contract's kind or a hospital, for `corpus split --by column`."
+    )
     scheme: Literal["auto", "iob1", "iob2", "bioes", "bilou", "io"] = option(
         "auto", "The label scheme; auto takes the only one that fits and asks where several do."
     )
@@ -122,13 +128,19 @@ class _Scripts:
             yield sentence
 
 
-def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult:
-    name = shown(config.name) or proposed_name(path)
-    options = ReadOptions(
+def _reading(config: AddConfig) -> ReadOptions:
+    return ReadOptions(
         **config.model_dump(include={"format", "scheme", "split", "unit", "encoding"}),
         text_column=config.text_column or None,
+        doc_column=config.doc_column or None,
+        group_column=config.group_column or None,
         part=config.part or None,
     )
+
+
+def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult:
+    name = shown(config.name) or proposed_name(path)
+    options = _reading(config)
     tried(path, options)
     preview = sniff(path, options)
     cut = _cut(config, preview.marks)

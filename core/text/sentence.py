@@ -19,7 +19,8 @@ class Sentence:
 
     id: 16 hex digits, a hash of `text`, so that joins survive a second upload.
     text: as `words.clean` leaves it. entities: None where unlabelled, () where labelled and none present.
-    doc: what the sentence came from (a document's name), where known.
+    doc: what the sentence came from (a document's name), where known. group: what the document is of (a kind of
+    contract, a hospital), where a column of it was kept.
     """
 
     id: str
@@ -27,6 +28,7 @@ class Sentence:
     text: str
     entities: tuple[Entity, ...] | None = None
     doc: str | None = None
+    group: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,8 @@ BUTTONS = {
     "corpora.rejects": "corpora",
     "corpora.rename": "corpora",
     "corpora.check": "corpora",
+    "corpora.split.start": "corpora",
+    "corpora.split.roles": "corpora",
     "corpora.removal": "corpora",
     "corpora.remove": "corpora",
     "corpora.remove.all": "corpora",

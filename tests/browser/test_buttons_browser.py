@@ -196,6 +196,15 @@ def corpora(one: Walk) -> None:
     one.press("corpora.rename", sees=table.get_by_text("the same again", exact=True))
     settled(one.page)
     one.press("corpora.check", sees="exact duplicates")
+    settled(one.page)
+    one.open("Divide a corpus into parts")
+    pick(one.page, "To be divided", re.compile(r"^my test \("), typed="my test (")
+    one.press("corpora.split.start", sees=one.button("corpora.split.roles"))
+    one.press("corpora.split.roles")
+    settled(one.page)
+    assert facade_corpora.find(facade_corpora.roles()["dev"]).name == "my test-dev"
+    for part in ("train", "dev", "test"):
+        facade_corpora.remove(f"my test-{part}")
     rows = one.page.get_by_role("table", name="All corpora").get_by_text("rows", exact=True)
     one.press("corpora.removal", sees="keep some of its text")
     pick(one.page, "Corpus", re.compile(r"^the same again \("))

@@ -48,6 +48,8 @@ _OTHERS: Mapping[str, Sequence[Any]] = {
     ),
     "repair": (True, False),
     "text_column": (None, "text", "n", "gone"),
+    "doc_column": (None, "text", "n"),
+    "group_column": (None, "text", "gone"),
     "part": (None, "train", "dev"),
     "tokens": get_args(Tokens),
 }

@@ -25,6 +25,7 @@ from core.artifacts.result import read
 from core.artifacts.scores import ScoreResult, SelectResult
 from core.artifacts.similarity import SimilarityResult
 from core.artifacts.spans import TagResult
+from core.artifacts.split import Part, SplitResult
 from core.artifacts.study import StudyResult
 from core.artifacts.vectors import EmbedResult
 from core.facade import runs as facade_runs
@@ -48,6 +49,7 @@ IN_PARTS = {
     "halves",
     "map",
     "rank",
+    "split",
     "select",
     "similarity",
     "skl",
@@ -84,10 +86,20 @@ LAID = {  # of the real thing
     "add": r"3 sentences, \d+ tokens",
     "study": r"Choosing helped on these 3 tasks on average: \+1\.00",
 }
+SPLIT = (("train", 70), ("test", 1030))
 MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
     "pretrain": (
         pretrained(before=1234.56, after=78.9),
         "Pseudo-perplexity of held-out text: 1,234.6 before, 78.9 after",
+    ),
+    "split": (
+        SplitResult(
+            parts=[Part(name=n, corpus="c", sentences=s, tokens=s, units=s, left_out=0, types={}) for n, s in SPLIT],
+            units=100,
+            copies=0,
+            divided=0,
+        ),
+        "train 70, test 1,030 sentences",
     ),
     "tag": (TagResult(entities=1200, sentences=3400, types=["LOC"]), "1,200 entities in 3,400 sentences"),
     "predict": (PredictResult(entities=1, sentences=2, types={"LOC": 1}), "1 entities in 2 sentences"),

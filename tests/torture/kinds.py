@@ -17,7 +17,13 @@ from tests import every_kind
 from tests.conftest import sentence
 from tests.planted import contracts
 
-ALONE = ("add", "audit", "robustness", "vectors")  # kinds for which nothing is trained: their home is made at once
+ALONE = (
+    "add",
+    "audit",
+    "robustness",
+    "split",
+    "vectors",
+)  # kinds for which nothing is trained: their home is made at once
 LINKED = {".safetensors", ".parquet", ".npy", ".npz", ".bin"}  # never written to once they are there
 PARTS = ("chunks", "checkpoints", "artifacts")
 

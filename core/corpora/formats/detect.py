@@ -14,6 +14,7 @@ from core.corpora.formats.ledger import Ledger, ReadOptions, Record
 from core.corpora.formats.source import BLOCK_BYTES, open_bytes, open_stream
 from core.corpora.formats.tables import table
 from core.errors import OptionsError, ReadError
+from core.text.words import clean
 
 HEAD = 200  # rows that a guess looks at
 _TEXT_NAMES = (
@@ -29,6 +30,7 @@ _TEXT_NAMES = (
     "review",
 )
 _DOC_NAMES = ("doc", "doc_id", "document_id", "docid")
+_WITHIN = ("meta", "metadata", "data")  # where annotation tools keep what else a row has
 _COLUMN_SUFFIXES = (".conll", ".conll2003", ".conll2002", ".bio", ".iob", ".iob2", ".bioes", ".bilou", ".ner")
 
 
@@ -42,6 +44,7 @@ class Kind:
     columns: tuple[str, ...] = ()
     text_column: str | None = None
     doc_column: str | None = None
+    group_column: str | None = None
 
 
 def suffix(path: Path) -> str:
@@ -59,9 +62,10 @@ def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
     if kind.container == "json":
         return json_array(path, kind.encoding, ledger)
     if kind.container == "arrow":
-        names = tag_columns(kind.columns) if kind.format == "hf" else (kind.text_column, kind.doc_column)
-        columns = [name for name in names or () if name]
-        return arrow_batches(path, columns if kind.format in ("hf", "parquet") else None, ledger)
+        taken = tag_columns(kind.columns) or () if kind.format == "hf" else (kind.text_column,)
+        columns = list(dict.fromkeys(name for name in (*taken, kind.doc_column, kind.group_column) if name))
+        named = kind.format in ("hf", "parquet") and set(columns) <= set(kind.columns)  # others lie within one
+        return arrow_batches(path, columns if named else None, ledger)
     return table(path, kind.encoding, ledger, "\t" if kind.container == "tsv" else None)
 
 
@@ -76,20 +80,45 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
             path.name, 1, f"looks like {container}, not {choice}; choose the format {container} or auto."
         )
     columns, rows = _first_rows(path, container, options)
+    _check_named(path, rows, options)
     shape = choice if choice in ("doccano", "prodigy", "labelstudio", "hf") else _shape(columns, rows)
     if choice in ("csv", "tsv", "jsonl", "parquet"):
         shape = ""
     if shape:
-        return Kind(shape, container, options.encoding, tuple(columns), options.text_column)
+        asked = (options.text_column, options.doc_column, options.group_column)
+        return Kind(shape, container, options.encoding, tuple(columns), *asked)
     text_column = options.text_column or guess_text_column(columns, rows)
     if text_column is None or text_column not in columns:
         problem = "no column holds text" if text_column is None else f"there is no column {text_column!r}"
         raise OptionsError(
             path.name, 1, f"{problem}; its columns are {', '.join(columns[:20]) or 'none'}: name the one with the text."
         )
-    doc_column = next((name for name in _DOC_NAMES if name in columns and name != text_column), None)
+    usual = next((name for name in _DOC_NAMES if name in columns and name != text_column), None)
     name = {"arrow": "parquet", "json": "jsonl"}.get(container, container)
-    return Kind(name, container, options.encoding, tuple(columns), text_column, doc_column)
+    named = (text_column, options.doc_column or usual, options.group_column)
+    return Kind(name, container, options.encoding, tuple(columns), *named)
+
+
+def named_in(record: Mapping[str, object], column: str | None) -> str | None:
+    """What `column` says of a row, in it or in what an annotation tool keeps beside it; None for nothing."""
+    value = next((part[column] for part in _parts(record) if column in part), None) if column else None
+    if not isinstance(value, str | int | float):
+        return None
+    return clean(str(value).encode("utf-8", "ignore").decode()) or None  # half of a surrogate pair is no name
+
+
+def _parts(record: Mapping[str, object]) -> Iterator[Mapping[str, object]]:
+    yield record
+    yield from (part for key in _WITHIN if isinstance(part := record.get(key), Mapping))
+
+
+def _check_named(path: Path, rows: Sequence[Mapping[str, object]], options: ReadOptions) -> None:
+    """Errors: OptionsError for a column that no row has."""
+    columns = dict.fromkeys(str(name) for row in rows for part in _parts(row) for name in part)
+    for column in (options.doc_column, options.group_column):
+        if column and column not in columns:
+            there = ", ".join(list(columns)[:20])
+            raise OptionsError(path.name, 1, f"there is no column {column!r}; its columns are {there}.")
 
 
 def _container(path: Path, options: ReadOptions) -> str:

@@ -27,8 +27,10 @@ MAX_RAW = 10_000  # characters of a rejected row that the reject file keeps
 class ReadOptions:
     """How a file or folder is to be read.
 
-    text_column: None guesses one. scheme: "auto" or one of `schemes.SCHEMES`. split: cut every row
-    (a document) into sentences. unit: what a row of a .txt is: a line, or the lines up to an empty one.
+    text_column: None guesses one. doc_column, group_column: that name a row's document, and what this is of; None
+    takes a column of a usual name for the document, and none for the other. scheme: "auto" or one of
+    `schemes.SCHEMES`. split: cut every row (a document) into sentences. unit: what a row of a .txt is: a line, or the
+    lines up to an empty one.
     encoding: "utf-8" also takes UTF-8 and UTF-16 that begin with a byte order mark. repair: False rejects
     a sentence with tags out of order instead of repairing it. part: which of train, dev (validation) and
     test to take from a labelled folder that holds several. tokens: what cuts text that comes without tokens.
@@ -36,6 +38,8 @@ class ReadOptions:
 
     format: Format = "auto"
     text_column: str | None = None
+    doc_column: str | None = None
+    group_column: str | None = None
     scheme: str = "auto"
     split: bool = False
     unit: Literal["line", "paragraph"] = "line"
@@ -89,7 +93,8 @@ class ReadReport:
 class Ledger:
     """Keeps the report and the reject file; formats write into it row by row.
 
-    file: name of the file being read; doc: what its sentences come from if it does not say more itself.
+    file: name of the file being read; doc: what its sentences come from if it does not say more itself; named: what
+    the columns that were asked for say of the present row: its document, and what this is of.
     `tick(bytes)` is called about once a block.
     """
 
@@ -105,6 +110,7 @@ class Ledger:
         self.cut = cutter(options.tokens)
         self.file = ""
         self.doc: str | None = None
+        self.named: tuple[str | None, str | None] = (None, None)
         self._path = rejects
         self._out: TextIO | None = None
         self._undecodable = 0

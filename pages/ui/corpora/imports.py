@@ -1,5 +1,6 @@
 """Adding a corpus: a file is uploaded or named, looked at, and handed to an `add` run."""
 
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -147,6 +148,8 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
         if preview.columns and preview.text_column is not None:
             at = preview.columns.index(preview.text_column)
             options["text_column"] = st.selectbox("Column that holds the text", preview.columns, index=at)
+        if preview.columns:
+            options |= _kept_columns(preview.columns)
         if preview.scheme is not None:
             options["scheme"] = _scheme(preview.scheme)
         if not preview.labelled:
@@ -159,6 +162,27 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
         sent = submitted("Import", "corpora.submit", type="primary", icon=":material/download:")
     if sent:
         _start(options)
+
+
+def _kept_columns(columns: Sequence[str]) -> dict[str, str]:
+    """What is kept of a row beside its text: its document, and what this is of."""
+    left, right = st.columns(2)
+    choices = ("", *columns)
+    return {
+        "doc_column": left.selectbox(
+            "Column that names its document",
+            choices,
+            format_func=lambda name: name or "none, or one of a usual name (doc_id)",
+            key="corpora.doc_column",
+        ),
+        "group_column": right.selectbox(
+            "Column to split by later",
+            choices,
+            format_func=lambda name: name or "none",
+            key="corpora.group_column",
+            help="A contract's kind, a hospital: Divide a corpus, below, can part sentences by it.",
+        ),
+    }
 
 
 def _scheme(proposal: Any) -> str | None:

@@ -25,6 +25,7 @@ OPENS: Mapping[str, str] = {  # what shows a run of each kind
 }
 BELONGS: Mapping[str, str] = {  # what shows runs of these kinds too, though not by their id
     "audit": CORPORA,
+    "split": CORPORA,
     "prevalence": SELECTION,
     "rebuild": BIAS,
     "robustness": BIAS,

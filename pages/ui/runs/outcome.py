@@ -58,6 +58,11 @@ def _audited(run: Run) -> str:
     return f"Of {result.sentences:,} sentences: {', '.join(flagged) or 'nothing to flag'}"
 
 
+def _divided(run: Run) -> str:
+    parts = corpora.split_result(run.id).parts
+    return ", ".join(f"{part.name} {part.sentences:,}" for part in parts) + " sentences"
+
+
 def _measured(run: Run) -> str:
     result = bias.result(run.id)
     bits = result.v_information
@@ -104,6 +109,7 @@ def _counted(run: Run) -> str:
 SAYS: Mapping[str, Callable[[Run], str]] = {
     "add": _imported,
     "audit": _audited,
+    "split": _divided,
     "select": _selected,
     "map": lambda run: f"{maps.result(run.id).points:,} sentences laid out",
     "similarity": lambda run: " ".join(similarity.result(run.id).recommendation.values()),

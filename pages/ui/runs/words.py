@@ -37,6 +37,7 @@ _TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "difficulty": lambda config: f"Measure names and contexts of {corpus_name(config['train'])}",
     "rebuild": lambda config: f"Rebuild {corpus_name(config['train'])} by {config['method']}",
     "robustness": lambda config: f"Make {config['kind']} of {corpus_name(config['test'])}",
+    "split": lambda config: f"Divide {corpus_name(config['corpus'])} by {config['by']}",
     "halves": lambda config: f"Split {corpus_name(config['train'])} into halves",
     "experiment": lambda config: f"Experiment: {', '.join(config['arms'])}",
     "study": lambda config: (

@@ -1,0 +1,86 @@
+"""Dividing a corpus into parts that are corpora themselves: train, dev and test, or T_C and D_C."""
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from core.facade import corpora, results, runs
+from core.facade.corpora import SplitResult
+from pages.ui.presses import pressed, submitted
+from pages.ui.runs.panel import run_panel
+from pages.ui.widgets import corpus_picker, plain, table
+
+UNITS = {
+    "document": "documents, whole",
+    "sentence": "sentences, with their copies",
+    "column": "the column kept at import",
+}
+RUN = "corpora.split.run"
+
+
+def splits() -> None:
+    """Pick a corpus, say how; what came of the latest."""
+    with st.expander("Divide a corpus into parts", icon=":material/call_split:", key="corpora.split.open"):
+        st.caption(
+            "One labelled export becomes train, dev and test; one corpus T_C and D_C. Copies of a sentence, near ones"
+            " too, are in one part alone."
+        )
+        chosen = corpus_picker("To be divided", "corpora.split.corpus", None)
+        if chosen:
+            _form(chosen, corpora.split_by(corpora.find(chosen)))
+        latest = next((run for run in runs.listed("split") if run.manifest.parent is None), None)
+        if latest and run_panel(latest.id, RUN).state == "succeeded":
+            _parts(corpora.split_result(latest.id))
+
+
+def _form(corpus: str, kinds: Mapping[str, Sequence[str]]) -> None:
+    by = st.selectbox("By", list(kinds), format_func=UNITS.__getitem__, key=f"corpora.split.by.{corpus}")
+    options: dict[str, object] = {"corpus": corpus, "by": by}
+    with st.form("corpora.split.form"):
+        values = (
+            st.multiselect(
+                "Values of the first part; all others are the second", kinds["column"], key="corpora.split.values"
+            )
+            if by == "column"
+            else []
+        )
+        left, middle, right = st.columns(3)
+        shares = left.text_input("Shares in sentences", "70, 10, 20", key="corpora.split.shares")
+        names = middle.text_input(
+            "Names", key="corpora.split.names", placeholder="task, domain" if by == "column" else "train, dev, test"
+        )
+        seed = right.number_input("Seed", 0, value=0, key="corpora.split.seed")
+        copies = st.toggle("Leave copies where they fall", key="corpora.split.copies")
+        sent = submitted("Divide", "corpora.split.start", type="primary", icon=":material/call_split:")
+    if sent:
+        options |= {"values": values} if values else {"shares": _listed(shares)}
+        runs.start("split", {**options, "names": _listed(names), "seed": seed, "keep_copies": copies})
+        st.rerun()
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _parts(result: SplitResult) -> None:
+    rows = [
+        {
+            "name": results.corpus_name(part.corpus),
+            "n": part.sentences,
+            "units": part.units,
+            "entities": sum(part.types.values()),
+            "left": part.left_out,
+        }
+        for part in result.parts
+    ]
+    names = {"name": "Part", "n": "Sentences", "units": "Units", "entities": "Entities", "left": "Copies left out"}
+    table(rows, names, "Parts of the divided corpus", names=("name",))
+    st.caption(
+        f"{result.units:,} documents, values or sentences were kept whole. {result.copies:,} sentences have copies;"
+        f" {result.divided:,} groups of copies stood in several parts, and are in the smallest of them now."
+    )
+    given = {part.name: part.corpus for part in result.parts if part.name in corpora.ROLES}
+    if given and pressed(f"Use them as {plain(', '.join(given))}", "corpora.split.roles"):
+        for role, corpus in given.items():
+            corpora.set_role(role, corpus)
+        st.rerun()
