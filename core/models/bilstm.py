@@ -25,6 +25,7 @@ from core.models.recurrent import Tower
 from core.models.states import FrozenStates
 from core.models.tagger import IGNORED, Features, Tagger, labels_of
 from core.models.word_features import UNKNOWN, CharCnn, Vectors, Vocabulary, spelt
+from core.text.cut import Cut
 from core.text.sentence import Sentence
 
 Network = Literal["bilstm", "charcnn"]
@@ -229,6 +230,7 @@ class BiLstmTagger(Tagger):
             "temperature": self.crf.temperature,
             "assisting_types": self.assisting_types,
             "layout": asdict(self.layout),
+            **({"cut": self.cut.as_dict()} if self.cut else {}),
         }
         config = {"model_type": "winnow", "architectures": [type(self).__name__], "winnow": about}
         (folder / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
@@ -271,6 +273,7 @@ def load(folder: Path, device: str = "auto") -> BiLstmTagger:
         )
         tagger.load_state_dict(load_file(folder / WEIGHTS))
         tagger.crf.temperature = float(about.get("temperature", 1.0))  # older taggers have none
+        tagger.cut = Cut.from_dict(about["cut"]) if "cut" in about else None
     except Exception as error:
         if memory_ran_out(error):
             raise

@@ -21,6 +21,7 @@ from core.models.memory import Halved
 from core.models.transfer import to_device
 from core.reporter import Reporter, Silent
 from core.results import FloatArray
+from core.text.cut import Cut
 from core.text.schemes import decode, encode
 from core.text.sentence import Prediction, Sentence
 
@@ -64,10 +65,12 @@ class Tagger(nn.Module):
     """Words to emissions, and a chain over them.
 
     types: t names. tags: the k = 4t + 1 BIOES tags of the output layer. context: how many words of neighbouring
-    sentences on each side it makes use of, where sentences bring some (`text.neighbours`)."""
+    sentences on each side it makes use of, where sentences bring some (`text.neighbours`). cut: how its training
+    sentences were cut into tokens, and raw text is to be; None: by our rule."""
 
     crf: LinearChain
     context: int = 0
+    cut: Cut | None = None
 
     def __init__(self, types: Sequence[str], head: Head, *, constrained: bool = False) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """The kinds of tagger, how they are made, and the folders they come from and go to: ordinary Hugging Face ones.
 
 config.json         id2label in IOB2, so that `pipeline("token-classification")` joins words to entities;
-                    `winnow`: the BIOES tags, the head, the window, whether layers are mixed
+                    `winnow`: the BIOES tags, the head, the window, whether layers are mixed, how raw text is cut
 model.safetensors   the emission model, and crf.start_transitions, crf.transitions, crf.end_transitions; of a mix of
                     layers mix.weights, mix.gamma
 tokenizer files     README.md (the card, by whoever trained it)
@@ -24,6 +24,7 @@ from core.models.layer_choice import LayerChoice
 from core.models.layers import LayerMix, arrange
 from core.models.pieces import Pieces
 from core.models.tagger import Features, Tagger
+from core.text.cut import Cut
 from core.text.sentence import Sentence
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ class EncoderTagger(Tagger):
             "max_length": self.pieces.max_length,
             "context": self.context,
             **({"layers": "mix"} if self.mix else {}),
+            **({"cut": self.cut.as_dict()} if self.cut else {}),
         }
         own = {f"crf.{name}": scores for name, scores in self.crf.state_dict().items()}
         if self.mix:
@@ -222,6 +224,7 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
         tagger = EncoderTagger(model, tokenizer, about["types"], dtype=dtype, **options)
         tagger.crf.load_state_dict(_chain(folder))
         tagger.crf.temperature = float(about.get("temperature", 1.0))
+        tagger.cut = Cut.from_dict(about["cut"]) if "cut" in about else None
         if tagger.mix:
             tagger.mix.load_state_dict(_tensors(folder, "mix."))
     except ModelError:  # says itself what is missing

@@ -34,6 +34,7 @@ from core.recipes.parts.tagger_card import card
 from core.recipes.parts.tested import all_seeds, labelled, tested, types_of, without_mix
 from core.runs.parts import Parts
 from core.runs.store import RunStore, is_run_id
+from core.text.cut import Cut, learn
 from core.text.neighbours import InContext, in_context
 from core.text.sentence import Sentence
 from core.training.settings import TaggerSettings
@@ -87,7 +88,7 @@ class FinetuneConfig(TaggerSettings):
 class Splits:
     """L_C in memory. types: of train, which a tagger can learn. all_types: of all splits, which count.
 
-    weights: what the loss of each training sentence counts for. overlap: of train with dev and tests.
+    weights: what the loss of each training sentence counts for. overlap: of train with dev and tests. cut: of train.
     """
 
     train: list[Sentence]
@@ -98,6 +99,7 @@ class Splits:
     types: tuple[str, ...]
     all_types: tuple[str, ...]
     overlap: Overlap
+    cut: Cut | None = None
 
 
 def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
@@ -154,6 +156,7 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
         types=tuple(sorted(seen)),
         all_types=tuple(sorted(seen | rest)),
         overlap=overlap(job.corpus(config.train), [job.corpus(name) for name in (config.dev, *config.test)], job),
+        cut=learn(sentence.tokens for sentence in train),
     )
 
 
@@ -267,6 +270,7 @@ def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Ta
         tagger = new_tagger(model_folder(config.init, job), splits.types, constrained=config.within_bioes, **options)
     if config.preset != "paper":
         tagger.level_chains()
+    tagger.cut = splits.cut
     return tagger
 
 

@@ -16,6 +16,7 @@ from core.recipes.parts.on_device import on_device
 from core.reporter import Reporter
 from core.runs.chunks import chunked
 from core.selection.spans import flat
+from core.text.cut import over_tokens, recut
 from core.text.neighbours import in_context
 
 CHUNK = 8192  # rows
@@ -35,10 +36,14 @@ class TagConfig(Config):
 
 
 def run(config: TagConfig, job: Job) -> TagResult:
-    """Artifacts: `spans.npy` `(m,)` of dtype `SPAN`, the entities found, sentence by sentence."""
+    """Artifacts: `spans.npy` `(m,)` of dtype `SPAN`, the entities found, sentence by sentence.
+
+    Raw text is read in tokens cut as the tagger's training tokens were; entities are over the corpus's own.
+    """
     from core.models.taggers import load_tagger
 
     corpus = job.corpus(config.corpus)
+    raw = not corpus.labelled and corpus.tokens == "words"  # whoever cut the others knew why
     with on_device(job, alone=False):
         job.context.stage("loading the tagger")
         tagger = load_tagger(Path(config.model))
@@ -47,8 +52,15 @@ def run(config: TagConfig, job: Job) -> TagResult:
         def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[np.void]:
             # A chunk's first and last sentences have neighbours too; with a word each, so many hold all that is read.
             first, last = max(start - tagger.context, 0), min(stop + tagger.context, len(corpus))
-            sentences = in_context(list(chain.from_iterable(corpus.batches(first, last))), tagger.context)
-            return flat(tagger.predict(sentences[start - first : stop - first], report), tagger.types, start)
+            kept = list(chain.from_iterable(corpus.batches(first, last)))
+            cut = tagger.cut if raw else None
+            sentences = in_context([recut(one, cut) for one in kept] if cut else kept, tagger.context)
+            own, read = kept[start - first : stop - first], sentences[start - first : stop - first]
+            predictions = tagger.predict(read, report)
+            if cut:
+                triples = zip(predictions, read, own, strict=True)
+                predictions = [over_tokens(each, of.tokens, one.tokens) for each, of, one in triples]
+            return flat(predictions, tagger.types, start)
 
         job.context.stage(f"finding entities in {corpus.name}")
         chunks = chunked(job.context, len(corpus), CHUNK, compute, "tag")

@@ -33,6 +33,7 @@ def tag(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         predict=lambda some, report: found_by_list(some, NAMES),
         crf=SimpleNamespace(),
         context=0,
+        cut=None,
     )
     monkeypatch.setattr("core.models.taggers.load_tagger", lambda folder: tagger)
     runs.execute("tag", {"corpus": "domain", "model": str(tiny_mlm(folder))})

@@ -63,7 +63,7 @@ def tagger(folder: Path) -> SimpleNamespace:
             for s, found in zip(sentences, found_by_list(sentences, NAMES), strict=True)
         ]
 
-    return SimpleNamespace(types=("PARTY", "THING"), predict=predict, crf=SimpleNamespace(), context=0)
+    return SimpleNamespace(types=("PARTY", "THING"), predict=predict, crf=SimpleNamespace(), context=0, cut=None)
 
 
 @pytest.fixture

@@ -28,7 +28,9 @@ that one, `simple` reads every piece. The scores under `constrained` are those o
 python -m core predict --model "this folder" INPUT --output OUTPUT.jsonl
 ```
 
-and with `--no-constrained` those under `viterbi`.
+and with `--no-constrained` those under `viterbi`. It cuts raw text into words as the training sentences were cut (`cut`
+of `winnow` in `config.json`; without it runs of letters and single marks); the pipeline cuts it by the tokenizer's own
+rule.
 """
 
 _MIXED = """

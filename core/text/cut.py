@@ -1,0 +1,187 @@
+"""How labelled sentences cut their words, learnt from their tokens, so that raw text is cut in the same way.
+
+SOURCES.md, Words.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, chain, pairwise
+
+from core.text.sentence import Entity, Prediction, Sentence
+from core.text.words import tokenize, unspaced
+
+_CLOSE = frozenset(".,;:!?)]}%…»”’、。，")  # written right behind a word
+_OPEN = frozenset("([{$£€#«“‘¿¡")  # and right before one
+_APOSTROPHES = "'’"
+_END = "$"  # stands for the end of a sentence, where a full stop is nearly always a token
+_DOUBTFUL = 0.1  # what a border counts for where nobody knows whether a blank stood there, as at a dash
+_OFTEN = 5  # times that two words stand so before they get a rule of their own; no name met once is written down
+_KEPT = 100_000  # words whose tokens are remembered
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Whether two pieces that no blank parts are of one token.
+
+    rules: {what stands at their border: whether it joins them}; the most exact that is known decides (`_keys`), and
+    without one they are two tokens.
+    """
+
+    rules: Mapping[str, bool]
+    _known: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict, compare=False, repr=False)
+
+    def __call__(self, text: str) -> tuple[str, ...]:
+        """Tokens of a cleaned text."""
+        *chunks, last = text.split() or [""]
+        return (*(token for chunk in chunks for token in self.of(chunk)), *self.of(last, _END))
+
+    def of(self, chunk: str, end: str = "") -> tuple[str, ...]:
+        """Tokens of what stands between two blanks."""
+        tokens = self._known.get((chunk, end))
+        if tokens is None:
+            pieces, cut = _pieces(chunk), list[str]()
+            for i, piece in enumerate(pieces):
+                if i and next((self.rules[key] for key in _keys(pieces, i, end) if key in self.rules), False):
+                    cut[-1] += piece
+                else:
+                    cut.append(piece)
+            if len(self._known) == _KEPT:
+                self._known.clear()
+            tokens = self._known[chunk, end] = tuple(cut)
+        return tokens
+
+    def as_dict(self) -> dict[str, list[str]]:
+        """JSON-ready."""
+        keys = sorted(self.rules)
+        return {
+            "joins": [key for key in keys if self.rules[key]],
+            "parts": [key for key in keys if not self.rules[key]],
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Sequence[str]]) -> "Cut":
+        return cls(rules={**dict.fromkeys(values["parts"], False), **dict.fromkeys(values["joins"], True)})
+
+
+def learn(sentences: Iterable[Sequence[str]]) -> Cut | None:
+    """The cut of tokens; None where our rule (`tokenize`) gives them as well."""
+    written = [list(_chunks(tokens)) for tokens in sentences]
+    weights: defaultdict[str, float] = defaultdict(float)  # above 0: it joins more often than it parts
+    borders = [border for chunks in written for border in _borders(chunks)]
+    for keys, weight in borders:
+        for key in keys:
+            weights[key] += weight
+    often = Counter(keys[0] for keys, _ in borders)
+    rules = {key: weight > 0 for key, weight in weights.items() if " = " not in key or often[key] >= _OFTEN}
+    cut = Cut(rules=_telling((keys for keys, _ in borders), rules))
+    texts = [" ".join("".join(tokens) for tokens in chunks) for chunks in written]
+    ours, its = (
+        sum(_shared(rule(text), [*chain(*chunks)]) for text, chunks in zip(texts, written, strict=True))
+        for rule in (tokenize, cut)
+    )
+    return cut if its > ours else None
+
+
+def recut(sentence: Sentence, cut: Cut) -> Sentence:
+    """The same sentence in other tokens."""
+    return replace(sentence, tokens=cut(sentence.text))
+
+
+def over_tokens(prediction: Prediction, cut: Sequence[str], tokens: Sequence[str]) -> Prediction:
+    """Entities over `cut` as entities over other `tokens` of the same text: those that hold a letter of them.
+
+    Of two that come to share a token the first has it.
+    """
+    if tuple(cut) == tuple(tokens):
+        return prediction
+    starts, ends = list(accumulate(map(len, cut), initial=0)), list(accumulate(map(len, tokens)))
+    entities, confidence, free = list[Entity](), list[float](), 0
+    for entity, sure in zip(prediction.entities, prediction.confidence, strict=True):
+        start = max(bisect_right(ends, starts[entity.start]), free)
+        free = bisect_left(ends, starts[entity.end]) + 1
+        if start < free:
+            entities.append(replace(entity, start=start, end=free))
+            confidence.append(sure)
+    return Prediction(entities=tuple(entities), confidence=tuple(confidence))
+
+
+def _chunks(tokens: Sequence[str]) -> Iterator[list[str]]:
+    """The tokens between two blanks, as far as one can know where the text had some."""
+    chunk: list[str] = []
+    for token in tokens:
+        if chunk and not _glued(chunk[-1], token):
+            yield chunk
+            chunk = []
+        chunk.append(token)
+    if chunk:
+        yield chunk
+
+
+def _glued(left: str, right: str) -> bool:
+    clitic = right == "n't" or (right[0] in _APOSTROPHES and right[1:].isalpha())
+    return right[0] in _CLOSE or left[-1] in _OPEN or clitic or (unspaced(left[-1]) and unspaced(right[0]))
+
+
+def _borders(chunks: Sequence[Sequence[str]]) -> Iterator[tuple[tuple[str, ...], float]]:
+    """The keys of every border of two pieces; above 0 where it is within a token."""
+    for i, tokens in enumerate(chunks):
+        after = chunks[i + 1] if i + 1 < len(chunks) else None
+        pieces, ends = _pieces("".join(tokens)), {*accumulate(map(len, tokens))}
+        for k, at in enumerate(accumulate(map(len, pieces[:-1])), 1):
+            yield _keys(pieces, k, "" if after else _END), -1.0 if at in ends else 1.0
+        if after and not (tokens[-1][-1].isalnum() and after[0][0].isalnum()):
+            yield _keys([*pieces, *_pieces("".join(after))], len(pieces)), -_DOUBTFUL
+
+
+def _telling(borders: Iterable[Sequence[str]], rules: Mapping[str, bool]) -> dict[str, bool]:
+    """The rules that decide otherwise than the less exact ones would, at one of the borders at least."""
+    telling: dict[str, bool] = {}
+    for keys in borders:
+        joined = False
+        for key in reversed(keys):
+            if rules.get(key, joined) != joined:
+                joined = telling[key] = rules[key]
+    return telling
+
+
+def _shared(tokens: Sequence[str], others: Sequence[str]) -> int:
+    """Tokens that two ways of cutting one text have in common."""
+    ends, of_others = (accumulate(map(len, each), initial=0) for each in (tokens, others))
+    return len({*pairwise(ends)} & {*pairwise(of_others)})
+
+
+def _pieces(chunk: str) -> list[str]:
+    """Its tokens by our rule; "n't" apart from the verb before it."""
+    pieces = list(tokenize(chunk))
+    for i in range(len(pieces) - 2, 0, -1):
+        verb = pieces[i - 1]
+        if pieces[i] in _APOSTROPHES and pieces[i + 1] == "t" and verb[-1] == "n" and len(verb) > 1:
+            pieces[i - 1 : i] = [verb[:-1], "n"]
+    return pieces
+
+
+def _keys(pieces: Sequence[str], i: int, end: str = "") -> tuple[str, ...]:
+    """What stands at the border before piece `i`, the most exact first.
+
+    The two pieces themselves; the kinds of the two before and the two behind it, short words as they are; these kinds
+    alone; those of the two at the border.
+    """
+    left, right = pieces[i - 1], pieces[i]
+    around = (pieces[i - 2] if i > 1 else "", left, right, pieces[i + 1] if i + 1 < len(pieces) else end)
+    fine, (a, b, c, d) = [_kind(piece, 2) for piece in around], [_kind(piece, 0) for piece in around]
+    keys = (f"{fine[0]} {fine[1]}|{fine[2]} {fine[3]}", f"{a} {b}|{c} {d}", f"{b}|{c}")
+    # One number is like another.
+    return keys if "0" in (b, c) else (f"{left} = {right}", *keys)
+
+
+def _kind(piece: str, exact: int) -> str:
+    """Digits, a capital, a word or what else it is; exact: letters up to which a word is its own kind."""
+    if piece.isdigit():
+        return "0"
+    if not piece.isalnum():
+        return piece
+    if len(piece) == 1 and piece.isupper():
+        return "X"
+    return piece.lower() if len(piece) <= exact else "w"
