@@ -37,6 +37,7 @@ class MaskedLM:
     def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase", *, has_head: bool) -> None:
         self.model, self.tokenizer, self.has_head = model, tokenizer, has_head
         self._positions = threading.local()  # where this thread's forward pass is to guess
+        self._head_in_full = False
         self.model.base_model.register_forward_hook(self._keep_masked)
 
     @classmethod
@@ -54,6 +55,23 @@ class MaskedLM:
         if not head_parameters(model):
             raise ModelError(f"{name}: has no vocabulary head of its own to train; choose BERT, or {hub.BUNDLED}.")
         return cls(model.float().to(pick_device(device)), tokenizer, has_head=head is None)
+
+    def freeze(self, dtype: "torch.dtype") -> None:
+        """Make it for reading alone: the encoder computes in `dtype`, the head in float32 whatever that is, since 8
+        bits of a logit of 20 are too few to tell two sentences apart."""
+        from torch.nn import Parameter
+
+        encoder = {id(weight) for weight in self.model.base_model.parameters()}
+        for part in self.model.modules():
+            for name, weight in list(part.named_parameters(recurse=False)):
+                if id(weight) in encoder and not self._within_encoder(part):
+                    setattr(part, name, Parameter(weight.detach().clone()))  # the decoder's, which are the embeddings
+        self.model.base_model.to(dtype)
+        self.model.eval().requires_grad_(False)
+        self._head_in_full = True
+
+    def _within_encoder(self, part: "torch.nn.Module") -> bool:
+        return any(part is own for own in self.model.base_model.modules())
 
     def logits(
         self,
@@ -94,8 +112,8 @@ class MaskedLM:
         """Keep the masked positions of the encoder's output: the head is the same at every one and sees no other."""
         at = getattr(self._positions, "at", None)
         if at is not None:
-            hidden = out[0].reshape(1, -1, out[0].shape[-1])
-            out[0 if isinstance(out, tuple) else "last_hidden_state"] = hidden[:, at]
+            hidden = out[0].reshape(1, -1, out[0].shape[-1])[:, at]
+            out[0 if isinstance(out, tuple) else "last_hidden_state"] = hidden.float() if self._head_in_full else hidden
         return out
 
     def save(self, folder: Path, card: str) -> None:

@@ -92,6 +92,21 @@ def test_long_sentences_are_read_in_windows_and_short_ones_keep_their_bytes(
         assert (scores[[1, 3]] != cut[[1, 3]]).all()
 
 
+def test_logits_have_all_their_digits_where_the_encoder_has_few(
+    folder: Path, seal: Seal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exact = prepared(folder, seal).score(batch(TEXTS[:2]))
+    monkeypatch.setattr("core.models.devices._has_bf16", lambda device: True)
+    strategy = prepared(folder, seal)
+    assert isinstance(strategy, PseudoPerplexity)
+    lm = strategy._lm
+    assert lm.model.get_input_embeddings().weight.dtype == torch.bfloat16
+    logits = lm.logits(torch.tensor([[2, 7, 9, 3]]), None, torch.tensor([1, 2]))
+    assert logits.dtype == torch.float32
+    assert (logits != logits.bfloat16()).float().mean() > 0.9
+    np.testing.assert_allclose(strategy.score(batch(TEXTS[:2])), exact, rtol=0.02)
+
+
 def test_a_unigram_model_gives_unigram_perplexity(tmp_path: Path, seal: Seal) -> None:
     folder = unigram_mlm(tmp_path, ["a a a b", "b c"], ["d"])
     shares = {"a": 4, "b": 3, "c": 2, "d": 1}

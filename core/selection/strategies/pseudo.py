@@ -94,7 +94,7 @@ class PseudoPerplexity(Strategy):
         if not lm.has_head:
             raise ModelError(f"{folder}: has no vocabulary head, so it fills in nothing; train it with `pretrain`.")
         device = lm.model.device
-        lm.model.eval().requires_grad_(False).to(pick_dtype("auto", device, frozen=True))
+        lm.freeze(pick_dtype("auto", device, frozen=True))
         self._longest = min(self.options.max_length, longest(lm.model, lm.tokenizer))
         self._halved = Halved(f"pseudo-perplexity, {self.options.method}, {lm.model.num_parameters()} weights", device)
         if self.options.method == "one-pass":
@@ -187,7 +187,7 @@ class PseudoPerplexity(Strategy):
         inputs, places, gold = (torch.from_numpy(part).to(self._lm.model.device) for part in (tokens, at, pieces))
         mask = None if attend.all() else torch.from_numpy(attend).to(inputs.device)  # without padding: a faster kernel
         with torch.inference_mode():
-            logits = self._lm.logits(inputs, mask, places).float()
+            logits = self._lm.logits(inputs, mask, places)
             losses = torch.nn.functional.cross_entropy(logits, gold, reduction="none")
             result: FloatArray = losses.double().cpu().numpy()
         return result
