@@ -22,6 +22,7 @@ QUERIES = ("raw-mean", "unit-mean", "k-means", "contrastive")
 CASES = [
     *((name, {}) for name in STRATEGIES),
     *(("cos-pretrained", {"query": query, "whiten": whiten}) for query in QUERIES for whiten in (False, True)),
+    ("cos-pretrained", {"query": "k-means", "centroids": 3, "quota": True}),
     ("knn", {"neighbours": 3}),
     ("ngram-perplexity", {"order": 2}),
     ("gazetteer", {"case_sensitive": True}),

@@ -11,6 +11,7 @@ from core.reporter import Reporter
 from core.results import FloatArray, Role
 from core.selection.base import Batch, Reads, Source, Strategy
 from core.selection.parts import SHOWN, Arrays, Evidence, Part, Parts, top, unit
+from core.selection.topics import Quota, best_k
 
 Query = Literal["raw-mean", "unit-mean", "k-means", "contrastive"]
 _SAMPLE = 20_000  # rows of D_C that its mean and the covariance are estimated from
@@ -24,7 +25,14 @@ class CosineOptions(Config):
         "What stands for T_C: the mean of its embeddings (raw-mean, as printed), the mean of their directions "
         "(unit-mean), the nearest of several means (k-means), or the mean of T_C against that of D_C (contrastive).",
     )
-    centroids: int = option(10, "Number of means where query is k-means.", ge=1, le=200)
+    centroids: int = option(
+        10, "Number of means where query is k-means; 0: of 2 to 20 the one of the best silhouette.", ge=0, le=200
+    )
+    quota: bool = option(
+        False,
+        "k-means: give every mean's sentences of D_C as large a part of S_C as its cluster is of T_C.",
+        exclude_if=lambda quota: not quota,  # scores of older versions are found again
+    )
     contrast: float = option(1.0, "Weight of D_C's mean where query is contrastive.", ge=0, le=10)
     whiten: bool = option(False, "Give every direction of the embedding space equal variance first.")
 
@@ -33,7 +41,8 @@ class CosinePretrained(Strategy):
     """Cosine of e(x) to a query made of T_C's embeddings.
 
     raw-mean: cos(e(x), mean e). unit-mean: the same over vectors of length 1. k-means: the largest cosine
-    to one of k spherical centroids. contrastive: cos(e(x), q_T) - contrast * cos(e(x), q_D).
+    to one of k spherical centroids; with a quota that of the sentence whose place it takes (`Quota`).
+    contrastive: cos(e(x), q_T) - contrast * cos(e(x), q_D).
     """
 
     name: ClassVar[str] = "cos-pretrained"
@@ -51,6 +60,7 @@ class CosinePretrained(Strategy):
     _shift: FloatArray | None = None  # (d,) whitening, with the rotation (d, d); None without
     _rotation: FloatArray
     _against: FloatArray | None = None  # (1, d) the mean of D_C, where the query is contrastive
+    _quota: Quota | None = None
 
     def prepare(self, sources: Mapping[Role, Source], report: Reporter) -> None:
         task, norms = sources[Role.TASK].learnable()
@@ -63,11 +73,17 @@ class CosinePretrained(Strategy):
         self._queries = self._make_queries(task, norms)
         if self.options.query == "contrastive":
             self._against = _unit(self._domain_mean(domain))[None]
+        if self.options.query == "k-means" and self.options.quota:
+            sample = _sample(domain) if self._shift is None else self._whitened(_sample(domain))
+            self._quota = Quota.of(cosine(task, self._queries), cosine(sample, self._queries))
 
     def score(self, batch: Batch) -> FloatArray:
         assert batch.vectors is not None
         vectors = self._whitened(batch.vectors) if self._shift is not None else batch.vectors
-        result: FloatArray = cosine(vectors, self._queries).max(axis=1).astype(np.float64)
+        near = cosine(vectors, self._queries)
+        result: FloatArray = near.max(axis=1).astype(np.float64)
+        if self._quota is not None:
+            result = self._quota.moved(near.argmax(axis=1), result)
         if self._against is not None:
             result -= self.options.contrast * cosine(vectors, self._against)[:, 0]
         result[~np.asarray(batch.vectors).any(axis=1)] = np.nan  # an empty sentence points nowhere
@@ -78,6 +94,7 @@ class CosinePretrained(Strategy):
         arrays = {"queries": self._queries}
         if self._shift is not None:
             arrays |= {"shift": self._shift, "rotation": self._rotation}
+        arrays |= self._quota.arrays() if self._quota else {}
         return arrays | ({} if self._against is None else {"against": self._against})
 
     @staticmethod
@@ -94,7 +111,11 @@ class CosinePretrained(Strategy):
             near = model["queries"].astype(np.float64) @ vector
             best = int(near.argmax())
             name = f"nearest of {len(near)} topics of T_C (number {best + 1})"
-            return Parts(parts=[Part(name=name, value=float(near[best]))])
+            parts = [Part(name=name, value=float(near[best]))]
+            if "shares" in model:
+                moved = Quota.read(model).moved(np.array([best]), near[[best]])[0] - near[best]
+                parts.append(Part(name=f"moved by the quota of topic {best + 1}", value=float(moved)))
+            return Parts(parts=parts)
         weights = norms if query == "raw-mean" else np.ones(len(task))
         mean = (task * weights[:, None]).mean(axis=0)
         shares = (task @ vector) * weights / (len(task) * np.linalg.norm(mean))
@@ -113,7 +134,7 @@ class CosinePretrained(Strategy):
         if self.options.query == "k-means":
             from sklearn.cluster import KMeans
 
-            k = min(self.options.centroids, len(task))
+            k = min(self.options.centroids or best_k(task, self.seed), len(task))
             return _unit(KMeans(k, n_init=4, random_state=self.seed).fit(task).cluster_centers_)
         if self.options.query == "raw-mean":
             return _unit((task * norms[:, None]).mean(axis=0))[None]
