@@ -4,9 +4,10 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from core.facade import corpora, figures, results, runs
+from core.facade import corpora, figures, ratios, results, runs
 from core.facade.corpora import Corpus
 from pages.ui.corpora.imports import RUN, importer
+from pages.ui.corpora.ratios import against
 from pages.ui.corpora.report import report
 from pages.ui.corpora.splits import splits
 from pages.ui.corpora.uploads import OPEN
@@ -56,6 +57,7 @@ def main() -> None:
             _check()
             for name, (words, roles) in CARDS.items():
                 _card(name, words, roles)
+            against()
             splits()
             _library(sealed)
 
@@ -147,6 +149,8 @@ def _numbers(corpus: Corpus) -> None:
         st.metric("Tokens", f"{corpus.n_tokens:,}", width="content")
         if corpus.labelled:
             st.metric("Entities", f"{sum(corpus.types.values()):,}", width="content")
+            density = ratios.density(corpus)["entities_per_sentence"]
+            st.metric("Entities a sentence", f"{density:.2f}", width="content")
 
 
 def _flags(role: str) -> None:

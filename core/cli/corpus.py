@@ -7,7 +7,7 @@ import click
 
 from core.cli.options import CORPUS, config_options, given, several
 from core.cli.terminal import echo, echo_json, finish, json_option, note_spoilt, progress, remove_everything, report
-from core.facade import corpora, runs
+from core.facade import corpora, ratios, runs
 
 
 @click.group()
@@ -41,8 +41,10 @@ def corpus_list(as_json: bool) -> None:
 @click.argument("reference", type=CORPUS)
 @json_option
 def corpus_show(reference: str, as_json: bool) -> None:
-    """One corpus, by name, fingerprint or path."""
-    report(corpora.describe(corpora.find(runs.fingerprint_of(reference, progress))), as_json)
+    """One corpus, by name, fingerprint or path: its counts, its density, its size against the others in use."""
+    corpus = corpora.find(runs.fingerprint_of(reference, progress))
+    against = {f"{each.name} {each.of} of {each.to}": round(each.value, 4) for each in ratios.ratios(corpus)}
+    report({**corpora.describe(corpus), **ratios.density(corpus), "ratios": against}, as_json)
 
 
 @corpus.command("audit")
