@@ -130,6 +130,7 @@ def _corpus_row(role: str, fingerprint: str) -> figures.CorpusRow:
         "holdout": "held out",
         "sources": "a source",
         "assisting": "labels to borrow",
+        "gazetteer": "a list of names",
     }
     role = role.partition(".")[0]
     sentences = 0

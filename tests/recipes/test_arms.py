@@ -18,20 +18,23 @@ from core.facade import corpora as facade_corpora
 from core.facade import experiments, results, runs, similarity
 from core.measures.sample import capped
 from core.models.fingerprint import fingerprint
-from core.recipes import calibrate
-from core.recipes.base import Job
+from core.recipes import RECIPES, calibrate
+from core.recipes.base import Job, plan
 from core.recipes.experiment import arms, beside, rivals, tables
 from core.recipes.experiment.claim import as_much_as, claimed
 from core.recipes.experiment.config import ExperimentConfig
-from core.recipes.experiment.cost import calibration_options
+from core.recipes.experiment.cost import Lookup, calibration_options
 from core.recipes.experiment.labels import Labels
 from core.recipes.experiment.replicates import Replicate
 from core.recipes.experiment.seconds import Seconds
+from core.recipes.experiment.stages import Stages
+from core.reporter import Silent
 from core.results import Evaluation
+from core.runs.context import RunContext
 from tests.conftest import sentence
 from tests.finished import TIMED
 from tests.planted import contracts, kitchen
-from tests.recipes.test_experiment import labelled
+from tests.recipes.test_experiment import fill, labelled
 from tests.stand_ins import tiny_mlm
 
 SPLITS = {
@@ -125,6 +128,19 @@ def test_wrong_names_are_told(name: str, says: str) -> None:
 def test_an_arm_that_lacks_what_it_needs(name: str, without: str, network: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         arms.complete((name,), {key: value for key, value in GIVEN.items() if key != without}, network)
+
+
+def test_the_arm_gazetteer_looks_for_the_names_of_a_list(home: Path) -> None:
+    made = fill(home)
+    names = Library(home).seal([sentence("The supplier"), sentence("Harlow Ltd")], name="names", origin={})
+    given = {**SPLITS, "also_test": (), "task": "task", "domain": "domain", "arms": ("gazetteer", "classifier")}
+    for listed in ("", "names"):
+        config = plan(RECIPES["experiment"], ExperimentConfig.parse({**given, "gazetteer": listed}), home).config
+        assert isinstance(config, ExperimentConfig)
+        stages = Stages(config, Lookup(home, cast(RunContext, Silent()), RECIPES))
+        read = {cell.arm.name: stages.select(cell, config.replicates(cell)[0])["train"] for cell in config.cells[1:]}
+        train = made["train"].fingerprint
+        assert read == {"random": train, "gazetteer": names.fingerprint if listed else train, "classifier": train}
 
 
 def test_a_share_of_nothing_reaches_the_rebuild() -> None:

@@ -97,6 +97,9 @@ class ExperimentConfig(Config):
     type_map: tuple[str, ...] = option(
         (), "OLD=NEW, a type's name where L_C and the assisting corpus differ (PER=person); OLD= leaves it out."
     )
+    gazetteer: str = option(
+        "", "A list of names, one a line: what the arm gazetteer looks for in place of L_C's.", corpus=True
+    )
     difficulty_encoder: str = option(
         "", "Whose PVI L_C is rebuilt by, where that is not the encoder that is fine-tuned."
     )

@@ -21,6 +21,7 @@ from core.recipes.experiment.replicates import Replicate
 from core.recipes.parts.learnable import learnable
 from core.runs.store import Run
 from core.selection import STRATEGIES
+from core.selection.strategies.gazetteer import Gazetteer
 
 if TYPE_CHECKING:
     from core.recipes.experiment.config import ExperimentConfig
@@ -177,6 +178,8 @@ class Stages:
         given |= {"holdout": config.held_out, "strategy": arm.strategy, "options": self._own(arm.strategy)}
         if self.pool:  # the same for all replicates, which then share what was found in D_C
             given |= {"holdout": self.barred, "dev": config.dev if "ner" in STRATEGIES[arm.strategy].models else ""}
+        if arm.strategy == Gazetteer.name and config.gazetteer:
+            given["train"] = config.gazetteer
         given["seed"] = replicate.draw
         budget = f"{self.task.n_tokens}tokens" if arm.plain_name == CONTROL else cell.budget
         budget = f"{read(alike, SelectResult).tokens}tokens" if alike else budget

@@ -58,6 +58,7 @@ PARTS = {
     "corpus": "its corpus",
     "source": "a source",
     "target": "the target",
+    "gazetteer": "its list of names",
     "primary": "the primary corpus",
     "assisting": "the assisting corpus",
 }

@@ -173,6 +173,7 @@ def _further() -> dict[str, Any]:
                 or ""
             )
             network = _network()
+            names = corpus_picker("List of names for the arm gazetteer", "training.experiment.gazetteer", None)
         maps = st.text_input(
             "Types by another name",
             key="training.experiment.map",
@@ -180,6 +181,7 @@ def _further() -> dict[str, Any]:
             help="Where a type has another name in the corpus that sentences are borrowed from, or in yours.",
         )
     options = {"sources": sources, "also_test": also_test, "assisting": assisting, "type_map": listed(maps)}
+    options |= {"gazetteer": names} if names else {}
     return options | ({"finetune": {"network": network}} if network else {})
 
 
