@@ -15,7 +15,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from core.errors import ConfigError, ResourceError
 
@@ -178,12 +178,30 @@ def machine() -> str:
     return cards[0].name if cards else processor()
 
 
-@cache
 def processor() -> str:
     """The processor's name."""
+    return _processor("model name") or "cpu"
+
+
+def precision() -> Literal["auto", "bf16", "fp32"]:
+    """What `auto` comes to on the processor, where that is what computes; on a card it stays, for no bytes are promised
+    there."""
+    if usable():
+        return "auto"
+    return "bf16" if processor_has_bf16() else "fp32"
+
+
+def processor_has_bf16() -> bool:
+    """Whether it multiplies bf16 natively; without these units that is slower than fp32."""
+    return not {"avx512_bf16", "amx_tile"}.isdisjoint(_processor("flags").split())
+
+
+@cache
+def _processor(field: str) -> str:
+    """What the system says of its first processor; "" where it says nothing."""
     path = Path("/proc/cpuinfo")
     lines = path.read_text().splitlines() if path.exists() else []
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "cpu")
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(field)), "")
 
 
 def load(card: Card) -> Load | None:

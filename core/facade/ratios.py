@@ -35,8 +35,10 @@ def density(corpus: Corpus) -> dict[str, float]:
 
 
 def ratios(corpus: Corpus | None = None) -> Sequence[Ratio]:
-    """Of the corpora in their roles, and of all that was selected from D_C. corpus: only those that it has a part in;
-    of one that was made from another its share of that too."""
+    """Ratios of the corpora in their roles, and of all that was selected from D_C.
+
+    corpus: only those that it has a part in; of one that was made from another its share of that too.
+    """
     given = roles()
     named = {role: library().find(mark) for role, mark in given.items() if role in ROLES}
     pairs = [(name, named[one], named[other]) for name, (one, other) in _AGAINST.items() if {one, other} <= set(named)]

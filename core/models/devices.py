@@ -119,10 +119,7 @@ def _has_bf16(device: "torch.device") -> bool:
 
     if device.type == "cuda":
         return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    if device.type == "cpu":
-        # Private in torch 2.13, where it has no public name; without these units bf16 is slower than fp32.
-        return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())
-    return False
+    return device.type == "cpu" and cards.processor_has_bf16()
 
 
 def side_by_side(

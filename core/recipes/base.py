@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypedDict
 
-from core import __version__
+from core import __version__, cards
 from core.config import Config, fields_with, refuse_download
 from core.corpora.corpus import Corpus, Library
 from core.models import hub
@@ -144,10 +144,17 @@ class Plan:
 
 def plan(recipe: Recipe, config: Config, home: Path) -> Plan:
     """Name the corpora of `config` by fingerprint and the work by its key."""
-    config, inputs = resolve(config.settled(), Library(home))
+    config, inputs = resolve(_precise(config.settled()), Library(home))
     seed = getattr(config, "seed", None)
     key = run_key(recipe.kind, config.model_dump(mode="json"), inputs, seed=seed, code_version=__version__)
     return Plan(recipe.kind, config, inputs, key)
+
+
+def _precise(config: Config) -> Config:
+    """`config` with what `auto` comes to here: a home that was copied to another machine mixes no vectors of both."""
+    if getattr(config, "precision", "") != "auto":
+        return config
+    return config.model_copy(update={"precision": cards.precision()})
 
 
 def register(recipe: Recipe, config: Config, store: RunStore) -> Run:

@@ -132,6 +132,7 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
 
     from core.models.masking import Masking
     from core.training.examples import tokenised
+    from core.training.lighter import PARTS
     from core.training.pretrain import PIECES
     from core.training.steps import Steps
     from core.training.threads import Threads
@@ -145,7 +146,7 @@ def _time_mlm(lm: "MaskedLM", sample: Sequence[Sentence], report: Reporter) -> L
     layout = {"pieces": PIECES.get(device.type, PIECES["cpu"]), "pad": int(lm.tokenizer.pad_token_id or 0), "total": 0}
 
     def step(size: int, i: int) -> int:
-        parts = threads.n if threads else 1
+        parts = PARTS if threads else 1
         rows = np.arange(len(examples))
         batch = Steps(examples, masking, lambda epoch: rows, batch_size=size, parts=parts, **layout)[i]
         if threads:
@@ -195,6 +196,7 @@ def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter)
     import torch
     from accelerate.utils import send_to_device
 
+    from core.training.lighter import PARTS
     from core.training.rows import in_parts
     from core.training.threads import Threads
 
@@ -206,7 +208,7 @@ def _time_tagger(tagger: "Tagger", sample: Sequence[Sentence], report: Reporter)
     def step(size: int, i: int) -> int:
         sentences = [sample[order[(i * size + k) % len(order)]] for k in range(size)]
         if threads:
-            rows = in_parts([(sentence, 1.0, 0) for sentence in sentences], tagger, max(2, threads.n))
+            rows = in_parts([(sentence, 1.0, 0) for sentence in sentences], tagger, PARTS)
             parts = [tagger.batch([sentence for sentence, *_ in part]) for part in rows]
             threads.gradients(lambda part: tagger(**part)["loss"], parts, i)
         else:

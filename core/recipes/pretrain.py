@@ -220,4 +220,5 @@ def _settings(config: PretrainConfig, lm: "MaskedLM", piles: "Piles", job: Job) 
         bf16=pick_dtype(config.precision, lm.model.device) == torch.bfloat16,
         lora=config.lora,
         checkpointing=config.checkpointing,
+        parts=config.parts,
     )

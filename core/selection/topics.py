@@ -67,13 +67,13 @@ class Quota:
     def moved(self, topic: IntArray, cosines: FloatArray) -> FloatArray:
         """`(m,)` the cosines by which sentences nearest to these topics are ranked."""
         moved = np.array(cosines, dtype=np.float64)
-        every, ends = np.sort(self.sample)[::-1], np.cumsum(self.counts)
+        falling, ends = np.sort(self.sample)[::-1], np.cumsum(self.counts)
         for number in np.unique(topic):
             own, inside = self.sample[ends[number] - self.counts[number] : ends[number]], topic == number
             # Past the sample's ends on by the cosine itself, so that no two sentences are made equal.
             place = _beyond(cosines[inside], own)
             share = max(float(self.shares[number]), 0.5 / len(self.sample))  # of no sentence of T_C: last of all
-            moved[inside] = _at(place / share, every)
+            moved[inside] = _at(place / share, falling)
         return moved
 
 
@@ -86,10 +86,10 @@ def _beyond(cosines: FloatArray, own: FloatArray) -> FloatArray:
     return places
 
 
-def _at(places: FloatArray, every: FloatArray) -> FloatArray:
-    """`(m,)` the cosines at places of `every`, which falls; beyond its ends they go on, by less than 1."""
-    last = len(every) - 1
-    inside: FloatArray = np.interp(places, np.arange(len(every)), every)
-    beyond = (np.maximum(-places, 0) - np.maximum(places - last, 0)) / len(every)
+def _at(places: FloatArray, falling: FloatArray) -> FloatArray:
+    """`(m,)` the cosines at places of `falling`; beyond its ends they go on, by less than 1."""
+    last = len(falling) - 1
+    inside: FloatArray = np.interp(places, np.arange(len(falling)), falling)
+    beyond = (np.maximum(-places, 0) - np.maximum(places - last, 0)) / len(falling)
     inside += beyond / (1 + np.abs(beyond))
     return inside

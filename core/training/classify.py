@@ -24,6 +24,7 @@ from core.models.transfer import to_device
 from core.reporter import Reporter
 from core.results import FloatArray, IntArray
 from core.training.classify_settings import ClassifySettings
+from core.training.lighter import PARTS
 from core.training.memory import Smaller
 from core.training.threads import Threads
 
@@ -126,7 +127,7 @@ def _batches(lengths: Sequence[int], settings: ClassifySettings, seed: int) -> I
 
 
 def _parts(inputs: Sequence[Ids], labels: IntArray, rows: Sequence[int], n: int) -> list[Part]:
-    """A batch in at most `n` parts, one a thread."""
+    """A batch in at most `n` parts."""
     cuts = [part.tolist() for part in np.array_split(np.array(rows), min(n, len(rows)))]
     return [([inputs[row] for row in part], torch.from_numpy(labels[part])) for part in cuts]
 
@@ -135,7 +136,7 @@ def _gradients(
     classifier: Classifier, parts_of: Callable[[int], list[Part]], parallel: Threads | None, step: int, times: int
 ) -> Tensor:
     """The mean loss of a batch and its gradients, taken in `times` as many parts as usual."""
-    parts = parts_of(times * (parallel.n if parallel else 1))
+    parts = parts_of(times * (PARTS if parallel else 1))
     loss = partial(_loss, classifier, sum(len(inputs) for inputs, _ in parts))
     return parallel.gradients(loss, parts, step) if parallel else _backward(loss, parts)
 

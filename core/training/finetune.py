@@ -65,13 +65,12 @@ class Finetuning(Durable):
         work = f"tagger, {settings.batch_size} sentences"
         self._smaller = Smaller(tagger, work, tagger.device, events.report)
         alone = arguments.world_size == 1 and tagger.device.type == "cpu" and hasattr(tagger, "model")
-        # Two parts on one core too: how a batch is cut changes the last digits, and one core is to give what two give.
-        self._n_parts = max(2, torch.get_num_threads()) if alone else 1
+        self._n_parts = settings.parts if alone else 1
         self._began = time.monotonic()
         listen(self, events)
 
     def _collate(self, examples: Sequence[Sequence[Row]]) -> Features:
-        """`rows`, and `parts` of them, one a thread; `labels`, one a word that the loss is divided by: the Trainer
+        """`rows`, and `parts` of them; `labels`, one a word that the loss is divided by: the Trainer
         counts them over all parts of a step."""
         rows = [row for example in examples for row in example]
         return {"rows": rows, "parts": self._cut(rows, self._n_parts), "labels": torch.zeros(words_of(rows))}

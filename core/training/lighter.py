@@ -10,6 +10,11 @@ LORA = (
     "Rank of LoRA: small matrices are trained beside the encoder's linear layers and added to them at the end. Less "
     "memory, for encoders of 100 million parameters and more; 8 is usual. 0: the encoder's own weights are trained."
 )
+PARTS = 2  # more cost time on two cores: each part has gradients of its own for every weight
+IN_PARTS = (
+    "On a processor: parts that a step is cut into, a thread each. More use more than two cores; another number gives "
+    "other last digits."
+)
 CHECKPOINTING = (
     "Keep only what goes from layer to layer and compute the rest again for the gradients: less memory, a third more "
     "time, the same training."

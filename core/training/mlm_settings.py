@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from core.config import Config, option
 from core.models.masking import Unit
-from core.training.lighter import CHECKPOINTING, LORA, LORA_FASTER
+from core.training.lighter import CHECKPOINTING, IN_PARTS, LORA, LORA_FASTER, PARTS
 
 QUICK_STEPS = 1500  # about 100,000 sentences
 PACKED = 512  # pieces a row; a text is packed whole, up to WHOLE pieces
@@ -22,7 +22,8 @@ class Settings:
     a step's batch is cut; the step stays the same. max_steps, max_pieces: instead of the epochs; 0: no.
     patience: epochs without a better dev loss on T_C after which training ends, and the best one's weights are kept
     (SOURCES.md, Forgetting); 0: all epochs are made and the last one's weights kept, as in the papers.
-    lora: its rank; 0: all weights are trained. checkpointing: of every layer (`lighter`).
+    lora: its rank; 0: all weights are trained. checkpointing: of every layer (`lighter`). parts: of a step on a
+    processor, a thread each.
     """
 
     epochs: int
@@ -39,6 +40,7 @@ class Settings:
     bf16: bool = False
     lora: int = 0
     checkpointing: bool = False
+    parts: int = PARTS
 
 
 class MlmSettings(Config):
@@ -69,6 +71,7 @@ class MlmSettings(Config):
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
     lora: int = option(0, LORA, ge=0, le=256)
     checkpointing: bool = option(False, CHECKPOINTING)
+    parts: int = option(PARTS, IN_PARTS, ge=1, le=64)
 
     @classmethod
     def quick(cls) -> "MlmSettings":

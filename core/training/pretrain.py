@@ -200,7 +200,6 @@ def _steps(lm: MaskedLM, piles: Piles, settings: Settings) -> Steps:
     )
     # Accumulation is for memory, so it makes the micro-batches smaller too, not only more.
     pieces = PIECES.get(lm.model.device.type, PIECES["cpu"]) // settings.accumulation
-    threads = torch.get_num_threads() if lm.model.device.type == "cpu" and world == 1 else 1
     steps = Steps(
         piles.train,
         masking,
@@ -212,7 +211,7 @@ def _steps(lm: MaskedLM, piles: Piles, settings: Settings) -> Steps:
         stretch=STRETCH if lm.model.device.type == "cpu" else math.inf,
         total=settings.max_steps,
         world=world,
-        parts=threads * settings.accumulation,
+        parts=(settings.parts if lm.model.device.type == "cpu" and world == 1 else 1) * settings.accumulation,
         rank=torch.distributed.get_rank() if world > 1 else 0,
     )
     if settings.max_pieces:

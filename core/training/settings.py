@@ -9,7 +9,7 @@ from pydantic import field_validator
 
 from core.config import Config, option
 from core.models.layer_choice import LayerChoice
-from core.training.lighter import CHECKPOINTING, LORA, LORA_FASTER
+from core.training.lighter import CHECKPOINTING, IN_PARTS, LORA, LORA_FASTER, PARTS
 
 QUICK_DEV = 500  # sentences; thousands of them an epoch would take longer than the training between
 CHAIN = 1e-2  # a transition moves by about a rate a step at most, and few labels make a few hundred steps
@@ -28,7 +28,7 @@ class Settings:
     decay: below 1, plain SGD in place of AdamW, at a rate that stays but for being multiplied by this after every
     epoch whose dev F1 fell; training ends when it is below least_rate (Murthy et al. 2018, 3.2). in_turn: a step a
     sentence, of the primary and the assisting corpus in turn; dev loss decides in place of dev F1, and the best weights
-    come back after an epoch that was not the best.
+    come back after an epoch that was not the best. parts: of a step on a processor, a thread each.
     """
 
     epochs: int
@@ -46,6 +46,7 @@ class Settings:
     decay: float = 1.0
     least_rate: float = 0.0
     in_turn: bool = False
+    parts: int = PARTS
 
     @classmethod
     def quick(cls, n: int) -> Self:
@@ -204,6 +205,7 @@ class TaggerSettings(Config):
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
     lora: int = option(0, LORA, ge=0, le=256)
     checkpointing: bool = option(False, CHECKPOINTING)
+    parts: int = option(PARTS, IN_PARTS, ge=1, le=64)
 
     @field_validator("layers")
     @classmethod

@@ -36,7 +36,7 @@ class Steps(torch.utils.data.Dataset[Step]):
     """Every step of a training, in order.
 
     batch_size: sentences a step, of all processes together. pieces: of a micro-batch, padding counted. parts: that a
-    step is cut into at least, one for each thread and more to save memory. stretch: see `near_equal`. total: steps.
+    step is cut into at least, the more the less memory it takes. stretch: see `near_equal`. total: steps.
     """
 
     def __init__(

@@ -118,6 +118,17 @@ def apart(tagger: Tagger, other: Tagger) -> float:
     return max(float((a.double() - b.double()).abs().max()) for a, b in pairs if a.numel())
 
 
+def test_one_thread_and_three_give_the_same_weights(tmp_path: Path) -> None:
+    before, made = torch.get_num_threads(), list[Tagger]()
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            made.append(train(tmp_path / str(threads), settings=replace(SETTINGS, epochs=1))[1])
+    finally:
+        torch.set_num_threads(before)
+    assert apart(*made) == 0.0
+
+
 def test_it_learns_and_keeps_the_best_epoch(undisturbed: Trained) -> None:
     epochs, tagger, listener = undisturbed
     assert epochs.dev_f1[-1] > epochs.dev_f1[0]

@@ -213,6 +213,20 @@ def test_the_encoder_stands_still_while_its_head_is_fitted(tmp_path: Path, monke
     assert all(parameter.requires_grad for parameter in lm.model.parameters())
 
 
+def test_one_thread_and_two_give_the_same_weights(tmp_path: Path) -> None:
+    before, made = torch.get_num_threads(), list[MaskedLM]()
+    try:
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            torch.manual_seed(1)
+            made.append(lm := model())
+            pretrain(lm, piles(lm), replace(SETTINGS, epochs=1), folder=tmp_path / str(threads), report=Silent())
+    finally:
+        torch.set_num_threads(before)
+    for one, other in zip(*(lm.model.state_dict().values() for lm in made), strict=True):
+        assert torch.equal(one, other)
+
+
 def test_stopped_in_an_epoch_and_resumed_ends_as_if_undisturbed(tmp_path: Path) -> None:
     calm_model, stormy_model = model(), model()
     calm = pretrain(calm_model, piles(calm_model), SETTINGS, folder=tmp_path / "calm", report=Silent())
