@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from core.artifacts import result
 from core.corpora.corpus import Corpus
 from core.files import read_back, save_array_atomic, write_atomic
 from core.models.encoder_options import EncoderOptions
@@ -19,6 +20,7 @@ from core.results import FloatArray, Rows
 from core.runs.run import Run
 from core.runs.store import RunStore
 from core.selection.strategies.adapted import Joined
+from core.text.words import Tokens
 
 if TYPE_CHECKING:
     from core.models.word_features import Vectors
@@ -36,11 +38,15 @@ class EmbedResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorsResult:
-    """What a `vectors` run came to. words: those with a vector of `dimension` numbers. tokens: of text read for it."""
+    """What a `vectors` run came to.
+
+    words: those with a vector of `dimension` numbers. tokens: of text read for it. cut: the rule that cut it.
+    """
 
     words: int
     dimension: int
     tokens: int
+    cut: Tokens = "blanks"
 
 
 def write(run: Run, chunks: Sequence[Path], n: int, row: np.dtype[np.void]) -> None:
@@ -100,4 +106,5 @@ def read_words(run: Run) -> "Vectors":
     from core.models.word_features import Vectors
 
     words = (run.artifacts / _WORDS).read_text(encoding="utf-8").split("\n")
-    return Vectors(words=tuple(words), values=np.load(run.artifacts / _VECTORS))
+    cut = result.read(run, VectorsResult).cut
+    return Vectors(words=tuple(words), values=np.load(run.artifacts / _VECTORS), tokens=cut)

@@ -24,7 +24,7 @@ from core.models.hub import VOCABULARY, WEIGHTS
 from core.models.recurrent import Tower
 from core.models.states import FrozenStates
 from core.models.tagger import IGNORED, Features, Tagger, labels_of
-from core.models.word_features import UNKNOWN, CharCnn, Vectors, Vocabulary, spelt
+from core.models.word_features import UNKNOWN, CharCnn, Vectors, Vocabulary, place, spelt
 from core.text.cut import Cut
 from core.text.sentence import Sentence
 
@@ -166,14 +166,15 @@ class BiLstmTagger(Tagger):
 
     def features(self, sentences: Sequence[Sentence], source: int = PRIMARY) -> Features:
         """words: `(b, l)` indices; letters: `(u, c)` of the u distinct words, spelling: `(b, l)` which of them."""
-        lookup = self._words[min(source, len(self._words) - 1)]
+        own = min(source, len(self._words) - 1)
+        lookup, by_parts = self._words[own], self.vocabularies[own].by_parts
         lengths = np.array([len(sentence.tokens) for sentence in sentences])
         shape = (len(sentences), int(lengths.max()))
         words, spelling = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
         distinct: dict[str, int] = {}  # letters are convolved once a distinct word, however often a batch has it
         for row, sentence in enumerate(sentences):
             n = len(sentence.tokens)
-            words[row, :n] = [lookup.get(token) or lookup.get(token.lower(), UNKNOWN) for token in sentence.tokens]
+            words[row, :n] = [place(lookup, token, by_parts=by_parts) or UNKNOWN for token in sentence.tokens]
             spelling[row, :n] = [distinct.setdefault(token, len(distinct)) for token in sentence.tokens]
         places = np.arange(shape[1])[None].repeat(len(sentences), 0)
         turned = np.where(places < lengths[:, None], lengths[:, None] - 1 - places, places)

@@ -1,11 +1,12 @@
 """Features of a word for a recurrent tagger: its vector and its letters.
 
-A word's vector is looked up as it is written, then lower-cased. Words of the training corpora have vectors that are
+A word's vector is looked up as it is written, then lower-cased; then, where the vectors are of text that our rule cut,
+by the longest of the words that it cuts this one into. Words of the training corpora have vectors that are
 trained; further words of pretrained vectors keep theirs, since no gradient would ever reach them.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 from core.models.transfer import to_device
 from core.results import FloatArray
 from core.text.sentence import Sentence
+from core.text.words import Tokens, is_alphanumeric, tokenize
 
 UNKNOWN = 0  # the index of a word that is not known, and of padding, which nothing looks at
 OVER, ODD = 0, 1  # letter indices: the word is over; a letter that is not known
@@ -25,10 +27,11 @@ FORGOTTEN = 0.5  # share of the times that a word seen once is read as unknown w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vectors:
-    """Pretrained word vectors. words: n; values: `(n, d)` float32."""
+    """Pretrained word vectors. words: n; values: `(n, d)` float32. tokens: the rule that cut the text they are of."""
 
     words: tuple[str, ...]
     values: FloatArray
+    tokens: Tokens = "blanks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +41,7 @@ class Vocabulary:
     words: trained ones, the unknown word left out; then further, that keep their vectors; letters.
 
     once: how many of `words`, at their end, were seen only once; rare: those of them that had no vector before.
+    by_parts: whether an unknown word is looked up by the longest word in it.
     """
 
     words: tuple[str, ...]
@@ -45,6 +49,7 @@ class Vocabulary:
     further: tuple[str, ...] = ()
     rare: int = 0
     once: int = 0
+    by_parts: bool = False
 
     def lookup(self) -> dict[str, int]:
         """{word: index}; 0 is the unknown word."""
@@ -70,7 +75,17 @@ def build_vocabulary(sentences: Iterable[Sentence], vectors: Vectors | None = No
         further=tuple(word for word in (vectors.words if vectors else ()) if word not in counts),
         rare=sum(count == 1 and word not in with_vector for word, count in counts.items()),
         once=sum(count == 1 for count in counts.values()),
+        by_parts=vectors is not None and vectors.tokens == "words",
     )
+
+
+def place(table: Mapping[str, int], word: str, *, by_parts: bool) -> int | None:
+    """What `table` has for a word."""
+    index = table.get(word, table.get(word.lower()))
+    if index is None and by_parts:
+        longest = max(filter(is_alphanumeric, tokenize(word)), key=len, default=word)
+        index = table.get(longest, table.get(longest.lower()))
+    return index
 
 
 class WordVectors(nn.Module):
@@ -90,7 +105,8 @@ class WordVectors(nn.Module):
     def _fill(self, vocabulary: Vocabulary, vectors: Vectors) -> None:
         rows = {word: row for row, word in enumerate(vectors.words)}
         values = torch.from_numpy(np.asarray(vectors.values, dtype=np.float32))
-        rows_of_words = [(i, rows.get(word, rows.get(word.lower()))) for i, word in enumerate(vocabulary.words, 1)]
+        by_parts = vocabulary.by_parts
+        rows_of_words = [(i, place(rows, word, by_parts=by_parts)) for i, word in enumerate(vocabulary.words, 1)]
         known_rows = [(index, row) for index, row in rows_of_words if row is not None]
         with torch.no_grad():
             self.trained.weight[[index for index, _ in known_rows]] = values[[row for _, row in known_rows]]

@@ -6,6 +6,7 @@ from core.config import option
 from core.measures.sample import draw
 from core.measures.wvv import Wvv, WvvOptions
 from core.recipes.base import Job
+from core.text.words import Tokens
 
 
 class VectorsConfig(WvvOptions):
@@ -20,12 +21,13 @@ def run(config: VectorsConfig, job: Job) -> VectorsResult:
     """Artifacts: `words.txt`, one a line, the most frequent first; `vectors.npy` `(n, d)` float32."""
     corpus = job.corpus(config.corpus)
     job.context.stage(f"reading {corpus.name}")
+    cut: Tokens = "blanks" if corpus.labelled else corpus.tokens
     sample = draw(
         [corpus],
         name=corpus.name,
         cap=config.cap_tokens or None,
         seed=config.seed,
-        tokens="blanks" if corpus.labelled else corpus.tokens,
+        tokens=cut,
         lowercase=False,
         report=job.context,
     )
@@ -33,4 +35,4 @@ def run(config: VectorsConfig, job: Job) -> VectorsResult:
     options = WvvOptions(**config.model_dump(include=set(WvvOptions.model_fields)))
     trained = Wvv(options, seed=config.seed, vocabulary_size=0).fit(sample, job.context).wv
     vectors.write_words(job.context.run, trained.index_to_key, trained.vectors)
-    return VectorsResult(words=len(trained), dimension=int(trained.vector_size), tokens=sample.n_tokens)
+    return VectorsResult(words=len(trained), dimension=int(trained.vector_size), tokens=sample.n_tokens, cut=cut)

@@ -19,6 +19,7 @@ from core.models.tagger import IGNORED
 from core.models.taggers import load_tagger
 from core.models.word_features import UNKNOWN, CharCnn, Vectors, WordVectors, build_vocabulary, spelt
 from core.text.sentence import Sentence
+from core.text.words import Tokens
 from tests.conftest import sentence
 
 SMALL = Layout(layers=2, hidden=8, word_size=6, letter_size=4, filters=3, widths=(1, 3))
@@ -169,6 +170,18 @@ def test_vectors_are_found_as_written_or_lower_cased_and_the_rest_keep_theirs() 
     found.sum().backward()
     assert words.kept.grad is None
     assert words.trained.weight.grad is not None
+
+
+def test_a_word_without_a_vector_has_that_of_the_longest_word_in_it_where_our_rule_cut_the_text() -> None:
+    values = np.arange(8, dtype=np.float32).reshape(2, 4)
+    texts = [replace(sentence("x"), tokens=tokens) for tokens in (("Rome-born", "U.S."), ("pre-Rome", "Rome-like"))]
+    rules: dict[Tokens, bool] = {"words": True, "blanks": False}
+    for rule, known in rules.items():
+        vectors = Vectors(words=("rome", "S"), values=values, tokens=rule)
+        network = BiLstmTagger(["X"], "crf", SMALL, [build_vocabulary(texts[:1], vectors)], vectors=vectors).eval()
+        words = network.towers[0].get_submodule("words")(network.features(texts)["words"])
+        assert (words[0, 0].tolist() == values[0].tolist()) == known
+        assert (words[1].tolist() == [values[0].tolist()] * 2) == known
 
 
 def test_only_words_seen_once_are_forgotten_while_training() -> None:

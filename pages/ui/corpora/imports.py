@@ -200,13 +200,14 @@ def _scheme(proposal: Any) -> str | None:
 def _tokens(marks: Any) -> str | None:
     """What cuts the text into tokens, as its marks say unless the person knows better."""
     rules = {"words": "runs of letters, and single marks", "blanks": "what blanks separate: it was tokenised before"}
-    return st.selectbox(
+    chosen = st.selectbox(
         "Its tokens are",
         list(rules),
         index=list(rules).index(marks.tokens),
         format_func=rules.__getitem__,
         help=f"Proposed since {marks.why}. A text that was tokenised before keeps its tokens that way.",
     )
+    return "auto" if chosen == marks.tokens else chosen  # the report then says what it was proposed by
 
 
 def _start(options: dict[str, Any]) -> None:
