@@ -62,8 +62,10 @@ class RebuildOptions(Config):
     entity_high: str = option("50%", "A name tells much at least at so many bits, or from this share of its type on.")
     context_high: str = option("50%", "The same of contexts.")
     size: int = option(1000, "low-share: how many sentences.", unit="sentences", ge=1)
-    add_bin: Literal["", "low", "near_zero", "high"] = option(
-        "", "low-share: as many sentences of this CEIM bin beside as many of any, in place of a share."
+    add_bin: Literal["", "low", "near_zero", "high", "none"] = option(
+        "",
+        "low-share: as many sentences of this CEIM bin beside as many of any, in place of a share; none: those of any "
+        "alone.",
     )
     seed: int = option(1, "What is drawn at random.", ge=0)
 
@@ -273,5 +275,6 @@ def in_words(config: RebuildConfig) -> str:
     elif config.method == "low-share":
         text, names = f"{text} of {config.size:,}", ()
         if config.add_bin:
-            text = f"{config.size:,} and {config.size:,} {config.add_bin}"
+            more = "" if config.add_bin == "none" else f" and {config.size:,} {config.add_bin}"
+            text = f"{config.size:,} at random" if not more else f"{config.size:,}{more}"
     return ", ".join([text, *unusual(config, (*names, "seed"))])

@@ -119,13 +119,13 @@ def _other(names: Sequence[Name], name: Name, rng: Random) -> Name | None:
 
 def misspelt(test: Sequence[Sentence], known: Known, seed: int) -> Robust:
     """Typos: one edit in a word of each name, so that no entity of the training sentences is called so."""
-    rng = Random(seed)
+    rng, letters = Random(seed), "".join(sorted({letter for word in known.words for letter in word}))
 
     def choose_name(name: Name, kind: str) -> NewName | None:
         places = [place for place, word in enumerate(name) if is_content_word(word) and len(word) > 1]
         for _ in range(TRIES if places else 0):
             place = rng.choice(places)
-            typo = (*name[:place], slip(name[place], rng) or name[place], *name[place + 1 :])
+            typo = (*name[:place], slip(name[place], rng, letters) or name[place], *name[place + 1 :])
             if folded(typo) != folded(name) and folded(typo) not in known.kinds:
                 return typo, "typo"
         return None

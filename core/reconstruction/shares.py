@@ -30,7 +30,10 @@ def low_share(training: Training, share: float, size: int, seed: int) -> Rebuilt
 
 
 def base_and(training: Training, bin: str, size: int, seed: int) -> Rebuilt:
-    """Table 3: `size` sentences for any mention, and `size` more for mentions of `bin`. Errors: as `low_share`."""
+    """Table 3: `size` sentences for any mention, and `size` more for mentions of `bin`, unless that is "none".
+
+    Errors: as `low_share`.
+    """
     return _set(training, base_and_rows(_marks(training), bin, size, seed))
 
 
@@ -46,6 +49,8 @@ def low_share_rows(marks: Sequence[Mark], share: float, size: int, seed: int) ->
 def base_and_rows(marks: Sequence[Mark], bin: str, size: int, seed: int) -> list[int]:
     """Choose the rows of `base_and`. marks, errors: as `low_share_rows`."""
     base = _draw(marks, bool, size, seed=seed, excluded=set(), name="measured")
+    if bin == "none":
+        return base
     return base + _draw(marks, lambda other: other == bin, size, seed=seed, excluded=set(base), name=f"{bin}-CEIM")
 
 

@@ -31,9 +31,11 @@ class Epochs:
             or settings.rate(self.dev_f1, self.dev_loss) < settings.least_rate
         )
 
-    @property
-    def newest_is_best(self) -> bool:
-        """Whether the last epoch is better than all before it: of equal ones the first fits the training set less."""
+    def keeps(self, settings: Settings) -> bool:
+        """Whether the weights are now to be kept: after every epoch where the last one counts, else after a better one
+        than all before it: of equal ones the first fits the training set less."""
+        if settings.last:
+            return True
         scores = [-loss for loss in self.dev_loss] or self.dev_f1
         return len(scores) == 1 or scores[-1] > max(scores[:-1])
 

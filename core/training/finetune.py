@@ -1,4 +1,4 @@
-"""Taggers fine-tuned with transformers' Trainer: dev F1 after every epoch, the best epoch kept.
+"""Taggers fine-tuned with transformers' Trainer: dev F1 after every epoch, the best epoch kept, or the last.
 
 checkpoints/seed-1/checkpoint-120/   a Trainer's checkpoint, and best.safetensors: the best weights so far and
                                      what is known of the epochs so far; the Trainer's state is written last
@@ -144,7 +144,7 @@ class Finetuning(Durable):
         if self.settings.in_turn:
             epochs.dev_loss.append(loss_of(self.tagger, self.dev, self._prepare_inputs))
             metrics["dev_loss"] = epochs.dev_loss[-1]
-        if epochs.newest_is_best:
+        if epochs.keeps(self.settings):
             epochs.best = len(epochs.dev_f1)
             self.best = {name: tensor.detach().cpu().clone() for name, tensor in self.tagger.state_dict().items()}
         self.log(metrics)

@@ -1,11 +1,11 @@
-"""Settings of taggers: those of Mahapatra et al. 2022, and few epochs for a first look."""
+"""Settings of taggers: those of Mahapatra et al. 2022 and Ma et al. 2023, and few epochs for a first look."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Literal, Self
 
-from pydantic import field_validator
+from pydantic import field_validator, model_validator
 
 from core.config import Config, option
 from core.models.layer_choice import LayerChoice
@@ -13,6 +13,7 @@ from core.training.lighter import CHECKPOINTING, IN_PARTS, LORA, LORA_FASTER, PA
 
 QUICK_DEV = 500  # sentences; thousands of them an epoch would take longer than the training between
 CHAIN = 1e-2  # a transition moves by about a rate a step at most, and few labels make a few hundred steps
+MANY = 5000  # training sentences, between the two rows that Table 8 of Ma et al. 2023 has of a corpus
 QUICK_STEPS = 1500  # optimizer steps after which `quick` ends its epoch, whatever the corpus's size
 
 
@@ -28,7 +29,8 @@ class Settings:
     decay: below 1, plain SGD in place of AdamW, at a rate that stays but for being multiplied by this after every
     epoch whose dev F1 fell; training ends when it is below least_rate (Murthy et al. 2018, 3.2). in_turn: a step a
     sentence, of the primary and the assisting corpus in turn; dev loss decides in place of dev F1, and the best weights
-    come back after an epoch that was not the best. parts: of a step on a processor, a thread each.
+    come back after an epoch that was not the best. last: the last epoch is kept, whatever dev says. parts: of a step on
+    a processor, a thread each.
     """
 
     epochs: int
@@ -46,6 +48,7 @@ class Settings:
     decay: float = 1.0
     least_rate: float = 0.0
     in_turn: bool = False
+    last: bool = False
     parts: int = PARTS
 
     @classmethod
@@ -74,6 +77,21 @@ class Settings:
             weight_decay=1e-8,
             patience=20,
             min_epochs=10,
+        )
+
+    @classmethod
+    def bias(cls, n: int) -> Self:
+        """Settings for `n` training sentences and an encoder: Ma et al. 2023, Table 8 (SOURCES.md, Taggers of Bias)."""
+        epochs, batch = (7, 16) if n >= MANY else (10, 8)
+        return cls(
+            epochs=epochs,
+            batch_size=batch,
+            learning_rate=5e-5,
+            head_learning_rate=5e-5,
+            weight_decay=0.0,
+            patience=epochs,
+            min_epochs=epochs,
+            last=True,
         )
 
     @classmethod
@@ -158,9 +176,10 @@ class TaggerSettings(Config):
     share: Literal["all", "sub-word"] = option(
         "all", "bilstm, charcnn: what both corpora learn together; all, or the char-CNN alone."
     )
-    preset: Literal["quick", "paper", "custom"] = option(
+    preset: Literal["quick", "paper", "paper-bias", "custom"] = option(
         "quick",
-        "quick: few epochs; paper: as Mahapatra et al. 2022; custom: as quick, but for what is said here.",
+        "quick: few epochs; paper: as Mahapatra et al. 2022; paper-bias: as Ma et al. 2023, softmax, the last "
+        "epoch; custom: as quick, but for what is said here.",
     )
     head: Literal["crf", "softmax"] = option("crf", "A linear-chain CRF, or every word by itself.")
     layers: str = option(
@@ -207,6 +226,14 @@ class TaggerSettings(Config):
     checkpointing: bool = option(False, CHECKPOINTING)
     parts: int = option(PARTS, IN_PARTS, ge=1, le=64)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _head(cls, values: object) -> object:
+        """The preset's head, where none is said."""
+        if isinstance(values, dict) and values.get("preset") == "paper-bias":
+            return {"head": "softmax", **values}
+        return values
+
     @field_validator("layers")
     @classmethod
     def _layers(cls, layers: str) -> str:
@@ -226,7 +253,8 @@ class TaggerSettings(Config):
 
     def _preset(self, n: int) -> Settings:
         if self.network == "encoder":
-            usual = Settings.paper(n) if self.preset == "paper" else Settings.quick(n)
+            presets = {"paper": Settings.paper, "paper-bias": Settings.bias}
+            usual = presets.get(self.preset, Settings.quick)(n)
             return replace(usual, learning_rate=usual.learning_rate * (LORA_FASTER if self.lora else 1))
         if self.in_turn:
             return Settings.sentence_by_sentence()

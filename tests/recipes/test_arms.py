@@ -20,7 +20,7 @@ from core.measures.sample import capped
 from core.models.fingerprint import fingerprint
 from core.recipes import RECIPES, calibrate
 from core.recipes.base import Job, plan
-from core.recipes.experiment import arms, beside, rivals, tables
+from core.recipes.experiment import arms, beside, lineup, rivals, tables
 from core.recipes.experiment.claim import as_much_as, claimed
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import Lookup, calibration_options
@@ -105,6 +105,8 @@ def test_names_with_values() -> None:
         ("highc2low:0%", "needs a share"),
         ("low-share:", "is not known"),
         ("dataaug:20%", "is not known"),
+        ("base:many", "'base:many' needs a number of sentences; write for example base:1000"),
+        ("base+low:0", "write for example base\\+low:1000"),
     ],
 )
 def test_wrong_names_are_told(name: str, says: str) -> None:
@@ -127,7 +129,7 @@ def test_wrong_names_are_told(name: str, says: str) -> None:
 )
 def test_an_arm_that_lacks_what_it_needs(name: str, without: str, network: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
-        arms.complete((name,), {key: value for key, value in GIVEN.items() if key != without}, network)
+        lineup.complete((name,), {key: value for key, value in GIVEN.items() if key != without}, network)
 
 
 def test_the_arm_gazetteer_looks_for_the_names_of_a_list(home: Path) -> None:
@@ -153,8 +155,8 @@ def test_a_share_of_nothing_reaches_the_rebuild() -> None:
 
 def test_whose_tokens_a_line_reads() -> None:
     """The claim's: the arm that is named, else the first strategy; a budget in tokens needs no pattern."""
-    names = arms.complete(("tapt", "knn", "gazetteer"), GIVEN, "encoder")
-    cells = arms.cells(names, ("10%", "500tokens"), ("other",))
+    names = lineup.complete(("tapt", "knn", "gazetteer"), GIVEN, "encoder")
+    cells = lineup.cells(names, ("10%", "500tokens"), ("other",))
 
     def patterns(claim: str) -> dict[str, str]:
         pairs = ((cell, as_much_as(cell, cells, claim)) for cell in cells)
@@ -175,13 +177,13 @@ def test_whose_tokens_a_line_reads() -> None:
 
 
 def test_what_an_arm_must_beat() -> None:
-    names = arms.complete(("lm:law", "vectors:law"), GIVEN, "bilstm")
+    names = lineup.complete(("lm:law", "vectors:law"), GIVEN, "bilstm")
     assert names == ("none", "states", "lm:law", "vectors:law")
-    assert arms.complete(("skl:2",), GIVEN, "encoder") == ("none", "all", "random-part:2", "skl:2")
-    assert arms.complete(("low2high:20%", "lpft"), {}, "encoder") == ("none", "low2high:20%", "lpft")
-    grown = arms.complete(("highc2low:20%", "dataaug"), {}, "encoder")
+    assert lineup.complete(("skl:2",), GIVEN, "encoder") == ("none", "all", "random-part:2", "skl:2")
+    assert lineup.complete(("low2high:20%", "lpft"), {}, "encoder") == ("none", "low2high:20%", "lpft")
+    grown = lineup.complete(("highc2low:20%", "dataaug"), {}, "encoder")
     assert grown == ("none", "copies:highc2low:20%", "copies:dataaug", "highc2low:20%", "dataaug")
-    every = arms.cells((*names, *arms.complete(("skl:2",), GIVEN, "encoder")[1:], *grown[1:]), ("10%",))
+    every = lineup.cells((*names, *lineup.complete(("skl:2",), GIVEN, "encoder")[1:], *grown[1:]), ("10%",))
     against = {str(cell): str(rivals.control(cell, every)) for cell in every}
     assert {name: other for name, other in against.items() if other != "None"} == {
         "lm:law": "states",
@@ -191,6 +193,59 @@ def test_what_an_arm_must_beat() -> None:
     }
     assert {cell.arm.name for cell in every if not cell.arm.judged} == {"none", *against.values()} - {"None", "states"}
     assert all(rivals.against(other) for cell in every if (other := rivals.control(cell, every)))
+
+
+def test_a_set_of_one_size_stands_against_a_random_one_of_that_size(corpora: Library) -> None:
+    """Ma et al. 2023, Table 3: the whole of L_C has more sentences, and would make every set of fewer a loss."""
+    given: dict[str, Any] = {
+        **{**SPLITS, "repeat": "pipeline"},
+        "arms": ("base+low:8", "low-share:50%", "dataaug"),
+        "rebuild": {"size": 5},
+        "axis": ("encoder:other",),
+    }
+    config = ExperimentConfig.parse(given)
+    against = {str(cell): str(rivals.baseline(cell, config.cells)) for cell in config.cells}
+    assert against["base+low:8"] == "base:8"
+    assert against["low-share:50%"] == "base:5"
+    assert against["base+low:8 encoder:other"] == "base:8 encoder:other"
+    assert against["base:8"] == against["dataaug"] == "none"
+    judged = {cell.arm.name for cell in config.cells if cell.arm.judged and not cell.arm.encoder}
+    assert judged == {"base+low:8", "low-share:50%", "dataaug"}
+    by_name = {str(cell): cell for cell in config.cells}
+    seconds = Seconds(config, TIMED, {name: corpora.find(name) for name in ("train", "dev", "test")})
+    whole, small = (seconds.finetune(0, by_name[name]) for name in ("none", "base:5"))
+    assert small < whole
+    with pytest.raises(ConfigError, match="name base\\+low:1000 among the arms"):
+        ExperimentConfig.parse({**given, "rebuild": {"add_bin": "low"}})
+
+
+def test_the_paper_of_bias_is_its_own() -> None:
+    def preset(*names: str, **options: Any) -> str:
+        return ExperimentConfig.parse({**SPLITS, "preset": "paper", "arms": names, **options}).tagger_settings.preset
+
+    assert preset("base:1000", "highc2low:20%", "lpft") == "paper-bias"
+    assert preset("none") == preset("low2high:20%", "tapt", task="t") == "paper"
+    assert preset("low2high:20%", finetune={"network": "charcnn"}) == "paper"
+
+
+def test_table_3_is_made_by_one_experiment(corpora: Library) -> None:
+    _, rows = made(
+        arms=("base+high:6",),
+        preset="paper",
+        finetune={"epochs": 1},
+        seeds=(1,),
+        difficulty={"preset": "custom", "folds": 2, "repeats": 1, "entity_epochs": 1, "context_epochs": 1},
+    )
+    base, more = rows["base:6"], rows["base+high:6"]
+    trained = {arm: corpora.find(runs.get(row["finetune_run"]).manifest.config["train"]) for arm, row in rows.items()}
+    assert set(rows) == {"none", "base:6", "base+high:6"}
+    assert [len(trained[arm]) for arm in rows if arm != "none"].count(6) == 1
+    assert set(trained["base:6"].ids().tolist()) < set(trained["base+high:6"].ids().tolist())
+    assert len(trained["base+high:6"]) == 12
+    assert more["delta"] == pytest.approx(more["mean"] - base["mean"])
+    assert base["verdict"] == "control"
+    tuned = runs.get(more["finetune_run"])
+    assert (tuned.manifest.config["preset"], tuned.manifest.config["head"]) == ("paper-bias", "softmax")
 
 
 def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> None:

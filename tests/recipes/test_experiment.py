@@ -18,7 +18,7 @@ from core.facade import deliver, experiments, removals, results
 from core.facade import runs as facade_runs
 from core.facade.home import home
 from core.recipes import calibrate
-from core.recipes.experiment import arms, rivals
+from core.recipes.experiment import arms, lineup, rivals
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.plan_file import PlanFile
 from core.results import Evaluation
@@ -347,9 +347,9 @@ BOTH = {"task": "t", "domain": "d"}
 
 
 def test_controls() -> None:
-    names = arms.complete(("tapt", "knn", "dapt", "knn"), BOTH, "encoder")
+    names = lineup.complete(("tapt", "knn", "dapt", "knn"), BOTH, "encoder")
     assert names == ("none", "random", "random-only", "tapt", "knn", "dapt")
-    every = {str(cell): cell for cell in arms.cells(names, ("10%", "200"))}
+    every = {str(cell): cell for cell in lineup.cells(names, ("10%", "200"))}
     assert list(every)[:4] == ["none", "random 10%", "random 200", "random-only |T_C|"]
     against = {name: str(rivals.control(cell, list(every.values()))) for name, cell in every.items()}
     assert against == {
@@ -362,12 +362,12 @@ def test_controls() -> None:
         "knn 10%": "random 10%",
         "knn 200": "random 200",
     }
-    assert arms.complete(("tapt",), {"task": "t"}, "encoder") == ("none", "tapt")
-    assert arms.complete(("random",), BOTH, "encoder") == ("none", "random")
+    assert lineup.complete(("tapt",), {"task": "t"}, "encoder") == ("none", "tapt")
+    assert lineup.complete(("random",), BOTH, "encoder") == ("none", "random")
     with pytest.raises(ConfigError, match=r"arms: 'knm' is not known; choose among none, tapt.*knn"):
         arms.find("knm")
     with pytest.raises(ConfigError, match="arms: knn chooses from D_C; give a domain corpus"):
-        arms.complete(("knn",), {"task": "t"}, "encoder")
+        lineup.complete(("knn",), {"task": "t"}, "encoder")
 
 
 PLAN = """\
@@ -487,7 +487,7 @@ def test_dapt_has_no_random_choice_of_its_size_to_beat() -> None:
     gain = compare([table(right, s) for s in range(3)], [table(wrong, s) for s in range(3)])
     assert gain.sign == 1
     said = Verdict(verdict="helped", why="add the arm random", none=gain, random=None, helped="yes", chose=None)
-    dapt, knn, tapt = (arms.cells((name,), ("10",))[0] for name in ("dapt", "knn", "tapt"))
+    dapt, knn, tapt = (lineup.cells((name,), ("10",))[0] for name in ("dapt", "knn", "tapt"))
     assert _judged(said, dapt).word == "improves"
     assert "all of D_C" in _judged(said, dapt).why
     assert _judged(said, knn).word == "helped"

@@ -1,5 +1,6 @@
 """Robustness sets hold what they promise, on planted sentences and on real ones."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -119,6 +120,13 @@ def test_one_type_has_no_names_of_another() -> None:
     both = [sentence("Ada of Ada", [(0, 1, "PER"), (2, 3, "LOC")])]
     with pytest.raises(CorpusError, match="is a PER somewhere; choose textflint"):
         cross_category(one, Known.of(both), strict=True, seed=1)
+
+
+@pytest.mark.parametrize(("word", "script"), [("Москва", "CYRILLIC"), ("दिल्ली", "DEVANAGARI"), ("北京市", "CJK")])
+def test_a_slip_stays_in_the_script_of_the_word(word: str, script: str) -> None:
+    slips = {slip(word, Random(seed), "abcбгджकखगघ東西") or "" for seed in range(40)}
+    assert {unicodedata.name(letter).split()[0] for made in slips for letter in made} == {script}
+    assert any(set(made) - set(word) for made in slips)  # letters that it had not, too
 
 
 @given(st.text("abcXY19é-", min_size=2, max_size=12), st.integers(0, 10**6))

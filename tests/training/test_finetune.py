@@ -257,6 +257,12 @@ def test_presets() -> None:
     paper = TaggerSettings(preset="paper").training(201)
     assert (paper.learning_rate, paper.weight_decay, paper.epochs, paper.patience) == (2e-5, 1e-8, 200, 20)
     assert paper.chain_learning_rate is None  # as printed: one rate for all
+    bias = TaggerSettings(preset="paper-bias")
+    assert (bias.head, bias.within_bioes, bias.training(5).last) == ("softmax", True, True)
+    assert TaggerSettings(preset="paper-bias", head="crf").head == TaggerSettings(preset="paper").head == "crf"
+    table_8 = {(s.epochs, s.batch_size, s.learning_rate) for s in map(bias.training, (1, 4999))}
+    assert table_8 == {(10, 8, 5e-5)}
+    assert (bias.training(5000).epochs, bias.training(5000).batch_size) == (7, 16)
     assert TaggerSettings(preset="quick").training(100).chain_learning_rate == 1e-2
     assert TaggerSettings(preset="custom", chain_learning_rate=0.5).training(100).chain_learning_rate == 0.5
     assert TaggerSettings(preset="paper", chain_learning_rate=0.5).training(100).chain_learning_rate == 0.5
@@ -264,6 +270,12 @@ def test_presets() -> None:
     assert TaggerSettings(preset="quick").training(100).planned(100).epochs == 30
     assert TaggerSettings(preset="quick").training(14_041).planned(14_041).epochs == 4
     assert TaggerSettings(preset="custom").training(14_041).planned(14_041).epochs == 30
+
+
+def test_the_last_epoch_may_be_kept_whatever_dev_says() -> None:
+    epochs = Epochs(dev_f1=[50.0, 40.0], best=1)
+    assert not epochs.keeps(replace(SETTINGS, last=False))
+    assert epochs.keeps(replace(SETTINGS, last=True))
 
 
 def test_a_large_dev_split_is_judged_by_a_part(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ sort of arm is one entry here and, where its name carries a value (`skl:2`), one
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import get_args
 
 from core.errors import ConfigError
-from core.recipes.rebuild import Method
+from core.recipes.rebuild import Method, RebuildOptions
 from core.selection import STRATEGIES
 
 NONE, RANDOM, CONTROL, STATES, ALL = "none", "random", "random-only", "states", "all"
@@ -23,7 +23,13 @@ OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # what Murthy et al. 2018 and
 AUGMENT = "dataaug"  # the one way to rebuild L_C that goes by no PVI
 SHARE = "low-share"  # the one whose share may be 0%: elsewhere that is L_C as it is
 GROWS = (AUGMENT, "random2low", "highc2low")  # ways that add changed copies of sentences to L_C
-PART, COPIES = "random-part", "copies"
+PART, COPIES, BASE = "random-part", "copies", "base"
+SIZE: int = RebuildOptions.model_fields["size"].default
+BINS: Mapping[str, str] = {  # of CEIM, in words
+    "low": "whose context tells more",
+    "near_zero": "whose name and context tell alike",
+    "high": "whose name tells more",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +42,9 @@ class Arm:
     frozen states join the network. assisting: sentences of the assisting corpus below this SKL, 0: none.
     rebuild: the method that makes another L_C, at `rate` (a share; dataaug has none). lpft: in two stages.
     without: what `none` is beside this arm, in words. encoder: what it starts from in place of the experiment's own.
-    control: as many assisting sentences at random as are below `assisting`, or unchanged copies of the sentences that
-    `rebuild` adds changed ones of.
+    control: as many assisting sentences at random as are below `assisting`, unchanged copies of the sentences that
+    `rebuild` adds changed ones of, or a random set of as many sentences. size: sentences of a set of one size, bin: of
+    which CEIM as many more are added; "none": of none.
     """
 
     name: str
@@ -54,6 +61,8 @@ class Arm:
     without: str = "no pre-training"
     encoder: str = ""
     control: bool = False
+    size: int = 0
+    bin: str = ""
 
     @property
     def plain_name(self) -> str:
@@ -90,6 +99,16 @@ class Arm:
         """The options of an experiment that must be given."""
         wanted = {"task": self.adapts, "domain": self.strategy, "sources": self.source, "assisting": self.assisting}
         return tuple(name for name, needed in wanted.items() if needed)
+
+    @property
+    def base(self) -> str:
+        """The name of the random set that stands in the place of `none` for a set of one size; else that of `none`."""
+        return f"{BASE}:{self.size}" if self.size and not self.control else NONE
+
+    @property
+    def copies(self) -> bool:
+        """Whether it is a control of unchanged copies."""
+        return self.control and self.rebuild in GROWS
 
     @property
     def own_control(self) -> str:
@@ -193,6 +212,23 @@ def _copies(name: str, value: str) -> Arm:
     return replace(arm, name=f"{COPIES}:{arm.name}", summary=summary, control=True)
 
 
+def _base(name: str, value: str) -> Arm:
+    head, bin = name.partition(":")[0], name.partition(":")[0].partition("+")[2]
+    if not value.isascii() or not value.isdigit() or not 0 < int(value) <= 10**9:
+        raise ConfigError(f"arms: {name!r} needs a number of sentences; write for example {head}:1000.")
+    n = int(value)
+    added = f", and {n:,} more {BINS[bin]}" if bin else ": what a set made of it must beat"
+    return Arm(
+        name=f"{head}:{n}",
+        summary=f"{n:,} random sentences of L_C with a name{added}.",
+        rebuild=SHARE,
+        size=n,
+        bin=bin or "none",
+        control=not bin,
+        without=f"{n:,} random sentences",
+    )
+
+
 def _rebuild(name: str, value: str) -> Arm:
     method = name.partition(":")[0]
     match = re.fullmatch(r"(\d+(?:\.\d+)?) ?%", value)
@@ -210,6 +246,7 @@ _NAMED: Mapping[str, tuple[str, Callable[[str, str], Arm]]] = {
     "skl": ("THRESHOLD", _skl),
     PART: ("THRESHOLD", _part),
     COPIES: ("ARM", _copies),
+    **dict.fromkeys((BASE, *(f"{BASE}+{bin}" for bin in BINS)), ("SIZE", _base)),
     **{method: ("RATE", _rebuild) for method in get_args(Method) if method != AUGMENT},
 }
 FIXED_NAMES = tuple(_FIXED)
@@ -229,53 +266,3 @@ def find(name: str) -> Arm:
     if head in _NAMED and value.strip():
         return _NAMED[head][1](name, value.strip())
     raise ConfigError(f"arms: {name!r} is not known; choose among {', '.join((*ARM_NAMES, *ARM_SHAPES))}.")
-
-
-_LACKS = {
-    "task": ("reads T_C", "a task corpus"),
-    "domain": ("chooses from D_C", "a domain corpus"),
-    "sources": ("begins from a source", "sources"),
-    "assisting": ("borrows sentences", "an assisting corpus"),
-}
-
-
-def complete(names: Sequence[str], given: Mapping[str, object], network: str) -> tuple[str, ...]:
-    """`names` in one spelling, with the arms that no verdict can do without: `none`, and what a choice must beat.
-
-    given: the experiment's corpora by option, "" or () where there are none. Errors: ConfigError for an unknown arm,
-    for one that lacks what it needs, and for one that `network` cannot tell from `none`.
-    """
-    arms = {arm.name: arm for arm in map(find, names)}
-    for arm in arms.values():
-        if lacking := [name for name in arm.needs if not given.get(name)]:
-            does, what = _LACKS[lacking[0]]
-            raise ConfigError(f"arms: {arm.name} {does}; give {what}, or leave that arm out.")
-        if network not in arm.networks:
-            raise ConfigError(
-                f"arms: {arm.name} is for the network {' or '.join(arm.networks)}, and all arms share one, which is "
-                f"{network}; say another as finetune's network, or leave that arm out."
-            )
-    needed = [NONE]
-    needed += [RANDOM] if any(arm.chooses for arm in arms.values()) else []
-    needed += [CONTROL] if given.get("domain") and "tapt" in arms else []
-    needed += [STATES] if any(arm.states for arm in arms.values()) else []
-    needed += [ALL] if any(arm.assisting for arm in arms.values()) else []
-    needed += [name for arm in arms.values() if (name := arm.own_control)]
-    return (*(name for name in needed if name not in arms), *arms)
-
-
-def cells(names: Sequence[str], budgets: Sequence[str], encoders: Sequence[str] = ()) -> list[Cell]:
-    """Every line of the leaderboard, in the order in which the arms are run. encoders: beside the experiment's own."""
-    lines: list[Cell] = []
-    for arm in (under(encoder, arm) for encoder in ("", *encoders) for arm in map(find, names)):
-        lines += [Cell(arm=arm, budget=budget) for budget in (budgets if arm.chooses else (arm.budget,))]
-    return lines
-
-
-def under(encoder: str, arm: Arm) -> Arm:
-    """The same arm from another encoder, "" for the experiment's own: same sentences, same labels."""
-    if not encoder:
-        return arm
-    without = f"{arm.without}, from {encoder} too" if arm.name != NONE else "the experiment's own encoder"
-    summary = f"{arm.summary} From {encoder}."
-    return replace(arm, name=f"{arm.name} {ENCODER}{encoder}", encoder=encoder, summary=summary, without=without)

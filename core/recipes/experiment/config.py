@@ -11,7 +11,7 @@ from core.measures.skl import SklOptions, parse_map
 from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Options
 from core.recipes.difficulty import DifficultyOptions
-from core.recipes.experiment import arms, halves
+from core.recipes.experiment import arms, halves, lineup
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.claim import claimed
 from core.recipes.experiment.replicates import Repeat, Replicate, replicates
@@ -71,7 +71,10 @@ class ExperimentConfig(Config):
     axis: tuple[str, ...] = option(
         (), "encoder:NAME, so that every arm is also run from that encoder, on the same selection and labels."
     )
-    preset: Literal["quick", "paper"] = option("quick", "Settings of pre-training and fine-tuning.")
+    preset: Literal["quick", "paper"] = option(
+        "quick",
+        "Settings of all training; paper fine-tunes as Ma et al. 2023 where arms rebuild and none is pre-trained.",
+    )
     fixed: Literal["none", "steps", "tokens"] = option(
         "none",
         "Give every pre-trained arm as many MLM steps, or pieces, as the one with the most text (those on all "
@@ -205,6 +208,8 @@ class ExperimentConfig(Config):
             raise ConfigError("seeds: give at least one.")
         if not self.budgets and any(name in STRATEGIES for name in self.arms):
             raise ConfigError("budgets: give at least one, for example 10%.")
+        if "add_bin" in self.rebuild:
+            raise ConfigError("rebuild.add_bin: is an arm of its own here; name base+low:1000 among the arms.")
         if self.encoders and self.network != "encoder":
             raise ConfigError(f"axis: a {self.network} starts from no encoder; leave the axis out, or its arms.")
         names = self._names()
@@ -227,7 +232,7 @@ class ExperimentConfig(Config):
 
     def _names(self) -> tuple[str, ...]:
         given = {**dict(self), "task": self.task or self.cross}
-        return arms.complete(self.arms, given, self.network)
+        return lineup.complete(self.arms, given, self.network, lineup.set_size(self.rebuild))
 
     @property
     def encoders(self) -> list[str]:
@@ -247,9 +252,16 @@ class ExperimentConfig(Config):
         return PretrainOptions.parse({"preset": self.preset, **self.pretrain})
 
     @property
+    def tagger_preset(self) -> str:
+        """Preset of every arm's fine-tuning: `paper` is Ma et al. 2023's where arms are theirs alone."""
+        named = [arms.find(name) for name in self.arms]
+        for_bias = any(arm.rebuild for arm in named) and not any(arm.pretrains or arm.assisting for arm in named)
+        return "paper-bias" if self.preset == "paper" and for_bias and self.network == "encoder" else self.preset
+
+    @property
     def tagger_settings(self) -> TaggerSettings:
         """Settings of the fine-tuning of every arm."""
-        return TaggerSettings.parse({"preset": self.preset, "network": self.network, **self.finetune})
+        return TaggerSettings.parse({"preset": self.tagger_preset, "network": self.network, **self.finetune})
 
     @property
     def tagger(self) -> Options:
@@ -270,7 +282,7 @@ class ExperimentConfig(Config):
     @property
     def cells(self) -> list[Cell]:
         """Every line of the leaderboard: the arms that were asked for, and those that no verdict can do without."""
-        return arms.cells(self._names(), self.budgets, self.encoders)
+        return lineup.cells(self._names(), self.budgets, self.encoders, size=lineup.set_size(self.rebuild))
 
     @property
     def claimed(self) -> Cell | None:

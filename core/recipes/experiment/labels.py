@@ -13,7 +13,7 @@ from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.measures.skl import parse_map
 from core.recipes.base import Job, Options
-from core.recipes.experiment.arms import Cell
+from core.recipes.experiment.arms import SHARE, Cell
 from core.recipes.experiment.replicates import Replicate
 from core.recipes.parts.learnable import learnable
 from core.recipes.skl import check_trainable
@@ -50,13 +50,14 @@ class Labels:
         config, arm = self.config, cell.arm
         given: Options = {"seed": replicate.draw, **config.rebuild, "method": arm.rebuild}
         given |= {"rate": arm.rate, "difficulty": measured[0].id} if measured else {"encoder": config.encoder}
+        given |= {"size": arm.size, "add_bin": arm.bin} if arm.rebuild == SHARE else {}
         return {"train": self.part(part), "holdout": (*config.held_out, config.dev), **given}
 
     def train(self, cell: Cell, runs: Sequence[Run], part: Part) -> str:
         """Fingerprint of the sentences that a line is trained on. runs: those behind its labels."""
         if not cell.arm.rebuild:
             return self.part(part)
-        return self._copied(runs[-1], part) if cell.arm.control else read(runs[-1], RebuildResult).corpus
+        return self._copied(runs[-1], part) if cell.arm.copies else read(runs[-1], RebuildResult).corpus
 
     def _copied(self, rebuild: Run, part: Part) -> str:
         """That part of L_C with the sentences once more of which a rebuilt one has changed copies."""

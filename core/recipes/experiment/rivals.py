@@ -15,9 +15,10 @@ AGAINST: Mapping[str, str] = {
 
 
 def baseline(cell: Cell, others: Sequence[Cell]) -> Cell:
-    """The `none` that `cell` is measured against: of its own encoder, and for that one the experiment's."""
+    """What `cell` is measured against: the `none` of its own encoder, for that one the experiment's; for a set of one
+    size a random set of that size."""
     encoder = "" if cell.arm.plain_name == NONE else cell.arm.encoder
-    return next(other for other in others if (other.arm.plain_name, other.arm.encoder) == (NONE, encoder))
+    return next(other for other in others if (other.arm.plain_name, other.arm.encoder) == (cell.arm.base, encoder))
 
 
 def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:

@@ -113,6 +113,7 @@ class Seconds:
         config, train = self.config, self.corpora["train"]
         arm = cell.arm if cell else None
         n = size or len(train)
+        n = min(n, arm.size * (1 if arm.bin in ("", "none") else 2)) if arm and arm.size else n
         read = self._labelled(arm, n)
         time = estimate.tagger(
             self._tagger,

@@ -229,7 +229,7 @@ class Stages:
     ) -> Options:
         """Options of a line's taggers on one part of L_C, one a seed. labels: the runs behind what it learns from."""
         config = self.config
-        options = {"preset": config.preset, "allow_download": config.allow_download, **config.finetune}
+        options = {"preset": config.tagger_preset, "allow_download": config.allow_download, **config.finetune}
         options |= {**config.tagger, **self._borrowed(cell, pretrain)}
         if cell.arm.assisting:
             options |= self.labels.lent(cell, replicate, labels, part)

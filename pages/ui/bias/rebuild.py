@@ -164,9 +164,8 @@ def _sentences(options: Mapping[str, Any], drawn: Preview) -> None:
     """What a set of one size is drawn from."""
     size, looks = options["size"], figures.BIN_LOOKS
     if options["add_bin"]:
-        st.markdown(
-            f"**{size:,} sentences** are drawn for any mention, and {size:,} where the {looks[options['add_bin']][0]}."
-        )
+        more = "" if options["add_bin"] == "none" else f", and {size:,} where the {looks[options['add_bin']][0]}"
+        st.markdown(f"**{size:,} sentences** are drawn for any mention{more}.")
     else:
         st.markdown(
             f"**{size:,} sentences** are drawn, {round(options['rate'] * size):,} of them for a mention of"

@@ -23,6 +23,10 @@ VALUED = {
     "vectors": "Word vectors learnt from {}",
     "lm": "The encoder's states after reading {}",
     "skl": "Assisting sentences that differ by less than {} nats",
+    "base": "{} random labelled sentences",
+    "base+low": "{0} random labelled sentences, and {0} told by their context",
+    "base+near_zero": "{0} random labelled sentences, and {0} told by name and context alike",
+    "base+high": "{0} random labelled sentences, and {0} told by their name",
 }
 
 
@@ -51,6 +55,7 @@ def arm_names(further: Mapping[str, Any]) -> list[str]:
         "SOURCE": [corpora.find(source).name for source in further["sources"]],
         "THRESHOLD": ["1", "2", "4"] if further["assisting"] else [],
         "RATE": ["20%"],
+        "SIZE": ["1000"],
     }
     shapes = (shape.split(":") for shape in experiments.ARM_SHAPES)
     return [*experiments.ARM_NAMES, *(f"{head}:{value}" for head, kind in shapes for value in values[kind])]

@@ -1,0 +1,74 @@
+"""Which arms an experiment has: those that were asked for, and those that no verdict can do without; their order."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from core.errors import ConfigError
+from core.recipes.experiment.arms import ALL, CONTROL, ENCODER, NONE, RANDOM, SHARE, SIZE, STATES, Arm, Cell, find
+from core.recipes.rebuild import RebuildOptions
+
+_LACKS = {
+    "task": ("reads T_C", "a task corpus"),
+    "domain": ("chooses from D_C", "a domain corpus"),
+    "sources": ("begins from a source", "sources"),
+    "assisting": ("borrows sentences", "an assisting corpus"),
+}
+
+
+def complete(names: Sequence[str], given: Mapping[str, object], network: str, size: int = SIZE) -> tuple[str, ...]:
+    """`names` in one spelling, with the arms that no verdict can do without: `none`, and what a choice must beat.
+
+    given: the experiment's corpora by option, "" or () where there are none. size: sentences of a share's set.
+    Errors: ConfigError for an unknown arm, for one that lacks what it needs, and for one that `network` cannot tell
+    from `none`.
+    """
+    arms = {arm.name: sized(arm, size) for arm in map(find, names)}
+    for arm in arms.values():
+        if lacking := [name for name in arm.needs if not given.get(name)]:
+            does, what = _LACKS[lacking[0]]
+            raise ConfigError(f"arms: {arm.name} {does}; give {what}, or leave that arm out.")
+        if network not in arm.networks:
+            raise ConfigError(
+                f"arms: {arm.name} is for the network {' or '.join(arm.networks)}, and all arms share one, which is "
+                f"{network}; say another as finetune's network, or leave that arm out."
+            )
+    needed = [NONE]
+    needed += [RANDOM] if any(arm.chooses for arm in arms.values()) else []
+    needed += [CONTROL] if given.get("domain") and "tapt" in arms else []
+    needed += [STATES] if any(arm.states for arm in arms.values()) else []
+    needed += [ALL] if any(arm.assisting for arm in arms.values()) else []
+    needed += [name for arm in arms.values() if (name := arm.own_control)]
+    needed += [arm.base for arm in arms.values()]
+    return (*(name for name in dict.fromkeys(needed) if name not in arms), *arms)
+
+
+def cells(
+    names: Sequence[str], budgets: Sequence[str], encoders: Sequence[str] = (), *, size: int = SIZE
+) -> list[Cell]:
+    """Every line of the leaderboard, in the order in which the arms are run. encoders: beside the experiment's own.
+    size: as `complete` has it."""
+    lines: list[Cell] = []
+    named = [sized(find(name), size) for name in names]
+    for arm in (under(encoder, arm) for encoder in ("", *encoders) for arm in named):
+        lines += [Cell(arm=arm, budget=budget) for budget in (budgets if arm.chooses else (arm.budget,))]
+    return lines
+
+
+def under(encoder: str, arm: Arm) -> Arm:
+    """The same arm from another encoder, "" for the experiment's own: same sentences, same labels."""
+    if not encoder:
+        return arm
+    without = f"{arm.without}, from {encoder} too" if arm.name != NONE else "the experiment's own encoder"
+    summary = f"{arm.summary} From {encoder}."
+    return replace(arm, name=f"{arm.name} {ENCODER}{encoder}", encoder=encoder, summary=summary, without=without)
+
+
+def set_size(rebuild: Mapping[str, object]) -> int:
+    """Sentences of the set that a `low-share` arm trains on. rebuild: further options of rebuilding."""
+    return RebuildOptions.parse(rebuild).size
+
+
+def sized(arm: Arm, size: int) -> Arm:
+    """The same arm; a share of a set with its size, beside which a random set of as many is its `none`."""
+    shares = arm.rebuild == SHARE and not arm.size
+    return replace(arm, size=size, without=f"{size:,} random sentences") if shares else arm
