@@ -29,6 +29,7 @@ PAGES = {
     ),
     "Train": (("pages/5_Training.py", "Training", ":material/model_training:"),),
     "Deliver": (("pages/6_Results.py", "Results", ":material/leaderboard:"),),
+    "Sources": (("pages/9_Papers.py", "Papers", ":material/menu_book:"),),
 }
 STRIP_POLL, STRIP_MOST = 2.0, 3  # seconds; runs
 ABOUT = "**Winnow** finds the part of a large corpus that is worth pre-training on. Nothing leaves this machine."

@@ -14,7 +14,7 @@ from tests.browser.forge import Forge
 from tests.browser.traffic import held_to_account
 from tests.furnished import furnish
 
-PAGES = ("Home", "Corpora", "Similarity", "Selection", "Explore", "Bias", "Assisting", "Training", "Results")
+PAGES = ("Home", "Corpora", "Similarity", "Selection", "Explore", "Bias", "Assisting", "Training", "Results", "Papers")
 CHARTS = {"Similarity", "Selection", "Explore", "Bias", "Assisting", "Training", "Results"}
 CHART = "[data-testid=stMain] :is(.stPlotlyChart .main-svg, [data-testid=stVegaLiteChart] svg)"
 RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}

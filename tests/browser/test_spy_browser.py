@@ -23,7 +23,7 @@ from tests.planted import contracts
 from tests.recipes.test_experiment import fill, labelled
 from tests.test_privacy import GUARD
 
-PAGES = ("", "Corpora", "Similarity", "Selection", "Explore", "Bias", "Assisting", "Training", "Results")
+PAGES = ("", "Corpora", "Similarity", "Selection", "Explore", "Bias", "Assisting", "Training", "Results", "Papers")
 FOREIGN = ("http://evil.example", "http://localhost:9999", "https://a.streamlit.app")
 PATIENCE = 900.0  # seconds for all runs of a wave, on a crowded machine
 

@@ -1,0 +1,36 @@
+"""Papers: every table and figure of the five papers, the page and the command that make it, how ours differs."""
+
+import streamlit as st
+
+from core.facade import papers
+from pages.ui.frame import page
+from pages.ui.widgets import command_lines, plain
+
+WHAT = (
+    "Whose methods these are. For every table and figure: what it shows, where it is made from your text, and how ours "
+    "differs. Capitals in a command stand for your corpora."
+)
+
+
+def main() -> None:
+    """The page."""
+    with page("Papers", WHAT):
+        listed = papers.listed()
+        for tab, paper in zip(st.tabs([paper.name for paper in listed]), listed, strict=True):
+            with tab:
+                st.caption(f"[{plain(paper.title)}]({paper.link})")
+                for item in paper.items:
+                    _item(item)
+
+
+def _item(item: papers.Item) -> None:
+    with st.container(border=True):
+        name, where = st.columns([4, 1], vertical_alignment="center")
+        name.markdown(f"**{plain(item.item)}**: {plain(item.shows)}")
+        where.page_link(f"pages/{item.page}.py", label=item.page.split("_")[1], icon=":material/arrow_forward:")
+        if item.commands:
+            command_lines(*(f"python -m core {command}" for command in item.commands))
+        st.caption(plain(item.differs))
+
+
+main()
