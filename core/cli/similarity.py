@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from core.cli.options import config_options, given
+from core.cli.options import config_options, given, several
 from core.cli.terminal import finish, json_option, progress, report
 from core.facade import runs, similarity
 from core.facade.runs import Run
-from core.facade.similarity import Judgement, SimilarityRow
+from core.facade.similarity import Agreement, Judgement, SimilarityRow
 
 CONFIG = runs.RECIPES["similarity"].config
 
@@ -37,10 +37,11 @@ def _write(run: Run, output: str) -> Mapping[str, str]:
 
 @click.command()
 @click.argument("table", type=click.Path(dir_okay=False))
+@click.option("--measure", multiple=True, callback=several, metavar="NAME,...", help="Of these alone; else of all.")
 @json_option
-def predictiveness(table: str, as_json: bool) -> None:
+def predictiveness(table: str, measure: tuple[str, ...], as_json: bool) -> None:
     """Did the measures predict F1? TABLE.csv has target, source, measures and F1; correlations and regret come out."""
-    judgement = similarity.judge_file(Path(table))
+    judgement = similarity.judge_file(Path(table), measure)
     report(asdict(judgement), as_json, worth_in_words(judgement))
 
 
@@ -49,14 +50,18 @@ def in_words(run_id: str) -> list[str]:
     lines, result = [], similarity.result(run_id)
     for target, sentence in result.recommendation.items():
         lines += ["", *_matrix(target, similarity.rows(run_id, target)), sentence]
-    kappa = result.agreement
-    if kappa.items:
-        lines += [
-            "",
-            f"The measures agree on {kappa.unanimous} of {kappa.items} pairs of sources: Fleiss' kappa "
-            f"{_number(kappa.fleiss_kappa)}, Randolph's {_number(kappa.randolph_kappa)}.",
-        ]
-    return [*lines, *(f"warning: {warning}" for warning in result.warnings)]
+    return [*lines, *_agreement(result.agreement), *(f"warning: {warning}" for warning in result.warnings)]
+
+
+def _agreement(kappa: Agreement) -> list[str]:
+    """Dai et al. 2019, 7.1; nothing where there is no pair that all measures order."""
+    if not kappa.items:
+        return []
+    return [
+        "",
+        f"The measures agree on {kappa.unanimous} of {kappa.items} pairs of sources: Fleiss' kappa "
+        f"{_number(kappa.fleiss_kappa)}, Randolph's {_number(kappa.randolph_kappa)}.",
+    ]
 
 
 def _matrix(target: str, rows: Sequence[SimilarityRow]) -> list[str]:
@@ -83,7 +88,7 @@ def worth_in_words(judgement: Judgement) -> list[str]:
             cells = "".join(f"{_number(row[name].value):>10}" for name in judgement.conventions)
             lines.append(f"{similarity.title(measure):<12}{cells}{_number(chances.get(measure)):>10}")
         lines.append(effect.sentence)
-    return lines
+    return [*lines, *_agreement(judgement.agreement)]
 
 
 def _number(value: float | None) -> str:

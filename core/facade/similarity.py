@@ -73,10 +73,10 @@ def judge_own(run_id: str) -> Judgement | None:
     return judge(_grid(run_id), outcomes) if outcomes else None
 
 
-def judge_file(path: Path) -> Judgement:
-    """The same of a file. Errors: PathError, ReadError."""
+def judge_file(path: Path, measures: Sequence[str] = ()) -> Judgement:
+    """The same of a file. Errors: PathError, ReadError, ConfigError."""
     try:
-        return judge_table(path.read_text(encoding="utf-8-sig"), path.name)
+        return judge_table(path.read_text(encoding="utf-8-sig"), path.name, measures)
     except OSError as error:
         raise PathError(f"{path}: cannot be read ({error.strerror or error}); check the path.") from error
     except UnicodeDecodeError as error:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from core.errors import ConfigError
 from core.measures import title
 from core.measures.agreement import Agreement, agreement
 from core.measures.grid import Grid
@@ -67,10 +68,17 @@ class Judgement:
     effects: Sequence[Effect]
 
 
-def judge_table(text: str, name: str = "the table") -> Judgement:
-    """A pasted table of measures and F1 (see `measures.pasted`). Errors: ReadError with the line."""
+def judge_table(text: str, name: str = "the table", measures: Sequence[str] = ()) -> Judgement:
+    """A pasted table of measures and F1 (see `measures.pasted`). measures: those to judge; all where none is named.
+
+    Errors: ReadError with the line; ConfigError for a measure that the table lacks.
+    """
     pasted = read_table(text, name)
-    return judge(pasted.grid, pasted.outcomes)
+    known = {measure.lower(): measure for measure in pasted.grid.measures}
+    if lacking := [measure for measure in measures if measure.lower() not in known]:
+        raise ConfigError(f"measure: {lacking[0]!r} is not in {name}; choose among {', '.join(known.values())}.")
+    chosen = tuple(dict.fromkeys(known[measure.lower()] for measure in measures))
+    return judge(pasted.grid.only(chosen) if chosen else pasted.grid, pasted.outcomes)
 
 
 def judge(grid: Grid, outcomes: Sequence[Outcomes]) -> Judgement:

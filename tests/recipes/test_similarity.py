@@ -354,6 +354,15 @@ def test_table_3_goes_in_and_table_4_comes_out(run: Run, tmp_path: Path) -> None
     lm = next(effect for effect in json.loads(out)["effects"] if effect["name"] == "LM F1")
     printed = {"ppl": -0.618, "wvv": -0.747, "tvc": 0.666, "tvcc": 0.739}
     assert {m: row["runs"]["value"] for m, row in lm["correlations"].items()} == pytest.approx(printed, abs=1e-3)
+    assert json.loads(run("predictiveness", path, "--measure", "ppl,wvv,tvc", "--json")[1])["agreement"][
+        "fleiss_kappa"
+    ] == pytest.approx(0.733, abs=5e-4)
+    code, out, _ = run("predictiveness", path, "--measure", "ppl,wvv,tvc")
+    assert code == 0
+    assert "agree on 48 of 60 pairs of sources: Fleiss' kappa 0.7328, Randolph's 0.7333." in out
+    assert "TVcC" not in out
+    code, _, err = run("predictiveness", path, "--measure", "bleu")
+    assert (code, "'bleu' is not in table-3.csv" in err) == (2, True)
     code, out, err = run("predictiveness", tmp_path / "nowhere.csv")
     assert (code, out) == (2, "")
     assert "nowhere.csv" in err
