@@ -11,8 +11,8 @@ _LIST = Path(__file__).resolve().parents[2] / "assets" / "papers.toml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """A table or figure. page: its file's name without `.py`. commands: what follows `python -m core`, capitals standing
-    for the user's corpora and runs; none where only the page makes it."""
+    """A table or figure. page: its file's name without `.py`. commands: what follows `python -m core`, capitals being
+    the user's corpora and runs; none where it is not made."""
 
     item: str
     shows: str
@@ -39,6 +39,4 @@ def listed() -> tuple[Paper, ...]:
 
 
 def _paper(items: list[dict[str, Any]], **given: str) -> Paper:
-    return Paper(
-        **given, items=tuple(Item(**{**item, "commands": tuple(item["commands"])}) for item in items)
-    )
+    return Paper(**given, items=tuple(Item(**{**item, "commands": tuple(item["commands"])}) for item in items))

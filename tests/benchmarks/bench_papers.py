@@ -1,0 +1,230 @@
+"""Every table and figure of the five papers, made by its command on real text: PAPERS.md.
+
+    python -m tests.benchmarks.bench_papers [--home DIR] [--only "Ma et al. 2023" ...] [--write]
+
+Runs what RUNS names, in a home of its own, on the first sentences of public corpora, and appends what was printed to
+papers.jsonl; begun again it goes on behind what is there, and with the same --home inside a run. Then it writes
+PAPERS.md from those lines and assets/papers.toml; `--write` does that alone. Sized for two cores: an hour in all, never
+in a test. The figures show that the procedure runs, and on so little text no more than that.
+"""
+
+import argparse
+import gzip
+import json
+import platform
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from core.facade import papers
+from tests.benchmarks.bench_hidden import DATA
+
+HERE = Path(__file__).parent
+ROOT, LINES, PAGE = HERE.parents[1], HERE / "papers.jsonl", HERE / "PAPERS.md"
+MOST = 40  # lines of what a command prints
+LABELLED = {  # name: file below the data, sentences of it
+    "music": ("crossner-music/train.conll", 100),
+    "music-dev": ("crossner-music/dev.conll", 150),
+    "music-test": ("crossner-music/test.conll", 300),
+    "news": ("conll2003/train.conll", 600),
+    "news-dev": ("conll2003/dev.conll", 200),
+    "news-test": ("conll2003/test.conll", 400),
+    "oov": ("conll2003/ood/oov.conll", 400),
+    "cross": ("conll2003/ood/cross_category.conll", 400),
+    "more-names": ("conll2003/dev.conll", 3250),
+    "german": ("german-ep/train.conll", 600),
+    "german-dev": ("german-ep/dev.conll", 200),
+    "german-test": ("german-ep/test.conll", 400),
+    "dutch": ("conll2002-nl/train.conll", 600),
+    "contracts": ("inlegalner/train.conll", 2051),
+}
+UNLABELLED = {"wikipedia": 6000, "reviews": 6000, "pubmed": 6000}
+MIXED = "domain"  # all of these in one
+ON_MUSIC = "--train music --dev music-dev --test music-test"
+ON_NEWS = "--train news --dev news-dev --test news-test"
+SMALL = "--finetune epochs=6 --pretrain epochs=1"
+HARDER = "--also-test oov,cross"
+RUNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # {paper: {item: commands}}
+    "Mahapatra et al. 2022": {
+        "Figure 1": (f"select --task music --domain {MIXED} --strategy cos-mlm --budget 500",),
+        "Table 1": (f"corpus show {MIXED}", "corpus show music"),
+        "Table 2": ("corpus split contracts --by sentence --shares 1600,400 --names domain-part,task-part",),
+        "Table 3": (
+            f"experiment --task music --domain {MIXED} {ON_MUSIC} --arms none,tapt,gazetteer,pseudo-perplexity,"
+            f"cos-pretrained,cos-mlm,cos-mlm-ner,ner-selected --budgets 1000 --seeds 1 {SMALL}",
+        ),
+        "Table 5": (
+            f"experiment --task music --domain {MIXED} {ON_MUSIC} --arms none,tapt,cos-pretrained --budgets 5%,10% "
+            f"--seeds 1 {SMALL}",
+        ),
+        "Figure 4": (
+            f"experiment --task music --domain {MIXED} {ON_MUSIC} --arms none,cos-pretrained --budgets 1000 "
+            f"--train-sizes 50,100 --seeds 1 {SMALL}",
+        ),
+    },
+    "Dai et al. 2019": {
+        "Tables 1 and 2": ("corpus list",),
+        "Table 3, left": ("similarity --target music --source wikipedia,reviews,pubmed --cap-tokens 100000",),
+        "Table 3, right": (
+            f"experiment {ON_MUSIC} --sources wikipedia,reviews --arms none,vectors:wikipedia,vectors:reviews,"
+            "lm:wikipedia,lm:reviews --seeds 1,2 --finetune epochs=6 --cap-tokens 50000",
+        ),
+        "Section 7.1 (kappa)": ("predictiveness assets/dai2019-table3.csv --measure ppl,wvv,tvc",),
+        "Table 4": ("predictiveness assets/dai2019-table3.csv",),
+        "Figure 2": (
+            f"experiment {ON_MUSIC} --sources wikipedia --arms none,vectors:wikipedia,lm:wikipedia --seeds 1,2 "
+            "--finetune epochs=6 --cap-tokens 20000",
+        ),
+    },
+    "Dai et al. 2019, slides": {
+        "VIR, VcIR": ("similarity --target music --source wikipedia,reviews --measure tvc,tvcc --cap-tokens 100000",),
+    },
+    "Ma et al. 2023": {
+        "Figure 3, Table 1": ("difficulty --train news --preset paper --calibrate no",),
+        "Table 2": ("difficulty --train news --preset paper --calibrate no --output {folder}/mentions.parquet",),
+        "Table 3": (f"experiment {ON_NEWS} {HARDER} --arms none,base:150,base+low:50,base+high:50 --seeds 1,2",),
+        "Figures 4 and 5": (
+            f"experiment {ON_NEWS} {HARDER} --arms none,low-share:0%,low-share:30% --rebuild size=100 --seeds 1,2",
+        ),
+        "Tables 4 and 10": (
+            f"experiment {ON_NEWS} {HARDER} --arms none,random2low:20%,highc2low:20%,redundant2low:20%,dataaug,lpft "
+            "--seeds 1 --finetune epochs=6",
+        ),
+        "Tables 5 and 11": (
+            f"experiment {ON_NEWS} {HARDER} --arms none,random2high:20%,low2high:20% --seeds 1 --finetune epochs=6",
+        ),
+        "Tables 7 and 8": ("finetune --train news --dev news-dev --test news-test --preset paper-bias --seeds 1",),
+        "Table 9": (
+            "robustness --train news --test news-test --kind oov --gazetteer more-names",
+            "robustness --train news --test news-test --kind cross-category --ambiguous textflint",
+        ),
+    },
+    "Murthy et al. 2018": {
+        "Table 1": ("corpus show german", "corpus show dutch"),
+        "Section 2 (SKL)": ("skl --primary german --assisting dutch --threshold 2",),
+        "Tables 2 and 3": (
+            "assist --primary german --assisting dutch --dev german-dev --test german-test --network charcnn "
+            "--thresholds 2 --shares all --seeds 1,2 --epochs 8",
+        ),
+        "Figure 2": (
+            "assist --primary german --assisting dutch --dev german-dev --test german-test --network charcnn "
+            "--thresholds 1,2,4,8 --shares all --seeds 1 --epochs 8",
+        ),
+    },
+}
+Line = dict[str, Any]
+
+
+def prepared(data: Path, folder: Path, home: Path) -> None:
+    """The corpora under the names that RUNS uses; what is there already stays."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {name: _first(data / "unlabeled" / f"{name}.txt.gz", n) for name, n in UNLABELLED.items()}
+    files = {name: (f"{name}.txt", text) for name, text in (*texts.items(), (MIXED, "".join(texts.values())))}
+    for name, (place, n) in LABELLED.items():
+        sentences = (data / place).read_text(encoding="utf-8").strip().split("\n\n")[:n]
+        files[name] = (f"{name}.conll", "\n\n".join(sentences) + "\n")
+    for name, (file, text) in files.items():
+        (folder / file).write_text(text, encoding="utf-8")
+        _ours(home, f"corpus add {folder / file} --name {name}")
+
+
+def _first(packed: Path, n: int) -> str:
+    with gzip.open(packed, "rt", encoding="utf-8") as lines:
+        return "".join(islice(lines, n))
+
+
+def _ours(home: Path, command: str) -> str:
+    """What a command prints. Errors: CalledProcessError, what it said is on stderr."""
+    words = [sys.executable, "-m", "core", "--home", str(home), *shlex.split(command)]
+    return subprocess.run(words, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def read(lines: Path) -> dict[tuple[str, str], Line]:
+    """What was printed last, by paper, item and commands."""
+    texts = lines.read_text(encoding="utf-8").splitlines() if lines.exists() else []
+    return {(line["paper"], line["item"]): line for line in map(json.loads, texts)}
+
+
+def make(home: Path, paper: str, item: str) -> Line:
+    """Run an item's commands, whatever they print kept."""
+    commands, begun, printed = RUNS[paper][item], time.perf_counter(), []
+    for command in commands:
+        text = _ours(home, command.format(folder=home))
+        printed.append(text.replace(str(home), "HOME").rstrip())
+    return {
+        "paper": paper,
+        "item": item,
+        "commands": commands,
+        "printed": printed,
+        "seconds": round(time.perf_counter() - begun),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "machine": f"{platform.machine()}, {platform.system()}",
+    }
+
+
+def page(known: Mapping[tuple[str, str], Line]) -> str:
+    """PAPERS.md."""
+    parts = [
+        "# The papers, table by table\n",
+        "Every table and figure of the five papers: what it shows, the command that makes it of your text (capitals are"
+        " your corpora), what ours printed on real text, and how it differs. Written by\n",
+        "    python -m tests.benchmarks.bench_papers\n",
+        "from `assets/papers.toml`, which the page Papers shows too. The runs are on the first sentences of public"
+        " corpora, small enough for two cores: they show that the procedure runs and what comes out, not what it is"
+        " worth; that is in [RESULTS.md](RESULTS.md). Seconds are those of the command's first run, beside others.\n",
+    ]
+    for paper in papers.listed():
+        parts += [f"## {paper.name}\n", f"[{paper.title}]({paper.link})\n"]
+        for item in paper.items:
+            commands = "".join(f"    python -m core {command}\n" for command in item.commands)
+            parts += [f"### {item.item}\n", f"{item.shows} Page: {item.page.split('_')[1]}. {item.differs}\n", commands]
+            if line := known.get((paper.name, item.item)):
+                parts.append(f"On {line['date']} ({line['machine']}, {line['seconds']} s):\n")
+                parts += [_block(*pair) for pair in zip(line["commands"], line["printed"], strict=True)]
+            elif item.item in RUNS.get(paper.name, {}):
+                parts.append("Not run yet.\n")
+    return "\n".join(part for part in parts if part)
+
+
+def _block(command: str, printed: str) -> str:
+    lines = printed.splitlines()
+    cut = [*lines[:MOST], f"... {len(lines) - MOST} more lines"] if len(lines) > MOST else lines
+    text = "\n".join([f"$ python -m core {command}", *cut])
+    return f"````\n{text}\n````\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--home", type=Path, help="Of the runs; without: one that is kept nowhere.")
+    parser.add_argument("--lines", type=Path, default=LINES)
+    parser.add_argument("--only", nargs="+", default=tuple(RUNS), choices=tuple(RUNS), help="These papers alone.")
+    parser.add_argument("--write", action="store_true", help="Run nothing, write PAPERS.md of what is known.")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        home = given.home or Path(folder)
+        missing = [
+            (paper, item)
+            for paper in given.only
+            for item, commands in RUNS[paper].items()
+            if tuple(read(given.lines).get((paper, item), {"commands": ()})["commands"]) != commands
+        ]
+        if missing and not given.write:
+            prepared(given.data, home / "files", home)
+        for paper, item in missing if not given.write else ():
+            line = make(home, paper, item)
+            with given.lines.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(line) + "\n")
+            print(f"{paper}, {item}: {line['seconds']} s", flush=True)
+    PAGE.write_text(page(read(given.lines)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

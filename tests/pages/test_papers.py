@@ -1,0 +1,60 @@
+"""The list of the papers' tables and figures: its commands are ours, its pages are there, and it is shown."""
+
+import re
+import shlex
+
+import click
+import pytest
+
+from core.cli.main import main
+from core.facade import papers
+from tests.benchmarks.bench_papers import LINES, PAGE, RUNS, page, read
+from tests.pages.test_pages import ROOT, opened, texts
+
+ITEMS = [(paper.name, item) for paper in papers.listed() for item in paper.items]
+COMMANDS = sorted({command for _, item in ITEMS for command in item.commands})
+
+
+def understood(command: str) -> None:
+    """Its name, its options and what is chosen of; whether its corpora are here is not asked."""
+    words = shlex.split(command)
+    group: click.Command = main
+    while isinstance(group, click.Group):
+        group = group.commands[words.pop(0)]
+    group.make_context(command, words)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_of_the_list_is_understood(command: str) -> None:
+    understood(command)
+
+
+def test_every_item_says_where_it_is_made_or_that_it_is_not() -> None:
+    for _, item in ITEMS:
+        assert (ROOT / "pages" / f"{item.page}.py").exists(), item
+        assert item.commands or item.differs.startswith("Not made"), item
+    names = [(name, item.item) for name, item in ITEMS]
+    assert len(set(names)) == len(names)
+    assert not re.search(r"\bS[0-4]\b", repr(ITEMS))
+
+
+def test_the_page_shows_them_all() -> None:
+    app = opened("pages/9_Papers.py")
+    assert not app.exception
+    said = texts(app)
+    assert all(item.item in said and item.differs[:20] in said for _, item in ITEMS if item.item.isalnum())
+    assert {code.value for code in app.code} == {f"python -m core {command}" for command in COMMANDS}
+
+
+RUN = sorted({command for items in RUNS.values() for commands in items.values() for command in commands})
+
+
+@pytest.mark.parametrize("command", RUN)
+def test_what_the_benchmark_runs_is_understood(command: str) -> None:
+    understood(command)
+
+
+def test_the_file_beside_the_results_is_that_of_the_list_and_of_what_was_run() -> None:
+    listed = {paper.name: {item.item for item in paper.items} for paper in papers.listed()}
+    assert all(set(items) <= listed[name] for name, items in RUNS.items())
+    assert PAGE.read_text(encoding="utf-8") == page(read(LINES))
