@@ -41,7 +41,11 @@ def _doubt(grid: Grid, target: int, titles: Sequence[str]) -> str:
     ]
     if close:
         return f"the lead is within the spread of the draws by {listed(close)}"
-    return "every lead is larger than the spread of the draws"
+    # Draws vary the sources alone, and one that is taken whole not at all.
+    return (
+        "every lead is larger than the spread of the draws, which vary the sources alone: "
+        f"what another sample of {grid.targets[target]} would say was not measured"
+    )
 
 
 def _within_noise(column: np.ndarray, grid: Grid, target: int, m: int) -> bool:

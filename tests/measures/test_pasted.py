@@ -103,6 +103,9 @@ class TestAdvice:
         said = advise(table, 0, ("PPL", "WVV", "TVC", "TVcC"))
         assert said.startswith("s1 is closest to t0 by 2 of 3 measures, TVC and TVcC being one (s0 by TVC)")
 
+    def test_what_the_spread_does_not_cover_is_said(self) -> None:
+        assert self.said(self.VALUES, 0.1).endswith("what another sample of t0 would say was not measured.")
+
     def test_a_lead_within_the_spread_is_said(self) -> None:
         assert self.said(self.VALUES, 1.5).endswith("the lead is within the spread of the draws by PPL and WVV.")
 
