@@ -28,7 +28,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FurtherTest:
-    """An arm on a test set beside the first. Percent; delta, interval: points over `none`, at 95%.
+    """An arm on a test set beside the first. Percent; delta, interval: points over `baseline`, at 95%.
 
     test: the corpus's name. micro_f1: one a seed. sd: None for one seed.
     """
@@ -51,7 +51,7 @@ class ArmRow:
     from. finetune_runs: one a replicate; select_run, pretrain_run, label_runs and finetune_run are the first's.
     halves_runs: what each replicate has its labels and its half of the test sentences from, where halves are swapped.
     verdict, why: in a word and in a sentence. helped, chose: whether it is above `none`, and above its control; None
-    where that is not asked, or where one S_C and one pre-training cannot tell. delta, interval: over `none`, at
+    where that is not asked, or where one S_C and one pre-training cannot tell. delta, interval: over its `baseline`, at
     `level`, which the baseline has not. delta_random, interval_random: over its control, where it has one. estimate,
     estimate_random: the same two with their variances by parts. wins, ties, losses: seeds against those of `none`.
     seeds_needed: a sentence. welch: of an arm that borrows labels. hours: of computing by kind of run, what arms share
@@ -180,6 +180,42 @@ SWAPPED = (
 def swapped(rows: Sequence[ArmRow]) -> bool:
     """Whether halves of the labelled sentences were swapped, so that replicates differ in labels and test sentences."""
     return any(row.halves_runs for row in rows)
+
+
+def split_name(arm: str) -> tuple[str, str]:
+    """An arm's name, and the other encoder that it starts from; "" for the experiment's own."""
+    name, _, encoder = arm.partition(" encoder:")
+    return name, encoder
+
+
+def baseline(row: ArmRow, rows: Sequence[ArmRow]) -> ArmRow | None:
+    """The line that `delta` of a row is to: `none`, for a set of one size a random set of that size, from the same
+    encoder; None of the experiment's own `none`."""
+    name, encoder = split_name(row.arm)
+    head, _, value = name.partition(":")
+    if name == "none":
+        return next((other for other in rows if encoder and other.arm == "none"), None)
+    same = {split_name(other.arm)[0]: other for other in rows if split_name(other.arm)[1] == encoder}
+    if head.startswith("base+"):
+        return same.get(f"base:{value}")
+    bases = [other for name, other in same.items() if name.startswith("base:")]
+    if head != "low-share" or not bases:  # results of older versions compare shares with `none`
+        return same.get("none")
+
+    # A share's name does not say its size: of several random sets it is the one that its differences are to.
+    def gap(base: ArmRow) -> float:
+        further = zip(row.also, base.also, strict=False)
+        gaps = [abs(test.mean - test.delta - other.mean) for test, other in further]
+        return sum(gaps, abs(row.mean - row.delta - base.mean))
+
+    return min(bases, key=gap)
+
+
+def against(rows: Sequence[ArmRow]) -> str:
+    """What differences are to, in words."""
+    names = [split_name(base.arm)[0] for row in rows if (base := baseline(row, rows))]
+    sets = sorted({name for name in names if name != "none"})
+    return f"none (sets of one size: {', '.join(sets)})" if sets else "none"
 
 
 def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:

@@ -118,6 +118,11 @@ def tested_alike(a: str, runs: Iterable[str]) -> list[str]:
     return [run for run in runs if tagger_tables.tested_alike(first, store().get(run))]
 
 
+def against(rows: Sequence[ArmRow]) -> str:
+    """What the differences of a leaderboard are to, in words."""
+    return leaderboard.against(rows)
+
+
 def swapped(rows: Sequence[ArmRow]) -> str:
     """What is to be known of an experiment whose replicates have halves of their own, a sentence; "" of any other."""
     return leaderboard.SWAPPED if leaderboard.swapped(rows) else ""

@@ -51,6 +51,7 @@ from core.plots.results import (
     unfound_words,
 )
 from core.plots.selection import ScoreBins, lengths_compared, score_bins, score_histogram
+from core.plots.shares import share_curve
 from core.plots.similarity import similarity_bars, size_curve
 from core.plots.study import Asked, ForestRow, asked, forest, forest_rows, over, question, study_answer
 from core.plots.study_report import StudyReport, study_page
@@ -123,6 +124,7 @@ __all__ = [
     "score_bins",
     "score_histogram",
     "seed_dots",
+    "share_curve",
     "similarity_bars",
     "size_curve",
     "skl_histogram",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
 
-from core.artifacts.leaderboard import SWAPPED, ArmRow, FurtherTest, swapped
+from core.artifacts.leaderboard import SWAPPED, ArmRow, FurtherTest, against, swapped
 from core.artifacts.taggers import Unfound
 from core.plots.answer import all_read, answer
 from core.plots.results import (
@@ -147,7 +147,7 @@ def corpora_table(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> str:
 def _results_table(report: Report) -> str:
     text = (
         "F1 says how many of the entities in the test set were found exactly and how few were invented: 100 is "
-        "perfect, 0 is nothing right. The difference is to the arm “none”, in points of F1."
+        f"perfect, 0 is nothing right. The difference is to the arm {against(report.rows)}, in points of F1."
     )
     rows = []
     for row in report.rows:
@@ -171,7 +171,7 @@ def _further(rows: Sequence[ArmRow]) -> str:
     if not names:
         return ""
     cells = [(line_name(row), _tested(row), *map(_tested, row.also)) for row in rows]
-    text = "The same taggers on further test sets, and their difference to “none”. No verdict rests on these."
+    text = f"The same taggers on further test sets, and their difference to {against(rows)}. No verdict rests on these."
     heads = ("Arm", "Test set", *names)
     return f"<p>{escape(text)}</p>{table(heads, cells, numbers=range(1, len(heads)))}"
 
@@ -202,8 +202,9 @@ def _drawing(rows: Sequence[ArmRow]) -> str:
         lines.append(f'<text x="215" y="{y + 5}" text-anchor="end" font-size="14">{name} {_SIGN[row.verdict]}</text>')
         lines.append(f'<line x1="{x(lo):.1f}" x2="{x(hi):.1f}" y1="{y}" y2="{y}" stroke="{colour}" stroke-width="4"/>')
         lines.append(f'<circle cx="{x(row.delta):.1f}" cy="{y}" r="6" fill="{colour}"/>')
-    lines += scale(low, high, x, 28 * len(shown))
-    name = "Difference of every arm to no pre-training, with its interval; the table below has the numbers"
+    compared_with = escape(against(rows))
+    lines += scale(low, high, x, 28 * len(shown), f"points of F1 more than {compared_with}")
+    name = f"Difference of every arm to {compared_with}, with its interval; the table below has the numbers"
     size = f'viewBox="0 0 700 {28 * len(shown) + 44}"'
     return f'<svg role="img" aria-label="{name}" {size}>{"".join(lines)}</svg>'
 
@@ -213,7 +214,7 @@ def scale(
     high: float,
     x: Callable[[float], float],
     y: float,
-    unit: str = "points of F1 more than “none”; at 0 there is no difference",
+    unit: str,
 ) -> list[str]:
     """The axis below the intervals: a mark at every round number, 0 among them, and what it counts."""
     step = _round_step((high - low) / 6)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import plotly.graph_objects as go
 
-from core.artifacts.leaderboard import ArmRow, CurvePoint, FurtherTest
+from core.artifacts.leaderboard import ArmRow, CurvePoint, FurtherTest, against
 from core.artifacts.taggers import TypeScores, Unfound
 from core.plots.theme import ENTITY_COLOURS, figure, plain
 
@@ -66,12 +66,12 @@ def answers(row: ArmRow) -> tuple[str, str]:
 
 
 def interval_words(row: ArmRow) -> str:
-    """An arm's difference to `none` and its interval, in words; "" of `none` itself."""
+    """An arm's difference to its baseline and its interval, in words; "" of `none` itself."""
     return "" if row.verdict == "baseline" else difference_words(row)
 
 
 def difference_words(row: ArmRow | FurtherTest) -> str:
-    """A difference to `none` on a test set, and its interval."""
+    """A difference to the baseline on a test set, and its interval."""
     low, high = row.interval
     return f"{row.delta:+z.2f} " + (
         f"[{low:+z.2f}, {high:+z.2f}]" if known_interval(row) else "(one seed: no interval)"
@@ -141,10 +141,11 @@ def seed_dots(rows: Sequence[ArmRow]) -> go.Figure:
 
 
 def differences(rows: Sequence[ArmRow]) -> go.Figure:
-    """Mean F1 less that of `none`, and the interval, for every arm but that one."""
+    """Mean F1 less that of what it is compared with, and the interval, for every arm but `none`."""
+    compared_with = against(rows)
     rows = [row for row in rows if row.verdict != "baseline"]
     names = [plain(line_name(row)) for row in rows]
-    fig = figure(_height(rows), x="F1 points over none", y="")
+    fig = figure(_height(rows), x=f"F1 points over {compared_with}", y="")
     fig.add_vline(x=0, line={"dash": "dash", "width": 1.5, "color": "#8F8F8F"})
     for row, name in zip(rows, names, strict=True):
         mark = VERDICT_MARKS[row.verdict]

@@ -193,6 +193,28 @@ def test_curves_and_advice(run_id: str) -> None:
     assert "not worth it" not in texts(app)
 
 
+def test_shares_of_low_ceim_are_drawn_and_compared_with_their_base(run_id: str) -> None:
+    file = runs.get(run_id).result_file
+    told = json.loads(file.read_bytes())
+    arms = iter(["base:1000", "low-share:0%", "low-share:30%"])
+    for row in told["leaderboard"]:
+        row["also"] = [{"test": "oov", "micro_f1": [], "mean": 1.0, "sd": 0.5, "delta": 0.0, "interval": [-1.0, 1.0]}]
+        if row["arm"] != "none" and (name := next(arms, "")):
+            row |= {"arm": name, "budget": ""}
+    file.write_text(json.dumps(told))
+    app = opened(PAGE)
+    assert not app.exception
+    words = "none (sets of one size: base:1000)"
+    said = texts(app)
+    assert f"Against {words}" in said
+    assert f"the difference to {words}" in said
+    page = deliver.report(run_id)
+    assert page.count(words) >= 3
+    app = tab(app, "Curves")
+    assert not app.exception
+    assert [chart.proto.alt for chart in app.get("plotly_chart")][1].startswith("F1 by share of low CEIM")
+
+
 def test_more_text_is_not_worth_it_where_pre_trainings_were_repeated(run_id: str) -> None:
     file = runs.get(run_id).result_file
     told = json.loads(file.read_bytes())

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core import plots
-from core.artifacts.leaderboard import ArmRow, CurvePoint, Word
+from core.artifacts.leaderboard import ArmRow, CurvePoint, FurtherTest, Word, against, baseline
 from core.artifacts.taggers import TypeScores
 from core.plots.answer import answer
 from core.plots.report import _drawing
@@ -127,6 +127,71 @@ def test_a_label_curve_pools_draws() -> None:
         ("none", [10, 20], [5.5, 10.5]),
     ]
     assert len({line.marker.symbol for line in lines}) == len({line.line.dash for line in lines}) == 2
+
+
+def shared(arm: str, f1: float, delta: float, verdict: Word = "no evidence") -> ArmRow:
+    """A line of an experiment with one further test set, on which it has 20 points less and an interval of its own."""
+    gap = (delta - 2, delta + 1)
+    further = FurtherTest(test="<i>oov", micro_f1=[], mean=f1 - 20, sd=None, delta=delta, interval=(delta - 3, delta))
+    return replace(row(arm, verdict, [f1]), delta=delta, interval=gap, also=[further])
+
+
+SHARED = [
+    shared("low-share:90%", 58.0, -2.0),
+    shared("none", 80.0, 0.0, "baseline"),
+    shared("base:1000", 60.0, -20.0, "control"),
+    shared("base:50", 40.0, -40.0, "control"),
+    shared("base+low:50", 45.0, 5.0),
+    shared("low-share:0%", 61.0, 1.0),
+    shared("low-share:30%", 59.5, -0.5),
+    shared("none encoder:<b>x", 85.0, 5.0),
+    shared("base:1000 encoder:<b>x", 70.0, -15.0, "control"),
+    shared("low-share:0% encoder:<b>x", 72.0, 2.0),
+    shared("low-share:90% encoder:<b>x", 71.0, 1.0),
+]
+
+
+def test_shares_of_low_ceim_are_a_line_an_encoder_and_a_panel_a_test_set() -> None:
+    fig = plots.share_curve(SHARED)
+    assert fig is not None
+    lines = [(trace.name, trace.xaxis, list(trace.x), list(trace.y)) for trace in fig.data]
+    assert lines == [
+        ("low-share", "x", [0, 30, 90], [61, 59.5, 58]),
+        ("base:1000", "x", [0, 90], [60, 60]),
+        ("low-share", "x2", [0, 30, 90], [41, 39.5, 38]),
+        ("base:1000", "x2", [0, 90], [40, 40]),
+        ("low-share, &lt;b&gt;x", "x", [0, 90], [72, 71]),
+        ("base:1000, &lt;b&gt;x", "x", [0, 90], [70, 70]),
+        ("low-share, &lt;b&gt;x", "x2", [0, 90], [52, 51]),
+        ("base:1000, &lt;b&gt;x", "x2", [0, 90], [50, 50]),
+    ]
+    assert [trace.line.dash for trace in fig.data] == [None, "dash"] * 4
+    reach = fig.data[2].error_y
+    assert (list(reach.array), list(reach.arrayminus)) == ([0, 0, 0], [3, 3, 3])
+    # The interval of the difference, laid on the base's F1.
+    assert [tuple(span) for span in fig.data[0].customdata] == [(59, 62), (57.5, 60.5), (56, 59)]
+    assert [note.text for note in fig.layout.annotations] == ["test set", "&lt;i&gt;oov"]
+
+
+def test_one_share_is_no_curve() -> None:
+    assert plots.share_curve(ROWS) is None
+    assert (
+        plots.share_curve([each for each in SHARED if not each.arm.startswith(("low-share:9", "low-share:3"))]) is None
+    )
+
+
+def test_differences_say_what_they_are_to() -> None:
+    compared = {each.arm: getattr(baseline(each, SHARED), "arm", "") for each in SHARED}
+    assert compared["low-share:30%"] == "base:1000"
+    assert compared["low-share:0% encoder:<b>x"] == "base:1000 encoder:<b>x"
+    assert compared["base+low:50"] == "base:50"
+    assert compared["base:1000"] == compared["none encoder:<b>x"] == "none"
+    assert compared["none"] == ""
+    assert (against(ROWS), against(SHARED)) == ("none", "none (sets of one size: base:1000, base:50)")
+    older = [each for each in SHARED if not each.arm.startswith("base")]
+    assert against(older) == "none"
+    assert plots.differences(SHARED).layout.xaxis.title.text == f"F1 points over {against(SHARED)}"
+    assert against(SHARED) in _drawing(SHARED)
 
 
 def test_types_stand_under_both_arms() -> None:

@@ -4,7 +4,7 @@ import csv
 import io
 from dataclasses import asdict
 
-from core.artifacts.leaderboard import SWAPPED, ExperimentResult, nothing_learnt, swapped
+from core.artifacts.leaderboard import SWAPPED, ExperimentResult, against, nothing_learnt, swapped
 from core.recipes.experiment import beside, collapsed
 
 COLUMNS = (
@@ -34,10 +34,8 @@ COLUMNS = (
     "micro_f1",
     "why",
 )
-HEADS = (
-    *("arm", "budget", "MLM sentences", "tokens", "dev F1", "test F1", "sd"),
-    *("against none", "helped", "choosing helped", "hours"),
-)
+HEADS = ("arm", "budget", "MLM sentences", "tokens", "dev F1", "test F1", "sd")
+ANSWERS = ("helped", "choosing helped", "hours")
 ALSO = ("mean", "sd", "delta")  # of each further test set
 
 
@@ -64,7 +62,8 @@ def as_markdown(result: ExperimentResult) -> str:
     lines += [result.planned.why, ""] if result.planned else []
     lines += [result.overlap_words, ""] if result.overlap_words else []
     lines += [SWAPPED, ""] if swapped(result.leaderboard) else []
-    lines += [f"| {' | '.join(HEADS)} |", "|---|---|---:|---:|---:|---:|---:|---|---|---|---:|"]
+    heads = (*HEADS, f"against {against(result.leaderboard)}", *ANSWERS)
+    lines += [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|---:|---|---|---|---:|"]
     for row in result.leaderboard:
         low, high = row.interval
         gain = "" if row.verdict == "baseline" else f"{row.delta:+z.2f} [{low:+z.2f}, {high:+z.2f}]"

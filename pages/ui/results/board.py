@@ -27,15 +27,15 @@ ONCE = (
 )
 HOW = (
     "Two questions, two answers. An arm **helped** if its whole interval is above 0 against none (a tagger without "
-    "what the arm adds). **Choosing helped** if it is also above 0 against a choice by nothing: a random S_C of as "
-    "many tokens, all assisting sentences, the encoder before it read a source (arms that read all of D_C choose "
-    "nothing, nor do word vectors). An arm improves where both are so. By one S_C and one pre-training an arm, a "
-    "quick look, nobody can tell whether choosing helped: let every seed repeat the whole pipeline for that. The "
-    "intervals come from a hierarchical bootstrap over seeds and test sentences, set right for few seeds; all are at "
-    "95%. One test was planned, that of the claim; where it was looked at before the end, its bound keeps a false "
-    "claim to 5% over all looks (O'Brien and Fleming). The other arms are exploratory, and Holm's correction decides "
-    "their words, so that an interval above 0 may not be enough. In a quick look intervals do not hold what another "
-    "draw of S_C or another pre-training run would change."
+    "what the arm adds; for a set of one size a random set of that size). **Choosing helped** if it is also above 0 "
+    "against a choice by nothing: a random S_C of as many tokens, all assisting sentences, the encoder before it read "
+    "a source (arms that read all of D_C choose nothing, nor do word vectors). An arm improves where both are so. By "
+    "one S_C and one pre-training an arm, a quick look, nobody can tell whether choosing helped: let every seed "
+    "repeat the whole pipeline for that. The intervals come from a hierarchical bootstrap over seeds and test "
+    "sentences, set right for few seeds; all are at 95%. One test was planned, that of the claim; where it was looked "
+    "at before the end, its bound keeps a false claim to 5% over all looks (O'Brien and Fleming). The other arms are "
+    "exploratory, and Holm's correction decides their words, so that an interval above 0 may not be enough. In a "
+    "quick look intervals do not hold what another draw of S_C or another pre-training run would change."
 )
 
 HARDLY = (
@@ -66,8 +66,9 @@ def leaderboard(run_id: str) -> None:
         chart(figures.seed_dots(rows), "results.dots", f"Test F1 of every seed and arm; means: {means}")
     with right:
         gaps = "; ".join(f"{_name(row)} {figures.interval_words(row)}" for row in rows[:30])
-        chart(figures.differences(rows), "results.gaps", f"F1 less that of none: {gaps}")
-    table([_line(row) for row in rows], COLUMNS, "Leaderboard: every arm's scores and verdict", wrapped=())
+        chart(figures.differences(rows), "results.gaps", f"F1 less that of {results.against(rows)}: {gaps}")
+    columns = COLUMNS | {"none": f"Against {results.against(rows)}"}
+    table([_line(row) for row in rows], columns, "Leaderboard: every arm's scores and verdict", wrapped=())
     _further(rows)
     with st.expander("Why each verdict, and what would settle it", expanded=True, icon=":material/gavel:"):
         verdicts = [{"arm": _name(row), "verdict": SIGNS[row.verdict], "why": row.why} for row in rows]
@@ -81,7 +82,7 @@ COLUMNS = {
     "helped": "Helped",
     "chose": "Choosing helped",
     "f1": "Test F1",
-    "none": "Against none",
+    "none": "Against",  # what, its rows say
     "random": "Against its control",
     "dev": "Dev F1",
     "sentences": "Sentences read",
@@ -115,18 +116,19 @@ def _further(rows: Sequence[ArmRow]) -> None:
     st.subheader("The test set beside the harder sets", anchor=False)
     columns = {"arm": "Arm", "0": "Test set", **{str(i): name for i, name in enumerate(names, 1)}}
     lines = [{"arm": _name(row), **_on_each_test(row)} for row in rows]
-    table(lines, columns, "F1 of every arm on each test set, and the difference to none", wrapped=())
+    against = results.against(rows)
+    table(lines, columns, f"F1 of every arm on each test set, and the difference to {against}", wrapped=())
     st.caption(
-        "Mean ± spread over seeds; the difference to none, with its 95% interval. Verdicts rest on the test set."
+        f"Mean ± spread over seeds; the difference to {against}, with its 95% interval. Verdicts rest on the test set."
     )
 
 
 def _on_each_test(row: ArmRow) -> dict[str, str]:
     tests: list[ArmRow | FurtherTest] = [row, *row.also]
-    return {str(i): _against_none(row, test) for i, test in enumerate(tests)}
+    return {str(i): _with_difference(row, test) for i, test in enumerate(tests)}
 
 
-def _against_none(row: ArmRow, test: ArmRow | FurtherTest) -> str:
+def _with_difference(row: ArmRow, test: ArmRow | FurtherTest) -> str:
     score = spread(test.mean, test.sd)
     return score if row.verdict == "baseline" else f"{score} ({figures.difference_words(test)})"
 
@@ -195,6 +197,7 @@ def curves(run_id: str) -> None:
     """Mahapatra et al. 2022, Fig. 2 and 4, with their tables, and advice on the next step."""
     board = results.board(run_id)
     _budgets(run_id, board.leaderboard)
+    _shares(board.leaderboard)
     st.subheader("F1 by labelled sentences", anchor=False)
     if not board.curve:
         st.caption("Give the experiment several train sizes to see how the gain shrinks as labels grow.")
@@ -214,6 +217,14 @@ def curves(run_id: str) -> None:
     with st.expander("The numbers", icon=":material/table:"):
         table(rows, columns, "F1 by labelled sentences")
     _labels(run_id)
+
+
+def _shares(rows: Sequence[ArmRow]) -> None:
+    """Ma et al. 2023, Fig. 4 and 5."""
+    if drawn := figures.share_curve(rows):
+        st.subheader("F1 by share of low CEIM", anchor=False)
+        alt = "F1 by share of low CEIM, a panel a test set; the table on Leaderboard has the numbers"
+        chart(drawn, "results.shares", alt)
 
 
 def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:

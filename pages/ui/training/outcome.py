@@ -184,6 +184,7 @@ def _confidence(run_id: str, tuned: FinetuneResult) -> None:
 
 
 def _experiment(run_id: str) -> None:
+    board = results.board(run_id).leaderboard
     rows = [
         {
             "arm": figures.line_name(row),
@@ -192,9 +193,10 @@ def _experiment(run_id: str) -> None:
             "verdict": row.verdict,
             "why": row.why,
         }
-        for row in results.board(run_id).leaderboard
+        for row in board
     ]
-    headings = {"arm": "Arm", "mean": "Test F1 (%)", "delta": "against none", "verdict": "Verdict", "why": "Why"}
+    headings = {"arm": "Arm", "mean": "Test F1 (%)", "delta": f"against {results.against(board)}"}
+    headings |= {"verdict": "Verdict", "why": "Why"}
     table(rows, headings, "Leaderboard", wrapped=("why",))
 
 

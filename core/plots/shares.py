@@ -1,0 +1,91 @@
+"""Ma et al. 2023, Fig. 4 and 5: F1 over the share of sentences drawn for a low CEIM, a panel a test set."""
+
+from collections.abc import Mapping, Sequence
+
+import plotly.graph_objects as go
+from plotly.subplots import make_subplots
+
+from core.artifacts.leaderboard import ArmRow, FurtherTest, baseline, split_name
+from core.plots.results import known_interval
+from core.plots.theme import ENTITY_COLOURS, figure, plain
+
+_SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "x", "star")
+
+
+def share_curve(rows: Sequence[ArmRow]) -> go.Figure | None:
+    """F1 of every share with its interval, a line an encoder, the random set of that size dashed; None where arms have
+    fewer than two shares."""
+    lines = _lines(rows)
+    if len({share for points in lines.values() for share in points}) < 2:
+        return None
+    tests = ["test set", *(plain(test.test) for test in rows[0].also)]
+    fig = make_subplots(1, len(tests), subplot_titles=tests, horizontal_spacing=0.18 / len(tests))
+    look = figure(380, x="", y="").layout
+    fig.update_layout({name: value for name, value in look.to_plotly_json().items() if "axis" not in name})
+    # The legend goes below: above it would lie on the panels' names.
+    fig.update_layout(legend={"y": -0.25, "yanchor": "top"}, margin_t=32)
+    fig.update_annotations(font_size=13)
+    for number, (encoder, points) in enumerate(lines.items()):
+        for column in range(len(tests)):
+            _draw(fig, (encoder, points), number, column, baseline(next(iter(points.values())), rows))
+    axis = {name: look.yaxis[name] for name in ("gridcolor", "zeroline", "automargin", "fixedrange")}
+    fig.update_xaxes(**axis, showgrid=False, title="share of low CEIM (percent)", nticks=6)
+    fig.update_yaxes(**axis, nticks=6)
+    fig.update_yaxes(title="F1 (percent), mean of the seeds", col=1)
+    return fig
+
+
+def _lines(rows: Sequence[ArmRow]) -> Mapping[str, Mapping[float, ArmRow]]:
+    """{encoder, "" of the experiment's own: {share in percent: its line}}, in that order."""
+    named = sorted((*split_name(row.arm), number) for number, row in enumerate(rows))
+    lines: dict[str, dict[float, ArmRow]] = {}
+    for name, encoder, number in named:
+        head, _, share = name.partition(":")
+        if head == "low-share":
+            lines.setdefault(encoder, {})[float(share.rstrip("%"))] = rows[number]
+    return {encoder: dict(sorted(lines[encoder].items())) for encoder in sorted(lines)}
+
+
+def _draw(
+    fig: go.Figure, line: tuple[str, Mapping[float, ArmRow]], number: int, column: int, base: ArmRow | None
+) -> None:
+    encoder, points = line
+    colour, symbol = ENTITY_COLOURS[number % len(ENTITY_COLOURS)], _SYMBOLS[number % len(_SYMBOLS)]
+    place = {"row": 1, "col": column + 1, "showlegend": column == 0}
+    from_where = f", {plain(encoder)}" if encoder else ""
+    tests = [_on(row, column) for row in points.values()]
+    low, high = ([_reach(test)[side] for test in tests] for side in (0, 1))
+    fig.add_scatter(
+        x=list(points),
+        y=[test.mean for test in tests],
+        error_y={"array": high, "arrayminus": low, "width": 4, "thickness": 1.5, "color": colour},
+        name=f"low-share{from_where}",
+        legendgroup=f"share {number}",
+        mode="lines+markers",
+        marker={"size": 9, "color": colour, "symbol": symbol},
+        line={"width": 2.5, "color": colour},
+        customdata=[(test.mean - less, test.mean + more) for test, less, more in zip(tests, low, high, strict=True)],
+        hovertemplate="%{x:g}%: %{y:.2f} [%{customdata[0]:.2f}, %{customdata[1]:.2f}]<extra></extra>",
+        **place,
+    )
+    if base is not None:
+        fig.add_scatter(
+            x=[min(points), max(points)] if len(points) > 1 else [0, 100],
+            y=[_on(base, column).mean] * 2,
+            name=f"{plain(split_name(base.arm)[0])}{from_where}",
+            legendgroup=f"base {number}",
+            mode="lines",
+            line={"width": 1.5, "color": colour, "dash": "dash"},
+            hovertemplate="%{y:.2f}<extra></extra>",
+            **place,
+        )
+
+
+def _on(row: ArmRow, column: int) -> ArmRow | FurtherTest:
+    return row.also[column - 1] if column else row
+
+
+def _reach(test: ArmRow | FurtherTest) -> tuple[float, float]:
+    """How far the interval of the difference reaches below and above it; of a single seed it is not known."""
+    low, high = test.interval if known_interval(test) else (test.delta, test.delta)
+    return test.delta - low, high - test.delta
