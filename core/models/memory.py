@@ -1,13 +1,15 @@
-"""A card's memory: given back when work ends, and work done in smaller parts where it runs out.
+"""Memory: given back when work ends, and a card's work done in smaller parts where it runs out.
 
 parts.json of the home: in how many parts each work was last taken on each card; what is not in it is taken in one.
 """
 
+import ctypes
 import gc
 import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 from core.errors import memory_ran_out
@@ -76,10 +78,22 @@ def give_back() -> None:
     """Let go of what nobody uses any more; the most that was taken is counted anew.
 
     A tagger, a Trainer and a language model refer to themselves, so that they and Adam's moments stay until they are
-    collected; and torch keeps the card's memory for itself until it is told not to.
+    collected; and torch keeps the card's memory for itself until it is told not to. So does glibc the machine's:
+    batches of ever other sizes leave holes that it does not return, and an experiment of eight pre-trainings came to
+    11 GB.
     """
     gc.collect()
+    if trim := _malloc_trim():
+        trim(0)
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
         torch.cuda.reset_peak_memory_stats()
+
+
+@cache
+def _malloc_trim() -> Callable[[int], int] | None:
+    """glibc's own; None where the C library is another."""
+    with suppress(OSError, AttributeError):
+        return ctypes.CDLL(None).malloc_trim
+    return None
