@@ -53,4 +53,5 @@ def furnish(home: Path) -> dict[str, str]:
         "Assisting": f"Assisting?run={skl.id}",
         "Training": f"Training?run={tuned.id}",
         "Results": "Results",
+        "Papers": "Papers",
     }
