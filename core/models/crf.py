@@ -1,6 +1,8 @@
 """The linear-chain CRF of a tagger: pytorch-crf's weights, our own loss, Viterbi and span posteriors, BIOES tags.
 
-A softmax head is the same with transitions of zero that are not learnt: its Viterbi is the argmax.
+A softmax head is the same with transitions of zero that are not learnt: its Viterbi is the argmax. A maximum entropy
+Markov model (`memm`) is a softmax a word that sees the tag before it too (Murthy et al. 2018): what a tag adds to the
+next one is learnt, as in a CRF, but each word's tags are weighed among themselves.
 """
 
 import math
@@ -13,7 +15,7 @@ from torchcrf import CRF
 
 from core.models.forward_backward import NegativeLogLikelihood, Scores, sums
 
-Head = Literal["crf", "softmax"]
+Head = Literal["crf", "softmax", "memm"]
 
 FARTHEST = 600.0  # of two logarithms whose exponentials float64 still adds: it holds e-308, which is exp(-708)
 
@@ -39,6 +41,10 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         if head == "softmax":  # transitions of zero that never learn: the chain then adds nothing
             self.level()
             self.requires_grad_(False)
+        elif head == "memm":  # its first word sees no tag, its last none that would follow
+            for scores in (self.start_transitions, self.end_transitions):
+                torch.nn.init.zeros_(scores)
+                scores.requires_grad_(False)
         for name, illegal in zip(Scores._fields, _illegal(self.tags), strict=True):
             self.register_buffer(f"_illegal_{name}", illegal, persistent=False)
 
@@ -55,6 +61,11 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         if self.head == "softmax":
             chosen = emissions.log_softmax(-1).gather(-1, tags[..., None])[..., 0]
             return -(chosen * mask).sum(1)
+        if self.head == "memm":
+            begin, follow, _ = self._scores(self.constrained)
+            before = torch.cat([begin.expand(len(tags), 1, -1), follow[tags[:, :-1]]], 1)  # the true tag before each
+            chosen = (emissions + before).log_softmax(-1).gather(-1, tags[..., None])[..., 0]
+            return -chosen.masked_fill(~mask, 0.0).sum(1)
         return NegativeLogLikelihood.apply(  # type: ignore[no-any-return, no-untyped-call]
             emissions, *self._scores(self.constrained), tags, mask, self._near(emissions)
         )
@@ -63,9 +74,12 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
     def viterbi(self, emissions: Tensor, mask: Tensor, *, constrained: bool | None = None) -> Tensor:
         """The best tag sequence of each sentence, `(b, l)` int64; to be cut off where the sentence ends.
 
-        constrained: of those that BIOES allows, or of all; None: as the chain is.
+        constrained: of those that BIOES allows, or of all; None: as the chain is. Of a `memm` it is the greedy one,
+        every word's best tag after the one that was given before it.
         """
         begin, follow, end = self._scores(self.constrained if constrained is None else constrained)
+        if self.head == "memm":
+            return _greedy(emissions, mask, Scores(begin, follow, end))
         sources = follow.T.contiguous()
         scores = [begin + emissions[:, 0]]
         for i in range(1, emissions.shape[1]):
@@ -87,8 +101,11 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
         (as a difference of running sums), and what follows the last one. temperature: None: the chain's own.
         """
         heat = temperature or self.temperature
+        scores = self._scores(self.constrained)
+        if self.head == "memm":
+            emissions = _paid(emissions.double(), mask, scores.follow.double())
         near = self._near(emissions, heat)
-        scores = Scores(*(part.double() / heat for part in self._scores(self.constrained)))
+        scores = Scores(*(part.double() / heat for part in scores))
         emissions = emissions.double() / heat
         of = sums(emissions, mask, scores, scaled=near)
         ahead, behind, own = (x.gather(2, tags[..., None])[..., 0] for x in (of.ahead, of.behind, emissions))
@@ -120,6 +137,29 @@ class LinearChain(CRF):  # type: ignore[misc]  # torchcrf has no types
             step = (emissions.amax(-1) - emissions.amin(-1)).amax()
             learnt = torch.stack([part.amax() - part.amin() for part in self._learnt()]).amax()
             return bool(7 * ((step + learnt) / temperature + math.log(self.num_tags)) < FARTHEST)
+
+
+def _greedy(emissions: Tensor, mask: Tensor, scores: Scores) -> Tensor:
+    """Every word's best tag after that of the word before it, `(b, l)`."""
+    last = torch.nn.functional.pad(mask[:, 1:], (0, 1)) != mask  # the word behind which there is none
+    emissions = emissions + torch.where(last[..., None], scores.end, 0.0)
+    path = [(scores.begin + emissions[:, 0]).argmax(1)]
+    for i in range(1, emissions.shape[1]):
+        best = (scores.follow[path[-1]] + emissions[:, i]).argmax(1)
+        path.append(torch.where(mask[:, i], best, path[-1]))
+    return torch.stack(path, 1)
+
+
+def _paid(emissions: Tensor, mask: Tensor, follow: Tensor) -> Tensor:
+    """Emissions under which a CRF gives every sequence the probability that a `memm` does.
+
+    What the next word's tags sum to after a tag is taken from that tag beforehand, so that all sums together are those
+    of the first word."""
+    paid = emissions.clone()
+    for i in range(1, emissions.shape[1]):
+        sums = (emissions[:, i, None] + follow).logsumexp(-1)
+        paid[:, i - 1] -= sums.masked_fill(~mask[:, i, None], 0.0)
+    return paid
 
 
 def _illegal(tags: Sequence[str]) -> tuple[Tensor, Tensor, Tensor]:

@@ -173,7 +173,7 @@ def _options(config: AssistConfig, lent: Lent | None, share: str) -> dict[str, o
     names = {"dev", "network", "init", "preset", "seeds", "hidden", "vectors", "epochs", "batch_size", "learning_rate"}
     options: dict[str, object] = config.model_dump(include=names)
     if config.preset == "paper":
-        options["in_turn"] = True
+        options |= {"in_turn": True, "head": "memm"}
     else:
         usual = MULTILINGUAL if config.network == "charcnn" else None
         # No arm ends before another: as many steps for all.

@@ -181,7 +181,11 @@ class TaggerSettings(Config):
         "quick: few epochs; paper: as Mahapatra et al. 2022; paper-bias: as Ma et al. 2023, softmax, the last "
         "epoch; custom: as quick, but for what is said here.",
     )
-    head: Literal["crf", "softmax"] = option("crf", "A linear-chain CRF, or every word by itself.")
+    head: Literal["crf", "softmax", "memm"] = option(
+        "crf",
+        "A linear-chain CRF; softmax: every word by itself; memm: a softmax that sees the tag before it too, as Murthy "
+        "et al. 2018.",
+    )
     layers: str = option(
         "last",
         "What is read of the encoder: its last layer; mix, a learnt mean of all; a number, the layers above that cut "

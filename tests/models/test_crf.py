@@ -143,6 +143,59 @@ def test_a_temperature_divides_the_score_of_every_sequence_and_changes_none_that
     assert torch.equal(crf.loss(emissions[None], before[0], mask), before[1])
 
 
+@torch.no_grad()
+def word_by_word(crf: LinearChain, emissions: Tensor, path: Sequence[int]) -> list[float]:
+    """The probability of every tag after the one before it, as the sentence that says what a `memm` is has it."""
+    _, follow, _ = crf._scores(crf.constrained)
+    first = emissions[0].masked_fill(crf._illegal_begin, -math.inf) if crf.constrained else emissions[0]
+    words = [first, *(emissions[i] + follow[path[i - 1]] for i in range(1, len(path)))]
+    return [float(word.softmax(0)[tag]) for word, tag in zip(words, path, strict=True)]
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("constrained", [False, True])
+def test_a_memm_weighs_each_words_tags_among_themselves_after_the_tag_before_it(constrained: bool) -> None:
+    n, crf = 4, chain(3, head="memm", constrained=constrained)
+    assert not crf.start_transitions.any()
+    assert not crf.end_transitions.any()
+    emissions = 2 * torch.randn(n, len(TAGS), dtype=torch.float64)
+    mask = torch.ones(1, n, dtype=torch.bool)
+    paths = list(itertools.product(range(len(TAGS)), repeat=n))
+    chances = [math.prod(word_by_word(crf, emissions, path)) for path in paths]
+    assert sum(chances) == pytest.approx(1.0)
+    likely = paths[max(range(len(paths)), key=lambda i: chances[i] * (TAGS[paths[i][-1]][0] in "OES"))]
+    loss = crf.loss(emissions[None], torch.tensor([likely]), mask)
+    assert math.exp(-float(loss.detach())) == pytest.approx(math.prod(word_by_word(crf, emissions, likely)))
+
+    ends = [1.0 if not constrained or TAGS[path[-1]][0] in "OES" else 0.0 for path in paths]
+    total = sum(chance * end for chance, end in zip(chances, ends, strict=True))
+    spans = [Entity(start=a, end=b, type="A") for a in range(n) for b in range(a + 1, n + 1)]
+    weight = dict.fromkeys(spans, 0.0)
+    for path, chance, end in zip(paths, chances, ends, strict=True):
+        for span in decode([TAGS[i] for i in path], "bioes", strict=True)[0]:
+            weight[span] += chance * end / total
+    assert posteriors(crf, emissions, spans) == pytest.approx([weight[span] for span in spans], abs=1e-10)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("constrained", [False, True])
+def test_a_memm_decodes_greedily_alone_and_in_a_batch(constrained: bool) -> None:
+    crf = chain(4, head="memm", constrained=constrained)
+    emissions, mask = 2 * torch.randn(60, 5, len(TAGS), dtype=torch.float64), words_on([5, 2, 1, 4] * 15)
+    best = crf.viterbi(emissions, mask)
+    _, follow, _ = crf._scores(constrained)
+    broken = 0
+    for row, n in enumerate(mask.sum(1).tolist()):
+        path = best[row, :n].tolist()
+        broken += bool(decode([TAGS[i] for i in path], "bioes")[1])
+        for i, tag in enumerate(path):
+            scores = emissions[row, i] + (follow[path[i - 1]] if i else 0.0)
+            legal = scores.masked_fill(crf._illegal_begin, -math.inf) if constrained and not i else scores
+            legal = legal.masked_fill(crf._illegal_end, -math.inf) if constrained and i == n - 1 else legal
+            assert tag == int(legal.argmax())
+    assert (broken == 0) == constrained
+
+
 batches = st.tuples(
     st.integers(0, 2**20),  # seed
     st.sampled_from([1, 2, 3, 14]),  # types; 14 have 57 tags

@@ -123,7 +123,7 @@ def test_all_arms_make_the_same_steps_with_one_size_and_as_many_sentences_at_ran
 def test_paper_is_a_sentence_a_step_of_both_in_turn(given: dict[str, str]) -> None:
     rows = swept(given, preset="paper", thresholds=(9.5,)).result()["rows"]
     config = runs.get(rows[1]["run"]).manifest.config
-    assert (config["in_turn"], config["patience"], config["hidden"]) == (True, None, 4)
+    assert (config["in_turn"], config["head"], config["patience"], config["hidden"]) == (True, "memm", None, 4)
     assert runs.get(rows[1]["run"]).result()["settings"]["batch_size"] == 1
     assert [(row["steps"], row["passes"]) for row in rows] == [
         (6, 2.0),

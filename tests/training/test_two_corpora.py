@@ -12,6 +12,7 @@ from transformers import set_seed
 
 from core.errors import Cancelled
 from core.models.bilstm import BiLstmTagger, Layout
+from core.models.crf import Head
 from core.models.word_features import build_vocabulary
 from core.reporter import Reporter, Silent
 from core.text.sentence import Sentence
@@ -43,12 +44,12 @@ ONE_STEP = Settings(
 IN_TURN = replace(Settings.sentence_by_sentence(), epochs=4)
 
 
-def tagger() -> BiLstmTagger:
+def tagger(head: Head = "crf") -> BiLstmTagger:
     """A small charcnn under one seed, without dropout and without words met once; the corpora have their own types."""
     set_seed(1)
     layout = Layout(layers=1, hidden=4, word_size=5, letter_size=3, filters=2, widths=(1, 2), dropout=0.0)
     return BiLstmTagger(
-        TYPES, "crf", layout, [build_vocabulary([*TRAIN, *OTHER] * 2)], assisting_types=("GPE", "LOC", "PER")
+        TYPES, head, layout, [build_vocabulary([*TRAIN, *OTHER] * 2)], assisting_types=("GPE", "LOC", "PER")
     )
 
 
@@ -57,9 +58,14 @@ def rows(sentences: list[Sentence], weight: float, source: int) -> list[Row]:
 
 
 def trained(
-    folder: Path, settings: Settings, train: list[Sentence], weight: float = 0.3, report: Reporter | None = None
+    folder: Path,
+    settings: Settings,
+    train: list[Sentence],
+    weight: float = 0.3,
+    report: Reporter | None = None,
+    head: Head = "crf",
 ) -> tuple[Epochs, BiLstmTagger]:
-    learner = tagger()
+    learner = tagger(head)
     epochs = training.finetune(
         learner,
         train,
@@ -148,8 +154,9 @@ def test_the_best_weights_come_back_and_the_rate_falls_where_dev_loss_exceeds_th
     assert rates == pytest.approx({0: 0.4, 1: 0.4, 2: 0.4, 3: 0.4 * 0.7})
 
 
+@pytest.mark.parametrize("head", ["crf", "memm"])
 def test_what_is_stopped_between_epochs_in_turn_ends_as_undisturbed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, head: Head
 ) -> None:
     """A rollback is due at the begin of an epoch, also of one that another process begins."""
 
@@ -170,13 +177,13 @@ def test_what_is_stopped_between_epochs_in_turn_ends_as_undisturbed(
             if self.done >= self.at:
                 raise Cancelled("Stop.")
 
-    calm, whole = trained(tmp_path / "calm", IN_TURN, TRAIN[:6])
+    calm, whole = trained(tmp_path / "calm", IN_TURN, TRAIN[:6], head=head)
     assert any(loss > min(calm.dev_loss[:at]) for at, loss in enumerate(calm.dev_loss) if at)
     for epoch in (1, 2, 3):
         stop = Stop()
         stop.at = epoch * 12
         with pytest.raises(Cancelled):
-            trained(tmp_path / "stopped", IN_TURN, TRAIN[:6], report=stop)
-    epochs, resumed = trained(tmp_path / "stopped", IN_TURN, TRAIN[:6])
+            trained(tmp_path / "stopped", IN_TURN, TRAIN[:6], report=stop, head=head)
+    epochs, resumed = trained(tmp_path / "stopped", IN_TURN, TRAIN[:6], head=head)
     assert epochs.dev_loss == calm.dev_loss
     assert apart(whole, resumed) == 0
