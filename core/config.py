@@ -91,6 +91,18 @@ def fields_with(config: type[Config], trait: Literal["corpus", "hidden"]) -> lis
     return [name for name, extra in extras.items() if isinstance(extra, dict) and extra.get(trait)]
 
 
+def checked(name: str, options: Mapping[str, object], config: type[Config]) -> dict[str, object]:
+    """Options of a part that `name` holds, validated, none added. Errors: ConfigError that names part and option."""
+    may = [key for key in config.model_fields if key not in fields_with(config, "hidden")]
+    if wrong := [key for key in options if key not in may]:
+        raise ConfigError(f"{name}.{wrong[0]}: is not an option here; choose among {', '.join(may)}.")
+    try:
+        values = config.parse(options).model_dump(mode="json")
+    except ConfigError as error:
+        raise ConfigError(f"{name}.{error}") from error
+    return {key: values[key] for key in options}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """The amount of D_C that may become S_C.

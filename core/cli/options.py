@@ -112,13 +112,15 @@ def _click_kind(field: FieldInfo) -> Attributes:
 def given(values: Mapping[str, object], config: type[Config]) -> Options:
     """The options that were typed, in the shape that `config` takes; corpora by path are added on the way."""
     options = {name: value for name, value in values.items() if name in config.model_fields and value not in (None, ())}
-    if isinstance(pairs := options.get("options"), tuple):
-        options["options"] = dict(map(_pair, pairs))
+    for name in ("options", "skipgram"):
+        if isinstance(pairs := options.get(name), tuple):
+            options[name] = dict(_pair(runs.flag(name), text) for text in pairs)
     return runs.with_corpora(config, options, progress)
 
 
-def _pair(text: str) -> tuple[str, str]:
+def _pair(flag: str, text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign:
-        raise ConfigError(f"option: {text!r} is not NAME=VALUE; write for example --option neighbours=10.")
+        example = {"--option": "neighbours=10"}.get(flag, "window=30")
+        raise ConfigError(f"{flag.removeprefix('--')}: {text!r} is not NAME=VALUE; write for example {flag} {example}.")
     return name, value

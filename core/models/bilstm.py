@@ -64,6 +64,7 @@ class BiLstmTagger(Tagger):
     vocabularies: of the primary corpus; of the assisting one too where it has word vectors of its own.
 
     assisting_types: those of the assisting corpus where it has an output layer of its own; None: it has not.
+    vectors: those that the words of each vocabulary begin with.
     """
 
     def __init__(
@@ -75,11 +76,11 @@ class BiLstmTagger(Tagger):
         *,
         assisting_types: Sequence[str] | None = None,
         constrained: bool = False,
-        vectors: Vectors | None = None,
+        vectors: Sequence[Vectors | None] = (),
     ) -> None:
         super().__init__(types, head, constrained=constrained)
-        if vectors is not None:
-            layout = replace(layout, word_size=vectors.values.shape[1])
+        if vectors and (first := vectors[PRIMARY]) is not None:
+            layout = replace(layout, word_size=first.values.shape[1])
         self.layout, self.vocabularies = layout, tuple(vocabularies)
         self.assisting_types = None if assisting_types is None else tuple(assisting_types)
         letters = sorted({letter for vocabulary in vocabularies for letter in vocabulary.letters})
@@ -100,9 +101,9 @@ class BiLstmTagger(Tagger):
                 layers=layout.layers,
                 dropout=layout.dropout,
                 states=self._states.size if self._states else 0,
-                vectors=vectors if index == PRIMARY else None,
+                vectors=own,
             )
-            for index, vocabulary in enumerate(vocabularies)
+            for vocabulary, own in zip(vocabularies, [*vectors, None, None], strict=False)
         )
         self.last_layer = nn.Linear(2 * layout.hidden, len(self.tags))
         self._add_assisting_output(head)

@@ -28,6 +28,7 @@ from core.measures.skl import parse_map
 from core.recipes.base import Job
 from core.recipes.parts.learnable import learnable
 from core.recipes.parts.network import MULTILINGUAL
+from core.recipes.parts.pretrained_words import WordVectorOptions
 from core.recipes.skl import SWEEP, SklConfig, check_trainable
 from core.runs.parts import Parts
 from core.runs.store import RunStore
@@ -41,7 +42,7 @@ DRAWS = 3  # of as many sentences as the threshold keeps, at least; each has a s
 TO_THE_END = 1000  # epochs, as many as can be asked for
 
 
-class AssistConfig(SklConfig):
+class AssistConfig(WordVectorOptions, SklConfig):
     """Which corpora, thresholds and networks; the rest of a fine-tuning's options as `finetune` has them."""
 
     dev: str = option(..., "Labelled dev split of the primary corpus: the threshold is chosen on it.", corpus=True)
@@ -61,7 +62,6 @@ class AssistConfig(SklConfig):
     hidden: int | None = option(
         None, "LSTM units a direction; None: charcnn 400 in every arm, bilstm 200; paper: 200 alone.", ge=1
     )
-    vectors: str = option("", "A corpus whose skip-gram vectors words begin with.", corpus=True)
     assisting_weight: float = option(
         0.1, "What the mean loss of an assisting batch counts for beside that of a primary one.", gt=0, le=1
     )
@@ -170,8 +170,9 @@ def _row(
 
 def _options(config: AssistConfig, lent: Lent | None, share: str) -> dict[str, object]:
     """Options of a fine-tuning, alike for all arms but for what it learns from."""
-    names = {"dev", "network", "init", "preset", "seeds", "hidden", "vectors", "epochs", "batch_size", "learning_rate"}
+    names = {"dev", "network", "init", "preset", "seeds", "hidden", "epochs", "batch_size", "learning_rate"}
     options: dict[str, object] = config.model_dump(include=names)
+    options |= {"vectors": config.vectors, "skipgram": config.skipgram}
     if config.preset == "paper":
         options |= {"in_turn": True, "head": "memm"}
     else:
@@ -180,6 +181,7 @@ def _options(config: AssistConfig, lent: Lent | None, share: str) -> dict[str, o
         options |= {"hidden": config.hidden or usual, "patience": TO_THE_END}
     if lent:
         options |= {**lent.options, "share": share, "assisting_weight": config.assisting_weight}
+        options["assisting_vectors"] = config.assisting_vectors
     return options
 
 

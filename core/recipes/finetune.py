@@ -30,6 +30,7 @@ from core.recipes.parts.network import (
 )
 from core.recipes.parts.on_device import on_device
 from core.recipes.parts.overlap import Overlap, overlap
+from core.recipes.parts.pretrained_words import WordVectorOptions
 from core.recipes.parts.tagger_card import card
 from core.recipes.parts.tested import all_seeds, labelled, tested, types_of, without_mix
 from core.runs.parts import Parts
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from core.training.epochs import Epochs
 
 
-class FinetuneConfig(TaggerSettings):
+class FinetuneConfig(WordVectorOptions, TaggerSettings):
     """Options: from which encoder, on what, and how."""
 
     init: str = option(
@@ -58,7 +59,6 @@ class FinetuneConfig(TaggerSettings):
         "joint",
         "lpft: first the last layer and the CRF under a frozen encoder, then all, both by these settings.",
     )
-    vectors: str = option("", "bilstm, charcnn: a corpus whose skip-gram vectors words begin with.", corpus=True)
     states: str = option("", "bilstm: an encoder whose frozen layers, mixed, join at the second BiLSTM.")
     assisting: str = option("", "Another labelled corpus to learn from too, such as what skl keeps.", corpus=True)
     assisting_types: tuple[str, ...] = option(

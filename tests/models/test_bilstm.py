@@ -45,7 +45,7 @@ def tagger(
         layout,
         [build_vocabulary([*rows, *rows])],
         assisting_types=assisting_types,
-        vectors=vectors,
+        vectors=[vectors],
     )  # no word is rare
 
 
@@ -178,7 +178,7 @@ def test_a_word_without_a_vector_has_that_of_the_longest_word_in_it_where_our_ru
     rules: dict[Tokens, bool] = {"words": True, "blanks": False}
     for rule, known in rules.items():
         vectors = Vectors(words=("rome", "S"), values=values, tokens=rule)
-        network = BiLstmTagger(["X"], "crf", SMALL, [build_vocabulary(texts[:1], vectors)], vectors=vectors).eval()
+        network = BiLstmTagger(["X"], "crf", SMALL, [build_vocabulary(texts[:1], vectors)], vectors=[vectors]).eval()
         words = network.towers[0].get_submodule("words")(network.features(texts)["words"])
         assert (words[0, 0].tolist() == values[0].tolist()) == known
         assert (words[1].tolist() == [values[0].tolist()] * 2) == known

@@ -17,7 +17,9 @@ from core.errors import ConfigError
 from core.facade import corpora as facade_corpora
 from core.facade import experiments, results, runs, similarity
 from core.measures.sample import capped
+from core.models.bilstm import BiLstmTagger
 from core.models.fingerprint import fingerprint
+from core.models.taggers import load_tagger
 from core.recipes import RECIPES, calibrate
 from core.recipes.base import Job, plan
 from core.recipes.experiment import arms, beside, lineup, rivals, tables
@@ -255,8 +257,14 @@ def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> No
         pretrain={"epochs": 1},
         seeds=(1,),
         finetune={"epochs": 2, "hidden": 4},
+        vectors={"window": "2", "dimension": 7},
     )
     assert set(rows) == {"none", "states", "vectors:food", "lm:law"}
+    (learnt,) = runs.listed("vectors")
+    assert (learnt.manifest.config["window"], learnt.result()["dimension"]) == (2, 7)
+    # No arm's words are longer than another's.
+    layouts = [load_tagger(runs.get(row["finetune_run"]).artifacts / "model", device="cpu") for row in rows.values()]
+    assert {tagger.layout.word_size for tagger in layouts if isinstance(tagger, BiLstmTagger)} == {7}
     tuned = {arm: runs.get(row["finetune_run"]).manifest.config for arm, row in rows.items()}
     assert {config["network"] for config in tuned.values()} == {"bilstm"}
     assert not tuned["none"]["vectors"] + tuned["none"]["states"]

@@ -120,9 +120,13 @@ def test_all_arms_make_the_same_steps_with_one_size_and_as_many_sentences_at_ran
     assert "beside as many at random (" in assisting.in_words(table)
 
 
-def test_paper_is_a_sentence_a_step_of_both_in_turn(given: dict[str, str]) -> None:
-    rows = swept(given, preset="paper", thresholds=(9.5,)).result()["rows"]
-    config = runs.get(rows[1]["run"]).manifest.config
+def test_paper_is_a_sentence_a_step_of_both_in_turn(given: dict[str, str], seal: Seal) -> None:
+    own, other = (seal([sentence(text)] * 5, text).fingerprint for text in ("Ada won", "Lena vant"))
+    learnt = {"vectors": own, "assisting_vectors": other, "skipgram": {"dimension": 3}}
+    rows = swept(given, preset="paper", thresholds=(9.5,), **learnt).result()["rows"]
+    alone, config = (runs.get(rows[i]["run"]).manifest.config for i in (0, 1))
+    assert {name: config[name] for name in learnt} == learnt
+    assert (alone["vectors"], alone.get("assisting_vectors", "")) == (own, "")
     assert (config["in_turn"], config["head"], config["patience"], config["hidden"]) == (True, "memm", None, 4)
     assert runs.get(rows[1]["run"]).result()["settings"]["batch_size"] == 1
     assert [(row["steps"], row["passes"]) for row in rows] == [

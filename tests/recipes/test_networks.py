@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from core.artifacts import vectors
+from core.cli.options import given
 from core.errors import ConfigError
 from core.facade import removals, runs
 from core.training import finetune as training
@@ -90,6 +91,36 @@ def test_charcnn_learns_by_sgd_at_the_falling_rate(base: dict[str, object], monk
 def test_an_encoder_takes_no_vectors(base: dict[str, object], seal: Seal) -> None:
     with pytest.raises(ConfigError, match="bilstm and charcnn"):
         runs.execute("finetune", {**base, "hidden": None, "init": "tiny", "vectors": seal(["a b"]).fingerprint})
+
+
+@pytest.mark.parametrize("share", ["all", "sub-word"])
+def test_each_language_may_have_word_vectors_of_its_own(base: dict[str, object], seal: Seal, share: str) -> None:
+    own, other = (
+        seal([sentence(f"{names} und")] * 9, name) for names, name in (("Ada Rome", "own"), ("Lena Oslo", "other"))
+    )
+    vectors_of = {"vectors": own.fingerprint, "assisting_vectors": other.fingerprint, "skipgram": {"dimension": "4"}}
+    options = {**base, "assisting": seal(AWAY, "theirs", labelled=True).fingerprint, "share": share, **vectors_of}
+    run = runs.execute("finetune", {**options, "network": "charcnn", "epochs": 1})
+    from core.models.bilstm import BiLstmTagger
+    from core.models.taggers import load_tagger
+
+    read = {learnt.manifest.config["corpus"]: vectors.read_words(learnt) for learnt in runs.listed("vectors")}
+    tagger = load_tagger(run.artifacts / "model", device="cpu")
+    assert isinstance(tagger, BiLstmTagger)
+    for corpus, word, at in ((own, "und", 0), (other, "Lena", -1)):
+        kept = tagger.get_buffer(f"towers.{at % len(tagger.towers)}.words.kept")
+        kept = kept[tagger.vocabularies[at].further.index(word)]
+        at_word = read[corpus.fingerprint]
+        assert np.array_equal(kept.numpy(), at_word.values[at_word.words.index(word)])
+    assert len(tagger.towers) == (1 if share == "all" else 2)
+    typed = given({"skipgram": ("dimension=4", "window=30")}, runs.RECIPES["finetune"].config)
+    assert typed == {"skipgram": {"dimension": "4", "window": "30"}}
+    with pytest.raises(ConfigError, match="skipgram: 'wide' is not NAME=VALUE; write for example --skipgram window=30"):
+        given({"skipgram": ("wide",)}, runs.RECIPES["finetune"].config)
+    with pytest.raises(ConfigError, match="give assisting and vectors too"):
+        runs.execute("finetune", {**options, "network": "charcnn", "vectors": ""})
+    with pytest.raises(ConfigError, match=r"skipgram\.width: is not an option here; choose among dimension, window"):
+        runs.execute("finetune", {**options, "skipgram": {"width": 3}})
 
 
 def test_assisting_words_may_be_their_own(base: dict[str, object], seal: Seal) -> None:

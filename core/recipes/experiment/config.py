@@ -5,9 +5,10 @@ from typing import Literal, Self
 
 from pydantic import ValidationInfo, field_validator, model_validator
 
-from core.config import Budget, Config, fields_with, option
+from core.config import Budget, Config, checked, option
 from core.errors import ConfigError
 from core.measures.skl import SklOptions, parse_map
+from core.measures.wvv import WvvOptions
 from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Options
 from core.recipes.difficulty import DifficultyOptions
@@ -31,6 +32,7 @@ _STAGES: dict[str, type[Config]] = {
     "difficulty": DifficultyOptions,
     "rebuild": RebuildOptions,
     "skl": SklOptions,
+    "vectors": WvvOptions,
 }
 
 
@@ -109,6 +111,9 @@ class ExperimentConfig(Config):
     difficulty: Options = option({}, "Further options of measuring PVI: {repeats: 3}.")
     rebuild: Options = option({}, "Further options of rebuilding L_C.")
     skl: Options = option({}, "Further options of scoring assisting sentences: {unit: surface}.")
+    vectors: Options = option(
+        {}, "Options of learning word vectors of sources: {window: 30, dimension: 200}.", exclude_if=lambda own: not own
+    )
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
 
@@ -180,26 +185,18 @@ class ExperimentConfig(Config):
         by_strategy = {}
         for name, own in strategies.items():
             try:
-                checked = strategy_options(name, own).model_dump(mode="json")
+                values = strategy_options(name, own).model_dump(mode="json")
             except ConfigError as error:
                 raise ConfigError(f"strategies.{name}.{error}") from error
-            by_strategy[name] = {key: checked[key] for key in own}
+            by_strategy[name] = {key: values[key] for key in own}
         return by_strategy
 
-    @field_validator("select", "pretrain", "finetune", "difficulty", "rebuild", "skl")
+    @field_validator(*_STAGES)
     @classmethod
     def _options(cls, options: Options, info: ValidationInfo) -> Options:
         """Checked now, not after hours. Errors: ConfigError."""
         name = info.field_name or ""
-        stage = _STAGES[name]
-        may = [key for key in stage.model_fields if key not in fields_with(stage, "hidden")]
-        if wrong := [key for key in options if key not in may]:
-            raise ConfigError(f"{name}.{wrong[0]}: is not an option here; choose among {', '.join(may)}.")
-        try:
-            checked = stage.parse(options).model_dump(mode="json")
-        except ConfigError as error:
-            raise ConfigError(f"{name}.{error}") from error
-        return {key: checked[key] for key in options}
+        return checked(name, options, _STAGES[name])
 
     @model_validator(mode="after")
     def _complete(self) -> Self:

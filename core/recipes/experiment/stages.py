@@ -242,10 +242,12 @@ class Stages:
         """The options of fine-tuning in which a line differs from `none`, but for labels."""
         arm = cell.arm
         options: Options = {}
+        if size := self.config.vectors.get("dimension"):  # else random words would be shorter than those with vectors
+            options["skipgram"] = {"dimension": size}
         if arm.states:
             options["states"] = pretrain.id if pretrain else self.config.encoder
         elif source := self.source(cell):
-            options["vectors"] = source.fingerprint
+            options |= {"vectors": source.fingerprint, "skipgram": self.config.vectors}
         if arm.lpft:
             options["stages"] = "lpft"
         return options

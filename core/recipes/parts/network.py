@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from core.artifacts.drift import check_assisting
 from core.artifacts.vectors import read_words
 from core.errors import ConfigError
+from core.measures.wvv import WvvOptions
 from core.recipes.base import Job
+from core.recipes.parts.pretrained_words import joined
 from core.text.neighbours import in_context
 from core.text.sentence import Sentence
 from core.training.settings import TaggerSettings
@@ -29,11 +31,13 @@ MONOLINGUAL, MULTILINGUAL = 200, 400  # LSTM units of Murthy et al. 2018, alone 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Borrowed:
     """What a training takes from elsewhere. states: an encoder's name or folder, "" for none. assisting_types: of the
-    whole corpus that the assisting sentences are a part of, where that is known."""
+    whole corpus that the assisting sentences are a part of, where that is known. word_size: of a word's vector."""
 
     assisting: list[Sentence]
     assisting_types: tuple[str, ...] = ()
     vectors: "Vectors | None" = None
+    assisting_vectors: "Vectors | None" = None
+    word_size: int = 0
     states: str = ""
 
     @property
@@ -84,15 +88,34 @@ def borrow(config: "FinetuneConfig", job: Job, types: Sequence[str], states: str
 
     Errors: CorpusError, ConfigError where the network cannot make use of it.
     """
-    if config.network == "encoder" and (config.vectors or config.states or config.hidden):
-        raise ConfigError("network: vectors, states and hidden are for bilstm and charcnn; choose one of them.")
+    if config.network == "encoder" and (
+        config.vectors or config.assisting_vectors or config.skipgram or config.states or config.hidden
+    ):
+        raise ConfigError(
+            "network: vectors, skipgram, states and hidden are for bilstm and charcnn; choose one of them."
+        )
+    if config.assisting_vectors and not (config.vectors and config.assisting):
+        raise ConfigError(
+            "assisting_vectors: are those of an assisting corpus's words, beside vectors; give assisting and vectors "
+            "too, or leave them out."
+        )
     assisting: list[Sentence] = []
     if config.assisting:
         corpus = job.corpus(config.assisting)
         check_assisting(config.network, corpus, types)
         assisting = in_context(list(chain.from_iterable(corpus.batches())), config.context)
-    vectors = read_words(job.child("vectors", corpus=config.vectors)) if config.vectors else None
-    return Borrowed(assisting=assisting, assisting_types=config.assisting_types, vectors=vectors, states=states)
+    own, other = (
+        read_words(job.child("vectors", corpus=corpus, **config.skipgram)) if corpus else None
+        for corpus in (config.vectors, config.assisting_vectors)
+    )
+    return Borrowed(
+        assisting=assisting,
+        assisting_types=config.assisting_types,
+        vectors=own if other is None or own is None or config.share == "sub-word" else joined(own, other),
+        assisting_vectors=other,
+        word_size=WvvOptions.parse(config.skipgram).dimension,
+        states=states,
+    )
 
 
 def check_in_turn(config: TaggerSettings) -> None:
@@ -139,17 +162,19 @@ def new_recurrent(
     other = borrowed.assisting
     usual = MULTILINGUAL if other and config.network == "charcnn" else MONOLINGUAL
     layout = replace(LAYOUTS[config.network], hidden=config.hidden or usual, states=borrowed.states, share=config.share)
+    layout = replace(layout, word_size=borrowed.word_size or layout.word_size)
     own_words = bool(other) and config.share == "sub-word"
     other_types = borrowed.types
     parts = [train, other] if own_words else [[*train, *other]]
+    vectors = [borrowed.vectors, borrowed.assisting_vectors][: len(parts)]
     tagger = BiLstmTagger(
         types,
         config.head,
         layout,
-        [build_vocabulary(part, borrowed.vectors if index == 0 else None) for index, part in enumerate(parts)],
+        [build_vocabulary(part, own) for part, own in zip(parts, vectors, strict=True)],
         assisting_types=sorted(other_types) if own_words or (other and other_types != set(types)) else None,
         constrained=config.within_bioes,
-        vectors=borrowed.vectors,
+        vectors=vectors,
     )
     return tagger.to(pick_device())
 

@@ -162,6 +162,8 @@ def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
         "assisting_weight",
         "share",
         "vectors",
+        "assisting_vectors",
+        "skipgram",
         "states",
         "head",
         "layers",
