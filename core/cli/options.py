@@ -121,6 +121,6 @@ def given(values: Mapping[str, object], config: type[Config]) -> Options:
 def _pair(flag: str, text: str) -> tuple[str, str]:
     name, sign, value = text.partition("=")
     if not sign:
-        example = {"--option": "neighbours=10"}.get(flag, "window=30")
+        example = {"--option": "neighbours=10"}.get(flag, "window=2")
         raise ConfigError(f"{flag.removeprefix('--')}: {text!r} is not NAME=VALUE; write for example {flag} {example}.")
     return name, value

@@ -78,6 +78,11 @@ RUNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # {paper: {item: commands
         ),
         "Section 7.1 (kappa)": ("predictiveness assets/dai2019-table3.csv --measure ppl,wvv,tvc",),
         "Table 4": ("predictiveness assets/dai2019-table3.csv",),
+        "Table 6": tuple(
+            f"experiment {ON_MUSIC} --sources wikipedia,reviews --arms none,vectors:wikipedia,vectors:reviews --seeds 1,2 "
+            f"--finetune epochs=6 --cap-tokens 50000{setting}"
+            for setting in ("", " --vectors window=2,dimension=200,negative=10")
+        ),
         "Figure 2": (
             f"experiment {ON_MUSIC} --sources wikipedia --arms none,vectors:wikipedia,lm:wikipedia --seeds 1,2 "
             "--finetune epochs=6 --cap-tokens 20000",

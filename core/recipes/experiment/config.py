@@ -112,7 +112,7 @@ class ExperimentConfig(Config):
     rebuild: Options = option({}, "Further options of rebuilding L_C.")
     skl: Options = option({}, "Further options of scoring assisting sentences: {unit: surface}.")
     vectors: Options = option(
-        {}, "Options of learning word vectors of sources: {window: 30, dimension: 200}.", exclude_if=lambda own: not own
+        {}, "Options of learning word vectors of sources: {window: 2, dimension: 200}.", exclude_if=lambda own: not own
     )
 
     weights: str = option("", "Hash of the encoder.", hidden=True)

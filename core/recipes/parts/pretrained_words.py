@@ -25,7 +25,7 @@ class WordVectorOptions(Config):
     )
     skipgram: dict[str, object] = option(
         {},
-        "How word vectors are learnt: window=30, dimension=200, negative, min_count, skipgram_epochs.",
+        "How word vectors are learnt: window=2, dimension=200, negative, min_count, skipgram_epochs.",
         exclude_if=lambda options: not options,
     )
 
