@@ -7,6 +7,7 @@ Pages, `doctor` and workers ask this file, so that all of them speak of the same
 import importlib
 import os
 import re
+import socket
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
@@ -39,7 +40,17 @@ class Card:
     @property
     def lock(self) -> str:
         """The name of its lock: of the card itself, by whatever number a process knows it."""
-        return re.sub(r"[^a-z0-9]+", "-", self.uuid.lower())
+        return lock_name(self.uuid)
+
+
+def processor_lock() -> str:
+    """The name of the lock of this machine's processor: machines that share a home have one each."""
+    return lock_name(f"cpu-{socket.gethostname()}")
+
+
+def lock_name(device: str) -> str:
+    """What a lock may be called by: small letters, digits and hyphens of `device`."""
+    return re.sub(r"[^a-z0-9]+", "-", device.lower()).strip("-")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

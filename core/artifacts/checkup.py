@@ -10,7 +10,7 @@ import pyarrow as pa
 from core.artifacts.scores import Scored
 from core.corpora.columns import stored
 from core.corpora.corpus import Corpus
-from core.results import FloatArray, IntArray
+from core.results import IntArray, Rows
 from core.selection import health
 from core.selection.health import Health
 from core.stats.draws import stratified
@@ -21,8 +21,8 @@ def check_up(
     rows: IntArray,
     task: Corpus,
     *,
-    domain_vectors: FloatArray | None,
-    task_vectors: FloatArray | None,
+    domain_vectors: Rows | None,
+    task_vectors: Rows | None,
     labelled: Corpus | None,
     seed: int,
 ) -> Health:
@@ -58,7 +58,7 @@ def check_up(
 
 
 def _coverage(
-    rows: IntArray, covered: IntArray, domain_vectors: FloatArray | None, task_vectors: FloatArray | None
+    rows: IntArray, covered: IntArray, domain_vectors: Rows | None, task_vectors: Rows | None
 ) -> float | None:
     """The coverage of T_C's rows `covered` by S_C's `rows`; None where one of the two was not embedded."""
     if domain_vectors is None or task_vectors is None:

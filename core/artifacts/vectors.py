@@ -1,8 +1,9 @@
 """Vectors of sentences, which an `embed` run leaves, and of words, which a `vectors` run leaves.
 
-artifacts/  vectors.npy   (n, d) float16 rows of length 1, of sentences; (n, d) float32, of words
-            norms.npy     (n,) float32, of sentences before they were made as long as one another
-            words.txt     one a line, the most frequent first
+artifacts/  vectors-000012.npy  (1,) of 8,192 sentences: (m, d) float16 rows of length 1, then their (m,) norms
+            norms.npy           (n,) float32, of sentences before they were made as long as one another
+            vectors.npy         (n, d) float32, of words; of sentences, float16, where an older version made it
+            words.txt           one a line, the most frequent first
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from core.artifacts import result
+from core.artifacts.shards import Shards
 from core.corpora.corpus import Corpus
 from core.files import read_back, save_array_atomic, write_atomic
 from core.models.encoder_options import EncoderOptions
@@ -25,7 +28,7 @@ from core.text.words import Tokens
 if TYPE_CHECKING:
     from core.models.word_features import Vectors
 
-_VECTORS, _NORMS, _WORDS = "vectors.npy", "norms.npy", "words.txt"
+_VECTORS, _NORMS, _WORDS, _SHARD = "vectors.npy", "norms.npy", "words.txt", "vectors"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,28 +52,41 @@ class VectorsResult:
     cut: Tokens = "blanks"
 
 
-def write(run: Run, chunks: Sequence[Path], n: int, row: np.dtype[np.void]) -> None:
-    """One memory-mapped array from all chunks: scoring reads it at the speed of memory.
-
-    chunks: files of arrays of dtype `row`, which has a `vector` and its `norm`; n: their rows in all.
-    """
-    shape = (n, row["vector"].shape[0])
-    vectors = np.lib.format.open_memmap(run.artifacts / _VECTORS, mode="w+", dtype=np.float16, shape=shape)
-    norms = np.empty(n, dtype=np.float32)
-    start = 0
-    for path in chunks:
-        rows = np.load(path)
-        vectors[start : start + len(rows)] = rows["vector"]
-        norms[start : start + len(rows)] = rows["norm"]
-        start += len(rows)
-    vectors.flush()
-    np.save(run.artifacts / _NORMS, norms)
+def shard(vectors: FloatArray, norms: FloatArray) -> npt.NDArray[np.void]:
+    """What the file of some sentences holds: their vectors, one block, and behind them their norms."""
+    record = np.dtype([("vectors", np.float16, vectors.shape), ("norms", np.float32, norms.shape)])
+    result = np.empty(1, dtype=record)
+    result["vectors"], result["norms"] = vectors, norms
+    return result
 
 
-def read(run: Run) -> tuple[FloatArray, FloatArray]:
+def shards(run: Run) -> tuple[str, Path]:
+    """How the files that `shard` fills are called, and where they lie, from the first on: none is written again."""
+    return _SHARD, run.artifacts
+
+
+def write_norms(run: Run, paths: Sequence[Path]) -> None:
+    """Write the norms of all sentences, which are small, out of their files."""
+    norms = [np.load(path, mmap_mode="r")["norms"][0] for path in paths]
+    save_array_atomic(run.artifacts / _NORMS, np.concatenate(norms))
+
+
+def read(run: Run) -> tuple[Rows, FloatArray]:
     """`(vectors, norms)` of a finished `embed` run, the vectors memory-mapped."""
     with read_back(run.artifacts):
-        return np.load(run.artifacts / _VECTORS, mmap_mode="c"), np.load(run.artifacts / _NORMS)
+        norms = np.load(run.artifacts / _NORMS)
+        paths = sorted(run.artifacts.glob(f"{_SHARD}-*.npy"))
+        if not paths:
+            return np.load(run.artifacts / _VECTORS, mmap_mode="c"), norms
+        sizes = [len(_vectors_of(path)) for path in paths]
+        if sum(sizes) != len(norms):
+            raise ValueError(f"{sum(sizes)} vectors, {len(norms)} norms")
+        return Shards(paths, sizes, _vectors_of), norms
+
+
+def _vectors_of(path: Path) -> FloatArray:
+    vectors: FloatArray = np.load(path, mmap_mode="c")["vectors"][0]
+    return vectors
 
 
 def read_joined(runs: Sequence[Run], options: Mapping[str, object]) -> tuple[Rows, FloatArray]:
@@ -85,7 +101,7 @@ def read_joined(runs: Sequence[Run], options: Mapping[str, object]) -> tuple[Row
     return joined, joined.norms
 
 
-def find(store: RunStore, config: Mapping[str, object], corpus: Corpus) -> tuple[FloatArray, FloatArray] | None:
+def find(store: RunStore, config: Mapping[str, object], corpus: Corpus) -> tuple[Rows, FloatArray] | None:
     """`(vectors, norms)` of a corpus under the encoder options of `config`, if some finished run has made them."""
     names = [name for name in EncoderOptions.model_fields if name != "weights" or config["weights"]]
     wanted = {name: config[name] for name in names} | {"corpus": corpus.fingerprint}

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.corpora.table import opened, to_sentences, write_sentences
+from core.corpora.table import blocks, opened, to_sentences, write_sentences
 from core.errors import CorpusError, MissingCorpus
 from core.files import sync, write_atomic
 from core.results import IntArray
@@ -56,13 +56,13 @@ class Corpus:
 
     def batches(self, start: int = 0, stop: int | None = None) -> Iterator[list[Sentence]]:
         """Rows `start` to `stop` in order, at most `BLOCK` at a time."""
-        stop = self.n_sentences if stop is None else min(stop, self.n_sentences)
+        return (sentences for _, sentences in self.with_ids(start, stop, text=True))
+
+    def with_ids(self, start: int, stop: int | None, *, text: bool) -> Iterator[tuple[IntArray, list[Sentence]]]:
+        """The same with their ids (see `ids`), from one look at the file. text: else ids alone are read."""
         with self.opened() as file:
-            for group in range(start // BLOCK, -(-stop // BLOCK)):
-                first = group * BLOCK
-                table = file.read_row_group(group)
-                low, high = max(start - first, 0), min(stop - first, len(table))
-                yield to_sentences(table.slice(low, high - low))
+            for table in blocks(file, BLOCK, start, stop, None if text else ["id"]):
+                yield table.column("id").to_numpy(), to_sentences(table) if text else []
 
     def take(self, rows: Sequence[int] | IntArray) -> list[Sentence]:
         """The sentences at `rows`, in the order asked for; reads only the row groups they lie in."""

@@ -63,7 +63,7 @@ def overlaps(sets: Ragged, i: IntArray, j: IntArray) -> IntArray:
 def _prefixes(sets: Ragged, live: IntArray, threshold: float, row_bits: int, report: Reporter) -> UIntArray:
     """Sorted `hash << row_bits | row` for the members of each row's prefix that any other row might share."""
     seen = _rarity(sets, live, report)
-    slots = np.uint64(len(seen) - 1)
+    low_bits = np.uint64(len(seen) - 1)
     # Hash and row share 64 bits; where the rows need more than 24, the hash loses its lowest. Two members that look
     # alike for it cost a comparison and never a pair.
     drop = np.uint64(max(0, HASH_BITS + row_bits - 64))
@@ -73,7 +73,7 @@ def _prefixes(sets: Ragged, live: IntArray, threshold: float, row_bits: int, rep
         rows = live[done : done + _ROWS]
         values, counts = sets.gather(rows)
         row = np.repeat(np.arange(len(rows), dtype=np.uint64), counts)
-        rarity = seen[values & slots].astype(np.uint64)
+        rarity = seen[values & low_bits].astype(np.uint64)
         # One sort puts each row's members rarest first, equals by hash: the one order for all rows that the filter
         # rests on.
         key = np.sort(row << np.uint64(HASH_BITS + 8) | rarity << np.uint64(HASH_BITS) | values)
@@ -95,9 +95,7 @@ def _rarity(sets: Ragged, live: IntArray, report: Reporter) -> np.ndarray[tuple[
 
     Two members in one slot look commoner than they are, which costs time and never a pair.
     """
-    size = int(sets.starts[-1])
-    # About a slot a member, at most 2**28: 256 MB.
-    seen = np.zeros(1 << min(max(size, 1).bit_length(), 28), np.uint8)
+    seen = np.zeros(slots(int(sets.starts[-1])), np.uint8)
     for done in range(0, len(live), _ROWS):
         report.check()
         report.progress(done, len(live), "sentences")
@@ -107,6 +105,15 @@ def _rarity(sets: Ragged, live: IntArray, report: Reporter) -> np.ndarray[tuple[
         slot, count = values[first], np.diff(first, append=len(values))
         seen[slot] = np.minimum(seen[slot] + count, 255)
     return seen
+
+
+def slots(members: int) -> int:
+    """Slots of the table of rarity, a byte each: one to two a member, so that most members have theirs alone.
+
+    At 44 members a slot nothing is rare any more, and four times as many pairs are weighed. At most 2**32, 4 GB, which
+    100 million sentences of 29 members fill.
+    """
+    return 1 << min(max(members, 1).bit_length(), 32)
 
 
 def _split(sets: Ragged, rows: IntArray, row_bits: int, salt: int) -> UIntArray:

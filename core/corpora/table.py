@@ -2,8 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
@@ -92,12 +93,34 @@ def opened(file: Path, name: str) -> Iterator[pq.ParquetFile]:
     was spoilt.
     """
     try:
-        with pq.ParquetFile(file) as parquet:
+        about = file.stat()
+        footer = _footer(file, about.st_ino, about.st_mtime_ns, about.st_size)
+        with pq.ParquetFile(file, metadata=footer) as parquet:
             yield parquet
     except FileNotFoundError as error:
         raise CorpusError(f"{name}: is no longer here, so its sentences cannot be read; add it again.") from error
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
         raise CorpusError(f"{name}: {file} cannot be read; add the same text again to mend it.") from error
+
+
+@lru_cache(maxsize=4)
+def _footer(file: Path, *written: int) -> pq.FileMetaData:
+    """Where the row groups of a file lie: 12,208 of them take a tenth of a second, and chunks ask as often.
+
+    written: what changes where another file takes its place.
+    """
+    return pq.read_metadata(file)
+
+
+def blocks(
+    file: pq.ParquetFile, block: int, start: int, stop: int | None, columns: Sequence[str] | None
+) -> Iterator[pa.Table]:
+    """Rows `start` to `stop` in order, of a file with `block` rows a row group; no other group is read."""
+    stop = min(file.metadata.num_rows if stop is None else stop, file.metadata.num_rows)
+    for group in range(start // block, -(-stop // block)):
+        table = file.read_row_group(group, columns)
+        low, high = max(start - group * block, 0), min(stop - group * block, len(table))
+        yield table.slice(low, high - low)
 
 
 def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _Columns:

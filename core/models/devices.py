@@ -88,6 +88,16 @@ def name_of(device: "torch.device") -> str:
     return torch.cuda.get_device_name(device) if device.type == "cuda" else cards.processor()
 
 
+def lock_of(card: "torch.device") -> str:
+    """The name of a card's lock where the driver cannot be asked: as the driver would call it.
+
+    With `CUDA_VISIBLE_DEVICES=3` the fourth card is `cuda:0` too, so its number is no name.
+    """
+    import torch
+
+    return cards.lock_name(f"GPU-{torch.cuda.get_device_properties(card).uuid}")
+
+
 def on_one_card(arguments: "TrainingArguments") -> "TrainingArguments":
     """The same, for one card at most: of several, a Trainer would give each a part of every batch.
 

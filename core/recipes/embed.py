@@ -33,7 +33,7 @@ class EmbedConfig(EncoderOptions):
 
 
 def run(config: EmbedConfig, job: Job) -> EmbedResult:
-    """Artifacts: `vectors.npy` `(n, d)` float16 rows of length 1, `norms.npy` `(n,)` float32."""
+    """Artifacts: see `artifacts.vectors`."""
     from core.maps.projection import compile_ahead
     from core.models.encoder import Encoder
 
@@ -44,7 +44,6 @@ def run(config: EmbedConfig, job: Job) -> EmbedResult:
         job.context.stage(f"loading the encoder {config.encoder}")
         options = config.model_dump(include={"pooling", "max_length", "precision", "allow_download"})
         encoder = Encoder.load(config.encoder, **options)
-        row = np.dtype([("vector", np.float16, (encoder.dimension,)), ("norm", np.float32)])
 
         def cut(start: int) -> "Cut":
             batches = corpus.batches(start, min(start + CHUNK, len(corpus)))
@@ -54,15 +53,12 @@ def run(config: EmbedConfig, job: Job) -> EmbedResult:
 
             def compute(start: int, stop: int, report: Reporter) -> npt.NDArray[np.void]:
                 pieces = ahead.take(start, stop if stop < len(corpus) else None)
-                rows = np.empty(stop - start, dtype=row)
-                rows["vector"], rows["norm"] = encoder.encode_cut(pieces, report)
-                return rows
+                return vectors.shard(*encoder.encode_cut(pieces, report))
 
             job.context.stage(f"embedding {corpus.name}")
-            chunks = chunked(job.context, len(corpus), CHUNK, compute, "embed")
-    vectors.write(job.context.run, chunks, len(corpus), row)
-    for path in chunks:
-        path.unlink()
+            name, folder = vectors.shards(job.context.run)
+            chunks = chunked(job.context, len(corpus), CHUNK, compute, name, folder=folder)
+    vectors.write_norms(job.context.run, chunks)
     return EmbedResult(rows=len(corpus), dimension=encoder.dimension)
 
 

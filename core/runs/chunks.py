@@ -25,16 +25,24 @@ class Part:
 
 
 def chunked(
-    context: RunContext, n: int, size: int, compute: Compute, name: str, *, unit: str = "sentences"
+    context: RunContext,
+    n: int,
+    size: int,
+    compute: Compute,
+    name: str,
+    *,
+    unit: str = "sentences",
+    folder: Path | None = None,
 ) -> list[Path]:
     """`chunks/<name>-000012.npy` for every `size` of `n` items, in order; those already there are not made again.
 
     compute: (start, stop, report) -> an array for these items, of the same bytes whenever it is asked.
-    unit: what the items are called in the progress.
+    unit: what the items are called in the progress. folder: another than the run's for chunks, where they shall stay.
     """
+    folder = folder or context.run.chunks
     starts = range(0, n, size)
-    paths = [context.run.chunks / f"{name}-{i:06d}.npy" for i in range(len(starts))]
-    for leftover in context.run.chunks.glob(TEMPORARY):
+    paths = [folder / f"{name}-{i:06d}.npy" for i in range(len(starts))]
+    for leftover in folder.glob(TEMPORARY):
         leftover.unlink()
     missing = [i for i, path in enumerate(paths) if not path.exists()]
     done = n - sum(min(size, n - starts[i]) for i in missing)

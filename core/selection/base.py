@@ -6,14 +6,13 @@ Choosing (budgets, ties, hygiene, export) is shared by all strategies and lives 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import repeat
 from pathlib import Path
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from core.config import Config, option
-from core.corpora.corpus import BLOCK, Corpus
+from core.corpora.corpus import Corpus
 from core.errors import CorpusError
 from core.reporter import Reporter, Silent
 from core.results import BoolArray, FloatArray, IntArray, Prefer, Role, Rows
@@ -61,15 +60,13 @@ class Source:
     model: Path | None = None
 
     def batches(self, reads: Reads, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
-        """Rows `start` to `stop` in order, `BLOCK` at a time; `start` is a multiple of `BLOCK` or in `stop`'s block."""
-        ids = self.corpus.ids()
-        stop = len(ids) if stop is None else stop
-        texts = self.corpus.batches(start, stop) if reads != "vectors" else repeat(())
-        for first, sentences in zip(range(start, stop, BLOCK), texts, strict=False):
-            rows = slice(first, min(first + BLOCK, stop))
+        """Rows `start` to `stop` in order, at most `BLOCK` at a time; nothing of the others is read."""
+        for ids, sentences in self.corpus.with_ids(start, stop, text=reads != "vectors"):
+            rows = slice(start, start + len(ids))
             vectors = None if self.vectors is None else self.vectors[rows]
             spans = tuple(tagger_spans.part(rows.start, rows.stop) for tagger_spans in self.spans)
-            yield Batch(ids=ids[rows], sentences=sentences, vectors=vectors, spans=spans)
+            yield Batch(ids=ids, sentences=sentences, vectors=vectors, spans=spans)
+            start = rows.stop
 
     def sentences(self) -> Iterator[Sentence]:
         """The sentences that may be learnt from."""

@@ -7,7 +7,7 @@ from itertools import islice
 
 import numpy as np
 
-from core.results import BoolArray, FloatArray, IntArray
+from core.results import BoolArray, FloatArray, IntArray, Rows
 from core.selection.near import BLOCK, widened
 from core.text.words import fold
 
@@ -81,7 +81,7 @@ def vendi(vectors: FloatArray) -> float:
     return float(np.exp(-(values * np.log(values)).sum()))
 
 
-def coverage(task: FloatArray, domain: FloatArray, selected: BoolArray) -> float | None:
+def coverage(task: FloatArray, domain: Rows, selected: BoolArray) -> float | None:
     """Share of unit rows `task` `(t, d)` whose nearest selected row of `domain` `(n, d)` is as close as any filtered.
 
     None where either side is empty. A few seconds for a million rows and `COVERED` sentences.

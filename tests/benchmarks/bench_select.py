@@ -81,7 +81,8 @@ def run(words: list[str], kill_at: float | None = None) -> tuple[dict[str, objec
 
 
 def chunks_done(home: Path) -> int:
-    return sum(1 for kind in ("embed", "score") for _ in home.glob(f"runs/*-{kind}-*/chunks/{kind}-*.npy"))
+    chunks = ("*-embed-*/artifacts/vectors-*.npy", "*-score-*/chunks/score-*.npy")
+    return sum(1 for pattern in chunks for _ in home.glob(f"runs/{pattern}"))
 
 
 def million() -> None:

@@ -7,15 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core import files
 from core.corpora import corpus as module
+from core.corpora import table
 from core.corpora.corpus import Corpus, Library
 from core.corpora.readers import read
 from core.errors import CorpusError
+from core.selection.base import Source
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import clean, tokenize
 
@@ -222,3 +226,40 @@ def test_two_may_seal_the_same_text_at_one_instant(home: Path, monkeypatch: pyte
     sealed = library.seal([plain("one sentence .")], name="mine", origin={})
     assert sealed.names == ("theirs", "mine")
     assert [path.name for path in (home / "corpora").iterdir()] == [sealed.fingerprint]
+
+
+def test_a_chunk_reads_its_own_rows_and_a_file_s_footer_is_parsed_once(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred million rows have 12,208 chunks: whatever each reads of the whole costs hours."""
+    monkeypatch.setattr(module, "BLOCK", 4)
+    corpus = Library(home).seal((plain(f"sentence {i}") for i in range(22)), name="c", origin={})
+    groups, footers = list[tuple[int, object]](), list[bool]()
+
+    parsed = table._footer.cache_info().misses
+
+    class Watched(pq.ParquetFile):  # type: ignore[misc]
+        def __init__(self, file: Path, **options: object) -> None:
+            footers.append(options.get("metadata") is None)
+            super().__init__(file, **options)
+
+        def read_row_group(self, i: int, columns: Sequence[str] | None = None) -> pa.Table:
+            groups.append((i, columns))
+            return super().read_row_group(i, columns)
+
+        def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+            raise AssertionError("a whole column, for a chunk of it")
+
+    monkeypatch.setattr(pq, "ParquetFile", Watched)
+    batches = [batch for start in (4, 12) for batch in Source(corpus=corpus).batches("text", start, start + 8)]
+    assert groups == [(i, None) for i in (1, 2, 3, 4)]
+    (ids,) = (batch.ids for batch in Source(corpus=corpus).batches("vectors", 17, 19))
+    assert groups[4:] == [(4, ["id"])]
+    assert len(footers) == 3
+    assert not any(footers)
+    assert table._footer.cache_info().misses == parsed + 1
+    texts = [sentence.text for batch in batches for sentence in batch.sentences]
+    assert texts == [f"sentence {i}" for i in range(4, 20)]
+    assert [f"{id:016x}" for id in ids.tolist()] == [sentence_id(f"sentence {i}") for i in (17, 18)]
+    monkeypatch.undo()
+    assert ids.tolist() == corpus.ids()[17:19].tolist()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.corpora import near
 from core.corpora.grams import Lookup, Ragged, WordHasher
-from core.corpora.near import HASH_BITS, near_sets, overlaps
+from core.corpora.near import HASH_BITS, near_sets, overlaps, slots
 from core.errors import Cancelled
 from core.reporter import Silent
 
@@ -68,6 +68,12 @@ def test_a_full_rarity_table_and_rows_beyond_one_pass_cost_no_pair(monkeypatch: 
     rng = Random(4)
     rows = [row for _ in range(6) for row in family(rng, 12, 0.97)]
     assert found(rows) == true(rows)
+
+
+def test_the_table_of_rarity_has_a_slot_a_member_also_for_a_hundred_million_rows() -> None:
+    """One that stays small calls every member common, and prefixes tell no two rows apart any more."""
+    assert [slots(members) >= members for members in (0, 1, 1000, 2**28, 29 * 10**8)] == [True] * 5
+    assert slots(29 * 10**8) == slots(29 * 10**9) == 2**32  # 4 GB, and no more
 
 
 def clusters(n: int, pairs: set[tuple[int, int]]) -> list[int]:

@@ -176,7 +176,7 @@ def test_what_torch_cannot_use_leaves_the_processor_and_a_word(
     def work(job: Job) -> None:
         with on_device(job) as device:
             assert str(device) == "cpu"
-            assert Lock(home / "locks" / "cpu.lock").held()
+            assert Lock(home / "locks" / f"{cards.processor_lock()}.lock").held()
             assert not lock_of(home, H100).held()
 
     state = run_of(work).state()
@@ -190,6 +190,16 @@ def test_what_torch_cannot_use_leaves_the_processor_and_a_word(
     monkeypatch.setenv("WINNOW_DEVICE", "cuda")
     with pytest.raises(ResourceError, match=r"cuda is not to be had\. A GPU is here"):
         run_of(work)
+
+
+def test_a_lock_is_of_the_card_and_of_the_machine_not_of_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With CUDA_VISIBLE_DEVICES=3 the fourth card is cuda:0 as well, and a home may be shared by several machines."""
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda card: SimpleNamespace(uuid="4d3bd9ea-0f"))
+    card = cards.Card(uuid="GPU-4d3bd9ea-0f", name="", driver="", capability=None)
+    assert devices.lock_of(torch.device("cuda", 0)) == card.lock == "gpu-4d3bd9ea-0f"  # with and without a driver
+    here = cards.processor_lock()
+    monkeypatch.setattr("socket.gethostname", lambda: "Ward_3.clinic.example")
+    assert cards.processor_lock() == "cpu-ward-3-clinic-example" != here
 
 
 def test_the_processor_may_be_asked_for(

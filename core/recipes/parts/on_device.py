@@ -32,7 +32,7 @@ def on_device(job: Job, precision: "Precision" = "auto", *, alone: bool = True) 
     with ExitStack() as stack:
         device = _taken(job, stack)
         if device.type == "cpu" and alone and not rank():  # of several processes on a processor the first speaks
-            stack.enter_context(device_lock(job.home, "cpu", job.context))
+            stack.enter_context(device_lock(job.home, cards.processor_lock(), job.context))
         if device.type == "cuda":
             without_reading_masks()
         words = devices.in_words(device, devices.pick_dtype(precision, device, frozen=not alone))
@@ -48,6 +48,7 @@ def on_device(job: Job, precision: "Precision" = "auto", *, alone: bool = True) 
 
 def _taken(job: Job, stack: ExitStack) -> "torch.device":
     """A card under its lock, or the processor, not yet under one."""
+    from core.models import devices
     from core.models.devices import hindrance, pick_device
 
     dealt = "LOCAL_RANK" in os.environ  # by torchrun
@@ -55,7 +56,7 @@ def _taken(job: Job, stack: ExitStack) -> "torch.device":
     if not free:
         device = pick_device()
         if device.type == "cuda":  # of a driver that cannot be asked
-            stack.enter_context(device_lock(job.home, f"gpu{os.environ.get('LOCAL_RANK', '0')}", job.context))
+            stack.enter_context(device_lock(job.home, devices.lock_of(device), job.context))
         else:
             cards.check()
         return device

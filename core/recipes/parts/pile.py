@@ -10,7 +10,7 @@ from core.artifacts.map import Topic
 from core.corpora.corpus import BLOCK, Corpus
 from core.maps.words import count_words, topic_words
 from core.reporter import Reporter
-from core.results import BoolArray, FloatArray, IntArray
+from core.results import BoolArray, FloatArray, IntArray, Rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +22,7 @@ class Pile:
 
     task: Corpus
     domain: Corpus
-    vectors: tuple[FloatArray, FloatArray]
+    vectors: tuple[Rows, Rows]
     chosen: BoolArray
     scores: FloatArray
     rows: IntArray

@@ -1,0 +1,91 @@
+"""Vectors lie where they were made, file by file, and are read as one array; those of older versions too."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from core.artifacts import vectors
+from core.errors import RunError
+from core.facade import runs
+from core.files import save_array_atomic
+from core.recipes import embed
+from core.results import Index
+from core.runs.store import Run, RunStore
+from tests.conftest import Seal
+
+RNG = np.random.default_rng(3)
+VECTORS, NORMS = RNG.normal(size=(11, 6)).astype(np.float16), RNG.uniform(size=11).astype(np.float32)
+
+
+@pytest.fixture
+def made(home: Path) -> Run:
+    """Eleven vectors in files of four."""
+    run = RunStore(home).create("embed", {}, {}, seed=None, versions={}, key="k")
+    name, folder = vectors.shards(run)
+    paths = [folder / f"{name}-{i:06d}.npy" for i in range(3)]
+    for i, path in enumerate(paths):
+        part = slice(4 * i, 4 * i + 4)
+        save_array_atomic(path, vectors.shard(VECTORS[part], NORMS[part]))
+    vectors.write_norms(run, paths)
+    return run
+
+
+def test_files_are_read_as_one_array(made: Run) -> None:
+    rows, norms = vectors.read(made)
+    assert len(rows) == 11
+    np.testing.assert_array_equal(norms, NORMS)
+    some: list[Index] = [
+        slice(None),
+        slice(4, 8),
+        slice(2, 9),
+        slice(8, 40),
+        slice(11, 20),
+        slice(5, 5),
+        slice(9, 1, -3),
+    ]
+    some += [np.array([10, 0, 4, 4, -1]), np.array([], dtype=np.int64), NORMS > 0.5, 7, -2]
+    for pick in some:
+        np.testing.assert_array_equal(rows[pick], VECTORS[pick])
+        assert rows[pick].dtype == np.float16
+    wrongs: list[Index] = [np.array([11]), np.array([-12]), 11, NORMS[:5] > 0]
+    for wrong in wrongs:
+        with pytest.raises(IndexError):
+            rows[wrong]
+
+
+def test_the_array_of_an_older_version_is_read_as_it_was(made: Run) -> None:
+    for path in made.artifacts.glob("vectors-*.npy"):
+        path.unlink()
+    np.save(made.artifacts / "vectors.npy", VECTORS)
+    rows, norms = vectors.read(made)
+    np.testing.assert_array_equal(rows[:], VECTORS)
+    np.testing.assert_array_equal(norms, NORMS)
+
+
+def test_a_file_that_is_gone_or_torn_is_a_sentence(made: Run) -> None:
+    first, *_, last = sorted(made.artifacts.glob("vectors-*.npy"))
+    rows, _ = vectors.read(made)
+    last.write_bytes(last.read_bytes()[:-9])
+    with pytest.raises(RunError, match="remove its run and start it again"):
+        vectors.read(made)
+    with pytest.raises(RunError, match="remove its run and start it again"):
+        rows[9:]  # by who opened it before
+    last.unlink()
+    with pytest.raises(RunError, match="remove its run and start it again"):
+        vectors.read(made)
+    first.unlink()
+
+
+def test_a_vector_is_written_once(seal: Seal, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a hundred million rows a second copy is 77 GB."""
+    monkeypatch.setattr(embed, "CHUNK", 16)
+    corpus = seal([f"sentence number {i}" for i in range(40)])
+    run = runs.execute("embed", {"corpus": corpus.fingerprint, "encoder": "tiny"})
+    files = [path for path in run.path.rglob("*.npy") if path.name != "norms.npy"]
+    dimension = run.result()["dimension"]
+    assert len(files) == 3
+    assert sum(path.stat().st_size for path in files) < 40 * (2 * dimension + 4) + 3 * 512
+    rows, norms = vectors.read(run)
+    np.testing.assert_allclose(np.linalg.norm(rows[:].astype(np.float32), axis=1), 1, atol=2e-3)
+    assert norms.shape == (40,)
