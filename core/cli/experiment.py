@@ -11,7 +11,6 @@ from core.cli.options import CORPUS, Command, config_options
 from core.cli.terminal import echo, finish, json_option, progress, report
 from core.facade import deliver, experiments, removals, results, runs
 from core.facade.experiments import Cost
-from core.facade.results import ArmRow, ExperimentResult
 from core.facade.runs import Event, Run
 from core.facade.shown import duration
 
@@ -57,7 +56,7 @@ def demo(as_json: bool) -> None:
     echo("that luck shows. About a quarter of an hour on two cores; everything runs on this machine.", err=True)
     run = run_experiment(experiments.demo(), as_json=as_json)
     if run and not as_json:
-        echo(*in_words(results.board(run.id)))
+        echo("Look at it: `make app`, page Results; the whole table lies in the run's folder.")
 
 
 def run_experiment(options: Mapping[str, object], *, plan_only: bool = False, as_json: bool = False) -> Run | None:
@@ -76,7 +75,7 @@ def run_experiment(options: Mapping[str, object], *, plan_only: bool = False, as
         return None
     echo(*cost, err=True)
     run = runs.execute("experiment", options, ExperimentProgress())
-    finish(run, as_json, plain=lambda _: deliver.board_lines(run.id))
+    finish(run, as_json, plain=lambda _: deliver.board_lines(run.id), finding=results.finding(run.id))
     return run
 
 
@@ -119,28 +118,3 @@ def in_figures(planned: Cost) -> list[str]:
     lines = [f"{name:<32} {duration(seconds) if seconds else 'finished':>9}" for name, seconds in planned.lines.items()]
     total = f"{'together':<32} {duration(planned.seconds):>9} on this {planned.device.upper()}, "
     return [*lines, f"{total}{planned.memory_gb:.1f} GB of memory, {planned.disk_gb:.1f} GB of disk"]
-
-
-def in_words(result: ExperimentResult) -> list[str]:
-    """The result in sentences, for somebody who has never seen a confidence interval."""
-    rows = {row.arm: row for row in result.leaderboard}
-    verdicts = {
-        "improves": "It helped, and more than random sentences did.",
-        "helped": "Reading more helped; that choosing did is not shown.",
-        "below control": "Random sentences did better.",
-        "hurts": "It did harm.",
-        "no evidence": "That is no evidence that it helps.",
-        "nothing learnt": "Nothing can be said by that.",
-    }
-    lines = [f"Without pre-training the tagger reaches F1 {rows['none'].mean:.1f} on the test sentences."]
-    lines += [_arm_in_words(row, rows["random"].mean, verdicts) for row in rows.values() if row.verdict in verdicts]
-    lines.append("Look at it: `make app`, page Results; the whole table lies in the run's folder.")
-    return lines
-
-
-def _arm_in_words(row: ArmRow, random: float, verdicts: Mapping[str, str]) -> str:
-    word = verdicts[row.verdict]
-    return (
-        f"Pre-trained on sentences chosen by {row.arm} it reaches {row.mean:.1f} ({row.delta:+z.1f}; with "
-        f"equally many random ones {random:.1f}). {word} {row.why}"
-    )

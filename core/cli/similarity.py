@@ -28,7 +28,7 @@ def measure(output: str | None, as_json: bool, **values: object) -> None:
     if output:
         similarity.check_output(Path(output))
     run = runs.execute("similarity", given(values, CONFIG), progress)
-    finish(run, as_json, output, _write, lambda _: in_words(run.id))
+    finish(run, as_json, output, _write, plain=lambda _: in_words(run.id))
 
 
 def _write(run: Run, output: str) -> Mapping[str, str]:

@@ -59,5 +59,5 @@ def run_study(options: Mapping[str, object], *, plan_only: bool = False, as_json
         return None
     echo(*words, err=True)
     run = runs.execute("study", options, ExperimentProgress())
-    finish(run, as_json, plain=lambda _: studies.board_lines(run.id))
+    finish(run, as_json, plain=lambda _: studies.board_lines(run.id), finding=studies.finding(run.id))
     return run

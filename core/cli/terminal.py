@@ -4,12 +4,14 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from core.facade import deliver, removals
 from core.facade.home import home, unreadable
+from core.facade.results import Finding
 from core.facade.runs import Event, Run
 from core.facade.shown import shown, shown_json
 
@@ -84,13 +86,21 @@ def finish(
     as_json: bool,
     output: str | None = None,
     write: Write | None = None,
+    *,
     plain: Callable[[Result], Sequence[str]] | None = None,
+    finding: Finding | None = None,
 ) -> Result:
-    """Report a finished run's result and return it; `output` is written first. plain: its lines where not as JSON."""
+    """Report a finished run's result and return it; `output` is written first.
+
+    plain: its lines where not as JSON. finding: its verdict, which stands last.
+    """
     result = {"run": run.id, **run.result()}
+    if finding:
+        result["finding"] = asdict(finding)
     if output and write:
         result |= write(run, output)
-    report(result, as_json, plain(result) if plain and not as_json else None)
+    lines = [*plain(result), *(finding.parts if finding else ())] if plain and not as_json else None
+    report(result, as_json, lines)
     return result
 
 

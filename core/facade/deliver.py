@@ -19,7 +19,7 @@ from core.facade import studies
 from core.facade.audit import exporting
 from core.facade.home import home, library, store
 from core.facade.removals import remove_run
-from core.facade.results import board, corpus_name, missing, tuned, unfound_types
+from core.facade.results import board, corpus_name, finding, missing, tuned, unfound_types
 from core.facade.runs import command, start
 from core.recipes.experiment import tables
 from core.recipes.study import tables as study_tables
@@ -80,6 +80,7 @@ def report(run_id: str) -> str:
         hours=sum(summary.hours.values()),
         command=command("experiment", config),
         begun=f"Experiment {run_id}, begun {run.manifest.created[:16].replace('T', ' ')} UTC.",
+        finding=finding(run_id),
         version=run.manifest.versions.get("winnow", __version__),
         missing=missing(run_id),
         unfound=unfound_types(run_id),
@@ -101,6 +102,7 @@ def study_report(run_id: str) -> str:
         preset=config["preset"],
         command=command("study", config),
         begun=f"Study {run_id}, begun {run.manifest.created[:16].replace('T', ' ')} UTC.",
+        finding=studies.finding(run_id),
         version=run.manifest.versions.get("winnow", __version__),
         missing=missing(run_id),
     )

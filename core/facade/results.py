@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 
 from core import plots as figures
 from core.artifacts import evaluations, leaderboard, result
+from core.artifacts import finding as findings
 from core.artifacts import taggers as tagger_tables
 from core.artifacts.evaluations import EvaluateResult
 from core.artifacts.evaluations import FinetuneResult as FinetuneResult
 from core.artifacts.evaluations import OverSeeds as OverSeeds
+from core.artifacts.finding import Finding as Finding
 from core.artifacts.leaderboard import ArmRow as ArmRow
 from core.artifacts.leaderboard import ExperimentResult as ExperimentResult
 from core.artifacts.leaderboard import FurtherTest as FurtherTest
@@ -29,6 +31,11 @@ from core.stats.calibration import Abstaining
 def board(run_id: str) -> ExperimentResult:
     """What a finished experiment came to. Errors: RunError."""
     return leaderboard.read(store().get(run_id))
+
+
+def finding(run_id: str) -> Finding:
+    """The verdict of a finished experiment: what, how sure, what next. Errors: RunError."""
+    return findings.of_experiment(board(run_id))
 
 
 def tuned(run_id: str) -> FinetuneResult:

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from core.artifacts import finding as findings
 from core.artifacts import study
+from core.artifacts.finding import Finding
 from core.artifacts.study import Conclusion as Conclusion
 from core.artifacts.study import Question as Question
 from core.artifacts.study import StudyResult as StudyResult
@@ -71,6 +73,11 @@ def _seconds(config: StudyConfig, chance: StudyChance) -> float:
 def board(run_id: str) -> StudyResult:
     """What a finished study came to. Errors: RunError."""
     return study.read(store().get(run_id))
+
+
+def finding(run_id: str) -> Finding:
+    """The verdict of a finished study: what, how sure, what next. Errors: RunError."""
+    return findings.of_study(board(run_id))
 
 
 def board_lines(run_id: str) -> list[str]:

@@ -1,6 +1,5 @@
 """Figures: small arrays in, plotly figures out. Binning happens here, so that a page never sends a million values."""
 
-from core.plots.answer import answer
 from core.plots.assisting import f1_by_threshold, skl_histogram
 from core.plots.bias import (
     BIN_LOOKS,
@@ -86,7 +85,6 @@ __all__ = [
     "StudyReport",
     "TaggerPoint",
     "View",
-    "answer",
     "answers",
     "arm_words",
     "asked",

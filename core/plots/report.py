@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log10
 
+from core.artifacts.finding import Finding
 from core.artifacts.leaderboard import SWAPPED, ArmRow, FurtherTest, against, swapped
 from core.artifacts.taggers import Unfound
-from core.plots.answer import all_read, answer
 from core.plots.results import (
     VERDICT_MARKS,
     answers,
@@ -57,9 +57,9 @@ class CorpusRow:
 class Report:
     """An experiment's results and how they came about, as the report prints them.
 
-    rows: the leaderboard's. hours: of computing. begun: a sentence that
-    says which experiment and when. missing: why the command would not repeat it, a phrase each. unfound: types that
-    no arm got right. planned: what the planned test came to, a sentence. overlap: what was both trained on and tested.
+    rows: the leaderboard's. hours: of computing. begun: a sentence that says which experiment and when. finding: its
+    verdict. missing: why the command would not repeat it, a phrase each. unfound: types that no arm got right.
+    planned: what the planned test came to, a sentence. overlap: what was both trained on and tested.
     """
 
     rows: Sequence[ArmRow]
@@ -70,6 +70,7 @@ class Report:
     hours: float
     command: str
     begun: str
+    finding: Finding
     version: str
     missing: Sequence[str]
     unfound: Sequence[Unfound] = ()
@@ -106,7 +107,19 @@ def document(begun: str, parts: Sequence[tuple[str, str]]) -> str:
 def _answer_block(report: Report) -> str:
     unfound = unfound_words(report.unfound)
     also = "".join(f"<p><strong>{escape(text)}</strong></p>" for text in (unfound, report.overlap) if text)
-    return f'<p class="answer">{escape(answer(report.rows))}</p>{also}'
+    return f"{finding_block(report.finding)}{also}"
+
+
+def finding_block(finding: Finding) -> str:
+    """A verdict's three parts."""
+    what, *others = finding.parts
+    below = "".join(f"<p>{escape(part)}</p>" for part in others)
+    return f'<div class="answer"><p><strong>{escape(what)}</strong></p>{below}</div>'
+
+
+def all_read(rows: Sequence[ArmRow]) -> bool:
+    """Whether pre-training is all that arms differ in."""
+    return all(row.sentences for row in rows if row.verdict != "baseline")
 
 
 def _compared(report: Report) -> str:

@@ -8,12 +8,15 @@ import plotly.graph_objects as go
 
 from core.artifacts.leaderboard import Interval
 from core.artifacts.study import Question, StudyResult
-from core.plots.answer import NOTHING
 from core.plots.results import arm_words
 from core.plots.theme import figure, labels
 
 Asked = Literal["choosing", "reading"]
 Answer = Literal["yes", "no evidence", "worse"]
+NOTHING = (
+    "No tagger learnt anything, so nothing can be said: in no arm does F1 rise above what chance gives. That is no "
+    "evidence for or against any of them; the training has to work first."
+)
 FEW = 5  # tasks, below which what holds on others is known to a wide margin
 THESE, OTHERS = "These, on average", "Others like these"
 _DID: Mapping[Answer, str] = {"yes": "helped", "no evidence": "is not shown to help", "worse": "did harm"}

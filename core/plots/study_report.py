@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from core.artifacts.finding import Finding
 from core.artifacts.study import StudyResult
-from core.plots.report import CorpusRow, corpora_table, document, repeated, scale, table
+from core.plots.report import CorpusRow, corpora_table, document, finding_block, repeated, scale, table
 from core.plots.results import hours_words
 from core.plots.study import OTHERS, THESE, Asked, ForestRow, asked, forest_rows, over, question, study_answer
 
@@ -15,7 +16,7 @@ _HEADINGS: dict[Asked, str] = {"choosing": "Did choosing help?", "reading": "Did
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyReport:
-    """A study's results and how they came about. begun, missing: as in `Report`."""
+    """A study's results and how they came about. begun, finding, missing: as in `Report`."""
 
     result: StudyResult
     corpora: Sequence[CorpusRow]
@@ -23,6 +24,7 @@ class StudyReport:
     preset: str
     command: str
     begun: str
+    finding: Finding
     version: str
     missing: Sequence[str]
 
@@ -30,9 +32,9 @@ class StudyReport:
 def study_page(report: StudyReport) -> str:
     """A whole HTML document."""
     result = report.result
-    answers = "".join(f'<p class="answer">{escape(sentence)}</p>' for sentence in study_answer(result))
+    answers = "".join(f"<p>{escape(sentence)}</p>" for sentence in study_answer(result))
     parts = [
-        ("The answer", answers),
+        ("The answer", f"{finding_block(report.finding)}{answers}"),
         ("What was compared", f"<p>{escape(_compared(report))}</p>"),
         *((_HEADINGS[of], _results(result, of)) for of in asked(result)),
         ("How sure", _how_sure(result)),

@@ -192,38 +192,65 @@ def seeds_needed(sd: float, delta: float, power: float = POWER) -> int:
     return max(ceil(2 * float(ndtri(0.975) + ndtri(power)) ** 2 * sd**2 / delta**2), 2)
 
 
-def needed(gap: Difference, unit: str = "seeds", power: float = POWER) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lacking:
+    """What would settle a difference of the size that was seen.
+
+    repetitions: seeds or replicates an arm in all. sentences: times as many test sentences; 1: those that there are.
+    corpora: times as many corpora, as another way.
+    """
+
+    repetitions: int
+    sentences: float
+    corpora: float
+
+
+LEVEL = 0.05  # points: what is needed grows with 1 / size^2, and for less than this it would be absurd
+
+
+def lacking(delta: float, falling: float, fixed: float, n: int, power: float = POWER) -> Lacking:
+    """falling, fixed: parts of its variance, that n repetitions left and that more of them would not lessen.
+
+    Errors: ZeroDivisionError for a delta of 0.
+    """
+    from scipy.special import ndtri
+
+    allowed = delta**2 / float(ndtri(0.975) + ndtri(power)) ** 2  # the variance that would settle it
+    repetitions, sentences = n, 1.0
+    if fixed < allowed:
+        repetitions = max(ceil(n * falling / (allowed - fixed)), n + 1)
+    else:  # what is allowed is shared: the repetitions get what they take, half of it at most
+        repetitions = n if falling <= allowed / 2 else ceil(2 * n * falling / allowed)
+        sentences = fixed / (allowed - min(falling, allowed / 2))
+    return Lacking(repetitions=repetitions, sentences=sentences, corpora=(falling + fixed) / allowed)
+
+
+def needed(gap: Difference, unit: str = "seeds") -> str:
     """A sentence on what is lacking to settle a difference of the size that was seen, by the parts of its variance.
 
     unit: what each evaluation stands for: seeds (of taggers), or replicates, each with a pre-training of its own.
     """
-    from scipy.special import ndtri
-
     n = min(len(gap.system), len(gap.other))
     if n < 2:
         return "One seed says nothing about the spread between seeds; run at least 3, better 5."
     size = abs(gap.delta)
-    # What is needed grows with 1 / size^2: for a twentieth of a point it would be absurd.
-    if size < 0.05:
+    if size < LEVEL:
         return f"The two are level; more {unit} would only show more closely how level."
-    allowed = size**2 / float(ndtri(0.975) + ndtri(power)) ** 2  # the variance that would settle it
     falling, fixed = gap.se_seeds**2 + gap.se_both**2, gap.se_sentences**2 - gap.se_both**2
-    if fixed < allowed:
-        enough = seeds_needed(sqrt(n * falling / 2 / (1 - fixed / allowed)), size, power) if falling else n
+    lacks = lacking(size, falling, fixed, n)
+    more = lacks.repetitions
+    if lacks.sentences == 1:
         sd = sqrt((np.var(gap.system, ddof=1) + np.var(gap.other, ddof=1)) / 2)
-        more = max(enough, n + 1)
         if gap.paired:  # what both arms have in common, the half and its labels, is in no difference
             sd, more = sqrt(np.var(np.subtract(gap.system, gap.other), ddof=1) / 2), more + more % 2
-        lacking = "pre-trainings" if unit == "replicates" else "taggers' seeds"
+        what = "pre-trainings" if unit == "replicates" else "taggers' seeds"
         return (
-            f"Lacking are {lacking}: at this spread (sd {sd:.2f}) about {more:,} {unit} an arm would "
+            f"Lacking are {what}: at this spread (sd {sd:.2f}) about {more:,} {unit} an arm would "
             f"settle a difference of {size:.2f}."
         )
-    # What is allowed is shared: the replicates get what they take, half of it at most.
-    sentences = ceil(gap.n_sentences * fixed / (allowed - min(falling, allowed / 2)) / 100) * 100
-    also = "" if falling <= allowed / 2 else f" and about {ceil(2 * n * falling / allowed):,} {unit} an arm"
-    corpora = ceil((falling + fixed) / allowed)
+    sentences = ceil(gap.n_sentences * lacks.sentences / 100) * 100
+    also = "" if more == n else f" and about {more:,} {unit} an arm"
     return (
         f"Lacking are test sentences: {gap.n_sentences:,} test sentences are too few to settle a difference of "
-        f"{size:.2f}. It would take about {sentences:,} of them{also}, or the same on {corpora:,} corpora."
+        f"{size:.2f}. It would take about {sentences:,} of them{also}, or the same on {ceil(lacks.corpora):,} corpora."
     )

@@ -82,9 +82,9 @@ LAID = {  # of the real thing
     "robustness": r"\d+ of \d+ mentions renamed",
     "skl": r"\d+ of the \d+ entities in both corpora drift",
     "finetune": r"F1 \d+\.\d ± \d+\.\d over 3 seeds on my test",
-    "experiment": r"^This experiment gives|^Yes|^With|^It did harm|no evidence|improve",
+    "experiment": r"^(Yes|No|Not shown|Reading helped|It helped)\b.*The difference: .*Next: ",
     "add": r"3 sentences, \d+ tokens",
-    "study": r"Choosing helped on these 3 tasks on average: \+1\.00",
+    "study": r"Yes: choosing helped on these 3 tasks on average.*\+1\.0 points of 100 on these",
 }
 SPLIT = (("train", 70), ("test", 1030))
 MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make

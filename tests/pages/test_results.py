@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import zipfile
-from html import unescape
+from html import escape, unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -74,9 +74,11 @@ def test_the_leaderboard_tells_verdict_and_cost(run_id: str) -> None:
     assert not app.error
     said = texts(app)
     assert "read once an arm" in said
-    assert (
-        unescape(app.subheader[0].value).replace("\u2060", "").startswith("Yes: pre-training improved the tagger with")
-    )
+    verdict = results.finding(run_id)
+    assert unescape(app.subheader[0].value).replace("\u2060", "") == verdict.what
+    assert verdict.what.startswith("Yes, choosing paid")
+    assert all(part in unescape(said).replace("\u2060", "") for part in verdict.parts)
+    assert all(escape(part) in deliver.report(run_id) for part in verdict.parts)
     for row in results.board(run_id).leaderboard:
         assert f"{row.mean:.2f} ± {row.sd:.2f}" in said
     assert "▲ yes" in said

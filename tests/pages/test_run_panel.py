@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora.corpus import Corpus
-from core.facade import figures, results, runs
+from core.facade import results, runs
 from core.facade.home import store
 from core.recipes.base import register
 from core.runs.data import Data
@@ -194,7 +194,7 @@ def test_home_lists_every_kind_of_run_and_what_came_out(made: dict[str, Corpus],
     for title in ("Measure names and contexts of my labels", "Experiment: none, classifier", "Import 0.txt"):
         assert plain(title) in said
     assert "Names tell" in said
-    answer = plain(figures.answer(results.board(run.id).leaderboard))
+    answer = plain(" ".join(results.finding(run.id).parts))
     assert said.count(answer) == 2  # in the list, and as what came out of the last step
     assert "to look at" not in said
 

@@ -19,10 +19,13 @@ def test_a_study_tells_its_answers_with_a_forest_plot_and_a_table(home: Path) ->
     assert not app.error
     said = texts(app)
     heading = unescape(app.subheader[0].value).replace("\u2060", "")
-    assert heading.startswith("Choosing helped on these 3 tasks on average: +1.00 [")
-    assert "Whether it would on others like these is not shown" in heading
-    assert "wide as there are only 3 tasks" in heading
-    assert "Reading helped on these 3 tasks on average: +5.00" in unescape(said).replace("\u2060", "")
+    assert heading == studies.finding(run.id).what
+    assert heading == "Yes: choosing helped on these 3 tasks on average. On others like these that is not shown."
+    below = unescape(said).replace("\u2060", "")
+    assert "Choosing helped on these 3 tasks on average: +1.00 [" in below
+    assert "Whether it would on others like these is not shown" in below
+    assert "wide as there are only 3 tasks" in below
+    assert "Reading helped on these 3 tasks on average: +5.00" in below
     alts = [chart.proto.alt for chart in app.get("plotly_chart")]
     assert [alt.partition(",")[0] for alt in alts] == ["F1 points over random 10%", "F1 points over none"]
     assert "Others like these +1.00" in alts[0]
@@ -33,7 +36,7 @@ def test_a_study_tells_its_answers_with_a_forest_plot_and_a_table(home: Path) ->
     assert finished.NASTY not in said
     home_page = texts(opened("home.py"))
     assert "Study&#58" in home_page or "Study:" in unescape(home_page)
-    assert "Choosing helped on these 3 tasks" in unescape(texts(opened_on("pages/5_Training.py", run.id)))
+    assert "choosing helped on these 3 tasks" in unescape(texts(opened_on("pages/5_Training.py", run.id)))
 
 
 def test_its_report_and_its_tables_hold_the_same(home: Path) -> None:
@@ -41,6 +44,7 @@ def test_its_report_and_its_tables_hold_the_same(home: Path) -> None:
     page = deliver.study_report(run.id)
     assert finished.NASTY not in page
     assert "Choosing helped on these 3 tasks on average" in page
+    assert all(part in page for part in studies.finding(run.id).parts)
     assert "Others like these" in page
     assert page.count("<svg") == 2
     assert "python -m core study" in page

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from core import plots
+from core.artifacts.finding import Finding
 from core.artifacts.leaderboard import ArmRow, CurvePoint, FurtherTest, Word, against, baseline
 from core.artifacts.taggers import TypeScores
-from core.plots.answer import answer
 from core.plots.report import _drawing
 from core.plots.results import VERDICT_MARKS
 from tests.finished import ARM_ROW
@@ -208,48 +208,6 @@ def test_names_are_no_markup(figure: Any) -> None:
     assert "<b>x" not in figure(ROWS).to_json().replace("\\u003c", "<")
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (
-            ("improves", "hurts", "no evidence"),
-            "Yes: pre-training improved the tagger with a0. It did harm with a1. For a2 there is no evidence either way.",
-        ),
-        (
-            ("no evidence",),
-            "This experiment gives no evidence that pre-training helped. That is not evidence that it did not.",
-        ),
-        (("hurts", "hurts"), "It did harm with a0 and a1."),
-        (
-            ("below control",),
-            "With a0 the tagger was worse than with random text of the same amount: the choice did harm.",
-        ),
-        (("baseline",), "Nothing was compared with the tagger that had no pre-training."),
-    ],
-)
-def test_the_answer_follows_the_verdicts(words: tuple[Word, ...], said: str) -> None:
-    assert answer([row(f"a{i}", word, [60.0], sentences=9) for i, word in enumerate(words)]) == said
-
-
-def test_the_answer_speaks_of_pre_training_only_where_arms_differ_in_it() -> None:
-    rows = [row("none", "baseline", [60.0]), row("skl:2", "improves", [62.0])]
-    assert answer(rows) == "Yes: the tagger improved with skl:2."
-    level = answer([rows[0], row("dataaug", "no evidence", [60.0])])
-    assert "pre-training" not in level
-    assert "no evidence that any of this helped" in level
-    above = answer([rows[0], row("lm:law", "helped", [62.0], gap=(1, 3), sentences=9), row("states", "hurts", [1.0])])
-    assert "choosing is not shown to help" in above
-
-
-def test_an_arm_above_none_but_not_above_random_is_not_called_no_evidence_either_way() -> None:
-    better = row("knn", "helped", [63.0], sentences=9, gap=(1.0, 3.0))
-    said = answer([better, row("tapt", "no evidence", [60.0], sentences=9)])
-    assert said.startswith(
-        "With knn the tagger was better than without pre-training, but is not shown to be better than"
-    )
-    assert said.endswith("For tapt there is no evidence either way.")
-
-
 def test_the_report_draws_the_intervals_to_scale() -> None:
     report = plots.Report(
         rows=ROWS,
@@ -260,6 +218,7 @@ def test_the_report_draws_the_intervals_to_scale() -> None:
         hours=2.0,
         command="run <x>",
         begun="then",
+        finding=Finding(what="Yes <b>.", sure="Quite.", next="Next: go."),
         version="1",
         missing=("a & b",),
     )

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 from core.artifacts import evaluations
 from core.artifacts.leaderboard import ArmRow
-from core.cli.experiment import experiment, in_words, typed_options
+from core.cli.experiment import experiment, typed_options
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, ReadError
 from core.facade import deliver, experiments, removals, results
@@ -262,9 +263,9 @@ def test_the_command_line_plans_and_reports(finished: str, capsys: pytest.Captur
     told = json.loads(capsys.readouterr().out)
     assert told["run"] == finished  # the same work in another spelling
     assert told["leaderboard"] == facade_runs.get(finished).result()["leaderboard"]
-    said = "\n".join(in_words(results.board(finished)))
-    assert "Without pre-training the tagger reaches F1" in said
-    assert "chosen by classifier" in said
+    assert told["finding"] == asdict(results.finding(finished))
+    experiment.main([word for word in words if word != "--json"], standalone_mode=False)
+    assert capsys.readouterr().out.strip().split("\n")[-3:] == results.finding(finished).parts
 
 
 def test_what_it_could_show_is_assumed_where_nothing_was_trained_and_one_seed_shows_nothing(

@@ -10,7 +10,7 @@ from core.artifacts.study import Conclusion, Question, TaskRow
 from core.recipes.study.config import StudyConfig
 from core.stats.pooled import Estimate, Mean, between, corpora_needed, on_others, pooled
 from core.stats.sequential import ALPHA
-from core.stats.verdict import ANSWERS, POWER
+from core.stats.verdict import ANSWERS, LEVEL, lacking
 
 
 def reading(config: StudyConfig, tasks: Sequence[TaskRow], replicates: int, bound: float | None) -> Question:
@@ -37,8 +37,8 @@ def _question(
     others = _conclusion(on_others(deltas), ALPHA)
     if others.answer != these.answer:  # what is not shown on these is not shown on all of their kind
         others = replace(others, answer="no evidence")
-    lacking = _lacking(mean, these, tasks, unit, replicates) or _tasks_lacking(others, float(deltas.var(ddof=1)))
-    return Question(these=these, others=others, between=between(estimates), lacking=lacking)
+    lacks = _lacking(mean, these, tasks, unit, replicates) or _tasks_lacking(others, float(deltas.var(ddof=1)))
+    return Question(these=these, others=others, between=between(estimates), lacking=lacks)
 
 
 def _conclusion(mean: Mean, asked: float) -> Conclusion:
@@ -53,25 +53,22 @@ def _conclusion(mean: Mean, asked: float) -> Conclusion:
 
 def _lacking(mean: Mean, these: Conclusion, tasks: Sequence[TaskRow], unit: str, n: int) -> str:
     """What would settle a mean of the size that was seen on these tasks; "" where it is settled."""
-    from scipy.special import ndtri
-
     if these.answer != "no evidence":
         return ""
     if not these.dof:
         return f"One of the {unit} says nothing about the spread between them; run 2 at least, better 6."
     size, each = abs(these.delta), f" on each of {len(tasks)} tasks" if len(tasks) > 1 else ""
-    if size < 0.05:
+    if size < LEVEL:
         return "The two are level; more of anything would only show more closely how level."
-    allowed = size**2 / float(ndtri(0.975) + ndtri(POWER)) ** 2  # the variance that would settle it
-    falling, fixed = float(mean.falling), float(mean.fixed)
-    if fixed < allowed:
-        enough = max(ceil(n * falling / (allowed - fixed)), n + 1)
-        lacking = "pre-trainings" if unit == "replicates" else "taggers' seeds"
-        return f"Lacking are {lacking}: about {enough:,} {unit}{each} would settle a mean difference of {size:.2f}."
+    lacks = lacking(size, float(mean.falling), float(mean.fixed), n)
+    if lacks.sentences == 1:
+        what = "pre-trainings" if unit == "replicates" else "taggers' seeds"
+        about = f"about {lacks.repetitions:,} {unit}{each}"
+        return f"Lacking are {what}: {about} would settle a mean difference of {size:.2f}."
     sentences = sum(task.sentences for task in tasks)
-    wanted = ceil(sentences * fixed / (allowed - min(falling, allowed / 2)) / 100) * 100
-    more = "" if falling <= allowed / 2 else f" and about {ceil(2 * n * falling / allowed):,} {unit}{each}"
-    corpora = ceil(len(tasks) * (falling + fixed) / allowed)
+    wanted = ceil(sentences * lacks.sentences / 100) * 100
+    more = "" if lacks.repetitions == n else f" and about {lacks.repetitions:,} {unit}{each}"
+    corpora = ceil(len(tasks) * lacks.corpora)
     return (
         f"Lacking are test sentences or task corpora: {sentences:,} test sentences are too few to settle a mean "
         f"difference of {size:.2f}. It would take about {wanted:,} of them{more}, or the same on {corpora:,} tasks."
@@ -82,7 +79,7 @@ def _tasks_lacking(others: Conclusion, variance: float) -> str:
     """The same for others like them. variance: of the differences between tasks."""
     if others.answer != "no evidence":
         return ""
-    if abs(others.delta) < 0.05:
+    if abs(others.delta) < LEVEL:
         return "On others like these the two are level, as far as can be told."
     enough = corpora_needed(others.delta, variance)
     return (

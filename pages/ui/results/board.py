@@ -9,6 +9,7 @@ import streamlit as st
 from core.facade import figures, results, runs
 from core.facade.results import ArmRow, FurtherTest, NextBudget
 from core.facade.shown import duration
+from pages.ui.finding import finding
 from pages.ui.widgets import chart, plain, table
 
 SIGNS = {
@@ -49,7 +50,7 @@ def leaderboard(run_id: str) -> None:
     """Mahapatra et al. 2022, Tables 3 and 5; the verdicts in words, every seed's F1."""
     board = results.board(run_id)
     rows = board.leaderboard
-    st.subheader(plain(figures.answer(rows)), anchor=False)
+    finding(results.finding(run_id))
     if board.planned:
         st.markdown(plain(board.planned.why))
     if unfound := figures.unfound_words(results.unfound_types(run_id)):

@@ -7,6 +7,7 @@ import streamlit as st
 from core.facade import figures, runs, studies
 from core.facade.shown import duration
 from core.facade.studies import StudyResult
+from pages.ui.finding import finding
 from pages.ui.widgets import chart, plain, table
 
 RESULTS = "pages/6_Results.py"
@@ -24,9 +25,8 @@ COLUMNS = {"name": "Task", "test": "Test sentences", "f1": "Test F1", "none": "n
 def study(run_id: str) -> None:
     """What a finished study came to."""
     result = studies.board(run_id)
-    first, *others = figures.study_answer(result)
-    st.subheader(plain(first), anchor=False)
-    for sentence in others:
+    finding(studies.finding(run_id))
+    for sentence in figures.study_answer(result):
         st.markdown(plain(sentence))
     if result.planned:
         st.markdown(plain(result.planned.why))

@@ -7,6 +7,7 @@ import streamlit as st
 from core.facade import figures, results, runs, studies, training
 from core.facade.results import FinetuneResult, OverSeeds
 from core.facade.runs import RunState
+from pages.ui.finding import finding
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
 from pages.ui.runs.links import attach
@@ -184,6 +185,7 @@ def _confidence(run_id: str, tuned: FinetuneResult) -> None:
 
 
 def _experiment(run_id: str) -> None:
+    finding(results.finding(run_id))
     board = results.board(run_id).leaderboard
     rows = [
         {
@@ -201,8 +203,7 @@ def _experiment(run_id: str) -> None:
 
 
 def _study(run_id: str) -> None:
-    for sentence in figures.study_answer(studies.board(run_id)):
-        st.markdown(plain(sentence))
+    finding(studies.finding(run_id))
 
 
 def _model(run_id: str, folder: str) -> None:

@@ -1,0 +1,271 @@
+"""The verdict of an experiment or a study in three parts: what came out, how sure that is, what to do next.
+
+For a reader who trains no models, the same words wherever it stands: no symbol, no name of a test, no score by name.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.artifacts.leaderboard import ArmRow, ExperimentResult, nothing_learnt, split_name
+from core.artifacts.study import Question, StudyResult
+from core.shown import duration
+from core.stats.pooled import Estimate, Mean, pooled
+from core.stats.verdict import LEVEL, SEEDS, lacking
+
+REPLICATES = 6  # a plan with three looks, which can show that choosing helped
+TOO_MANY, TOO_LONG = 60, 200  # repetitions, and hours, that nobody would wait for
+IDLE = "Nothing can be said: no tagger learnt anything, with or without what was tried."
+FURTHER = {"improves": "it also does better with", "helped": "it also does better with", "hurts": "it does worse with"}
+_NAMES = {
+    "tapt": "the task's own text",
+    "dapt": "all of the big corpus",
+    "tapt+dapt": "the task's own text and all of the big corpus",
+    "all": "all borrowed labels",
+    "dataaug": "changed copies of its training sentences",
+    "lpft": "training in two stages",
+}
+_HEADS = {
+    "vectors": "word vectors of {}",
+    "lm": "a language model of {}",
+    "skl": "borrowed labels that agree (up to {})",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A sentence or two each; sure is "" where there is nothing to be sure of."""
+
+    what: str
+    sure: str
+    next: str
+
+    @property
+    def parts(self) -> list[str]:
+        """The parts that say something."""
+        return [part for part in (self.what, self.sure, self.next) if part]
+
+
+def of_experiment(result: ExperimentResult) -> Finding:
+    """Verdict by the line that the claim was about, else by the surest of those that were judged."""
+    rows = result.leaderboard
+    judged = [row for row in rows if row.verdict in _SURENESS]
+    if nothing_learnt(rows):
+        return Finding(what=IDLE, sure="", next=_MORE_LABELS)
+    if not judged:
+        return Finding(what="Nothing was compared.", sure="", next="Next: name something to try beside none.")
+    row = _main(result, judged)
+    others = [other for other in judged if other is not row]
+    what = " ".join(part for part in (_what(row, rows), _others(others, rows)) if part)
+    return Finding(what=what, sure=_sure(row), next=_next(row, sum(result.hours.values())))
+
+
+_SURENESS = ("improves", "helped", "hurts", "below control", "no evidence")
+_MORE_LABELS = "Next: label more sentences or train longer, until the training itself works."
+
+
+def _main(result: ExperimentResult, judged: Sequence[ArmRow]) -> ArmRow:
+    if test := result.planned:
+        for row in judged:
+            if (row.arm, row.budget) == (test.arm, test.budget):
+                return row
+    return min(judged, key=lambda row: _SURENESS.index(row.verdict))
+
+
+def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
+    """What an arm adds, for who does not know its name."""
+    name, encoder = split_name(row.arm)
+    head, _, value = name.partition(":")
+    if name in _NAMES:
+        words = _NAMES[name]
+    elif head in _HEADS and value:
+        words = _HEADS[head].format(value)
+    elif row.budget and row.sentences:
+        alone = len({other.arm for other in rows if other.budget and other.verdict in _SURENESS}) == 1
+        words = f"the {row.sentences:,} chosen sentences{'' if alone else f' ({name})'}"
+    else:
+        words = f"“{name}”"
+    return f"{words}, from the encoder {encoder}" if encoder else words
+
+
+def _what(row: ArmRow, rows: Sequence[ArmRow]) -> str:
+    name, read = name_of(row, rows), bool(row.sentences)
+    after = f"after reading {name}" if read else f"with {name}"
+    without = "after reading nothing" if read else "without"
+    blind = _blind(row)
+    held = row.delta_random is not None
+    than = f"{without}, {{}} better than {'after' if read else 'with'} {blind}"
+    words = {
+        "improves": f"Yes: {after} the tagger does better than {without}.",
+        "helped": f"It helped: {after} the tagger does better than {without}. What any other would do was not asked.",
+        "below control": f"No: {blind} does better than {name}.",
+        "hurts": f"No: {after} the tagger does worse than {without}.",
+        "no evidence": f"Not shown: {after} the tagger is not seen to do better than {without}.",
+    }
+    if held:
+        better = f"{after} the tagger does better than {than}."
+        words["improves"] = f"Yes, choosing paid: {better.format('and')}"
+        words["helped"] = (
+            f"{'Reading' if read else 'It'} helped, choosing is not shown to: {better.format('but not surely')}"
+        )
+    return words[row.verdict]
+
+
+def _blind(row: ArmRow) -> str:
+    """What it is held against."""
+    return "as much random text" if row.sentences else "a part taken by lot"
+
+
+def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
+    """What is sure of the other lines; of several a first few by name."""
+    sentences = []
+    for start in dict.fromkeys(FURTHER.values()):
+        names = [name_of(row, rows) for row in others if FURTHER.get(row.verdict) == start]
+        if names:
+            more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+            sentences.append(f"{start} {' and '.join(names[:2]) if not more else ', '.join(names[:2])}{more}")
+    return f"Besides, {'; '.join(sentences)}." if sentences else ""
+
+
+def points(value: float) -> str:
+    """A difference, with as many digits as its reader can use."""
+    return f"{value:+z.0f}" if abs(value) >= 9.95 else f"{value:+z.1f}"
+
+
+def _sure(row: ArmRow) -> str:
+    if len(row.micro_f1) < 2 or not _known(row.interval):
+        return "How sure cannot be said: a single repetition does not show what chance does."
+    read, interval = bool(row.sentences), row.interval_random
+    seen = _difference(row.delta, row.interval, "over reading nothing" if read else "over none of it")
+    if row.delta_random is not None and interval and _known(interval):
+        seen = f"{seen}, {points(row.delta_random)} over {_blind(row)} ({_range(interval)})"
+    return f"{seen}.{_could(_open(row))}"
+
+
+def _difference(delta: float, interval: tuple[float, float], over: str) -> str:
+    return f"The difference: {points(delta)} points of 100 {over} ({_range(interval)} in 95 of 100 such experiments)"
+
+
+def _could(interval: tuple[float, float] | None) -> str:
+    """What could have been seen, where a question stays open. interval: of that question."""
+    if interval is None:
+        return ""
+    half = (interval[1] - interval[0]) / 2
+    return f" Only a gain above about {points(half).lstrip('+')} points could have been seen."
+
+
+def _known(interval: tuple[float, float]) -> bool:
+    return interval[1] - interval[0] < 200
+
+
+def _range(interval: tuple[float, float]) -> str:
+    return f"{points(interval[0])} to {points(interval[1])}"
+
+
+def _open(row: ArmRow) -> tuple[float, float] | None:
+    """The interval of the question that is not answered: against nothing, else against the same by lot."""
+    if row.verdict == "no evidence":
+        return row.interval
+    return row.interval_random if row.verdict == "helped" and row.delta_random is not None else None
+
+
+def _next(row: ArmRow, hours: float) -> str:
+    """hours: of the whole experiment."""
+    n = len(row.micro_f1)
+    quick = (
+        f"Next: {REPLICATES} repetitions in each of which choice and reading are made anew too; this was a quick look "
+        "at one of each."
+    )
+    words = {
+        "improves": "Next: use it, and label more of what the tagger still misses.",
+        "hurts": "Next: leave it; the tagger without it is better.",
+        "below control": f"Next: leave it; {_blind(row)} is better.",
+    }
+    if row.verdict == "helped" and row.delta_random is None:
+        return "Next: the same beside as much of it taken by lot, which tells whether it is the choice that helps."
+    if row.verdict == "improves" and n < SEEDS:
+        return f"Next: {_repetitions(SEEDS, n, hours)}, before you rely on it."
+    if row.verdict == "helped":
+        known = settled_by(row.delta_random or 0.0, row.estimate_random, n, hours, swapped=bool(row.halves_runs))
+        return quick if row.chose is None else known
+    if n < 2:
+        return f"Next: {_repetitions(SEEDS, n, hours)}."
+    return words.get(row.verdict) or settled_by(row.delta, row.estimate, n, hours, swapped=bool(row.halves_runs))
+
+
+def settled_by(
+    delta: float, estimate: Estimate | Mean | None, n: int, hours: float, *, swapped: bool = False, each: str = ""
+) -> str:
+    """What would settle a difference of the size that was seen. n: repetitions so far, which took `hours`."""
+    if abs(delta) < LEVEL:
+        return "Next: something else; the two are level, and more of the same would only show how level."
+    if estimate is None:  # results of older versions
+        return f"Next: more repetitions than {n}{each}."
+    lacks = lacking(abs(delta), float(estimate.falling), float(estimate.fixed), n)
+    enough = lacks.repetitions + lacks.repetitions % 2 if swapped else lacks.repetitions
+    if enough > TOO_MANY or hours / n * enough > TOO_LONG:
+        return (
+            f"Next: something else; to show a gain as small as this would take about {enough:,} repetitions{each}. "
+            "More labels are the better buy."
+        )
+    if lacks.sentences == 1:
+        return f"Next: {_repetitions(enough, n, hours, each)}."
+    also = f", and {_repetitions(enough, n, hours, each)}" if enough > n else ""
+    return (
+        f"Next: about {lacks.sentences:.1f} times as many labelled test sentences{also}; repeating alone would not "
+        "settle it."
+    )
+
+
+def _repetitions(wanted: int, n: int, hours: float, each: str = "") -> str:
+    seconds = 3600 * hours / max(n, 1) * (wanted - n)
+    return f"{wanted:,} repetitions in place of {n}{each}, about {duration(seconds)} more"
+
+
+def of_study(result: StudyResult) -> Finding:
+    """Verdict by the claim's own question: choosing where it has a control, else reading."""
+    if not any(task.learnt for task in result.tasks):
+        return Finding(what=IDLE, sure="", next=_MORE_LABELS)
+    of, asked = ("Choosing", result.choosing) if result.choosing else ("What was tried", result.reading)
+    n, answer = len(result.tasks), asked.these.answer
+    where = "on this task" if n == 1 else f"on these {n} tasks on average"
+    word = {
+        "yes": "Yes: {} helped {}.",
+        "worse": "No: {} did harm {}.",
+        "no evidence": "Not shown: {} is not seen to help {}.",
+    }
+    what = word[answer].format(of[0].lower() + of[1:], where)
+    if result.choosing and answer != "yes" and result.reading.these.answer == "yes":
+        what = f"{what} Reading helped, whatever was read."
+    return Finding(what=f"{what}{_elsewhere(asked)}", sure=_sure_of(asked), next=_next_study(result, asked))
+
+
+def _elsewhere(asked: Question) -> str:
+    if asked.others is None or asked.these.answer == "no evidence":
+        return ""
+    shown = asked.others.answer == asked.these.answer
+    return f" On others like these {'it would too' if shown else 'that is not shown'}."
+
+
+def _sure_of(asked: Question) -> str:
+    if not _known(asked.these.interval):
+        return "How sure cannot be said: a single repetition does not show what chance does."
+    seen = _difference(asked.these.delta, asked.these.interval, "on these")
+    others = (
+        f", {points(asked.others.delta)} on others like these ({_range(asked.others.interval)})" if asked.others else ""
+    )
+    return f"{seen}{others}.{_could(asked.these.interval if asked.these.answer == 'no evidence' else None)}"
+
+
+def _next_study(result: StudyResult, asked: Question) -> str:
+    if asked.these.answer == "worse":
+        return "Next: leave it."
+    if asked.these.answer == "yes":
+        if asked.others is None or asked.others.answer == "yes":
+            return "Next: use it on tasks like these."
+        return "Next: more tasks, if it is to hold on others than these; on these it may be used."
+    if not _known(asked.these.interval):
+        return f"Next: {REPLICATES} repetitions on each task."
+    tasks = result.tasks
+    estimates = [task.choosing for task in tasks if task.choosing] if result.choosing else [t.reading for t in tasks]
+    each = " on each task" if len(tasks) > 1 else ""
+    return settled_by(asked.these.delta, pooled(estimates), result.replicates, sum(result.hours.values()), each=each)

@@ -1,0 +1,172 @@
+"""The verdict in three parts: what it says follows the verdicts, and a lawyer can read every word of it."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from core.artifacts.finding import IDLE, Finding, of_experiment, of_study
+from core.artifacts.leaderboard import ArmRow, ExperimentResult, PlannedTest, Word
+from core.artifacts.study import Conclusion, Question, StudyResult, TaskRow
+from core.stats.pooled import Estimate
+from tests.finished import ARM_ROW
+
+NONE = replace(ARM_ROW, arm="none", verdict="baseline")
+PRIVATE = re.compile(r"T_C|D_C|S_C|L_C|\barm\b|Holm|F1|\bseeds?\b|p =|pre-train|bootstrap|interval")
+GAIN = Estimate(delta=3.9, falling=0.3, fixed=0.05, dof=4)
+
+
+def line(word: Word, arm: str = "classifier", **fields: Any) -> ArmRow:
+    known: Mapping[str, Any] = {
+        "budget": "10%" if arm in ("classifier", "knn", "random") else "",
+        "sentences": 1333 if arm in ("classifier", "knn", "tapt", "dapt") else 0,
+        "micro_f1": [60.0, 61.0, 62.0],
+        "delta": 3.9,
+        "interval": (1.0, 6.8),
+        "estimate": GAIN,
+    }
+    return replace(ARM_ROW, verdict=word, arm=arm, **(dict(known) | fields))
+
+
+def finding(*rows: ArmRow, hours: float = 0.4, planned: PlannedTest | None = None) -> Finding:
+    result = ExperimentResult(leaderboard=[NONE, *rows], curve=[], hours={"finetune": hours}, planned=planned)
+    return of_experiment(result)
+
+
+BY_LOT: Mapping[str, Any] = {"delta_random": 0.9, "interval_random": (-1.0, 2.8), "chose": "no evidence"}
+ROWS: Mapping[str, tuple[ArmRow, tuple[str, str, str]]] = {
+    "nothing seen": (
+        line("no evidence", delta=0.9, interval=(-20.0, 21.8), estimate=replace(GAIN, delta=0.9)),
+        ("Not shown: after reading the 1,333 chosen", "Only a gain above about 21 points could", "Next: 17 repetitions in"),
+    ),
+    "a single one": (
+        line("no evidence", micro_f1=[60.0], interval=(-100.0, 100.0)),
+        ("Not shown", "How sure cannot be said", "Next: 5 repetitions in place of 1, about 1.6 h more."),
+    ),
+    "level": (
+        line("no evidence", delta=0.01, interval=(-1.0, 1.0)),
+        ("Not shown", "+0.0 points of 100", "Next: something else; the two are level"),
+    ),
+    "too small to wait for": (
+        line("no evidence", delta=0.2, interval=(-1.0, 1.4), estimate=replace(GAIN, fixed=0.0)),
+        ("Not shown", "Only a gain above about 1.2 points", "More labels are the better buy."),
+    ),
+    "too few test sentences": (
+        line("no evidence", delta=1.0, interval=(-1.0, 3.0), estimate=replace(GAIN, falling=0.01, fixed=0.5)),
+        ("Not shown", "Only a gain above", "Next: about 4.3 times as many labelled test sentences; repeating alone"),
+    ),
+    "reading helped": (
+        line("helped", estimate_random=replace(GAIN, delta=0.9, fixed=0.0), **BY_LOT),
+        ("Reading helped, choosing is not shown to", "+0.9 over as much random text (-1.0 to +2.8)", "Next: 9 repetitions"),
+    ),
+    "a quick look": (
+        line("helped", delta_random=0.9, interval_random=(-1.0, 2.8), chose=None),
+        ("Reading helped, choosing is not shown to", "Only a gain above about 1.9", "choice and reading are made anew"),
+    ),
+    "no control": (
+        line("helped", "tapt"),
+        ("It helped: after reading the task's own text", "+3.9 points of 100", "Next: the same beside as much"),
+    ),
+    "choosing helped": (
+        line("improves", delta_random=2.9, interval_random=(1.0, 4.8), chose="yes"),
+        ("Yes, choosing paid: after reading", "+2.9 over as much random text", "Next: 5 repetitions in place of 3"),
+    ),
+    "surely": (
+        line("improves", "dataaug", micro_f1=[60.0] * 5),
+        ("Yes: with changed copies", "+3.9 points of 100 over none of it (+1.0 to +6.8", "Next: use it"),
+    ),
+    "below by lot": (
+        line("below control", "skl:2", delta_random=-2.0, interval_random=(-3.0, -1.0)),
+        ("No: a part taken by lot does better than borrowed labels", "-2.0 over a part", "Next: leave it; a part taken"),
+    ),
+    "harm": (
+        line("hurts", "vectors:law", delta=-2.0, interval=(-3.0, -1.0)),
+        ("No: with word vectors of law the tagger does worse", "-2.0 points of 100", "Next: leave it; the tagger without"),
+    ),
+    "nothing compared": (line("control", "random"), ("Nothing was compared.", "", "Next: name something")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_what_how_sure_and_what_next_follow_from_the_verdict(case: str) -> None:
+    row, words = ROWS[case]
+    told = finding(row)
+    for part, begins in zip((told.what, told.sure, told.next), words, strict=True):
+        assert begins in part
+        assert not PRIVATE.search(part)
+    assert told.parts == [part for part in (told.what, told.sure, told.next) if part]
+
+
+def test_the_claim_comes_first_and_what_is_sure_of_others_is_named_beside_it() -> None:
+    claim = line("no evidence", "knn", interval=(-1.0, 8.8))
+    others = [line("improves"), line("helped", "dapt"), line("helped", "tapt"), line("hurts", "lm:law")]
+    planned = PlannedTest(
+        arm="knn", budget="10%", against="none", looks=(3,), replicates=3, ended="complete", p=0.2, bound=0.05,
+        effect=1.0, chance=0.1, why="",
+    )  # fmt: skip
+    told = finding(*others, claim, planned=planned).what
+    assert told.startswith("Not shown: after reading the 1,333 chosen sentences (knn)")
+    assert "it also does better with the 1,333 chosen sentences (classifier), all of the big corpus and 1 more" in told
+    assert "it does worse with a language model of law" in told
+    assert finding(*others, claim).what.startswith("Yes: after reading the 1,333 chosen sentences (classifier)")
+
+
+def test_where_nothing_was_learnt_nothing_is_said() -> None:
+    rows = [replace(row, collapsed=(1, 2, 3)) for row in (line("nothing learnt"), line("baseline", "none"))]
+    result = ExperimentResult(leaderboard=rows, curve=[], hours={})
+    assert of_experiment(result).what == IDLE
+
+
+def test_halves_that_are_swapped_ask_for_an_even_number() -> None:
+    row = line(
+        "no evidence", delta=0.9, interval=(-20.0, 21.8), estimate=replace(GAIN, delta=0.9), halves_runs=("r",) * 3
+    )
+    assert "Next: 18 repetitions in place of 3" in finding(row).next
+
+
+def task(delta: float, *, learnt: bool = True) -> TaskRow:
+    return TaskRow(
+        name="law", run="", sentences=300, tokens=9, f1=60.0, none_f1=58.0, control_f1=59.0, learnt=learnt,
+        reading=replace(GAIN, delta=delta), reading_interval=(0.0, 1.0),
+        choosing=replace(GAIN, delta=delta), choosing_interval=(0.0, 1.0),
+    )  # fmt: skip
+
+
+def mean(answer: Any, delta: float = 1.0, half: float = 0.5) -> Conclusion:
+    return Conclusion(delta=delta, interval=(delta - half, delta + half), p=0.1, dof=4.0, answer=answer)
+
+
+def study(these: Conclusion, others: Conclusion | None, *, tasks: Sequence[TaskRow], reading: Any = "yes") -> Finding:
+    question = Question(these=these, others=others, between=None, lacking="")
+    read = Question(these=mean(reading), others=None, between=None, lacking="")
+    return of_study(
+        StudyResult(
+            arm="classifier", budget="", tasks=tasks, reading=read, choosing=question, planned=None, replicates=6,
+            hours={"finetune": 3.0},
+        )
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("these", "others", "what", "then"),
+    [
+        (mean("yes"), mean("yes"), "Yes: choosing helped on these 2 tasks on average. On others like these it", "use it"),
+        (mean("yes"), mean("no evidence"), "On others like these that is not shown.", "more tasks"),
+        (mean("worse", -1.0), mean("no evidence", -1.0), "No: choosing did harm on these 2 tasks", "leave it"),
+        (mean("no evidence", 0.5, 1.0), mean("no evidence"), "Not shown: choosing is not seen to help on these 2", "on each"),
+    ],
+)  # fmt: skip
+def test_a_study_says_it_for_these_and_for_others(these: Conclusion, others: Conclusion, what: str, then: str) -> None:
+    told = study(these, others, tasks=[task(0.5), task(0.5)])
+    assert what in told.what
+    assert then in told.next
+    assert ("could have been seen" in told.sure) == (these.answer == "no evidence")
+    assert ("Reading helped, whatever was read" in told.what) == (these.answer != "yes")
+    assert not any(PRIVATE.search(part) for part in told.parts)
+
+
+def test_a_study_in_which_nothing_was_learnt_says_nothing_and_one_task_nothing_of_others() -> None:
+    assert study(mean("yes"), None, tasks=[task(1.0, learnt=False)]).what == IDLE
+    assert "others" not in " ".join(study(mean("yes"), None, tasks=[task(1.0)]).parts)
