@@ -30,7 +30,9 @@ class RebuildResult:
     """What a `rebuild` run came to.
 
     corpus: fingerprint of the new set, of so many `sentences` and `mentions`. changed, wanted: mentions. of: mentions
-    of the training set. pools: {pool: {type: mentions in it}}. output, edits: paths of the new set and of the log.
+    of the training set. reached: the share of their type from which names and contexts count as telling much, "" where
+    the thresholds as given gave mentions enough. pools: {pool: {type: mentions in it}}, those that were drawn from.
+    output, edits: paths of the new set and of the log.
     """
 
     corpus: str
@@ -39,6 +41,7 @@ class RebuildResult:
     changed: int
     wanted: int
     of: int
+    reached: str = ""  # results of older versions have none
     pools: Mapping[str, Mapping[str, int]]
     output: str
     edits: str

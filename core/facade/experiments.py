@@ -16,6 +16,7 @@ from core.recipes.base import Options, plan
 from core.recipes.experiment.arms import ARM_NAMES as ARM_NAMES
 from core.recipes.experiment.arms import ARM_SHAPES as ARM_SHAPES
 from core.recipes.experiment.arms import CONTROLS as CONTROLS
+from core.recipes.experiment.arms import COPIES_HELP as COPIES_HELP
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import Cost as Cost
 from core.recipes.experiment.cost import calibration_options

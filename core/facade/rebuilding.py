@@ -14,16 +14,21 @@ from core.difficulty.mentions import Mention
 from core.facade.corpora import roles
 from core.facade.home import kept_per_home, library, store
 from core.recipes import rebuild
-from core.recipes.rebuild import Preview as Preview
+from core.recipes.parts import rebuild_preview
+from core.recipes.parts.rebuild_preview import Preview as Preview
+from core.recipes.parts.rebuild_preview import Training
 
 
 def preview(options: Mapping[str, object]) -> Preview:
-    """Pool sizes before anything runs. options: of `rebuild`, `difficulty` among them.
+    """What a rebuild would draw from and change, before anything runs. options: of `rebuild`, `difficulty` among them.
 
     Errors: ConfigError, CorpusError, RunError.
     """
     config = rebuild.RebuildConfig.parse(options)
-    return rebuild.preview(config, library().find(config.train), _mentions(config.difficulty), store())
+    training = _training(config.train, config.difficulty, config.holdout)
+    return rebuild_preview.preview(
+        config, library().find(config.train), _mentions(config.difficulty), training, store()
+    )
 
 
 def splits_of(train: str) -> tuple[list[str], str]:
@@ -34,6 +39,13 @@ def splits_of(train: str) -> tuple[list[str], str]:
 @kept_per_home(4)
 def _mentions(run_id: str) -> Sequence[Mention]:
     return mentions.read(store().get(run_id))
+
+
+@kept_per_home(2)
+def _training(train: str, run_id: str, holdout: tuple[str, ...]) -> Training:
+    """The sentences and their measurement; kept, since every touch of the form previews anew."""
+    holdouts = [library().find(name) for name in holdout]
+    return rebuild_preview.training_of(library().find(train), _mentions(run_id), holdouts)
 
 
 def rebuild_result(run_id: str) -> RebuildResult:

@@ -5,11 +5,9 @@ objective is left out: its span classifier is another model, and its released co
 one (SOURCES.md, MINER).
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, Self
 
-import numpy as np
 from pydantic import field_validator
 
 from core.artifacts import rebuilt
@@ -17,7 +15,7 @@ from core.artifacts.mentions import read
 from core.artifacts.rebuilt import RebuildResult
 from core.config import Config, option, unusual
 from core.corpora.corpus import Corpus
-from core.difficulty.mentions import BINS, Mention
+from core.difficulty.mentions import Mention
 from core.errors import ConfigError, CorpusError, Unfinished
 from core.models.fingerprint import fingerprint
 from core.models.hub import load_tokenizer
@@ -28,20 +26,22 @@ from core.reconstruction import pools
 from core.reconstruction.augment import by_tokenizer, dataaug
 from core.reconstruction.contexts import low2high, random2high
 from core.reconstruction.entities import highc2low, random2low, redundant2low
-from core.reconstruction.pools import Pools, Thresholds, find_pools
-from core.reconstruction.shares import Mark, base_and, base_and_rows, low_share, low_share_rows
-from core.reconstruction.training import Measured, Rebuilt, Training
+from core.reconstruction.pools import Pools, Thresholds, find_pools, ladder
+from core.reconstruction.shares import base_and, low_share
+from core.reconstruction.training import Measured, Measures, Rebuilt, Training
 from core.runs.store import RunStore
 from core.text.sentence import Sentence
 
 Method = Literal["random2low", "highc2low", "redundant2low", "random2high", "low2high", "low-share", "dataaug"]
-METHODS: Mapping[str, Callable[[Training, Pools, float, int], Rebuilt]] = {
+METHODS: Mapping[str, Callable[[Training, Sequence[Pools], float, int], Rebuilt]] = {
     "random2low": random2low,
     "highc2low": highc2low,
     "redundant2low": redundant2low,
     "random2high": random2high,
     "low2high": low2high,
 }
+NAMES = ("random2low", "highc2low", "redundant2low")  # for which thresholds are lowered where the rate asks for it
+EDITION = "2"  # of METHODS: another one where the same options come to other sets
 READS: Mapping[str, tuple[str, ...]] = {  # the pools that must not be empty
     "random2low": ("entity_high", "entity_low"),
     "highc2low": ("both_high", "entity_low"),
@@ -59,8 +59,12 @@ class RebuildOptions(Config):
         "A name tells little at most at so many bits (0.5) or in this share of its type (20%); auto: below "
         "0 bits, or the bottom 20% of a type with fewer than 5% there.",
     )
-    entity_high: str = option("50%", "A name tells much at least at so many bits, or from this share of its type on.")
-    context_high: str = option("50%", "The same of contexts.")
+    entity_high: str = option(
+        "50%",
+        "A name tells much at least at so many bits, or from this share of its type on; lowered by tenths where names "
+        "that tell less are too few to reach the rate.",
+    )
+    context_high: str = option("50%", "The same of contexts; contexts that tell more go by it as it is.")
     size: int = option(1000, "low-share: how many sentences.", unit="sentences", ge=1)
     add_bin: Literal["", "low", "near_zero", "high", "none"] = option(
         "",
@@ -97,10 +101,16 @@ class RebuildConfig(RebuildOptions):
     encoder: str = option("minilm", "dataaug: the encoder whose pieces are weighed, those that tell a type kept.")
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
+    edition: str = option("", "Edition of the method, so that a set of an older one is made anew.", hidden=True)
 
     def settled(self) -> Self:
-        """These options with the hash of the encoder, where it matters. Errors: ModelError if it is not here."""
-        return self.model_copy(update={"weights": fingerprint(self.encoder)}) if self.method == "dataaug" else self
+        """These options with the hash of the encoder or the method's edition, whichever matters.
+
+        Errors: ModelError if the encoder is not here.
+        """
+        if self.method == "dataaug":
+            return self.model_copy(update={"weights": fingerprint(self.encoder)})
+        return self.model_copy(update={"edition": EDITION}) if self.method in METHODS else self
 
     @field_validator("rate", mode="before")
     @classmethod
@@ -117,18 +127,14 @@ def run(config: RebuildConfig, job: Job) -> RebuildResult:
     sentences = labelled(train)
     if not train.types:
         raise CorpusError(f"{train.name}: holds no entity, so there is no mention to change; give a labelled corpus.")
-    closed = held_out(train, sentences, config.holdout, job)
+    closed = held_out(train, sentences, [job.corpus(name) for name in config.holdout], job.context.note)
     training = Training.of(sentences, _measures(config, job, sentences), closed)
-    mention_pools = find_pools(training.kinds, training.entity, training.context, config.thresholds)
-    sizes = mention_pools.sizes() if config.method in METHODS else {}
-    check_pools(config.method, sizes, train.name)
+    rungs = pools_of(config, training)
+    check_pools(config.method, rungs, train.name)
     job.context.stage(f"rebuilding by {config.method}")
-    outcome = _rebuild(config, training, mention_pools)
-    if len(outcome.edits) < outcome.wanted:
-        job.context.note(
-            f"{len(outcome.edits):,} of {outcome.wanted:,} mentions are changed: no more are in the pools, or the"
-            " others would make a sentence that is there already."
-        )
+    outcome = rebuild(config, training, rungs)
+    for note in notes(outcome):
+        job.context.note(note)
     corpus = _sealed(config, job, train, sentences, outcome)
     log = rebuilt.write_edits(job.context, outcome.edits)
     conll = rebuilt.write_sentences(job.context, outcome.sentences)
@@ -139,76 +145,47 @@ def run(config: RebuildConfig, job: Job) -> RebuildResult:
         changed=len(outcome.edits),
         wanted=outcome.wanted,
         of=len(training),
-        pools=sizes,
+        reached=outcome.reached,
+        pools=sizes(rungs, outcome),
         output=str(conll),
         edits=str(log),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
-    """What a rebuild would draw from.
-
-    pools: as the result's. of: mentions of the training set; measured: of these. wanted: to be changed; able: how many
-    could be at most (several may share a sentence that must stay new). bins: {CEIM bin: sentences with such a
-    mention}. empty: why it cannot be run, or "".
-    """
-
-    pools: Mapping[str, Mapping[str, int]]
-    of: int
-    measured: int
-    wanted: int
-    able: int
-    bins: Mapping[str, int]
-    empty: str
+def pools_of(config: RebuildConfig, training: Training) -> list[Pools]:
+    """The pools that a method draws from, the most demanding first; none where it goes by no measurement."""
+    if config.method not in METHODS:
+        return []
+    by = ladder if config.method in NAMES else lambda *given: [find_pools(*given)]
+    return by(training.kinds, training.entity, training.context, config.thresholds)
 
 
-def preview(config: RebuildConfig, train: Corpus, mentions: Sequence[Mention], store: RunStore) -> Preview:
-    """Preview a rebuild before it is run; no sentence is read, so held-out ones are counted too.
-
-    mentions: as a finished `difficulty` run measured them.
-    """
-    entity, context = (
-        np.array([getattr(mention, name) for mention in mentions]) for name in ("pvi_entity", "pvi_context")
-    )
-    sizes = find_pools([mention.type for mention in mentions], entity, context, config.thresholds).sizes()
-    total = sum(train.types.values())
-    able = {"random2high": total, "low2high": len(mentions)}.get(config.method)
-    if able is None:
-        able = sum(sizes[READS.get(config.method, ("entity_high",))[0]].values())
-    drawn = Preview(
-        pools=sizes,
-        of=total,
-        measured=len(mentions),
-        wanted=round(config.rate * total),
-        able=able,
-        bins={name: len({mention.row for mention in mentions if mention.bin == name}) for name in BINS},
-        empty="",
-    )
-    try:
-        refuse_tests(train, store)
-        check_pools(config.method, sizes, train.name)
-        _check_shares(config, mentions)
-    except (ConfigError, CorpusError) as error:
-        return replace(drawn, wanted=0, able=0, empty=str(error))
-    return drawn
+def sizes(rungs: Sequence[Pools], outcome: Rebuilt) -> dict[str, dict[str, int]]:
+    """The sizes of the pools that were drawn from; see `Pools.sizes`."""
+    return next((pools.sizes() for pools in rungs if pools.reached == outcome.reached), {})
 
 
-def _check_shares(config: RebuildConfig, mentions: Sequence[Mention]) -> None:
-    """Errors: ConfigError where `low-share` would find too few sentences: what it draws is drawn, and left."""
-    if config.method != "low-share":
-        return
-    marks = [Mark(mention.row, mention.bin) for mention in sorted(mentions, key=lambda one: (one.row, one.start))]
-    if config.add_bin:
-        base_and_rows(marks, config.add_bin, config.size, config.seed)
-    else:
-        low_share_rows(marks, config.rate, config.size, config.seed)
+def notes(outcome: Rebuilt) -> list[str]:
+    """What its reader should know of a rebuilt set: thresholds that were lowered, mentions that stay as they were."""
+    sentences = []
+    if outcome.reached:
+        sentences.append(
+            f"The thresholds as given leave too few mentions: names and contexts count as telling much from"
+            f" {outcome.reached} of their type on; low names never do."
+        )
+    if len(outcome.edits) < outcome.wanted:
+        sentences.append(
+            f"{len(outcome.edits):,} of {outcome.wanted:,} mentions are changed: no more are in the pools, or the"
+            " others would make a sentence that is there already."
+        )
+    return sentences
 
 
-def check_pools(method: str, sizes: Mapping[str, Mapping[str, int]], corpus: str) -> None:
-    """Errors: CorpusError where the method has nothing to draw from."""
+def check_pools(method: str, rungs: Sequence[Pools], corpus: str) -> None:
+    """Errors: CorpusError where the method has nothing to draw from, however far thresholds are lowered."""
     if method not in READS:
         return
+    sizes = rungs[-1].sizes()
     if len(sizes["entity_low"]) < 2:
         raise CorpusError(
             f"{corpus}: has one type only, so neither names nor contexts can tell it from another; give a corpus with"
@@ -221,17 +198,26 @@ def check_pools(method: str, sizes: Mapping[str, Mapping[str, int]], corpus: str
             )
 
 
-def _rebuild(config: RebuildConfig, training: Training, mention_pools: Pools) -> Rebuilt:
+def rebuild(config: RebuildConfig, training: Training, rungs: Sequence[Pools]) -> Rebuilt:
+    """The new set. rungs: as `pools_of` has them."""
     if config.method == "dataaug":
         return dataaug(training, by_tokenizer(load_tokenizer(config.encoder)), config.seed)
     if config.method != "low-share":
-        return METHODS[config.method](training, mention_pools, config.rate, config.seed)
+        return METHODS[config.method](training, rungs, config.rate, config.seed)
     if config.add_bin:
         return base_and(training, config.add_bin, config.size, config.seed)
     return low_share(training, config.rate, config.size, config.seed)
 
 
-def _measures(config: RebuildConfig, job: Job, sentences: Sequence[Sentence]) -> dict[tuple[int, int, int], Measured]:
+def measures(mentions: Iterable[Mention]) -> Measures:
+    """What a `difficulty` run measured, by the mention's place."""
+    return {
+        (mention.row, mention.start, mention.end): Measured(mention.pvi_entity, mention.pvi_context, mention.bin)
+        for mention in mentions
+    }
+
+
+def _measures(config: RebuildConfig, job: Job, sentences: Sequence[Sentence]) -> Measures:
     if config.method == "dataaug":
         return {}
     if not config.difficulty:
@@ -251,10 +237,7 @@ def _measures(config: RebuildConfig, job: Job, sentences: Sequence[Sentence]) ->
         job.context.note(
             f"{len(mentions):,} of {total:,} mentions were measured; the others are in no pool, but the rate is of all."
         )
-    return {
-        (mention.row, mention.start, mention.end): Measured(mention.pvi_entity, mention.pvi_context, mention.bin)
-        for mention in mentions
-    }
+    return measures(mentions)
 
 
 def _sealed(config: RebuildConfig, job: Job, train: Corpus, sentences: list[Sentence], outcome: Rebuilt) -> Corpus:

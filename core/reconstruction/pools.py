@@ -6,7 +6,7 @@ Ma et al. 2023 print none (SOURCES.md, Rebuilding).
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from core.results import BoolArray, FloatArray
 
 AUTO = "auto"
 FEW, BOTTOM = 0.05, 0.2  # auto: where fewer than 5% of a type are below 0 bits, its lowest 20% are low
+RUNGS = tuple(f"{share}%" for share in range(90, -1, -10))  # what `ladder` lowers "much" to, step by step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +34,13 @@ class Thresholds:
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pools:
     """`(m,)` each: entity_low, a name of low PVI; entity_high, a name, and context_high, a context of high
-    PVI. A mention that was not measured is in none."""
+    PVI. A mention that was not measured is in none. reached: the rung of `ladder`, "" for the thresholds as given."""
 
     kinds: tuple[str, ...]
     entity_low: BoolArray
     entity_high: BoolArray
     context_high: BoolArray
+    reached: str = ""
 
     def sizes(self) -> dict[str, dict[str, int]]:
         """{pool: {type: mentions}}, a number for every type."""
@@ -77,6 +79,22 @@ def find_pools(kinds: Sequence[str], entity: FloatArray, context: FloatArray, th
             high[rows] = entity[rows] >= _bits(entity[rows], thresholds.entity_high)
             good[rows] = context[rows] >= _bits(context[rows], thresholds.context_high)
     return Pools(kinds=tuple(kinds), entity_low=low, entity_high=high & ~low, context_high=good)
+
+
+def ladder(kinds: Sequence[str], entity: FloatArray, context: FloatArray, thresholds: Thresholds) -> list[Pools]:
+    """Nested pools: by `thresholds`, then with ever more names and contexts that tell much, down to all but low names.
+
+    Parameters as `find_pools`. A step that adds nothing is left out.
+    """
+    pools = [find_pools(kinds, entity, context, thresholds)]
+    for rung in RUNGS:
+        last, lowered = pools[-1], replace(thresholds, entity_high=rung, context_high=rung)
+        more = find_pools(kinds, entity, context, lowered)
+        # United: a threshold in bits may take of one type what a share of it does not.
+        names, contexts = last.entity_high | more.entity_high, last.context_high | more.context_high
+        if names.sum() > last.entity_high.sum() or contexts.sum() > last.context_high.sum():
+            pools.append(replace(last, entity_high=names, context_high=contexts, reached=rung))
+    return pools
 
 
 def _low(values: FloatArray, threshold: str) -> BoolArray:

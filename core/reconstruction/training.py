@@ -30,7 +30,9 @@ Measures = Mapping[tuple[int, int, int], Measured]  # by row, start, end
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
     """One mention's change. row: of the rebuilt set. copy_of: the row of the training set that row `row` is a copy
-    of, None where it was changed in place. start, end: in the rebuilt sentence. before, after: its words there."""
+    of, None where it was changed in place. start, end: in the rebuilt sentence. before, after: the name that stood
+    in this context, and that stands there now. context_of: the row of the training set whose context the mention has
+    now, None where it kept its own."""
 
     row: int
     copy_of: int | None
@@ -40,15 +42,17 @@ class Edit:
     before: str
     after: str
     kind: str
+    context_of: int | None = None  # logs of older versions have none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebuilt:
-    """A new training set. wanted: mentions to change; `edits` holds those that could be."""
+    """A new training set. wanted: mentions to change; `edits` holds those that could be. reached: see `Pools`."""
 
     sentences: list[Sentence]
     edits: list[Edit]
     wanted: int = 0
+    reached: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -169,7 +173,14 @@ def renamed(sentence: Sentence, names: Mapping[int, Name]) -> Sentence:
 
 
 def edits_of(
-    before: Sentence, after: Sentence, places: Iterable[int], *, row: int, copy_of: int | None, kind: str
+    before: Sentence,
+    after: Sentence,
+    places: Iterable[int],
+    *,
+    row: int,
+    copy_of: int | None,
+    kind: str,
+    context_of: int | None = None,
 ) -> list[Edit]:
     """The log of changes at `places`, an `Edit` each."""
     old, new = ordered(before), ordered(after)
@@ -183,6 +194,7 @@ def edits_of(
             kind=kind,
             before=surface(name_of(before, old[place])),
             after=surface(name_of(after, new[place])),
+            context_of=context_of,
         )
         for place in places
     ]

@@ -29,7 +29,21 @@ def test_a_measurement_of_some_mentions_is_told_and_the_number_is_of_all(run: st
     difficulty.write(difficulty.read(path)[::2], path)
     said = texts(opened(PAGE))
     assert "Only 62 of 123 mentions were measured" in said
-    assert "**25 of 123 mentions** are to be changed; at most" in said
+    assert "**25 of 123 mentions** are to be changed; all of them can be." in said
+
+
+def test_the_form_says_what_the_method_itself_can_do(run: str) -> None:
+    """Of a rate that is beyond what there is: the run's own number, and how far "much" was lowered for it."""
+    app = opened(PAGE)
+    app.selectbox(key="bias.rebuild.method").set_value("redundant2low").run()
+    app.slider(key="bias.rate.redundant2low").set_value(90).run()
+    options = {"train": "my labels", "difficulty": run, "method": "redundant2low", "rate": 0.9}
+    told, made = rebuilding.preview(options), runs.execute("rebuild", options).result()
+    assert 0 < told.able == made["changed"] < told.wanted == 111
+    assert told.reached == made["reached"] == "0%"
+    said = texts(app)
+    assert f"are to be changed; **{told.able}** of them can be. For that, names and contexts count as" in said
+    assert "from 0% of their type on; low names never do" in said
 
 
 def test_low_share_says_its_sentences_and_stops_where_they_are_too_few(run: str) -> None:

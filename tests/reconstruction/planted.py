@@ -3,7 +3,7 @@
 import random
 from collections.abc import Iterable, Sequence
 
-from core.reconstruction.pools import Pools, Thresholds, find_pools
+from core.reconstruction.pools import Pools, Thresholds, find_pools, ladder
 from core.reconstruction.training import Measured, Training, ordered
 from core.text.sentence import Entity, Sentence, sentence_id
 
@@ -30,7 +30,11 @@ def sentences(n: int, seed: int, types: Sequence[str] = TYPES) -> list[Sentence]
 
 
 def training(n: int = 60, seed: int = 1, held_out: Iterable[str] = (), types: Sequence[str] = TYPES) -> Training:
-    lots, rows, measures = random.Random(seed), sentences(n, seed, types), dict[tuple[int, int, int], Measured]()
+    return measured(sentences(n, seed, types), seed, held_out)
+
+
+def measured(rows: Sequence[Sentence], seed: int = 1, held_out: Iterable[str] = ()) -> Training:
+    lots, measures = random.Random(seed), dict[tuple[int, int, int], Measured]()
     for row, sentence in enumerate(rows):
         for entity in ordered(sentence):
             e, c = lots.gauss(1, 1), lots.gauss(1, 1)
@@ -41,3 +45,7 @@ def training(n: int = 60, seed: int = 1, held_out: Iterable[str] = (), types: Se
 
 def pools(found: Training, **thresholds: str) -> Pools:
     return find_pools(found.kinds, found.entity, found.context, Thresholds(**thresholds))
+
+
+def rungs(found: Training, **thresholds: str) -> list[Pools]:
+    return ladder(found.kinds, found.entity, found.context, Thresholds(**thresholds))

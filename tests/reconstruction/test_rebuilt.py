@@ -1,33 +1,32 @@
 """Rebuilt training sets keep every rule of SOURCES.md, Rebuilding."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.corpora.readers import ReadOptions, read
 from core.errors import ConfigError
 from core.reconstruction import contexts, entities, shares
 from core.reconstruction.augment import _letters, dataaug, guard, levenshtein
+from core.reconstruction.names import is_content_word
 from core.reconstruction.pools import Pools, Thresholds, check, find_pools
-from core.reconstruction.training import Measured, Rebuilt, Training, key_of, name_of, ordered, surface
-from core.text.schemes import decode, encode
-from core.text.sentence import Sentence
+from core.reconstruction.stretches import context_words, moved, stretches
+from core.reconstruction.training import Measured, Rebuilt, Training, key_of, surface
 from tests.conftest import entities_of, sentence
-from tests.reconstruction.planted import pools, sentences, training
+from tests.reconstruction.planted import measured, pools, rungs, sentences, training
+from tests.reconstruction.promises import hold, types
 
-ADDED = (entities.random2low, entities.highc2low)
-IN_PLACE = (entities.redundant2low, contexts.random2high, contexts.low2high)
-ALL = (*ADDED, *IN_PLACE)
+Method = Callable[[Training, Sequence[Pools], float, int], Rebuilt]
 
-
-Method = Callable[[Training, Pools, float, int], Rebuilt]
-
-
-def types(rows: Iterable[Sentence]) -> Counter[str]:
-    return Counter(entity.type for row in rows for entity in entities_of(row))
+ADDED: tuple[Method, ...] = (entities.random2low, entities.highc2low)
+IN_PLACE: tuple[Method, ...] = (entities.redundant2low, contexts.random2high, contexts.low2high)
+ALL: tuple[Method, ...] = (*ADDED, *IN_PLACE)
 
 
 def halves(word: str) -> list[tuple[str, str]]:
@@ -35,115 +34,176 @@ def halves(word: str) -> list[tuple[str, str]]:
     return [(word[:cut], word[:cut]), (f"##{word[cut:]}", word[cut:])] if word[cut:] else [(word, word)]
 
 
-def by_halves(found: Training, pools: Pools, rate: float, seed: int) -> Rebuilt:
-    return dataaug(found, halves, seed)
-
-
 @pytest.mark.parametrize("method", ALL)
 def test_rate_zero_is_the_identity(method: Method) -> None:
     found = training()
-    made = method(found, pools(found), 0.0, 1)
+    made = method(found, rungs(found), 0.0, 1)
     assert made.sentences == found.sentences
     assert made.edits == []
 
 
-@pytest.mark.parametrize("method", [*ALL, by_halves])
-@given(seed=st.integers(0, 10**6), rate=st.sampled_from([0.1, 0.2, 0.4, 1.0]))
+@pytest.mark.parametrize("method", ALL)
+@given(
+    n=st.integers(1, 60),
+    seed=st.integers(0, 10**6),
+    rate=st.sampled_from([0.1, 0.2, 0.4, 1.0]),
+    high=st.sampled_from(["50%", "90%", "1.5"]),
+    kinds=st.sampled_from([("PER",), ("LOC", "ORG", "PER")]),
+)
 @settings(max_examples=12, deadline=None)
-def test_every_sentence_is_whole_and_new_and_the_log_is_true(method: Method, seed: int, rate: float) -> None:
+def test_every_sentence_is_whole_and_new_and_the_log_is_true(
+    method: Method, n: int, seed: int, rate: float, high: str, kinds: tuple[str, ...]
+) -> None:
+    found = training(n, seed, [one.text for one in sentences(n, seed, kinds)[: n // 10]], kinds)
+    drawn = rungs(found, entity_high=high, context_high=high)
+    made = method(found, drawn, rate, seed)
+    hold(method.__name__, made, found, drawn, rate)
+    assert made == method(found, drawn, rate, seed)
+
+
+@given(seed=st.integers(0, 10**6))
+@settings(max_examples=6, deadline=None)
+def test_augmented_copies_are_whole_and_new_and_the_log_is_true(seed: int) -> None:
     found = training(seed=seed, held_out=[s.text for s in sentences(60, seed)[:6]])
-    made = method(found, pools(found), rate, seed)
-    before = Counter(key_of(one.text) for one in found.sentences)
-    after = Counter(key_of(one.text) for one in made.sentences)
-    changed = {edit.row for edit in made.edits}
-    for row, one in enumerate(made.sentences):
-        assert one.text == " ".join(one.tokens)
-        tags = encode(entities_of(one), len(one.tokens), "iob2")
-        assert len(tags) == len(one.tokens)
-        assert decode(tags, "iob2")[0] == entities_of(one)
-        if row in changed:
-            assert key_of(one.text) not in found.closed
-            assert method is entities.redundant2low or (after[key_of(one.text)], before[key_of(one.text)]) == (1, 0)
-        else:
-            assert one == found.sentences[row]
+    made = dataaug(found, halves, seed)
+    assert made.sentences[:60] == list(found.sentences)
+    texts = Counter(key_of(one.text) for one in made.sentences)
     for edit in made.edits:
-        new = made.sentences[edit.row]
-        assert edit.after == surface(new.tokens[edit.start : edit.end])
-        assert edit.after.casefold() != edit.before.casefold()
-        source = found.sentences[edit.row if edit.copy_of is None else edit.copy_of]
-        assert edit.before in [surface(name_of(source, e)) for e in ordered(source) if e.type == edit.type]
-        assert key_of(source.text) not in found.closed
-    if method is not by_halves:
-        assert len(made.edits) <= made.wanted == round(rate * len(found))
-    assert made == method(found, pools(found), rate, seed)
+        assert edit.copy_of is not None
+        assert types([made.sentences[edit.row]]) == types([found.sentences[edit.copy_of]])
+        assert edit.after == surface(made.sentences[edit.row].tokens[edit.start : edit.end]) != edit.before
+        key = key_of(made.sentences[edit.row].text)
+        assert texts[key] == 1
+        assert key not in found.closed
+    assert made == dataaug(found, halves, seed)
+
+
+@pytest.fixture(scope="module", params=["conll2003", "crossner-literature", "inlegalner"])
+def real(request: pytest.FixtureRequest, real_data: Path) -> tuple[str, Training]:
+    """Real sentences under a planted measurement."""
+    rows = read(real_data / request.param / "train.conll", ReadOptions(scheme="iob2"))
+    return request.param, measured([row for _, row in zip(range(2500), rows, strict=False)])
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("method", ALL)
+def test_every_method_does_what_is_asked_of_it_on_real_text(real: tuple[str, Training], method: Method) -> None:
+    corpus, found = real
+    drawn = rungs(found)
+    for rate in (0.1, 0.2, 0.3, 0.4):
+        made = method(found, drawn, rate, 1)
+        hold(method.__name__, made, found, drawn, rate)
+        if (corpus, method) == ("crossner-literature", entities.redundant2low) and rate > 0.2:
+            # Few of its names come twice: it does what can be done, and says so.
+            assert made.wanted > len(made.edits) > 0.15 * len(found)
+            assert made.reached == "0%"
+        else:
+            assert len(made.edits) >= 0.97 * made.wanted > 0
 
 
 @pytest.mark.parametrize("method", ADDED)
-def test_copies_are_added_with_the_types_of_their_sentences_and_low_names(method: Method) -> None:
+def test_copies_are_added_until_the_rate_is_reached(method: Method) -> None:
     found = training(200)
-    drawn = pools(found)
-    made = method(found, drawn, 0.2, 3)
-    assert made.sentences[:200] == list(found.sentences)
-    assert len(made.edits) == made.wanted > 20
-    low = {
-        (kind, surface(name))
-        for kind, name, is_low in zip(found.kinds, found.names, drawn.entity_low, strict=True)
-        if is_low
-    }
-    for edit in made.edits:
-        assert edit.copy_of is not None
-        assert (edit.type, edit.after) in low
-        assert types([made.sentences[edit.row]]) == types([found.sentences[edit.copy_of]])
-    source = drawn.entity_high & drawn.context_high if method is entities.highc2low else drawn.entity_high
-    able = {
-        (int(row), kind, surface(name))
-        for row, kind, name in ((found.rows[m], found.kinds[m], found.names[m]) for m in np.flatnonzero(source))
-    }
-    assert {(edit.copy_of, edit.type, edit.before) for edit in made.edits} <= able
-    assert len({edit.copy_of for edit in made.edits}) == len(made.sentences) - 200
+    drawn = rungs(found)
+    for rate, reached in ((0.1, ""), (0.4, "30%" if method is entities.highc2low else "")):
+        made = method(found, drawn, rate, 3)
+        hold(method.__name__, made, found, drawn, rate)
+        assert len(made.edits) == made.wanted > 20
+        assert made.reached == reached
 
 
 @pytest.mark.parametrize("method", IN_PLACE)
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_size_and_the_types_of_all_stay(method: Method, seed: int) -> None:
-    found = training(300, seed)
-    made = method(found, pools(found), 0.3, seed)
-    assert len(made.sentences) == 300
-    assert types(made.sentences) == types(found.sentences)
-    assert made.edits
+def test_in_place_the_rate_is_reached_too(method: Method) -> None:
+    found = training(300, 2)
+    drawn = rungs(found)
+    made = method(found, drawn, 0.3, 2)
+    hold(method.__name__, made, found, drawn, 0.3)
+    assert len(made.edits) == made.wanted
 
 
-def test_redundant_names_go_most_frequent_first_and_one_of_each_stays() -> None:
+def test_redundant_names_go_most_frequent_first_then_those_that_share_a_word() -> None:
     found = training(400)
     drawn = pools(found, entity_low="20%", entity_high="50%")
-    often = Counter((k, n) for k, n, high in zip(found.kinds, found.names, drawn.entity_high, strict=True) if high)
-    for rate in (0.05, 1.0):
-        made = entities.redundant2low(found, drawn, rate, 1)
-        gone = Counter((edit.type, tuple(edit.before.split())) for edit in made.edits)
-        assert all(gone[group] < often[group] for group in gone)
-        if rate == 1.0:
-            assert all(gone[group] == n - 1 for group, n in often.items())
-        else:
-            least = min(often[group] for group in gone)
-            assert all(n <= least or gone[group] == n - 1 for group, n in often.items())
-            assert len(made.edits) == made.wanted
+    mask = zip(found.kinds, found.names, drawn.entity_high, strict=True)
+    often = Counter((kind, name) for kind, name, high in mask if high)
+    repeats = often.total() - len(often)
+
+    def gone(rate: float) -> Counter[tuple[str, tuple[str, ...]]]:
+        made = entities.redundant2low(found, [drawn], rate, 1)
+        return Counter((edit.type, tuple(edit.before.split())) for edit in made.edits)
+
+    few = gone(0.05)
+    least = min(often[group] for group in few)
+    assert all(n <= least or few[group] == n - 1 for group, n in often.items())
+    assert few.total() == round(0.05 * len(found))
+    assert gone(repeats / len(found)) == Counter({group: n - 1 for group, n in often.items()})
+    every = gone(1.0)
+    stay = often - every
+    assert every.total() > repeats
+    assert set(stay.values()) == {1}
+    shared = Counter((kind, word) for kind, name in stay for word in set(name) if is_content_word(word))
+    assert all(shared[kind, name[0]] or shared[kind, name[-1]] for kind, name in every)
 
 
-def test_deleted_contexts_are_the_lowest_and_retained_ones_are_high() -> None:
+def test_deleted_contexts_are_the_lowest() -> None:
     found = training(400, types=("PER",))
-    drawn = pools(found)
+    drawn = rungs(found)
     made = contexts.low2high(found, drawn, 0.2, 1)
+    hold("low2high", made, found, drawn, 0.2)
     means = {row: found.context[mentions].mean() for row, mentions in found.by_row(range(len(found))).items()}
     singles = {row for row in means if len(entities_of(found.sentences[row])) == 1}
     gone = {edit.row for edit in made.edits} & singles
     assert max(means[row] for row in gone) <= np.quantile([means[row] for row in singles], 0.35)
-    high = found.by_row(np.flatnonzero(drawn.context_high).tolist())
-    for edit in made.edits:
-        assert edit.copy_of is not None
-        assert len(high[edit.copy_of]) == len(entities_of(found.sentences[edit.copy_of]))
-        assert edit.copy_of not in {other.row for other in made.edits}
-    names = Counter(surface(name) for name in found.names)
-    assert Counter(surface(name_of(s, e)) for s in made.sentences for e in entities_of(s)) == names  # moved, none lost
+
+
+def test_where_no_sentence_has_the_same_types_a_mention_gives_way_alone() -> None:
+    """Of two names of a sentence the one whose context is poor stands in the words around a name of its type."""
+    rows = [
+        sentence("Ada met Bo , who left Ulm", [(0, 1, "PER"), (2, 3, "PER"), (6, 7, "LOC")]),
+        sentence("the town of Rome lies far south", [(3, 4, "LOC")]),
+        sentence("Oslo is", [(0, 1, "LOC")]),
+    ]
+    poor = {(0, 6, 7), (2, 0, 1)}
+    places = [(row, e.start, e.end) for row, one in enumerate(rows) for e in entities_of(one)]
+    found = Training.of(rows, {place: Measured(1.0, -1.0 if place in poor else 1.0, "low") for place in places})
+    made = contexts.low2high(found, [pools(found, context_high="0")], 0.4, 1)
+    assert [one.text for one in made.sentences] == [
+        "Ada met Bo , the town of Ulm lies far south",
+        rows[1].text,
+        "the town of Oslo lies far south",
+    ]
+    (single,) = (edit for edit in made.edits if edit.row == 0)
+    assert (single.before, single.after, single.context_of, single.copy_of) == ("Rome", "Ulm", 1, None)
+    assert (single.start, single.end) == (7, 8)
+    assert entities_of(made.sentences[0])[:2] == entities_of(rows[0])[:2]
+
+
+def test_a_stretch_ends_at_the_mark_nearest_the_middle_else_there() -> None:
+    spans = [(1, 2, "A"), (7, 8, "A"), (10, 11, "B"), (11, 12, "B")]
+    one = sentence("the X , he said so ( Y of old Z Q", spans)
+    assert stretches(one) == [(0, 3), (3, 9), (9, 11), (11, 12)]
+    assert context_words(one) == [1, 4, 1, 0]
+    two = sentence("X bought it ( from Y )", [(0, 1, "A"), (5, 6, "B")])
+    assert stretches(two) == [(0, 3), (3, 7)]  # an opening mark goes with what it opens
+    lent = moved(two, {0: (one, 1)})
+    assert lent.text == "he said so ( X of ( from Y )"
+    assert entities_of(lent) == entities_of(sentence(lent.text, [(4, 5, "A"), (8, 9, "B")]))
+
+
+def test_the_ladder_is_nested_and_ends_at_all_that_is_not_low() -> None:
+    found = training(100)
+    for given_ in ("50%", "90%", "0.7"):
+        drawn = rungs(found, entity_high=given_, context_high=given_)
+        assert drawn[0].reached == ""
+        assert drawn[-1].reached == "0%"
+        for higher, lower in pairwise(drawn):
+            assert (higher.entity_high <= lower.entity_high).all()
+            assert (higher.context_high <= lower.context_high).all()
+            assert (higher.entity_low == lower.entity_low).all()
+            assert lower.entity_high.sum() + lower.context_high.sum() > (
+                higher.entity_high.sum() + higher.context_high.sum()
+            )
+        assert (drawn[-1].entity_high == ~drawn[-1].entity_low).all()
 
 
 def test_shares_are_those_asked_for_and_nested() -> None:
@@ -177,7 +237,7 @@ def test_pools_go_by_type_and_fall_back_where_hardly_any_name_is_below_zero() ->
 def test_one_name_a_type_leaves_nothing_to_put_there() -> None:
     rows = [sentence(f"Ada came {i}", [(0, 1, "PER")]) for i in range(4)]
     found = Training.of(rows, {(i, 0, 1): Measured(-1.0 if i == 0 else 2.0, 1.0, "high") for i in range(4)})
-    made = entities.random2low(found, pools(found, entity_low="0", entity_high="1"), 1.0, 1)
+    made = entities.random2low(found, [pools(found, entity_low="0", entity_high="1")], 1.0, 1)
     assert made.edits == []
 
 
@@ -231,5 +291,5 @@ def test_a_copy_is_made_once_and_no_held_out_sentence_is(method: Method) -> None
         for e in entities_of(s)
     }
     found = Training.of(rows, measures, ["Di came!"])
-    made = method(found, pools(found, entity_high="1", context_high="0"), 0.5, 1)
+    made = method(found, [pools(found, entity_high="1", context_high="0")], 0.5, 1)
     assert [one.text for one in made.sentences[6:]] == ["Bo came"]

@@ -251,7 +251,8 @@ _NAMED: Mapping[str, tuple[str, Callable[[str, str], Arm]]] = {
 }
 FIXED_NAMES = tuple(_FIXED)
 ARM_NAMES = (*FIXED_NAMES, *STRATEGIES)
-# Controls are added by themselves, so nobody is offered them.
+# Controls are added by themselves, so nobody is offered them, but what they are is said.
+COPIES_HELP = "An arm that adds sentences to L_C is joined by copies:ARM, as many unchanged copies, which it must beat."
 ARM_SHAPES = tuple(f"{head}:{value}" for head, (value, _) in _NAMED.items() if head not in (PART, COPIES))
 
 

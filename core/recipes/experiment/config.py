@@ -15,10 +15,10 @@ from core.recipes.difficulty import DifficultyOptions
 from core.recipes.experiment import arms, halves, lineup
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.claim import claimed
-from core.recipes.experiment.replicates import Repeat, Replicate, replicates
+from core.recipes.experiment.replicates import Repeat, Replicate, check_looks, replicates
 from core.recipes.parts.network import MULTILINGUAL
 from core.recipes.pretrain import PretrainOptions
-from core.recipes.rebuild import RebuildOptions
+from core.recipes.rebuild import EDITION, METHODS, RebuildOptions
 from core.recipes.select import SelectOptions
 from core.selection import STRATEGIES, strategy_options
 from core.training.mlm_settings import MlmSettings
@@ -48,7 +48,7 @@ class ExperimentConfig(Config):
     arms: tuple[str, ...] = option(
         ("none", "random", "classifier"),
         f"What is compared, each with none: {', '.join(arms.FIXED_NAMES)}, a strategy, or one with a value: "
-        f"{', '.join(arms.ARM_SHAPES)}.",
+        f"{', '.join(arms.ARM_SHAPES)}. {arms.COPIES_HELP}",
     )
     budgets: tuple[str, ...] = option(("10%",), "How much each strategy selects: 1000, 50000tokens or 20% of D_C.")
     claim: str = option("", "The arm that the claim is about; else the first strategy. All others are exploratory.")
@@ -116,14 +116,20 @@ class ExperimentConfig(Config):
     )
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
+    edition: str = option("", "Edition of the methods that rebuild L_C.", hidden=True)
 
     def settled(self) -> Self:
-        """Options with the encoders' hashes. Errors: ModelError if one is not here and may not be fetched."""
+        """Options with the encoders' hashes, and the edition of methods that an arm rebuilds by.
+
+        Errors: ModelError if an encoder is not here and may not be fetched.
+        """
         named = (
             EncoderOptions(encoder=name, allow_download=self.allow_download).settled()
             for name in (self.encoder, *self.encoders)
         )
-        return self.model_copy(update={"weights": " ".join(options.weights for options in named).strip()})
+        weights = " ".join(options.weights for options in named).strip()
+        edition = EDITION if any(arms.find(name).rebuild in METHODS for name in self.arms) else ""
+        return self.model_copy(update={"weights": weights, "edition": edition})
 
     @field_validator("budgets")
     @classmethod
@@ -212,20 +218,9 @@ class ExperimentConfig(Config):
         names = self._names()
         if self.claim and (self.claim not in names or not arms.find(self.claim).judged):
             raise ConfigError(f"claim: {self.claim} is no arm that is judged here; name one of {', '.join(self.arms)}.")
-        if self.looks:
-            self._replicated()
+        check_looks(self)
         halves.check(self)
         return self
-
-    def _replicated(self) -> None:
-        """Errors: ConfigError where the looks are not at replicates of the claim."""
-        if self.looks[-1] != len(self.seeds):
-            raise ConfigError(f"looks: the last, {self.looks[-1]}, must be the number of seeds, {len(self.seeds)}.")
-        if not self.claimed or not self.replicates(self.claimed)[0].number:
-            raise ConfigError(
-                "looks: only an experiment that repeats its pipeline for each seed can end early; give repeat pipeline "
-                "and an arm that reads or rebuilds, or leave the looks out."
-            )
 
     def _names(self) -> tuple[str, ...]:
         given = {**dict(self), "task": self.task or self.cross}

@@ -6,9 +6,13 @@ what another draw and another pre-training would have come to (SOURCES.md, Repli
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from core.errors import ConfigError
 from core.recipes.experiment.arms import Cell
+
+if TYPE_CHECKING:
+    from core.recipes.experiment.config import ExperimentConfig
 
 Repeat = Literal["tagger", "pipeline"]
 
@@ -38,3 +42,16 @@ def replicates(
     if not drawn and (repeat == "tagger" or not (cross or cell.arm.pretrains or cell.arm.rebuild)):
         return (Replicate(draw=draw, seeds=tuple(seeds)),)
     return tuple(Replicate(draw=seed, seeds=(seed,), number=i) for i, seed in enumerate(seeds, 1))
+
+
+def check_looks(config: "ExperimentConfig") -> None:
+    """Errors: ConfigError where there are looks and they are not at replicates of the claim."""
+    if not config.looks:
+        return
+    if config.looks[-1] != len(config.seeds):
+        raise ConfigError(f"looks: the last, {config.looks[-1]}, must be the number of seeds, {len(config.seeds)}.")
+    if not config.claimed or not config.replicates(config.claimed)[0].number:
+        raise ConfigError(
+            "looks: only an experiment that repeats its pipeline for each seed can end early; give repeat pipeline "
+            "and an arm that reads or rebuilds, or leave the looks out."
+        )

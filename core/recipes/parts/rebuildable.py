@@ -1,13 +1,12 @@
 """What may be rebuilt: training data alone, never a split that taggers are tested on (SOURCES.md, Rebuilding)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import get_args
 
 from core.artifacts.splits import TESTING
 from core.corpora.corpus import Corpus
 from core.errors import ConfigError, CorpusError
-from core.recipes.base import Job
 from core.recipes.robustness import Kind
 from core.reconstruction.training import key_of
 from core.runs.store import RunStore
@@ -34,19 +33,18 @@ def refuse_tests(corpus: Corpus, store: RunStore) -> None:
             )
 
 
-def held_out(train: Corpus, sentences: Sequence[Sentence], holdout: Sequence[str], job: Job) -> list[str]:
-    """Texts of `holdout`, which must not be made. sentences: of `train`, all.
+def held_out(
+    train: Corpus, sentences: Sequence[Sentence], holdout: Sequence[Corpus], note: Callable[[str], None]
+) -> list[str]:
+    """Texts of `holdout`, which must not be made. sentences: of `train`, all. note: takes what is worth saying.
 
     Errors: CorpusError where the training corpus is a held-out split or holds one.
     """
     if not holdout:
-        job.context.note(
-            "No held-out split was named, so nothing tells this corpus from a test split; name dev and test."
-        )
+        note("No held-out split was named, so nothing tells this corpus from a test split; name dev and test.")
     train_keys = {key_of(sentence.text) for sentence in sentences}
     held_texts: list[str] = []
-    for reference in holdout:
-        corpus = job.corpus(reference)
+    for corpus in holdout:
         texts = [sentence.text for sentence in chain.from_iterable(corpus.batches())]
         held_keys = set(map(key_of, texts))
         shared, smaller = len(train_keys & held_keys), min(len(train_keys), len(held_keys))
@@ -56,6 +54,6 @@ def held_out(train: Corpus, sentences: Sequence[Sentence], holdout: Sequence[str
                 " rebuilt, so give a training split."
             )
         if shared:
-            job.context.note(f"{shared:,} sentences are in {corpus.name} too; they stay as they are and give nothing.")
+            note(f"{shared:,} sentences are in {corpus.name} too; they stay as they are and give nothing.")
         held_texts += texts
     return held_texts

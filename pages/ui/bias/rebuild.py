@@ -153,11 +153,20 @@ def _pools(options: Mapping[str, Any], drawn: Preview) -> None:
         _sentences(options, drawn)
         return
     if not drawn.empty:
-        wanted = f"**{drawn.wanted:,} of {drawn.of:,} mentions** are to be changed"
-        st.markdown(f"{wanted}; at most {drawn.able:,} can be.")
+        able = "all of them" if drawn.able == drawn.wanted else f"**{drawn.able:,}** of them"
+        st.markdown(
+            f"**{drawn.wanted:,} of {drawn.of:,} mentions** are to be changed; {able} can be.{_lowered(drawn.reached)}"
+        )
     kinds = sorted({kind for pool in drawn.pools.values() for kind in pool})
     rows = [{"type": kind, **{pool: drawn.pools[pool][kind] for pool in list(POOLS)[1:]}} for kind in kinds]
     table(rows, POOLS, "Mentions to draw from, by type")
+
+
+def _lowered(reached: str) -> str:
+    """That the thresholds gave too few mentions, and what stands in their place; nothing where they did not."""
+    if not reached:
+        return ""
+    return f" For that, names and contexts count as telling much from {reached} of their type on; low names never do."
 
 
 def _sentences(options: Mapping[str, Any], drawn: Preview) -> None:

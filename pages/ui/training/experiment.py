@@ -287,7 +287,7 @@ def _advanced() -> tuple[tuple[str, ...], list[str]]:
             "Further arms",
             key="training.experiment.typed.arms",
             placeholder="highc2low:30%, skl:3",
-            help=f"A name with a value: {', '.join(experiments.ARM_SHAPES)}.",
+            help=f"A name with a value: {', '.join(experiments.ARM_SHAPES)}. {experiments.COPIES_HELP}",
         )
         typed = st.text_area(
             "Options of single stages, a line each",
