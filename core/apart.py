@@ -23,6 +23,7 @@ from typing import TypedDict
 
 from core import errors
 from core.errors import ResourceError, WinnowError, memory_ran_out
+from core.paths import home
 
 SECONDS = 20
 MEMORY = 800 << 20  # bytes, beyond what the imports took
@@ -85,7 +86,9 @@ class Apart:
         what: the file's name for errors. Errors: ResourceError if it took too long or too much memory, killed its
         process or there can be none; the WinnowError that `answer` raised.
         """
-        payload = json.dumps([os.getcwd(), dict(os.environ), self._seconds, request]).encode()
+        # The project of a window is known to this process alone.
+        environment = {**os.environ, "WINNOW_HOME": str(home())}
+        payload = json.dumps([os.getcwd(), environment, self._seconds, request]).encode()
         try:
             with self._lock:
                 process, self._spare = self._waiting() or _started(self._module), None

@@ -17,6 +17,7 @@ from typing import Literal, NotRequired, TypedDict, TypeGuard
 
 from core.errors import ConfigError, ResourceError
 from core.files import append_line
+from core.projects import shared_home
 
 Action = Literal["import", "look", "export", "remove", "start", "cancel", "resume"]
 Origin = Literal["page", "command line"]
@@ -48,7 +49,7 @@ def asked_by(origin: Origin) -> Iterator[None]:
 
 
 def place(home: Path) -> Path | None:
-    """The log's path: `home/audit.jsonl`, the path in WINNOW_AUDIT, or None (WINNOW_AUDIT=off).
+    """The log's path: `audit.jsonl` where all projects lie, the path in WINNOW_AUDIT, or None (WINNOW_AUDIT=off).
 
     Errors: ConfigError for a path that depends on the folder one stands in.
     """
@@ -93,7 +94,7 @@ def note(home: Path, action: Action, *, runs: Collection[str] = (), corpora: Col
         **{name: list(marks) for name, marks in (("runs", runs), ("corpora", corpora)) if marks},
     }
     with _refused_or_warned(home, path):
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        shared_home(home).mkdir(parents=True, exist_ok=True, mode=0o700)
         append_line(path, json.dumps(line).encode())
 
 
@@ -129,7 +130,7 @@ def _well_formed(line: object) -> TypeGuard[Line]:
 
 
 def _usual(home: Path) -> Path:
-    return home / "audit.jsonl"
+    return shared_home(home) / "audit.jsonl"
 
 
 @contextmanager

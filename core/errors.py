@@ -9,7 +9,8 @@
     │   │   └── Unfinished  a run that an option names, and that has yet to finish
     │   ├── CorpusError     a corpus that is missing, empty, too small or of the wrong sort
     │   │   └── MissingCorpus  one that is not here; it can be added again
-    │   └── PathError       a path that is missing or outside the allowed folders
+    │   ├── PathError       a path that is missing or outside the allowed folders
+    │   └── ProjectError    a project that is missing, or cannot be made, changed, taken along or brought in so
     ├── ModelError          an encoder or tagger that cannot be loaded or is not what it claims
     ├── ResourceError       the machine is short of something: disk, memory, a device
     ├── RunError            a run that cannot start, be found or be resumed
@@ -86,6 +87,12 @@ class MissingCorpus(CorpusError):
 
 class PathError(InputError):
     """A path is missing or lies outside the allowed folders; a file can be put there."""
+
+    permanent = False
+
+
+class ProjectError(InputError):
+    """A project is not here, cannot be changed as asked, or a file is none; made otherwise it can go on."""
 
     permanent = False
 

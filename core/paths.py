@@ -7,20 +7,64 @@ read, whatever is put in its place meanwhile.
 
 import os
 import stat
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO
 
 from core.errors import PathError
+from core.projects import PROJECTS, by_slug, find, is_project, shared_home, usual
 
 _PROJECT = Path(__file__).resolve().parents[1]
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
-def home() -> Path:
-    """`WINNOW_HOME`, else `~/.winnow`."""
+_within: ContextVar[str | None] = ContextVar("project", default=None)
+_asking: list[Callable[[], str | None]] = []  # who knows the project of the window that this thread draws
+
+
+def given_home() -> Path:
+    """`WINNOW_HOME`, else `~/.winnow`: the folder of all projects, or of one."""
     return Path(os.environ.get("WINNOW_HOME") or Path.home() / ".winnow").absolute()
+
+
+def machine_home() -> Path:
+    """Where what all projects share lies: encoders, locks of devices, the key, logs."""
+    return shared_home(given_home())
+
+
+def home() -> Path:
+    """The folder of the project that this thread is about: the one of the block (`within`), else of the window, else in
+    `WINNOW_PROJECT`, else the usual one.
+
+    Errors: ProjectError where there is no such project.
+    """
+    root = given_home()
+    if is_project(root):  # a worker's, or somebody's who means just this one
+        return root
+    slug = _within.get() or next((slug for ask in _asking if (slug := ask())), None)
+    if slug:
+        return by_slug(root, slug) or find(root, slug).folder
+    if wanted := os.environ.get("WINNOW_PROJECT"):
+        return find(root, wanted).folder
+    return usual(root).folder if (root / PROJECTS).is_dir() else root
+
+
+@contextmanager
+def within(slug: str) -> Iterator[None]:
+    """A block that is about this project."""
+    token = _within.set(slug)
+    try:
+        yield
+    finally:
+        _within.reset(token)
+
+
+def ask_for_project(ask: Callable[[], str | None]) -> None:
+    """Have `ask` say from now on which project, by its slug, a thread is about; None: none of its own."""
+    if ask not in _asking:
+        _asking.append(ask)
 
 
 def private() -> None:
@@ -30,9 +74,10 @@ def private() -> None:
     Errors: PathError for a home that this account cannot read.
     """
     os.umask(0o077)
-    _refuse_foreign(home())
-    if home().is_dir() and home().stat().st_mode & 0o077:
-        for path in (home(), *home().rglob("*")):
+    whole = given_home()
+    _refuse_foreign(whole)
+    if whole.is_dir() and whole.stat().st_mode & 0o077:
+        for path in (whole, *whole.rglob("*")):
             if not path.is_symlink():
                 with suppress(PermissionError):  # another account's: `doctor --privacy` names it
                     path.chmod(path.stat().st_mode & 0o700)
@@ -43,7 +88,7 @@ def _refuse_foreign(folder: Path) -> None:
     try:
         if not folder.exists():
             return
-        inside = [folder, *(folder / name for name in ("corpora", "runs") if (folder / name).exists())]
+        inside = [folder, *(folder / name for name in (PROJECTS, "corpora", "runs") if (folder / name).exists())]
         barred = [path for path in inside if not os.access(path, os.R_OK | os.X_OK)]
     except PermissionError:
         barred = [folder]

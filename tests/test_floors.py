@@ -14,7 +14,20 @@ from core.runs.store import RunStore
 ROOT = Path(__file__).resolve().parents[1]
 CORE = ROOT / "core"
 
-FLOOR_0 = {"errors", "config", "reporter", "files", "door", "apart", "paths", "shown", "audit_log", "disks", "cards"}
+FLOOR_0 = {
+    "errors",
+    "config",
+    "reporter",
+    "files",
+    "door",
+    "apart",
+    "paths",
+    "shown",
+    "audit_log",
+    "disks",
+    "cards",
+    "projects",
+}
 FLOOR_1 = FLOOR_0 | {"text", "results"}
 PEERS = {"measures", "selection", "maps", "difficulty", "reconstruction"}
 BELOW_ARTIFACTS = FLOOR_1 | PEERS | {"stats", "corpora", "models", "runs"}
@@ -28,6 +41,7 @@ MAY_IMPORT = {
     "plots": FLOOR_0 | {"results", "artifacts", "plots"},
     **{name: FLOOR_1 | {"stats", "corpora", "models", name} for name in (*PEERS, "training")},
     "runs": FLOOR_0 | {"results", "runs"},
+    "portable": FLOOR_1 | {"corpora", "runs", "portable"},
     "artifacts": BELOW_ARTIFACTS | {"artifacts"},
     "recipes": BELOW_ARTIFACTS | {"training", "artifacts", "recipes"},
     "facade": FLOOR_1
@@ -42,6 +56,7 @@ MAY_IMPORT = {
         "artifacts",
         "recipes",
         "runs",
+        "portable",
         "plots",
         "facade",
     },

@@ -14,7 +14,7 @@ from core.corpora.hygiene import Audit
 from core.difficulty import mentions
 from core.errors import CorpusError, RunError
 from core.facade import corpora, runs
-from core.facade.home import _store, unreadable
+from core.facade.home import store_of, unreadable
 from core.results import Evaluation
 from core.runs.store import Run
 from tests.conftest import Seal
@@ -183,7 +183,7 @@ def test_every_page_is_drawn_and_every_command_says_which_file(
     corpus, other, spoilt, whole = real
     file = {"about.json": corpus.path, "roles.json": home}.get(name, spoilt.path) / name
     spoil(file, "zeros")
-    _store.cache_clear()  # as after a restart: handles remember what they have read
+    store_of.cache_clear()  # as after a restart: handles remember what they have read
     for page in PAGES:
         app = opened(page)
         assert not app.exception

@@ -17,6 +17,7 @@ from core.cli.corpus import corpus, samples
 from core.cli.encoders import encoders_group
 from core.cli.experiment import demo, experiment
 from core.cli.machine import audit_list, doctor, key
+from core.cli.project import project_group
 from core.cli.rebuild import frontier, rebuild, robustness
 from core.cli.runs import run_group
 from core.cli.selection import count_alike, export, map_selection, select
@@ -24,10 +25,10 @@ from core.cli.similarity import measure, predictiveness
 from core.cli.study import study
 from core.cli.terminal import echo
 from core.cli.training import evaluate, finetune, predict, pretrain
-from core.facade import errors, machine
+from core.facade import errors, machine, projects
 from core.facade.audit import asked_by
-from core.facade.errors import Cancelled, ConfigError, WinnowError
-from core.facade.home import home, on_disk, private
+from core.facade.errors import Cancelled, ConfigError, ProjectError, WinnowError
+from core.facade.home import given_home, on_disk, private
 
 COMMANDS = (
     samples,
@@ -51,6 +52,7 @@ COMMANDS = (
     rebuild,
     robustness,
     frontier,
+    project_group,
     run_group,
     encoders_group,
     audit_list,
@@ -66,13 +68,14 @@ COMMANDS = (
     type=click.Path(file_okay=False, readable=False),
     help="Where corpora and runs live.",
 )
+@click.option("--project", envvar="WINNOW_PROJECT", help="The project, by name; the oldest if left out.")
 @click.option(
     "--device",
     envvar="WINNOW_DEVICE",
     help="What computes: auto (a free GPU, else the CPU), cpu, cuda or cuda:1.",
 )
 @click.pass_context
-def main(context: click.Context, home: str | None, device: str | None) -> None:
+def main(context: click.Context, home: str | None, project: str | None, device: str | None) -> None:
     """Winnow: what to pre-train a named-entity tagger on, and whether it was worth it."""
     if home:
         os.environ["WINNOW_HOME"] = home
@@ -80,12 +83,23 @@ def main(context: click.Context, home: str | None, device: str | None) -> None:
         os.environ["WINNOW_DEVICE"] = device
         machine.check_device()
     private()
+    projects.settle()
+    if project:
+        _choose(project, context)
     context.with_resource(asked_by("command line"))
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and context.invoked_subcommand != "pretrain":
         raise ConfigError(
             f"{context.invoked_subcommand}: is one process's work, and torchrun started several; start it without "
             "torchrun (on several GPUs: a command a seed, each of which takes a free one)."
         )
+
+
+def _choose(project: str, context: click.Context) -> None:
+    try:
+        context.with_resource(projects.within(projects.find(project).slug))
+    except ProjectError:
+        if context.invoked_subcommand != "project":  # which may be about to make it
+            raise
 
 
 for _command in COMMANDS:
@@ -95,7 +109,7 @@ for _command in COMMANDS:
 def run_main() -> int:
     """`main` with Winnow's exit codes."""
     try:
-        with on_disk(home()):
+        with on_disk(given_home()):
             main.main(standalone_mode=False)
     except click.ClickException as error:
         whole = StringIO()

@@ -27,8 +27,13 @@ def still_needed(path: Path) -> None:
 def sweep(home: Path) -> None:
     """Delete uploads that nobody came back for, and what a killed process left of a corpus, a run or an export."""
     for path in [*(home / "uploads").glob("*"), *_drafts(home)]:
-        if time.time() - _last_written(path) > STALE:
+        if is_stale(path):
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def is_stale(path: Path) -> bool:
+    """Whether nobody has written there for a day."""
+    return time.time() - _last_written(path) > STALE
 
 
 def _drafts(home: Path) -> Iterator[Path]:

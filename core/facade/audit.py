@@ -9,7 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from core import audit_log
 from core.audit_log import Action, Line, asked_by
-from core.facade.home import home, store
+from core.facade.home import machine_home, store
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -17,17 +17,17 @@ T = TypeVar("T")
 
 def ready() -> None:
     """Errors: ResourceError where the log has to be written and cannot be; asked before work begins."""
-    audit_log.ready(home())
+    audit_log.ready(machine_home())
 
 
 def note(action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> None:
     """One line in the log. Errors: as of `ready`."""
-    audit_log.note(home(), action, runs=runs, corpora=corpora)
+    audit_log.note(machine_home(), action, runs=runs, corpora=corpora)
 
 
 def noted(action: Action, *, runs: Collection[str] = (), corpora: Collection[str] = ()) -> AbstractContextManager[None]:
     """One line in the log once the block has ended well. Errors: as of `ready`, before it begins."""
-    return audit_log.noted(home(), action, runs=runs, corpora=corpora)
+    return audit_log.noted(machine_home(), action, runs=runs, corpora=corpora)
 
 
 def note_look(corpora: Collection[str]) -> None:
@@ -50,12 +50,12 @@ def exporting(function: Callable[Concatenate[str, P], T]) -> Callable[Concatenat
 
 def lines(since: datetime | None = None) -> tuple[Path | None, list[Line]]:
     """The path of the log (None: it is off) and its entries from `since` (UTC) on, oldest first."""
-    return audit_log.place(home()), list(audit_log.lines(home(), since))
+    return audit_log.place(machine_home()), list(audit_log.lines(machine_home(), since))
 
 
 def spoilt() -> int:
     """The number of lines of the log that cannot be read."""
-    return audit_log.spoilt(home())
+    return audit_log.spoilt(machine_home())
 
 
 __all__ = ["Action", "Line", "asked_by", "exporting", "lines", "note", "note_look", "noted", "ready", "spoilt"]

@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from core.door import account_behind, account_listening, key_of, sees_owner
 from core.errors import ConfigError
-from core.facade.home import home
+from core.facade.home import machine_home
 from core.files import write_atomic
 
 Mode = Literal["user", "key", "open"]
@@ -29,7 +29,7 @@ def mode() -> Mode:
 
 def key() -> str:
     """The key of this home, in a file that its owner alone may read."""
-    return key_of(home())
+    return key_of(machine_home())
 
 
 def unseen(address: str) -> str:
@@ -37,7 +37,7 @@ def unseen(address: str) -> str:
 
     Every account of a machine sees with which words a program was started; the file its owner alone may read.
     """
-    path = home() / "open.html"
+    path = machine_home() / "open.html"
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     write_atomic(path, _LEADS.format(address=escape(address)).encode())
     path.chmod(0o600)

@@ -7,6 +7,7 @@ from core.errors import (
     EncodingError,
     InputError,
     Overtaken,
+    ProjectError,
     WinnowError,
     for_the_log,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "EncodingError",
     "InputError",
     "Overtaken",
+    "ProjectError",
     "WinnowError",
     "for_the_log",
 ]

@@ -5,11 +5,12 @@ from functools import lru_cache, wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from core import projects
 from core.apart import serving
 from core.config import offline
 from core.corpora.corpus import Library
 from core.files import on_disk, read_object
-from core.paths import confine, home, private
+from core.paths import confine, given_home, home, machine_home, private
 from core.recipes import RECIPES
 from core.runs.store import RunStore
 
@@ -22,7 +23,8 @@ def unreadable() -> Sequence[Path]:
     """Files of this home that a failing disk or another program spoilt; what they describe is passed over."""
     roles = home() / ROLES_FILE
     spoilt = [roles] if roles.exists() and read_object(roles) is None else []
-    return [*library().unreadable(), *store().unreadable(), *spoilt]
+    about = [file for file in projects.unreadable(given_home()) if file.parent == home()]
+    return [*library().unreadable(), *store().unreadable(), *spoilt, *about]
 
 
 def library() -> Library:
@@ -47,23 +49,27 @@ def kept_per_home(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
 
 def store() -> RunStore:
     """The runs of this home; one store a home, since its handles remember what they have read."""
-    return _store(home())
+    return store_of(home())
 
 
 @lru_cache
-def _store(folder: Path) -> RunStore:
+def store_of(folder: Path) -> RunStore:
+    """The runs of a project by its folder."""
     return RunStore(folder, optioned=RECIPES)
 
 
 __all__ = [
     "confine",
+    "given_home",
     "home",
     "kept_per_home",
     "library",
+    "machine_home",
     "offline",
     "on_disk",
     "private",
     "serving",
     "store",
+    "store_of",
     "unreadable",
 ]

@@ -14,7 +14,7 @@ import psutil
 from core import cards
 from core.cards import Card, Load
 from core.cards import hindrance as hindrance
-from core.facade.home import home
+from core.facade.home import machine_home
 from core.recipes.base import versions
 
 FRESH = 5.0  # seconds for which a card's free memory is not asked again: without NVIDIA's library a process is
@@ -29,7 +29,7 @@ def doctor() -> dict[str, object]:
         "cores": cores(),
         "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
         "device": _device_of_torch(),
-        "home": str(home()),
+        "home": str(machine_home()),
         "disk_free_gb": round(disk()[0] / 2**30, 1),
     }
 
@@ -83,8 +83,8 @@ def _device_of_torch() -> str:
 
 def disk() -> tuple[int, int]:
     """Bytes `(free, in all)` where the home folder lies."""
-    home().mkdir(parents=True, exist_ok=True)
-    usage = shutil.disk_usage(home())
+    machine_home().mkdir(parents=True, exist_ok=True)
+    usage = shutil.disk_usage(machine_home())
     return usage.free, usage.total
 
 

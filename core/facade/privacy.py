@@ -16,7 +16,7 @@ from core.config import offline
 from core.errors import ConfigError
 from core.facade import door
 from core.facade.corpora import allowed_roots
-from core.facade.home import home
+from core.facade.home import machine_home
 
 Verdict = Literal["ok", "look", "bad"]
 Finding = tuple[Verdict, str]
@@ -74,7 +74,7 @@ def _modes() -> Finding:
     wide = [path for path, status in _files() if stat.S_IMODE(status.st_mode) & 0o077]
     if wide:
         more = f" and {len(wide) - 1:,} more" if len(wide) > 1 else ""
-        return "bad", f"{wide[0]}{more}: other accounts may read or change it; chmod -R go-rwx {home()}."
+        return "bad", f"{wide[0]}{more}: other accounts may read or change it; chmod -R go-rwx {machine_home()}."
     return "ok", "Every file and folder of the home is its owner's alone (0600, 0700)."
 
 
@@ -82,14 +82,14 @@ def _owner() -> Finding:
     foreign = [path for path, status in _files() if status.st_uid != os.getuid()]
     if foreign:
         return "bad", f"{foreign[0]}: belongs to another account than the one that asks; give Winnow a home of its own."
-    return "ok", f"{home()} belongs to the account that asks."
+    return "ok", f"{machine_home()} belongs to the account that asks."
 
 
 def _files() -> Iterator[tuple[Path, os.stat_result]]:
     """Everything in the home but links, the home first."""
-    if not home().is_dir():
+    if not machine_home().is_dir():
         return
-    for path in (home(), *home().rglob("*")):
+    for path in (machine_home(), *machine_home().rglob("*")):
         with suppress(FileNotFoundError):  # gone since it was listed
             status = path.lstat()
             if not stat.S_ISLNK(status.st_mode):
@@ -112,13 +112,13 @@ def _roots() -> Finding:
 
 def _audit() -> Finding:
     try:
-        path = audit_log.place(home())
+        path = audit_log.place(machine_home())
     except ConfigError as error:
         return "bad", str(error)
     if path is None:
         return "look", "The audit log is off (WINNOW_AUDIT=off)."
     there = path if path.exists() else path.parent
-    coming = there == home() and not there.exists()  # a home is made when it is first needed
+    coming = there == machine_home() and not there.exists()  # a home is made when it is first needed
     if path.is_dir() or not (coming or os.access(there, os.W_OK)):
         return "bad", f"{path}: the audit log cannot be written."
     mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o600
@@ -161,7 +161,7 @@ def _settings() -> Mapping[str, object]:
 
 
 def _disk() -> Finding:
-    where = next(path for path in (home(), *home().parents) if path.exists())
+    where = next(path for path in (machine_home(), *machine_home().parents) if path.exists())
     encrypted = disks.encrypted(where)
     if encrypted:
         return "ok", f"{where} lies on a disk that this system encrypts."

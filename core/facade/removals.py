@@ -4,6 +4,7 @@ import shutil
 import time
 from contextlib import suppress
 
+from core import projects
 from core.artifacts.removal import Removal as Removal
 from core.artifacts.removal import alone, everything
 from core.corpora import uploads
@@ -11,7 +12,8 @@ from core.corpora.corpus import ABOUT
 from core.errors import MissingCorpus, RunError
 from core.facade.audit import noted
 from core.facade.corpora import forget_roles
-from core.facade.home import home, library, store
+from core.facade.home import given_home, home, library, store
+from core.paths import within
 from core.runs import launch
 from core.runs.run import holders
 from core.runs.store import is_run_id
@@ -79,8 +81,14 @@ def remove_run(run_id: str) -> None:
 def sweep() -> None:
     """Delete what nobody came back for in a day: uploads, tries that were never shown, what killed processes left.
 
-    A run whose canceller was killed before it has stopped is seen to its end.
+    A run whose canceller was killed before it has stopped is seen to its end. In every project.
     """
+    for project in projects.listed(given_home()):
+        with within(project.slug):
+            _sweep()
+
+
+def _sweep() -> None:
     uploads.sweep(home())
     for run in store().list():
         if run.cancel_file.exists() and run.state().active:

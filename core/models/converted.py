@@ -14,7 +14,7 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 from core.errors import ModelError, memory_ran_out
 from core.files import sync, write_atomic
 from core.models.model_files import PICKLE, file_digest, files, fingerprint_of, state, weights
-from core.paths import home
+from core.paths import machine_home
 
 if TYPE_CHECKING:
     import torch
@@ -47,7 +47,7 @@ def about(target: Path) -> str:
 
 
 def _target(folder: Path) -> Path:
-    return home() / "encoders" / f"converted-{fingerprint_of(folder)}"
+    return machine_home() / "encoders" / f"converted-{fingerprint_of(folder)}"
 
 
 def _convert(name: str, folder: Path, target: Path) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from core.errors import memory_ran_out
 from core.files import read_object, write_atomic
-from core.paths import home
+from core.paths import machine_home
 
 if TYPE_CHECKING:
     import torch
@@ -31,16 +31,16 @@ def parts_kept(work: str, device: "torch.device") -> int:
     how a batch is cut changes the last digits, which are to be the same there."""
     if device.type != "cuda":
         return 1
-    parts = (read_object(home() / FILE) or {}).get(_named(work, device))
+    parts = (read_object(machine_home() / FILE) or {}).get(_named(work, device))
     return parts if isinstance(parts, int) and parts > 0 else 1
 
 
 def keep_parts(work: str, device: "torch.device", parts: int) -> None:
     """Keep for the next run in how many parts `work` is taken on this card."""
     if device.type == "cuda":
-        known = (read_object(home() / FILE) or {}) | {_named(work, device): parts}
+        known = (read_object(machine_home() / FILE) or {}) | {_named(work, device): parts}
         with suppress(OSError):  # the work goes on without
-            write_atomic(home() / FILE, json.dumps(known, indent=1).encode())
+            write_atomic(machine_home() / FILE, json.dumps(known, indent=1).encode())
 
 
 def _named(work: str, device: "torch.device") -> str:

@@ -23,7 +23,7 @@ from zlib import error as BrokenStream
 
 from core.errors import ModelError, ResourceError
 from core.files import replacing, sync
-from core.paths import home
+from core.paths import machine_home
 from core.reporter import Reporter
 
 BLOCK = 1 << 20
@@ -72,7 +72,7 @@ OFFERS: Mapping[str, Offer] = {
 
 def kept(name: str) -> Path:
     """The folder in which an offered encoder lies once it was fetched."""
-    return home() / "encoders" / name
+    return machine_home() / "encoders" / name
 
 
 def fetch(name: str, work: Path, report: Reporter) -> Path:
@@ -109,7 +109,7 @@ def _refuse_full(name: str, offer: Offer, work: Path) -> None:
     if shutil.disk_usage(work).free < _HELD * offer.size - here:
         raise ResourceError(
             f"{name}: takes {_HELD * offer.size / 1e9:.1f} GB of disk while it is put together, half of it "
-            f"afterwards, and {home()} has less free; make room there and fetch it again."
+            f"afterwards, and {machine_home()} has less free; make room there and fetch it again."
         )
 
 

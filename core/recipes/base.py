@@ -15,6 +15,7 @@ from core.config import Config, fields_with, refuse_download
 from core.corpora.corpus import Corpus, Library
 from core.models import hub
 from core.runs.context import RunContext
+from core.runs.run import wherever
 from core.runs.shared import run_or_reuse
 from core.runs.store import Run, RunStore, is_run_id, run_key
 
@@ -146,7 +147,9 @@ def plan(recipe: Recipe, config: Config, home: Path) -> Plan:
     """Name the corpora of `config` by fingerprint and the work by its key."""
     config, inputs = resolve(_precise(config.settled()), Library(home))
     seed = getattr(config, "seed", None)
-    key = run_key(recipe.kind, config.model_dump(mode="json"), inputs, seed=seed, code_version=__version__)
+    key = run_key(
+        recipe.kind, wherever(config.model_dump(mode="json"), home), inputs, seed=seed, code_version=__version__
+    )
     return Plan(recipe.kind, config, inputs, key)
 
 

@@ -12,6 +12,7 @@ from core.artifacts import vectors
 from core.artifacts.vectors import EmbedResult
 from core.config import option
 from core.models.encoder_options import EncoderOptions
+from core.projects import shared_home
 from core.recipes.base import Job
 from core.recipes.parts.on_device import on_device
 from core.reporter import Reporter
@@ -39,7 +40,7 @@ def run(config: EmbedConfig, job: Job) -> EmbedResult:
 
     corpus = job.corpus(config.corpus)
     if len(corpus) >= LARGE:
-        compile_ahead(job.home)
+        compile_ahead(shared_home(job.home))
     with on_device(job, config.precision, alone=False):
         job.context.stage(f"loading the encoder {config.encoder}")
         options = config.model_dump(include={"pooling", "max_length", "precision", "allow_download"})

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -19,6 +20,7 @@ from core.runs.lock import Lock, Worker, aside
 LAUNCH_PATIENCE = 10.0  # seconds from manifest to worker; later nobody is coming any more
 
 
+_ELSEWHERE = re.compile(r"/.*?/runs/(?=(\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4})/)")
 Result = dict[str, Any]  # what a recipe returned, as JSON keeps it; `artifacts` gives it types
 
 
@@ -60,7 +62,31 @@ class Manifest:
         if not isinstance(document.get("parent"), str | None):
             raise TypeError("names no run as the one that needed it")
         datetime.fromisoformat(document["created"])
+        document["config"] = here(document["config"], path.parents[2])
         return cls(**{column.name: document[column.name] for column in fields(cls) if column.name in document})
+
+
+def here(value: Any, home: Path) -> Any:
+    """`value` (as JSON) with each path to what a run of this home made leading to where that lies now: a home may be
+    moved, or be brought from another machine."""
+    if isinstance(value, dict):
+        return {name: here(part, home) for name, part in value.items()}
+    if isinstance(value, list):
+        return [here(part, home) for part in value]
+    if isinstance(value, str) and value[:1] == "/" and (there := _ELSEWHERE.match(value)):
+        runs = home / "runs"
+        return f"{runs}/{value[there.end() :]}" if (runs / there[1]).is_dir() else value
+    return value
+
+
+def wherever(value: Any, home: Path) -> Any:
+    """`value` (as JSON) with each path to what a run of this home made as it is within the home: the same in every
+    place that the home may lie in."""
+    if isinstance(value, dict):
+        return {name: wherever(part, home) for name, part in value.items()}
+    if isinstance(value, list):
+        return [wherever(part, home) for part in value]
+    return value.removeprefix(f"{home}/") if isinstance(value, str) and value.startswith(f"{home}/runs/") else value
 
 
 def run_key(
@@ -121,7 +147,7 @@ class Run:
         if self._read_on().state != "succeeded":
             raise RunError(f"run {self.id}: has no result, it is {self.state().state}; resume it or wait for its end.")
         try:
-            result: Result = json.loads(self.result_file.read_bytes())
+            result: Result = here(json.loads(self.result_file.read_bytes()), self.home)
         except (OSError, ValueError, RecursionError) as error:
             problem = f"run {self.id}: its {self.result_file.name} cannot be read; remove the run and start it again."
             raise RunError(problem) from error

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from core.errors import RunError
+from core.projects import shared_home
 from core.runs.context import RunContext
 from core.runs.lock import Lock
 from core.runs.run import Run
@@ -51,15 +52,16 @@ def run_or_reuse(
 
 @contextmanager
 def device_lock(home: Path, devices: str | Sequence[str], context: RunContext) -> Iterator[str]:
-    """Have one device of this home alone ("cpu", a card's lock), of several the first that is free: its name.
+    """Have one device alone ("cpu", a card's lock), of several the first that is free: its name.
 
+    A project's runs and those of the others beside it share the devices of their home.
     Where all are taken it waits for whichever run ends first. Take it last.
     """
     names = [devices] if isinstance(devices, str) else devices
     for name in names:
         if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
             raise RunError(f"device {name!r}: is not a name like cpu or gpu0.")
-    paths = [home / "locks" / f"{name}.lock" for name in names]
+    paths = [shared_home(home) / "locks" / f"{name}.lock" for name in names]
     if _devices_held.intersection(paths):
         raise RunError(f"{context.run.id}: has {names[0]} already; a second device_lock would wait for ever.")
     with _waited_for([Lock(path) for path in paths], context, context.run.id) as path:

@@ -21,9 +21,10 @@ from core.runs.events import State
 from core.runs.lock import aside, locked
 from core.runs.run import Manifest, Run, run_key
 
-__all__ = ["Manifest", "Run", "RunStore", "is_run_id", "run_key"]
+__all__ = ["PARTS", "Manifest", "Run", "RunStore", "is_run_id", "run_key"]
 
 _RUN_ID = re.compile(r"\d{8}-\d{6}-[a-z][a-z0-9-]*-[0-9a-f]{4}")
+PARTS = ("chunks", "checkpoints", "artifacts")  # folders in a run's
 _KIND = re.compile(r"[a-z][a-z0-9-]*")
 Runs = list[Run]  # within `RunStore`, `list` is its method
 
@@ -152,7 +153,7 @@ class RunStore:
         """A new run's folder, which goes again if what is put into it does not get there."""
         path, created = self._new_folder(kind)
         try:
-            for name in ("chunks", "checkpoints", "artifacts"):
+            for name in PARTS:
                 (path / name).mkdir()
             yield path, created
         except BaseException:

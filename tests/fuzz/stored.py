@@ -96,7 +96,7 @@ class Stored:
 def use(folder: Path) -> None:
     """Make `folder` this process's home, with nothing remembered of another."""
     os.environ["WINNOW_HOME"] = str(folder)
-    home._store.cache_clear()
+    home.store_of.cache_clear()
 
 
 def each(*calls: Callable[[], object]) -> None:

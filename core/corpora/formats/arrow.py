@@ -36,6 +36,16 @@ def arrow_batches(path: Path, columns: Sequence[str] | None, ledger: Ledger) -> 
         raise _too_large(path) from error
 
 
+def look_through(path: Path) -> None:
+    """Read a Parquet file of ours to its end. Errors: ReadError where it is none, or a bomb."""
+    try:
+        with _Bounded(path.open("rb")) as file:
+            for _ in _groups(file, os.fstat(file.fileno()).st_size, path, None):
+                pass
+    except (pa.ArrowException, OSError, UnicodeDecodeError, MemoryError) as error:
+        raise ReadError(path.name, None, f"not a readable Parquet file ({short(error)}).") from error
+
+
 class _Bounded(io.BufferedReader):
     """A file of which no more is asked than it has: a forged length would make room for gigabytes first."""
 

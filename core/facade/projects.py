@@ -1,0 +1,193 @@
+"""Projects: which there are, which one this is, made, renamed, archived, taken along and brought in."""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from pathlib import Path
+from typing import IO, Concatenate, ParamSpec, TypeVar
+
+from core import projects
+from core.corpora import uploads
+from core.corpora.corpus import Library
+from core.errors import ProjectError, RunBusy
+from core.facade.audit import noted
+from core.facade.home import given_home, home, store_of
+from core.paths import ask_for_project as ask_for_project
+from core.paths import within as within
+from core.portable import adopt, pack, unpack
+from core.portable.pack import Packed as Packed
+from core.projects import LONGEST_NAME as LONGEST_NAME
+from core.projects import PROJECTS
+from core.projects import Project as Project
+from core.runs.lock import locked
+from core.runs.run import holders
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _exporting(function: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
+    """A decorator for what takes a project (the first argument) out of Winnow: one line in the audit log each time."""
+
+    @wraps(function)
+    def written_down(project: Project, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with noted("export", corpora=_corpora(project)):
+            return function(project, *args, **kwargs)
+
+    return written_down
+
+
+def listed() -> Sequence[Project]:
+    """All projects, oldest first, archived ones too."""
+    return projects.listed(given_home())
+
+
+def find(wanted: str) -> Project:
+    """A project by name or slug. Errors: ProjectError, with the names there are."""
+    return projects.find(given_home(), wanted)
+
+
+def usual() -> Project:
+    """The one that who names none is in."""
+    return projects.usual(given_home())
+
+
+def current() -> Project:
+    """The one that this thread is about. Errors: ProjectError where it is gone."""
+    folder = home()
+    return next(project for project in listed() if project.folder == folder)
+
+
+def settle() -> None:
+    """Bring a move to its end that a killed process began; asked once, where the program starts.
+
+    What an older version left beside projects, and is still at work in, waits for the next start.
+    """
+    root = given_home()
+    if adopt.unfinished(root):
+        try:
+            adopt.adopt(root)
+        except RunBusy:
+            return
+    for draft in (root / PROJECTS).glob(".*-*"):  # half a project that was brought in, or half a removed one
+        if uploads.is_stale(draft):
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+def new(name: str) -> Project:
+    """Make a project; what lies in the home itself becomes one first. Errors: ProjectError, RunBusy."""
+    root = _root()
+    if not projects.whole(root):
+        adopt.adopt(root)
+    with _changing(root):
+        kept = projects.new_name(root, name)
+        return projects.write(root / PROJECTS / projects.free_slug(root, kept), kept)
+
+
+def rename(wanted: str, name: str) -> Project:
+    """Call a project otherwise; its slug stays. Errors: ProjectError, RunBusy."""
+    project = _on_its_own(find(wanted))
+    with _changing(_root()):
+        kept = projects.new_name(_root(), name, project)
+        return projects.write(project.folder, kept, created=project.created, archived=project.archived)
+
+
+def archive(wanted: str, archived: bool = True) -> Project:
+    """Take a project off the switch, or put it back; nothing in it changes. Errors: ProjectError, RunBusy."""
+    project = _on_its_own(find(wanted))
+    return projects.write(project.folder, project.name, created=project.created, archived=archived)
+
+
+def remove(wanted: str) -> Project:
+    """Delete a project with all that is in it; what it was. Errors: ProjectError, RunBusy while a run is at work."""
+    project = find(wanted)
+    _refuse_active(project)
+    project = _on_its_own(project)
+    with _changing(_root()), store_of(project.folder).critical():
+        _refuse_active(project)
+        with noted("remove", corpora=_corpora(project), runs=[run.id for run in store_of(project.folder).list()]):
+            grave = project.folder.with_name(f".removed-{project.slug}")
+            shutil.rmtree(grave, ignore_errors=True)
+            project.folder.rename(grave)
+    shutil.rmtree(grave)
+    return project
+
+
+@_exporting
+def export(project: Project, target: Path, *, weights: bool = False) -> Packed:
+    """Write a project into one file. weights: models too. Errors: ProjectError."""
+    return pack.pack(project, target, weights=weights)
+
+
+def weights(wanted: str) -> tuple[int, int]:
+    """The number of models that a project has, and their bytes."""
+    return pack.weights_of(find(wanted))
+
+
+def name_in(file: IO[bytes], label: str) -> str:
+    """A free name for the project in a file: its own, with a number if that is taken. Errors: ProjectError."""
+    root = given_home()
+    return projects.free_name(unpack.name_in(file, label), listed() if adopt.is_held(root) else projects.whole(root))
+
+
+def bring_in(file: IO[bytes], label: str, name: str = "") -> Project:
+    """Make a project of an exported file. label: the file's name. name: "" for its own.
+
+    Errors: ProjectError, ResourceError, RunBusy; nothing is left of it then.
+    """
+    root = _root()
+    if not projects.whole(root):
+        adopt.adopt(root)
+    project = unpack.unpack(file, label, root, name)
+    with noted("import", corpora=_corpora(project)):
+        return project
+
+
+def at_work() -> Mapping[str, int]:
+    """{name of a project: how many of its runs are at work}, of all but the current one."""
+    here = home()
+    others = [project for project in listed() if project.folder != here and (project.folder / "runs").is_dir()]
+    counts = {project.name: len(_active(project)) for project in others}
+    return {name: n for name, n in counts.items() if n}
+
+
+def _active(project: Project) -> list[str]:
+    return [run.id for run in store_of(project.folder).list() if not run.manifest.parent and run.state().active]
+
+
+def _refuse_active(project: Project) -> None:
+    if active := [run for run in store_of(project.folder).list() if run.state().active]:
+        raise RunBusy(
+            f"project {project.name!r}: a run is at work in it ({active[0].id}); wait for its end or cancel it first"
+            f"{holders(active)}."
+        )
+
+
+def _corpora(project: Project) -> list[str]:
+    return [corpus.fingerprint for corpus in Library(project.folder).list()]
+
+
+def _on_its_own(project: Project) -> Project:
+    """The same project; one that is the home itself has been moved into a folder of its own."""
+    root = _root()
+    if project.folder != root:
+        return project
+    return adopt.adopt(root) or projects.write(root / PROJECTS / project.slug, project.name)
+
+
+def _root() -> Path:
+    """The folder of all projects, for who changes something there."""
+    root = given_home()
+    if projects.is_project(root):
+        raise ProjectError(
+            f"WINNOW_HOME: names one project ({root}), so no other can be made or changed; set it to "
+            f"{projects.shared_home(root)}."
+        )
+    return root
+
+
+@contextmanager
+def _changing(root: Path) -> Iterator[None]:
+    with locked(root / "locks" / "projects.lock", patience=30):
+        yield

@@ -1,0 +1,30 @@
+"""The form of a project's file: a zip of its files, and in it a list of them with their sha256 sums.
+
+winnow.json      what this is: {"format": "winnow-project", "version": 1, "winnow": ..., "name": ..., "created": ...,
+                 "weights": ..., "files": {name: [bytes, sha256, changed]}}; changed: nanoseconds since 1970
+corpora/..., runs/..., roles.json
+
+No entry is a pickle, a folder or a link. The order is that of the names, the list last, and no entry is dated: the same
+project makes the same bytes.
+"""
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+FORMAT, VERSION = "winnow-project", 1
+LIST = "winnow.json"
+PICKLES = (".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth", ".py", ".so")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """size: bytes. changed: nanoseconds since 1970, by which corpora are listed newest first."""
+
+    size: int
+    sha256: str
+    changed: int
+
+
+def is_pickle(name: str) -> bool:
+    """Whether a file may hold what runs when it is loaded."""
+    return PurePosixPath(name).suffix.casefold() in PICKLES

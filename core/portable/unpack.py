@@ -1,0 +1,162 @@
+"""A project's file, made by a stranger perhaps, into a project: wholly, or not at all."""
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+from core.errors import ProjectError, ResourceError
+from core.files import sync_all
+from core.portable.check import refuse_forged
+from core.portable.form import FORMAT, LIST, VERSION, Entry, is_pickle
+from core.projects import KEPT, PROJECTS, Project, free_slug, new_name, read, write
+from core.runs.lock import locked
+from core.runs.store import PARTS
+
+_SAFE = re.compile(r"[^/\\\x00-\x1f\x7f:]{1,255}(/[^/\\\x00-\x1f\x7f:]{1,255}){0,11}")
+_MOST_FILES, _LONGEST_LIST = 500_000, 256 << 20
+_RATIO, _SMALL = 100, 1 << 30  # above this many bytes nobody's project is so many times larger than its file
+_CHUNK = 1 << 20
+_PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+def unpack(file: IO[bytes], label: str, root: Path, name: str = "") -> Project:
+    """Make a project of what `pack` wrote. label: the file's name, for sentences. name: "" for the one that it has.
+
+    Errors: ProjectError where the name is taken, and for a file that is damaged, forged or of another program;
+    ResourceError where the disk is too small. Nothing is left of it then.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            about, entries = _read_list(archive, label)
+            wanted = new_name(root, name or about["name"])
+            _refuse_bomb(file, label, entries, root)
+            return _placed(archive, label, entries, root, wanted)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError) as error:
+        raise _no_project(label, f"is damaged or no zip ({type(error).__name__})") from error
+
+
+def name_in(file: IO[bytes], label: str) -> str:
+    """The name that the project of a file has. Errors: ProjectError."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return _read_list(archive, label)[0]["name"]
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, UnicodeDecodeError) as error:
+        raise _no_project(label, f"is damaged or no zip ({type(error).__name__})") from error
+
+
+def _no_project(label: str, problem: str) -> ProjectError:
+    return ProjectError(f"{label}: {problem}; take a file that `project export` wrote, and copy it again.")
+
+
+def _read_list(archive: zipfile.ZipFile, label: str) -> tuple[dict[str, str], Mapping[str, Entry]]:
+    """What the file says of itself, held against what is in it."""
+    infos = archive.infolist()
+    names = [info.filename for info in infos]
+    if LIST not in names:
+        raise _no_project(label, f"is no project, it has no {LIST}")
+    if len(names) > _MOST_FILES or archive.getinfo(LIST).file_size > _LONGEST_LIST:
+        raise _no_project(label, f"lists more than {_MOST_FILES:,} files")
+    if len(set(names)) < len(names):
+        raise _no_project(label, "holds a file twice")
+    about, entries = _parsed(archive.read(LIST), label)
+    for info in infos:
+        if info.filename != LIST:
+            _refuse_unsafe(info, entries.get(info.filename), label)
+    if missing := entries.keys() - set(names):
+        raise _no_project(label, f"lacks {len(missing)} of the files that it lists")
+    return about, entries
+
+
+def _parsed(written: bytes, label: str) -> tuple[dict[str, str], Mapping[str, Entry]]:
+    try:
+        about = json.loads(written)
+        if about["format"] != FORMAT:
+            raise ValueError
+        if about["version"] != VERSION:
+            raise _no_project(label, f"is of form {about['version']!r}, which this version does not know (it knows 1)")
+        if not all(isinstance(about[key], str) for key in ("name", "created", "winnow")):
+            raise TypeError
+        entries = {
+            str(name): Entry(size=int(size), sha256=str(digest), changed=int(changed))
+            for name, (size, digest, changed) in about["files"].items()
+        }
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        raise _no_project(label, f"is no project, its {LIST} cannot be read") from error
+    if any(entry.size < 0 or not 0 <= entry.changed < 1 << 63 for entry in entries.values()):
+        raise _no_project(label, f"is no project, its {LIST} cannot be read")
+    return {key: about[key] for key in ("name", "created", "winnow")}, entries
+
+
+def _refuse_unsafe(info: zipfile.ZipInfo, entry: Entry | None, label: str) -> None:
+    """Errors: ProjectError for what would lie elsewhere, is no plain file, may run, or is not as listed."""
+    parts = info.filename.split("/")
+    inside = _SAFE.fullmatch(info.filename) and parts[0] in KEPT and not any(part[0] == "." for part in parts)
+    mode = info.external_attr >> 16
+    plain = not stat.S_IFMT(mode) or stat.S_ISREG(mode)
+    if not inside or not plain or is_pickle(info.filename) or info.flag_bits & 1 or info.compress_type not in _PACKED:
+        raise _no_project(label, "holds what no project has (a link, a path that leads out, code, a secret)")
+    if entry is None or info.file_size != entry.size:
+        raise _no_project(label, "holds a file that is not as its list says")
+
+
+def _refuse_bomb(file: IO[bytes], label: str, entries: Mapping[str, Entry], root: Path) -> None:
+    packed, total = file.seek(0, os.SEEK_END), sum(entry.size for entry in entries.values())
+    if total > max(_SMALL, _RATIO * packed):
+        raise _no_project(label, f"would unpack to {total:,} bytes, more than {_RATIO} times its size")
+    root.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if total > (free := shutil.disk_usage(root).free):
+        raise ResourceError(f"{label}: needs {total:,} bytes, and {root} has {free:,} left; free some space there.")
+
+
+def _placed(archive: zipfile.ZipFile, label: str, entries: Mapping[str, Entry], root: Path, name: str) -> Project:
+    draft = root / PROJECTS / f".import-{secrets.token_hex(6)}"
+    draft.mkdir(parents=True, mode=0o700)
+    try:
+        for entry_name in sorted(entries):
+            _write(archive, entry_name, entries[entry_name], draft, label)
+        refuse_forged(draft, label)
+        _as_they_were(draft)
+        with locked(root / "locks" / "projects.lock", patience=30):
+            write(draft, new_name(root, name))
+            sync_all(draft)
+            target = root / PROJECTS / free_slug(root, name)
+            draft.rename(target)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return read(target)
+
+
+def _as_they_were(draft: Path) -> None:
+    """What a file does not hold of folders: empty ones of runs, and when a corpus came, by which they are listed."""
+    for run in filter(Path.is_dir, (draft / "runs").glob("*")):
+        for part in PARTS:
+            (run / part).mkdir(exist_ok=True)
+    for corpus in filter(Path.is_dir, (draft / "corpora").glob("*")):
+        latest = max(file.stat().st_mtime_ns for file in corpus.rglob("*"))
+        os.utime(corpus, ns=(latest, latest))
+
+
+def _write(archive: zipfile.ZipFile, name: str, entry: Entry, draft: Path, label: str) -> None:
+    target, digest, size = draft / name, hashlib.sha256(), 0
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    except (FileExistsError, NotADirectoryError) as error:  # a file in a file's place, or a name in capitals too
+        raise _no_project(label, "holds two files of one name") from error
+    with os.fdopen(descriptor, "wb") as written, archive.open(name) as source:
+        while (part := source.read(_CHUNK)) and size <= entry.size:
+            digest.update(part)
+            written.write(part)
+            size += len(part)
+    if size != entry.size or digest.hexdigest() != entry.sha256:
+        raise _no_project(label, "was damaged or changed: a file's sum is not the listed one")
+    os.utime(target, ns=(entry.changed, entry.changed))

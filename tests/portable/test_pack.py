@@ -1,0 +1,99 @@
+"""A project in one file: the same bytes each time, and the same project wherever it is brought in."""
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from core.errors import ProjectError
+from core.facade import corpora, projects, runs
+from core.portable.form import LIST
+from core.projects import FIRST, listed
+from tests.conftest import Seal
+from tests.finished import at_work
+from tests.planted import contracts
+
+MODEL = "artifacts/model/model.safetensors"
+
+
+@pytest.fixture
+def project(home: Path, seal: Seal) -> projects.Project:
+    task, domain = seal(["One clause .", "Another clause ."], "task"), seal(contracts(30, seed=2), "domain")
+    corpora.set_role("task", task.fingerprint)
+    options = {"task": task.fingerprint, "domain": domain.fingerprint, "strategy": "random", "budget": "3"}
+    run = runs.execute("select", options)
+    (run.path / MODEL).parent.mkdir()
+    (run.path / MODEL).write_bytes(b"weights" * 99)
+    (run.path / "checkpoints" / "optimizer.pt").write_bytes(b"pickle")
+    (home / "runs" / ".removed-x").mkdir()
+    (home / "runs" / ".removed-x" / "gone").write_text("gone")
+    return projects.current()
+
+
+def entries(file: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(file) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def test_there_and_back_it_is_the_same_byte_by_byte(
+    project: projects.Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, again, back = tmp_path / "one.zip", tmp_path / "two.zip", tmp_path / "back.zip"
+    packed = projects.export(projects.current(), first)
+    projects.export(projects.current(), again)
+    assert first.read_bytes() == again.read_bytes()
+    assert (packed.left_models, packed.left_bytes) == (1, 7 * 99) == projects.weights(FIRST)
+    names = set(entries(first))
+    assert not [name for name in names if "removed" in name or name.endswith((".pt", ".safetensors", "/lock"))]
+    order = [corpus.name for corpus in corpora.listed()]
+
+    monkeypatch.setenv("WINNOW_HOME", str(tmp_path / "elsewhere"))
+    with first.open("rb") as file:
+        made = projects.bring_in(file, "one.zip")
+    assert made.name == FIRST
+    assert [corpus.name for corpus in corpora.listed()] == order
+    assert corpora.roles() == {"task": corpora.find("task").fingerprint}
+    (run,) = runs.listed("select")
+    assert run.state().state == "succeeded"
+    assert not [
+        path
+        for path in made.folder.rglob("*")
+        if path.is_file() and path.name not in ("lock", "project.json") and path.stat().st_mode & 0o077
+    ]
+    projects.export(projects.current(), back)
+    old, new = entries(first), entries(back)
+    assert {name: data for name, data in old.items() if name != LIST} == {
+        name: data for name, data in new.items() if name != LIST
+    }
+    assert json.loads(old[LIST])["files"] == json.loads(new[LIST])["files"]
+
+
+def test_weights_come_along_where_they_are_asked_for(project: projects.Project, tmp_path: Path) -> None:
+    packed = projects.export(projects.current(), tmp_path / "all.zip", weights=True)
+    assert packed.left_models == 0
+    assert [data for name, data in entries(packed.file).items() if name.endswith(MODEL)] == [b"weights" * 99]
+
+
+def test_a_run_at_work_stays_behind_and_is_named(project: projects.Project, tmp_path: Path) -> None:
+    (select,), others = runs.listed("select"), {run.id for run in runs.listed()}
+    with at_work(select):
+        packed = projects.export(projects.current(), tmp_path / "rest.zip")
+    assert packed.left_runs == (select.id,)
+    assert {name.split("/")[1] for name in entries(packed.file) if name.startswith("runs/")} == others - {select.id}
+
+
+def test_it_is_not_written_into_itself(project: projects.Project) -> None:
+    with pytest.raises(ProjectError, match="lies in what is to be exported"):
+        projects.export(projects.current(), project.folder / "runs" / "all.zip")
+
+
+def test_of_its_own_name_there_is_one_already(project: projects.Project, tmp_path: Path) -> None:
+    projects.export(project, tmp_path / "one.zip")
+    data = io.BytesIO((tmp_path / "one.zip").read_bytes())
+    with pytest.raises(ProjectError, match="is there already; call this one 'My first project 2'"):
+        projects.bring_in(data, "one.zip")
+    assert (proposed := projects.name_in(data, "one.zip")) == "My first project 2"
+    assert projects.bring_in(data, "one.zip", proposed).slug == "my-first-project-2"
+    assert [each.name for each in listed(project.folder)] == [FIRST, proposed]

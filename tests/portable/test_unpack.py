@@ -1,0 +1,123 @@
+"""A project's file that somebody made to hurt is refused with a sentence, and nothing is left of it."""
+
+import hashlib
+import io
+import json
+import zipfile
+from collections import namedtuple
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.errors import ProjectError, ResourceError
+from core.facade import projects
+from core.portable import unpack
+from core.portable.form import FORMAT, LIST
+from core.projects import PROJECTS
+
+NAME = "corpora/0123456789abcdef01234567/about.json"
+Files = dict[str | zipfile.ZipInfo, bytes]
+
+
+def packed(files: Files, /, *, unlisted: Files | None = None, **about: Any) -> bytes:
+    """A project's file with these entries. about: in place of what the list says."""
+    names = {name if isinstance(name, str) else name.filename: data for name, data in files.items()}
+    rows = {name: [len(data), hashlib.sha256(data).hexdigest(), 0] for name, data in names.items()}
+    told = {"format": FORMAT, "version": 1, "winnow": "0.3.0", "name": "Brought", "created": "", "files": rows} | about
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in {**files, **(unlisted or {})}.items():
+            archive.writestr(name, data)
+        archive.writestr(LIST, json.dumps(told))
+    return out.getvalue()
+
+
+def entry(name: str, mode: int) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name)
+    info.external_attr = mode << 16
+    return info
+
+
+def encrypted() -> bytes:
+    """The flag says so, in the entry and in the directory."""
+    data = bytearray(packed({NAME: b"{}"}))
+    for mark, place in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        data[data.index(mark) + place] |= 1
+    return bytes(data)
+
+
+def twice() -> bytes:
+    out = io.BytesIO(packed({NAME: b"{}"}))
+    with zipfile.ZipFile(out, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr(NAME, b"{}")
+    return out.getvalue()
+
+
+def empty() -> bytes:
+    out = io.BytesIO()
+    zipfile.ZipFile(out, "w").close()
+    return out.getvalue()
+
+
+HOSTILE: dict[str, Callable[[], bytes]] = {
+    **{
+        f"named {name!r}": partial(packed, {name: b"x"})
+        for name in (
+            "../out", "/etc/out", "runs/../../out", "runs/./out", "runs//out", "runs\\..\\out", "C:/out", "out",
+            "runs/.hidden/out", "runs/a\n/out", "encoders/evil/config.json", "key", "runs/x/model.pkl",
+            "runs/x/artifacts/model/pytorch_model.bin", "project.json", "runs/" + "a/" * 40 + "out", "corpora/",
+        )
+    },
+    "a link": lambda: packed({entry("runs/x/link", 0o120777): b"/etc/passwd"}),
+    "a device": lambda: packed({entry("runs/x/device", 0o020666): b""}),
+    "encrypted": encrypted,
+    "twice": twice,
+    "a file under a file": lambda: packed({"runs/x": b"x", "runs/x/y": b"y"}),
+    "another sum": lambda: packed({NAME: b"{}"}, files={NAME: [2, "0" * 64, 0]}),
+    "another size": lambda: packed({NAME: b"{}"}, files={NAME: [3, hashlib.sha256(b"{}").hexdigest(), 0]}),
+    "one more than listed": lambda: packed({NAME: b"{}"}, unlisted={"roles.json": b"{}"}),
+    "one less than listed": lambda: packed({}, files={NAME: [2, "0" * 64, 0]}),
+    "a bomb": lambda: packed({NAME: b"{}"}, files={NAME: [1 << 40, "0" * 64, 0]}),
+    "of another program": lambda: packed({}, format="other"),
+    "of a later version": lambda: packed({}, version=2),
+    "a list of lists": lambda: packed({}, files=[[]]),
+    "before all time": lambda: packed({NAME: b"{}"}, files={NAME: [2, hashlib.sha256(b"{}").hexdigest(), -1]}),
+    "without a name": lambda: packed({}, name=""),
+    "no zip": lambda: b"PK, or so it says",
+    "torn": lambda: packed({NAME: b"{}" * 999})[:-40],
+    "nothing": lambda: b"",
+    "a zip of something else": empty,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_sentence_and_nothing_stays(name: str, home: Path, tmp_path: Path) -> None:
+    with pytest.raises(ProjectError, match=r"^(given.zip|project): .*\.$") as raised:
+        projects.bring_in(io.BytesIO(HOSTILE[name]()), "given.zip")
+    assert "\n" not in str(raised.value)
+    assert not list(home.glob(f"{PROJECTS}/*"))
+    assert not list(tmp_path.rglob("out"))
+
+
+def test_what_unpacks_without_end_is_not_begun(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpack, "_SMALL", 1000)
+    with pytest.raises(ProjectError, match="would unpack to 1,000,000 bytes, more than 100 times its size"):
+        projects.bring_in(io.BytesIO(packed({NAME: b"0" * 1_000_000})), "given.zip")
+    assert not list(home.glob(f"{PROJECTS}/*"))
+
+
+def test_what_the_disk_does_not_hold_is_not_begun(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr("shutil.disk_usage", lambda path: usage(9, 8, 1))
+    with pytest.raises(ResourceError, match=r"needs 2 bytes, and .* has 1 left"):
+        projects.bring_in(io.BytesIO(packed({NAME: b"{}"})), "given.zip")
+
+
+def test_a_forged_table_is_read_by_nobody_but_a_process_of_its_own(home: Path) -> None:
+    table = NAME.replace("about.json", "sentences.parquet")
+    with pytest.raises(ProjectError, match="a table in it cannot be read"):
+        projects.bring_in(io.BytesIO(packed({table: b"PAR1 forged PAR1"})), "given.zip")
+    assert not list(home.glob(f"{PROJECTS}/*"))

@@ -1,0 +1,212 @@
+"""Projects are apart: texts, runs, roles, uploads, on the command line and for a worker; the machine is theirs together."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from core import audit_log, projects
+from core.apart import Apart
+from core.cli.main import main, run_main
+from core.errors import MissingCorpus, ProjectError, RunError
+from core.facade import corpora, runs
+from core.facade import projects as facade
+from core.facade.home import home as here
+from core.facade.home import library, machine_home, unreadable
+from core.models.offered import kept
+from core.paths import given_home, within
+from core.projects import FIRST, LONGEST_NAME, PROJECTS
+from core.recipes import RECIPES
+from core.recipes import __main__ as worker
+from core.recipes.base import register
+from core.runs.context import RunContext
+from core.runs.lock import Lock
+from core.runs.shared import device_lock
+from core.runs.store import RunStore
+from core.runs.worker import execute
+from tests.conftest import Seal, sentence
+from tests.finished import at_work
+from tests.recipes.test_commands import COMMANDS
+
+
+@pytest.fixture
+def two(home: Path, seal: Seal) -> tuple[Path, Path]:
+    """The folders of "My first project", with a corpus in use, and of "Leases", with another and none in use."""
+    corpora.set_role("task", seal(["The tenant pays ."], "tenants").fingerprint)
+    leases = facade.new("Leases").folder
+    with within("leases"):
+        library().seal([sentence("The landlord repairs .")], name="landlords", origin={})
+    return home / PROJECTS / "my-first-project", leases
+
+
+def called(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    monkeypatch.setattr(sys, "argv", ["core", *words])
+    return (run_main(), *capsys.readouterr())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_about_the_project_that_is_named(
+    name: str, two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[Path] = []
+    monkeypatch.setattr(COMMANDS[name], "params", [])
+    monkeypatch.setattr(COMMANDS[name], "callback", lambda: seen.append(here()))
+    assert called(monkeypatch, capsys, "--project", "leases", *name.split())[0] == 0
+    assert called(monkeypatch, capsys, *name.split())[0] == 0
+    monkeypatch.setenv("WINNOW_PROJECT", "Leases")
+    assert called(monkeypatch, capsys, *name.split())[0] == 0
+    first, leases = two
+    assert seen == [leases, first, leases]
+    code, _, err = called(monkeypatch, capsys, "--project", "Nope", *name.split())
+    if not name.startswith("project "):  # which may be about to make it
+        assert (code, err) == (2, "project 'Nope': is not here; there is 'My first project', 'Leases'.\n")
+
+
+def test_nothing_of_one_is_in_another(two: tuple[Path, Path]) -> None:
+    assert [corpus.name for corpus in corpora.listed()] == ["tenants"]
+    assert corpora.roles()
+    with within("leases"):
+        assert [corpus.name for corpus in corpora.listed()] == ["landlords"]
+        assert not corpora.roles()
+        with pytest.raises(MissingCorpus, match="known: landlords"):
+            corpora.find("tenants")
+    run = runs.execute("audit", {"corpus": corpora.find("tenants").fingerprint})
+    with within("leases"), pytest.raises(RunError, match="is not in"):
+        runs.get(run.id)
+
+
+def test_a_worker_is_about_its_runs_project_whatever_is_named(
+    two: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "text.txt").write_text("One sentence .\n", encoding="utf-8")
+    recipe = RECIPES["add"]
+    run = register(recipe, recipe.config.parse({"path": str(tmp_path / "text.txt")}), RunStore(two[1]))
+    monkeypatch.setenv("WINNOW_PROJECT", FIRST)
+    monkeypatch.setenv("WINNOW_HOME", str(given_home()))  # so that it is put back
+    monkeypatch.setattr(sys, "argv", ["work", "work", run.id, "--home", str(run.home)])
+    assert worker.main() == 0
+    assert (here(), machine_home()) == (two[1], two[1].parent.parent)
+    assert {corpus.name for corpus in corpora.listed()} == {"landlords", "text"}
+    assert list(audit_log.lines(two[0])) == list(audit_log.lines(two[1]))
+    with pytest.raises(ProjectError, match="names one project"):
+        facade.new("Another")
+
+
+def test_a_window_and_the_process_that_reads_for_it_are_about_one_project(
+    two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with within("leases"):
+        assert Apart("tests.portable.answering", "ask again", spare=False).ask("this") == str(two[1])
+
+
+def test_one_training_at_a_time_whatever_project_it_is_of(two: tuple[Path, Path]) -> None:
+    def train(context: RunContext) -> dict[str, object]:
+        with device_lock(two[0], "cpu", context):
+            assert Lock(given_home() / "locks" / "cpu.lock").held()
+            with pytest.raises(RunError, match="has cpu already"), device_lock(two[1], "cpu", context):
+                pass
+        return {}
+
+    execute(RunStore(two[0]).create("pretrain", {"a": 1}, {}, versions={}, key="k"), train)
+    with within("leases"):
+        assert kept("any").parent == given_home() / "encoders"
+
+
+def test_names(home: Path) -> None:
+    facade.new("  Leases   of\x1b 2026 ")
+    assert [project.name for project in facade.listed()] == ["Leases of� 2026"]
+    assert facade.new("Mietverträge").slug == "mietvertrage"
+    assert facade.new("契約").slug == "project"
+    assert facade.new("合同").slug == "project-2"
+    for name in ("", "   ", "x" * (LONGEST_NAME + 1)):
+        with pytest.raises(ProjectError, match="1 to 60 characters"):
+            facade.new(name)
+    with pytest.raises(ProjectError, match="is there already; call this one 'MIETVERTRÄGE 2', say"):
+        facade.new("MIETVERTRÄGE")
+    facade.rename("mietvertrage", "project")  # a name goes before a slug
+    assert facade.find("Project").slug == "mietvertrage"
+    assert facade.find("project-2").name == "合同"
+
+
+def test_an_archived_project_is_whole_and_not_the_usual_one(two: tuple[Path, Path]) -> None:
+    facade.archive(FIRST)
+    assert facade.usual().name == facade.current().name == "Leases"
+    with within("my-first-project"):
+        assert [corpus.name for corpus in corpora.listed()] == ["tenants"]
+    facade.archive(FIRST, archived=False)
+    assert facade.current().name == FIRST
+
+
+def test_the_only_one_is_renamed_in_a_folder_of_its_own(home: Path, seal: Seal) -> None:
+    seal(["One ."], "kept")
+    renamed = facade.rename(FIRST, "Leases")
+    assert (renamed.slug, renamed.folder) == ("my-first-project", home / PROJECTS / "my-first-project")
+    assert [corpus.name for corpus in corpora.listed()] == ["kept"]
+
+
+def test_a_removed_project_is_gone_and_the_log_says_what_it_held(two: tuple[Path, Path]) -> None:
+    mark = corpora.find("tenants").fingerprint
+    run = runs.execute("audit", {"corpus": mark})
+    with at_work(run), pytest.raises(RunError, match="a run is at work in it"):
+        facade.remove(FIRST)
+    facade.remove(FIRST)
+    assert [project.name for project in facade.listed()] == ["Leases"]
+    assert not two[0].exists()
+    assert not [path for path in given_home().rglob("*") if path.is_file() and b"tenant" in path.read_bytes()]
+    last = list(audit_log.lines(given_home()))[-1]
+    assert (last["action"], last["corpora"], last["runs"]) == ("remove", [mark], [run.id])
+    with within("my-first-project"), pytest.raises(ProjectError, match="there is 'Leases'"):
+        here()
+
+
+def test_runs_at_work_elsewhere_are_counted(two: tuple[Path, Path]) -> None:
+    with at_work(runs.execute("audit", {"corpus": corpora.find("tenants").fingerprint})):
+        assert not facade.at_work()
+        with within("leases"):
+            assert facade.at_work() == {FIRST: 1}
+
+
+def test_a_spoilt_name_takes_no_project_away(two: tuple[Path, Path], home: Path) -> None:
+    for data in (b"", b"[]", b'{"name": 3}', b'{"name": "\\u001b[2K", "archived": "yes"}'):
+        (two[1] / projects.ABOUT).write_bytes(data)
+        assert [project.slug for project in facade.listed()] in (
+            ["leases", "my-first-project"],  # the oldest, since nobody knows when it was made
+            ["my-first-project", "leases"],
+        )
+        with within("leases"):
+            assert "\x1b" not in facade.current().name
+            assert unreadable() == ([two[1] / projects.ABOUT] if data in (b"", b"[]") else [])
+
+
+def test_who_names_the_project_on_the_command_line_leaves_no_trace(
+    two: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "landlords" in called(monkeypatch, capsys, "--project", "Leases", "corpus", "list")[1]
+    assert "tenants" in called(monkeypatch, capsys, "corpus", "list")[1]
+    assert "WINNOW_PROJECT" not in os.environ
+    assert main.name == "main"
+
+
+def test_projects_by_the_command_line(
+    two: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "first.zip")
+    assert called(monkeypatch, capsys, "--project", "Leases", "project", "list")[1] == f"  {FIRST}\n* Leases\n"
+    assert called(monkeypatch, capsys, "project", "export", FIRST, "--output", file) == (0, f"{file}\n", "")
+    code, _, err = called(monkeypatch, capsys, "project", "import", file)
+    assert (code, err) == (
+        2,
+        f"project '{FIRST}': is there already; call this one '{FIRST} 2', say.\n",
+    )
+    assert called(monkeypatch, capsys, "project", "import", file, "--name", "Copy")[0] == 0
+    assert "tenants" in called(monkeypatch, capsys, "--project", "Copy", "corpus", "list")[1]
+    assert called(monkeypatch, capsys, "project", "archive", "copy")[0] == 0
+    assert called(monkeypatch, capsys, "project", "list")[1].endswith("  Copy (archived)\n")
+    assert called(monkeypatch, capsys, "project", "unarchive", "Copy")[0] == 0
+    assert called(monkeypatch, capsys, "project", "rename", "Copy", "Other")[0] == 0
+    assert called(monkeypatch, capsys, "--project", "New", "project", "new", "New")[0] == 0
+    code, out, err = called(monkeypatch, capsys, "project", "remove", "Other")
+    assert (code, out) == (0, "")
+    assert "goes: all of Other" in err
+    assert [project.name for project in facade.listed()] == [FIRST, "Leases", "New"]
