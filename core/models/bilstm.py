@@ -249,12 +249,17 @@ def _about(folder: Path) -> dict[str, Any]:
         about = json.loads((folder / "config.json").read_text(encoding="utf-8")).get("winnow", {})
     except (OSError, ValueError, AttributeError):
         return {}
-    return about if isinstance(about, dict) and about.get("network") == "bilstm" else {}
+    return about if isinstance(about, dict) else {}
+
+
+def network_of(folder: Path) -> object:
+    """What a tagger's folder calls its network; None where it does not."""
+    return _about(folder).get("network")
 
 
 def is_bilstm(folder: Path) -> bool:
     """Whether `BiLstmTagger.write` made this folder."""
-    return bool(_about(folder))
+    return network_of(folder) == "bilstm"
 
 
 def load(folder: Path, device: str = "auto") -> BiLstmTagger:

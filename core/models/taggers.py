@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -22,10 +21,10 @@ from core.models.devices import Precision, pick_device, pick_dtype
 from core.models.encoder import longest
 from core.models.layer_choice import LayerChoice
 from core.models.layers import LayerMix, arrange
-from core.models.pieces import Pieces
+from core.models.piece_tagger import PieceTagger
+from core.models.span import SpanTagger
 from core.models.tagger import Features, Tagger
 from core.text.cut import Cut
-from core.text.sentence import Sentence
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -35,7 +34,7 @@ _NEW_TOO = ("head.",)  # what ModernBERT has below its last layer, and an encode
 _IOB2 = str.maketrans("ES", "IB")
 
 
-class EncoderTagger(Tagger):
+class EncoderTagger(PieceTagger):
     """A Hugging Face token-classification model whose words' first pieces feed the chain (SOURCES.md, Taggers).
 
     model: its logits are the emissions. dtype: what the encoder computes in; the last layer and the chain stay
@@ -57,9 +56,9 @@ class EncoderTagger(Tagger):
         mixed: bool = False,
         context: int = 0,
     ) -> None:
-        super().__init__(types, head, constrained=constrained)
-        self.model, self.tokenizer, self.dtype, self.context = model, tokenizer, dtype, context
-        self.pieces = Pieces(tokenizer, max_length)
+        super().__init__(
+            model, tokenizer, types, head, max_length=max_length, dtype=dtype, constrained=constrained, context=context
+        )
         self.last_layer.__dict__["forward"] = _in_float32(self.last_layer)  # what torch calls
         self.mix = LayerMix(model) if mixed else None
 
@@ -67,25 +66,6 @@ class EncoderTagger(Tagger):
     def last_layer(self) -> nn.Linear:
         """The layer that makes the logits."""
         return _last_layer(self.model)
-
-    def features(self, sentences: Sequence[Sentence]) -> Features:
-        """ids, attention `(w, p)`, whether any of it is 0; and for every word where it goes, (sentence, word), and
-        whence, (window, piece)."""
-        windows = [
-            (row, window)
-            for row, s in enumerate(sentences)
-            for window in self.pieces.windows(s.tokens, self.pieces.around(s, self.context))
-        ]
-        ids = np.full((len(windows), max(len(w.ids) for _, w in windows)), self.tokenizer.pad_token_id or 0)
-        attention = np.zeros_like(ids)
-        places = []
-        for line, (row, window) in enumerate(windows):
-            ids[line, : len(window.ids)], attention[line, : len(window.ids)] = window.ids, 1
-            places += [(row, window.start + i, line, piece) for i, piece in enumerate(window.first)]
-        arrays = {"ids": ids, "attention": attention, "places": np.array(places, dtype=np.int64).T}
-        pieces = sum(len(window.ids) for _, window in windows)
-        padded = not attention.all()  # known here without asking a card: without padding there is a faster kernel
-        return {"pieces": pieces, "padded": padded, **{name: torch.from_numpy(array) for name, array in arrays.items()}}
 
     def emissions(self, features: Features, shape: tuple[int, int]) -> Tensor:
         result = torch.zeros(*shape, len(self.tags), device=self.device)
@@ -99,13 +79,6 @@ class EncoderTagger(Tagger):
     @property
     def _asked(self) -> dict[str, bool]:
         return {"output_hidden_states": True} if self.mix else {}
-
-    def _precision(self) -> torch.autocast:
-        return torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32)
-
-    def size(self, sentence: Sentence) -> int:
-        around = self.pieces.around(sentence, self.context)
-        return sum(map(len, (*self.pieces.of(sentence.tokens), *around)))
 
     def parameter_groups(
         self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
@@ -178,6 +151,23 @@ def new_tagger(
     return tagger.to(on_device)
 
 
+def new_span_tagger(
+    init: str,
+    types: Sequence[str],
+    *,
+    max_length: int = 256,
+    precision: Precision = "auto",
+    device: str = "auto",
+    allow_download: bool = False,
+) -> SpanTagger:
+    """Encoder `init` under a layer of spans that is new, random from torch's seed as it stands. Errors: as above."""
+    on_device = pick_device(device)
+    model = hub.load_model(init, allow_download=allow_download, dtype=torch.float32)
+    tokenizer = hub.load_tokenizer(init, allow_download=allow_download)
+    pieces = min(max_length, longest(model, tokenizer))
+    return SpanTagger(model, tokenizer, types, max_length=pieces, dtype=pick_dtype(precision, on_device)).to(on_device)
+
+
 def _emission_model(init: str, types: Sequence[str], allow_download: bool) -> "PreTrainedModel":
     """Encoder `init` with one logit a BIOES tag, under the tags' names in IOB2."""
     from transformers import AutoModelForTokenClassification
@@ -209,6 +199,8 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
     if bilstm.is_bilstm(folder):
         return bilstm.load(folder, device)
     on_device = pick_device(device)
+    if bilstm.network_of(folder) == "span":
+        return _load_span(folder, on_device, precision)
     model = hub.load_model(str(folder), AutoModelForTokenClassification, new_layers=(), dtype=torch.float32)
     about = getattr(model.config, "winnow", None)
     if about is None:
@@ -229,6 +221,22 @@ def load_tagger(folder: Path, device: str = "auto", precision: Precision = "auto
             tagger.mix.load_state_dict(_tensors(folder, "mix."))
     except ModelError:  # says itself what is missing
         raise
+    except Exception as error:
+        if memory_ran_out(error):
+            raise
+        raise ModelError(f"{folder}: is no whole tagger ({type(error).__name__}); copy the folder again.") from error
+    return tagger.to(on_device).eval()
+
+
+def _load_span(folder: Path, on_device: torch.device, precision: Precision) -> SpanTagger:
+    model = hub.load_model(str(folder), dtype=torch.float32)
+    tokenizer, about = hub.load_tokenizer(str(folder)), model.config.winnow
+    try:
+        dtype = pick_dtype(precision, on_device, frozen=True)
+        tagger = SpanTagger(model, tokenizer, about["types"], max_length=about["max_length"], dtype=dtype)
+        tagger.span.load_state_dict(_tensors(folder, "span."))
+        tagger.crf.temperature = float(about["temperature"])
+        tagger.cut = Cut.from_dict(about["cut"]) if "cut" in about else None
     except Exception as error:
         if memory_ran_out(error):
             raise
