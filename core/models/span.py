@@ -101,7 +101,7 @@ class SpanTagger(PieceTagger):
         self._kinds = {kind: number for number, kind in enumerate(self.types, 1)}
 
     def features(self, sentences: Sequence[Sentence]) -> Features:
-        """Those of the pieces, and `spans`: of each its row, first and last word, and what a `SpanLayer` reads."""
+        """Inputs of the encoder, and `spans`: of each its row, first and last word, and what a `SpanLayer` reads."""
         lines: list[tuple[int, ...]] = []
         shapes: list[list[int]] = []
         for row, sentence in enumerate(sentences):
@@ -175,7 +175,7 @@ class SpanTagger(PieceTagger):
     def read(
         self, temperatures: Sequence[float], sentences: Sequence[Sentence], report: Reporter | None = None
     ) -> tuple[list[Tags], list[list[Prediction]]]:
-        """As `Tagger` has it; spans know one decoding, which stands for all. A confidence is a span's probability."""
+        """Tags and predictions as of `Tagger`: one decoding stands for all, a confidence is a span's probability."""
 
         def flat(scores: Tensor, mask: Tensor) -> Tensor:
             return scores.flatten(2).transpose(1, 2)
