@@ -19,6 +19,7 @@ from core.errors import ConfigError, CorpusError
 from core.files import read_back
 from core.measures import skl
 from core.measures.skl import Drift, TypeMap
+from core.models.networks import ON_ENCODER
 from core.results import FloatArray, IntArray
 from core.runs.store import Run
 from core.text.schemes import Scheme
@@ -215,7 +216,7 @@ class Assisted:
         corpus = self.seal(threshold, library)
         check_assisting(network, corpus, self.primary.types)
         types = {self.type_map.get(name, name) for name in self.assisting.types} - {""}
-        more = network != "encoder" and types != set(corpus.types)
+        more = network not in ON_ENCODER and types != set(corpus.types)
         return Lent(assisting=corpus.fingerprint, assisting_types=tuple(sorted(types)) if more else ())
 
     def export(self, threshold: float, path: Path, scheme: Scheme = "iob2") -> int:
@@ -243,7 +244,7 @@ def random_part(whole: Corpus, n: int, draw: int, network: str, library: Library
     part = library.subset(
         whole, rows, name=f"{whole.name}, {n:,} at random, draw {draw}", origin={"from": whole.fingerprint}
     )
-    more = network != "encoder" and set(whole.types) != set(part.types)
+    more = network not in ON_ENCODER and set(whole.types) != set(part.types)
     return Lent(assisting=part.fingerprint, assisting_types=tuple(sorted(whole.types)) if more else ())
 
 
@@ -260,7 +261,7 @@ def check_assisting(network: str, corpus: Corpus, types: Collection[str]) -> Non
             f"{corpus.name}: holds no labelled entity, so it cannot assist; give a labelled corpus, or a higher"
             " threshold."
         )
-    if network == "encoder" and (strange := sorted(set(corpus.types) - set(types))):
+    if network in ON_ENCODER and (strange := sorted(set(corpus.types) - set(types))):
         raise ConfigError(
             f"assisting: {', '.join(strange)} {'is no type' if len(strange) == 1 else 'are no types'} of the"
             " training sentences; map or leave out types with skl's type map, or choose the network charcnn, which"

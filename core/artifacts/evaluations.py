@@ -18,6 +18,7 @@ from statistics import mean, stdev
 
 from pydantic import TypeAdapter
 
+from core.artifacts.too_long import TooLong
 from core.errors import CorpusError
 from core.files import replacing, write_atomic
 from core.results import Evaluation
@@ -140,7 +141,8 @@ class FinetuneResult:
 
     model: the folder of the seed that is best on dev. test: of the first test set, None where there is none. tests: one
     a test set. best_epoch, epochs, seconds: as `SeedOutcome` has them, one a seed. settings: of the training.
-    train_in_test: what was both trained on and scored; None where an older version did not look.
+    train_in_test: what was both trained on and scored; None where an older version did not look. too_long: entities
+    that a tagger of spans cannot find; None of other networks.
     """
 
     model: str
@@ -152,6 +154,12 @@ class FinetuneResult:
     seconds: Sequence[float]
     settings: Mapping[str, bool | int | float]
     train_in_test: TrainInTest | None = None
+    too_long: TooLong | None = None
+
+    @property
+    def ceiling_words(self) -> str:
+        """What a tagger of spans cannot find; nothing of other networks, or where there is none of it."""
+        return self.too_long.words if self.too_long else ""
 
     @property
     def overlap_words(self) -> str:

@@ -20,6 +20,7 @@ from core.recipes import RECIPES
 from core.recipes.difficulty import DifficultyConfig
 from core.recipes.finetune import FinetuneConfig
 from core.recipes.parts import estimate as estimates
+from core.recipes.parts.network import begins_from_encoder as begins_from_encoder
 from core.recipes.parts.preflight import Preflight as Preflight
 from core.recipes.parts.preflight import calibrated, root
 from core.recipes.parts.preflight import preflight as estimate
@@ -179,6 +180,8 @@ def loading(run_id: str) -> Mapping[str, str]:
     decoding = "" if trained.within_bioes else f" {flag('constrained', on=False)}"
     alone = f"With transformers, without the CRF's transitions{_f1_on_dev(run_id, 'argmax')}"
     whole = f"On the command line, as it was evaluated{_f1_on_dev(run_id, as_evaluated)}"
+    if trained.network != "encoder":  # Winnow's own: other software cannot load it
+        return {whole: f"python -m core predict --model {folder} TEXT.txt{decoding}"}
     return {
         alone: "from transformers import pipeline\n\n"
         f'tagger = pipeline("token-classification", {folder!r}, aggregation_strategy="first")\n'

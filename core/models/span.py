@@ -4,7 +4,8 @@ config.json         the encoder's; `winnow`: the network, the types, the window
 model.safetensors   the encoder, and span.*: what is laid on it
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,33 +14,35 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from core.models.contrast import Contrast
+from core.models.networks import MOST
 from core.models.piece_tagger import PieceTagger
 from core.models.tagger import Features, Tags, prediction_of
 from core.reporter import Reporter, Silent
-from core.results import FloatArray
+from core.results import FloatArray, IntArray
+from core.text.paired import Paired, Place
 from core.text.schemes import encode
 from core.text.sentence import Entity, Prediction, Sentence
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-MOST = 4  # words of a span
 NOTHING, NOTHING_COUNTS = 0, 0.5  # the class of a span that is no entity, and what its loss counts for
 HIDDEN, LENGTH, SHAPE = 150, 50, 100  # units
 SHAPES, BUCKETS = 5, 6
 
 
-def places(n: int) -> Iterator[tuple[int, int]]:
+def places(n: int) -> Iterator[Place]:
     """Start and end of every span of a sentence of `n` words, half-open."""
     for start in range(n):
         for end in range(start + 1, min(start + MOST, n) + 1):
             yield start, end
 
 
-def beyond(sentences: Sequence[Sentence]) -> tuple[int, int]:
-    """Entities that are longer than any span, and all."""
-    entities = [entity for sentence in sentences for entity in sentence.entities or ()]
-    return sum(entity.end - entity.start > MOST for entity in entities), len(entities)
+@lru_cache(maxsize=256)
+def numbers(n: int) -> Mapping[Place, int]:
+    """The number of every span of a sentence of `n` words, in the order of `places`."""
+    return {place: number for number, place in enumerate(places(n))}
 
 
 def best_apart(scores: FloatArray) -> list[tuple[Entity, int]]:
@@ -48,17 +51,17 @@ def best_apart(scores: FloatArray) -> list[tuple[Entity, int]]:
     scores: `(n, MOST, t + 1)` log-probabilities of the span that begins at a word and is so long less one.
     """
     n = len(scores)
-    candidates = []
-    for start, end in places(n):
-        row = scores[start, end - start - 1]
-        kind = int(row.argmax())
-        if kind != NOTHING:
-            candidates.append((-float(row[kind]), start, end, kind))
+    kinds = scores.argmax(-1)
+    inside = np.add.outer(np.arange(n), np.arange(MOST)) < n
+    starts, lengths = np.nonzero((kinds != NOTHING) & inside)
+    kind = kinds[starts, lengths]
+    sure = scores[starts, lengths, kind]
+    candidates = zip((-sure).tolist(), starts.tolist(), (starts + lengths + 1).tolist(), kind.tolist(), strict=True)
     free, kept = np.ones(n, dtype=np.bool_), []
-    for _, start, end, kind in sorted(candidates):
+    for _, start, end, number in sorted(candidates):
         if free[start:end].all():
             free[start:end] = False
-            kept.append((Entity(start=start, end=end, type=""), kind))
+            kept.append((Entity(start=start, end=end, type=""), number))
     return sorted(kept)
 
 
@@ -85,7 +88,10 @@ class SpanLayer(nn.Module):
 
 
 class SpanTagger(PieceTagger):
-    """An encoder under a `SpanLayer`. Its chain is one that adds nothing: the temperature lies there."""
+    """An encoder under a `SpanLayer`. Its chain is one that adds nothing: the temperature lies there.
+
+    beta, gamma: what the two terms of `Contrast` count for in training, where sentences come `Paired`.
+    """
 
     def __init__(
         self,
@@ -94,28 +100,43 @@ class SpanTagger(PieceTagger):
         types: Sequence[str],
         *,
         max_length: int,
+        context: int = 0,
         dtype: torch.dtype = torch.float32,
+        beta: float = 0.0,
+        gamma: float = 0.0,
     ) -> None:
-        super().__init__(model, tokenizer, types, "softmax", max_length=max_length, dtype=dtype, constrained=True)
+        sizes = {"max_length": max_length, "context": context}
+        super().__init__(model, tokenizer, types, "softmax", dtype=dtype, constrained=True, **sizes)
         self.span = SpanLayer(int(model.config.hidden_size), len(types) + 1)
+        # Drawn last: under one seed a tagger begins the same with it and without.
+        self.contrast = Contrast(HIDDEN, beta, gamma) if beta or gamma else None
         self._kinds = {kind: number for number, kind in enumerate(self.types, 1)}
 
     def features(self, sentences: Sequence[Sentence]) -> Features:
         """Inputs of the encoder, and `spans`: of each its row, first and last word, and what a `SpanLayer` reads."""
-        lines: list[tuple[int, ...]] = []
-        shapes: list[list[int]] = []
-        for row, sentence in enumerate(sentences):
-            ends = [0, *accumulate(map(len, self.pieces.of(sentence.tokens)))]
-            of = [shape_of(token) for token in sentence.tokens]
-            for start, end in places(len(sentence.tokens)):
-                bucket = min((ends[end] - ends[start]).bit_length(), BUCKETS - 1)
-                lines.append((row, start, end - 1, end - start, bucket))
-                shapes.append([of[start:end].count(shape) for shape in range(SHAPES)])
-        names = ("row", "first", "last", "words", "pieces")
-        table = np.array(lines, dtype=np.int64).reshape(-1, len(names)).T
+        asked = [(row, one, list(numbers(len(one.tokens)))) for row, one in enumerate(sentences)]
+        return {**super().features(sentences), "spans": self._spans(asked)}
+
+    def _spans(self, asked: Iterable[tuple[int, Sentence, Sequence[Place]]]) -> Features:
+        """asked: a row, its sentence, and places in it."""
+        names, columns, shapes = ("row", "first", "last", "words", "pieces"), [], []
+        for row, sentence, at in asked:
+            n = len(sentence.tokens)
+            starts, ends = np.array(at, dtype=np.int64).reshape(-1, 2).T
+            pieces = np.cumsum([0, *map(len, self.pieces.of(sentence.tokens))])
+            written = np.zeros((n + 1, SHAPES))
+            written[np.arange(1, n + 1), [shape_of(token) for token in sentence.tokens]] = 1
+            written = written.cumsum(0)
+            # The exponent is the number of bits.
+            bucket = np.minimum(np.frexp(pieces[ends] - pieces[starts])[1], BUCKETS - 1)
+            columns.append(np.stack([np.full(len(starts), row), starts, ends - 1, ends - starts, bucket]))
+            shapes.append(written[ends] - written[starts])
+        table = np.concatenate(columns, 1).astype(np.int64)
         spans = {name: torch.from_numpy(column.copy()) for name, column in zip(names, table, strict=True)}
-        spans["shapes"] = torch.tensor(shapes, dtype=torch.float32)
-        return {**super().features(sentences), "spans": spans}
+        return {**spans, "shapes": torch.from_numpy(np.concatenate(shapes).astype(np.float32))}
+
+    def size(self, sentence: Sentence) -> int:
+        return sum(map(super().size, (sentence.own, sentence.other) if isinstance(sentence, Paired) else (sentence,)))
 
     def represented(self, features: Features, shape: tuple[int, int]) -> Tensor:
         """`(n, HIDDEN)` of every span."""
@@ -141,31 +162,62 @@ class SpanTagger(PieceTagger):
         weights: Sequence[float] | None = None,
         sources: Sequence[int] | None = None,
     ) -> Features:
-        """A training batch: `labels` and `weights` one a span. An entity that is no span is nothing here."""
-        labels, counts = [], []
-        for sentence, weight in zip(sentences, weights or [1.0] * len(sentences), strict=True):
-            kinds = {(entity.start, entity.end): self._kinds[entity.type] for entity in sentence.entities or ()}
-            own = [kinds.get(place, NOTHING) for place in places(len(sentence.tokens))]
-            labels += own
-            counts += [weight * (NOTHING_COUNTS if kind == NOTHING else 1.0) for kind in own]
+        """A training batch: `labels` and `weights` one a span. An entity that is no span is nothing here.
+
+        Of its features `pairs`: `(2, m)` numbers of spans, each renamed entity here and in the copy. Copies bear no
+        labels.
+        """
+        own = [one.own if isinstance(one, Paired) else one for one in sentences]
+        labels = [self._labels(sentence) for sentence in own]
+        counts = [
+            weight * np.where(kinds == NOTHING, NOTHING_COUNTS, 1.0)
+            for kinds, weight in zip(labels, weights or [1.0] * len(own), strict=True)
+        ]
+        begins = [0, *accumulate(map(len, labels))]
+        copies = [(row, one) for row, one in enumerate(sentences) if isinstance(one, Paired)]
+        read = [*own, *(one.other for _, one in copies)]
+        asked: list[tuple[int, Sentence, Sequence[Place]]] = [
+            *((row, one, list(numbers(len(one.tokens)))) for row, one in enumerate(own)),
+            *((len(own) + i, one.other, [place for _, place in one.pairs]) for i, (_, one) in enumerate(copies)),
+        ]
+        here = [begins[row] + numbers(len(one.tokens))[place] for row, one in copies for place, _ in one.pairs]
+        lengths = np.array([len(sentence.tokens) for sentence in own])
         return {
             "features": {
-                **self.features(sentences),
-                "shape": (len(sentences), max(len(sentence.tokens) for sentence in sentences)),
-                "words": sum(len(sentence.tokens) for sentence in sentences),
+                **super().features(read),
+                "spans": self._spans(asked),
+                "shape": (len(read), max(len(sentence.tokens) for sentence in read)),
+                "words": int(lengths.sum()),
+                "primary": int(lengths[np.array(sources or [0] * len(own)) == 0].sum()),
+                **({"pairs": torch.tensor([here, range(begins[-1], begins[-1] + len(here))])} if here else {}),
             },
-            "labels": torch.tensor(labels, dtype=torch.int64),
-            "weights": torch.tensor(counts),
+            "labels": torch.from_numpy(np.concatenate(labels)),
+            "weights": torch.from_numpy(np.concatenate(counts).astype(np.float32)),
         }
+
+    def _labels(self, sentence: Sentence) -> IntArray:
+        """The class of every span."""
+        number = numbers(len(sentence.tokens))
+        kinds = np.full(len(number), NOTHING, dtype=np.int64)
+        for entity in sentence.entities or ():
+            if (place := (entity.start, entity.end)) in number:
+                kinds[number[place]] = self._kinds[entity.type]
+        return kinds
 
     def forward(
         self, features: Features, labels: Tensor, weights: Tensor, num_items_in_batch: Tensor | int | None = None
     ) -> dict[str, Tensor]:
-        """`loss`: weighted cross entropy, a word of the step having MOST spans."""
-        logits = self.span(self.represented(features, features["shape"]))
+        """`loss`: weighted cross entropy, a word of the step having MOST spans, and the contrast of the pairs."""
+        hidden = self.represented(features, features["shape"])
+        logits = self.span(hidden[: len(labels)])
         losses = nn.functional.cross_entropy(logits, labels, reduction="none") * weights
         words = features["words"] if num_items_in_batch is None else num_items_in_batch
-        return {"loss": losses.sum() / (MOST * words)}
+        loss = losses.sum() / (MOST * words)
+        if self.contrast is not None and "pairs" in features:
+            # A part of a step counts for its share of it, so that a step counts the same in however many parts.
+            own, other = (hidden[at] for at in features["pairs"])
+            loss = loss + self.contrast(own, other) * (features["primary"] / words)
+        return {"loss": loss}
 
     def predict_at(
         self, temperatures: Sequence[float], sentences: Sequence[Sentence], report: Reporter | None = None
@@ -189,16 +241,18 @@ class SpanTagger(PieceTagger):
                 kept = best_apart(_log_softmax(logits))
                 entities = tuple(Entity(start=e.start, end=e.end, type=self.types[kind - 1]) for e, kind in kept)
                 tagged[row] = Tags(*(tuple(encode(entities, n, "bioes")),) * 4)
+                chosen = [logits[e.start, e.end - e.start - 1] for e, _ in kept]
                 for predictions, heat in zip(result, temperatures, strict=True):
-                    sure = np.exp(_log_softmax(logits / heat))
-                    confidence = tuple(float(sure[e.start, e.end - e.start - 1, kind]) for e, kind in kept)
+                    pairs = zip(chosen, kept, strict=True)
+                    confidence = tuple(float(np.exp(_log_softmax(row / heat)[kind])) for row, (_, kind) in pairs)
                     predictions[row] = Prediction(entities=entities, confidence=confidence)
         return tagged, result
 
     def parameter_groups(
         self, learning_rate: float, head_learning_rate: float, chain_learning_rate: float | None = None
     ) -> list[dict[str, Any]]:
-        layer = [p for p in self.span.parameters() if p.requires_grad]
+        new = (self.span, *([self.contrast] if self.contrast else []))
+        layer = [p for part in new for p in part.parameters() if p.requires_grad]
         encoder = [p for p in self.model.parameters() if p.requires_grad]
         return [{"params": encoder, "lr": learning_rate}, {"params": layer, "lr": head_learning_rate}]
 

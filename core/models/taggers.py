@@ -156,16 +156,21 @@ def new_span_tagger(
     types: Sequence[str],
     *,
     max_length: int = 256,
+    context: int = 0,
+    beta: float = 0.0,
+    gamma: float = 0.0,
     precision: Precision = "auto",
     device: str = "auto",
     allow_download: bool = False,
 ) -> SpanTagger:
-    """Encoder `init` under a layer of spans that is new, random from torch's seed as it stands. Errors: as above."""
+    """Encoder `init` under a layer of spans that is new, random from torch's seed as it stands. beta, gamma: see
+    `SpanTagger`. Errors: as above."""
     on_device = pick_device(device)
     model = hub.load_model(init, allow_download=allow_download, dtype=torch.float32)
     tokenizer = hub.load_tokenizer(init, allow_download=allow_download)
-    pieces = min(max_length, longest(model, tokenizer))
-    return SpanTagger(model, tokenizer, types, max_length=pieces, dtype=pick_dtype(precision, on_device)).to(on_device)
+    sizes = {"max_length": min(max_length, longest(model, tokenizer)), "context": context}
+    dtype = pick_dtype(precision, on_device)
+    return SpanTagger(model, tokenizer, types, dtype=dtype, beta=beta, gamma=gamma, **sizes).to(on_device)
 
 
 def _emission_model(init: str, types: Sequence[str], allow_download: bool) -> "PreTrainedModel":
@@ -233,7 +238,8 @@ def _load_span(folder: Path, on_device: torch.device, precision: Precision) -> S
     tokenizer, about = hub.load_tokenizer(str(folder)), model.config.winnow
     try:
         dtype = pick_dtype(precision, on_device, frozen=True)
-        tagger = SpanTagger(model, tokenizer, about["types"], max_length=about["max_length"], dtype=dtype)
+        sizes = {"max_length": about["max_length"], "context": about["context"]}
+        tagger = SpanTagger(model, tokenizer, about["types"], dtype=dtype, **sizes)
         tagger.span.load_state_dict(_tensors(folder, "span."))
         tagger.crf.temperature = float(about["temperature"])
         tagger.cut = Cut.from_dict(about["cut"]) if "cut" in about else None

@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from core.cards import machine
 from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.models.encoder_options import EncoderOptions
+from core.models.networks import Network
 from core.models.windows import LONGEST
 from core.recipes.base import Job
 from core.recipes.parts.network import Borrowed, new_recurrent
@@ -50,7 +51,7 @@ class CalibrateConfig(Config):
     domain: str = option("", "D_C, which is embedded.", corpus=True)
     allow_download: bool = option(False, "Fetch the encoder from the Hugging Face hub if it is not here yet.")
 
-    network: Literal["encoder", "bilstm", "charcnn"] = option("encoder", "What is timed as the tagger.")
+    network: Network = option("encoder", "What is timed as the tagger.")
     hidden: int | None = option(None, "bilstm, charcnn: LSTM units a direction.", ge=1)
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
@@ -183,9 +184,11 @@ def _mlm_loss(lm: "MaskedLM") -> "Callable[[Micro], torch.Tensor]":
 
 
 def _new_tagger(config: CalibrateConfig, train: Sequence[Sentence]) -> "Tagger":
-    from core.models.taggers import new_tagger
+    from core.models.taggers import new_span_tagger, new_tagger
 
     types = sorted({entity.type for s in train for entity in s.entities or ()}) or ["X"]
+    if config.network == "span":
+        return new_span_tagger(config.encoder, types, allow_download=config.allow_download)
     if config.network == "encoder":
         return new_tagger(config.encoder, types, constrained=True, allow_download=config.allow_download)
     network = TaggerSettings(network=config.network, hidden=config.hidden)

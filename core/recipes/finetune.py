@@ -10,22 +10,21 @@ from pydantic import field_validator
 
 from core.artifacts import evaluations, models
 from core.artifacts.evaluations import FinetuneResult, SeedOutcome
+from core.artifacts.too_long import TooLong
 from core.config import option
 from core.errors import ConfigError, CorpusError, Unfinished
 from core.files import sync_all
 from core.models import unknown
 from core.models.fingerprint import fingerprint
+from core.models.networks import ON_ENCODER
 from core.recipes.base import Job
 from core.recipes.parts.network import (
     Borrowed,
     borrow,
-    check_context,
-    check_in_turn,
-    check_layers,
-    check_lora,
-    check_stages,
+    check_network,
+    copies,
     lighter,
-    new_recurrent,
+    new_network,
     own_weights,
 )
 from core.recipes.parts.on_device import on_device
@@ -71,7 +70,7 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
 
     def settled(self) -> Self:
         """Options with the encoder's hash; a run's id says as much. Errors: ModelError if the encoder is not here."""
-        encoder = self.init if self.network == "encoder" else self.states
+        encoder = self.init if self.network in ON_ENCODER else self.states
         if not encoder or is_run_id(encoder) or self.allow_download:
             return self
         return self.model_copy(update={"weights": fingerprint(encoder)})
@@ -89,6 +88,7 @@ class Splits:
     """L_C in memory. types: of train, which a tagger can learn. all_types: of all splits, which count.
 
     weights: what the loss of each training sentence counts for. overlap: of train with dev and tests. cut: of train.
+    too_long: for a tagger of spans.
     """
 
     train: list[Sentence]
@@ -100,16 +100,14 @@ class Splits:
     all_types: tuple[str, ...]
     overlap: Overlap
     cut: Cut | None = None
+    too_long: TooLong | None = None
 
 
 def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
     """Artifacts: a model (of the seed that is best on dev), and what `artifacts.evaluations` lists."""
     from core.models.memory import give_back
 
-    check_stages(config.stages, config.network)
-    check_layers(config.layers, config.network)
-    check_lora(config)
-    check_in_turn(config)
+    check_network(config)
     splits = _read(config, job)
     outcomes: list[SeedOutcome] = []
     with on_device(job, config.precision):
@@ -122,15 +120,14 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
                 give_back()  # else two seeds' weights and moments lie on the card
             outcomes.append(outcome)
     model = models.folder(job.context.run)
-    models.write_card(model, card(config, job, outcomes, splits.overlap.train))
+    models.write_card(model, card(config, job, outcomes, splits.overlap.train, splits.too_long))
     job.context.artifact(models.NAME, model)
     tables = [evaluations.read(job.context.run, number) for number in range(len(splits.tests))]
-    return all_seeds(str(model), outcomes, tables, splits.overlap.train)
+    return all_seeds(str(model), outcomes, tables, splits.overlap.train, splits.too_long)
 
 
 def _read(config: FinetuneConfig, job: Job) -> Splits:
     job.context.stage("reading the labelled sentences")
-    check_context(config)
     train, dev, *tests = (
         in_context(labelled(job.corpus(name)), config.context) for name in (config.train, config.dev, *config.test)
     )
@@ -157,7 +154,17 @@ def _read(config: FinetuneConfig, job: Job) -> Splits:
         all_types=tuple(sorted(seen | rest)),
         overlap=overlap(job.corpus(config.train), [job.corpus(name) for name in (config.dev, *config.test)], job),
         cut=learn(sentence.tokens for sentence in train),
+        too_long=_too_long(job, train, dev, *tests) if config.network == "span" else None,
     )
+
+
+def _too_long(job: Job, *splits: Sequence[Sentence]) -> TooLong:
+    """Count what a tagger of spans cannot find, and note it. splits: train, dev, tests."""
+    names = ["train", "dev", *map(evaluations.split_name, range(len(splits) - 2))]
+    counted = TooLong.count(dict(zip(names, splits, strict=True)))
+    if counted.words:
+        job.context.note(counted.words)
+    return counted
 
 
 def _outcome(config: FinetuneConfig, job: Job, splits: Splits, seed: int, before: Sequence[SeedOutcome]) -> SeedOutcome:
@@ -245,6 +252,7 @@ def _train(config: FinetuneConfig, job: Job, splits: Splits, tagger: "Tagger", *
         weights=splits.weights,
         assisting=splits.borrowed.assisting,
         assisting_weight=config.assisting_weight,
+        copies=copies(config, splits.train),
         saved=job.context.checkpoint,
         stopped=stopped,
     )
@@ -259,15 +267,9 @@ def _checkpoints(job: Job, seed: int) -> Path:
 def _network(config: FinetuneConfig, job: Job, splits: Splits, seed: int) -> "Tagger":
     from transformers import set_seed
 
-    from core.models.taggers import new_tagger
-
     set_seed(seed)
-    if config.network != "encoder":
-        tagger: Tagger = new_recurrent(config, splits.train, splits.types, splits.borrowed)
-    else:
-        names = {"head", "layers", "max_length", "context", "precision", "allow_download"}
-        options = config.model_dump(include=names)
-        tagger = new_tagger(model_folder(config.init, job), splits.types, constrained=config.within_bioes, **options)
+    init = model_folder(config.init, job) if config.network in ON_ENCODER else ""
+    tagger = new_network(config, init, splits.train, splits.types, splits.borrowed)
     if config.preset != "paper":
         tagger.level_chains()
     tagger.cut = splits.cut

@@ -30,7 +30,7 @@ from core.training.arguments import arguments_of, optimizer_of
 from core.training.epochs import Epochs, loss_of
 from core.training.events import CHECKPOINT_SECONDS, Durable, EventCallback, Saved, last_checkpoint, listen
 from core.training.memory import Smaller, memory_watched
-from core.training.rows import Alone, Row, Shuffled, in_parts, judges, laid_out, words_of
+from core.training.rows import Alone, Contrasted, Copies, Row, Shuffled, in_parts, judges, laid_out, words_of
 from core.training.settings import Settings
 from core.training.threads import Threads
 
@@ -226,6 +226,7 @@ class Options(TypedDict, total=False):
     weights: Sequence[float] | None
     assisting: Sequence[Sentence]
     assisting_weight: float
+    copies: Copies | None
     saved: Saved | None
     checkpoint_seconds: float
 
@@ -243,6 +244,7 @@ def finetune(
     weights: Sequence[float] | None = None,
     assisting: Sequence[Sentence] = (),
     assisting_weight: float = 1.0,
+    copies: Copies | None = None,
     saved: Saved | None = None,
     stopped: Callable[[Epochs], None] | None = None,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
@@ -251,11 +253,12 @@ def finetune(
 
     types: those that dev may hold, default all of `train` and `dev`. weights: what each training sentence's loss
     counts for. assisting: sentences of another corpus to learn from too (`Joined`, `InTurn`), and what their loss
-    counts for. folder: of checkpoints; from the last one training goes on, to the same end as if undisturbed.
-    saved: is called with every checkpoint. stopped: is called where `Cancelled` ends it and there is a best epoch.
-    Errors: Cancelled, ResourceError where memory runs out.
+    counts for. copies: of training sentences (`Contrasted`). folder: of checkpoints; from the last one training goes
+    on, to the same end as if undisturbed. saved: is called with every checkpoint. stopped: is called where `Cancelled`
+    ends it and there is a best epoch. Errors: Cancelled, ResourceError where memory runs out.
     """
     rows = laid_out(train, weights, assisting, assisting_weight, settings)
+    rows = Contrasted(rows, copies) if copies else rows
     settings = settings.planned(len(rows))
     events = EventCallback(report, suffix=f"@{seed}", saved=saved, checkpoint_seconds=checkpoint_seconds)
     trainer = Finetuning(

@@ -1,7 +1,7 @@
 """Sentences in a tagger's training: how two corpora are laid out in steps, the order of an epoch, the parts of a batch,
 the sample of dev that judges."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +13,8 @@ from core.text.sentence import Sentence
 from core.training.settings import Settings
 
 Row = tuple[Sentence, float, int]  # what its loss counts for, and which corpus it is of
-Key = int | tuple[int, int, float]
+Key = Any  # what a sampler hands to its own rows
+Copies = Callable[[Sentence, int], Sentence]  # a sentence and a draw: the sentence, `Paired` where it has a copy
 PRIMARY, ASSISTING = 0, 1
 
 
@@ -85,6 +86,26 @@ class InTurn(Alone):
         )
         order: list[int] = np.column_stack([own, n + other]).ravel().tolist()
         return order
+
+
+class Contrasted(Alone):
+    """Other rows whose primary sentences come with copies that are drawn anew in every epoch: a key is one of theirs,
+    and a draw. The batches are theirs, so that trainings under one seed differ by the copies alone."""
+
+    def __init__(self, rows: Alone, copies: Copies) -> None:
+        super().__init__(rows.own)
+        self.rows, self.copies = rows, copies
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, key: Any) -> list[Row]:
+        of, draw = key
+        return [(self.copies(row[0], draw), *row[1:]) if row[2] == PRIMARY else row for row in self.rows[of]]
+
+    def keys(self, rng: np.random.Generator) -> Sequence[Key]:
+        keys = self.rows.keys(rng)
+        return list(zip(keys, rng.integers(2**32, size=len(keys)).tolist(), strict=True))
 
 
 def laid_out(

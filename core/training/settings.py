@@ -9,6 +9,7 @@ from pydantic import field_validator, model_validator
 
 from core.config import Config, option
 from core.models.layer_choice import LayerChoice
+from core.models.networks import ON_ENCODER, Network
 from core.training.lighter import CHECKPOINTING, IN_PARTS, LORA, LORA_FASTER, PARTS
 
 QUICK_DEV = 500  # sentences; thousands of them an epoch would take longer than the training between
@@ -95,6 +96,19 @@ class Settings:
         )
 
     @classmethod
+    def miner(cls) -> Self:
+        """Settings for a tagger of spans: Ma et al. 2023, A.4, epochs of Wang et al. 2022 (SOURCES.md, MINER)."""
+        return cls(
+            epochs=30,
+            batch_size=32,
+            learning_rate=1e-5,
+            head_learning_rate=1e-5,
+            weight_decay=0.0,
+            patience=30,
+            min_epochs=30,
+        )
+
+    @classmethod
     def bilstm(cls, epochs: int) -> Self:
         """Adam at 1e-3 (SOURCES.md, Recurrent taggers)."""
         return cls(
@@ -157,10 +171,24 @@ def _batch(n: int) -> int:
 class TaggerSettings(Config):
     """Settings of a tagger, whatever it learns from: its network and its training. None: as the preset says."""
 
-    network: Literal["encoder", "bilstm", "charcnn"] = option(
+    network: Network = option(
         "encoder",
-        "encoder: from init. bilstm: the two-layer BiLSTM-CRF with a char-CNN of Dai et al. 2019. charcnn: the BiLSTM "
-        "with a wide char-CNN of Murthy et al. 2018. The last two are small and begin from nothing.",
+        "encoder: from init, a tag a word. span: from init, a type for every span of up to four words, as Wang et al. "
+        "2022. bilstm: the two-layer BiLSTM-CRF with a char-CNN of Dai et al. 2019. charcnn: the BiLSTM with a wide "
+        "char-CNN of Murthy et al. 2018. The last two are small and begin from nothing.",
+    )
+    beta: float = option(
+        0.0,
+        "span: what half the squared distance of a name's representation to that of another name of its type in the "
+        "same place counts for; 0.01 in MINER (Wang et al. 2022).",
+        ge=0,
+        exclude_if=lambda beta: not beta,  # runs of older versions, and all without it, are found again
+    )
+    gamma: float = option(
+        0.0,
+        "span: what InfoNCE of the same two counts for, by a critic that learns along; 0.001 in MINER.",
+        ge=0,
+        exclude_if=lambda gamma: not gamma,
     )
     hidden: int | None = option(
         None, "bilstm, charcnn: LSTM units a direction; None: 200, charcnn with an assisting corpus 400.", ge=1, le=4096
@@ -179,7 +207,7 @@ class TaggerSettings(Config):
     preset: Literal["quick", "paper", "paper-bias", "custom"] = option(
         "quick",
         "quick: few epochs; paper: as Mahapatra et al. 2022; paper-bias: as Ma et al. 2023, softmax, the last "
-        "epoch; custom: as quick, but for what is said here.",
+        "epoch; custom: as quick, but for what is said here. span: both papers' are as Ma et al. 2023 trained MINER.",
     )
     head: Literal["crf", "softmax", "memm"] = option(
         "crf",
@@ -256,9 +284,12 @@ class TaggerSettings(Config):
         return replace(self._preset(n), max_steps=QUICK_STEPS if limited else 0, **own)
 
     def _preset(self, n: int) -> Settings:
-        if self.network == "encoder":
+        if self.network in ON_ENCODER:
             presets = {"paper": Settings.paper, "paper-bias": Settings.bias}
             usual = presets.get(self.preset, Settings.quick)(n)
+            if self.network == "span":
+                printed = self.preset in presets
+                usual = Settings.miner() if printed else replace(usual, chain_learning_rate=None)
             return replace(usual, learning_rate=usual.learning_rate * (LORA_FASTER if self.lora else 1))
         if self.in_turn:
             return Settings.sentence_by_sentence()

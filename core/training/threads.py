@@ -87,7 +87,7 @@ def _drop(part: torch.nn.Dropout, x: Tensor) -> Tensor:
 
 
 class Threads:
-    """Workers, as many as torch has threads, each of one thread; while it is open `model` draws dropout from `drop`.
+    """Workers, as many as torch has threads, each of one thread; while it is open `trained` draws dropout from `drop`.
 
     model: of transformers. trained: what gradients are wanted of, `model` itself or what it is a part of.
     """
@@ -95,7 +95,7 @@ class Threads:
     def __init__(self, model: PreTrainedModel, trained: torch.nn.Module | None = None) -> None:
         self.n = torch.get_num_threads()
         self._model, self._trained = model, trained or model
-        self._parts: list[torch.nn.Dropout] = [part for part in model.modules() if type(part) is torch.nn.Dropout]
+        self._parts = [part for part in self._trained.modules() if type(part) is torch.nn.Dropout]
 
     def __enter__(self) -> Self:
         AttentionInterface.register(NAME, attention)

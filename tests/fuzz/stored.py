@@ -27,7 +27,7 @@ from core.facade import (
 )
 from core.models import hub
 from core.models.fingerprint import answer
-from core.models.taggers import load_tagger
+from core.models.taggers import load_tagger, new_span_tagger
 from core.runs import journal
 from core.runs.curves import Curves
 from core.runs.store import Run
@@ -230,10 +230,11 @@ def make_furnished(folder: Path) -> None:
 
 
 def make_models(folder: Path) -> None:
-    """An encoder, and a recurrent tagger."""
+    """An encoder, a recurrent tagger and one of spans."""
     from tests.models.test_bilstm import tagger
 
     tagger().write(folder / "recurrent")
+    new_span_tagger("tiny", ["LOC"], device="cpu").write(folder / "spans")
     hub.load_model("tiny").save_pretrained(folder / "encoder")
     hub.load_tokenizer("tiny").save_pretrained(folder / "encoder")
 
@@ -245,6 +246,7 @@ def read_models(folder: Path) -> None:
         lambda: hub.load_tokenizer(name),
         lambda: hub.load_model(name),
         lambda: load_tagger(folder / "recurrent"),
+        lambda: load_tagger(folder / "spans"),
     )
 
 

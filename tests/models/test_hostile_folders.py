@@ -151,7 +151,8 @@ def test_a_masked_language_model_or_tagger_of_such_a_folder_is_a_sentence_too(fo
 
 
 @pytest.mark.parametrize(
-    "about", [{}, {"head": "none"}, {"head": "crf", "constrained": False, "max_length": 9, "types": 3}]
+    "about",
+    [{}, {"head": "none"}, {"head": "crf", "constrained": False, "max_length": 9, "types": 3}, {"network": "span"}],
 )
 def test_a_tagger_whose_description_is_forged_is_a_sentence(folder: Path, about: dict[str, object]) -> None:
     from transformers import AutoModelForTokenClassification

@@ -9,7 +9,8 @@ import pytest
 import torch
 from transformers import set_seed
 
-from core.models.span import MOST, NOTHING, SpanTagger, best_apart, beyond, places
+from core.models.networks import MOST, beyond
+from core.models.span import NOTHING, SpanTagger, best_apart, places
 from core.models.tagger import prediction_of
 from core.models.taggers import load_tagger, new_span_tagger
 from core.reporter import Silent

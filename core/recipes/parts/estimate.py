@@ -10,6 +10,7 @@ from typing import Literal, Self
 
 from core.artifacts.calibrate import CalibrateResult
 from core.corpora.corpus import Corpus
+from core.models.networks import ON_ENCODER
 from core.recipes.difficulty import DifficultyOptions
 from core.recipes.pretrain import HELD_OUT_MOST
 from core.training.classify_settings import preset
@@ -44,7 +45,7 @@ class Speed:
 
     def of_network(self, network: str) -> Self:
         """The speed of a tagger: a recurrent one loads no encoder and reads words."""
-        return self if network == "encoder" else replace(self, load=0.0, pieces=1.0)
+        return self if network in ON_ENCODER else replace(self, load=0.0, pieces=1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +75,11 @@ class Read:
 
     sentences: int
     pieces: float
+
+    @property
+    def with_copies(self) -> "Read":
+        """The same where every sentence is read with a copy of it, in as many steps."""
+        return replace(self, pieces=2 * self.pieces)
 
 
 def tagger(

@@ -11,7 +11,9 @@ from core.artifacts.drift import check_assisting
 from core.artifacts.vectors import read_words
 from core.errors import ConfigError
 from core.measures.wvv import WvvOptions
+from core.models.networks import ON_ENCODER
 from core.recipes.base import Job
+from core.recipes.parts.other_names import OtherNames
 from core.recipes.parts.pretrained_words import joined
 from core.text.neighbours import in_context
 from core.text.sentence import Sentence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from core.models.tagger import Tagger
     from core.models.word_features import Vectors
     from core.recipes.finetune import FinetuneConfig
+    from core.training.rows import Copies
 
 CLASS_WEIGHTS = {"none": 0.0, "root": 0.5, "inverse": 1.0}  # the power of a type's inverse share
 MONOLINGUAL, MULTILINGUAL = 200, 400  # LSTM units of Murthy et al. 2018, alone and with an assisting corpus
@@ -47,21 +50,28 @@ class Borrowed:
         return seen | set(self.assisting_types)
 
 
+def begins_from_encoder(network: str) -> bool:
+    """Whether a tagger of that network is an encoder that is fine-tuned."""
+    return network in ON_ENCODER
+
+
 def check_stages(stages: str, network: str) -> None:
     """Errors: ConfigError where two stages are asked of a network without an encoder."""
-    if stages == "lpft" and network != "encoder":
+    if stages == "lpft" and network not in ON_ENCODER:
         raise ConfigError(f"stages: lpft freezes an encoder, and {network} has none; choose the network encoder.")
 
 
 def check_layers(layers: str, network: str) -> None:
-    """Errors: ConfigError where layers are picked of a network without an encoder."""
+    """Errors: ConfigError where layers are picked of a network that reads the last one, or has none."""
+    if layers != "last" and network == "span":
+        raise ConfigError(f"layers: {layers} is of the network encoder; a tagger of spans reads the last layer.")
     if layers != "last" and network != "encoder":
         raise ConfigError(f"layers: {layers} is of an encoder, and {network} has none; choose the network encoder.")
 
 
 def check_lora(config: TaggerSettings) -> None:
     """Errors: ConfigError where the weights of no encoder are to be left as they are, or of layers drawn anew."""
-    if (config.lora or config.checkpointing) and config.network != "encoder":
+    if (config.lora or config.checkpointing) and config.network not in ON_ENCODER:
         raise ConfigError(
             f"lora, checkpointing: are of an encoder, and {config.network} has none; choose the network encoder."
         )
@@ -74,7 +84,7 @@ def check_lora(config: TaggerSettings) -> None:
 def check_context(config: TaggerSettings) -> None:
     """Errors: ConfigError where neighbouring sentences are asked of a network that reads one at a time, or where they
     leave no room for the sentence itself."""
-    if config.context and config.network != "encoder":
+    if config.context and config.network not in ON_ENCODER:
         raise ConfigError(f"context: {config.network} reads a sentence at a time; choose the network encoder.")
     if 2 * config.context >= config.max_length:
         raise ConfigError(
@@ -83,12 +93,22 @@ def check_context(config: TaggerSettings) -> None:
         )
 
 
+def check_network(config: "FinetuneConfig") -> None:
+    """Errors: ConfigError where something is asked of a network that it has not."""
+    check_stages(config.stages, config.network)
+    check_layers(config.layers, config.network)
+    check_lora(config)
+    check_in_turn(config)
+    check_contrast(config)
+    check_context(config)
+
+
 def borrow(config: "FinetuneConfig", job: Job, types: Sequence[str], states: str = "") -> Borrowed:
     """Fetch all that the config names; vectors are learnt as a run of their own. types: of the training sentences.
 
     Errors: CorpusError, ConfigError where the network cannot make use of it.
     """
-    if config.network == "encoder" and (
+    if config.network in ON_ENCODER and (
         config.vectors or config.assisting_vectors or config.skipgram or config.states or config.hidden
     ):
         raise ConfigError(
@@ -124,6 +144,12 @@ def check_in_turn(config: TaggerSettings) -> None:
         raise ConfigError(f"in_turn: is how charcnn was trained, and the network is {config.network}; choose charcnn.")
 
 
+def check_contrast(config: TaggerSettings) -> None:
+    """Errors: ConfigError where names are to be compared by a network that has no representation of one."""
+    if (config.beta or config.gamma) and config.network != "span":
+        raise ConfigError(f"beta, gamma: are of spans, and the network is {config.network}; choose span.")
+
+
 def own_weights(config: TaggerSettings, train: Sequence[Sentence]) -> list[float]:
     """What the loss of each training sentence counts for."""
     return by_types(train, CLASS_WEIGHTS[config.class_weights])
@@ -147,6 +173,25 @@ def by_types(train: Sequence[Sentence], power: float) -> list[float]:
     return [weight / mean for weight in weights]
 
 
+def new_network(
+    config: "FinetuneConfig", init: str, train: Sequence[Sentence], types: Sequence[str], borrowed: Borrowed
+) -> "Tagger":
+    """The tagger that `config` asks for, random from torch's seed as it stands. init: the encoder, "" for none."""
+    from core.models.taggers import new_span_tagger, new_tagger
+
+    read = config.model_dump(include={"max_length", "context", "precision", "allow_download"})
+    if config.network == "span":
+        return new_span_tagger(init, types, beta=config.beta, gamma=config.gamma, **read)
+    if config.network == "encoder":
+        return new_tagger(init, types, head=config.head, layers=config.layers, constrained=config.within_bioes, **read)
+    return new_recurrent(config, train, types, borrowed)
+
+
+def copies(config: TaggerSettings, train: Sequence[Sentence]) -> "Copies | None":
+    """What gives training sentences copies to be compared with; None where nothing is."""
+    return OtherNames(train).copy if config.beta or config.gamma else None
+
+
 def new_recurrent(
     config: TaggerSettings, train: Sequence[Sentence], types: Sequence[str], borrowed: Borrowed
 ) -> "Tagger":
@@ -159,6 +204,7 @@ def new_recurrent(
     from core.models.word_features import build_vocabulary
 
     assert config.network != "encoder"
+    assert config.network != "span"
     other = borrowed.assisting
     usual = MULTILINGUAL if other and config.network == "charcnn" else MONOLINGUAL
     layout = replace(LAYOUTS[config.network], hidden=config.hidden or usual, states=borrowed.states, share=config.share)

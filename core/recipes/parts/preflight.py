@@ -114,9 +114,10 @@ def _finetune(config: FinetuneConfig, library: Library) -> Work:
         def read(corpus: Corpus) -> Read:
             return Read(sentences=len(corpus), pieces=corpus.n_tokens * speed.pieces + 2 * config.context * len(corpus))
 
-        stages = 2 if config.stages == "lpft" else 1
+        stages, own = 2 if config.stages == "lpft" else 1, read(train)
+        own = own.with_copies if config.beta or config.gamma else own
         return estimate.tagger(
-            speed, settings, seeds, train=read(train), dev=read(dev), tests=[*map(read, tests)], stages=stages
+            speed, settings, seeds, train=own, dev=read(dev), tests=[*map(read, tests)], stages=stages
         )
 
     return Work(steps=steps * seeds, models=5, time=time)

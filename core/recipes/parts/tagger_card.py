@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from core.artifacts.evaluations import SeedOutcome, TrainInTest
 from core.artifacts.rare_words import HELD
+from core.artifacts.too_long import TooLong
+from core.models.networks import MOST, ON_ENCODER
 from core.recipes.base import Job, versions
 
 if TYPE_CHECKING:
@@ -43,6 +45,10 @@ percent: {mixed:.2f} as it was trained, {last:.2f} by the pipeline. For use with
 """
 
 _DECODINGS = ("F1, viterbi", "F1, argmax", "F1, cited_scorer", "F1, constrained")
+_ONCE = (
+    "The test split was read once a seed. Macro: the mean over the types that the split holds, of the headline. ECE: "
+    "the expected calibration error of the confidences, 0 to 1, before they are tempered and after."
+)
 WORTH_A_WORD = 2.0  # points of F1
 _HEADINGS = ("seed", "best epoch", "split", *_DECODINGS, "F1, unseen", "macro F1", "ECE before", "ECE after")
 _USE_WINNOW = """
@@ -53,13 +59,28 @@ python -m core predict --model "this folder" INPUT --output OUTPUT.jsonl
 ```
 
 This network is Winnow's own; other software cannot load it.
-
+"""
+_WORDS = f"""
 ## Words
 
+{HELD}
 """
+_SPANS = f"""
+## Spans
+
+Every run of up to {MOST} words is one type or none; of those that overlap the surest is kept, and nothing longer can be
+found. {{}}
+"""
+_NO_CHAIN = ("head", "constrained", "layers")  # settings that a tagger of spans has not
 
 
-def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[SeedOutcome], train_in_test: TrainInTest) -> str:
+def card(
+    config: "FinetuneConfig",
+    job: Job,
+    outcomes: Sequence[SeedOutcome],
+    train_in_test: TrainInTest,
+    too_long: TooLong | None = None,
+) -> str:
     """Markdown."""
     kept = max(outcomes, key=lambda outcome: outcome.dev.micro_f1)
     data = [("train", config.train), *([("assisting", config.assisting)] if config.assisting else [])]
@@ -71,16 +92,10 @@ def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[SeedOutcome], tr
             [(role, corpus.name, f"{len(corpus):,}", f"`{corpus.fingerprint}`") for role, corpus in corpora],
         ),
         _table(("setting", "value"), [*_settings(config), *kept.settings.items(), *versions().items()]),
-        _table(
-            _HEADINGS,
-            [row for outcome in outcomes for row in _scores(outcome)],
-        ),
+        _table(_HEADINGS, [row for outcome in outcomes for row in _scores(outcome)]),
     ]
-    begun = (
-        f"fine-tuned from `{config.init}`"
-        if config.network == "encoder"
-        else f"({config.network}) trained from nothing"
-    )
+    on_encoder = config.network in ON_ENCODER
+    begun = f"fine-tuned from `{config.init}`" if on_encoder else f"({config.network}) trained from nothing"
     about = (
         f"A named-entity tagger {begun}. This folder holds seed {kept.seed}, the best of "
         f"{len(outcomes)} on dev, with the weights of its best epoch."
@@ -97,24 +112,29 @@ def card(config: "FinetuneConfig", job: Job, outcomes: Sequence[SeedOutcome], tr
         _how_scored(config) + (f" {train_in_test.words} Unseen: the headline without them." if train_in_test else ""),
         tables[2],
     )
-    return "\n\n".join(parts) + "\n" + _confidence(kept) + _use(config, kept)
+    return "\n\n".join(parts) + "\n" + _confidence(kept) + _use(config, kept, too_long.words if too_long else "")
 
 
-def _use(config: "FinetuneConfig", kept: SeedOutcome) -> str:
+def _use(config: "FinetuneConfig", kept: SeedOutcome, ceiling: str) -> str:
+    if config.network == "span":
+        return _SPANS.format(ceiling).replace(" \n", "\n") + _USE_WINNOW
     if config.network != "encoder":
-        return _USE_WINNOW + HELD + "\n"
+        return _USE_WINNOW + _WORDS
     mixed = "" if kept.last_layer is None else _MIXED.format(mixed=kept.dev.micro_f1, last=kept.last_layer)
     return _USE + by_others(kept.dev.decodings) + mixed + _alone(config.context)
 
 
 def _how_scored(config: "FinetuneConfig") -> str:
+    if config.network == "span":
+        return (
+            "Micro F1 over exact entities, percent. There is one decoding, in all columns alike: the surest spans that "
+            f"do not overlap. {_ONCE}"
+        )
     return (
         "Micro F1 over exact entities, percent. viterbi: the best of all tag sequences, strict BIOES; argmax: every "
         "word by itself, strict; cited_scorer: viterbi, read as the code that Mahapatra et al. 2022 cite does; "
         "constrained: the best of the sequences that BIOES allows. The headline is "
-        f"{'constrained' if config.within_bioes else 'viterbi'}, as the tagger was trained. The test split was read "
-        "once a seed. Macro: the mean over the types that the split holds, of the headline. ECE: the expected "
-        "calibration error of the confidences, 0 to 1, before they are tempered and after."
+        f"{'constrained' if config.within_bioes else 'viterbi'}, as the tagger was trained. {_ONCE}"
     )
 
 
@@ -175,7 +195,11 @@ def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
         "checkpointing",
         "seeds",
     )
-    return [*((name, getattr(config, name)) for name in names), ("constrained", config.within_bioes)]
+    rows = [*((name, getattr(config, name)) for name in names), ("constrained", config.within_bioes)]
+    if config.network != "span":
+        return rows
+    own = [("beta", config.beta), ("gamma", config.gamma)]
+    return [*(row for row in rows if row[0] not in _NO_CHAIN), *own]
 
 
 def _scores(outcome: SeedOutcome) -> list[tuple[object, ...]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from core.artifacts import evaluations
 from core.artifacts.evaluations import FinetuneResult, OverSeeds, SeedOutcome, SplitScores, TrainInTest
+from core.artifacts.too_long import TooLong
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
 from core.recipes.base import Job
@@ -114,6 +115,7 @@ def all_seeds(
     outcomes: Sequence[SeedOutcome],
     tables: Sequence[Sequence[Evaluation]] = (),
     train_in_test: TrainInTest | None = None,
+    too_long: TooLong | None = None,
 ) -> FinetuneResult:
     """Join what all seeds of a fine-tuning say; outcomes: one a seed. model: the folder of the best. tables: of each
     test set those of all seeds, where types are to have intervals."""
@@ -131,4 +133,5 @@ def all_seeds(
         seconds=[outcome.seconds for outcome in outcomes],
         settings=outcomes[0].settings,
         train_in_test=train_in_test,
+        too_long=too_long,
     )

@@ -131,7 +131,10 @@ def _of_selection(run_id: str) -> str:
 
 def _trained(config: Mapping[str, Any]) -> str:
     network = config.get("network", "encoder")
-    return f"Fine-tune {encoder(config['init'])}" if network == "encoder" else f"Train a {network} tagger"
+    if not training.begins_from_encoder(network):
+        return f"Train a {network} tagger"
+    spans = " as MINER" if config.get("beta") or config.get("gamma") else " on spans" if network == "span" else ""
+    return f"Fine-tune {encoder(config['init'])}{spans}"
 
 
 def _tagger(model: str) -> str:
@@ -139,7 +142,8 @@ def _tagger(model: str) -> str:
     with suppress(WinnowError):
         config = runs.get(model).manifest.config
         network = config.get("network", "encoder")
-        return f"{encoder(config['init']) if network == 'encoder' else network} on {corpus_name(config['train'])}"
+        begun = encoder(config["init"]) if training.begins_from_encoder(network) else network
+        return f"{begun} on {corpus_name(config['train'])}"
     return model.rstrip("/").rsplit("/", 1)[-1]
 
 

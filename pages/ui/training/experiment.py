@@ -14,6 +14,7 @@ from pages.ui.widgets import config_form, corpus_picker, listed, plain
 NETWORKS = {
     "": "the one that the arms need",
     "encoder": "encoder with a CRF",
+    "span": "encoder, a type for every span of up to four words",
     "bilstm": "BiLSTM with a CRF",
     "charcnn": "BiLSTM with a CRF, letters read too",
 }

@@ -120,6 +120,8 @@ def _finetuned(run_id: str) -> None:
         )
     if tuned.overlap_words:
         st.warning(tuned.overlap_words)
+    if tuned.ceiling_words:
+        st.warning(tuned.ceiling_words)
     if test:
         rows = [{"type": name, "f1": f1} for name, f1 in sorted(test.by_type.items(), key=lambda x: -x[1])]
         with st.expander("Test F1 by type", icon=":material/table:"):
@@ -207,7 +209,7 @@ def _study(run_id: str) -> None:
 
 
 def _model(run_id: str, folder: str) -> None:
-    st.markdown("**The model** is an ordinary Hugging Face folder:")
+    st.markdown("**The model** lies in a folder:")
     st.code(folder, language=None, wrap_lines=True)
     with st.expander("How to load it", icon=":material/code:"):
         for what, code in training.loading(run_id).items():

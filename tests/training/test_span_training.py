@@ -1,0 +1,156 @@
+"""MINER's training: copies anew in every epoch beside the same batches, what they count for, the same end if disturbed."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import set_seed
+
+from core.errors import Cancelled
+from core.models.contrast import apart
+from core.models.span import SpanTagger
+from core.models.taggers import new_span_tagger
+from core.recipes.parts.other_names import OtherNames
+from core.reporter import Reporter, Silent
+from core.text.paired import Paired
+from core.training.epochs import Epochs
+from core.training.finetune import finetune
+from core.training.rows import PRIMARY, Alone, Contrasted, in_parts
+from core.training.threads import Threads
+from tests.conftest import sentence
+from tests.training.test_finetune import DEV, SETTINGS, TRAIN, TYPES, Killed, Listener
+from tests.training.test_finetune import apart as farthest
+
+COPY = OtherNames(TRAIN).copy
+LAST = replace(SETTINGS, last=True)  # all steps show in the weights that are kept
+ROWS = [(one, 1.0, PRIMARY) for one in TRAIN]
+
+
+def make(seed: int = 1, beta: float = 0.05, gamma: float = 0.05) -> SpanTagger:
+    set_seed(seed)
+    return new_span_tagger("tiny", TYPES, precision="fp32", max_length=64, beta=beta, gamma=gamma)
+
+
+def train(
+    folder: Path, report: Reporter | None = None, tagger: SpanTagger | None = None, checkpoint_seconds: float = 1e9
+) -> tuple[Epochs, SpanTagger]:
+    tagger = tagger or make()
+    epochs = finetune(
+        tagger,
+        TRAIN,
+        DEV,
+        LAST,
+        seed=1,
+        folder=folder,
+        report=report or Silent(),
+        types=TYPES,
+        copies=COPY,
+        checkpoint_seconds=checkpoint_seconds,
+    )
+    return epochs, tagger
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Epochs, SpanTagger]:
+    return train(tmp_path_factory.mktemp("calm"))
+
+
+@pytest.mark.parametrize(("after", "error"), [(4, Killed()), (6, Cancelled("stop"))], ids=["killed", "cancelled"])
+def test_disturbed_and_resumed_ends_as_undisturbed(
+    undisturbed: tuple[Epochs, SpanTagger], tmp_path: Path, after: int, error: BaseException
+) -> None:
+    with pytest.raises(type(error)):
+        train(tmp_path, Listener(after, error), checkpoint_seconds=0.0)
+    epochs, tagger = train(tmp_path, tagger=make(seed=99), checkpoint_seconds=0.0)
+    assert epochs.dev_f1 == undisturbed[0].dev_f1
+    assert farthest(tagger, undisturbed[1]) == 0.0
+
+
+def test_it_learns_with_any_number_of_threads_and_so_does_the_critic(
+    undisturbed: tuple[Epochs, SpanTagger], tmp_path: Path
+) -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        epochs, alone = train(tmp_path)
+    finally:
+        torch.set_num_threads(before)
+    assert farthest(alone, undisturbed[1]) == 0.0
+    assert max(epochs.dev_f1) > 30
+    assert alone.contrast
+    began = make().contrast
+    assert began
+    moved = [not torch.equal(a, b) for a, b in zip(alone.contrast.parameters(), began.parameters(), strict=True)]
+    assert all(moved)
+
+
+def test_what_a_thread_drops_is_its_own_draw() -> None:
+    """The layer of spans lies outside the encoder."""
+    tagger = make()
+    tagger.train()
+    parts = [tagger.batch(TRAIN[i::2]) for i in (0, 1)]
+    with Threads(tagger.model, tagger) as threads:
+        first, second = (float(threads.gradients(lambda part: tagger(**part)["loss"], parts, 7)) for _ in range(2))
+    assert first == second
+
+
+def test_the_batches_are_those_of_the_plain_training_and_the_copies_new_ones() -> None:
+    paired = Contrasted(Alone(ROWS), COPY)
+    first, second = (paired.keys(np.random.default_rng([1, epoch])) for epoch in (0, 1))
+    assert [key for key, _ in first] == Alone(ROWS).keys(np.random.default_rng([1, 0]))
+    assert first == paired.keys(np.random.default_rng([1, 0]))
+    copies = [{row: one.other.text for (row, _), one in _paired(paired, keys)} for keys in (first, second)]
+    assert copies[0].keys() == copies[1].keys()
+    assert copies[0] != copies[1]
+
+
+def _paired(rows: Contrasted, keys: object) -> list[tuple[tuple[int, int], Paired]]:
+    pairs = [(key, rows[key][0][0]) for key in keys]  # type: ignore[attr-defined]
+    return [(key, one) for key, one in pairs if isinstance(one, Paired)]
+
+
+def test_every_name_that_can_be_is_another_of_its_type() -> None:
+    long = [(i, i + 5, "ORG") for i in (0, 6)]
+    train = [sentence("Ada met Bob in Rome", [(0, 1, "PER"), (2, 3, "PER"), (4, 5, "LOC")])]
+    train += [sentence("Mary Ann Smith ran", [(0, 3, "PER")]), sentence("a b c d e and f g h i j", long)]
+    for draw in range(20):
+        one = OtherNames(train).copy(train[0], draw)
+        assert isinstance(one, Paired)
+        names = [" ".join(one.other.tokens[a:b]) for _, (a, b) in one.pairs]
+        assert [place for place, _ in one.pairs] == [(0, 1), (2, 3)]  # Rome is the only place of all
+        assert names[0] in ("Bob", "Mary Ann Smith")
+        assert names[1] in ("Ada", "Mary Ann Smith")
+        assert one.other.tokens[-2:] == ("in", "Rome")
+    assert OtherNames(train).copy(train[2], 1) is train[2]
+
+
+def test_the_contrast_is_of_the_same_name_here_and_there_and_counts_by_its_share() -> None:
+    tagger = make(beta=2.0, gamma=0.0).eval()
+    plain = make(beta=0.0, gamma=0.0).eval()
+    whole = [COPY(one, 3) for one in TRAIN[:6]]
+    words = sum(len(one.tokens) for one in whole)
+    assert farthest(plain.span, tagger.span) == 0.0  # type: ignore[arg-type]
+    with torch.no_grad():
+        batch = tagger.batch(whole)
+        added = float(tagger(**batch)["loss"] - plain(**plain.batch(TRAIN[:6]))["loss"])
+        own, other = list[torch.Tensor](), list[torch.Tensor]()
+        for one in [one for one in whole if isinstance(one, Paired)]:
+            for (a, b), (c, d) in one.pairs:
+                for sentence_, start, end, into in ((one.own, a, b, own), (one.other, c, d, other)):
+                    features = tagger.features([sentence_])
+                    spans = features["spans"]
+                    at = (spans["first"] == start) & (spans["last"] == end - 1)
+                    into.append(tagger.represented(features, (1, len(sentence_.tokens)))[at][0])
+        assert added == pytest.approx(2 * float(apart(torch.stack(own), torch.stack(other))), rel=1e-4)
+        rows = [(one, 1.0, PRIMARY) for one in whole]
+        parts = [tagger.batch(*zip(*part, strict=True)) for part in in_parts(rows, tagger, 2)]
+        assert sum(part["features"]["primary"] for part in parts) == words
+        shares = [
+            float(tagger(**part, num_items_in_batch=words)["loss"] - plain(**part, num_items_in_batch=words)["loss"])
+            for part in parts
+        ]
+        alone = [float(tagger(**part)["loss"] - plain(**part)["loss"]) for part in parts]
+        weights = [part["features"]["primary"] / words for part in parts]
+        assert shares == pytest.approx([a * weight for a, weight in zip(alone, weights, strict=True)], rel=1e-4)
