@@ -15,6 +15,7 @@ from pages.ui.runs.panel import run_panel
 from pages.ui.runs.words import took
 from pages.ui.similarity.guess import guessing
 from pages.ui.similarity.results import results
+from pages.ui.similarity.survey import asking
 from pages.ui.similarity.worth import worth
 from pages.ui.widgets import config_form, corpus_label, plain
 
@@ -43,7 +44,7 @@ def _measured(run_id: str | None) -> None:
         _setup()
     if run_id is not None and run_panel(run_id, RUN).state == "succeeded":
         target = _target(run_id)
-        if not guessing(run_id, target):
+        if not guessing(run_id, target) and not asking(run_id, target):
             results(run_id, target)
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 from core.artifacts import result
 from core.artifacts.evaluations import TrainInTest
 from core.artifacts.halves import tables as of_replicate
+from core.config import Budget
 from core.files import write_atomic
 from core.results import Evaluation
 from core.runs.context import RunContext
@@ -230,6 +231,19 @@ def tables(row: ArmRow, store: RunStore) -> list[Evaluation]:
         for finetune, halves in zip(row.finetunes, split, strict=True)
         for one in of_replicate(store.get(finetune), store.get(halves) if halves else None)
     ]
+
+
+def of_most_text(rows: Sequence[ArmRow]) -> list[ArmRow]:
+    """Without the lines of an arm that reads less of its source than another line of it does."""
+    most: dict[str, int] = {}
+    for row in rows:
+        most[row.arm] = max(source_tokens(row), most.get(row.arm, 0))
+    return [row for row in rows if source_tokens(row) == most[row.arm] or not row.source]
+
+
+def source_tokens(row: ArmRow) -> int:
+    """Tokens that a line reads of its source where that is read in several sizes; else 0."""
+    return int(Budget.parse(row.budget).value) if row.source and row.budget else 0
 
 
 def nothing_learnt(rows: Sequence[ArmRow]) -> bool:

@@ -21,7 +21,7 @@ from core.cli.project import project_group
 from core.cli.rebuild import frontier, rebuild, robustness
 from core.cli.runs import run_group
 from core.cli.selection import count_alike, export, map_selection, select
-from core.cli.similarity import measure, predictiveness
+from core.cli.similarity import measure, predictiveness, survey
 from core.cli.study import study
 from core.cli.terminal import echo
 from core.cli.training import evaluate, finetune, predict, pretrain
@@ -35,6 +35,7 @@ COMMANDS = (
     corpus,
     measure,
     predictiveness,
+    survey,
     count_alike,
     select,
     map_selection,

@@ -1,4 +1,4 @@
-"""The commands `similarity` and `predictiveness`: which source is closest, and what the measures are worth."""
+"""The commands `similarity`, `predictiveness` and `survey`: which source is closest, what measures and people say."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -9,8 +9,9 @@ import click
 from core.cli.options import config_options, given, several
 from core.cli.terminal import finish, json_option, progress, report
 from core.facade import runs, similarity
+from core.facade import survey as surveys
 from core.facade.runs import Run
-from core.facade.similarity import Agreement, Judgement, SimilarityRow
+from core.facade.similarity import Agreement, Judgement, Rule, SimilarityRow
 
 CONFIG = runs.RECIPES["similarity"].config
 
@@ -36,13 +37,28 @@ def _write(run: Run, output: str) -> Mapping[str, str]:
 
 
 @click.command()
-@click.argument("table", type=click.Path(dir_okay=False))
+@click.argument("table", metavar="TABLE")
 @click.option("--measure", multiple=True, callback=several, metavar="NAME,...", help="Of these alone; else of all.")
 @json_option
 def predictiveness(table: str, measure: tuple[str, ...], as_json: bool) -> None:
-    """Did the measures predict F1? TABLE.csv has target, source, measures and F1; correlations and regret come out."""
-    judgement = similarity.judge_file(Path(table), measure)
+    """Did the measures predict F1? Correlations, regret, and whether a close source wants its language model.
+
+    TABLE: a .csv with target, source, measures and F1; or the id of a similarity run, for your experiments on it.
+    """
+    judgement = similarity.judge_named(table, measure)
     report(asdict(judgement), as_json, worth_in_words(judgement))
+
+
+@click.command()
+@click.argument("answers", type=click.Path(dir_okay=False))
+@json_option
+def survey(answers: str, as_json: bool) -> None:
+    """Which source do people think is closer? ANSWERS.csv has target, a, b, answer and, if you like, person.
+
+    answer: 1 (strongly disagree) to 5 (strongly agree) that a is closer to the target than b.
+    """
+    opinions = surveys.opinions_in(Path(answers))
+    report({"opinions": [asdict(one) for one in opinions]}, as_json, [one.sentence for one in opinions])
 
 
 def in_words(run_id: str) -> list[str]:
@@ -88,7 +104,22 @@ def worth_in_words(judgement: Judgement) -> list[str]:
             cells = "".join(f"{_number(row[name].value):>10}" for name in judgement.conventions)
             lines.append(f"{similarity.title(measure):<12}{cells}{_number(chances.get(measure)):>10}")
         lines.append(effect.sentence)
-    return [*lines, *_agreement(judgement.agreement)]
+    return [*lines, *_rule(judgement.rule), *_agreement(judgement.agreement)]
+
+
+def _rule(rule: Rule | None) -> list[str]:
+    """Dai et al. 2019, 7.2: what is better of each source, the closest first, and what the rule says."""
+    if rule is None:
+        return []
+    wide = max(len(f"{row.target} {row.source}") for row in rule.rows)
+    lines = ["", f"{'':<{wide}} {'closeness':>11} {'LM less vectors':>24} {'the rule':>16}"]
+    for row in rule.rows:
+        gap = f"{row.f1[0] - row.f1[1]:+z.2f} " + (
+            f"[{row.interval[0]:+z.2f}, {row.interval[1]:+z.2f}]" if row.interval else "(no interval)"
+        )
+        where = f"{row.place:g} of {row.of}"
+        lines.append(f"{f'{row.target} {row.source}':<{wide}} {where:>11} {gap:>24} {row.advice or 'none':>16}")
+    return [*lines, rule.sentence]
 
 
 def _number(value: float | None) -> str:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from core.artifacts.leaderboard import ExperimentResult
+from core.artifacts.leaderboard import ExperimentResult, of_most_text
 from core.artifacts.result import read
 from core.artifacts.similarity import CurvePoint as CurvePoint
 from core.artifacts.similarity import SimilarityResult as SimilarityResult
@@ -23,11 +23,14 @@ from core.measures.agreement import as_guessed
 from core.measures.grid import Grid
 from core.measures.predictive import Choice as Choice
 from core.measures.predictive import Outcomes, regrets
+from core.measures.rule import Advised as Advised
+from core.measures.rule import Rule as Rule
 from core.measures.worth import Coefficient as Coefficient
 from core.measures.worth import Effect as Effect
 from core.measures.worth import Judgement as Judgement
-from core.measures.worth import Trained, judge, own_outcomes
+from core.measures.worth import Trained, judge, narrowed, own_outcomes
 from core.measures.worth import judge_table as judge_table
+from core.runs.store import is_run_id
 
 _EXAMPLE = Path(__file__).resolve().parents[2] / "assets" / "dai2019-table3.csv"
 
@@ -62,19 +65,31 @@ def own_f1(run_id: str) -> list[Outcomes]:
         inputs = run.manifest.inputs
         target = next((target_of[inputs[role]] for role in ("task", "train") if inputs.get(role) in target_of), None)
         if target:
-            board = read(run, ExperimentResult).leaderboard
+            board = of_most_text(read(run, ExperimentResult).leaderboard)
             boards.append((target, [Trained(arm=row.arm, source=row.source, f1=row.micro_f1) for row in board]))
     return own_outcomes(_grid(run_id), boards, names)
 
 
-def judge_own(run_id: str) -> Judgement | None:
+def judge_own(run_id: str, measures: Sequence[str] = ()) -> Judgement | None:
     """`judge_table` of the user's own finished experiments; None where there are none on these sources."""
     outcomes = own_f1(run_id)
-    return judge(_grid(run_id), outcomes) if outcomes else None
+    return judge(narrowed(_grid(run_id), "that run", measures), outcomes) if outcomes else None
 
 
-def judge_file(path: Path, measures: Sequence[str] = ()) -> Judgement:
-    """The same of a file. Errors: PathError, ReadError, ConfigError."""
+def judge_named(reference: str, measures: Sequence[str] = ()) -> Judgement:
+    """The same of a file, or of the experiments on a `similarity` run's sources. Errors: RunError, PathError,
+    ReadError, ConfigError."""
+    if not is_run_id(reference):
+        return _judge_file(Path(reference), measures)
+    if own := judge_own(reference, measures):
+        return own
+    raise ConfigError(
+        f"{reference}: no finished experiment has arms vectors:SOURCE or lm:SOURCE of its sources, with one of its "
+        "targets as T_C or L_C; make one first."
+    )
+
+
+def _judge_file(path: Path, measures: Sequence[str]) -> Judgement:
     try:
         return judge_table(path.read_text(encoding="utf-8-sig"), path.name, measures)
     except OSError as error:

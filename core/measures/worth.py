@@ -12,6 +12,7 @@ from core.measures.agreement import Agreement, agreement
 from core.measures.grid import Grid
 from core.measures.pasted import read_table
 from core.measures.predictive import CONVENTIONS, Outcomes, Regret, correlations, outcomes_of, regrets
+from core.measures.rule import Rule, rule
 from core.measures.shuffled import Chance, chance
 from core.results import FloatArray, Prefer
 
@@ -58,7 +59,8 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What the measures of a table are worth. conventions: {name: what it is}, of correlations."""
+    """What the measures of a table are worth. conventions: {name: what it is}, of correlations. rule: None where there
+    are not both word vectors and language models."""
 
     targets: Sequence[str]
     sources: Sequence[str]
@@ -66,6 +68,7 @@ class Judgement:
     conventions: Mapping[str, str]
     agreement: Agreement
     effects: Sequence[Effect]
+    rule: Rule | None
 
 
 def judge_table(text: str, name: str = "the table", measures: Sequence[str] = ()) -> Judgement:
@@ -74,11 +77,16 @@ def judge_table(text: str, name: str = "the table", measures: Sequence[str] = ()
     Errors: ReadError with the line; ConfigError for a measure that the table lacks.
     """
     pasted = read_table(text, name)
-    known = {measure.lower(): measure for measure in pasted.grid.measures}
+    return judge(narrowed(pasted.grid, name, measures), pasted.outcomes)
+
+
+def narrowed(grid: Grid, name: str, measures: Sequence[str]) -> Grid:
+    """The same with these measures; with all where none is named. Errors: ConfigError for one that `grid` lacks."""
+    known = {measure.lower(): measure for measure in grid.measures}
     if lacking := [measure for measure in measures if measure.lower() not in known]:
         raise ConfigError(f"measure: {lacking[0]!r} is not in {name}; choose among {', '.join(known.values())}.")
     chosen = tuple(dict.fromkeys(known[measure.lower()] for measure in measures))
-    return judge(pasted.grid.only(chosen) if chosen else pasted.grid, pasted.outcomes)
+    return grid.only(chosen) if chosen else grid
 
 
 def judge(grid: Grid, outcomes: Sequence[Outcomes]) -> Judgement:
@@ -90,6 +98,7 @@ def judge(grid: Grid, outcomes: Sequence[Outcomes]) -> Judgement:
         conventions=dict(CONVENTIONS),
         agreement=agreement(grid),
         effects=[_effect(grid, outcome) for outcome in outcomes],
+        rule=rule(grid, outcomes),
     )
 
 

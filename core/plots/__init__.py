@@ -52,6 +52,7 @@ from core.plots.results import (
 from core.plots.selection import ScoreBins, lengths_compared, score_bins, score_histogram
 from core.plots.shares import share_curve
 from core.plots.similarity import similarity_bars, size_curve
+from core.plots.sources import source_curve
 from core.plots.study import Asked, ForestRow, asked, forest, forest_rows, over, question, study_answer
 from core.plots.study_report import StudyReport, study_page
 from core.plots.theme import COLOURS, DARK_INK, ENTITY_COLOURS, INK, ON_DARK, css_colour, dressed
@@ -126,6 +127,7 @@ __all__ = [
     "similarity_bars",
     "size_curve",
     "skl_histogram",
+    "source_curve",
     "study_answer",
     "study_page",
     "type_bars",

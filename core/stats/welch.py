@@ -36,11 +36,27 @@ def from_moments(a: Moments, b: Moments) -> tuple[float, float]:
     """
     from scipy.special import stdtr
 
-    (mean_a, var_a, n_a), (mean_b, var_b, n_b) = a, b
+    error, dof = _error(a, b)
+    if not error:
+        return 0.0, 1.0
+    t = (a[0] - b[0]) / error
+    return t, 2 * float(stdtr(dof, -abs(t)))
+
+
+def interval(a: Moments, b: Moments) -> tuple[float, float] | None:
+    """95% of the difference of the means, a less b; None where neither varies."""
+    from scipy.special import stdtrit
+
+    error, dof = _error(a, b)
+    half = error * float(stdtrit(dof, 0.975))
+    return (a[0] - b[0] - half, a[0] - b[0] + half) if error else None
+
+
+def _error(a: Moments, b: Moments) -> tuple[float, float]:
+    """Standard error of the difference and its degrees of freedom, 0 and 1 where neither varies."""
+    (_, var_a, n_a), (_, var_b, n_b) = a, b
     # Welch-Satterthwaite: no variance is taken for the other's.
     var_a, var_b = var_a / n_a, var_b / n_b
     if not var_a + var_b:
         return 0.0, 1.0
-    t = (mean_a - mean_b) / sqrt(var_a + var_b)
-    dof = (var_a + var_b) ** 2 / (var_a**2 / (n_a - 1) + var_b**2 / (n_b - 1))
-    return t, 2 * float(stdtr(dof, -abs(t)))
+    return sqrt(var_a + var_b), (var_a + var_b) ** 2 / (var_a**2 / (n_a - 1) + var_b**2 / (n_b - 1))

@@ -85,8 +85,9 @@ RUNS: Mapping[str, Mapping[str, tuple[str, ...]]] = {  # {paper: {item: commands
         ),
         "Figure 2": (
             f"experiment {ON_MUSIC} --sources wikipedia --arms none,vectors:wikipedia,lm:wikipedia --seeds 1,2 "
-            "--finetune epochs=6 --cap-tokens 20000",
+            "--finetune epochs=6 --cap-tokens 5000,20000,80000",
         ),
+        "Section 7.2 (the rule)": ("predictiveness assets/dai2019-table3.csv",),
     },
     "Dai et al. 2019, slides": {
         "VIR, VcIR": ("similarity --target music --source wikipedia,reviews --measure tvc,tvcc --cap-tokens 100000",),

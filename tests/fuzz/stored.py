@@ -24,6 +24,7 @@ from core.facade import (
     runs,
     selections,
     similarity,
+    survey,
 )
 from core.models import hub
 from core.models.fingerprint import answer
@@ -130,6 +131,7 @@ def make_home(folder: Path) -> None:
     audit.note("look", runs=[run.id])
     (folder / "PLAN.yaml").write_text(PLAN.replace("mine", "my task").replace("other", "my train"))
     (folder / "table.csv").write_text(similarity.example_table())
+    (folder / "answers.csv").write_text("person,target,a,b,answer\nx,t,a,b,5\ny,t,b,a,Agree\n")
     (folder / "names.tsv").write_text("Oslo\tLOC\nAcme Ltd.\tORG\nZo\u00eb\tPER\n", encoding="utf-8")
     (folder / "types.txt").write_text("PER=PERSON\nORG=COMPANY\n")
 
@@ -144,7 +146,8 @@ def read_home(folder: Path) -> None:
         audit.lines,
         audit.spoilt,
         lambda: experiments.read_plan(folder / "PLAN.yaml", {}),
-        lambda: similarity.judge_file(folder / "table.csv"),
+        lambda: similarity.judge_named(str(folder / "table.csv")),
+        lambda: survey.opinions_in(folder / "answers.csv"),
         lambda: read_names(folder / "names.tsv"),
         lambda: assisting.read_type_map(folder / "types.txt"),
     )
@@ -210,7 +213,8 @@ OF_RUNS: Mapping[str, Sequence[Callable[[str], object]]] = {
 }
 HOME = (
     *("corpora/*/about.json", "corpora/*/sentences.parquet", "roles.json", "audit.jsonl"),
-    *("PLAN.yaml", "table.csv", "names.tsv", "types.txt", "runs/*/launched", "runs/*/lock", "runs/*/result.json"),
+    *("PLAN.yaml", "table.csv", "answers.csv", "names.tsv", "types.txt"),
+    *("runs/*/launched", "runs/*/lock", "runs/*/result.json"),
     *(f"runs/*/{name}" for name in ("manifest.json", "events.jsonl", "edits.jsonl", "reviews.jsonl")),
     *(f"runs/*/{name}" for name in ("budget.json", "region.json")),
 )

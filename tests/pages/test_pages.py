@@ -629,7 +629,7 @@ def test_no_field_says_its_unit_twice() -> None:
         from core.facade import runs
         from pages.ui.widgets import config_form
 
-        config_form(runs.RECIPES["experiment"].config, ("cap_tokens",), "a")
+        config_form(runs.RECIPES["vectors"].config, ("cap_tokens",), "a")
         config_form(runs.RECIPES["finetune"].config, ("dev_sentences", "max_length"), "b")
 
     labels = [field.label for field in AppTest.from_function(fields, default_timeout=300).run().number_input]

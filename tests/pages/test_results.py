@@ -215,6 +215,11 @@ def test_shares_of_low_ceim_are_drawn_and_compared_with_their_base(run_id: str) 
     app = tab(app, "Curves")
     assert not app.exception
     assert [chart.proto.alt for chart in app.get("plotly_chart")][1].startswith("F1 by share of low CEIM")
+    for row in told["leaderboard"][-2:]:  # as though what they read were a source's, in two sizes
+        row |= {"arm": "lm:a", "source": "f00d", "budget": f"{row['sentences'] or 7}tokens"}
+    file.write_text(json.dumps(told))
+    app = tab(opened(PAGE), "Curves")
+    assert [chart.proto.alt for chart in app.get("plotly_chart")][2].startswith("F1 by tokens read of the source")
 
 
 def test_more_text_is_not_worth_it_where_pre_trainings_were_repeated(run_id: str) -> None:

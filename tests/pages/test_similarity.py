@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.corpora.corpus import Library
-from core.facade import corpora, runs, similarity
+from core.facade import corpora, runs, similarity, survey
 from core.facade.shown import duration
 from core.recipes.parts.study import SimilarityConfig
 from pages.ui.widgets import plain
@@ -110,6 +110,27 @@ def test_the_result_stands_there_and_a_guess_is_a_choice(compared: str) -> None:
     assert "Guess first" not in [each.label for each in app.button]
 
 
+def test_people_answer_one_after_another_before_the_numbers(compared: str) -> None:
+    app = well(button(well(opened(PAGE)), "Ask people first"))
+    assert "orchard is closest" not in texts(app)
+    for person, rating in (("ab", 5), ("cd", 4)):
+        next(each for each in app.text_input if each.label.startswith("Who answers")).set_value(person)
+        app.radio[0].set_value(rating)
+        app = well(button(app, "Keep the answer"))
+        assert "The next person can answer" in app.success[0].value
+    sources = [each for each in app.selectbox if each.label.startswith(("This source", "is closer"))]
+    assert sources[0].value != sources[1].value
+    sources[1].set_value(sources[0].value)
+    app = well(button(app, "Keep the answer"))
+    assert "pick another one" in app.warning[0].value
+    app = well(button(app, "Show the numbers"))
+    assert "orchard is closest" in app.success[0].value
+    shown = texts(app)
+    assert plain("2 of 2 agree, 0 disagree; below 6 answers") in shown
+    (opinion,) = survey.opinions_of(compared, "my-task")
+    assert opinion.counts == [0, 0, 0, 1, 1]
+
+
 def test_a_finished_comparison_shows_the_table(compared: str) -> None:
     app = well(opened(PAGE))
     shown = texts(app)
@@ -178,6 +199,8 @@ def test_table_4_comes_out_of_table_3() -> None:
     assert "**48 of 60**" in told  # all four are in the table, and TVC speaks for TVcC
     assert "Fleiss&#39; kappa" in told or "Fleiss' kappa **0.733**" in told
     assert "6 of 6" in told
+    assert plain("foretold for 15 of 23 sources (chance 11.7, p = 0.12)") in told
+    assert "+3.42 [+3.02, +3.82]" in told
 
 
 def test_a_bad_table_is_a_card_that_says_the_line() -> None:

@@ -345,7 +345,7 @@ def test_an_experiment_of_sources_and_borrowed_labels(parts: dict[str, str], sta
     assert "Start the experiment" not in labels(app)
     choose(app, "training.experiment.arms", ["vectors:my-domain", "lm:my-domain"])
     choose(app, "training.experiment.also_test", [parts["dev"]])
-    choose(app, "training.experiment.cap_tokens", 500)
+    choose(app, "training.experiment.cap_tokens", "500")
     choose(app, "training.experiment.judge", "tiny")
     choose(app, "training.experiment.holdout", [parts["train"]])
     choose(app, "training.experiment.typed", "finetune.epochs 4")
@@ -358,7 +358,7 @@ def test_an_experiment_of_sources_and_borrowed_labels(parts: dict[str, str], sta
     assert kind == "experiment"
     config = ExperimentConfig.parse(dict(options))
     assert (config.task, config.network, config.also_test) == ("", "bilstm", (parts["dev"],))
-    assert (config.cap_tokens, config.difficulty_encoder, config.holdout) == (500, "tiny", (parts["train"],))
+    assert (config.cap_tokens, config.difficulty_encoder, config.holdout) == ((500,), "tiny", (parts["train"],))
     assert config.finetune == {"network": "bilstm", "epochs": 4}
     assert config.strategies == {"knn": {"neighbours": 10}}
     assert [str(cell) for cell in config.cells] == ["none", "states", "vectors:my-domain", "lm:my-domain"]

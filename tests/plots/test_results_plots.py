@@ -8,7 +8,7 @@ import pytest
 
 from core import plots
 from core.artifacts.finding import Finding
-from core.artifacts.leaderboard import ArmRow, CurvePoint, FurtherTest, Word, against, baseline
+from core.artifacts.leaderboard import ArmRow, CurvePoint, FurtherTest, Word, against, baseline, of_most_text
 from core.artifacts.taggers import TypeScores
 from core.plots.report import _drawing
 from core.plots.results import VERDICT_MARKS
@@ -171,6 +171,26 @@ def test_shares_of_low_ceim_are_a_line_an_encoder_and_a_panel_a_test_set() -> No
     # The interval of the difference, laid on the base's F1.
     assert [tuple(span) for span in fig.data[0].customdata] == [(59, 62), (57.5, 60.5), (56, 59)]
     assert [note.text for note in fig.layout.annotations] == ["test set", "&lt;i&gt;oov"]
+
+
+def test_sizes_of_a_source_are_a_line_an_arm_with_intervals() -> None:
+    sizes = [
+        replace(row(arm, "no evidence", [f1], gap=gap), source="f00d", budget=budget)
+        for arm, budget, f1, gap in (
+            ("vectors:<b>a", "300tokens", 64.0, (3, 6)),
+            ("vectors:<b>a", "100tokens", 62.0, (1, 4)),
+            ("lm:<b>a", "100tokens", 63.0, (-100, 100)),
+        )
+    ]
+    fig = plots.source_curve([*ROWS, *sizes])
+    assert fig is not None
+    lines = [(trace.name, list(trace.x), list(trace.y)) for trace in fig.data]
+    assert lines == [("lm:&lt;b&gt;a", [100], [63]), ("vectors:&lt;b&gt;a", [100, 300], [62, 64])]
+    reach = [(list(trace.error_y.arrayminus), list(trace.error_y.array)) for trace in fig.data]
+    assert reach == [([0], [0]), ([1, 1], [2, 2])]  # of one seed it is not known
+    assert fig.layout.shapes[0].y0 == 60  # none
+    assert plots.source_curve([*ROWS, replace(sizes[0], budget="")]) is None
+    assert [each.budget for each in of_most_text(sizes)] == ["300tokens", "100tokens"]
 
 
 def test_one_share_is_no_curve() -> None:

@@ -23,6 +23,7 @@ from core.models.taggers import load_tagger
 from core.recipes import RECIPES, calibrate
 from core.recipes.base import Job, plan
 from core.recipes.experiment import arms, beside, lineup, rivals, tables
+from core.recipes.experiment import stages as stages_module
 from core.recipes.experiment.claim import as_much_as, claimed
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import Lookup, calibration_options
@@ -145,6 +146,45 @@ def test_the_arm_gazetteer_looks_for_the_names_of_a_list(home: Path) -> None:
         read = {cell.arm.name: stages.select(cell, config.replicates(cell)[0])["train"] for cell in config.cells[1:]}
         train = made["train"].fingerprint
         assert read == {"random": train, "gazetteer": names.fingerprint if listed else train, "classifier": train}
+
+
+def test_every_size_of_a_source_has_its_arms_the_smaller_in_the_larger(
+    corpora: Library, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages_module, "learnable", lambda source, held_out, job: corpora.find(source))
+    given = {**SPLITS, "sources": ("law", "food"), "arms": ("vectors:law", "lm:law"), "cap_tokens": (300, 100)}
+    config = plan(RECIPES["experiment"], ExperimentConfig.parse(given), home).config
+    assert isinstance(config, ExperimentConfig)
+    lines = ["vectors:law 300tokens", "vectors:law 100tokens", "lm:law 300tokens", "lm:law 100tokens"]
+    assert [str(cell) for cell in config.cells] == ["none", "states", *lines]
+    stages = Stages(config, Lookup(home, cast(RunContext, Silent()), RECIPES))
+    large, small = (stages.source(cell) for cell in config.cells[2:4])
+    assert large
+    assert small
+    assert 60 < small.n_tokens <= 100 < 260 < large.n_tokens <= 300
+    assert set(small.ids().tolist()) < set(large.ids().tolist())
+    assert [stages.source(cell) for cell in config.cells[4:]] == [large, small]
+    replicate = config.replicates(config.cells[3])[0]
+    tuned = stages.finetune(config.cells[3], replicate, (0, 0), pretrain=None, labels=())
+    assert tuned["vectors"] == small.fingerprint
+    control = rivals.control(config.cells[4], config.cells)
+    assert str(control) == "states"
+    timed = Seconds(config, TIMED, {each.name: each for each in facade_corpora.listed()}, [corpora.find("law")])
+    seconds = [timed.pretrain(cell) for cell in config.cells[4:]]
+    assert seconds[0] > seconds[1]
+
+
+def test_one_size_of_a_source_keeps_its_key() -> None:
+    """An experiment of an older version holds a number."""
+    given = {**SPLITS, "sources": ("a",), "arms": ("vectors:a",)}
+    for size, kept in ((0, 0), ("", 0), (500, 500), (("500",), 500), ((500, 100), [500, 100])):
+        config = ExperimentConfig.parse({**given, "cap_tokens": size})
+        assert config.model_dump(mode="json")["cap_tokens"] == kept
+        assert ExperimentConfig.parse(config.model_dump(mode="json")) == config
+        assert len(config.cells) == (3 if size == (500, 100) else 2)
+    for wrong in ((0, 5), (5, 5), -1):
+        with pytest.raises(ConfigError, match=r"cap_tokens: .* must be different numbers of tokens, none below 1"):
+            ExperimentConfig.parse({**given, "cap_tokens": wrong})
 
 
 def test_a_share_of_nothing_reaches_the_rebuild() -> None:
@@ -291,6 +331,7 @@ def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> No
     told = similarity.judge_own(runs.execute("similarity", compared).id)
     assert told is not None
     assert {effect.name for effect in told.effects} == {"word vectors", "language model"}
+    assert told.rule is None  # no source was begun from in both ways
     with pytest.raises(ConfigError, match=r"arms: vectors:sport names none of the sources; choose among law, food"):
         experiments.cost({**SPLITS, "sources": ("law", "food"), "arms": ("vectors:sport",), "finetune": {"hidden": 4}})
 

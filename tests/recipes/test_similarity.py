@@ -17,7 +17,7 @@ import pytest
 from core.artifacts.similarity import closest_first, grid_of
 from core.corpora.corpus import Library
 from core.errors import Cancelled, ConfigError, CorpusError
-from core.facade import removals, runs, similarity
+from core.facade import removals, runs, similarity, survey
 from core.measures.worth import Trained, own_outcomes
 from core.recipes.parts.study import SimilarityConfig, grouped
 from core.runs.context import RunContext
@@ -282,6 +282,33 @@ def test_a_guess_is_kept_beside_the_run(piles: dict[str, str]) -> None:
     assert similarity.guess_held(run_id, "fruit-task") == {}
 
 
+def test_answers_belong_to_the_corpora_and_outlive_one_comparison(piles: dict[str, str]) -> None:
+    compared(piles, measure=("tvc",))
+    first = runs.listed("similarity")[0].id
+    for person, rating in (("x", 5), ("", 4), ("", 4), ("x", 1)):
+        survey.keep_answer(
+            first, survey.Answer(person=person, target="fruit-task", first="fruit", second="metal", rating=rating)
+        )
+    compared(piles, measure=("ppl",), seed=9)
+    other = runs.listed("similarity")[0].id
+    assert other != first
+    for run_id in (first, other):
+        (opinion,) = survey.opinions_of(run_id, "fruit-task")
+        assert (opinion.counts, opinion.p) == ([1, 0, 0, 2, 0], None)
+    (runs.get(first).path / "survey.json").write_text('[{"person": 1')
+    assert survey.opinions_of(first, "fruit-task") == []
+
+
+def test_the_command_reads_a_survey(run: Run, tmp_path: Path) -> None:  # noqa: F811
+    path = tmp_path / "answers.csv"
+    path.write_text("target,a,b,answer\n" + "t,a,b,5\n" * 7, encoding="utf-8")
+    code, out, _ = run("survey", path)
+    assert (code, "7 of 7 agree, 0 disagree; people agree (W = 0, p = 0.016" in out) == (0, True)
+    assert json.loads(run("survey", path, "--json")[1])["opinions"][0]["counts"] == [0, 0, 0, 0, 7]
+    code, _, err = run("survey", tmp_path / "nowhere.csv")
+    assert (code, "nowhere.csv: cannot be read" in err) == (2, True)
+
+
 def test_own_experiments_become_outcomes(piles: dict[str, str]) -> None:
     compared(piles, measure=("ppl", "tvc"))
     run_id = runs.listed("similarity")[0].id
@@ -296,6 +323,8 @@ def test_own_experiments_become_outcomes(piles: dict[str, str]) -> None:
     (found,) = own_outcomes(grid, [("fruit-task", board)], {"fruit": "fruit", "metal": "metal"})
     assert (found.name, found.mean.tolist(), found.none.tolist()) == ("word vectors", [[56, 53]], [51])
     assert similarity.judge_own(run_id) is None  # no experiment was made here
+    with pytest.raises(ConfigError, match="no finished experiment has arms vectors:SOURCE or lm:SOURCE"):
+        similarity.judge_named(run_id)
     renamed = [Trained(arm="none", source=None, f1=[40.0]), Trained(arm="lm:old name", source="f00d", f1=[41.0])]
     # another network's baseline
     other = [Trained(arm="none", source=None, f1=[0.0]), Trained(arm="tapt", source=None, f1=[0.0])]
@@ -361,6 +390,11 @@ def test_table_3_goes_in_and_table_4_comes_out(run: Run, tmp_path: Path) -> None
     assert code == 0
     assert "agree on 48 of 60 pairs of sources: Fleiss' kappa 0.7328, Randolph's 0.7333." in out
     assert "TVcC" not in out
+    assert "foretold for" in out
+    assert any(
+        line.split() == ["CoNLL2003", "1BWB", "1", "of", "5", "+3.42", "[+3.02,", "+3.82]", "language", "model"]
+        for line in out.splitlines()
+    )
     code, _, err = run("predictiveness", path, "--measure", "bleu")
     assert (code, "'bleu' is not in table-3.csv" in err) == (2, True)
     code, out, err = run("predictiveness", tmp_path / "nowhere.csv")

@@ -12,7 +12,7 @@ from core.measures.wvv import WvvOptions
 from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Options
 from core.recipes.difficulty import DifficultyOptions
-from core.recipes.experiment import arms, halves, lineup
+from core.recipes.experiment import arms, caps, halves, lineup
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.claim import claimed
 from core.recipes.experiment.replicates import Repeat, Replicate, check_looks, replicates
@@ -97,7 +97,7 @@ class ExperimentConfig(Config):
         (), "Further labelled test splits, harder ones say: shown beside the test split, in no verdict.", corpus=True
     )
     sources: tuple[str, ...] = option((), "What vectors:SOURCE and lm:SOURCE read, by name.", corpus=True)
-    cap_tokens: int = option(0, "So much of every source; 0: as much as the smallest has.", unit="tokens", ge=0)
+    cap_tokens: caps.Caps = option((), "So much of every source; several: each with arms of its own.", unit="tokens")
     assisting: str = option("", "Another labelled corpus, which all and skl:THRESHOLD borrow from.", corpus=True)
     type_map: tuple[str, ...] = option(
         (), "OLD=NEW, a type's name where L_C and the assisting corpus differ (PER=person); OLD= leaves it out."
@@ -274,7 +274,8 @@ class ExperimentConfig(Config):
     @property
     def cells(self) -> list[Cell]:
         """Every line of the leaderboard: the arms that were asked for, and those that no verdict can do without."""
-        return lineup.cells(self._names(), self.budgets, self.encoders, size=lineup.set_size(self.rebuild))
+        size = lineup.set_size(self.rebuild)
+        return lineup.cells(self._names(), self.budgets, self.encoders, size=size, caps=self.cap_tokens)
 
     @property
     def claimed(self) -> Cell | None:

@@ -43,14 +43,21 @@ def complete(names: Sequence[str], given: Mapping[str, object], network: str, si
 
 
 def cells(
-    names: Sequence[str], budgets: Sequence[str], encoders: Sequence[str] = (), *, size: int = SIZE
+    names: Sequence[str],
+    budgets: Sequence[str],
+    encoders: Sequence[str] = (),
+    *,
+    size: int = SIZE,
+    caps: Sequence[int] = (),
 ) -> list[Cell]:
     """Every line of the leaderboard, in the order in which the arms are run. encoders: beside the experiment's own.
-    size: as `complete` has it."""
+    size: as `complete` has it. caps: tokens read of a source; several are a line each, one or none need no saying."""
+    amounts = [f"{cap}tokens" for cap in caps] if len(caps) > 1 else [""]
     lines: list[Cell] = []
     named = [sized(find(name), size) for name in names]
     for arm in (under(encoder, arm) for encoder in ("", *encoders) for arm in named):
-        lines += [Cell(arm=arm, budget=budget) for budget in (budgets if arm.chooses else (arm.budget,))]
+        own = budgets if arm.chooses else amounts if arm.source else (arm.budget,)
+        lines += [Cell(arm=arm, budget=budget) for budget in own]
     return lines
 
 

@@ -8,6 +8,7 @@ from core.config import Budget
 from core.corpora.corpus import Corpus
 from core.recipes.difficulty import DifficultyOptions
 from core.recipes.experiment.arms import AUGMENT, CONTROL, GROWS, WHOLE, Arm, Cell
+from core.recipes.experiment.caps import tokens_read
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.replicates import Replicate
 from core.recipes.parts import estimate
@@ -124,7 +125,7 @@ class Seconds:
             tests=[self._read(each) for each in (self.corpora["test"], *self.also_test)],
             stages=2 if arm and arm.lpft else 1,
         )
-        return time.expected + (self._borrowed(arm, seeds) if arm else 0.0)
+        return time.expected + (self._borrowed(cell, seeds) if cell else 0.0)
 
     def _of_its_encoder(self, cell: Cell) -> "Seconds | None":
         """The same stages under an encoder of the axis; None where the line has the experiment's own."""
@@ -149,20 +150,21 @@ class Seconds:
         grown = n * (2 if arm and arm.rebuild == AUGMENT else 1 + arm.rate if arm and arm.rebuild in GROWS else 1)
         return Read(sentences=round(grown), pieces=grown * pieces)
 
-    def _borrowed(self, arm: Arm, seeds: int) -> float:
+    def _borrowed(self, cell: Cell, seeds: int) -> float:
         """Word vectors of a source, once; the frozen states of L_C's splits, once a seed; leaks of what assists."""
+        arm = cell.arm
         if arm.assisting:
             return self.corpora["assisting"].n_tokens * AUDIT if self._first("audit assisting") else 0.0
         if arm.states:
             splits = (self.corpora[name] for name in ("train", "dev", "test"))
             tokens = sum(corpus.n_tokens for corpus in splits) * self.measured.pieces["train"]
             return STATES * seeds * tokens * self.measured.embed[1]
-        return self.cap * (SKIPGRAM + (AUDIT if self._first("audit source") else 0)) if arm.source else 0.0
+        return self._cap(cell) * (SKIPGRAM + (AUDIT if self._first("audit source") else 0)) if arm.source else 0.0
 
-    @property
-    def cap(self) -> int:
-        """Tokens read of every source."""
-        return self.config.cap_tokens or min((corpus.n_tokens for corpus in self.sources), default=0)
+    def _cap(self, cell: Cell) -> int:
+        """Tokens that a line reads of its source."""
+        smallest = min((corpus.n_tokens for corpus in self.sources), default=0)
+        return tokens_read(cell.budget, self.config.cap_tokens, smallest)
 
     def _mlm(self, sentences: int, tokens: float) -> float:
         settings = self.config.mlm_settings
@@ -173,7 +175,7 @@ class Seconds:
         """(sentences, tokens) that a line's MLM reads, flags not known yet."""
         if cell.arm.source:
             per_token = sum(map(len, self.sources)) / sum(corpus.n_tokens for corpus in self.sources)
-            return round(self.cap * per_token), float(self.cap)
+            return round(self._cap(cell) * per_token), float(self._cap(cell))
         task = self.corpora["task"]
         sentences, tokens = (len(task), float(task.n_tokens)) if cell.arm.task else (0, 0.0)
         if cell.arm.strategy:

@@ -16,6 +16,7 @@ from core.measures.sample import capped
 from core.recipes.base import Job, Options
 from core.recipes.experiment import halves
 from core.recipes.experiment.arms import CONTROL, WHOLE, Arm, Cell
+from core.recipes.experiment.caps import tokens_read
 from core.recipes.experiment.labels import Labels, Part
 from core.recipes.experiment.replicates import Replicate
 from core.recipes.parts.learnable import learnable
@@ -140,22 +141,24 @@ class Stages:
         return self.job.library.subset(domain, np.sort(rows), name=f"{domain.name} general sample", origin=origin)
 
     @cached_property
-    def sources(self) -> dict[str, Corpus]:
-        """Text that is read of each source, by its fingerprint: as many tokens of all, nothing that is held out."""
+    def sources(self) -> dict[tuple[str, str], Corpus]:
+        """Text that is read of each source, by its fingerprint and a line's budget: as many tokens of all, nothing that
+        is held out. A smaller size is a part of a larger one."""
         config = self.config
         whole = {self.job.corpus(ref).fingerprint: learnable(ref, self.barred, self.job) for ref in config.sources}
         small = min(whole.values(), key=lambda corpus: corpus.n_tokens)
-        cap = config.cap_tokens or small.n_tokens
-        if cap > small.n_tokens:
+        if max(config.cap_tokens, default=0) > small.n_tokens:
             raise ConfigError(
                 f"cap_tokens: {small.name} has only {small.n_tokens:,} tokens, and all sources are read alike; give at "
                 "most that, or leave that source out."
             )
-        return {fingerprint: self._capped(corpus, cap) for fingerprint, corpus in whole.items()}
+        budgets = {cell.budget for cell in config.cells if cell.arm.source}
+        caps = {budget: tokens_read(budget, config.cap_tokens, small.n_tokens) for budget in budgets}
+        return {(mark, at): self._capped(corpus, cap) for mark, corpus in whole.items() for at, cap in caps.items()}
 
     def source(self, cell: Cell) -> Corpus | None:
         """Text that a line reads of its source; None where it has none."""
-        return self.sources[self.named[cell.arm.source].fingerprint] if cell.arm.source else None
+        return self.sources[self.named[cell.arm.source].fingerprint, cell.budget] if cell.arm.source else None
 
     def _capped(self, corpus: Corpus, cap: int) -> Corpus:
         rows = capped(corpus.lengths(), cap, self.config.draw_seed)

@@ -198,7 +198,7 @@ def curves(run_id: str) -> None:
     """Mahapatra et al. 2022, Fig. 2 and 4, with their tables, and advice on the next step."""
     board = results.board(run_id)
     _budgets(run_id, board.leaderboard)
-    _shares(board.leaderboard)
+    _further_curves(board.leaderboard)
     st.subheader("F1 by labelled sentences", anchor=False)
     if not board.curve:
         st.caption("Give the experiment several train sizes to see how the gain shrinks as labels grow.")
@@ -220,12 +220,16 @@ def curves(run_id: str) -> None:
     _labels(run_id)
 
 
-def _shares(rows: Sequence[ArmRow]) -> None:
-    """Ma et al. 2023, Fig. 4 and 5."""
-    if drawn := figures.share_curve(rows):
-        st.subheader("F1 by share of low CEIM", anchor=False)
-        alt = "F1 by share of low CEIM, a panel a test set; the table on Leaderboard has the numbers"
-        chart(drawn, "results.shares", alt)
+def _further_curves(rows: Sequence[ArmRow]) -> None:
+    """Ma et al. 2023, Fig. 4 and 5; Dai et al. 2019, Fig. 2."""
+    drawn = {
+        ("F1 by share of low CEIM, a panel a test set", "results.shares"): figures.share_curve(rows),
+        ("F1 by tokens read of the source, a line an arm", "results.sources"): figures.source_curve(rows),
+    }
+    for (alt, key), curve in drawn.items():
+        if curve:
+            st.subheader(alt.partition(",")[0], anchor=False)
+            chart(curve, key, f"{alt}; the table on Leaderboard has the numbers")
 
 
 def _budgets(run_id: str, rows: Sequence[ArmRow]) -> None:

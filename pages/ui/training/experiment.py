@@ -270,15 +270,13 @@ def _cap(sources: bool) -> dict[str, Any]:
     """How much is read of sources, where there are any."""
     if not sources:
         return {}
-    cap = st.number_input(
+    caps = st.text_input(
         "Tokens read of every source",
-        1,
-        None,
-        None,
-        placeholder="as many as the smallest has",
         key="training.experiment.cap_tokens",
+        placeholder="as many as the smallest has",
+        help="Several, by commas, such as 100000, 300000: every arm of a source once for each, drawn as a curve.",
     )
-    return {"cap_tokens": cap or 0}
+    return {"cap_tokens": listed(caps)}
 
 
 def _advanced() -> tuple[tuple[str, ...], list[str]]:

@@ -1,0 +1,148 @@
+"""Which of two sources do people think is closer? Answers on a scale of five, Wilcoxon's signed-rank test.
+
+Dai et al. 2019, 3, where 30 people rated each source by itself (SOURCES.md, What people think). Here one answer
+compares two sources, and the middle of the scale is neutral.
+"""
+
+import csv
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from core.errors import ReadError
+
+SCALE = ("strongly disagree", "disagree", "neither", "agree", "strongly agree")
+MIDDLE = 3
+FEWEST = 6  # answers that are not neutral: of five that all say the same, p is still .0625
+_COLUMNS = ("target", "a", "b", "answer")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A person's answer to "`first` is closer to `target` than `second`". rating: 1 to 5, as `SCALE` has it."""
+
+    person: str
+    target: str
+    first: str
+    second: str
+    rating: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion:
+    """What people think of two sources. counts: answers at each point of the scale. neutral: in its middle, which the
+    test leaves out. w: the smaller of the two sums of ranks; p: two-sided, exact; both None below FEWEST."""
+
+    target: str
+    first: str
+    second: str
+    counts: Sequence[int]
+    neutral: int
+    w: float | None
+    p: float | None
+    sentence: str
+
+
+def read_answers(text: str, name: str = "the table") -> list[Answer]:
+    """Answers of a .csv with the columns target, a, b, answer (1 to 5, or in words) and, if it has one, person.
+
+    Errors: ReadError with the line and what to do.
+    """
+    lines = text.splitlines()
+    rows = csv.DictReader(lines, delimiter=max(",;\t", key=(lines or [""])[0].count), skipinitialspace=True)
+    rows.fieldnames = [column.strip("\ufeff ").lower() for column in rows.fieldnames or ()]
+    if lacking := [column for column in _COLUMNS if column not in rows.fieldnames]:
+        raise ReadError(name, 1, f"has no column {lacking[0]}; it needs target, a, b and answer, and may have person.")
+    answers = []
+    for row in rows:
+        cells = {column: (row[column] or "").strip() for column in rows.fieldnames}
+        if not (cells["target"] and cells["a"] and cells["b"]) or cells["a"] == cells["b"]:
+            raise ReadError(name, rows.line_num, "names no target or not two sources; give each answer all three.")
+        answers.append(
+            Answer(
+                person=cells.get("person") or f"line {rows.line_num}",
+                target=cells["target"],
+                first=cells["a"],
+                second=cells["b"],
+                rating=_rating(cells["answer"], name, rows.line_num),
+            )
+        )
+    if not answers:
+        raise ReadError(name, None, "holds no answer; give one a line below the header.")
+    return answers
+
+
+def _rating(text: str, name: str, line: int) -> int:
+    if text.lower() in SCALE:
+        return SCALE.index(text.lower()) + 1
+    if text not in {"1", "2", "3", "4", "5"}:
+        raise ReadError(name, line, f"the answer is {text[:30]!r}; write 1 ({SCALE[0]}) to 5 ({SCALE[-1]}).")
+    return int(text)
+
+
+def opinions(answers: Iterable[Answer]) -> list[Opinion]:
+    """What was answered of each two sources of a target; of two answers of one person the later one counts."""
+    ratings: dict[tuple[str, str, str], dict[str, int]] = {}
+    for answer in answers:
+        asked, rating = (answer.target, answer.first, answer.second), answer.rating
+        turned = (answer.target, answer.second, answer.first)
+        if turned in ratings:  # the same question the other way round
+            asked, rating = turned, 2 * MIDDLE - rating
+        ratings.setdefault(asked, {})[answer.person] = rating
+    return [_opinion(*asked, list(by_person.values())) for asked, by_person in ratings.items()]
+
+
+def _opinion(target: str, first: str, second: str, ratings: Sequence[int]) -> Opinion:
+    counts = Counter(ratings)
+    steps = [rating - MIDDLE for rating in ratings if rating != MIDDLE]
+    w, p = signed_ranks(steps) if len(steps) >= FEWEST else (None, None)
+    agree, disagree = sum(step > 0 for step in steps), sum(step < 0 for step in steps)
+    sentence = (
+        f"{first} is closer to {target} than {second}: {agree} of {len(ratings)} agree, {disagree} disagree; "
+        + _verdict(steps, w, p)
+    )
+    return Opinion(
+        target=target,
+        first=first,
+        second=second,
+        counts=[counts[point] for point in range(1, len(SCALE) + 1)],
+        neutral=counts[MIDDLE],
+        w=w,
+        p=p,
+        sentence=sentence,
+    )
+
+
+def _verdict(steps: Sequence[int], w: float | None, p: float | None) -> str:
+    if w is None or p is None:
+        return f"below {FEWEST} answers that are not neutral nothing can be told."
+    test = f"W = {w:g}, p = {p:.2g} by Wilcoxon's signed-rank test" if p >= 1e-4 else f"W = {w:g}, p below 0.0001"
+    if p > 0.05:
+        return f"that may well be chance ({test})."
+    ranks = _ranks(steps)
+    return f"people {'agree' if ranks[np.array(steps) > 0].sum() > w else 'disagree'} ({test})."
+
+
+def signed_ranks(steps: Sequence[int]) -> tuple[float, float]:
+    """Wilcoxon's W, the smaller sum of ranks, and its two-sided p, for steps none of which is 0.
+
+    Exact under ties too, where scipy's law is not: five points leave little but ties. Every step's sign is as likely
+    either way, so the law of the sum is that of as many coins; ranks are doubled, that halves become whole.
+    """
+    ranks = _ranks(steps)
+    law = np.ones(1)
+    for rank in np.rint(2 * ranks).astype(int).tolist():
+        longer = np.zeros(len(law) + rank)
+        longer[: len(law)] += law / 2
+        longer[rank:] += law / 2
+        law = longer
+    w = min(ranks[np.array(steps) > 0].sum(), ranks[np.array(steps) < 0].sum())
+    return float(w), min(1.0, 2 * float(law[: round(2 * w) + 1].sum()))
+
+
+def _ranks(steps: Sequence[int]) -> np.ndarray:
+    from scipy.stats import rankdata  # a second to load
+
+    return np.asarray(rankdata(np.abs(steps)))

@@ -1,0 +1,77 @@
+"""What people think: Wilcoxon's test by every sign there could be and by scipy, tables of answers good and bad."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata, wilcoxon
+
+from core.errors import ReadError
+from core.measures.survey import Answer, opinions, read_answers, signed_ranks
+
+
+@pytest.mark.parametrize("steps", [[1, 1, 2, 2, 2, -1, 1], [-2, -2, -1, -1, -1, -2], [1, -1, 2, -2, 1, -1, 2, 2]])
+def test_the_p_is_the_share_of_signs_that_say_as_much(steps: list[int]) -> None:
+    ranks = rankdata(np.abs(steps))
+    sums = [float(ranks @ np.array(signs)) for signs in product((0, 1), repeat=len(steps))]
+    low = min(float(ranks[np.array(steps) > 0].sum()), float(ranks[np.array(steps) < 0].sum()))
+    w, p = signed_ranks(steps)
+    assert w == low
+    assert p == pytest.approx(min(1, np.mean([min(s, ranks.sum() - s) <= low for s in sums])))
+
+
+def test_without_ties_it_is_scipys() -> None:
+    steps = [1, -2, 3, 4, 5, -6, 7, 8, 9]
+    theirs = wilcoxon(steps, method="exact")
+    assert signed_ranks(steps) == pytest.approx((theirs.statistic, theirs.pvalue))
+
+
+def answers(*ratings: int) -> list[Answer]:
+    return [Answer(person=str(i), target="t", first="a", second="b", rating=r) for i, r in enumerate(ratings)]
+
+
+def test_what_people_think_in_a_sentence() -> None:
+    (agree,) = opinions(answers(5, 4, 5, 4, 4, 5, 3, 3))
+    assert (agree.counts, agree.neutral, agree.w, agree.p) == ([0, 0, 2, 3, 3], 2, 0, 2 / 2**6)
+    assert agree.sentence == (
+        "a is closer to t than b: 6 of 8 agree, 0 disagree; people agree (W = 0, p = 0.031 by Wilcoxon's signed-rank test)."
+    )
+    (against,) = opinions(answers(1, 2, 1, 2, 2, 1))
+    assert "people disagree" in against.sentence
+    (level,) = opinions(answers(1, 5, 2, 4, 1, 5))
+    assert "that may well be chance" in level.sentence
+    (few,) = opinions(answers(5, 5, 5, 5, 5, 3, 3))
+    assert (few.w, few.p) == (None, None)
+    assert "below 6 answers that are not neutral nothing can be told" in few.sentence
+
+
+def test_a_person_has_one_answer_and_a_question_turned_round_is_the_same_one() -> None:
+    again = Answer(person="0", target="t", first="b", second="a", rating=5)
+    (one,) = opinions([*answers(5, 4), again])
+    assert (one.first, one.counts) == ("a", [1, 0, 0, 1, 0])
+    other = Answer(person="0", target="u", first="a", second="b", rating=5)
+    assert [each.target for each in opinions([again, other])] == ["t", "u"]
+
+
+def test_a_table_of_answers() -> None:
+    read = read_answers("person;Target;A;B;answer\nx;t;a;b;Agree\n;t;a;b;1\n")
+    assert read == [
+        Answer(person="x", target="t", first="a", second="b", rating=4),
+        Answer(person="line 3", target="t", first="a", second="b", rating=1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "has no column target"),
+        ("target,a,b\nt,a,b", "has no column answer"),
+        ("target,a,b,answer", "holds no answer"),
+        ("target,a,b,answer\nt,a,b,6", "line 2: the answer is '6'; write 1"),
+        ("target,a,b,answer\nt,a,b,4\nt,a,a,4", "line 3: names no target or not two sources"),
+        ("target,a,b,answer\nt,a", "line 2: names no target"),
+    ],
+)
+def test_a_wrong_table_is_told_with_its_line(text: str, says: str) -> None:
+    with pytest.raises(ReadError, match=says):
+        read_answers(text)
