@@ -21,6 +21,7 @@ from core.artifacts.study import StudyResult, TaskRow
 from core.artifacts.study import write as write_study
 from core.corpora.corpus import Corpus, Library
 from core.facade import corpora as facade_corpora
+from core.facade import reports
 from core.recipes import RECIPES
 from core.recipes.base import as_json, register
 from core.recipes.experiment import leaderboard
@@ -304,6 +305,11 @@ def experiment(
         **{name: corpus.fingerprint for name, corpus in made.items()},
     }
     return finish(home, "experiment", options, work)
+
+
+def html_report(run_id: str) -> str:
+    """The report of a finished run as HTML."""
+    return reports.report(run_id).decode()
 
 
 ARM_ROW = ArmRow(

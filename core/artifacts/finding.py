@@ -53,7 +53,8 @@ def of_experiment(result: ExperimentResult) -> Finding:
         return Finding(what=IDLE, sure="", next=_MORE_LABELS)
     if not judged:
         return Finding(what="Nothing was compared.", sure="", next="Next: name something to try beside none.")
-    row = _main(result, judged)
+    row = main(result)
+    assert row
     others = [other for other in judged if other is not row]
     what = " ".join(part for part in (_what(row, rows), _others(others, rows)) if part)
     return Finding(what=what, sure=_sure(row), next=_next(row, sum(result.hours.values())))
@@ -63,19 +64,23 @@ _SURENESS = ("improves", "helped", "hurts", "below control", "no evidence")
 _MORE_LABELS = "Next: label more sentences or train longer, until the training itself works."
 
 
-def _main(result: ExperimentResult, judged: Sequence[ArmRow]) -> ArmRow:
+def main(result: ExperimentResult) -> ArmRow | None:
+    """The line that the verdict is about; None where nothing was judged."""
+    judged = [row for row in result.leaderboard if row.verdict in _SURENESS]
     if test := result.planned:
         for row in judged:
             if (row.arm, row.budget) == (test.arm, test.budget):
                 return row
-    return min(judged, key=lambda row: _SURENESS.index(row.verdict))
+    return min(judged, key=lambda row: _SURENESS.index(row.verdict), default=None)
 
 
 def name_of(row: ArmRow, rows: Sequence[ArmRow]) -> str:
     """What an arm adds, for who does not know its name."""
     name, encoder = split_name(row.arm)
     head, _, value = name.partition(":")
-    if name in _NAMES:
+    if row.verdict == "control" and row.sentences:
+        words = f"{row.sentences:,} random sentences"
+    elif name in _NAMES:
         words = _NAMES[name]
     elif head in _HEADS and value:
         words = _HEADS[head].format(value)

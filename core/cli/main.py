@@ -19,6 +19,7 @@ from core.cli.experiment import demo, experiment
 from core.cli.machine import audit_list, doctor, key
 from core.cli.project import project_group
 from core.cli.rebuild import frontier, rebuild, robustness
+from core.cli.report import write_report
 from core.cli.runs import run_group
 from core.cli.selection import count_alike, export, map_selection, select
 from core.cli.similarity import measure, predictiveness, survey
@@ -46,6 +47,7 @@ COMMANDS = (
     predict,
     experiment,
     study,
+    write_report,
     demo,
     skl,
     assist,

@@ -9,8 +9,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from core import __version__
-from core import plots as figures
 from core.artifacts import leaderboard as leaderboard_files
 from core.artifacts import models, predictions, rare_words
 from core.corpora.writers import harmless as harmless
@@ -19,8 +17,8 @@ from core.facade import studies
 from core.facade.audit import exporting
 from core.facade.home import home, library, store
 from core.facade.removals import remove_run
-from core.facade.results import board, corpus_name, finding, missing, tuned, unfound_types
-from core.facade.runs import command, start
+from core.facade.results import board, tuned
+from core.facade.runs import start
 from core.recipes.experiment import tables
 from core.recipes.study import tables as study_tables
 from core.text.sentence import Sentence, sentence_id
@@ -67,49 +65,6 @@ def board_markdown(run_id: str) -> str:
 
 
 @exporting
-def report(run_id: str) -> str:
-    """A finished experiment on one page of HTML."""
-    run, summary = store().get(run_id), board(run_id)
-    config = run.manifest.config
-    report = figures.Report(
-        rows=summary.leaderboard,
-        corpora=[_corpus_row(role, fingerprint) for role, fingerprint in run.manifest.inputs.items()],
-        encoder=config["encoder"],
-        preset=config["preset"],
-        seeds=config["seeds"],
-        hours=sum(summary.hours.values()),
-        command=command("experiment", config),
-        begun=f"Experiment {run_id}, begun {run.manifest.created[:16].replace('T', ' ')} UTC.",
-        finding=finding(run_id),
-        version=run.manifest.versions.get("winnow", __version__),
-        missing=missing(run_id),
-        unfound=unfound_types(run_id),
-        planned=summary.planned.why if summary.planned else "",
-        overlap=summary.overlap_words,
-    )
-    return figures.one_page(report)
-
-
-@exporting
-def study_report(run_id: str) -> str:
-    """A finished study on one page of HTML."""
-    run = store().get(run_id)
-    config = run.manifest.config
-    report = figures.StudyReport(
-        result=studies.board(run_id),
-        corpora=[_corpus_row(role, fingerprint) for role, fingerprint in run.manifest.inputs.items()],
-        encoder=config["encoder"],
-        preset=config["preset"],
-        command=command("study", config),
-        begun=f"Study {run_id}, begun {run.manifest.created[:16].replace('T', ' ')} UTC.",
-        finding=studies.finding(run_id),
-        version=run.manifest.versions.get("winnow", __version__),
-        missing=missing(run_id),
-    )
-    return figures.study_page(report)
-
-
-@exporting
 def study_csv(run_id: str) -> bytes:
     """A finished study for a spreadsheet, with nothing in it that one would compute."""
     return _harmless(study_tables.as_csv(studies.board(run_id)))
@@ -119,28 +74,6 @@ def study_csv(run_id: str) -> bytes:
 def study_markdown(run_id: str) -> str:
     """The same for people."""
     return study_tables.as_markdown(studies.board(run_id))
-
-
-def _corpus_row(role: str, fingerprint: str) -> figures.CorpusRow:
-    named = {
-        "task": "T_C, text of the task",
-        "domain": "D_C, text to select from",
-        "train": "L_C, training",
-        "dev": "L_C, choices",
-        "test": "L_C, test",
-        "also_test": "L_C, further test",
-        "holdout": "held out",
-        "sources": "a source",
-        "assisting": "labels to borrow",
-        "gazetteer": "a list of names",
-    }
-    role = role.partition(".")[0]
-    sentences = 0
-    with suppress(CorpusError):
-        sentences = len(library().find(fingerprint))
-    return figures.CorpusRow(
-        role=named.get(role, role), name=corpus_name(fingerprint), sentences=sentences, fingerprint=fingerprint
-    )
 
 
 def model_folder(run_id: str) -> Path:

@@ -29,7 +29,6 @@ from core.plots.explore import (
     overlap_lines,
 )
 from core.plots.map_labels import label_topics
-from core.plots.report import CorpusRow, Report, one_page
 from core.plots.results import (
     ARM_A,
     ARM_B,
@@ -54,7 +53,6 @@ from core.plots.shares import share_curve
 from core.plots.similarity import similarity_bars, size_curve
 from core.plots.sources import source_curve
 from core.plots.study import Asked, ForestRow, asked, forest, forest_rows, over, question, study_answer
-from core.plots.study_report import StudyReport, study_page
 from core.plots.theme import COLOURS, DARK_INK, ENTITY_COLOURS, INK, ON_DARK, css_colour, dressed
 from core.plots.training import MOST, Line, curves
 
@@ -75,15 +73,12 @@ __all__ = [
     "ArmAtBudget",
     "Asked",
     "CeimPanel",
-    "CorpusRow",
     "Dots",
     "ForestRow",
     "Informed",
     "Line",
     "Look",
-    "Report",
     "ScoreBins",
-    "StudyReport",
     "TaggerPoint",
     "View",
     "answers",
@@ -114,7 +109,6 @@ __all__ = [
     "lengths_compared",
     "line_name",
     "mark",
-    "one_page",
     "over",
     "overlap_lines",
     "pvi_scatter",
@@ -129,7 +123,6 @@ __all__ = [
     "skl_histogram",
     "source_curve",
     "study_answer",
-    "study_page",
     "type_bars",
     "type_differences",
     "unfound_words",

@@ -375,7 +375,7 @@ def timing(one: Walk) -> None:
 @walk
 def results(one: Walk) -> None:
     one.go(f"Results?run={one.runs.experiment}", tab="Take away")
-    for kind in ("html", "csv", "md", "zip"):
+    for kind in ("pdf", "docx", "html", "csv", "md", "zip"):
         one.download(f"results.take.{kind}")
     one.press("results.take.copy", sees=re.compile("-model$"))
     one.page.get_by_role("tab", name="Try a sentence").click()

@@ -78,7 +78,7 @@ def test_the_leaderboard_tells_verdict_and_cost(run_id: str) -> None:
     assert unescape(app.subheader[0].value).replace("\u2060", "") == verdict.what
     assert verdict.what.startswith("Yes, choosing paid")
     assert all(part in unescape(said).replace("\u2060", "") for part in verdict.parts)
-    assert all(escape(part) in deliver.report(run_id) for part in verdict.parts)
+    assert all(escape(part) in finished.html_report(run_id) for part in verdict.parts)
     for row in results.board(run_id).leaderboard:
         assert f"{row.mean:.2f} ± {row.sd:.2f}" in said
     assert "▲ yes" in said
@@ -111,7 +111,7 @@ def test_harder_test_sets_stand_beside_the_first(run_id: str) -> None:
         assert f"{31.25 + n:.2f} ± 0.50" in said
         if row["verdict"] != "baseline":
             assert f"({-4.25 - n:+.2f} [-9.00, +1.00])" in said
-    page = deliver.report(run_id)
+    page = finished.html_report(run_id)
     assert "&lt;b&gt;oov&lt;/b&gt;" in page
     assert "31.25" in page
 
@@ -137,7 +137,7 @@ def test_a_rate_stands_nowhere_without_its_interval(run_id: str, monkeypatch: py
     assert float(low) == pytest.approx(row.interval[0] / hours, rel=0.01)
     assert float(high) == pytest.approx(row.interval[1] / hours, rel=0.01)
     assert words in texts(opened(PAGE))
-    assert words in deliver.report(run_id)
+    assert words in finished.html_report(run_id)
     table = list(csv.DictReader(io.StringIO(deliver.board_csv(run_id).decode("utf-8-sig"))))
     [line] = [line for line in table if (line["arm"], line["budget"]) == ("classifier", "10")]
     assert float(line["low_per_hour"]) == pytest.approx(row.interval[0] / hours)
@@ -152,7 +152,7 @@ def test_a_type_that_no_arm_finds_is_told_beside_the_answer_and_in_the_report(ho
     [said] = [unescape(warning.value) for warning in app.warning if "in every arm" in warning.value]
     n, labelled = made["test"].types["<b>COURT</b>"], made["train"].types["<b>COURT</b>"]
     assert f"F1 is 0.00 in every arm for <b>COURT</b> ({n} in the test set, {labelled} to learn from)" in said
-    page = deliver.report(run.id)
+    page = finished.html_report(run.id)
     assert f"every arm for &lt;b&gt;COURT&lt;/b&gt; ({n} in the test set" in page
     assert "<b>COURT" not in page
 
@@ -173,7 +173,7 @@ def test_a_mean_is_rounded_once_and_the_same_on_every_tab(run_id: str) -> None:
                 row |= {"micro_f1": [64.274, 64.275, 64.2755], "sd": 0.001}
                 row["mean"] = 64.275 if run == name else sum(row["micro_f1"]) / 3
         file.write_text(json.dumps(told))
-    page = deliver.report(run_id)
+    page = finished.html_report(run_id)
     assert "64.27 ± 0.00" in page
     assert "64.28" not in page
     assert "64.27 ± 0.00" in texts(opened(PAGE))
@@ -210,7 +210,7 @@ def test_shares_of_low_ceim_are_drawn_and_compared_with_their_base(run_id: str) 
     said = texts(app)
     assert f"Against {words}" in said
     assert f"the difference to {words}" in said
-    page = deliver.report(run_id)
+    page = finished.html_report(run_id)
     assert page.count(words) >= 3
     app = tab(app, "Curves")
     assert not app.exception
@@ -340,6 +340,8 @@ def test_everything_can_be_taken_away(run_id: str) -> None:
     app = tab(opened(PAGE), "Take away")
     assert not app.exception
     assert [button.proto.label for button in app.get("download_button")] == [
+        "Report (.pdf)",
+        "Report (.docx)",
         "Report (.html)",
         "Table (.csv)",
         "Table (.md)",
@@ -383,7 +385,7 @@ class Tags(HTMLParser):
 
 def test_the_report_is_one_whole_page_that_fetches_nothing(run_id: str) -> None:
     corpora.rename(corpora.roles()["task"], '<script>alert("x")</script>')
-    page = deliver.report(run_id)
+    page = finished.html_report(run_id)
     parser = Tags()
     parser.feed(page)
     assert parser.open == []
@@ -410,7 +412,7 @@ def test_a_run_whose_parts_are_gone_is_said_to_be_not_reproducible(run_id: str) 
     app = opened(PAGE)
     assert not app.exception
     assert "Not reproducible" in texts(app)
-    assert "Not repeatable" in deliver.report(run_id)
+    assert "Not repeatable" in finished.html_report(run_id)
 
 
 def test_a_seed_that_failed_is_flagged_and_counts(home: Path) -> None:

@@ -41,7 +41,7 @@ def test_a_study_tells_its_answers_with_a_forest_plot_and_a_table(home: Path) ->
 
 def test_its_report_and_its_tables_hold_the_same(home: Path) -> None:
     run = finished.study(home, (0.2, 2.0, 0.8))
-    page = deliver.study_report(run.id)
+    page = finished.html_report(run.id)
     assert finished.NASTY not in page
     assert "Choosing helped on these 3 tasks on average" in page
     assert all(part in page for part in studies.finding(run.id).parts)
@@ -63,7 +63,7 @@ def test_a_claim_without_a_control_and_one_replicate_are_said_as_they_are(home: 
 
 
 def page_has_one_question(run_id: str) -> bool:
-    return "Did choosing help?" not in deliver.study_report(run_id)
+    return "Did choosing help?" not in finished.html_report(run_id)
 
 
 def test_an_interval_that_would_dwarf_the_others_is_cut_and_all_stay_in_the_figure(home: Path) -> None:

@@ -1,16 +1,13 @@
 """Figures of Results: every number once, told apart by shape as well as colour, and nobody's markup."""
 
-import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from core import plots
-from core.artifacts.finding import Finding
 from core.artifacts.leaderboard import ArmRow, CurvePoint, FurtherTest, Word, against, baseline, of_most_text
 from core.artifacts.taggers import TypeScores
-from core.plots.report import _drawing
 from core.plots.results import VERDICT_MARKS
 from tests.finished import ARM_ROW
 
@@ -86,15 +83,6 @@ def test_no_number_is_a_negative_nought() -> None:
     for words in (plots.interval_words(level), plots.rate_words(level), *hover):
         assert "-0.00" not in words
         assert "+0.00" in words
-
-
-def test_the_reports_intervals_have_a_scale() -> None:
-    drawing = _drawing(ROWS)
-    marks = [float(text) for text in re.findall(r'font-size="13">([+-]?[\d.]+)<', drawing)]
-    assert marks == [-6, -4, -2, 0, 2, 4]  # the intervals reach from -7 to 4.5
-    assert "points of F1" in drawing
-    wide = _drawing([ROWS[0], row("knn", "no evidence", [61.0, 61.0], gap=(-0.3, 0.7))])
-    assert [float(text) for text in re.findall(r'font-size="13">([+-]?[\d.]+)<', wide)] == [-0.2, 0, 0.2, 0.4, 0.6]
 
 
 def test_a_rate_has_as_many_digits_as_its_interval_bears() -> None:
@@ -211,7 +199,6 @@ def test_differences_say_what_they_are_to() -> None:
     older = [each for each in SHARED if not each.arm.startswith("base")]
     assert against(older) == "none"
     assert plots.differences(SHARED).layout.xaxis.title.text == f"F1 points over {against(SHARED)}"
-    assert against(SHARED) in _drawing(SHARED)
 
 
 def test_types_stand_under_both_arms() -> None:
@@ -226,27 +213,3 @@ def test_types_stand_under_both_arms() -> None:
 @pytest.mark.parametrize("figure", [plots.seed_dots, plots.differences, plots.budget_curve])
 def test_names_are_no_markup(figure: Any) -> None:
     assert "<b>x" not in figure(ROWS).to_json().replace("\\u003c", "<")
-
-
-def test_the_report_draws_the_intervals_to_scale() -> None:
-    report = plots.Report(
-        rows=ROWS,
-        corpora=[plots.CorpusRow(role="T", name="n", sentences=3, fingerprint="f" * 64)],
-        encoder="e<",
-        preset="quick",
-        seeds=(1, 2, 3),
-        hours=2.0,
-        command="run <x>",
-        begun="then",
-        finding=Finding(what="Yes <b>.", sure="Quite.", next="Next: go."),
-        version="1",
-        missing=("a & b",),
-    )
-    page = plots.one_page(report)
-    scale = 460 / (4.5 + 7)
-    assert f'x1="{225 + (1.5 + 7) * scale:.1f}" x2="685.0"' in page
-    assert f'cx="{225 + (ROWS[1].delta + 7) * scale:.1f}"' in page
-    assert "run &lt;x&gt;" in page
-    assert "a &amp; b" in page
-    assert "&lt;b&gt;x&lt;/b&gt;" in page
-    assert "All in all 2.0 h of computing" in page

@@ -7,7 +7,7 @@ import pytest
 
 from core.artifacts import leaderboard, taggers
 from core.artifacts.finding import IDLE
-from core.facade import deliver, results
+from core.facade import results
 from core.recipes.experiment.collapsed import NOTHING
 from core.recipes.experiment.tables import as_markdown
 from tests import finished
@@ -32,8 +32,8 @@ def test_where_no_tagger_learnt_anything_there_is_no_verdict(home: Path) -> None
     assert rows["classifier"].seeds_needed == ""
     assert all(list(row.collapsed) == [1, 2, 3] for row in rows.values())
     assert results.finding(run.id).what == IDLE
-    assert IDLE in deliver.report(run.id)
-    assert "no evidence</td>" not in deliver.report(run.id)
+    assert IDLE in finished.html_report(run.id)
+    assert "no evidence</td>" not in finished.html_report(run.id)
     assert as_markdown(board).split("\n")[0] == NOTHING
     app = opened(PAGE)
     assert not app.exception
@@ -51,7 +51,7 @@ def test_one_seed_that_learnt_nothing_is_named_beside_every_verdict_it_touches(h
     assert rows["classifier"].verdict in ("improves", "helped", "no evidence", "hurts")
     named = f"Learnt nothing, and counted all the same: seed 2 of {arm}"
     assert named in rows["classifier"].why
-    assert named in deliver.report(run.id)
+    assert named in finished.html_report(run.id)
     assert ("Learnt nothing" in rows["random"].why) == (arm == "random")
     app = opened(PAGE)
     assert not app.exception

@@ -22,6 +22,7 @@ from core.recipes.experiment.config import ExperimentConfig
 from core.runs.events import Event
 from core.runs.store import Run
 from core.stats.bootstrap import compare
+from tests.finished import html_report
 from tests.pages.test_pages import opened, texts
 from tests.planted import contracts
 from tests.recipes.test_experiment import OPTIONS, fill, labelled
@@ -122,7 +123,7 @@ def test_arms_are_compared_replicate_by_replicate_on_halves_that_they_share(fini
     gap = compare(tables["ngram-perplexity"], tables["random"])
     assert rows["ngram-perplexity"].delta_random == pytest.approx(gap.delta)
     assert rows["ngram-perplexity"].interval_random == pytest.approx((gap.lo, gap.hi))
-    report = deliver.report(finished.id)
+    report = html_report(finished.id)
     assert "Halves were swapped" in report
     assert "None</" not in report
     assert "Halves were swapped" in deliver.board_markdown(finished.id)

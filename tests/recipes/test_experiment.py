@@ -15,7 +15,7 @@ from core.artifacts.leaderboard import ArmRow
 from core.cli.experiment import experiment, typed_options
 from core.corpora.corpus import Corpus, Library
 from core.errors import Cancelled, ConfigError, ReadError
-from core.facade import deliver, experiments, removals, results
+from core.facade import experiments, removals, results
 from core.facade import runs as facade_runs
 from core.facade.home import home
 from core.recipes import calibrate
@@ -29,6 +29,7 @@ from core.runs.events import Event
 from core.runs.store import RunStore
 from core.text.sentence import Sentence
 from tests.conftest import sentence
+from tests.finished import html_report
 from tests.planted import contracts, kitchen
 
 OPTIONS = {
@@ -131,7 +132,7 @@ def test_leaderboard(finished: str) -> None:
         assert row["unseen_f1"] == tuned["test"]["unseen_f1"]
         assert run.result()["train_in_test"] == tuned["train_in_test"]
     assert run.result()["train_in_test"]["near"]  # its sentences come of few templates
-    assert results.board(finished).overlap_words in deliver.report(finished)
+    assert results.board(finished).overlap_words in html_report(finished)
     order = [row["dev_mean"] for row in run.result()["leaderboard"]]
     assert order == sorted(order, reverse=True)
 

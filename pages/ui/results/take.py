@@ -2,17 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
-from core.facade import deliver, results, runs
+from core.facade import deliver, reports, results, runs
+from core.facade.reports import Cover
 from core.facade.results import TaggerRow
 from pages.ui.presses import pressed
 from pages.ui.results.board import spread
 from pages.ui.runs.words import encoder, name_of
 from pages.ui.widgets import same_command, size, table
 
+REPORTS: Mapping[reports.Format, tuple[str, str]] = {
+    "pdf": ("Report (.pdf)", "application/pdf"),
+    "docx": ("Report (.docx)", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+    "html": ("Report (.html)", "text/html"),
+}
 ZIP_LIMIT = 200_000_000  # bytes that a browser is handed at once
 COLUMNS = {
     "name": "Training",
@@ -82,12 +89,8 @@ def take_away(run_id: str | None, arms: Mapping[str, str]) -> None:
 
 
 def _report(run_id: str) -> None:
-    st.subheader("The report and the table", anchor=False)
-    st.caption(
-        "One page for a reader who trains no models: what was compared, on what, what came out, how sure, the cost."
-    )
+    _report_files(run_id)
     with st.container(horizontal=True):
-        _file("Report (.html)", lambda: deliver.report(run_id).encode(), f"{run_id}.html", "text/html", "primary")
         _file("Table (.csv)", lambda: deliver.board_csv(run_id), f"{run_id}.csv", "text/csv")
         _file("Table (.md)", lambda: deliver.board_markdown(run_id).encode(), f"{run_id}.md", "text/markdown")
     same_command(runs.command("experiment", runs.get(run_id).manifest.config))
@@ -95,12 +98,38 @@ def _report(run_id: str) -> None:
 
 def study(run_id: str) -> None:
     """The report and the tables of a study."""
-    st.subheader("The report and the table", anchor=False)
+    _report_files(run_id)
     with st.container(horizontal=True):
-        _file("Report (.html)", lambda: deliver.study_report(run_id).encode(), f"{run_id}.html", "text/html", "primary")
         _file("Table (.csv)", lambda: deliver.study_csv(run_id), f"{run_id}.csv", "text/csv")
         _file("Table (.md)", lambda: deliver.study_markdown(run_id).encode(), f"{run_id}.md", "text/markdown")
     same_command(runs.command("study", runs.get(run_id).manifest.config))
+
+
+def _report_files(run_id: str) -> None:
+    """The report, with who it is from, in three formats."""
+    st.subheader("The report and the table", anchor=False)
+    st.caption(
+        "One page for a reader who trains no models: what was asked, what came out, how sure, what to do, the cost; a "
+        "second for one who does."
+    )
+    columns = st.columns(4)
+    firm, project, author, date = (
+        column.text_input(name, reports.today() if name == "Date" else "", key=f"results.report.{name.lower()}")
+        for column, name in zip(columns, ("Firm", "Project", "Author", "Date"), strict=True)
+    )
+    cover = Cover(firm=firm, project=project, author=author, date=date)
+    examples = True
+    if runs.get(run_id).manifest.kind == "experiment":
+        examples = st.toggle("With three sentences of the test text", value=True, key="results.report.examples")
+    with st.container(horizontal=True):
+        for suffix, (label, mime) in REPORTS.items():
+            _file(
+                label,
+                partial(reports.report, run_id, suffix, cover, examples=examples),
+                f"{run_id}.{suffix}",
+                mime,
+                "primary" if suffix == "pdf" else "secondary",
+            )
 
 
 def _file(label: str, data: Any, name: str, mime: str, kind: Any = "secondary") -> None:

@@ -1,0 +1,23 @@
+"""The command `report`: a finished experiment or study for people who never open Winnow."""
+
+from pathlib import Path
+
+import click
+
+from core.cli.terminal import json_option, report
+from core.facade import reports
+
+
+@click.command("report")
+@click.argument("run_id")
+@click.option("--output", required=True, type=click.Path(dir_okay=False), help="A .pdf, .docx or .html file.")
+@click.option("--firm", default="", help="Who it is from.")
+@click.option("--project", default="", help="What it is about.")
+@click.option("--author", default="", help="Who answers for it.")
+@click.option("--date", default=reports.today, help="The date on it; else today.")
+@click.option("--examples/--no-examples", default=True, help="With three sentences of the test text.")
+@json_option
+def write_report(run_id: str, output: str, examples: bool, as_json: bool, **cover: str) -> None:
+    """A finished experiment or study on two printed pages: PDF, DOCX or HTML."""
+    reports.write(run_id, Path(output), reports.Cover(**cover), examples=examples)
+    report({"output": output}, as_json)

@@ -1,0 +1,153 @@
+"""Reports of finished experiments and studies, for people who never open Winnow."""
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from core import __version__
+from core import reports as printed
+from core.artifacts import finding as findings
+from core.artifacts import leaderboard, taggers
+from core.artifacts.leaderboard import ArmRow
+from core.artifacts.taggers import TypeScores
+from core.errors import ConfigError, CorpusError, RunError
+from core.facade import studies
+from core.facade.audit import exporting
+from core.facade.home import library, store
+from core.facade.results import board, corpus_name, finding, missing, unfound_types
+from core.facade.runs import command
+from core.files import write_atomic
+from core.reports import CorpusRow, Document
+from core.reports import Cover as Cover
+
+Format = Literal["html", "pdf", "docx"]
+FORMATS: tuple[Format, ...] = ("pdf", "docx", "html")
+KINDS = ("experiment", "study")
+
+
+@exporting
+def report(run_id: str, suffix: Format = "html", cover: Cover | None = None, *, examples: bool = True) -> bytes:
+    """Write a finished experiment or study on two pages: one for who trains no models, one for who does.
+
+    cover: firm, project, author and date; today's date without one. examples: with three sentences of the test set.
+    Errors: ConfigError for a run of another kind, or one that has not finished.
+    """
+    run = store().get(run_id)
+    if run.manifest.kind not in KINDS or run.state().state != "succeeded":
+        raise ConfigError(f"{run_id}: reports are of finished experiments and studies; this is neither.")
+    cover = cover or Cover(date=today())
+    document = _study(run_id, cover) if run.manifest.kind == "study" else _experiment(run_id, cover, examples)
+    write: Mapping[Format, Callable[[Document], bytes]] = {
+        "html": lambda document: printed.html(document).encode(),
+        "pdf": printed.pdf,
+        "docx": printed.docx,
+    }
+    return write[suffix](document)
+
+
+def write(run_id: str, path: Path, cover: Cover, *, examples: bool = True) -> None:
+    """Write a report as what the file's ending says. Errors: ConfigError for another ending, and as `report`."""
+    suffix = next((each for each in FORMATS if path.suffix.lower() == f".{each}"), None)
+    if suffix is None:
+        raise ConfigError(f"{path}: a report cannot be written as that; let it end in .{', .'.join(FORMATS)}.")
+    write_atomic(path, report(run_id, suffix, cover, examples=examples))
+
+
+def today() -> str:
+    """The day, as a report prints it."""
+    now = datetime.now(UTC).astimezone()
+    return f"{now.day} {now:%B %Y}"
+
+
+def _experiment(run_id: str, cover: Cover, examples: bool) -> Document:
+    run, summary = store().get(run_id), board(run_id)
+    config = run.manifest.config
+    rows = summary.leaderboard
+    main = findings.main(summary)
+    base = leaderboard.baseline(main, rows) if main else None
+    report = printed.Report(
+        rows=rows,
+        main=main,
+        task=corpus_name(config["test"]),
+        types=_types(base, main),
+        examples=_examples(base, main) if examples else None,
+        corpora=[_corpus_row(role, fingerprint) for role, fingerprint in run.manifest.inputs.items()],
+        encoder=config["encoder"],
+        preset=config["preset"],
+        seeds=config["seeds"],
+        hours=sum(summary.hours.values()),
+        command=command("experiment", config),
+        begun=_begun(run_id),
+        finding=finding(run_id),
+        version=run.manifest.versions.get("winnow", __version__),
+        missing=missing(run_id),
+        unfound=unfound_types(run_id),
+        planned=summary.planned.why if summary.planned else "",
+        overlap=summary.overlap_words,
+    )
+    return printed.experiment_document(report, cover)
+
+
+def _begun(run_id: str) -> str:
+    run = store().get(run_id)
+    created = run.manifest.created[:16].replace("T", " ")
+    return f"{run.manifest.kind.capitalize()} {run_id}, begun {created} UTC."
+
+
+def _types(base: ArmRow | None, main: ArmRow | None) -> list[TypeScores]:
+    """Scores by type without and with what was tried; none where their files are gone."""
+    with suppress(RunError, CorpusError):
+        if base and main:
+            return taggers.by_type(store().get(base.finetune_run), store().get(main.finetune_run))
+    return []
+
+
+def _examples(base: ArmRow | None, main: ArmRow | None) -> printed.Examples | None:
+    """Examples by the first tagger of each; None where their files or the test set are gone."""
+    with suppress(RunError, CorpusError):
+        if base and main:
+            a, b = store().get(base.finetune_run), store().get(main.finetune_run)
+            first = [run.manifest.config["seeds"][0] for run in (a, b)]
+            return printed.examples(taggers.side_by_side(a, first[0], b, first[1], library()))
+    return None
+
+
+def _study(run_id: str, cover: Cover) -> Document:
+    run = store().get(run_id)
+    config = run.manifest.config
+    report = printed.StudyReport(
+        result=studies.board(run_id),
+        corpora=[_corpus_row(role, fingerprint) for role, fingerprint in run.manifest.inputs.items()],
+        encoder=config["encoder"],
+        preset=config["preset"],
+        command=command("study", config),
+        begun=_begun(run_id),
+        finding=studies.finding(run_id),
+        version=run.manifest.versions.get("winnow", __version__),
+        missing=missing(run_id),
+    )
+    return printed.study_document(report, cover)
+
+
+def _corpus_row(role: str, fingerprint: str) -> CorpusRow:
+    named = {
+        "task": "T_C, text of the task",
+        "domain": "D_C, text to select from",
+        "train": "L_C, training",
+        "dev": "L_C, choices",
+        "test": "L_C, test",
+        "also_test": "L_C, further test",
+        "holdout": "held out",
+        "sources": "a source",
+        "assisting": "labels to borrow",
+        "gazetteer": "a list of names",
+    }
+    role = role.partition(".")[0]
+    sentences = 0
+    with suppress(CorpusError):
+        sentences = len(library().find(fingerprint))
+    return CorpusRow(
+        role=named.get(role, role), name=corpus_name(fingerprint), sentences=sentences, fingerprint=fingerprint
+    )

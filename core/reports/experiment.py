@@ -1,0 +1,280 @@
+"""An experiment as a report: the answer on a page for a reader who trains no models, the rest on a second."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from core.artifacts.finding import Finding, name_of
+from core.artifacts.leaderboard import SWAPPED, ArmRow, FurtherTest, against, swapped
+from core.artifacts.taggers import TypeScores, Unfound
+from core.plots.results import (
+    VERDICT_MARKS,
+    answers,
+    hours_words,
+    interval_words,
+    known_interval,
+    line_name,
+    rate_words,
+    unfound_words,
+)
+from core.reports.drawing import Interval, intervals
+from core.reports.examples import Examples
+from core.reports.parts import Code, Cover, Document, Facts, Heading, Items, Part, Picture, Quote, Table, Text
+
+TITLE = "Was it worth it?"
+KINDS = 8  # of entities on the first page
+_SIGN = {
+    "improves": "▲",
+    "helped": "△",
+    "below control": "▽",
+    "hurts": "▼",
+    "no evidence": "●",
+    "nothing learnt": "✕",
+    "baseline": "◆",
+    "control": "■",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CorpusRow:
+    """A corpus of an experiment. role: its part, in words. sentences: 0 where it is gone."""
+
+    role: str
+    name: str
+    sentences: int
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """An experiment's results and how they came about, as the report prints them.
+
+    rows: the leaderboard's. main: the line that the verdict is about; None where nothing was judged. task: the name of
+    the text that was tested on. types, examples: of `main` beside what it is measured against. hours: of computing.
+    begun: a sentence that says which experiment and when. finding: its verdict. missing: why the command would not
+    repeat it, a phrase each. unfound: types that no arm got right. planned: what the planned test came to, a sentence.
+    overlap: what was both trained on and tested.
+    """
+
+    rows: Sequence[ArmRow]
+    main: ArmRow | None
+    task: str
+    types: Sequence[TypeScores]
+    examples: Examples | None
+    corpora: Sequence[CorpusRow]
+    encoder: str
+    preset: str
+    seeds: Sequence[int]
+    hours: float
+    command: str
+    begun: str
+    finding: Finding
+    version: str
+    missing: Sequence[str]
+    unfound: Sequence[Unfound] = ()
+    planned: str = ""
+    overlap: str = ""
+
+
+def experiment_document(report: Report, cover: Cover) -> Document:
+    """The report in parts."""
+    first: list[Part] = [
+        Facts(answer_facts(_asked(report), report.finding, _spent(report)), leading=True),
+        *(Text(words, strong=True) for words in (unfound_words(report.unfound), report.overlap) if words),
+        *_picture(report.rows),
+        *_examples(report.examples),
+        *_kinds(report.types[:KINDS], len(report.types) - KINDS),
+    ]
+    second: list[Part] = [
+        Heading("What was compared"),
+        *_compared(report),
+        Heading("On what"),
+        *corpora_parts(report.corpora, report.missing),
+        Heading("What came out"),
+        *_results(report),
+        Heading("How sure"),
+        *_how_sure(report),
+        Heading("What it cost"),
+        *_cost(report),
+        *(_kinds(report.types, 0) if len(report.types) > KINDS else ()),
+        Heading("How to repeat it"),
+        Text(repeated(report.version)),
+        Code(report.command),
+    ]
+    return Document(title=TITLE, about=report.begun, cover=cover, first=first, second=second)
+
+
+def answer_facts(asked: str, finding: Finding, spent: str) -> list[tuple[str, str]]:
+    """What was asked, what came out, how sure, what to do, what it cost: the head of a report."""
+    rows = [
+        ("Asked", asked),
+        ("Answer", finding.what),
+        ("How sure", finding.sure),
+        ("What to do", finding.next),
+        ("Cost", spent),
+    ]
+    return [(name, words) for name, words in rows if words]
+
+
+def _asked(report: Report) -> str:
+    kinds = [kind.type for kind in report.types[:4]]
+    more = f" and {len(report.types) - 4} more kinds" if len(report.types) > 4 else ""
+    sought = f"finds {', '.join(kinds)}{more}" if kinds else "finds names, parties, places and the like"
+    reads = report.main.sentences if report.main else 0
+    name = name_of(report.main, report.rows) if report.main else "what was tried"
+    by = f"after it has read {name}" if reads else f"with {name}"
+    return f"Does a program that {sought} in the text “{report.task}” do better {by}?"
+
+
+def _spent(report: Report) -> str:
+    return f"{hours_words(report.hours)} of computing, on this machine; nothing left it."
+
+
+def _picture(rows: Sequence[ArmRow]) -> list[Part]:
+    """Intervals about zero, a line an arm."""
+    shown = [
+        Interval(
+            name=f"{_plain_name(row, rows)} {_SIGN[row.verdict]}",
+            value=row.delta,
+            low=row.interval[0],
+            high=row.interval[1],
+            colour=VERDICT_MARKS[row.verdict].colour,
+        )
+        for row in rows
+        if row.verdict != "baseline" and known_interval(row)
+    ]
+    over = "without" if against(rows) == "none" else against(rows)
+    drawn = intervals(shown, f"points of 100 more than {over}; at 0 there is no difference")
+    words = f"How much more than {over}, a line each: "
+    return [Picture(drawn, words + "; ".join(f"{row.name} {row.value:+z.1f}" for row in shown))] if drawn else []
+
+
+def _plain_name(row: ArmRow, rows: Sequence[ArmRow]) -> str:
+    alike = [other for other in rows if name_of(other, rows) == name_of(row, rows)]
+    return line_name(row) if len(alike) > 1 else name_of(row, rows)
+
+
+def _examples(examples: Examples | None) -> list[Part]:
+    if examples is None or not examples.shown:
+        return []
+    head = (
+        f"Of {examples.sentences:,} test sentences {examples.better:,} were read right only with it, "
+        f"{examples.worse:,} only without. {'Some' if len(examples.shown) > 1 else 'One'} of them:"
+    )
+    parts: list[Part] = [Heading("In the text"), Text(head)]
+    for one in examples.shown:
+        parts += [Quote(one.text), Facts((("labelled", one.labelled), ("without", one.without), ("with", one.having)))]
+    return parts
+
+
+def _kinds(types: Sequence[TypeScores], more: int) -> list[Part]:
+    if not types:
+        return []
+    rows = [
+        (kind.type, f"{kind.mentions:,}", f"{kind.a:.0f}", f"{kind.b:.0f}", f"{kind.b - kind.a:+z.0f}")
+        for kind in types
+    ]
+    also = f" {more:,} more on the next page." if more > 0 else ""
+    text = f"Of 100, where 100 is all found and nothing invented; chance alone moves such figures by some points.{also}"
+    return [
+        Heading("By kind"),
+        Table(("Kind", "In the test", "Without", "With", "Difference"), rows, (1, 2, 3, 4)),
+        Text(text),
+    ]
+
+
+def _compared(report: Report) -> list[Part]:
+    text = "Programs that find entities in text (names, parties, places) were trained alike, but for one thing"
+    parts: list[Part] = []
+    if all_read(report.rows):
+        text += (
+            ": what plain text the program had read before. Each way of preparing it is an arm. The arm “none” read "
+            "nothing; “random” read sentences drawn by lot, and shows what any text of that amount does. The others "
+            "read what they chose from a large corpus (D_C) for being like the text of the task (T_C); their choice "
+            "is called S_C, and the number behind an arm's name says how much that was."
+        )
+    else:
+        text += ", which is called an arm:"
+        parts.append(Items(list({row.arm: (row.arm, row.about) for row in report.rows}.values())))
+    alike = (
+        f"Every arm starts from the encoder {report.encoder} with the settings “{report.preset}”, and was trained "
+        f"{len(report.seeds)} {'time' if len(report.seeds) == 1 else 'times'}, since chance plays a part (seeds "
+        f"{', '.join(map(str, report.seeds))})."
+    )
+    if swapped(report.rows):
+        alike = f"{alike} {SWAPPED}"
+    return [Text(text), *parts, Text(alike)] if parts else [Text(f"{text} {alike}")]
+
+
+def all_read(rows: Sequence[ArmRow]) -> bool:
+    """Whether pre-training is all that arms differ in."""
+    return all(row.sentences for row in rows if row.verdict != "baseline")
+
+
+def corpora_parts(corpora: Sequence[CorpusRow], missing: Sequence[str]) -> list[Part]:
+    """The corpora of a run, and why it cannot be repeated where some are gone."""
+    rows = [(c.role, c.name, f"{c.sentences:,}", c.fingerprint[:16]) for c in corpora]
+    gone = Text(f"Not repeatable as it was: {'; '.join(missing)}.", strong=True)
+    return [Table(("Part", "Corpus", "Sentences", "Fingerprint"), rows, (2,)), *([gone] if missing else [])]
+
+
+def _results(report: Report) -> list[Part]:
+    text = (
+        "F1 says how many of the entities in the test set were found exactly and how few were invented: 100 is "
+        f"perfect, 0 is nothing right. The difference is to the arm {against(report.rows)}, in points of F1."
+    )
+    rows = []
+    for row in report.rows:
+        spread = f"{row.mean:.2f}" + ("" if row.sd is None else f" ± {row.sd:.2f}")
+        helped, chose = answers(row)
+        rows.append((line_name(row), _read(row), spread, interval_words(row), f"{_SIGN[row.verdict]} {helped}", chose))
+    question = "Reading helped" if all_read(report.rows) else "Helped"
+    heads = ("Arm", "Sentences (words) read", "F1 ± spread", "Difference (interval)", question, "Choosing helped")
+    return [Text(text), Table(heads, rows, (1, 2, 3)), *_further(report.rows)]
+
+
+def _read(row: ArmRow) -> str:
+    words = f" ({row.tokens:,})" if row.tokens else ""  # results of older versions have none
+    return f"{row.sentences:,}{words}"
+
+
+def _further(rows: Sequence[ArmRow]) -> list[Part]:
+    """The test set beside the harder ones, never as one mean."""
+    names = [test.test for test in rows[0].also]
+    if not names:
+        return []
+    cells = [(line_name(row), _tested(row), *map(_tested, row.also)) for row in rows]
+    text = f"The same taggers on further test sets, and their difference to {against(rows)}. No verdict rests on these."
+    heads = ("Arm", "Test set", *names)
+    return [Text(text), Table(heads, cells, range(1, len(heads)))]
+
+
+def _tested(test: ArmRow | FurtherTest) -> str:
+    return f"{test.mean:.2f} ({test.delta:+z.2f})"
+
+
+def _how_sure(report: Report) -> list[Part]:
+    text = (
+        "The interval is where the true difference lies, in 95 of 100 such experiments, had other seeds and another "
+        "test set of this size been drawn. One arm was named beforehand for the planned test; the others are "
+        "exploratory, and the more of them there are, the surer each has to be. An arm “improves” only if it is surely "
+        "above no pre-training and above random text of the same amount (an arm that reads all text has chosen "
+        "nothing, so only the first counts for it). Each arm read the test set once; every choice was made on a "
+        "separate dev set. Where an arm has one selection and one pre-training, a quick look, the interval does not "
+        "hold what other ones would change, so it cannot show that choosing helped. Text from elsewhere is in no "
+        "interval."
+    )
+    reasons = [(line_name(row), row.why) for row in report.rows if row.verdict != "baseline"]
+    planned = [Text(report.planned, strong=True)] if report.planned else []
+    return [*planned, Text(text), Items(reasons)]
+
+
+def _cost(report: Report) -> list[Part]:
+    rows = [(line_name(row), hours_words(row.gpu_hours), rate_words(row)) for row in report.rows]
+    text = f"All in all {hours_words(report.hours)} of computing. What arms share is counted with each of them below."
+    heads = ("Arm", "Time by itself", "Points of F1 for each further hour (interval)")
+    return [Text(text), Table(heads, rows, (1, 2))]
+
+
+def repeated(version: str) -> str:
+    """How it can be had again, in words."""
+    return f"Winnow {version}, on one machine; nothing left it. The same command gives the same result:"

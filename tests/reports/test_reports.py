@@ -1,0 +1,227 @@
+"""Reports: two pages, the answer on the first, the same words in HTML, PDF and DOCX, and nobody's markup."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import docx
+import pypdfium2
+import pytest
+
+from core.artifacts.finding import Finding
+from core.artifacts.leaderboard import ArmRow
+from core.artifacts.taggers import TwoReadings, TypeScores
+from core.cli.main import main
+from core.errors import ConfigError
+from core.facade import reports
+from core.reports import CorpusRow, Cover, Document, Report, examples, experiment_document, html, pdf
+from core.reports import docx as as_docx
+from core.reports.drawing import Interval, Label, intervals
+from core.reports.parts import Heading, Quote, Text
+from core.stats.mistakes import mistakes
+from core.text.sentence import Entity, Sentence, sentence_id
+from tests import finished
+from tests.finished import ARM_ROW
+
+COVER = Cover(firm="Meyer & Söhne", project="Leases <2026>", author="A. Lawyer", date="1 May 2026")
+
+
+def pages(data: bytes) -> list[str]:
+    """The text of each page, its lines joined."""
+    with pypdfium2.PdfDocument(data) as file:
+        return [" ".join(page.get_textpage().get_text_range().split()) for page in file]
+
+
+def rows(n: int = 2) -> list[ArmRow]:
+    none = replace(ARM_ROW, arm="none", verdict="baseline")
+    judged = {"verdict": "improves", "delta": 1.5, "interval": (-1.5, 4.5), "sentences": 60, "budget": "10%"}
+    return [none, *(replace(ARM_ROW, arm=f"a<b>{i}", **judged) for i in range(n))]  # type: ignore[arg-type]
+
+
+def report(**fields: Any) -> Report:
+    known: Mapping[str, Any] = {
+        "rows": rows(),
+        "main": rows()[1],
+        "task": "leases & <more>",
+        "types": [TypeScores(type=f"KIND{i}", mentions=9, a=50.0, b=60.4) for i in range(10)],
+        "examples": None,
+        "corpora": [CorpusRow(role="T", name="n", sentences=3, fingerprint="f" * 64)],
+        "encoder": "e<",
+        "preset": "quick",
+        "seeds": (1, 2, 3),
+        "hours": 2.0,
+        "command": "run <x>",
+        "begun": "then",
+        "finding": Finding(what="Yes <b>.", sure="Quite.", next="Next: go."),
+        "version": "1",
+        "missing": ("a & b",),
+    }
+    return Report(**(dict(known) | fields))
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
+    """A home with a finished experiment and a finished study."""
+    home = tmp_path_factory.mktemp("reports") / "home"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WINNOW_HOME", str(home))
+        experiment = finished.experiment(home, finished.corpora(home), finished.LINES)
+        return home, experiment.id, finished.study(home, (0.2, 2.0, 0.8)).id
+
+
+@pytest.fixture
+def runs(kept: tuple[Path, str, str], monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    monkeypatch.setenv("WINNOW_HOME", str(kept[0]))
+    return kept[1], kept[2]
+
+
+def test_a_reader_finds_every_answer_in_the_first_half_of_the_first_page(runs: tuple[str, str]) -> None:
+    for run_id in runs:
+        data = reports.report(run_id, "pdf", COVER)
+        with pypdfium2.PdfDocument(data) as file:
+            assert len(file) == 2
+            page = file[0]
+            half = page.get_textpage().get_text_bounded(bottom=page.get_height() / 2)
+        said = " ".join(half.split())
+        for question in ("Asked", "Answer", "How sure", "What to do", "Cost"):
+            assert question in said
+        assert not re.search(r"\b(T_C|D_C|S_C|L_C|F1|Holm|arm)\b", said)
+        for part in COVER.line.split(" · "):
+            assert part in said
+
+
+def test_the_verdict_is_word_for_word_the_same_in_every_format(runs: tuple[str, str]) -> None:
+    for run_id in runs:
+        page = finished.html_report(run_id)
+        verdict = [" ".join(part.split()) for part in re.findall(r"<dd>(.*?)</dd>", page)[1:4]]
+        text = pages(reports.report(run_id, "pdf"))[0]
+        word = docx.Document(BytesIO(reports.report(run_id, "docx")))
+        cells = [cell.text for cell in word.tables[0].columns[1].cells]
+        assert all(part in text for part in verdict)
+        assert cells[1:4] == verdict
+
+
+def test_the_fonts_are_embedded_and_the_word_document_has_its_author_and_its_picture(runs: tuple[str, str]) -> None:
+    data = reports.report(runs[0], "pdf", COVER)
+    assert data.count(b"/FontFile2") == 2
+    assert b"/Helvetica" not in data
+    word = docx.Document(BytesIO(reports.report(runs[0], "docx", COVER)))
+    assert word.core_properties.author == "A. Lawyer"
+    [picture] = word.inline_shapes
+    assert "points" in picture._inline.docPr.get("descr") or "without" in picture._inline.docPr.get("descr")
+
+
+def test_sentences_of_the_test_text_are_left_out_where_that_is_asked(runs: tuple[str, str]) -> None:
+    assert "In the text" in pages(reports.report(runs[0], "pdf"))[0]
+    assert "In the text" not in pages(reports.report(runs[0], "pdf", examples=False))[0]
+
+
+def test_the_command_writes_what_the_ending_says(
+    runs: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for suffix, begins in ((".pdf", b"%PDF"), (".docx", b"PK"), (".HTML", b"<!doctype")):
+        file = tmp_path / f"out{suffix}"
+        main(["report", runs[0], "--output", str(file), "--firm", "Meyer", "--json"], standalone_mode=False)
+        assert json.loads(capsys.readouterr().out) == {"output": str(file)}
+        assert file.read_bytes().startswith(begins)
+    with pytest.raises(ConfigError, match=r"let it end in \.pdf, \.docx, \.html"):
+        reports.write(runs[0], tmp_path / "out.txt", COVER)
+    assert not (tmp_path / "out.txt").exists()
+
+
+def test_of_what_is_no_experiment_there_is_no_report(home: Path) -> None:
+    run = finished.tuned(home, finished.corpora(home), "tiny", 0.6)
+    with pytest.raises(ConfigError, match="reports are of finished experiments and studies"):
+        reports.report(run.id)
+
+
+def test_nobodys_markup_is_obeyed_and_figures_are_said_once() -> None:
+    page = html(experiment_document(report(), COVER))
+    for words in ("run &lt;x&gt;", "a &amp; b", "a&lt;b&gt;0", "Leases &lt;2026&gt;", "“leases &amp; &lt;more&gt;”"):
+        assert words in page
+    assert "All in all 2.0 h of computing" in page
+    assert "<td class=n>+10</td>" in page  # with less without
+    assert "2 more on the next page" in page
+
+
+def test_a_report_that_is_long_takes_more_pages_and_loses_nothing() -> None:
+    many = rows(60)
+    text = pages(pdf(experiment_document(report(rows=many, main=many[1]), COVER)))
+    assert len(text) > 2
+    assert all(f"a<b>{i} 10%" in " ".join(text) for i in range(60))
+
+
+def test_what_the_fonts_lack_is_counted_and_stays_in_the_other_formats() -> None:
+    words = "नमस्ते עברית café"
+    document = Document(
+        title="T", about="", cover=Cover(), first=[Quote(words)], second=[Heading("H"), Text(words, strong=True)]
+    )
+    text = " ".join(pages(pdf(document)))
+    assert "café" in text
+    assert "22 characters that the fonts of this file lack" in text
+    assert words in html(document)
+    assert words in "\n".join(line.text for line in docx.Document(BytesIO(as_docx(document))).paragraphs)
+
+
+def test_control_characters_of_a_corpus_do_not_spoil_a_file() -> None:
+    document = Document(title="T", about="", cover=Cover(author="\x00\ud800"), first=[Text("a\x07b\ud800")], second=[])
+    assert "a" in pages(pdf(document))[0]
+    assert docx.Document(BytesIO(as_docx(document))).paragraphs
+
+
+def test_intervals_are_drawn_to_a_scale_with_round_marks() -> None:
+    drawing = intervals([Interval(name="a", value=1.5, low=-7.0, high=4.5, colour="#000000")], "points")
+    assert drawing
+    assert [float(shape.text) for shape in marks(drawing.shapes)] == [-6, -4, -2, 0, 2, 4]
+    wide = intervals([Interval(name="a", value=0.1, low=-0.3, high=0.7, colour="#000000")], "points")
+    assert wide
+    assert [float(shape.text) for shape in marks(wide.shapes)] == [-0.2, 0, 0.2, 0.4, 0.6]
+    scale = 435 / 11.5
+    page = html(experiment_document(report(rows=[rows()[0], replace(rows()[1], interval=(-7.0, 4.5))]), COVER))
+    assert f'x1="{260:.1f}" x2="{260 + 11.5 * scale:.1f}"' in page
+    assert f'cx="{260 + 8.5 * scale:.1f}"' in page
+    assert intervals([], "points") is None
+
+
+def marks(shapes: Any) -> list[Label]:
+    return [shape for shape in shapes if isinstance(shape, Label) and re.fullmatch(r"[+-]?[\d.]+", shape.text)]
+
+
+def reading(text: str, a: str, b: str, gold: str = "XX") -> TwoReadings:
+    """Each of a, b, gold: two letters, the type of the first two words; "." is none."""
+
+    def entities(types: str) -> tuple[Entity, ...]:
+        return tuple(Entity(start=i, end=i + 1, type=kind) for i, kind in enumerate(types) if kind != ".")
+
+    tokens = tuple(text.split())
+    sentence = Sentence(id=sentence_id(text), tokens=tokens, text=text, entities=entities(gold))
+    return TwoReadings(
+        sentence=sentence,
+        a=entities(a),
+        b=entities(b),
+        wrong_a=mistakes(entities(gold), entities(a)),
+        wrong_b=mistakes(entities(gold), entities(b)),
+    )
+
+
+def test_examples_are_of_both_sorts_short_ones_first_and_counted() -> None:
+    readings = [
+        reading("w0 w1 " * 30, "..", "XX"),
+        reading("one w1", "..", "XX"),
+        reading("two w1", "X.", "XX"),
+        reading("three w1", ".X", "XX"),
+        reading("four w1", "XX", "YX"),
+        reading("five w1", "XX", "XX"),
+        reading("six w1", "..", ".."),
+    ]
+    found = examples(readings)
+    assert (found.sentences, found.better, found.worse) == (7, 4, 1)
+    assert [one.text for one in found.shown] == ["one w1", "two w1", "four w1"]
+    assert found.shown[0].without == "nothing"
+    assert found.shown[2].having == "four (Y), w1 (X)"
+    assert [one.text for one in examples(readings[:4]).shown] == ["one w1", "two w1", "three w1"]
+    assert examples(readings[5:]).shown == []
