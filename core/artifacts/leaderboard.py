@@ -12,6 +12,7 @@ from typing import Literal
 from core.artifacts import result
 from core.artifacts.evaluations import TrainInTest
 from core.artifacts.halves import tables as of_replicate
+from core.artifacts.multipliers import Multipliers
 from core.config import Budget
 from core.files import write_atomic
 from core.results import Evaluation
@@ -148,7 +149,8 @@ class ExperimentResult:
     leaderboard: in the order of dev F1, on which alone a choice may rest. curve: F1 by size of L_C, empty where no
     sizes were asked for. hours: of computing by kind of run, each run once. planned: the test of the claim; None where
     there is none, or where one S_C and one pre-training cannot answer it. train_in_test: sentences of L_C's training
-    part that stand in dev or test; None where an older version did not look.
+    part that stand in dev or test; None where an older version did not look. multipliers: what choosing was worth,
+    where that was asked for.
     """
 
     leaderboard: Sequence[ArmRow]
@@ -156,6 +158,7 @@ class ExperimentResult:
     hours: Mapping[str, float]
     planned: PlannedTest | None = None  # results of older versions have none
     train_in_test: TrainInTest | None = None
+    multipliers: Multipliers | None = None
 
     @property
     def overlap_words(self) -> str:

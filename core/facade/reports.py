@@ -86,6 +86,7 @@ def _experiment(run_id: str, cover: Cover, examples: bool) -> Document:
         unfound=unfound_types(run_id),
         planned=summary.planned.why if summary.planned else "",
         overlap=summary.overlap_words,
+        multipliers=summary.multipliers.words if summary.multipliers else "",
     )
     return printed.experiment_document(report, cover)
 

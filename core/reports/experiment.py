@@ -52,7 +52,7 @@ class Report:
     the text that was tested on. types, examples: of `main` beside what it is measured against. hours: of computing.
     begun: a sentence that says which experiment and when. finding: its verdict. missing: why the command would not
     repeat it, a phrase each. unfound: types that no arm got right. planned: what the planned test came to, a sentence.
-    overlap: what was both trained on and tested.
+    overlap: what was both trained on and tested. multipliers: what choosing was worth, in a sentence.
     """
 
     rows: Sequence[ArmRow]
@@ -73,12 +73,14 @@ class Report:
     unfound: Sequence[Unfound] = ()
     planned: str = ""
     overlap: str = ""
+    multipliers: str = ""
 
 
 def experiment_document(report: Report, cover: Cover) -> Document:
     """The report in parts."""
     first: list[Part] = [
         Facts(answer_facts(_asked(report), report.finding, _spent(report)), leading=True),
+        *([Text(report.multipliers)] if report.multipliers else []),
         *(Text(words, strong=True) for words in (unfound_words(report.unfound), report.overlap) if words),
         *_picture(report.rows),
         *_examples(report.examples),

@@ -141,7 +141,7 @@ def resample(system: Sequence[Evaluation], other: Sequence[Evaluation], draws: i
     """Draws and spread for intervals at several levels; `compare` is one of them. Errors: as `compare`."""
     if not (system and other):
         raise CorpusError("verdict: an arm has no evaluation; fine-tune it with at least one seed and a test set.")
-    tables = _tables([*system, *other])
+    tables = tables_of([*system, *other], len(system) if system[0].tested is not None else 1)
     m, rng = tables.shape[1], np.random.default_rng(seed)
     whole, resampled = _f1(np.ones((1, m)), tables)[0], _resampled_f1(tables, draws, rng)
     moved = resampled - whole  # what another test set does to each seed
@@ -183,7 +183,8 @@ def _by_replicate(
     sentences = float(np.var(moves.mean(axis=1))) * m / max(m - 1, 1)
     seeds = both = dof = 0.0
     if min(n, m) > 1:
-        both = min(crossed.luck(tables, tested), sentences)
+        _, by_sentence = crossed.f1_and_moves(tables)
+        both = min(crossed.luck(by_sentence[:n] - by_sentence[n:], tested), sentences)
         noise = np.var(gaps, ddof=1) / n
         seeds, dof = map(float, replicates_part(np.array(noise), np.array(both), np.array(sentences), n, m))
     return Resampled(
@@ -256,10 +257,13 @@ def _of_type(evaluation: Evaluation, column: int) -> Evaluation:
     return Evaluation(types=evaluation.types[one], tp=tables[0], predicted=tables[1], gold=tables[2])
 
 
-def _tables(evaluations: Sequence[Evaluation]) -> FloatArray:
-    """`(s, m, 2)`: of each seed and sentence its true positives and its predicted + gold spans."""
+def tables_of(evaluations: Sequence[Evaluation], replicates: int = 1) -> FloatArray:
+    """`(s, m, 2)`: of each evaluation and sentence its true positives and its predicted + gold spans.
+
+    replicates: after so many evaluations come those of the next arm, and only those in the same place are of the same
+    sentences; 1: all are. Errors: CorpusError where they are not.
+    """
     gold = [evaluation.gold.sum(axis=1) for evaluation in evaluations]
-    replicates = len(gold) // 2 if evaluations[0].tested is not None else 1
     alike = (np.array_equal(gold[i % replicates], other) for i, other in enumerate(gold))
     if not len(gold[0]) or len(gold) % replicates or not all(alike):
         sizes = " and ".join(sorted({f"{len(counts):,}" for counts in gold}))

@@ -15,21 +15,28 @@ import numpy as np
 from core.results import BoolArray, FloatArray
 
 
-def luck(tables: FloatArray, tested: BoolArray) -> float:
+def f1_and_moves(tables: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """`(s,)` F1 in percent, and `(s, m)` by how many points each test sentence moves it (its linear part).
+
+    tables: `(s, m, 2)` true positives and predicted + gold spans.
+    """
+    tp, spans = tables[..., 0], tables[..., 1]
+    whole = np.maximum(spans.sum(axis=1), 1)[:, None]
+    f1 = 200 * tp.sum(axis=1)[:, None] / whole
+    return f1[:, 0], (200 * tp - f1 * spans) / whole
+
+
+def luck(gaps: FloatArray, tested: BoolArray) -> float:
     """The variance of the mean difference by what single replicates make of single sentences. Infinite where no
     sentence was tested twice: then all that sentences do stands between replicates.
 
-    tables: `(2 r, m, 2)` true positives and predicted + gold spans, of one arm's replicates, then of the other's.
-    tested: `(r, m)`.
+    gaps: `(r, m)` what each sentence moves the difference of each replicate by. tested: `(r, m)`.
     """
     n, times = len(tested), tested.sum(axis=0)
     again = times > 1
     if not again.any():
         return np.inf
-    tp, spans = tables[..., 0], tables[..., 1]
-    whole = np.maximum(spans.sum(axis=1), 1)[:, None]
-    moves = (200 * tp - 200 * tp.sum(axis=1)[:, None] / whole * spans) / whole  # F1's linear part
-    gaps = np.where(tested, moves[:n] - moves[n:], 0.0)
+    gaps = np.where(tested, gaps, 0.0)
     means = gaps.sum(axis=0) / np.maximum(times, 1)
     squares = np.where(tested, (gaps - means) ** 2, 0.0).sum(axis=0)
     share = times.sum() / times[again].sum()  # those tested once are taken to be like the others

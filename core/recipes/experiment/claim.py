@@ -18,12 +18,20 @@ def as_much_as(cell: Cell, cells: Sequence[Cell], name: str) -> Cell | None:
     """The line as many tokens of which `cell` reads; None where it reads what its budget says.
 
     As many sentences are not as much text: one strategy prefers short ones, another long ones. So the budget is the
-    claim's, or the first strategy's where that chooses nothing, and all others of that budget read as many tokens.
+    claim's, or the first strategy's where that chooses nothing, and all others of that budget read as many tokens; of
+    another budget, which that arm has not, a multiple of its first.
     """
     if not cell.arm.chooses or Budget.parse(cell.budget).unit == "tokens":
         return None
     claim = claimed([other for other in cells if other.arm.chooses], name)
     if claim is None or claim.arm.name == cell.arm.plain_name:
         return None
-    alike = (other for other in cells if (other.budget, other.arm.encoder) == (cell.budget, cell.arm.encoder))
-    return next(other for other in alike if other.arm.plain_name == claim.arm.name)
+    alike = [
+        other for other in cells if other.arm.encoder == cell.arm.encoder and other.arm.plain_name == claim.arm.name
+    ]
+    return next((other for other in alike if other.budget == cell.budget), alike[0])
+
+
+def times(cell: Cell, other: Cell) -> float:
+    """The budget of `cell` over that of the line which it reads as much as."""
+    return Budget.parse(cell.budget).value / Budget.parse(other.budget).value

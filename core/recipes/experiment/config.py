@@ -12,7 +12,7 @@ from core.measures.wvv import WvvOptions
 from core.models.encoder_options import EncoderOptions
 from core.recipes.base import Options
 from core.recipes.difficulty import DifficultyOptions
-from core.recipes.experiment import arms, caps, halves, lineup
+from core.recipes.experiment import arms, caps, halves, lineup, multipliers
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.claim import claimed
 from core.recipes.experiment.replicates import Repeat, Replicate, check_looks, replicates
@@ -86,6 +86,10 @@ class ExperimentConfig(Config):
         "none", "Held-out sentences found in T_C that may be learnt from as plain text: none, those of dev, or all."
     )
     train_sizes: tuple[int, ...] = option((), "Also fine-tune on so many sentences of L_C, nested.", unit="sentences")
+    multipliers: bool = option(
+        False,
+        "Also measure what choosing is worth: random reads 2 and 4 times as much, and parts of L_C are trained on too.",
+    )
     draws: int = option(3, "Draws of each train size: which sentences matters more than the seed.", ge=1)
     strategies: dict[str, Options] = option({}, "Options of single strategies: {knn: {neighbours: 10}}.")
     select: Options = option({}, "Further options of every selection.")
@@ -215,6 +219,7 @@ class ExperimentConfig(Config):
             raise ConfigError("rebuild.add_bin: is an arm of its own here; name base+low:1000 among the arms.")
         if self.encoders and self.network != "encoder":
             raise ConfigError(f"axis: a {self.network} starts from no encoder; leave the axis out, or its arms.")
+        multipliers.check(self)
         names = self._names()
         if self.claim and (self.claim not in names or not arms.find(self.claim).judged):
             raise ConfigError(f"claim: {self.claim} is no arm that is judged here; name one of {', '.join(self.arms)}.")
@@ -275,7 +280,8 @@ class ExperimentConfig(Config):
     def cells(self) -> list[Cell]:
         """Every line of the leaderboard: the arms that were asked for, and those that no verdict can do without."""
         size = lineup.set_size(self.rebuild)
-        return lineup.cells(self._names(), self.budgets, self.encoders, size=size, caps=self.cap_tokens)
+        cells = lineup.cells(self._names(), self.budgets, self.encoders, size=size, caps=self.cap_tokens)
+        return [*cells, *multipliers.more_text(cells, claimed(cells, self.claim))] if self.multipliers else cells
 
     @property
     def claimed(self) -> Cell | None:
@@ -289,4 +295,5 @@ class ExperimentConfig(Config):
 
     def replicates(self, cell: Cell) -> tuple[Replicate, ...]:
         """Replicates of a line, in order."""
-        return replicates(cell, self.repeat, self.seeds, self.draw_seed, cross=self.cross)
+        own = self.cross or self.multipliers
+        return replicates(cell, self.repeat, self.seeds, self.draw_seed, own_labels=own)

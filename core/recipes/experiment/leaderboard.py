@@ -274,6 +274,6 @@ def _curve(lines: Sequence[FinishedLine]) -> list[CurvePoint]:
             finetune_run=runs[0].id,
         )
         for line in lines
-        for (size, draw) in line.chains[0].tuned
-        if size and (runs := [chain.tuned[size, draw] for chain in line.chains])
+        for (size, draw) in dict.fromkeys(part for chain in line.chains for part in chain.tuned)
+        if size and (runs := [chain.tuned[size, draw] for chain in line.chains if (size, draw) in chain.tuned])
     ]

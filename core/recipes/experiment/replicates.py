@@ -32,14 +32,14 @@ class Replicate:
 
 
 def replicates(
-    cell: Cell, repeat: Repeat, seeds: Sequence[int], draw: int, *, cross: bool = False
+    cell: Cell, repeat: Repeat, seeds: Sequence[int], draw: int, *, own_labels: bool = False
 ) -> tuple[Replicate, ...]:
     """Replicates of a line. Where nothing but its tagger has a seed, as for `none`, one run trains them all.
 
-    draw: the seed of what is not made anew. cross: each has its own labels too, in every line.
+    draw: the seed of what is not made anew. own_labels: each has some of its own, in every line.
     """
     drawn = cell.arm.control and cell.arm.assisting  # costs no more, so a quick look has several draws too
-    if not drawn and (repeat == "tagger" or not (cross or cell.arm.pretrains or cell.arm.rebuild)):
+    if not drawn and (repeat == "tagger" or not (own_labels or cell.arm.pretrains or cell.arm.rebuild)):
         return (Replicate(draw=draw, seeds=tuple(seeds)),)
     return tuple(Replicate(draw=seed, seeds=(seed,), number=i) for i, seed in enumerate(seeds, 1))
 

@@ -6,6 +6,7 @@ otherwise, the encoder and L_C. The best epoch is chosen on dev; the test set is
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from core.artifacts import result as results
 from core.artifacts.calibrate import CalibrateResult
@@ -15,6 +16,7 @@ from core.recipes.experiment import leaderboard, tables
 from core.recipes.experiment.clock import Clock
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.cost import calibration_options, cost
+from core.recipes.experiment.multipliers import multipliers
 from core.recipes.experiment.planned import planned_test
 from core.recipes.experiment.stages import FinishedChain, FinishedLine, Stages
 from core.recipes.experiment.steps import CHECK, Chain, Line, Step, in_order, lines
@@ -51,6 +53,8 @@ def run(config: ExperimentConfig, job: Job) -> ExperimentResult:
         store=RunStore(job.home),
         report=job.context,
     )
+    sizes = stages.label_sizes if config.multipliers else ()
+    result = replace(result, multipliers=multipliers(config, finished, result.leaderboard, sizes))
     write(job.context, {"csv": tables.as_csv(result), "md": tables.as_markdown(result)})
     return result
 

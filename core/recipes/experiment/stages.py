@@ -14,7 +14,7 @@ from core.corpora.corpus import Corpus
 from core.errors import ConfigError
 from core.measures.sample import capped
 from core.recipes.base import Job, Options
-from core.recipes.experiment import halves
+from core.recipes.experiment import halves, multipliers
 from core.recipes.experiment.arms import CONTROL, WHOLE, Arm, Cell
 from core.recipes.experiment.caps import tokens_read
 from core.recipes.experiment.labels import Labels, Part
@@ -99,10 +99,28 @@ class Stages:
 
     def halves(self, number: int) -> Options:
         """Options of splitting L_C's sentences for the replicate of that number."""
-        config = self.config
-        names = dict.fromkeys(getattr(config, split) for split in halves.SPLITS)
+        return halves.options(self.config, number, self._split_sizes)
+
+    @property
+    def _split_sizes(self) -> dict[str, int]:
+        """Sentences of the splits, each corpus once."""
+        names = dict.fromkeys(getattr(self.config, split) for split in halves.SPLITS)
         sizes = {name: len(self.job.corpus(name)) for name in names}
-        return halves.options(config, number, {"train": sizes.pop(config.train), **sizes})
+        return {"train": sizes.pop(self.config.train), **sizes}
+
+    @cached_property
+    def label_sizes(self) -> tuple[int, ...]:
+        """Labelled sentences that lines are trained on to tell what choosing is worth, rising; the last are all."""
+        sizes = self._split_sizes
+        whole = halves.labelled(self.config, sizes) if self.config.cross else sizes
+        return multipliers.nested(self.config.train_sizes, whole["train"])
+
+    def parts(self, cell: Cell, replicate: Replicate) -> list[Part]:
+        """Parts of L_C that a replicate of a line is fine-tuned on."""
+        claim = self.config.claimed
+        if not self.config.multipliers or claim is None:
+            return self.labels.sizes
+        return multipliers.parts(cell, claim, self.label_sizes, replicate)
 
     def on_half(self, run: Run, number: int) -> "Stages":
         """The same stages for the replicate of that number. run: that split L_C's sentences."""
@@ -167,11 +185,11 @@ class Stages:
         origin = {"from": corpus.fingerprint}
         return self.job.library.subset(corpus, rows, name=f"{corpus.name} {cap:,} tokens", origin=origin)
 
-    def select(self, cell: Cell, replicate: Replicate, alike: Run | None = None) -> Options:
+    def select(self, cell: Cell, replicate: Replicate, alike: Run | None = None, times: float = 1) -> Options:
         """Options of choosing S_C of a line. Leaks of D_C, those of dev among them, are never selected.
 
-        alike: the run that chose the text which this line has as many tokens of; None: as its budget says. The sentence
-        that would pass that number is left out.
+        alike: the run that chose the text which this line has as many tokens of, or `times` as many; None: as its
+        budget says. The sentence that would pass that number is left out.
         """
         config, arm = self.config, cell.arm
         given = {key: getattr(config, key) for key in ("domain", "train", "dev", "encoder", "allow_download")}
@@ -185,7 +203,9 @@ class Stages:
             given["train"] = config.gazetteer
         given["seed"] = replicate.draw
         budget = f"{self.task.n_tokens}tokens" if arm.plain_name == CONTROL else cell.budget
-        budget = f"{read(alike, SelectResult).tokens}tokens" if alike else budget
+        if alike:
+            tokens = round(times * read(alike, SelectResult).tokens)
+            budget = f"{min(tokens, self.job.corpus(config.domain).n_tokens)}tokens"
         return {**given, "budget": budget, **config.select}
 
     def _own(self, strategy: str) -> Options:

@@ -10,7 +10,7 @@ from functools import partial
 
 from core.recipes.base import Options
 from core.recipes.experiment.arms import Cell
-from core.recipes.experiment.claim import as_much_as
+from core.recipes.experiment.claim import as_much_as, times
 from core.recipes.experiment.halves import side
 from core.recipes.experiment.labels import Labels, Part, part_in_words
 from core.recipes.experiment.replicates import Replicate
@@ -140,7 +140,7 @@ def _in_order(chains: Sequence[Chain]) -> list[Step]:
 
 
 def _chain(place: Place, selects: Mapping[tuple[Cell, Replicate], Step], pieces: float) -> Chain:
-    parts, cell = place.stages.labels.sizes, place.cell
+    parts, cell = place.stages.parts(place.cell, place.replicate), place.cell
     labels = {part: _labels(place, part) for part in parts}
     alike = {other: step for (other, of), step in selects.items() if of == place.replicate}
     pretrain = _pretrain(place, alike, pieces) if cell.arm.pretrains else None
@@ -167,12 +167,17 @@ def _split(stages: Stages, cell: Cell, replicate: Replicate) -> Step:
 def _select(place: Place, alike: Step | None) -> Step:
     """alike: the choice that this one has as many tokens of."""
     cell, replicate = place.cell, place.replicate
+
+    def options(runs: Mapping[Step, Run]) -> Options:
+        given = (runs[alike], times(cell, alike.cell)) if alike else ()
+        return place.within(runs).select(cell, replicate, *given)
+
     return Step(
         kind="select",
         cell=cell,
         replicate=replicate,
         needs=(*place.needs, *((alike,) if alike else ())),
-        options=lambda runs: place.within(runs).select(cell, replicate, runs[alike] if alike else None),
+        options=options,
         seconds=lambda timed: timed.select(cell, replicate),
     )
 

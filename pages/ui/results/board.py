@@ -53,6 +53,8 @@ def leaderboard(run_id: str) -> None:
     finding(results.finding(run_id))
     if board.planned:
         st.markdown(plain(board.planned.why))
+    if board.multipliers:
+        st.markdown(plain(board.multipliers.words))
     if unfound := figures.unfound_words(results.unfound_types(run_id)):
         st.warning(plain(unfound), icon=":material/search_off:")
     if board.overlap_words:

@@ -122,8 +122,21 @@ def _lines(further: Mapping[str, Any], unlabelled: bool, *, swapped: bool) -> di
         # An even number, and a field of its own: a default does not change what a field holds.
         seeds = seed_list("experiment.cross", "1, 2, 3, 4") if swapped else seed_list("experiment", "1, 2, 3")
     repeat = "pipeline" if swapped else _worded("repeat", "What every seed makes anew", REPEAT)
-    lines = {"arms": arms, "budgets": budgets, "seeds": seeds, "repeat": repeat}
+    lines = {"arms": arms, "budgets": budgets, "seeds": seeds, "repeat": repeat, **_multipliers(repeat)}
     return lines | _claim([name for name in arms if name not in ("none", *experiments.CONTROLS)], repeat)
+
+
+def _multipliers(repeat: str) -> dict[str, Any]:
+    """Whether to measure what choosing is worth, which every seed must make all anew for."""
+    asked = st.checkbox(
+        "Measure what choosing is worth in random text and in labels",
+        key="training.experiment.multipliers",
+        disabled=repeat != "pipeline",
+        help="So many times as much read at random, or so many more labelled sentences, for the same F1. Random "
+        "sentences are read at 2 and 4 times the amount too, and a quarter and half of the labels are trained on: "
+        "the times below say what that takes.",
+    )
+    return {"multipliers": True} if asked and repeat == "pipeline" else {}
 
 
 def _claim(arms: list[str], repeat: str) -> dict[str, Any]:

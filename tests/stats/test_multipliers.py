@@ -1,0 +1,110 @@
+"""Multipliers: simulated experiments in which so many times the text, or the labels, is the truth."""
+
+import numpy as np
+import pytest
+
+from core.errors import CorpusError
+from core.results import Evaluation
+from core.stats.multipliers import Multiples, contrasts, multiples, worth
+
+SIZES, TEST = (1.0, 2.0, 4.0), 465
+REPLICATES = (2, 3, 6, 10)
+
+
+def experiments(
+    n: int, times: float, lots: float, *, seed: int, slope: float = 1.5, sentences: float = 0.3, d: int = 2000
+) -> Multiples:
+    """Each with pre-trainings, taggers and labels drawn anew, and with test sentences that suit some arms.
+
+    lots: sd between pre-trainings, points. slope: F1 points for twice the size. A draw of labels moves all arms of a
+    replicate by 1.5, and each by .3 more.
+    """
+    rng = np.random.default_rng([seed, n])
+    ratios, weights = contrasts(SIZES)
+    truth = slope * np.log2([times, *SIZES])
+    own = np.sqrt(lots**2 + 0.45**2 + 0.3**2) * rng.normal(size=(len(truth), n, d))
+    f1 = truth[:, None, None] + 1.5 * rng.normal(size=(n, d)) + own
+    f1 += sentences * rng.normal(size=(len(truth), 1, d))
+    known = sentences**2 * rng.chisquare(TEST - 1, size=d) / (TEST - 1)
+    return multiples(ratios, np.tensordot(weights, f1, axes=1), (weights**2).sum(axis=1)[:, None] * known, 0.0, TEST)
+
+
+@pytest.mark.parametrize("n", REPLICATES)
+def test_the_interval_holds_the_truth_in_95_of_100_and_says_when_it_is_not_within_what_was_run(n: int) -> None:
+    for seed, (lots, sentences) in enumerate(((0.0, 0.0), (0.4, 0.3), (0.8, 0.3))):
+        for times in (1.4, 2.0, 3.2):
+            told = experiments(n, times, lots, seed=seed, sentences=sentences)
+            held = ((told.lo <= times) & (times <= told.hi)).mean()
+            assert 0.93 - 0.015 <= held <= 0.97 + 0.015, (lots, times)  # 2,000 experiments err by .01
+        for times in (0.5, 8.0):
+            told = experiments(n, times, lots, seed=seed, sentences=sentences)
+            assert ((told.lo <= times) & (times <= told.hi)).mean() >= 0.95
+
+
+@pytest.mark.parametrize("n", REPLICATES)
+def test_where_choosing_does_nothing_it_is_said_to_be_worth_more_in_at_most_5_of_100(n: int) -> None:
+    for lots in (0.0, 0.8):
+        told = experiments(n, 1.0, lots, seed=9)
+        assert (told.lo >= 1).mean() <= 0.05
+        assert ((told.lo >= 1) | (told.hi <= 1)).mean() <= 0.07
+
+
+def test_estimates_are_those_that_were_planted_and_ends_are_open_beyond_what_was_run() -> None:
+    told = experiments(10, 2.0, 0.2, seed=3, slope=4.0)
+    assert np.median(told.times) == pytest.approx(2.0, rel=0.03)
+    assert np.median(told.lo) > 1.4
+    assert np.median(told.hi) < 2.9
+    less, more = (experiments(10, times, 0.2, seed=3, slope=4.0) for times in (0.5, 8.0))
+    assert medians(less) == [0, 0, 1]
+    assert medians(more) == [np.inf, 4, np.inf]
+    assert medians(experiments(3, 1.0, 0.8, seed=4, slope=0.0))[1:] == [0, np.inf]
+
+
+def medians(told: Multiples) -> list[float]:
+    return [float(np.median(values)) for values in (told.times, told.lo, told.hi)]
+
+
+def arm(rng: np.random.Generator, skill: float, n: int, tested: np.ndarray | None = None) -> list[Evaluation]:
+    """Replicates on 200 sentences of four mentions each, of which a share `skill` is found. tested: by which."""
+    found = []
+    for number in range(n):
+        gold = np.full((200, 1), 4, dtype=np.int32)
+        right = rng.binomial(4, skill + 0.005 * rng.normal(), size=(200, 1)).astype(np.int32)
+        one = Evaluation(types=("X",), tp=right, predicted=gold, gold=gold)
+        found.append(one if tested is None else one.of(tested[number]).among(np.flatnonzero(tested[number]), 200))
+    return found
+
+
+def test_tables_of_replicates_come_to_a_multiple() -> None:
+    rng = np.random.default_rng(0)
+    others = {1000.0 * 2**i: arm(rng, 0.5 + 0.05 * i, 6) for i in range(3)}
+    found = worth(arm(rng, 0.55, 6), others)
+    assert found is not None
+    assert found.lo is not None
+    assert found.hi is not None
+    assert (found.size, found.most, found.replicates) == (1000, 4, 6)
+    assert 1 < found.lo < found.times < found.hi < 4
+    assert found.times == pytest.approx(2, rel=0.2)
+    above, below = worth(arm(rng, 0.8, 6), others), worth(arm(rng, 0.3, 6), others)
+    assert above is not None
+    assert below is not None
+    assert (above.beyond, above.lo, above.hi) == (True, 4, None)
+    assert (below.below, below.lo, below.hi, below.times) == (True, None, 1, 1)
+    two = worth(arm(rng, 0.52, 2), {size: table[:2] for size, table in others.items()})
+    assert two is not None
+    assert two.hi is None or two.hi > 2
+    assert worth(arm(rng, 0.5, 1), others) is None  # one replicate knows no spread
+    assert worth(arm(rng, 0.5, 6), {1000.0: others[1000.0]}) is None
+
+
+def test_halves_that_are_swapped_are_compared_where_they_are_the_same() -> None:
+    rng = np.random.default_rng(1)
+    first = np.arange(200) < 100
+    tested = np.stack([first, ~first] * 3)
+    others = {2.0**i: arm(rng, 0.5 + 0.08 * i, 6, tested) for i in range(3)}
+    found = worth(arm(rng, 0.58, 6, tested), others)
+    assert found is not None
+    assert found.times == pytest.approx(2, rel=0.35)
+    assert found.hi is not None
+    with pytest.raises(CorpusError, match="differ in their test sentences"):
+        worth(arm(rng, 0.58, 6, tested), others | {2.0: others[2.0][::-1]})
