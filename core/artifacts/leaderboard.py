@@ -161,6 +161,12 @@ class ExperimentResult:
     multipliers: Multipliers | None = None
 
     @property
+    def claim_words(self) -> list[str]:
+        """What the planned test came to, and what choosing was worth, each where it was asked for."""
+        planned, worth = self.planned, self.multipliers
+        return [*([planned.why] if planned else []), *([worth.words] if worth else [])]
+
+    @property
     def overlap_words(self) -> str:
         """What was both trained on and scored, and every arm's F1 without it; nothing where there is none of it."""
         if not self.train_in_test:

@@ -59,8 +59,8 @@ def as_csv(result: ExperimentResult) -> str:
 def as_markdown(result: ExperimentResult) -> str:
     """A table for people: two digits, and why each verdict is what it is."""
     lines = [collapsed.NOTHING, ""] if nothing_learnt(result.leaderboard) else []
-    lines += [result.planned.why, ""] if result.planned else []
-    lines += [result.multipliers.words, ""] if result.multipliers else []
+    for words in result.claim_words:
+        lines += [words, ""]
     lines += [result.overlap_words, ""] if result.overlap_words else []
     lines += [SWAPPED, ""] if swapped(result.leaderboard) else []
     heads = (*HEADS, f"against {against(result.leaderboard)}", *ANSWERS)

@@ -51,10 +51,8 @@ def leaderboard(run_id: str) -> None:
     board = results.board(run_id)
     rows = board.leaderboard
     finding(results.finding(run_id))
-    if board.planned:
-        st.markdown(plain(board.planned.why))
-    if board.multipliers:
-        st.markdown(plain(board.multipliers.words))
+    for words in board.claim_words:
+        st.markdown(plain(words))
     if unfound := figures.unfound_words(results.unfound_types(run_id)):
         st.warning(plain(unfound), icon=":material/search_off:")
     if board.overlap_words:

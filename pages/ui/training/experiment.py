@@ -7,6 +7,7 @@ import streamlit as st
 
 from core.facade import experiments, runs, selections
 from core.facade.errors import ConfigError
+from pages.ui.training import claim
 from pages.ui.training.arms import arm_label, arm_names
 from pages.ui.training.parts import also_from, seed_list, settings, several, splits, start_from
 from pages.ui.widgets import config_form, corpus_picker, listed, plain
@@ -122,49 +123,8 @@ def _lines(further: Mapping[str, Any], unlabelled: bool, *, swapped: bool) -> di
         # An even number, and a field of its own: a default does not change what a field holds.
         seeds = seed_list("experiment.cross", "1, 2, 3, 4") if swapped else seed_list("experiment", "1, 2, 3")
     repeat = "pipeline" if swapped else _worded("repeat", "What every seed makes anew", REPEAT)
-    lines = {"arms": arms, "budgets": budgets, "seeds": seeds, "repeat": repeat, **_multipliers(repeat)}
-    return lines | _claim([name for name in arms if name not in ("none", *experiments.CONTROLS)], repeat)
-
-
-def _multipliers(repeat: str) -> dict[str, Any]:
-    """Whether to measure what choosing is worth, which every seed must make all anew for."""
-    asked = st.checkbox(
-        "Measure what choosing is worth in random text and in labels",
-        key="training.experiment.multipliers",
-        disabled=repeat != "pipeline",
-        help="So many times as much read at random, or so many more labelled sentences, for the same F1. Random "
-        "sentences are read at 2 and 4 times the amount too, and a quarter and half of the labels are trained on: "
-        "the times below say what that takes.",
-    )
-    return {"multipliers": True} if asked and repeat == "pipeline" else {}
-
-
-def _claim(arms: list[str], repeat: str) -> dict[str, Any]:
-    """The planned test: what it is about, what it is to find, when it may end."""
-    left, middle, right = st.columns(3)
-    claim = left.selectbox(
-        "The claim is about",
-        ["", *arms],
-        format_func=lambda name: arm_label(name) if name else "the first strategy",
-        key="training.experiment.claim",
-        help="Say it beforehand: its test pays for no other arm's. All others are exploratory.",
-    )
-    effect = middle.number_input(
-        "To find, in points of F1",
-        0.1,
-        value=1.0,
-        step=0.1,
-        key="training.experiment.effect",
-        help="The chances below are told for a difference of this size, and an early end goes by it.",
-    )
-    looks = right.text_input(
-        "May end after so many replicates",
-        key="training.experiment.looks",
-        placeholder="such as 2, 4, 6",
-        disabled=repeat != "pipeline",
-        help="The last is the number of seeds. It ends there if the claim is decided, or can hardly be any more.",
-    )
-    return {"claim": claim, "effect": effect, "looks": listed(looks) if repeat == "pipeline" else []}
+    lines = {"arms": arms, "budgets": budgets, "seeds": seeds, "repeat": repeat, **claim.multipliers(repeat)}
+    return lines | claim.planned([name for name in arms if name not in ("none", *experiments.CONTROLS)], repeat)
 
 
 def _further() -> dict[str, Any]:
