@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -31,7 +32,7 @@ IDLE = 900  # seconds that a spare waits for its request
 _ROOT = Path(__file__).resolve().parents[1]
 # One thread each: on a machine of many cores their stacks alone would fill the memory that is allowed.
 _SMALL = {"OMP_NUM_THREADS": "1", "ARROW_IO_THREADS": "1", "MALLOC_ARENA_MAX": "1"}
-_server = threading.Event()
+_server, _apart = threading.Event(), threading.Event()
 
 
 def serving() -> None:
@@ -42,6 +43,11 @@ def serving() -> None:
 def is_serving() -> bool:
     """Whether this process is the app's server; a worker or a command dies for itself alone."""
     return _server.is_set()
+
+
+def is_apart() -> bool:
+    """Whether this process is one of those that may die of what they read."""
+    return _apart.is_set()
 
 
 class _Reply(TypedDict, total=False):
@@ -80,11 +86,12 @@ class Apart:
             self._spare = None
         return self._spare
 
-    def ask(self, what: str, **request: object) -> object:
+    def ask(self, what: str, check: Callable[[], None] = lambda: None, /, **request: object) -> object:
         """The result of the module's `answer(**request)`, as JSON holds it.
 
-        what: the file's name for errors. Errors: ResourceError if it took too long or too much memory, killed its
-        process or there can be none; the WinnowError that `answer` raised.
+        what: the file's name for errors. check: called each second, may raise, which ends the other process. Errors:
+        ResourceError if it took too long or too much memory, killed its process or there can be none; the WinnowError
+        that `answer` raised.
         """
         # The project of a window is known to this process alone.
         environment = {**os.environ, "WINNOW_HOME": str(home())}
@@ -95,7 +102,7 @@ class Apart:
         except OSError as error:
             raise self._failed(what, f"no process can be started to read it ({error.strerror})") from error
         try:
-            written, _ = process.communicate(payload, self._seconds)
+            written = _written(process, payload, self._seconds, check)
         except subprocess.TimeoutExpired:
             raise self._failed(what, f"reading it took more than {self._seconds:g} seconds") from None
         finally:
@@ -132,6 +139,19 @@ def _started(module: str) -> subprocess.Popen[bytes]:
     )
 
 
+def _written(process: subprocess.Popen[bytes], payload: bytes, seconds: float, check: Callable[[], None]) -> bytes:
+    """All that it writes. Errors: TimeoutExpired; whatever `check` raises."""
+    end, sent = time.monotonic() + seconds, False
+    while True:
+        try:
+            return process.communicate(None if sent else payload, min(1, max(end - time.monotonic(), 0)))[0]
+        except subprocess.TimeoutExpired:
+            if time.monotonic() >= end:
+                raise
+        sent = True
+        check()
+
+
 def _end(process: subprocess.Popen[bytes]) -> None:
     """Kill it with its group. One that the kernel does not let go (a dead network folder) is not waited for."""
     with suppress(ProcessLookupError):
@@ -146,6 +166,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def main() -> None:
     """Answer one request; nothing where whoever started this is gone."""
     signal.alarm(IDLE)
+    _apart.set()
     answer = importlib.import_module(sys.argv[1]).answer
     if request := sys.stdin.buffer.read():
         _limit()

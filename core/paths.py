@@ -183,7 +183,10 @@ def _placed(path: Path | str, roots: Sequence[Path] | None) -> tuple[Path, Path]
 
 def _own() -> list[Path]:
     """Folders that Winnow itself filled for a page or a worker to read, in a hidden folder or not."""
-    return [folder.resolve() for folder in (home() / "uploads", home() / "runs", _PROJECT / "assets" / "samples")]
+    return [
+        folder.resolve()
+        for folder in (home() / "uploads", home() / "unpacked", home() / "runs", _PROJECT / "assets" / "samples")
+    ]
 
 
 def _hidden(path: Path) -> bool:

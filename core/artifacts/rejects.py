@@ -55,6 +55,10 @@ class AddResult:
     empty: int
     problems: Sequence[Problem]
     cut: Cut | None = None
+    pages: int = 0
+    blank_pages: int = 0
+    margins: int = 0
+    left_out: int = 0
 
 
 def path(run: Run) -> Path:

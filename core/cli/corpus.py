@@ -17,13 +17,17 @@ def corpus() -> None:
 
 
 @corpus.command("add")
-@click.argument("path", type=click.Path())
-@config_options(runs.RECIPES["add"].config, leave_out=("path", "move"))
+@click.argument("paths", metavar="FILES...", type=click.Path(), nargs=-1, required=True, callback=several)
+@config_options(runs.RECIPES["add"].config, leave_out=("path", "others", "move"))
 @json_option
-def corpus_add(path: str, as_json: bool, **values: object) -> None:
-    """Read a file or folder and seal it as a corpus."""
+def corpus_add(paths: tuple[str, ...], as_json: bool, **values: object) -> None:
+    """Read files, folders or zip archives and seal them as one corpus.
+
+    Text, tables, annotations, and documents: PDF, Word (.docx), OpenDocument, RTF, HTML, mail (.eml), Excel (.xlsx).
+    """
     options = {name: value for name, value in values.items() if value not in (None, ())}
-    finish(runs.execute("add", {"path": str(Path(path).absolute()), **options}, progress), as_json)
+    first, *others = (str(Path(path).absolute()) for path in paths)
+    finish(runs.execute("add", {"path": first, "others": tuple(others), **options}, progress), as_json)
 
 
 @corpus.command("list")

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from core.corpora.table import blocks, opened, to_sentences, write_sentences
+from core.corpora.table import KEPT, blocks, opened, to_sentences, write_sentences
 from core.errors import CorpusError, MissingCorpus
 from core.files import sync, write_atomic
 from core.results import IntArray
@@ -76,10 +76,10 @@ class Corpus:
         return [by_row[row] for row in addresses.tolist()]
 
     def column(self, name: str) -> pa.ChunkedArray:
-        """One stored column whole: `text` (string); `doc`, `group` (string, nullable)."""
+        """One stored column whole: `text` (string); `doc`, `group`, `file` (string), `page` (int32), nullable."""
         with self.opened() as file:
-            if name == "group" and name not in file.schema_arrow.names:  # an older version's has none
-                return pa.chunked_array([pa.nulls(self.n_sentences, pa.string())])
+            if name in KEPT and name not in file.schema_arrow.names:  # an older version's has none
+                return pa.chunked_array([pa.nulls(self.n_sentences, KEPT[name])])
             return file.read([name]).column(0)
 
     def ids(self) -> IntArray:

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import cast
 
-from core.corpora.formats import annotated, conll, hf, plain
-from core.corpora.formats.detect import Kind, kind_of, named_in, records
-from core.corpora.formats.folders import files_of
-from core.corpora.formats.ledger import LABELLED, TAGGED, Ledger, Problem, ReadOptions, ReadReport, Record
-from core.corpora.formats.sentences import from_text
-from core.errors import ConfigError, OptionsError, ReadError
+from core.corpora.formats import conll, hf
+from core.corpora.formats.detect import Kind, kind_of, records
+from core.corpora.formats.documents import FIRST_PAGES, is_document
+from core.corpora.formats.folders import Listing, listed
+from core.corpora.formats.ledger import LABELLED, TAGGED, Ledger, Problem, ReadOptions, ReadReport
+from core.corpora.formats.one_file import names_of, sentences_of
+from core.errors import ConfigError, OptionsError, PathError, ReadError, ResourceError
 from core.paths import user_path
 from core.text.marks import Marks, marks
 from core.text.schemes import SCHEMES, Detector, Proposal, Scheme
@@ -60,17 +60,18 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
     Errors: those of `read` that show in the first rows.
     """
     path = user_path(path)
-    files = files_of(path, options)
-    kind = kind_of(files[0], options)
-    ledger = Ledger(options)
-    ledger.file = files[0].name
-    scheme = _propose(files[:1], [kind], ledger, limit=2000) if kind.format in TAGGED else None
+    listing = listed(path, options)
+    files = list(listing.files)
+    kind, readable = _first_readable(listing, options)
+    ledger = _opened(readable, kind, listing, Ledger(options))
+    ledger.first_pages = FIRST_PAGES
+    scheme = _propose([readable], [kind], ledger, limit=2000) if kind.format in TAGGED else None
     fallback = (scheme.scheme or scheme.candidates[0]) if scheme and scheme.candidates else "io"
-    shown = tuple(sentence.text for sentence in islice(_sentences(files[0], kind, fallback, ledger), 5))
+    shown = tuple(sentence.text for sentence in islice(sentences_of(readable, kind, fallback, ledger), 5))
     return Preview(
         format=kind.format,
         labelled=kind.format in LABELLED,
-        files=tuple(str(file.relative_to(path)) if path.is_dir() else file.name for file in files),
+        files=tuple(listing.names[file] for file in files),
         encoding=options.encoding,
         columns=kind.columns,
         text_column=kind.text_column,
@@ -85,8 +86,9 @@ def sniff(path: Path, options: ReadOptions = _DEFAULT) -> Preview:
 def _marks(files: list[Path], options: ReadOptions) -> Marks:
     """How marks stand in the first rows. What is wrong with one of them, the import says."""
     ledger, texts, left = Ledger(options), list[str](), _LOOKED_THROUGH
-    with suppress(ReadError):
-        first_rows = (s.text for file in files for s in _sentences(file, kind_of(file, options), "io", ledger))
+    ledger.first_pages = FIRST_PAGES
+    with suppress(ReadError, ResourceError):
+        first_rows = (s.text for file in files for s in sentences_of(file, kind_of(file, options), "io", ledger))
         for text in islice(first_rows, _LOOKED_AT):
             texts.append(text)
             if (left := left - len(text)) < 0:
@@ -113,20 +115,19 @@ def read(
     nothing was kept; ConfigError for an option that makes no sense.
     """
     report = report if report is not None else ReadReport()
-    files = files_of(path, options)
+    listing = listed(path, options)
+    files = list(listing.files)
     done = _BytesDone([user_path(file).stat().st_size for file in files], progress, check)
     ledger = Ledger(options, report, rejects=rejects, tick=done)
-    kinds = _kinds(path, files, options, report)
-    if options.scheme == "auto" and any(kind.format in TAGGED for kind in kinds):
-        stage(f"checking the label scheme of {path.name}")
-    scheme = _scheme(path, files, kinds, options, done)
-    report.scheme = scheme
+    kinds = _kinds(path, listing, options, ledger)
+    known = [(file, kind) for file, kind in zip(files, kinds, strict=True) if kind is not None]
+    scheme = report.scheme = _scheme(path, known, options, done, stage)
     stage(f"reading {path.name} and sealing it")
     try:
         for done.file, (file, kind) in enumerate(zip(files, kinds, strict=True)):
-            ledger.file = file.name
-            ledger.doc = file.name.split(".")[0] if len(files) > 1 or kind.format == "brat" else None
-            yield from _sentences(file, kind, scheme or "io", ledger)
+            if kind is not None:
+                sentences = sentences_of(file, kind, scheme or "io", _opened(file, kind, listing, ledger))
+                yield from sentences if len(files) == 1 else _as_far_as_it_goes(sentences, kind, ledger)
         ledger.judge_encoding()
     finally:
         ledger.close()
@@ -150,16 +151,76 @@ class _BytesDone:
         self.progress(sum(self.sizes), sum(self.sizes))
 
 
-def _kinds(path: Path, files: list[Path], options: ReadOptions, report: ReadReport) -> list[Kind]:
-    """The kind of each file, which goes into the report. Errors: ReadError where labelled ones lie among others."""
-    kinds = [kind_of(file, options) for file in files]
-    report.format = "+".join(dict.fromkeys(kind.format for kind in kinds))
-    if len({kind.format in LABELLED for kind in kinds}) > 1:
+def _opened(file: Path, kind: Kind, listing: Listing, ledger: Ledger) -> Ledger:
+    """The ledger, turned to another file."""
+    ledger.file, ledger.format, ledger.page = file.name, kind.format, None
+    ledger.doc = file.name.split(".")[0] if len(listing.files) > 1 or kind.format == "brat" else None
+    ledger.placed = _among_documents(listing)
+    if ledger.placed:
+        ledger.file = listing.names[file]
+        ledger.doc = ledger.file if kind.container == "document" else ledger.doc
+    return ledger
+
+
+def _among_documents(listing: Listing) -> bool:
+    """Whether sentences keep their file and page, and a file that cannot be read is left out of many."""
+    return any(map(is_document, listing.files))
+
+
+def _first_readable(listing: Listing, options: ReadOptions) -> tuple[Kind, Path]:
+    """The first file that can be read, and its kind. Errors: ReadError of the first one where none can."""
+    first: ReadError | None = None
+    for file in listing.files:
+        try:
+            return kind_of(file, options), file
+        except ReadError as error:
+            first = first or error
+            if not _among_documents(listing):
+                raise
+    assert first
+    raise first
+
+
+def _as_far_as_it_goes(sentences: Iterator[Sentence], kind: Kind, ledger: Ledger) -> Iterator[Sentence]:
+    """The sentences of one file of many; a document that cannot be read is a rejected row, and the others are read."""
+    try:
+        yield from sentences
+    except (ReadError, ResourceError) as error:
+        if kind.container not in ("document", "xlsx"):
+            raise
+        ledger.reject(None, _reason(error, ledger.file))
+
+
+def _reason(error: Exception, file: str) -> str:
+    """What an error says of a file, which is named beside it."""
+    reason = error.problem if isinstance(error, ReadError) else str(error)
+    return reason.removeprefix(f"{Path(file).name}: ").removesuffix(".")
+
+
+def _kinds(path: Path, listing: Listing, options: ReadOptions, ledger: Ledger) -> list[Kind | None]:
+    """The kind of each file, which goes into the report; None for what cannot be read among documents, where it counts
+    as a rejected row. Errors: ReadError where labelled ones lie among others."""
+    kinds, report = list[Kind | None](), ledger.report
+    report.left_out = len(listing.left_out)
+    for ledger.file, why in listing.left_out.items():
+        ledger.remark(why)
+    for file in listing.files:
+        try:
+            kinds.append(kind_of(file, options))
+        except (ReadError, PathError, ResourceError) as error:
+            if len(listing.files) == 1 or not _among_documents(listing):
+                raise
+            ledger.file = listing.names[file]
+            ledger.reject(None, _reason(error, ledger.file))
+            kinds.append(None)
+    known = [kind for kind in kinds if kind is not None]
+    report.format = "+".join(dict.fromkeys(kind.format for kind in known))
+    if len({kind.format in LABELLED for kind in known}) > 1:
         raise ReadError(
             path.name, None, f"labelled and unlabelled files lie together ({report.format}); add them apart."
         )
-    report.text_column = kinds[0].text_column
-    report.encoding, report.files = options.encoding, len(files)
+    report.text_column = next((kind.text_column for kind in known if kind.text_column), None)
+    report.encoding, report.files = options.encoding, len(listing.files)
     return kinds
 
 
@@ -171,17 +232,22 @@ def _nothing(path: Path, report: ReadReport) -> ReadError:
 
 
 def _scheme(
-    path: Path, files: list[Path], kinds: list[Kind], options: ReadOptions, tick: Callable[[int], None]
+    path: Path,
+    known: list[tuple[Path, Kind]],
+    options: ReadOptions,
+    tick: Callable[[int], None],
+    stage: Callable[[str], None],
 ) -> Scheme | None:
     """The scheme asked for, or the only one that all tags fit. Errors: ReadError if they leave a doubt."""
     if options.scheme not in ("auto", *SCHEMES):
         raise ConfigError(f"scheme: {options.scheme!r} is none of auto, {', '.join(SCHEMES)}.")
-    if not any(kind.format in TAGGED for kind in kinds):
+    if not any(kind.format in TAGGED for _, kind in known):
         return None
     if options.scheme != "auto":
         return cast(Scheme, options.scheme)
+    stage(f"checking the label scheme of {path.name}")
     ledger = Ledger(options, tick=tick)
-    proposal = _propose(files, kinds, ledger)
+    proposal = _propose([file for file, _ in known], [kind for _, kind in known], ledger)
     if proposal.scheme is None:
         raise OptionsError(ledger.file, proposal.where, f"{proposal.problem}.")
     return proposal.scheme
@@ -194,73 +260,7 @@ def _propose(files: list[Path], kinds: list[Kind], ledger: Ledger, limit: int | 
         if kind.format == "conll":
             conll.detect(file, ledger, detector, limit)
         elif kind.format == "hf":
-            hf.detect(islice(records(file, kind, ledger), limit), _names(file, kind), ledger, detector)
+            hf.detect(islice(records(file, kind, ledger), limit), names_of(file, kind), ledger, detector)
         if detector.proposal().scheme is None:
             break
     return detector.proposal()
-
-
-def _names(file: Path, kind: Kind) -> hf.Names:
-    columns = hf.tag_columns(kind.columns)
-    return cache(lambda: hf.tag_names(file, columns[1]) if columns else None)
-
-
-_RECORDS: dict[str, Callable[[Iterator[Record], Ledger], Iterator[Sentence]]] = {
-    "doccano": annotated.read_doccano,
-    "prodigy": annotated.read_prodigy,
-    "labelstudio": annotated.read_label_studio,
-}
-
-
-def _sentences(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
-    if kind.format == "txt":
-        return (
-            plain.read_paragraphs(file, ledger)
-            if ledger.options.unit == "paragraph"
-            else plain.read_lines(file, ledger)
-        )
-    if kind.format == "conll":
-        return conll.read_conll(file, scheme, ledger)
-    if kind.format == "brat":
-        return annotated.read_brat(file, ledger)
-    rows = records(file, kind, ledger)
-    if not (ledger.options.doc_column or ledger.options.group_column):
-        return _of_rows(rows, file, kind, scheme, ledger)
-    return _named(_of_rows(_noted(rows, kind, ledger), file, kind, scheme, ledger), ledger)
-
-
-def _of_rows(rows: Iterator[Record], file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
-    if kind.format == "hf":
-        return hf.read_hf(rows, _names(file, kind), scheme, ledger)
-    if kind.format in _RECORDS:
-        return _RECORDS[kind.format](rows, ledger)
-    return _texts(rows, kind, ledger)
-
-
-def _noted(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Record]:
-    """The same rows; what the columns that were asked for say of the one that is read stands in the ledger."""
-    for line, record in rows:
-        ledger.named = named_in(record, kind.doc_column), named_in(record, kind.group_column)
-        yield line, record
-
-
-def _named(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
-    """The sentences under the document and the group of their row."""
-    for sentence in sentences:
-        doc, group = ledger.named
-        yield replace(sentence, doc=sentence.doc if doc is None else doc, group=group)
-
-
-def _texts(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Sentence]:
-    for line, record in rows:
-        value = record.get(cast(str, kind.text_column))
-        if value is None:
-            if kind.text_column in record:
-                ledger.report.empty += 1
-            else:
-                ledger.reject(line, f"there is no {kind.text_column!r} in it", str(dict(record)))
-        elif isinstance(value, str):
-            named = record.get(kind.doc_column) if kind.doc_column else None
-            yield from from_text(value, line, ledger.doc if named is None else str(named), ledger)
-        else:
-            ledger.reject(line, f"its {kind.text_column!r} is not text but {type(value).__name__}", str(dict(record)))

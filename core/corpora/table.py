@@ -17,8 +17,9 @@ from core.errors import CorpusError
 from core.text.sentence import Entity, Sentence
 from core.text.words import Tokens, cutter
 
+KEPT = {"group": pa.string(), "file": pa.string(), "page": pa.int32()}  # columns that older versions' corpora lack
 _PLAIN = pa.schema(
-    [("id", pa.uint64()), ("text", pa.string()), ("n_tokens", pa.int32()), ("doc", pa.string()), ("group", pa.string())]
+    [("id", pa.uint64()), ("text", pa.string()), ("n_tokens", pa.int32()), ("doc", pa.string()), *KEPT.items()]
 )
 _ENTITY = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("type", pa.string())])
 _TOKENS = b"tokens"  # in the schema's metadata: the rule, where it is not `words`
@@ -37,6 +38,8 @@ class _Columns(TypedDict):
     n_tokens: list[int]
     doc: list[str | None]
     group: list[str | None]
+    file: list[str | None]
+    page: list[int | None]
     tokens: NotRequired[list[list[str]]]
     entities: NotRequired[list[list[_EntityCell]]]
 
@@ -66,9 +69,14 @@ def write_sentences(
     n_sentences = n_tokens = 0
     with pq.ParquetWriter(file, schema, compression="zstd", compression_level=1) as writer:
         while (columns := _take_block(sentences, labelled, block))["id"]:
+            kept: dict[str, Sequence[object]] = {
+                "group": columns["group"],
+                "file": columns["file"],
+                "page": columns["page"],
+            }
             # What a reader gets back is what is fingerprinted: text, origin and, if labelled, tokens and entities.
-            # A column of groups that says nothing is left out: that a corpus may have one changes no fingerprint.
-            without = {"id"} if any(group is not None for group in columns["group"]) else {"id", "group"}
+            # A kept column that says nothing is left out: that a corpus may have one changes no fingerprint.
+            without = {"id", *(name for name in kept if not any(cell is not None for cell in kept[name]))}
             cells = [column for name, column in columns.items() if name not in without]
             digest.update(json.dumps(cells, ensure_ascii=False).encode())
             writer.write_table(pa.table(columns, schema=schema))
@@ -125,9 +133,9 @@ def blocks(
 
 def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _Columns:
     """The next `block` sentences by column. No sentence outlives its turn: kept, they cost a third more."""
-    columns: _Columns = {"id": [], "text": [], "n_tokens": [], "doc": [], "group": []}
+    columns: _Columns = {"id": [], "text": [], "n_tokens": [], "doc": [], "group": [], "file": [], "page": []}
     ids, texts, lengths = columns["id"], columns["text"], columns["n_tokens"]
-    docs, groups = columns["doc"], columns["group"]
+    docs, groups, files, pages = columns["doc"], columns["group"], columns["file"], columns["page"]
     tokens: list[list[str]] = []
     entities: list[list[_EntityCell]] = []
     if labelled:
@@ -138,6 +146,8 @@ def _take_block(sentences: Iterator[Sentence], labelled: bool, block: int) -> _C
         lengths.append(len(sentence.tokens))
         docs.append(sentence.doc)
         groups.append(sentence.group)
+        files.append(sentence.file)
+        pages.append(sentence.page)
         if labelled:
             tokens.append(list(sentence.tokens))
             entities.append([{"start": e.start, "end": e.end, "type": e.type} for e in sentence.entities or ()])
@@ -150,13 +160,13 @@ def to_sentences(table: pa.Table) -> list[Sentence]:
     Errors: ValueError for a rule of a newer version.
     """
     columns = table.to_pydict()
-    groups = columns.get("group") or [None] * len(table)  # corpora of older versions have none
-    named = zip(columns["id"], columns["text"], columns["doc"], groups, strict=True)
+    kept = (columns.get(name) or [None] * len(table) for name in KEPT)
+    named = zip(columns["id"], columns["text"], columns["doc"], *kept, strict=True)
     if "tokens" not in columns:
         cut = cutter(_rule(table))
         return [
-            Sentence(id=f"{id:016x}", tokens=cut(text), text=text, doc=doc, group=group)
-            for id, text, doc, group in named
+            Sentence(id=f"{id:016x}", tokens=cut(text), text=text, doc=doc, group=group, file=file, page=page)
+            for id, text, doc, group, file, page in named
         ]
     return [
         Sentence(
@@ -165,9 +175,13 @@ def to_sentences(table: pa.Table) -> list[Sentence]:
             text=text,
             doc=doc,
             group=group,
+            file=file,
+            page=page,
             entities=tuple(Entity(**e) for e in entities),
         )
-        for (id, text, doc, group), tokens, entities in zip(named, columns["tokens"], columns["entities"], strict=True)
+        for (id, text, doc, group, file, page), tokens, entities in zip(
+            named, columns["tokens"], columns["entities"], strict=True
+        )
     ]
 
 

@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from core.corpora.formats.archives import place
+from core.corpora.formats.source import ARCHIVE
+from core.errors import PathError
+from core.paths import home
+
 STALE = 24 * 3600  # seconds after which what nobody came back for is deleted
 
 
@@ -18,10 +23,23 @@ def forget(path: Path, home: Path) -> None:
             shutil.rmtree(path.parent if path.parent.resolve() != uploads else path)
 
 
+def forget_unpacked(path: Path) -> None:
+    """Delete what an archive was unpacked to."""
+    if path.suffix.lower() == ARCHIVE:
+        with suppress(PathError):
+            shutil.rmtree(place(path), ignore_errors=True)
+
+
+def uploaded(path: Path) -> list[Path]:
+    """The files of an upload of several, by name; none for any other path."""
+    is_upload = path.parent == home() / "uploads" and path.is_dir()
+    return sorted(file for file in path.iterdir() if file.is_file()) if is_upload else []
+
+
 def still_needed(path: Path) -> None:
     """An upload that is being read is not abandoned, however long ago it came."""
     with suppress(OSError):
-        os.utime(path.parent)
+        os.utime(path if path.is_dir() else path.parent)
 
 
 def sweep(home: Path) -> None:
@@ -39,6 +57,7 @@ def is_stale(path: Path) -> bool:
 def _drafts(home: Path) -> Iterator[Path]:
     yield from (home / "corpora").glob(".draft-*")
     yield from (home / "corpora").glob(".removed-*")
+    yield from (home / "unpacked").glob("*")
     yield from (home / "runs").glob(".removed-*")
     yield from (home / "exports").glob(".*")
 

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,20 +20,36 @@ def spool(name: str, stream: BinaryIO) -> str:
 
     Errors: ReadError for what is no text in any encoding (Office, PDF, zip), ResourceError if the disk is full.
     """
-    name = _file_name(name)
-    refuse_known(name, stream.read(16))
-    stream.seek(0)
+    return spool_all([(name, stream)])
+
+
+def spool_all(files: Sequence[tuple[str, BinaryIO]]) -> str:
+    """The same for several files at once; one token for all. A name that comes twice is numbered."""
+    for name, stream in files:
+        refuse_known(_file_name(name), stream.read(1024))
+        stream.seek(0)
     folder = home() / "uploads" / os.urandom(6).hex()
+    name = ""
     try:
         folder.mkdir(parents=True)
-        with (folder / name).open("wb") as file:
-            shutil.copyfileobj(stream, file, 1 << 20)
+        for given, stream in files:
+            name = _free(folder, _file_name(given))
+            with (folder / name).open("wb") as file:
+                shutil.copyfileobj(stream, file, 1 << 20)
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)
         raise ResourceError(
             f"{name}: cannot be kept in {folder.parent} ({error.strerror}); make room there."
         ) from error
     return folder.name
+
+
+def _free(folder: Path, name: str) -> str:
+    """`name`, or numbered before its ending where the folder has one of that name."""
+    path, n = Path(name), 2
+    while (folder / name).exists():
+        name, n = f"{path.stem} ({n}){path.suffix}", n + 1
+    return name
 
 
 def _file_name(name: str) -> str:
@@ -45,23 +62,29 @@ def _file_name(name: str) -> str:
 
 
 def spooled(token: str) -> Path:
-    """An upload on disk by its token (its folder's name). Errors: PathError if it is gone."""
+    """An upload on disk by its token: its file, or the folder of several. Errors: PathError if it is gone."""
     folder = home() / "uploads" / token
     files = list(folder.iterdir()) if re.fullmatch(r"[0-9a-f]{12}", token) and folder.is_dir() else []
     if not files:
         raise PathError(f"upload {token[:20]!r}: is no longer here; upload the file again.")
-    return files[0]
+    return files[0] if len(files) == 1 else folder
 
 
 def waiting() -> dict[str, str]:
-    """{token: file's name} of the uploads that no import reads, the newest first."""
+    """{token: its file's name, or the first's} of the uploads that no import reads, the newest first."""
     reads = {run.manifest.config.get("path") for run in store().list("add") if run.state().active}
     folders = sorted((home() / "uploads").glob("*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
-    files = [file for folder in folders for file in folder.glob("*") if str(file) not in reads]
-    return {file.parent.name: file.name for file in files}
+    held = {folder: sorted(folder.glob("*")) for folder in folders}
+    return {
+        folder.name: files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+        for folder, files in held.items()
+        if files and reads.isdisjoint({str(folder), *map(str, files)})
+    }
 
 
 def discard(token: str) -> None:
     """Delete an upload that shall not be imported, and those of days past that nobody came back for."""
-    shutil.rmtree(spooled(token).parent)
+    path = spooled(token)
+    uploads.forget_unpacked(path)
+    shutil.rmtree(path if path.is_dir() else path.parent)
     uploads.sweep(home())

@@ -16,7 +16,7 @@ from core.config import Config, option
 from core.corpora.corpus import Corpus
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.corpora.trial import tried
-from core.corpora.uploads import forget, still_needed, sweep
+from core.corpora.uploads import forget, forget_unpacked, still_needed, sweep, uploaded
 from core.errors import OptionsError, ReadError
 from core.files import read_object, write_atomic
 from core.models import hub, unknown
@@ -29,26 +29,54 @@ from core.text.sentence import Sentence
 from core.text.words import unspaced
 
 BEFORE = "sealed.json"  # the result, kept until the run has ended: an upload's copy is gone by then
+_PLACES = 10  # files whose pages without text are named
 LONGEST_NAME = 80  # characters; a longer name pushes the numbers out of every table
 
 
-def proposed_name(path: Path) -> str:
-    """A corpus's name by its file's: without endings, cut to `LONGEST_NAME`."""
-    name = shown(path.name).removesuffix(".gz").removesuffix(".zst").rsplit(".", 1)[0]
+def proposed_name(path: Path, n_more: int = 0) -> str:
+    """A corpus's name by its file's: without endings, cut to `LONGEST_NAME`. n_more: further files beside it."""
+    files = uploaded(path)
+    if files:
+        path, n_more = files[0], len(files) - 1
+    name = path.name if path.is_dir() else path.name.removesuffix(".gz").removesuffix(".zst").rsplit(".", 1)[0]
+    name = shown(name) + (f" and {n_more} more" if n_more else "")
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1].rstrip() + "…"
 
 
 class AddConfig(Config):
     """What to read and how."""
 
-    path: str = option(..., "A file, or a folder of files.")
+    path: str = option(..., "A file, a folder of files, or a zip archive of them.")
+    others: tuple[str, ...] = option(
+        (), "Further files, folders or archives of the same corpus.", exclude_if=lambda value: not value
+    )
     name: str = option(
         "", f"The corpus's name, up to {LONGEST_NAME} characters; the file's name if left out.", max_length=LONGEST_NAME
     )
     format: Literal[
-        "auto", "txt", "jsonl", "csv", "tsv", "parquet", "conll", "doccano", "labelstudio", "prodigy", "brat", "hf"
+        "auto",
+        "txt",
+        "jsonl",
+        "csv",
+        "tsv",
+        "parquet",
+        "conll",
+        "doccano",
+        "labelstudio",
+        "prodigy",
+        "brat",
+        "hf",
+        "pdf",
+        "docx",
+        "odt",
+        "rtf",
+        "html",
+        "eml",
+        "xlsx",
     ] = option("auto", "The file's format; auto looks at its name and its beginning.")
-    text_column: str = option("", "The column that holds the text (jsonl, csv, tsv, parquet); guessed if left out.")
+    text_column: str = option(
+        "", "The column that holds the text (jsonl, csv, tsv, parquet, xlsx); guessed if left out."
+    )
     doc_column: str = option(
         "", "The column that names a row's document; doc, doc_id, document_id or docid of a table if left out."
     )
@@ -69,12 +97,12 @@ class AddConfig(Config):
     encoding: str = option("utf-8", "The file's encoding; utf-8 also takes UTF-16 that begins with its mark.")
     move: bool = option(False, "Delete the file once it is sealed (used for uploads, which are copies).")
 
-    @field_validator("path")
+    @field_validator("path", "others")
     @classmethod
-    def _named_in_utf8(cls, path: str) -> str:
-        if not in_utf8(path):
+    def _named_in_utf8(cls, paths: str | tuple[str, ...]) -> str | tuple[str, ...]:
+        if not in_utf8("".join(paths)):
             raise ValueError("its name is not written in UTF-8; rename the file")
-        return path
+        return paths
 
 
 def run(config: AddConfig, job: Job) -> AddResult | Result:
@@ -105,6 +133,8 @@ def _imported(config: AddConfig, job: Job) -> AddResult:
             forget(path, job.home)
         raise
     finally:
+        for each in (path, *map(Path, config.others)):
+            forget_unpacked(each)
         sweep(job.home)
 
 
@@ -135,11 +165,12 @@ def _reading(config: AddConfig) -> ReadOptions:
         doc_column=config.doc_column or None,
         group_column=config.group_column or None,
         part=config.part or None,
+        others=config.others,
     )
 
 
 def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult:
-    name = shown(config.name) or proposed_name(path)
+    name = shown(config.name) or proposed_name(path, len(config.others))
     options = _reading(config)
     tried(path, options)
     preview = sniff(path, options)
@@ -159,7 +190,7 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
     sealed = job.library.seal(
         scripts.watched(sentences),
         name=name,
-        origin={"file": path.name, "run": job.context.run.id},
+        origin={"file": _called(path, config), "run": job.context.run.id},
         labelled=preview.labelled,
         tokens=options.tokens,
         describe=report.as_dict,
@@ -170,9 +201,28 @@ def _sealed(config: AddConfig, job: Job, path: Path, rejects: Path) -> AddResult
         job.context.note(f"This text is here already as {sealed.name}; opened that one.")
     elif sealed.name != name:
         job.context.note(f"Another corpus is called {name}, so this one is called {sealed.name}.")
+    for text in _of_documents(report):
+        job.context.note(text)
     if text := unknown.warning(unknown.of_bundled(scripts.sample), sealed.name, hub.BUNDLED):
         job.context.note(text)
     return _result(sealed, report, cut, asked_name=name, was_here=known, unspaced=scripts.unspaced)
+
+
+def _called(path: Path, config: AddConfig) -> str:
+    """What was read, in words: a file's name, or the first's and how many more."""
+    files = uploaded(path) or [path, *map(Path, config.others)]
+    return files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+
+
+def _of_documents(report: ReadReport) -> Iterator[str]:
+    """Sentences on the pages that came without text, and on what was left out."""
+    if report.blank_pages:
+        places = ", ".join(report.blank_places[:_PLACES]) + (" ..." if len(report.blank_places) > _PLACES else "")
+        yield f"{report.blank_pages:,} of {report.pages:,} pages have no text (scanned?): {places}."
+    if report.margins:
+        yield f"{report.margins:,} running heads, feet and page numbers were left out."
+    if report.left_out:
+        yield f"{report.left_out:,} files among them are of no kind that is read; the report names them."
 
 
 def _cut(config: AddConfig, marks: Marks | None) -> Cut:
@@ -210,6 +260,10 @@ def _result(
         rejected_spans=report.rejected_spans,
         skipped=report.skipped,
         empty=report.empty,
+        pages=report.pages,
+        blank_pages=report.blank_pages,
+        margins=report.margins,
+        left_out=report.left_out,
         problems=tuple(report.problems),
     )
 

@@ -20,7 +20,8 @@ class Sentence:
     id: 16 hex digits, a hash of `text`, so that joins survive a second upload.
     text: as `words.clean` leaves it. entities: None where unlabelled, () where labelled and none present.
     doc: what the sentence came from (a document's name), where known. group: what the document is of (a kind of
-    contract, a hospital), where a column of it was kept.
+    contract, a hospital), where a column of it was kept. file, page: where it stands in the documents of an import, by
+    the file's name in its folder and from 1; of a workbook the page is the sheet.
     """
 
     id: str
@@ -29,6 +30,8 @@ class Sentence:
     entities: tuple[Entity, ...] | None = None
     doc: str | None = None
     group: str | None = None
+    file: str | None = None
+    page: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

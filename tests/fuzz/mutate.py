@@ -1,6 +1,9 @@
 """Bytes changed as failing disks, careless programs and hostile hands change them, by what they are."""
 
+import io
 import json
+import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
@@ -8,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests import documents
 from tests.fuzz import seeds
 
 Change = Callable[[Random, bytes], bytes]
@@ -252,12 +256,33 @@ TEXT: Sequence[Change] = (*RAW, shuffled, shuffled, cell, cell, cell)
 JSON: Sequence[Change] = (value, value, value, value, *TEXT)
 
 
+def member(random: Random, data: bytes) -> bytes:
+    """A zip archive one of whose members is another, or bears another name."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = {each.filename: archive.read(each) for each in archive.infolist()}
+    except (zipfile.BadZipFile, zlib.error, OSError, ValueError, NotImplementedError, RuntimeError, EOFError):
+        return number(random, data)
+    if not members:
+        return data
+    name = random.choice(list(members))
+    inside = members.pop(name)
+    if random.random() < 0.2:
+        name = random.choice(("../x.txt", "/x.txt", "word/document.xml", "in.zip", "x" * 300 + ".txt", ".x", ""))
+    try:
+        return documents.zipped({**members, name or "x": random.choice(TEXT)(random, inside)})
+    except (ValueError, UnicodeError):
+        return data
+
+
 def changes_of(name: str) -> Sequence[Change]:
     """The changes that suit a file of this name."""
     if name.endswith((".gz", ".zst")):
         return (*RAW, *[packed] * 8)
     if name.endswith((".parquet", ".arrow")):
         return (*RAW, *[table] * 6)
+    if name.endswith((".docx", ".docm", ".odt", ".xlsx", ".zip")):
+        return (*RAW, *[member] * 6)
     if name.endswith((".json", ".jsonl")):
         return JSON
     return RAW if name.endswith((".npy", ".npz", ".safetensors", ".bin")) else TEXT

@@ -1,6 +1,8 @@
 """One spoilt file for a reader, and what must hold whatever came of it."""
 
+import importlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -10,6 +12,8 @@ from typing import Any, get_args
 
 from pydantic import TypeAdapter
 
+from core import apart
+from core.corpora import uploads
 from core.corpora.corpus import Corpus, Library
 from core.corpora.formats.ledger import Format, ReadOptions, ReadReport
 from core.corpora.formats.source import open_stream
@@ -62,7 +66,10 @@ class Reading:
         self.name, self._seeds = name, SEEDS[name]
 
     def prepare(self) -> None:
-        """Nothing is needed."""
+        """Documents are read here, in this child; `attempt_apart` reads them where an import would."""
+        apart._apart.set()
+        for reader in ("openpyxl", "pypdfium2.raw", "striprtf.striprtf"):
+            importlib.import_module(reader)
 
     def attempt(self, random: Random, folder: Path) -> str:
         """Errors: AssertionError for what must not be; whatever else is no WinnowError."""
@@ -70,9 +77,11 @@ class Reading:
 
     def attempt_apart(self, random: Random, folder: Path) -> str:
         """As an import does: native code is tried in a process of its own first."""
+        apart._apart.clear()
         return self._attempt(random, folder, apart=True)
 
     def _attempt(self, random: Random, folder: Path, *, apart: bool) -> str:
+        os.environ["WINNOW_HOME"] = str(folder / "home")
         seed = random.choice(self._seeds)
         path, options = put(seed, random, folder / "in"), options_of(seed)
         if random.random() < 0.15:
@@ -117,10 +126,12 @@ def outcome(path: Path, options: ReadOptions, folder: Path) -> str:
         assert not list(library.folder.glob("*")) if library.folder.exists() else True, "left in the library"
         return "refused"
     finally:
+        uploads.forget_unpacked(path)
+        assert not list((folder / "home").glob("unpacked/*")), "left of an archive"
         _accounted(report, rejects)
     assert [file.name for file in library.folder.iterdir()] == [corpus.fingerprint], "more than a corpus is left"
     assert (report.sentences, len(corpus)) == (len(seen), len(seen))
-    assert report.kept <= report.sentences or options.split
+    assert report.kept <= report.sentences or options.split or report.pages
     _stored(corpus, seen)
     for problem in report.problems:
         _placed(problem.file, problem.line, path)
@@ -146,9 +157,11 @@ def said(error: WinnowError, path: Path) -> None:
 
 def _placed(file: str, line: int | None, path: Path) -> None:
     """The file is one of those given, and has the line."""
+    if path.suffix == ".zip":  # one of its members
+        return
     folder = path if path.is_dir() else path.parent
     assert file in {path.name, *(each.name for each in folder.iterdir())}, file
-    if line is None or not (folder / file).is_file() or (folder / file).suffix in (".parquet", ".arrow"):
+    if line is None or not (folder / file).is_file() or (folder / file).suffix in (".parquet", ".arrow", ".xlsx"):
         return
     assert line >= 1
     try:

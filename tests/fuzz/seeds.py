@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from core.corpora.formats.ledger import ReadOptions
+from tests import documents
 
 LINES = (
     "The buyer pays Acme Ltd. 5 dollars .",
@@ -120,6 +121,7 @@ _PRODIGY = [
 ]
 _BRAT = "T1\tORG 0 9\tAcme Ltd.\nT2\tPER 15 18\tZo\u00eb\nR1\tpays Arg1:T1 Arg2:T2\n"
 _PLAIN = "\n".join(LINES) + "\n\nA last one .\n"
+_COLUMN = ["one line of this column", "another line of it here", "a third line of it here", "and a fourth line of it"]
 _TABLE = 'id,doc,text\n1,a,"The buyer, pays"\n2,a,"He said ""no"" .\nAnd left ."\n3,b,Plain text here .\n'
 
 # By format as `ReadOptions` names it; a test sees that every format is here, packed and in each container.
@@ -165,6 +167,23 @@ SEEDS: Mapping[str, Sequence[Seed]] = {
             "",
         ),
     ],
+    "pdf": [
+        _one("deed.pdf", documents.pdf([documents.lines(LINES[:1]), [], documents.lines(["It rains. She left."])])),
+        _one("columns.pdf", documents.pdf([[*documents.lines(_COLUMN), *documents.lines(_COLUMN, 330)]])),
+        Seed({"a.pdf": documents.pdf([documents.lines(LINES[:1])]), "b.txt": _PLAIN.encode()}, ""),
+    ],
+    "docx": [_one("deed.docx", documents.docx(LINES)), _one("deed.docm", documents.docx(LINES[:2]))],
+    "odt": [_one("deed.odt", documents.odt(LINES))],
+    "rtf": [_one("deed.rtf", documents.rtf(["It rains. She left.", "A {\\b second} \\u233? one."]))],
+    "html": [
+        _one("deed.html", documents.html(f"<p>{LINES[0]}<br>{LINES[1]}</p><table><tr><td>a<td>b</tr></table>")),
+        _one("old.htm", documents.html(LINES[1]).decode().encode("cp1252"), encoding="cp1252"),
+    ],
+    "eml": [_one("deed.eml", documents.eml(LINES[0])), _one("more.eml", documents.eml(LINES[1], attached="x.pdf"))],
+    "xlsx": [
+        _one("deed.xlsx", documents.xlsx([["id", "text"], *enumerate(LINES)], [["text"], ["On another sheet ."]]))
+    ],
+    "zip": [_one("all.zip", documents.zipped({"a.txt": _PLAIN, "in/b.docx": documents.docx(LINES), "../c.txt": "x"}))],
     "gzip": [
         _one("plain.txt.gz", packed(_PLAIN.encode(), "gzip")),
         _one("tagged.conll.gz", packed(_columns().encode(), "gzip")),

@@ -224,11 +224,10 @@ def test_an_upload_is_on_disk_at_once_and_looked_at(home: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("memo.docx", b"PK\x03\x04 word", "a word processor's document; save its text as UTF-8 .txt"),
-        ("fees.xlsx", b"PK\x03\x04 sheet", "a spreadsheet; save its sheet as UTF-8 .csv"),
-        ("deed.pdf", b"%PDF-1.7", "a PDF; export its text"),
-        ("all.zip", b"PK\x03\x04", "a zip archive"),
-        ("memo.txt", b"%PDF-1.7", "a PDF; export its text"),
+        ("memo.docx", b"%PDF-1.7", "is not what the end of its name says but a PDF; name it by what it is"),
+        ("fees.ods", b"PK\x03\x04 sheet", "not a text file but a spreadsheet; save it as .xlsx or .csv"),
+        ("old.doc", b"\xd0\xcf\x11\xe0", "not a text file but an old Office file; save it as .docx or .xlsx"),
+        ("memo.txt", b"%PDF-1.7", "not a text file but a PDF; end its name in .pdf"),
     ],
 )
 def test_a_file_that_is_no_text_is_refused_in_words_and_hides_nothing(
@@ -237,7 +236,7 @@ def test_a_file_that_is_no_text_is_refused_in_words_and_hides_nothing(
     app = opened("pages/1_Corpora.py")
     app.file_uploader[0].upload(name, content).run()
     assert not app.exception
-    assert [plain(f"{name}: not a text file but {words}") in error.value for error in app.error] == [True]
+    assert [plain(f"{name}: {words}") in error.value for error in app.error] == [True]
     assert not list(home.glob("uploads/*"))
     assert "All corpora" in texts(app)
     app.file_uploader[0].upload("deeds.txt", b"The first deed is signed .\n").run()  # the next one is taken

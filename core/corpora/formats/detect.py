@@ -7,6 +7,7 @@ from pathlib import Path
 
 from core.corpora.formats.arrow import arrow_batches, arrow_schema
 from core.corpora.formats.conll import looks_like_conll
+from core.corpora.formats.documents import document_format, is_document, sheet_rows
 from core.corpora.formats.folders import is_brat
 from core.corpora.formats.hf import tag_columns
 from core.corpora.formats.jsons import json_array, json_lines
@@ -61,6 +62,8 @@ def records(path: Path, kind: Kind, ledger: Ledger) -> Iterator[Record]:
         return json_lines(path, kind.encoding, ledger)
     if kind.container == "json":
         return json_array(path, kind.encoding, ledger)
+    if kind.container == "xlsx":
+        return sheet_rows(path, ledger)
     if kind.container == "arrow":
         taken = tag_columns(kind.columns) or () if kind.format == "hf" else (kind.text_column,)
         columns = list(dict.fromkeys(name for name in (*taken, kind.doc_column, kind.group_column) if name))
@@ -75,6 +78,10 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     if container in ("txt", "conll", "brat"):
         return Kind(container, container, options.encoding)
     choice = options.format
+    if is_document(path) and choice not in ("auto", container):
+        raise OptionsError(path.name, None, f"is {container}, not {choice}; choose the format {container} or auto.")
+    if is_document(path) and container != "xlsx":
+        return Kind(container, "document", options.encoding)
     if choice in ("txt", "conll", "brat"):
         raise OptionsError(
             path.name, 1, f"looks like {container}, not {choice}; choose the format {container} or auto."
@@ -82,7 +89,7 @@ def kind_of(path: Path, options: ReadOptions) -> Kind:
     columns, rows = _first_rows(path, container, options)
     _check_named(path, rows, options)
     shape = choice if choice in ("doccano", "prodigy", "labelstudio", "hf") else _shape(columns, rows)
-    if choice in ("csv", "tsv", "jsonl", "parquet"):
+    if choice in ("csv", "tsv", "jsonl", "parquet") or container == "xlsx":
         shape = ""
     if shape:
         asked = (options.text_column, options.doc_column, options.group_column)
@@ -122,8 +129,10 @@ def _check_named(path: Path, rows: Sequence[Mapping[str, object]], options: Read
 
 
 def _container(path: Path, options: ReadOptions) -> str:
-    """txt, conll, brat, jsonl, json, csv, tsv or arrow."""
+    """txt, conll, brat, jsonl, json, csv, tsv or arrow; or the format of a document."""
     choice = options.format
+    if is_document(path):
+        return document_format(path)
     if looks_like_arrow(path):
         return "arrow"
     if choice == "auto" and is_brat(path):

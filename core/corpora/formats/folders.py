@@ -1,18 +1,22 @@
-"""Files of a folder that are read, in order."""
+"""Files of a folder or an archive that are read, in order."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from core.corpora.formats.archives import unpacked
 from core.corpora.formats.ledger import ReadOptions
+from core.corpora.formats.source import ARCHIVE, DOCUMENTS
 from core.errors import PathError, ReadError
 from core.paths import allowed_path, is_there, user_path
 from core.shown import in_utf8
 
 MOST_LISTED = 500  # entries of a folder
 
-_READ = (".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".conll", ".bio", ".iob")
+_ROWS = (".txt", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".conll", ".bio", ".iob")
+_READ = (*_ROWS, *DOCUMENTS)
 _ABOUT = frozenset(
     {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json", "readme.txt", "license.txt"}
 )
@@ -20,21 +24,73 @@ _PART = re.compile(r"(?:^|[^a-z])(train|validation|valid|dev|test)(?:[^a-z]|$)")
 _SAME = {"validation": "dev", "valid": "dev"}
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Files to read, each with its name as the user knows it; left_out: {name: why} of what lies among them."""
+
+    files: Sequence[Path]
+    names: Mapping[Path, str]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+
 def files_of(path: Path, options: ReadOptions) -> list[Path]:
-    """`path`, or the files under it by name. Errors: PathError, ReadError if there is nothing to read.
+    """The files of `listed`."""
+    return list(listed(path, options).files)
+
+
+def listed(path: Path, options: ReadOptions) -> Listing:
+    """`path` and `options.others`: each itself, or the files under it by name, also where it is a zip archive.
 
     Links that lead out of the folder and hidden files are passed over. A folder that holds several of
     train, dev and test asks which is meant, unless `options.part` says so.
+    Errors: PathError, ReadError if there is nothing to read.
     """
-    path = user_path(path)
+    roots = [path, *map(Path, options.others)]
+    names, left_out = dict[Path, str](), dict[str, str]()
+    for root in roots:
+        one = _listed(user_path(root), options)
+        for file in one.files:
+            name = one.names[file]
+            names.setdefault(file, f"{root.parent.name}/{name}" if name in names.values() else name)
+        left_out |= one.left_out
+    return Listing(list(names), names, left_out)
+
+
+def _listed(path: Path, options: ReadOptions) -> Listing:
     if not path.exists():
         raise PathError(f"{path}: there is no such file or folder; check the path.")
+    if path.is_file() and path.suffix.lower() == ARCHIVE:
+        folder, left_out = unpacked(path, readable)
+        return _inside(folder, path.name, options, left_out)
     if path.is_file():
-        return [path.with_suffix(".txt")] if path.suffix == ".ann" and is_there(path.with_suffix(".txt")) else [path]
+        text = path.with_suffix(".txt")
+        file = text if path.suffix == ".ann" and is_there(text) else path
+        return Listing([file], {file: file.name})
+    return _inside(path, path.name, options, {})
+
+
+def _inside(path: Path, called: str, options: ReadOptions, left_out: Mapping[str, str]) -> Listing:
+    """A folder's files. called: the name that the user knows it by."""
     root = path.resolve()
-    files = [file for file in sorted(path.rglob("*")) if _readable(file, path, root)]
+    offered = [file for file in sorted(path.rglob("*")) if _offered(file, path, root)]
+    files = [file for file in offered if readable(file) and file.name.lower() not in _ABOUT]
     if not files:
-        raise ReadError(path.name, None, f"the folder holds no file to read (expected one of {', '.join(_READ)}).")
+        raise ReadError(called, None, f"holds no file to read (expected one of {', '.join(_READ)}).")
+    files = _of_part(files, path, called, options)
+    if any(file.suffix.lower() in DOCUMENTS for file in files):
+        unread = [file for file in offered if not readable(file)]
+        left_out = {**left_out, **{str(file.relative_to(path)): _why_unread(file) for file in unread}}
+    return Listing(files, {file: str(file.relative_to(path)) for file in files}, left_out)
+
+
+def _why_unread(file: Path) -> str:
+    if file.suffix.lower() == ARCHIVE:
+        return "a zip archive in a folder; add it by itself"
+    return "no kind of file that is read"
+
+
+def _of_part(files: list[Path], path: Path, called: str, options: ReadOptions) -> list[Path]:
+    """The files of one part, where a folder has train, dev and test. Errors: ReadError where it is not clear which."""
     parts = {file: _part(file, path) for file in files}
     present = sorted({part for part in parts.values() if part})
     part = _SAME.get(options.part or "", options.part)
@@ -42,10 +98,10 @@ def files_of(path: Path, options: ReadOptions) -> list[Path]:
         files = [file for file in files if parts[file] == part]
         if not files:
             names_present = ", ".join(present) or "none"
-            raise ReadError(path.name, None, f"the folder holds no part {options.part!r} (found: {names_present}).")
-    elif len(present) > 1:
+            raise ReadError(called, None, f"the folder holds no part {options.part!r} (found: {names_present}).")
+    elif len(present) > 1 and not any(file.suffix.lower() in DOCUMENTS for file in files):
         raise ReadError(
-            path.name,
+            called,
             None,
             f"the folder holds several parts ({', '.join(present)}); say which to add, or choose a single file.",
         )
@@ -68,7 +124,11 @@ def listing(folder: Path, roots: Sequence[Path] | None = None) -> list[Path]:
         for path in sorted(allowed_path(folder, roots).iterdir(), key=lambda path: (path.is_file(), path.name.lower())):
             with suppress(PathError):
                 hidden = path.name.startswith(".") or not in_utf8(path.name)
-                if not hidden and allowed_path(path, roots) and (path.is_dir() or readable(path)):
+                if (
+                    not hidden
+                    and allowed_path(path, roots)
+                    and (path.is_dir() or readable(path) or path.suffix.lower() == ARCHIVE)
+                ):
                     entries.append(path)
     except OSError as error:
         raise PathError(f"{str(folder)[:200]!r}: cannot be looked into ({error.strerror}).") from error
@@ -81,12 +141,11 @@ def readable(file: Path) -> bool:
     return bool(endings) and endings[-1] in _READ
 
 
-def _readable(file: Path, folder: Path, root: Path) -> bool:
+def _offered(file: Path, folder: Path, root: Path) -> bool:
+    """Whether it is a plain file of the folder, not hidden."""
     inside = file.relative_to(folder)
     return (
-        readable(file)
-        and file.name.lower() not in _ABOUT
-        and not any(part.startswith(".") for part in inside.parts)
+        not any(part.startswith(".") for part in inside.parts)
         and file.is_file()
         and file.resolve().is_relative_to(root)
     )

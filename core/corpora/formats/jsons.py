@@ -33,7 +33,7 @@ def json_lines(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
 
 
 def json_array(path: Path, encoding: str, ledger: Ledger) -> Iterator[Record]:
-    """The objects of a JSON array, or of several in a row, read one by one.
+    """The objects of a JSON array, or of several in a row, read one by one; a text alone is an object's `text`.
 
     Errors: ReadError at the first broken object: an array has no lines to go on at.
     """
@@ -60,6 +60,8 @@ def _objects(feed: "_Feed", name: str, ledger: Ledger) -> Iterator[Record]:
         line, value = feed.line, feed.take(decoder)
         if isinstance(value, dict):
             yield line, value
+        elif isinstance(value, str):
+            yield line, {"text": value}
         else:
             ledger.reject(line, "not a JSON object in braces", json.dumps(value))
     feed.at += 1

@@ -11,7 +11,25 @@ from core.shown import brief
 from core.text.words import Tokens, cutter
 
 Format = Literal[
-    "auto", "txt", "jsonl", "csv", "tsv", "parquet", "conll", "doccano", "labelstudio", "prodigy", "brat", "hf"
+    "auto",
+    "txt",
+    "jsonl",
+    "csv",
+    "tsv",
+    "parquet",
+    "conll",
+    "doccano",
+    "labelstudio",
+    "prodigy",
+    "brat",
+    "hf",
+    "pdf",
+    "docx",
+    "odt",
+    "rtf",
+    "html",
+    "eml",
+    "xlsx",
 ]
 LABELLED: frozenset[str] = frozenset({"conll", "doccano", "labelstudio", "prodigy", "brat", "hf"})
 TAGGED = frozenset({"conll", "hf"})  # those of them that bring their tokens
@@ -34,6 +52,7 @@ class ReadOptions:
     encoding: "utf-8" also takes UTF-8 and UTF-16 that begin with a byte order mark. repair: False rejects
     a sentence with tags out of order instead of repairing it. part: which of train, dev (validation) and
     test to take from a labelled folder that holds several. tokens: what cuts text that comes without tokens.
+    others: further files and folders that are read with the first.
     """
 
     format: Format = "auto"
@@ -47,6 +66,7 @@ class ReadOptions:
     repair: bool = True
     part: str | None = None
     tokens: Tokens = "words"
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +87,10 @@ class ReadReport:
     rejected_spans: annotations left out of a row that was kept (overlapping, discontinuous, out of range).
     skipped: rows left out because the file says so (Prodigy's reject and ignore, tasks without annotation).
     empty: rows without text, not counted as read. sentences: what came out (more than `kept` if split).
+
+    Of documents rows are pages (PDF), paragraphs (Word and the like) or rows of a sheet. pages: of all PDFs;
+    blank_pages: those without text, in `blank_places`; margins: lines left out as running heads and page numbers.
+    left_out: files of a folder or an archive that are none to read.
     """
 
     format: str = ""
@@ -83,6 +107,11 @@ class ReadReport:
     skipped: int = 0
     empty: int = 0
     sentences: int = 0
+    pages: int = 0
+    blank_pages: int = 0
+    blank_places: list[str] = field(default_factory=list)
+    margins: int = 0
+    left_out: int = 0
     problems: list[Problem] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, object]:
@@ -94,7 +123,9 @@ class Ledger:
     """Keeps the report and the reject file; formats write into it row by row.
 
     file: name of the file being read; doc: what its sentences come from if it does not say more itself; named: what
-    the columns that were asked for say of the present row: its document, and what this is of.
+    the columns that were asked for say of the present row: its document, and what this is of. format: of the file;
+    page: the sheet that the present row stands on; placed: whether sentences keep file and page; first_pages: how many
+    a look ahead reads, None for all.
     `tick(bytes)` is called about once a block.
     """
 
@@ -111,6 +142,9 @@ class Ledger:
         self.file = ""
         self.doc: str | None = None
         self.named: tuple[str | None, str | None] = (None, None)
+        self.format, self.placed = "", False
+        self.page: int | None = None
+        self.first_pages: int | None = None
         self._path = rejects
         self._out: TextIO | None = None
         self._undecodable = 0
@@ -127,11 +161,20 @@ class Ledger:
         self.report.rejected_spans += 1
         self._keep("span", line, reason, raw)
 
-    def skip(self, line: int | None, reason: str) -> None:
-        """A row that its own file says to leave out."""
-        self.report.read += 1
-        self.report.skipped += 1
+    def keep(self, rows: int) -> None:
+        """Rows that were taken."""
+        self.report.read += rows
+        self.report.kept += rows
+
+    def skip(self, line: int | None, reason: str, rows: int = 1) -> None:
+        """Rows that hold nothing, or that their own file says to leave out."""
+        self.report.read += rows
+        self.report.skipped += rows
         self._note("skipped", line, reason)
+
+    def remark(self, reason: str) -> None:
+        """Something of the file that is no row and was left out."""
+        self._note("skipped", None, reason)
 
     def repair(self, line: int | None, count: int, reason: str) -> None:
         """`count` things put right in the row at `line`."""

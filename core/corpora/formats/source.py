@@ -23,22 +23,34 @@ BOMB_RATIO, BOMB_BYTES = 200, 1 << 30  # unpacked more than 200 times its size a
 MAX_BLANK = 2 << 20  # bytes of white space on end
 
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_ZIP, _OLE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+# Documents by the endings of their names: the format, and how the file begins (b"": as any text does).
+DOCUMENTS = {
+    ".pdf": ("pdf", b"%PDF"),
+    **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), ("docx", _ZIP)),
+    **dict.fromkeys((".odt", ".ott"), ("odt", _ZIP)),
+    **dict.fromkeys((".xlsx", ".xlsm"), ("xlsx", _ZIP)),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), ("html", b"")),
+    ".eml": ("eml", b""),
+    ".rtf": ("rtf", b"{\\rtf"),
+}
+ARCHIVE = ".zip"
 _BINARY = {
-    b"%PDF": "a PDF; export its text",
-    b"PK\x03\x04": "a zip archive or an Office file; unpack it, or save its text as UTF-8 .txt or .csv",
+    b"%PDF": "a PDF; end its name in .pdf",
+    _ZIP: "a zip archive or an Office document; end its name in .zip, .docx, .xlsx or .odt, as what it is",
     b"PK\x05\x06": "an empty zip archive",
-    b"\xd0\xcf\x11\xe0": "an old Office file; save its text as UTF-8 .txt or .csv",
+    _OLE: "an old Office file; save it as .docx or .xlsx",
     b"BZh": "packed by bzip2; unpack it or pack it as .gz or .zst",
     b"\xfd7zXZ": "packed by xz; unpack it or pack it as .gz or .zst",
     b"7z\xbc\xaf": "a 7z archive; unpack it",
-    b"{\\rtf": "an RTF document; save its text as UTF-8 .txt",
+    b"{\\rtf": "an RTF document; end its name in .rtf",
     b"\x89PNG": "a picture",
     b"\xff\xd8\xff": "a picture",
 }
 _OFFICE = {  # zip archives that are told from others by their names
-    (".docx", ".dotx", ".odt"): "a word processor's document; save its text as UTF-8 .txt",
-    (".xlsx", ".xlsm", ".ods"): "a spreadsheet; save its sheet as UTF-8 .csv",
-    (".pptx", ".odp"): "a presentation; save its text as UTF-8 .txt",
+    (".ods",): "a spreadsheet; save it as .xlsx or .csv",
+    (".pptx", ".pptm", ".odp"): "a presentation; save it as .pdf",
+    (".pages", ".numbers", ".key"): "an Apple document; save it as .docx, .xlsx or .pdf",
 }
 # Ways to write code or addresses, which Python counts among the encodings of text.
 _NO_FILES = ("idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape")
@@ -194,12 +206,36 @@ def text_encoding(encoding: str, head: bytes) -> str:
 
 
 def refuse_known(name: str, head: bytes) -> None:
-    """Refuse what is no text in any encoding, as its first bytes say. Errors: ReadError that says what to do."""
+    """Refuse what is neither text nor a document of the kind that its name says, by its first bytes, 1,024 at best.
+
+    Errors: ReadError that says what to do.
+    """
+    ending = Path(name).suffix.lower()
+    begins = _ZIP if ending == ARCHIVE else DOCUMENTS.get(ending, ("", b""))[1]
+    if begins:
+        _refuse_another(name, head, begins)
+        return
     content = next((content for magic, content in _BINARY.items() if head.startswith(magic)), None)
     if head.startswith(b"PK"):
         content = next((content for endings, content in _OFFICE.items() if name.lower().endswith(endings)), content)
     if content:
         raise ReadError(name, None, f"not a text file but {content}.")
+
+
+def _refuse_another(name: str, head: bytes, begins: bytes) -> None:
+    """Refuse a file that does not begin as its name says."""
+    if not head:
+        raise ReadError(name, None, "the file is empty; choose one that holds text.")
+    if begins == _ZIP and head.startswith(_OLE):
+        raise ReadError(
+            name, None, "is protected by a password, or is an old Office file; save it without one, as .docx or .xlsx."
+        )
+    # A PDF may have some lines of a mail or a printer before it.
+    if head.startswith(begins) or (begins == b"%PDF" and begins in head):
+        return
+    content = next((content for magic, content in _BINARY.items() if head.startswith(magic)), "no such file")
+    content = content.partition(";")[0]
+    raise ReadError(name, None, f"is not what the end of its name says but {content}; name it by what it is.")
 
 
 def _refuse_binary(name: str, head: bytes, encoding: str) -> None:

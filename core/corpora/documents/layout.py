@@ -1,0 +1,268 @@
+"""Pieces of text on pages as paragraphs in reading order: columns one after the other, running heads and page numbers
+gone, divided words mended, cells of a table side by side.
+
+Everything is decided by geometry and by what recurs from page to page; RESULTS.md says how far that is right.
+"""
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from statistics import median
+
+from core.corpora.documents.extract import Extract, Paragraph
+
+_EDGE = 3  # lines at a page's top and bottom that may be running heads
+_NEAR = 4.0  # points by which a running head may move
+_COLUMN_LINES = 4  # a column has as many at least
+_FILLED = 0.5  # of a column's width, which half of its lines have at least: cells of a table are shorter
+_CROSSING = 0.6  # of a page's lines may cross the gap between columns: headings, abstracts, wide tables
+_NUMBER = re.compile(
+    r"\W{0,6}(?:(?:page|seite|blatt|p[aá]gina|p[aá]g|pagina|p|s)\b\.?)?\W{0,6}(?:\d{1,4}|[ivxlc]{1,7})"
+    r"(?:\s{0,3}(?:/|of|von|de|sur|di|van)\s{0,3}\d{1,4})?\W{0,6}",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(r"(?:[•▪◦‣·*–—-]\s|\(?(?:\d{1,2}(?:\.\d{1,2}){0,5}|[a-zA-Z]|[ivxIVX]{1,5})[.)]\s|§\s?\d|\[\d+\]\s)")
+_CLOSED = re.compile(r"""[.!?:;…。！？]["'”’»)\]]*\Z""")
+_DIVIDED = re.compile(r"[^\W\d_][-\u2010\u00ad]\Z")
+_WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
+
+
+@dataclass(slots=True)
+class Piece:
+    """Text on one line, in points from the page's lower left corner."""
+
+    text: str
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+
+@dataclass(slots=True)
+class Line:
+    """Pieces side by side. edges: left and right of the column that it stands in."""
+
+    pieces: list[Piece]
+    page: int = 0
+    edges: tuple[float, float] = (0, 0)
+    text: str = field(init=False)
+    left: float = field(init=False)
+    bottom: float = field(init=False)
+    right: float = field(init=False)
+    top: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pieces.sort(key=lambda piece: piece.left)
+        self.left, self.right = self.pieces[0].left, max(piece.right for piece in self.pieces)
+        self.bottom, self.top = min(p.bottom for p in self.pieces), max(p.top for p in self.pieces)
+        parts = [self.pieces[0].text]
+        for one, other in pairwise(self.pieces):
+            gap = other.left - one.right
+            parts += ["\t" if gap > self.height else " " if gap > 0.1 * self.height else "", other.text]
+        self.text = "".join(parts)
+
+    @property
+    def height(self) -> float:
+        """The height of its letters."""
+        return max(median(piece.top - piece.bottom for piece in self.pieces), 0.1)
+
+
+def laid_out(pages: Sequence[Sequence[Piece]]) -> Extract:
+    """Paragraphs of all pages, and what is known of what they were made of."""
+    rows = [_rows(pieces) for pieces in pages]
+    margins = _margins(rows)
+    lines = list[Line]()
+    for number, page in enumerate(rows, 1):
+        kept = [piece for i, row in enumerate(page) if (number, i) not in margins for piece in row.pieces]
+        for line in _in_order(kept):
+            line.page = number
+            lines.append(line)
+    blank = [number for number, page in enumerate(rows, 1) if not page]
+    return Extract(list(_paragraphs(lines)), blank=blank, margins=len(margins))
+
+
+def _rows(pieces: Sequence[Piece]) -> list[Line]:
+    """Pieces that stand on one line of the page, from its top."""
+    rows = list[list[Piece]]()
+    for piece in sorted(pieces, key=lambda piece: -(piece.top + piece.bottom)):
+        if rows and _level(rows[-1][0], piece):
+            rows[-1].append(piece)
+        else:
+            rows.append([piece])
+    return [Line(row) for row in rows]
+
+
+def _level(one: Piece, other: Piece) -> bool:
+    overlap = min(one.top, other.top) - max(one.bottom, other.bottom)
+    return overlap > 0.5 * min(one.top - one.bottom, other.top - other.bottom)
+
+
+def _margins(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
+    """(page from 1, row from 0) of running heads, running feet and page numbers."""
+    places: dict[str, list[tuple[int, int, float]]] = {}
+    margins = set[tuple[int, int]]()
+    for number, rows in enumerate(pages, 1):
+        for i in {*range(min(_EDGE, len(rows))), *range(max(len(rows) - _EDGE, 0), len(rows))}:
+            key = re.sub(r"\d+", "#", rows[i].text).strip().lower()
+            places.setdefault(key, []).append((number, i, rows[i].bottom))
+            if i in (0, len(rows) - 1) and _NUMBER.fullmatch(rows[i].text) and _apart(rows, i):
+                margins.add((number, i))
+    margins |= _numbered(pages)
+    least = 2 if len(pages) < 4 else max(3, len(pages) // 8)
+    for key, same in places.items():
+        heights = sorted(bottom for _, _, bottom in same)
+        for number, i, bottom in same:
+            n_near = bisect_left(heights, bottom + _NEAR) - bisect_left(heights, bottom - _NEAR)
+            if n_near >= least and key:
+                margins.add((number, i))
+    return margins
+
+
+def _numbered(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
+    """First and last rows that begin or end with a number that grows by one from page to page: heads of chapters."""
+    counted: dict[tuple[bool, int], list[tuple[int, int]]] = {}
+    for number, rows in enumerate(pages, 1):
+        for i in {0, len(rows) - 1} if rows else ():
+            cells = rows[i].text.split("\t")
+            if len(cells) > 1:
+                for cell in {cell for cell in (cells[0], cells[-1]) if re.fullmatch(r"[0-9]{1,4}", cell)}:
+                    counted.setdefault((i == 0, int(cell) - number), []).append((number, i))
+    return {place for places in counted.values() if len(places) >= _EDGE for place in places}
+
+
+def _apart(rows: Sequence[Line], i: int) -> bool:
+    """Whether a first or last row stands by itself: its text begins anew after a gap."""
+    if len(rows) < 3:
+        return len(rows) == 2
+    gap = rows[0].bottom - rows[1].top if i == 0 else rows[-2].bottom - rows[-1].top
+    return gap > 0.8 * rows[i].height
+
+
+def _in_order(pieces: Sequence[Piece], depth: int = 0) -> Iterator[Line]:
+    """Lines of one page, or of one column, as they are read."""
+    gap = _column_gap(pieces) if depth < 4 else None
+    if gap is None:
+        rows = _rows(pieces)
+        edges = (min((p.left for p in pieces), default=0), max((p.right for p in pieces), default=0))
+        for row in rows:
+            row.edges = edges
+            yield row
+        return
+    band: list[Piece] = []
+    for row in _rows(pieces):
+        if any(piece.left < gap < piece.right for piece in row.pieces):
+            yield from _columns(band, gap, depth)
+            band = []
+            row.edges = (min(p.left for p in pieces), max(p.right for p in pieces))
+            yield row
+        else:
+            band += row.pieces
+    yield from _columns(band, gap, depth)
+
+
+def _columns(band: Sequence[Piece], gap: float, depth: int) -> Iterator[Line]:
+    yield from _in_order([piece for piece in band if piece.right <= gap], depth + 1)
+    yield from _in_order([piece for piece in band if piece.right > gap], depth + 1)
+
+
+def _column_gap(pieces: Sequence[Piece]) -> float | None:
+    """Where the page parts into two columns, None where it does not: few lines cross it, and prose fills both sides."""
+    if len(pieces) < 2 * _COLUMN_LINES:
+        return None
+    low, high = min(piece.left for piece in pieces), max(piece.right for piece in pieces)
+    candidates = range(int(low + 0.15 * (high - low)), int(low + 0.85 * (high - low)))
+    lefts, rights = sorted(piece.left for piece in pieces), sorted(piece.right for piece in pieces)
+    crossing = {x: bisect_left(lefts, x) - bisect_left(rights, x) for x in candidates}
+    fewest = min(crossing.values(), default=len(pieces))
+    if fewest > _CROSSING * len(pieces):
+        return None
+    best = max(_stretches([x for x in candidates if crossing[x] == fewest]), key=len)
+    gap = (best[0] + best[-1]) / 2
+    left, right = [p for p in pieces if p.right <= gap], [p for p in pieces if p.left >= gap]
+    for side, width in ((left, gap - low), (right, high - gap)):
+        lines = _rows(side)
+        if len(lines) < _COLUMN_LINES or median(line.right - line.left for line in lines) < _FILLED * width:
+            return None
+    return gap
+
+
+def _stretches(numbers: Sequence[int]) -> list[list[int]]:
+    stretches = list[list[int]]()
+    for number in numbers:
+        if stretches and number == stretches[-1][-1] + 1:
+            stretches[-1].append(number)
+        else:
+            stretches.append([number])
+    return stretches
+
+
+def _paragraphs(lines: Sequence[Line]) -> Iterator[Paragraph]:
+    words = Counter(word.lower() for line in lines for word in _WORD.findall(line.text))
+    pitch = _pitch(lines)
+    open_one: Paragraph | None = None
+    for before, line in zip([None, *lines], lines, strict=False):
+        if open_one and before and _goes_on(before, line, pitch):
+            start = len(open_one.text)
+            open_one.text = _joined(open_one.text, line.text, words)
+            if line.page != before.page:
+                open_one.pages.append((min(start + 1, len(open_one.text)), line.page))
+            continue
+        if open_one:
+            yield _finished(open_one)
+        open_one = Paragraph(line.text, [(0, line.page)])
+    if open_one:
+        yield _finished(open_one)
+
+
+def _finished(paragraph: Paragraph) -> Paragraph:
+    paragraph.text = paragraph.text.replace("\u00ad", "-") if paragraph.text.endswith("\u00ad") else paragraph.text
+    return paragraph
+
+
+def _pitch(lines: Sequence[Line]) -> float:
+    """The step from line to line within paragraphs, as a share of the letters' height."""
+    steps = [
+        (one.bottom - other.bottom) / one.height
+        for one, other in pairwise(lines)
+        if one.page == other.page and one.edges == other.edges and 0 < one.bottom - other.bottom < 3 * one.height
+    ]
+    return median(steps) if steps else 1.2
+
+
+def _goes_on(before: Line, line: Line, pitch: float) -> bool:
+    """Whether a line continues the paragraph of the one before it."""
+    starts_low = line.text[:1].islower()
+    if "\t" in line.text or "\t" in before.text:
+        return False
+    if _DIVIDED.search(before.text) and starts_low:
+        return True
+    closed = bool(_CLOSED.search(before.text))
+    item = _ITEM.match(line.text) and (closed or (line.left <= before.left + 1 and not starts_low))
+    if item or not 0.87 < line.height / before.height < 1.15:
+        return False
+    if before.page != line.page or before.edges != line.edges:
+        return not closed and (starts_low or _filled(before))
+    near = 0 <= (before.bottom - line.bottom) / before.height <= 1.3 * pitch
+    indented = line.left > before.left + 0.6 * line.height
+    return near and (starts_low or _filled(before)) and not (closed and indented)
+
+
+def _filled(line: Line) -> bool:
+    """Whether its words reach the column's right edge, so that the next stands on the next line for want of room."""
+    left, right = line.edges
+    return right - line.right < 0.15 * (right - left)
+
+
+def _joined(text: str, following: str, words: Counter[str]) -> str:
+    if not _DIVIDED.search(text):
+        return f"{text} {following}"
+    if not following[:1].islower():
+        return f"{text[:-1]}-{following}" if following[:1].isalpha() else f"{text} {following}"
+    first, second = _WORD.findall(text[:-1])[-1], _WORD.match(following)
+    end = second[0] if second else ""
+    # As the document writes it elsewhere: "well-known" keeps its hyphen, "well-" and "being" lose it.
+    kept = words[f"{first}-{end}".lower()] > words[f"{first}{end}".lower()]
+    return text[:-1] + ("-" if kept else "") + following

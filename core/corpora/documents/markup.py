@@ -1,0 +1,157 @@
+"""Pages of the web, mails and RTF documents."""
+
+import email
+import email.policy
+import re
+from email.errors import MessageError
+from email.message import EmailMessage
+from html.parser import HTMLParser
+from typing import BinaryIO
+
+from core.corpora.documents.extract import Extract, Flow, Paragraph
+from core.errors import ReadError
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_BLOCKS = _words("""
+    address article aside blockquote body br center dd details dialog dir div dl dt fieldset figcaption figure footer
+    form h1 h2 h3 h4 h5 h6 header hr html legend li main nav ol option p pre section summary table tbody td tfoot th
+    thead title tr ul
+""")
+_SILENT = _words("script style head template noscript svg math iframe object select textarea button")
+_VOID = _words("area base br col embed hr img input link meta source track wbr")
+_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,9}=\s{0,9}["']?([\w.:-]{1,40})""", re.IGNORECASE)
+_XML_CHARSET = re.compile(rb"""<\?xml[^>]{0,200}?encoding=["']([\w.:-]{1,40})""")
+_MAX_HEADERS = 2_000
+
+
+class _Page(HTMLParser):
+    def __init__(self, flow: Flow) -> None:
+        super().__init__(convert_charrefs=True)
+        self.flow, self._silent = flow, list[str]()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if self._silent or tag in _SILENT:
+            if tag not in _VOID:
+                self._silent.append(tag)
+            return
+        self._border(tag)
+        if tag == "tr":
+            self.flow.row()
+        elif tag in ("td", "th"):
+            self.flow.cell()
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if not self._silent:
+            self._border(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._silent:
+            # A body that begins ends a head that nobody closed.
+            while tag in self._silent and self._silent.pop() != tag:
+                pass
+            return
+        self._border(tag)
+        if tag == "tr":
+            self.flow.end_row()
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent:
+            self.flow.say(data)
+
+    def _border(self, tag: str) -> None:
+        if tag in _BLOCKS:
+            self.flow.flush()
+
+
+def read_html(file: BinaryIO, name: str, encoding: str | None = None) -> Extract:
+    """A page of the web. encoding: None for the one that it names. Errors: ReadError."""
+    return Extract(_paragraphs(decoded(file.read(), encoding), name))
+
+
+def _paragraphs(text: str, name: str) -> list[Paragraph]:
+    flow = Flow(name)
+    page = _Page(flow)
+    page.feed(text)
+    page.close()
+    return flow.paragraphs()
+
+
+def decoded(data: bytes, encoding: str | None) -> str:
+    """The text of a page in the encoding asked for, else in the one that it names."""
+    named = _CHARSET.search(data[:4096]) or _XML_CHARSET.match(data[:400])
+    marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    tried = ["utf-16" if marked else "utf-8-sig", encoding or "", named[1].decode() if named else "", "cp1252"]
+    for codec in tried:
+        try:
+            return data.decode(codec)
+        except (UnicodeError, LookupError):
+            continue
+    return data.decode("cp1252", "replace")
+
+
+def read_eml(file: BinaryIO, name: str) -> Extract:
+    """A mail: subject and text; its attachments are named, not read. Errors: ReadError."""
+    data = file.read()
+    if b":" not in data[:_MAX_HEADERS]:
+        raise ReadError(name, None, "is no mail: it has no headers; name it by what it is.")
+    try:
+        mail = email.message_from_bytes(data, policy=email.policy.default)
+        extract = _mail(mail, name)
+    except (
+        MessageError,
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        KeyError,
+        RecursionError,
+    ) as error:
+        raise ReadError(
+            name, None, "is no mail that can be read; save it again as .eml, or its text as .txt."
+        ) from error
+    return extract
+
+
+def _mail(mail: EmailMessage, name: str) -> Extract:
+    flow = Flow(name)
+    flow.say(str(mail.get("subject") or ""))
+    flow.flush()
+    body = mail.get_body(("plain", "html"))
+    extract = Extract()
+    if body is not None and body.get_content_subtype() == "html":
+        extract.paragraphs = [*flow.paragraphs(), *_paragraphs(str(body.get_content()), name)]
+    else:
+        for block in re.split(r"\n[^\S\n]*\n", _unquoted(str(body.get_content()))) if body is not None else ():
+            flow.say(block)
+            flow.flush()
+        extract.paragraphs = flow.paragraphs()
+    attached = [str(part.get_filename() or part.get_content_type()) for part in mail.iter_attachments()]
+    if attached:
+        names = ", ".join(attached[:5]) + (f" and {len(attached) - 5} more" if len(attached) > 5 else "")
+        extract.remarks.append(f"{len(attached)} attachments were not read: {names}; save them as files beside it")
+    return extract
+
+
+def _unquoted(text: str) -> str:
+    """The lines of a mail, those that it quotes without their marks."""
+    return re.sub(r"^(?:>[ \t]?)+", "", text.replace("\r\n", "\n"), flags=re.MULTILINE)
+
+
+def read_rtf(file: BinaryIO, name: str) -> Extract:
+    """An RTF document. Errors: ReadError."""
+    from striprtf.striprtf import rtf_to_text
+
+    try:
+        text = rtf_to_text(file.read().decode("latin-1"), errors="replace")
+    except (ValueError, LookupError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
+        raise ReadError(name, None, "is damaged or was cut off; copy it again, or save it anew.") from error
+    flow = Flow(name)
+    for line in text.split("\n"):
+        flow.say(line.strip("|").replace("|", "\t"))
+        flow.flush()
+    return Extract(flow.paragraphs())

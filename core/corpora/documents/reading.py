@@ -1,0 +1,36 @@
+"""A document's reader in a process of its own, as `core.apart` runs it."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from core.corpora.documents.extract import MAX_DOCUMENT, Extract
+from core.corpora.documents.markup import read_eml, read_html, read_rtf
+from core.corpora.documents.office import read_docx, read_odt
+from core.corpora.documents.pdf import read_pdf
+from core.corpora.documents.sheets import read_xlsx
+from core.errors import ReadError
+from core.paths import opened
+
+_READERS: Mapping[str, Callable[[BinaryIO, str], Extract]] = {
+    "docx": read_docx,
+    "odt": read_odt,
+    "eml": read_eml,
+    "rtf": read_rtf,
+}
+
+
+def answer(path: str, format: str, encoding: str | None, most: int | None) -> Any:
+    """The paragraphs of a document, or the rows of a workbook; see `formats/documents.py`, which asks."""
+    file = Path(path)
+    with opened(file) as stream:
+        if stream.seek(0, 2) > MAX_DOCUMENT:
+            raise ReadError(file.name, None, f"is larger than {MAX_DOCUMENT >> 20} MB; divide it.")
+        stream.seek(0)
+        if format == "xlsx":
+            return read_xlsx(stream, file.name, most)
+        if format == "pdf":
+            return read_pdf(stream, file.name, most).written()
+        if format == "html":
+            return read_html(stream, file.name, encoding).written()
+        return _READERS[format](stream, file.name).written()

@@ -1,0 +1,140 @@
+"""Documents (PDF, Word, mails ...) as sentences with file and page, each read in a process that may die of it."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from core import apart
+from core.corpora import split
+from core.corpora.documents import reading
+from core.corpora.documents.extract import Extract
+from core.corpora.formats.ledger import Ledger, Record
+from core.corpora.formats.source import DOCUMENTS, MAX_TEXT, refuse_known
+from core.errors import PathError
+from core.paths import opened
+from core.text.sentence import Sentence, sentence_id
+from core.text.words import clean
+
+SECONDS = 600  # for one document
+FIRST_PAGES = 10  # that a look ahead reads
+
+_reader = apart.Apart(reading.__name__, "save it anew, or export its text as UTF-8 .txt", SECONDS)
+
+
+def is_document(path: Path) -> bool:
+    """Whether its name says that it is read as a document."""
+    return path.suffix.lower() in DOCUMENTS
+
+
+def document_format(path: Path) -> str:
+    """The format that its name says and its first bytes confirm. Errors: ReadError where they say another."""
+    try:
+        with opened(path) as file:
+            refuse_known(path.name, file.read(1024))
+    except OSError as error:
+        raise PathError(f"{path.name}: cannot be opened ({error.strerror}); check the path and its rights.") from error
+    return DOCUMENTS[path.suffix.lower()][0]
+
+
+def read_document(path: Path, format: str, ledger: Ledger) -> Iterator[Sentence]:
+    """The sentences of a document, in order. Rows are the pages of a PDF, the paragraphs of any other."""
+    extract = Extract.read(_answer(path, format, ledger))
+    _account(extract, ledger)
+    for paragraph in extract.paragraphs:
+        for start, end in _pieces(paragraph.text):
+            if text := clean(paragraph.text[start:end]):
+                ledger.report.sentences += 1
+                yield Sentence(
+                    id=sentence_id(text),
+                    tokens=ledger.cut(text),
+                    text=text,
+                    doc=ledger.doc,
+                    file=ledger.file,
+                    page=paragraph.page(start),
+                )
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int]]:
+    """Where sentences stand; one that no mark ends is cut where it has grown too long to be stored."""
+    for start, end in split.sentences(text):
+        for at in range(start, end, MAX_TEXT):
+            yield at, min(at + MAX_TEXT, end)
+
+
+def _account(extract: Extract, ledger: Ledger) -> None:
+    report, n_blank = ledger.report, len(extract.blank)
+    for remark in extract.remarks:
+        ledger.remark(remark)
+    if ledger.format == "pdf":
+        report.pages += extract.pages or 0
+        ledger.keep((extract.pages or 0) - n_blank)
+        report.margins += extract.margins
+        if n_blank:
+            pages = _ranges(extract.blank)
+            report.blank_pages += n_blank
+            report.blank_places.append(f"{ledger.file} {pages}")
+            ledger.skip(
+                None,
+                f"{n_blank:,} of {extract.pages:,} pages have no text (scanned?): {pages}; recognise their text (OCR)"
+                " first to have it",
+                rows=n_blank,
+            )
+    elif extract.paragraphs:
+        ledger.keep(len(extract.paragraphs))
+    else:
+        ledger.skip(None, "holds no text")
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Pages in words: `page 3`, `pages 3-9, 12`."""
+    runs = [[n for _, n in run] for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])]
+    words = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs[:20])
+    return f"page{'s' * (len(numbers) > 1)} {words}" + (" ..." if len(runs) > 20 else "")
+
+
+def sheet_rows(path: Path, ledger: Ledger) -> Iterator[Record]:
+    """The rows of all sheets of a workbook by the names in each sheet's first row; `ledger.page` is the sheet's number.
+
+    As in a CSV, a first row with a cell of five words or more is no header; its columns are named 1, 2, ...
+    """
+    workbook = _answer(path, "xlsx", ledger)
+    for remark in workbook["remarks"]:
+        ledger.remark(remark)
+    for ledger.page, (_, rows) in enumerate(workbook["sheets"], 1):
+        names, rest = _header(rows)
+        for number, cells in rest:
+            if len(cells) <= len(names):
+                yield number, {name: cell for name, cell in zip(names, cells, strict=False) if cell is not None}
+            else:
+                ledger.reject(
+                    number, f"{len(cells)} columns where the header of sheet {ledger.page} has {len(names)}", str(cells)
+                )
+
+
+def _header(rows: Sequence[Any]) -> tuple[list[str], Sequence[Any]]:
+    if not rows:
+        return [], []
+    first = rows[0][1]
+    if any(len((cell or "").split()) >= 5 for cell in first):
+        return [str(i + 1) for i in range(max(len(cells) for _, cells in rows))], rows
+    return [(cell or "").strip() or str(i + 1) for i, cell in enumerate(first)], rows[1:]
+
+
+def _answer(path: Path, format: str, ledger: Ledger) -> Any:
+    """What a document's reader says: here where this process may die of it, else in one that may."""
+    stat = path.stat()
+    encoding = ledger.options.encoding if ledger.options.encoding != "utf-8" else None
+    most = ledger.first_pages
+    request = (str(path), stat.st_mtime_ns, stat.st_size, format, encoding, most)
+    if (known := _last.get(request)) is not None:
+        return known
+    _last.clear()
+    values: dict[str, Any] = {"path": str(path), "format": format, "encoding": encoding, "most": most}
+    ask = partial(_reader.ask, path.name, lambda: ledger.tick(0))
+    answer = _last[request] = reading.answer(**values) if apart.is_apart() else ask(**values)
+    return answer
+
+
+_last: dict[object, Any] = {}  # the last answer: a look at columns, at marks and the import ask the same

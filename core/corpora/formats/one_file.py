@@ -1,0 +1,96 @@
+"""The sentences of one file, whatever its kind."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+from core.corpora.formats import annotated, conll, hf, plain
+from core.corpora.formats.detect import Kind, named_in, records
+from core.corpora.formats.documents import read_document
+from core.corpora.formats.ledger import Ledger, Record
+from core.corpora.formats.sentences import from_text
+from core.text.schemes import Scheme
+from core.text.sentence import Sentence
+
+
+def names_of(file: Path, kind: Kind) -> hf.Names:
+    """What a file's numbered tags are called, asked when the first is met."""
+    columns = hf.tag_columns(kind.columns)
+    return cache(lambda: hf.tag_names(file, columns[1]) if columns else None)
+
+
+_RECORDS: dict[str, Callable[[Iterator[Record], Ledger], Iterator[Sentence]]] = {
+    "doccano": annotated.read_doccano,
+    "prodigy": annotated.read_prodigy,
+    "labelstudio": annotated.read_label_studio,
+}
+
+
+def sentences_of(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
+    """The sentences of a file whose kind is known. scheme: of its tags, where it has such."""
+    if kind.container == "document":
+        return read_document(file, kind.format, ledger)
+    sentences = _of_lines_or_rows(file, kind, scheme, ledger)
+    return _in_file(sentences, ledger) if ledger.placed else sentences
+
+
+def _in_file(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
+    """The sentences of what lies among documents, or is a workbook, with their place."""
+    for sentence in sentences:
+        yield replace(sentence, file=ledger.file, page=ledger.page)
+
+
+def _of_lines_or_rows(file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
+    if kind.format == "txt":
+        return (
+            plain.read_paragraphs(file, ledger)
+            if ledger.options.unit == "paragraph"
+            else plain.read_lines(file, ledger)
+        )
+    if kind.format == "conll":
+        return conll.read_conll(file, scheme, ledger)
+    if kind.format == "brat":
+        return annotated.read_brat(file, ledger)
+    rows = records(file, kind, ledger)
+    if not (ledger.options.doc_column or ledger.options.group_column):
+        return _of_rows(rows, file, kind, scheme, ledger)
+    return _named(_of_rows(_noted(rows, kind, ledger), file, kind, scheme, ledger), ledger)
+
+
+def _of_rows(rows: Iterator[Record], file: Path, kind: Kind, scheme: Scheme, ledger: Ledger) -> Iterator[Sentence]:
+    if kind.format == "hf":
+        return hf.read_hf(rows, names_of(file, kind), scheme, ledger)
+    if kind.format in _RECORDS:
+        return _RECORDS[kind.format](rows, ledger)
+    return _texts(rows, kind, ledger)
+
+
+def _noted(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Record]:
+    """The same rows; what the columns that were asked for say of the one that is read stands in the ledger."""
+    for line, record in rows:
+        ledger.named = named_in(record, kind.doc_column), named_in(record, kind.group_column)
+        yield line, record
+
+
+def _named(sentences: Iterator[Sentence], ledger: Ledger) -> Iterator[Sentence]:
+    """The sentences under the document and the group of their row."""
+    for sentence in sentences:
+        doc, group = ledger.named
+        yield replace(sentence, doc=sentence.doc if doc is None else doc, group=group)
+
+
+def _texts(rows: Iterator[Record], kind: Kind, ledger: Ledger) -> Iterator[Sentence]:
+    for line, record in rows:
+        value = record.get(cast(str, kind.text_column))
+        if value is None:
+            if kind.text_column in record:
+                ledger.report.empty += 1
+            else:
+                ledger.reject(line, f"there is no {kind.text_column!r} in it", str(dict(record)))
+        elif isinstance(value, str):
+            named = record.get(kind.doc_column) if kind.doc_column else None
+            yield from from_text(value, line, ledger.doc if named is None else str(named), ledger)
+        else:
+            ledger.reject(line, f"its {kind.text_column!r} is not text but {type(value).__name__}", str(dict(record)))

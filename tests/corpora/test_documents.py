@@ -1,0 +1,244 @@
+"""Documents: what is read of each kind and from where, and that hostile ones end in a sentence."""
+
+import io
+import os
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from core import apart
+from core.corpora.documents import zipped
+from core.corpora.formats import archives
+from core.corpora.readers import ReadOptions, ReadReport, read, sniff
+from core.errors import Cancelled, ReadError
+from core.facade import corpora, runs
+from core.text.sentence import Sentence
+from tests import documents as make
+
+LEFT = ["The landlord lets the flat to the ten-", "ant for five years. The rent is due on", "the first day of every month at noon.",
+        "The tenant pays it by a bank transfer", "to the account that stands in Annex A."]  # fmt: skip
+RIGHT = ["The deposit is held in an account by", "the landlord. It bears interest at the", "usual rate, and is paid back after the",
+         "lease has ended, within two months of", "that day, less what is owed by then."]  # fmt: skip
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read here: that a process apart is asked is tried once, and starting one for each test is slow."""
+    monkeypatch.setattr(apart, "is_apart", lambda: True)
+
+
+def load(path: Path, **options: object) -> tuple[list[Sentence], ReadReport]:
+    report = ReadReport()
+    return list(read(path, ReadOptions(**options), report=report)), report  # type: ignore[arg-type]
+
+
+def put(path: Path, data: bytes | str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return path
+
+
+def lease() -> bytes:
+    """Three pages with running heads and numbers, the first in two columns, the second a scan."""
+    head, foot = (60, 810, "Lease of Acme Ltd."), 30
+    first = [head, *make.lines(LEFT), *make.lines(RIGHT, 330), (290, foot, "1")]
+    third = [head, *make.lines(["The tenant takes out an insurance which", "covers"]), (290, foot, "3")]
+    last = [
+        head,
+        *make.lines(["the whole flat. It ends in May.", "Rent"], top=760),
+        (200, 746, "900 EUR"),
+        (290, foot, "4"),
+    ]
+    return make.pdf([first, [], third, last])
+
+
+def mixed(folder: Path) -> Path:
+    tracked = "<w:p><w:r><w:t>The fee is </w:t></w:r><w:del><w:r><w:delText>nine</w:delText></w:r></w:del>"
+    tracked += "<w:ins><w:r><w:t>ten</w:t></w:r></w:ins><w:r><w:t> dollars.</w:t></w:r></w:p>"
+    row = "".join(f"<w:tc><w:p><w:r><w:t>{cell}</w:t></w:r></w:p></w:tc>" for cell in ("Rent", "1,000 EUR"))
+    put(folder / "a.pdf", lease())
+    put(
+        folder / "in" / "b.docx",
+        make.docx(["The buyer pays. The seller delivers."], body=f"{tracked}<w:tbl><w:tr>{row}</w:tr></w:tbl>"),
+    )
+    put(folder / "c.html", make.html("<p>One <b>clause</b>.<br>Another.</p><script>x</script><p>Zo\u00eb's.</p>"))
+    put(folder / "d.eml", make.eml("Dear all,\r\n\r\nplease find\r\nit here. It is signed.\r\n", attached="x.pdf"))
+    put(folder / "e.rtf", make.rtf(["One deed. Two deeds.", "A third."]))
+    put(folder / "f.odt", make.odt(["An open text."]))
+    put(folder / "g.xlsx", make.xlsx([["id", "text"], [1, "A cell of text."]], [["text"], ["On sheet two."]]))
+    put(folder / "h.txt", "A plain line .\n")
+    put(folder / "i.pdf", b"PK\x03\x04 no PDF")
+    put(folder / "j.png", b"\x89PNG")
+    return folder
+
+
+EXPECTED = [
+    ("a.pdf", 1, "The landlord lets the flat to the tenant for five years."),
+    ("a.pdf", 1, "The rent is due on the first day of every month at noon."),
+    ("a.pdf", 1, "The tenant pays it by a bank transfer to the account that stands in Annex A."),
+    ("a.pdf", 1, "The deposit is held in an account by the landlord."),
+    ("a.pdf", 1, "It bears interest at the usual rate, and is paid back after the lease has ended, within two months of that"
+                 " day, less what is owed by then."),
+    ("a.pdf", 3, "The tenant takes out an insurance which covers the whole flat."),
+    ("a.pdf", 4, "It ends in May."),
+    ("a.pdf", 4, "Rent 900 EUR"),
+    ("c.html", None, "One clause."), ("c.html", None, "Another."), ("c.html", None, "Zo\u00eb's."),
+    ("d.eml", None, "The lease"), ("d.eml", None, "Dear all,"), ("d.eml", None, "please find it here."),
+    ("d.eml", None, "It is signed."),
+    ("e.rtf", None, "One deed."), ("e.rtf", None, "Two deeds."), ("e.rtf", None, "A third."),
+    ("f.odt", None, "An open text."),
+    ("g.xlsx", 1, "A cell of text."), ("g.xlsx", 2, "On sheet two."),
+    ("h.txt", None, "A plain line ."),
+    ("in/b.docx", None, "The buyer pays."), ("in/b.docx", None, "The seller delivers."),
+    ("in/b.docx", None, "The fee is ten dollars."), ("in/b.docx", None, "Rent 1,000 EUR"),
+]  # fmt: skip
+
+
+def test_a_mixed_folder_is_one_corpus_with_file_and_page(tmp_path: Path, home: Path) -> None:
+    """As an import does it, each document in a process of its own; every page, row and file is accounted for."""
+    run = runs.execute("add", {"path": str(mixed(tmp_path / "deeds"))})
+    result = corpora.import_result(run.id)
+    corpus = corpora.find(result.corpus)
+    assert result.name == "deeds"
+    rows = [row for block in corpus.batches() for row in block]
+    assert [(row.file, row.page, row.text) for row in rows] == EXPECTED
+    assert {row.doc for row in rows if row.file == "in/b.docx"} == {"in/b.docx"}
+    assert corpus.column("page").to_pylist() == [page for _, page, _ in EXPECTED]
+    assert (result.read, result.kept, result.rejected, result.skipped) == (20, 18, 1, 1)
+    assert (result.pages, result.blank_pages, result.margins, result.left_out) == (4, 1, 6, 1)
+    assert {(problem.file, problem.reason.split(";")[0]) for problem in result.problems} == {
+        ("a.pdf", "1 of 4 pages have no text (scanned?): page 2"),
+        ("d.eml", "1 attachments were not read: x.pdf"),
+        ("i.pdf", "is not what the end of its name says but a zip archive or an Office document"),
+        ("j.png", "no kind of file that is read"),
+    }
+    assert "1 of 4 pages have no text (scanned?): a.pdf page 2." in run.state().notes
+
+
+def test_a_zip_of_the_same_is_the_same_text(tmp_path: Path, home: Path) -> None:
+    folder = mixed(tmp_path / "deeds")
+    files = {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+    inner = make.zipped({"z.txt": "x"})
+    path = put(tmp_path / "all.zip", make.zipped({**files, "../out.txt": "x", "/etc/x.txt": "x", "in.zip": inner}))
+    run = runs.execute("add", {"path": str(path)})
+    result = corpora.import_result(run.id)
+    rows = [row for block in corpora.find(result.corpus).batches() for row in block]
+    assert [(row.file, row.page, row.text) for row in rows] == EXPECTED
+    reasons = {problem.file: problem.reason for problem in result.problems}
+    assert reasons["../out.txt"] == reasons["/etc/x.txt"] == "its name leads out of the archive"
+    assert reasons["in.zip"] == "a zip archive within one; unpack it, and add it by itself"
+    assert not list(tmp_path.rglob("out.txt"))
+    assert not list(home.glob("unpacked/*"))
+
+
+@pytest.mark.usefixtures("in_process")
+def test_several_files_are_one_corpus(tmp_path: Path) -> None:
+    one, other = put(tmp_path / "x" / "a.odt", make.odt(["One."])), put(tmp_path / "y" / "a.odt", make.odt(["Two."]))
+    rows, _ = load(one, others=(str(other), str(put(tmp_path / "c.txt", "Three\n"))))
+    assert [(row.file, row.text) for row in rows] == [("a.odt", "One."), ("y/a.odt", "Two."), ("c.txt", "Three")]
+
+
+LAUGH = '<!DOCTYPE l [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;">]>'
+FETCH = '<!DOCTYPE l [<!ENTITY a SYSTEM "file:///etc/passwd">]>'
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"E\0n\0c\0r\0y\0p\0t\0e\0d\0"
+
+
+def spoilt_sheet(head: str) -> bytes:
+    with zipfile.ZipFile(io.BytesIO(make.xlsx([["text"], ["x"]]))) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name = "xl/worksheets/sheet1.xml"
+    return make.zipped({**members, name: head.encode() + members[name].split(b"?>", 1)[-1]})
+
+
+def locked_zip() -> bytes:
+    data = bytearray(make.zipped({"a.txt": "x"}))
+    data[6] |= 1
+    data[data.index(b"PK\x01\x02") + 8] |= 1
+    return bytes(data)
+
+
+HOSTILE: dict[str, tuple[str, Callable[[], bytes], str]] = {
+    "laughs": ("a.docx", lambda: make.docx(["&b;"], head=LAUGH), "as an attack by XML does"),
+    "fetches": ("a.odt", lambda: make.odt(["x"], head=FETCH), "as an attack by XML does"),
+    "sheet laughs": ("a.xlsx", lambda: spoilt_sheet(LAUGH), "as an attack by XML does"),
+    "bomb": ("a.docx", lambda: make.docx(["x"], more={"word/big.xml": b" " * (40 << 20)}), "as a zip bomb does"),
+    "large": ("a.docx", lambda: make.docx(["x" * 3_000]), "unpacks to .* more than 2,000; divide it"),
+    "pages": ("a.pdf", lambda: make.pdf([make.lines(["x"])], n_pages=10_000), "has 10,000 pages, more than 5,000"),
+    "locked pdf": ("a.pdf", lambda: make.pdf([make.lines(["x"])], encrypted=True), "protected by a password"),
+    "locked docx": ("a.docx", lambda: OLE, "protected by a password, or is an old Office file"),
+    "locked xlsx": ("a.xlsx", lambda: OLE, "protected by a password, or is an old Office file"),
+    "cut pdf": ("a.pdf", lambda: b"%PDF-1.7\n1 0 obj", "is damaged or was cut off"),
+    "cut docx": ("a.docx", lambda: make.docx(["x"])[:200], "is damaged or was cut off"),
+    "cut xlsx": ("a.xlsx", lambda: make.xlsx([["text"], ["x"]])[:900], "is damaged or was cut off"),
+    "cut xml": ("a.docx", lambda: make.zipped({"word/document.xml": "<a><b>"}), "word/document.xml is damaged"),
+    "another zip": ("a.odt", lambda: make.docx(["x"]), "is a zip archive but no OpenDocument text"),
+    "another type": ("a.docx", lambda: make.pdf([[]]), "is not what the end of its name says but a PDF"),
+    "pdf as text": ("a.txt", lambda: make.pdf([[]]), "not a text file but a PDF; end its name in .pdf"),
+    "no mail": ("a.eml", lambda: b"just text", "is no mail"),
+    "scans": ("a.pdf", lambda: make.pdf([[], []]), r"2 of 2 pages have no text \(scanned\?\): pages 1-2; recognise"),
+    "nothing": ("a.docx", lambda: make.docx([]), "holds no text"),
+    "locked zip": ("a.zip", locked_zip, "protected by a password"),
+    "zip bomb": ("a.zip", lambda: make.zipped({"a.txt": b" " * (40 << 20)}), "as a zip bomb does"),
+    "many": ("a.zip", lambda: make.zipped({f"{i}.txt": "x" for i in range(30)}), "holds 30 files, more than 20"),
+    "empty zip": ("a.zip", lambda: make.zipped({"a.exe": "x"}), "holds no file to read"),
+}
+
+
+@pytest.mark.usefixtures("in_process")
+@pytest.mark.parametrize("which", HOSTILE)
+def test_a_hostile_document_meets_a_limit_and_a_sentence(
+    which: str, tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, data, words = HOSTILE[which]
+    if which == "large":
+        monkeypatch.setattr("core.corpora.documents.office.MAX_XML", 2_000)
+    if which == "many":
+        monkeypatch.setattr(zipped, "MAX_MEMBERS", 20)
+    path = put(tmp_path / name, data())
+    with pytest.raises(ReadError, match=f"^{name}: .*{words}"):
+        load(path)
+    assert not list(home.glob("unpacked/*.part"))
+
+
+@pytest.mark.usefixtures("in_process")
+def test_macros_are_left_out_and_that_is_said(tmp_path: Path) -> None:
+    path = put(tmp_path / "a.docm", make.docx(["A deed."], more={"word/vbaProject.bin": b"x"}))
+    rows, report = load(path)
+    assert [row.text for row in rows] == ["A deed."]
+    assert [problem.reason for problem in report.problems] == ["its macros were neither read nor run"]
+
+
+@pytest.mark.usefixtures("in_process")
+def test_an_archive_larger_than_its_limit(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "MAX_UNPACKED", 1_000)
+    path = put(tmp_path / "a.zip", make.zipped({"a.txt": os.urandom(800).hex(), "b.txt": "x"}))
+    with pytest.raises(ReadError, match="unpacks to 1,601 bytes, more than 1,000"):
+        sniff(path)
+
+
+def test_the_server_reads_no_document_itself(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither does a look ahead nor an import, whose process has a run to look after."""
+
+    def refuse(**_: object) -> None:
+        raise AssertionError("read in this process")
+
+    monkeypatch.setattr("core.corpora.documents.reading.answer", refuse)
+    path = put(tmp_path / "a.pdf", lease())
+    assert corpora.preview(path).rows[0].startswith("The landlord")
+    assert not apart.is_apart()
+    assert load(path)[1].pages == 4
+
+
+def test_an_import_that_is_stopped_ends_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks is asked each second whether to go on."""
+    from tests.test_apart import apart as ended
+
+    def stop() -> None:
+        raise Cancelled("stopped")
+
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pipe.open("r+b", buffering=0), ended(60) as made, pytest.raises(Cancelled):
+        made.ask("a.pdf", stop, how="hang", pipe=str(pipe))
