@@ -69,7 +69,7 @@ $(VENV)/.app: requirements.txt requirements.lock
 	nice $(BIN)/python -m core.maps.projection >/dev/null 2>&1 &  # compiles the map's code, so that no map waits for it
 	touch $@
 
-$(VENV)/.dev: requirements-dev.txt requirements.txt requirements.lock
+$(VENV)/.dev: requirements-dev.txt requirements-cluster.txt requirements.txt requirements.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python .ci/install requirements-dev.txt
 	touch $@ $(VENV)/.app

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.recipes import base
+from core.runs.versions import versions
 from tests.benchmarks.gpu_correct import FIGURES
 from tests.benchmarks.gpu_scope import Lines, Scope, scope_of
 from tests.conftest import ROOT
@@ -59,7 +59,7 @@ def test_a_run_says_which_versions_are_there(monkeypatch: pytest.MonkeyPatch) ->
         return "1.0"
 
     monkeypatch.setattr(metadata, "version", version)
-    known = base.versions.__wrapped__()
+    known = versions.__wrapped__()
     assert known["torch"] == "1.0"
     assert "gensim" not in known
 

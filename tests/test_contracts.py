@@ -1,5 +1,6 @@
 """The promises that every selection strategy keeps."""
 
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from core.corpora.corpus import Corpus
 from core.errors import Cancelled
+from core.recipes.parts.works import ScoreWork
 from core.reporter import Silent
 from core.results import FloatArray, Role
 from core.selection import STRATEGIES, make_strategy
@@ -104,6 +106,19 @@ def test_a_score_depends_on_its_sentence_alone(
 def test_same_seed_same_scores(case: tuple[str, dict[str, object]], sources: dict[Role, Source]) -> None:
     first, second = (prepared(*case, sources).score(batch(WANTED)) for _ in range(2))
     np.testing.assert_array_equal(first, second)
+
+
+def test_a_worker_scores_as_this_process_does(case: tuple[str, dict[str, object]], sources: dict[Role, Source]) -> None:
+    """What it is given pickles: a prepared strategy, or what one whose model is loaded there is prepared from."""
+    strategy = make_strategy(*case, 3)
+    slow = bool(strategy.models) and strategy.reads == "text"
+    if not slow:
+        strategy.prepare(sources, Silent())
+    work = ScoreWork(strategy=strategy, domain=sources[Role.DOMAIN], sources=sources if slow else None)
+    opened = pickle.loads(pickle.dumps(work)).open(Silent())  # noqa: S301  (it is ours)
+    batches = [batch(WANTED), batch(UNWANTED)]
+    expected = np.concatenate([prepared(*case, sources).score(each) for each in batches])
+    np.testing.assert_array_equal(opened.compute(batches, Silent()), expected)
 
 
 def test_empty_and_one_token_sentences_survive(

@@ -107,7 +107,7 @@ def test_pages_know_the_facade_alone(file: Path) -> None:
 
 def test_the_facade_loads_nothing_slow() -> None:
     modules = ", ".join(f"core.facade.{path.stem}" for path in sorted((CORE / "facade").glob("[a-z]*.py")))
-    code = f"import sys, {modules}; print(sorted({{'torch', 'streamlit', 'transformers', 'sklearn', 'scipy'}} & set(sys.modules)))"
+    code = f"import sys, {modules}; print(sorted({{'torch', 'ray', 'streamlit', 'transformers', 'sklearn', 'scipy'}} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 

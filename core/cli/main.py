@@ -77,6 +77,20 @@ COMMANDS = (
     envvar="WINNOW_DEVICE",
     help="What computes: auto (a free GPU, else the CPU), cpu, cuda or cuda:1.",
 )
+@click.option(
+    "--on",
+    envvar="WINNOW_ON",
+    expose_value=False,
+    callback=lambda context, option, value: machine.compute_on(value),
+    help="Where chunks are computed: local, ray (workers on this machine) or ray:HOST:PORT (a cluster it is of).",
+)
+@click.option(
+    "--mixed",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda context, option, value: machine.take_mixed(value),
+    help="Take workers with other processors or versions too: a result equal to 4 digits, not to the byte.",
+)
 @click.pass_context
 def main(context: click.Context, home: str | None, project: str | None, device: str | None) -> None:
     """Winnow: what to pre-train a named-entity tagger on, and whether it was worth it."""

@@ -15,7 +15,8 @@ from core import cards
 from core.cards import Card, Load
 from core.cards import hindrance as hindrance
 from core.facade.home import machine_home
-from core.recipes.base import versions
+from core.runs import executors
+from core.runs.versions import versions
 
 FRESH = 5.0  # seconds for which a card's free memory is not asked again: without NVIDIA's library a process is
 _ROOT = Path(__file__).resolve().parents[2]
@@ -55,6 +56,19 @@ def card() -> Card | None:
 def check_device() -> None:
     """Errors: ConfigError, ResourceError where `--device` asks for what is not here."""
     cards.check()
+
+
+def compute_on(where: str | None) -> None:
+    """Have this process and its workers compute where `--on` says. Errors: ConfigError where that is not to be had."""
+    if where:
+        os.environ[executors.ON] = where
+    executors.on()
+
+
+def take_mixed(wanted: bool) -> None:
+    """Let workers take part that make other bytes than the first of them, where that is wanted."""
+    if wanted:
+        os.environ[executors.MIXED] = "1"
 
 
 def n_cards() -> int:

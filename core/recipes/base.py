@@ -1,11 +1,7 @@
 """What a recipe is: options in, a result out, with a `Job` to reach corpora, artifacts and other runs."""
 
-import platform
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, is_dataclass
-from functools import cache
-from importlib import metadata
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypedDict
@@ -18,6 +14,7 @@ from core.runs.context import RunContext
 from core.runs.run import wherever
 from core.runs.shared import run_or_reuse
 from core.runs.store import Run, RunStore, is_run_id, run_key
+from core.runs.versions import versions
 
 Result = dict[str, object]  # as JSON keeps it; `artifacts.result.read` gives it its type again
 ENCODERS = ("encoder", "encoders", "init", "states", "difficulty_encoder")  # options that name one, or several
@@ -171,13 +168,3 @@ def register(recipe: Recipe, config: Config, store: RunStore) -> Run:
         resolve(wanted.config, Library(store.home))  # no corpus was removed meanwhile
         run = (store.finished(wanted.key) or store.unfinished(wanted.key)) if recipe.reuse else None
         return run or store.create(**wanted.manifest())
-
-
-@cache
-def versions() -> Mapping[str, str]:
-    """Versions that the numbers of a run may depend on, by package; of those that are installed."""
-    packages, by_package = ("numpy", "torch", "transformers", "scikit-learn", "pyarrow", "gensim"), dict[str, str]()
-    for package in packages:
-        with suppress(metadata.PackageNotFoundError):  # a card's machine need not have what word vectors are made by
-            by_package[package] = metadata.version(package)
-    return {"winnow": __version__, "python": platform.python_version(), **by_package}

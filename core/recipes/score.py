@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -20,9 +21,9 @@ from core.recipes.parts import strategy_models
 from core.recipes.parts.learnable import learnable_rows
 from core.recipes.parts.on_device import on_device
 from core.recipes.parts.strategy_models import Adapted
-from core.reporter import Reporter
+from core.recipes.parts.works import ScoreWork
 from core.results import BoolArray, FloatArray, Role
-from core.runs.chunks import Part, chunked
+from core.runs.executors import spread
 from core.selection import DEFAULT_STRATEGY, STRATEGIES, make_strategy, strategy_options
 from core.selection.base import AdaptedOptions, Source, Strategy
 from core.selection.choose import ranking
@@ -86,22 +87,14 @@ def run(config: ScoreConfig, job: Job) -> ScoreResult:
 def scores_of(strategy: Strategy, sources: Mapping[Role, Source], job: Job) -> tuple[FloatArray, list[Path]]:
     """`(n,)` D_C's scores, and the chunks that they lie in until what is made of them is written."""
     domain = sources[Role.DOMAIN]
-    slow = strategy.models and strategy.reads == "text"
-    with on_device(job, alone=False) if slow else nullcontext():
+    slow = bool(strategy.models) and strategy.reads == "text"
+    if not slow:
         job.context.stage(f"preparing {strategy.name}")
         strategy.prepare(sources, job.context)
-        job.context.stage(f"scoring {domain.corpus.name}")
-
-        def compute(start: int, stop: int, report: Reporter) -> FloatArray:
-            parts: list[FloatArray] = []
-            for batch in domain.batches(strategy.reads, start, stop):
-                done = len(parts) * BLOCK
-                parts.append(strategy.score(replace(batch, report=Part(report, done, stop - start, "sentences"))))
-                report.progress(done + len(batch), stop - start, "sentences")
-                report.check()
-            return np.concatenate(parts)
-
-        chunks = chunked(job.context, len(domain.corpus), SLOW_CHUNK if slow else CHUNK, compute, "score")
+    work = ScoreWork(strategy=strategy, domain=domain, sources=sources if slow else None)
+    device = partial(on_device, job, alone=False) if slow else nullcontext
+    size = SLOW_CHUNK if slow else CHUNK
+    chunks, _ = spread(job.context, len(domain.corpus), size, work, "score", device=device)
     return np.concatenate([np.load(path) for path in chunks]), chunks
 
 

@@ -1,7 +1,9 @@
 """Long computations in pieces that survive: a chunk is finished if and only if its file is there."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +12,43 @@ from core.files import TEMPORARY, save_array_atomic
 from core.reporter import Reporter
 from core.runs.context import RunContext
 
-Compute = Callable[[int, int, Reporter], npt.NDArray[np.generic]]
+Array = npt.NDArray[np.generic]
+Compute = Callable[[int, int, Reporter], Array]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A work with its model loaded.
+
+    compute: rows -> an array, of the same bytes whenever and wherever it is asked. ahead: what may be done of rows in a
+    thread, while those before them are computed. about: what the work's `read` and the run's result ask of the model.
+    """
+
+    compute: Callable[[Any, Reporter], Array]
+    ahead: Callable[[Any], Any] | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Work(Protocol):
+    """What is computed of every chunk, in halves that two machines may do; it pickles, without what `read` needs.
+
+    stage: its name while it is done. card: whether a GPU is of use to it.
+    """
+
+    @property
+    def stage(self) -> str: ...
+
+    @property
+    def card(self) -> bool: ...
+
+    def read(self, start: int, stop: int, about: Mapping[str, Any]) -> Any:
+        """Rows of these items, where the home is; they pickle. about: of what `open` gave."""
+
+    def open(self, report: Reporter) -> Opened:
+        """Load the model, where the device is: once a process."""
+
+    def device(self) -> tuple[str, str]:
+        """What `open` computes on in a process that has a device to itself, in words; and the machine's name."""
 
 
 class Part:
@@ -24,33 +62,48 @@ class Part:
         self._context.progress(self._done + done, self._total, self._unit)
 
 
+class Chunks:
+    """`chunks/<name>-000012.npy` for every `size` of `n` items: all `paths` in order, and which are `missing`."""
+
+    def __init__(
+        self, context: RunContext, n: int, size: int, name: str, *, unit: str = "sentences", folder: Path | None = None
+    ) -> None:
+        """unit: what the items are called in the progress. folder: not the run's for chunks, but where they stay."""
+        folder = folder or context.run.chunks
+        self.context, self._n, self._size, self._unit = context, n, size, unit
+        self.paths = [folder / f"{name}-{i:06d}.npy" for i in range(-(-n // size))]
+        for leftover in folder.glob(TEMPORARY):
+            leftover.unlink()
+        self.missing = [i for i, path in enumerate(self.paths) if not path.exists()]
+        self._done = n - sum(stop - start for start, stop in map(self.bounds, self.missing))
+
+    def bounds(self, i: int) -> tuple[int, int]:
+        """The first item of a chunk, and the one behind its last."""
+        return i * self._size, min((i + 1) * self._size, self._n)
+
+    def begin(self) -> Part:
+        """The reporter of a chunk that is made now; a wish to cancel ends it here. Errors: Cancelled."""
+        self.context.check()
+        self.context.progress(self._done, self._n, self._unit)
+        return Part(self.context, self._done, self._n, self._unit)
+
+    def keep(self, i: int, array: Array) -> None:
+        """Write a chunk that was missing."""
+        save_array_atomic(self.paths[i], array)
+        start, stop = self.bounds(i)
+        self._done += stop - start
+        self.context.progress(self._done, self._n, self._unit)
+
+
 def chunked(
-    context: RunContext,
-    n: int,
-    size: int,
-    compute: Compute,
-    name: str,
-    *,
-    unit: str = "sentences",
-    folder: Path | None = None,
+    context: RunContext, n: int, size: int, compute: Compute, name: str, *, unit: str = "sentences"
 ) -> list[Path]:
-    """`chunks/<name>-000012.npy` for every `size` of `n` items, in order; those already there are not made again.
+    """The files of all chunks, in order; those already there are not made again.
 
     compute: (start, stop, report) -> an array for these items, of the same bytes whenever it is asked.
-    unit: what the items are called in the progress. folder: another than the run's for chunks, where they shall stay.
     """
-    folder = folder or context.run.chunks
-    starts = range(0, n, size)
-    paths = [folder / f"{name}-{i:06d}.npy" for i in range(len(starts))]
-    for leftover in folder.glob(TEMPORARY):
-        leftover.unlink()
-    missing = [i for i, path in enumerate(paths) if not path.exists()]
-    done = n - sum(min(size, n - starts[i]) for i in missing)
-    for i in missing:
-        context.check()
-        context.progress(done, n, unit)
-        stop = min(starts[i] + size, n)
-        save_array_atomic(paths[i], compute(starts[i], stop, Part(context, done, n, unit)))
-        done += stop - starts[i]
+    chunks = Chunks(context, n, size, name, unit=unit)
+    for i in chunks.missing:
+        chunks.keep(i, compute(*chunks.bounds(i), chunks.begin()))
     context.progress(n, n, unit)
-    return paths
+    return chunks.paths

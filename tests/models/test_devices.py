@@ -8,7 +8,7 @@ import torch
 
 from core.models import transfer
 from core.models.devices import pick_dtype, side_by_side, single_threads
-from core.recipes.embed import Ahead
+from core.runs.executors.local import Ahead
 
 
 @pytest.fixture(autouse=True)

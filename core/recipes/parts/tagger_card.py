@@ -8,7 +8,8 @@ from core.artifacts.evaluations import SeedOutcome, TrainInTest
 from core.artifacts.rare_words import HELD
 from core.artifacts.too_long import TooLong
 from core.models.networks import MOST, ON_ENCODER
-from core.recipes.base import Job, versions
+from core.recipes.base import Job
+from core.runs.versions import versions
 
 if TYPE_CHECKING:
     from core.recipes.finetune import FinetuneConfig

@@ -1,0 +1,58 @@
+"""Who makes a run's chunks: this process, or workers of an engine. The run's own process alone writes them.
+
+`WINNOW_ON` (the option `--on`) names it, and nothing that a result or its key depends on.
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from core.errors import ConfigError
+from core.runs.chunks import Chunks, Work
+from core.runs.context import RunContext
+from core.runs.executors import local
+
+ON, MIXED = "WINNOW_ON", "WINNOW_MIXED"
+
+Device = Callable[[], AbstractContextManager[object]]
+
+
+def on() -> str:
+    """What `--on` says: local, ray (this machine's processors and cards) or ray:HOST:PORT (a cluster).
+
+    Errors: ConfigError for anything else, and where Ray is not installed.
+    """
+    wanted = os.environ.get(ON) or "local"
+    if not re.fullmatch(r"local|ray(:[^:\s]+:\d{1,5})?", wanted):
+        raise ConfigError(f"on: {wanted!r} is nowhere to compute; give local, ray (this machine) or ray:HOST:PORT.")
+    if wanted != "local" and find_spec("ray") is None:
+        raise ConfigError(
+            "on: Ray is not installed; give local, or pip install -r requirements-cluster.txt into .venv."
+        )
+    return wanted
+
+
+def spread(
+    context: RunContext, n: int, size: int, work: Work, name: str, *, device: Device, folder: Path | None = None
+) -> tuple[list[Path], Mapping[str, Any]]:
+    """The files of all chunks as of `chunked`, whoever makes them; and what the work says of its model.
+
+    device: what this process has to itself while it computes; a worker has what the engine gave it. folder: as of
+    `Chunks`.
+    """
+    chunks = Chunks(context, n, size, name, folder=folder)
+    where = on()
+    if where == "local" or (where == "ray" and len(chunks.missing) < 2):  # which one process makes sooner
+        about = local.make(chunks, work, device)
+    else:
+        from core.runs.executors import on_ray
+
+        about = on_ray.make(
+            chunks, work, where.removeprefix("ray").removeprefix(":"), mixed=bool(os.environ.get(MIXED))
+        )
+    context.progress(n, n, "sentences")
+    return chunks.paths, about

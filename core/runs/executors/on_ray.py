@@ -1,0 +1,188 @@
+"""Chunks made by workers of Ray: a worker a card, or a processor. Ray starts them and says which are gone, no more.
+
+A chunk may be made twice, for it is the same bytes: it is dealt again when its worker is lost, and to whoever is idle
+at the end, so that nothing waits for a machine that stands still.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from core import cards
+from core.errors import ResourceError
+from core.runs.chunks import Chunks, Work
+from core.runs.executors.engine import engine
+from core.runs.executors.hand import Failure, Hand, environment
+from core.runs.executors.hello import PROBED, Hello, Roll, digest
+
+LOSSES = 4  # workers that one chunk may cost, or that may die before any has begun
+_AHEAD = 2  # chunks a worker has: the next one is there when it has done one
+_LOOK = 0.2  # seconds between two looks at a wish to cancel
+_COUNT = 2.0  # seconds between two counts of processors and cards
+_PATIENCE = 30.0  # seconds without a worker, before the run says that it waits
+
+
+def make(chunks: Chunks, work: Work, address: str, *, mixed: bool) -> Mapping[str, Any]:
+    """Make what is missing of `chunks`: what the work says of its model. address: "" for this machine alone.
+
+    Errors: ConfigError, ResourceError of Ray and of its workers; whatever ends the work on any of them.
+    """
+    chunks.context.stage("starting workers")
+    with engine(address) as ray:
+        crew = _Crew(ray, chunks, work, Roll(chunks.context, mixed=mixed), address)
+        return crew.work_off()
+
+
+@dataclass(eq=False)
+class _Member:
+    """A worker. ready: it may be given chunks. held: those that it has, the one that it is at first."""
+
+    number: int
+    actor: Any
+    hello: Hello | None = None
+    ready: bool = False
+    held: list[int] = field(default_factory=list)
+
+
+class _Crew:
+    """The workers of one run. `_asked` is all that is waited for: of whom, what, and which chunk."""
+
+    def __init__(self, ray: Any, chunks: Chunks, work: Work, roll: Roll, address: str) -> None:
+        self._ray, self._chunks, self._work, self._roll, self._address = ray, chunks, work, roll, address
+        self._context, self._shipped = chunks.context, ray.put(work)
+        self._todo, self._left = deque(chunks.missing), set(chunks.missing)
+        self._members = dict[int, _Member]()
+        self._asked = dict[Any, tuple[_Member, str, int]]()
+        self._about: Mapping[str, Any] | None = None
+        self._losses, self._stillborn, self._hired = Counter[int](), 0, 0
+        self._room, self._cards = 1, 0
+        self._counted, self._since = float("-inf"), monotonic()
+        self._probe: Any = None
+
+    def work_off(self) -> Mapping[str, Any]:
+        """Have all chunks made; the workers are gone afterwards, however it ends."""
+        try:
+            while self._left or self._about is None:
+                self._hire()
+                self._deal()
+                for reference in self._ray.wait(list(self._asked), timeout=_LOOK)[0]:
+                    if reference in self._asked:  # not one of a worker that was lost meanwhile
+                        self._take(reference)
+                self._context.check()
+            return self._about
+        finally:
+            for member in self._members.values():
+                self._ray.kill(member.actor)
+
+    def _hire(self) -> None:
+        """Workers up to what there is room for, and work."""
+        now = monotonic()
+        if now - self._counted > _COUNT:
+            resources = self._ray.cluster_resources()
+            self._counted = now
+            self._cards = int(resources.get("GPU", 0)) if self._work.card and cards.asked() != "cpu" else 0
+            self._room = self._cards or int(resources.get("CPU", 0)) or 1
+        while len(self._members) < min(self._room, max(len(self._left), 1)):
+            card = int(self._cards > 0)
+            options = {"num_cpus": 1, "num_gpus": card, "max_restarts": 0, "scheduling_strategy": "SPREAD"}
+            self._hired += 1
+            member = _Member(self._hired, self._ray.remote(Hand).options(**options).remote(environment()))
+            self._members[member.number] = member
+            self._ask(member, "hello")
+        if now - self._since > _PATIENCE and not any(member.hello for member in self._members.values()):
+            self._since = now
+            where = f"ray:{self._address}" if self._address else "Ray"
+            self._context.note(f"{where}: no worker has begun yet; waiting for a free processor or card.", passing=True)
+
+    def _deal(self) -> None:
+        for member in [member for member in self._members.values() if member.ready]:
+            while len(member.held) < _AHEAD and self._todo:
+                self._give(member, self._todo.popleft())
+            if not member.held and (waiting := self._backup()) is not None:
+                self._give(member, waiting)
+
+    def _backup(self) -> int | None:
+        """The chunk that has been with one worker for longest, and that nobody else has."""
+        held = Counter(i for member in self._members.values() for i in member.held)
+        return next(
+            (i for _, what, i in self._asked.values() if what == "chunk" and i in self._left and held[i] == 1), None
+        )
+
+    def _give(self, member: _Member, i: int) -> None:
+        member.held.append(i)
+        assert self._about is not None
+        self._ask(member, "chunk", self._work.read(*self._chunks.bounds(i), self._about), of=i)
+
+    def _ask(self, member: _Member, what: str, *given: Any, of: int = -1) -> None:
+        method = {"hello": "hello", "opened": "open"}.get(what, "make")
+        self._asked[getattr(member.actor, method).remote(*given)] = member, what, of
+
+    def _take(self, reference: Any) -> None:
+        member, what, i = self._asked.pop(reference)
+        try:
+            answer = self._ray.get(reference)
+        except self._ray.exceptions.RayError:  # of whatever kind, the worker is of no more use (ray issue 59667)
+            self._lose(member)
+            return
+        if isinstance(answer, Failure):
+            raise answer.raised()
+        if what == "chunk":
+            member.held.remove(i)
+            if i in self._left:
+                self._left.remove(i)
+                self._chunks.keep(i, answer)
+        else:
+            answered: Mapping[str, Callable[[_Member, Any], None]]
+            answered = {"hello": self._greet, "opened": self._learn, "probed": self._admit}
+            answered[what](member, answer)
+
+    def _greet(self, member: _Member, hello: Hello) -> None:
+        if self._address and not hello.guarded:
+            raise ResourceError(
+                f"on: ray:{self._address} takes code from whoever reaches its ports; start it under "
+                "RAY_AUTH_MODE=token."
+            )
+        self._roll.admit(hello)
+        member.hello = hello
+        self._ask(member, "opened", self._shipped)
+
+    def _learn(self, member: _Member, opened: tuple[Mapping[str, Any], tuple[str, str]]) -> None:
+        self._about, device = opened
+        if self._probe is None:
+            start, stop = self._chunks.bounds(0)
+            rows = self._work.read(start, min(start + PROBED, stop), self._about)
+            self._probe = self._ray.put(rows)
+            self._context.runs_on(f"workers on Ray: {device[0]}", device[1])
+            self._context.stage(self._work.stage)
+        self._ask(member, "probed", self._probe)
+
+    def _admit(self, member: _Member, array: Any) -> None:
+        assert member.hello
+        self._roll.probed(member.hello, digest(array))
+        member.ready = True
+
+    def _lose(self, member: _Member) -> None:
+        """Take a worker off, and its chunks back. Errors: ResourceError where that is no use."""
+        del self._members[member.number]
+        self._ray.kill(member.actor)
+        self._asked = {ref: asked for ref, asked in self._asked.items() if asked[0] is not member}
+        elsewhere = {i for other in self._members.values() for i in other.held}
+        again = [i for i in member.held if i in self._left and i not in elsewhere]
+        self._todo.extendleft(reversed(again))
+        node = member.hello.node if member.hello else "a node"
+        if not member.ready:
+            self._stillborn += 1
+            if self._stillborn >= LOSSES:
+                raise ResourceError(
+                    f"on: {self._stillborn} workers died before they could begin, the last on {node}; see that Winnow "
+                    "is at the same path there, with the same packages, and that the model fits its memory."
+                )
+        self._losses.update(member.held[:1])
+        if max(self._losses.values(), default=0) >= LOSSES:
+            raise ResourceError(
+                f"on: {LOSSES} workers died of the same sentences, the last on {node}; their memory is too small for "
+                "the model or a batch: start fewer workers a machine, or give local."
+            )
+        self._context.note(f"A worker on {node} is lost; chunks to be made again: {len(again)}.", passing=True)

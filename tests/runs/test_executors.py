@@ -1,0 +1,138 @@
+"""Who makes chunks makes no difference: this process, a worker of Ray or two, and whatever becomes of them."""
+
+import os
+import shutil
+import signal
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import psutil
+import pytest
+
+from core.errors import Cancelled, ModelError, ResourceError
+from core.recipes.parts.works import EmbedWork
+from core.runs.executors import engine, hello
+from core.runs.store import Run
+from core.runs.versions import versions
+from tests.conftest import Seal
+from tests.runs.works import Squares, begun, made
+
+# Alone: one engine at a time, whose processes take both cores as they begin.
+pytestmark = [
+    pytest.mark.alone,
+    pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install -r requirements-cluster.txt"),
+]
+N, SIZE = 40, 4
+
+
+@pytest.fixture(scope="module")
+def token() -> Iterator[None]:
+    """One for all of these tests: Ray remembers the first that it is given."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_AUTH_MODE", "token")
+        patch.setenv("RAY_AUTH_TOKEN", "ab" * 32)
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        yield
+
+
+@pytest.fixture(scope="module")
+def cluster(token: None) -> Iterator[str]:
+    """Two nodes of a processor each."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = Path(tempfile.mkdtemp(prefix="winnow-", dir="/tmp"))  # a socket's path must be short
+        (folder / "ray").mkdir()
+        patch.setenv("RAY_TMPDIR", str(folder))
+        nodes = import_module("ray.cluster_utils").Cluster()
+        try:
+            for _ in range(2):
+                nodes.add_node(num_cpus=1, include_dashboard=False, object_store_memory=100 * 2**20)
+            yield f"ray:{nodes.address}"
+        finally:
+            nodes.shutdown()
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def squares(run: Run, on: str, fate: str = "") -> list[bytes]:
+    return made(run, on, Squares(run.path, fate), N, SIZE)
+
+
+def gone(pids: set[int]) -> bool:
+    """Whether these processes end; they have been killed, which takes the system a moment."""
+    deadline = time.monotonic() + 120
+    while (left := {pid for pid in pids if psutil.pid_exists(pid)}) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not left
+
+
+@pytest.mark.parametrize("fate", ["", "killed", "frozen"])
+def test_two_workers_make_the_bytes_of_this_process_whatever_one_of_them_meets(
+    home: Path, cluster: str, fate: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    expected = squares(begun(home, "local"), "local")
+    run = begun(home, "cluster")
+    assert squares(run, cluster, fate) == expected
+    assert run.result() == {"model": "none"}
+    state = run.state()
+    assert (state.device, state.done, state.total) == ("workers on Ray: abacus", N, N)
+    assert any("A worker on" in note and "is lost" in note for note in state.notes) == (fate == "killed")
+    assert capfd.readouterr().out == ""  # where a command's result belongs
+    marks = {int(path.name.removeprefix("process-")) for path in run.path.glob("process-*")}
+    assert marks
+    assert os.getpid() not in marks
+    assert gone(marks)
+
+
+def test_an_error_of_a_worker_ends_the_run_as_if_it_were_made_here(home: Path, cluster: str) -> None:
+    run = begun(home, "refused")
+    with pytest.raises(ModelError, match=r"^row \d+: is not to be squared; take another\.$"):
+        squares(run, cluster, "refused")
+    assert run.state().state == "failed"
+    run = begun(home, "broken")
+    with pytest.raises(RuntimeError, match="ValueError"):
+        squares(run, cluster, "broken")
+    assert "works.py" in run.log_file.read_text()
+    assert "a text of squaring" not in run.log_file.read_text()
+
+
+def test_a_cancelled_run_leaves_no_worker(home: Path, cluster: str) -> None:
+    run = begun(home, "cancelled")
+    with pytest.raises(Cancelled):
+        squares(run, cluster, "cancelled")
+    assert run.state().state == "cancelled"
+    assert gone({int(path.name.removeprefix("process-")) for path in run.path.glob("process-*")})
+
+
+def test_a_cluster_without_winnow_s_versions_is_refused(
+    home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hello, "versions", lambda: {**versions(), "numpy": "0.1"})
+    with pytest.raises(
+        ResourceError, match=r"worker on \S+: has numpy .*, this machine 0\.1; install numpy 0\.1 there"
+    ):
+        squares(begun(home, "other"), cluster)
+
+
+def test_an_engine_of_a_run_knows_no_other_and_leaves_nothing(
+    home: Path, cluster: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "PROCESSORS", 1)
+    monkeypatch.setenv("RAY_ADDRESS", cluster.removeprefix("ray:"))  # which it would join else, and have two workers
+    before, handler = set(Path("/tmp").glob("winnow-*")), signal.getsignal(signal.SIGTERM)
+    children = set(psutil.Process().children(recursive=True))
+    run = begun(home, "one")
+    assert squares(run, "ray") == squares(begun(home, "local"), "local")
+    assert len(list(run.path.glob("process-*"))) == 1
+    assert set(Path("/tmp").glob("winnow-*")) == before
+    assert signal.getsignal(signal.SIGTERM) is handler
+    assert gone({child.pid for child in set(psutil.Process().children(recursive=True)) - children})
+
+
+def test_vectors_of_two_workers_are_those_of_this_process(home: Path, cluster: str, seal: Seal) -> None:
+    corpus = seal([f"sentence {i} of {'many ' * (i % 7)}words" for i in range(N)])
+    work = EmbedWork(corpus=corpus, encoder="tiny", options={"precision": "fp32"})
+    expected = made(begun(home, "local"), "local", work, N, 10)
+    assert made(begun(home, "two"), cluster, work, N, 10) == expected

@@ -1,0 +1,86 @@
+"""Where chunks may be made, and which workers are taken: all of it that needs no engine."""
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from core.cli.main import run_main
+from core.errors import ConfigError, ResourceError
+from core.runs import executors
+from core.runs.executors import engine
+from core.runs.executors.hello import Hello, Roll
+from core.runs.versions import versions
+from tests.runs.works import Squares, begun, made
+
+
+def test_one_chunk_is_made_here(home: Path) -> None:
+    """No engine begins sooner than that."""
+    run = begun(home, "one")
+    assert len(made(run, "ray", Squares(run.path), 3, 4)) == 1
+    assert (run.path / f"process-{os.getpid()}").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--on", "ray"], "Ray is not installed; give local, or pip install -r requirements-cluster.txt"),
+        (["--on", "the moon"], "'the moon' is nowhere to compute; give local, ray (this machine) or ray:HOST:PORT"),
+        (["--on", "ray:head"], "'ray:head' is nowhere to compute"),
+    ],
+)
+def test_where_nothing_can_be_computed_is_a_sentence(
+    words: list[str], sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(executors, "find_spec", lambda name: None)
+    monkeypatch.setattr(sys, "argv", ["winnow", *words, "samples"])
+    monkeypatch.setenv("WINNOW_ON", "local")  # and put back afterwards
+    assert run_main() == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_cluster_is_joined_with_its_token_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ConfigError, match="needs the cluster's token"), engine.engine("head:6379"):
+        pass
+
+
+def test_what_a_killed_process_left_is_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(engine, "_LONGEST", 999)
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
+    left, living = (tmp_path / f"winnow-{os.geteuid()}-{pid}-abc" for pid in (2**30, os.getpid()))
+    left.mkdir()
+    living.mkdir()
+    folder = engine._folder()
+    assert sorted(tmp_path.iterdir()) == sorted([living, folder])
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def roll(*, mixed: bool) -> tuple[Roll, list[str]]:
+    notes = list[str]()
+    context: Any = SimpleNamespace(note=notes.append)
+    return Roll(context, mixed=mixed), notes
+
+
+def test_a_worker_of_another_processor_is_refused_by_name_or_taken_with_a_word() -> None:
+    one, other = (Hello(versions=versions(), node=node, guarded=True) for node in ("ward3", "ward4"))
+    strict, _ = roll(mixed=False)
+    strict.admit(one)
+    strict.probed(one, "ab")
+    strict.probed(one, "ab")
+    with pytest.raises(
+        ResourceError, match=r"worker on ward4: makes other numbers .* ward3 .*; use nodes of one kind, or"
+    ):
+        strict.probed(other, "cd")
+    lenient, notes = roll(mixed=True)
+    lenient.admit(Hello(versions={}, node="ward4", guarded=True))
+    lenient.probed(one, "ab")
+    lenient.probed(other, "cd")
+    assert "has winnow none" in notes[0]
+    assert notes[-1].endswith("--mixed allows it: this result is equal to about 4 digits, not to the byte.")

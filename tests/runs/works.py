@@ -1,0 +1,80 @@
+"""A work for the tests of executors: it needs no model, and does to its process what a test asks for; and its run."""
+
+import os
+import signal
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from core.errors import ModelError
+from core.reporter import Reporter
+from core.runs.chunks import Array, Opened, Work
+from core.runs.context import RunContext
+from core.runs.executors import spread
+from core.runs.store import Run, RunStore
+from core.runs.worker import execute
+
+
+@dataclass(frozen=True)
+class Squares:
+    """i * i for each item. once: a folder in which processes leave their marks; the first to come meets `fate`."""
+
+    once: Path
+    fate: str = ""
+    stage: str = "squaring"
+    card: bool = False
+
+    def read(self, start: int, stop: int, about: Mapping[str, Any]) -> list[int]:
+        assert about["model"] == "none"
+        return list(range(start, stop))
+
+    def open(self, report: Reporter) -> Opened:
+        return Opened(compute=self._compute, ahead=tuple, about={"model": "none"})
+
+    def device(self) -> tuple[str, str]:
+        return "abacus", "abacus"
+
+    def _compute(self, rows: tuple[int, ...], report: Reporter) -> Array:
+        (self.once / f"process-{os.getpid()}").touch()
+        if self.fate and rows[-1] >= 8:  # of no probe
+            if self.fate == "cancelled":  # whoever comes
+                (self.once / "cancel").touch()
+                signal.pause()
+            with suppress(FileExistsError):
+                (self.once / self.fate).mkdir()
+                self._meet(rows)
+        return np.array([row * row for row in rows])
+
+    def _meet(self, rows: tuple[int, ...]) -> None:
+        if self.fate == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.fate == "frozen":
+            signal.pause()
+        if self.fate == "refused":
+            raise ModelError(f"row {rows[0]}: is not to be squared; take another.")
+        if self.fate == "broken":
+            raise ValueError(f"a text of {self.stage}")
+
+
+def begun(home: Path, name: str) -> Run:
+    return RunStore(home).create("embed", {}, {}, seed=None, versions={}, key=name)
+
+
+def made(run: Run, on: str, work: Work, n: int, size: int) -> list[bytes]:
+    """The chunks of a run that is all this work."""
+    files = list[bytes]()
+
+    def function(context: RunContext) -> dict[str, object]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("WINNOW_ON", on)
+            paths, about = spread(context, n, size, work, "chunk", device=nullcontext)
+        files.extend(path.read_bytes() for path in paths)
+        return dict(about)
+
+    execute(run, function)
+    return files
