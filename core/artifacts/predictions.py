@@ -68,8 +68,14 @@ def write(run: Run, tagged: Iterable[tuple[Sentence, Sequence[float]]]) -> None:
 
 def read(run: Run) -> list[Sentence]:
     """The sentences with what was found in them."""
-    with file(run, ".jsonl").open(encoding="utf-8") as lines:
-        return [_sentence(_LINE.validate_json(line)) for line in lines]
+    return [_sentence(line) for line in lines(run)]
+
+
+def lines(run: Run) -> Iterator[Line]:
+    """The same with how sure the tagger was; never all in memory."""
+    with file(run, ".jsonl").open(encoding="utf-8") as texts:
+        for text in texts:
+            yield _LINE.validate_json(text)
 
 
 def _line(sentence: Sentence, confidence: Sequence[float]) -> bytes:

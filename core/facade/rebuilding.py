@@ -15,6 +15,7 @@ from core.facade.corpora import roles
 from core.facade.home import kept_per_home, library, store
 from core.recipes import rebuild
 from core.recipes.parts import rebuild_preview
+from core.recipes.parts.finds import KINDS
 from core.recipes.parts.rebuild_preview import Preview as Preview
 from core.recipes.parts.rebuild_preview import Training
 
@@ -80,6 +81,17 @@ def add_names(path: Path) -> str:
     """
     names, origin = read_names(path), {"file": path.name, "format": "names"}
     return library().seal(iter(names), name=path.stem, origin=origin, labelled=True).fingerprint
+
+
+def finders() -> dict[str, str]:
+    """{finished run: what it tagged} of those whose finds may give a robustness set its names, the newest first."""
+    names = {corpus.fingerprint: corpus.name for corpus in library().list()}
+    done = sorted(store().list(*KINDS, state="succeeded"), key=lambda run: run.id, reverse=True)
+    return {
+        run.id: f"{names[run.manifest.inputs['corpus']]} ({run.id[-4:]})"
+        for run in done
+        if run.manifest.inputs["corpus"] in names
+    }
 
 
 def set_file(run_id: str) -> Path:

@@ -11,13 +11,16 @@ from core.config import Config, option, unusual
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
 from core.recipes.base import Job
+from core.recipes.parts.finds import finds
 from core.recipes.parts.tested import labelled
+from core.reconstruction.finds import new_names
 from core.reconstruction.names import Known
 from core.reconstruction.robustness import Robust, cross_category, misspelt, unseen
 from core.reconstruction.training import Name, name_of
 from core.text.sentence import Sentence
 
 Kind = Literal["oov", "cross-category", "typos"]
+SURE = 0.8
 
 
 class RobustnessConfig(Config):
@@ -34,6 +37,15 @@ class RobustnessConfig(Config):
         (),
         "oov: labelled corpora whose names are taken, where train lacks them; of types without any they are generated.",
         corpus=True,
+    )
+    finds: str = option(
+        "",
+        "oov: a finished predict or tag run on text of the domain: names that it found and train lacks come before "
+        "those of the gazetteer.",
+        exclude_if=lambda run: not run,  # runs of older versions are found again
+    )
+    least_sure: float = option(
+        SURE, "oov: of the finds those that the tagger is on average so sure of.", ge=0, le=1, exclude_if=SURE.__eq__
     )
     ambiguous: Literal["strict", "textflint"] = option(
         "strict", "cross-category: names that train never has under the slot's type, or (textflint) may have there too."
@@ -67,7 +79,7 @@ def run(config: RobustnessConfig, job: Job) -> RobustnessResult:
         mentions=len(renamed.slots),
         changed=len(renamed.edits),
         ambiguous=sum(bool(slot.ambiguous) for slot in renamed.slots),
-        sources={"gazetteer": sources.pop("gazetteer", 0), "generated": sources.pop("generated", 0), **sources},
+        sources={**dict.fromkeys(("finds",) * bool(config.finds), 0), "gazetteer": 0, "generated": 0, **sources},
         output=str(conll),
         edits=str(log),
         slots=str(slots),
@@ -82,6 +94,8 @@ def _sealed(config: RobustnessConfig, job: Job, test: Corpus, gold: list[Sentenc
     words: list[str] = [config.kind]
     if config.kind == "oov" and config.gazetteer:
         words.append(f"names of {' and '.join(job.corpus(reference).name for reference in config.gazetteer)}")
+    if config.kind == "oov" and config.finds:
+        words.append(f"finds of {config.finds[-4:]}")
     if config.kind == "cross-category" and config.ambiguous != "strict":
         words.append(config.ambiguous)
     train = job.corpus(config.train).fingerprint
@@ -102,4 +116,8 @@ def _rename(config: RobustnessConfig, job: Job, known: Known, gold: list[Sentenc
                 names[entity.type].append(name_of(sentence, entity))
     if unused := sorted(set(names) - {entity.type for sentence in gold for entity in sentence.entities or ()}):
         job.context.note(f"{', '.join(unused)}: in the gazetteer but not in the test, so these names are not used.")
-    return unseen(gold, known, names, config.seed)
+    by_type = new_names(finds(config.finds, job), known, config.least_sure) if config.finds else {}
+    if config.finds:
+        counts = ", ".join(f"{len(new):,} {kind}" for kind, new in sorted(by_type.items())) or "none"
+        job.context.note(f"Names that the tagger found and {job.corpus(config.train).name} lacks: {counts}.")
+    return unseen(gold, known, names, config.seed, by_type)

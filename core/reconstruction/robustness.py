@@ -49,21 +49,30 @@ class Robust:
         return dict(Counter(slot.source for slot in self.slots if slot.source))
 
 
-def unseen(test: Sequence[Sentence], known: Known, gazetteer: Mapping[str, Sequence[Name]], seed: int) -> Robust:
+def unseen(
+    test: Sequence[Sentence],
+    known: Known,
+    gazetteer: Mapping[str, Sequence[Name]],
+    seed: int,
+    finds: Mapping[str, Sequence[Name]] | None = None,
+) -> Robust:
     """OOV: names that training sentences do not hold, nor any of their words but function words.
 
-    gazetteer: {type: names}, of which the new ones are taken; for a type without any they are generated.
+    gazetteer, finds: {type: names}, of which the new ones are taken: first those that a tagger found, which read like
+    names of the domain, then those of lists; for a type without any they are generated.
     """
     rng = Random(seed)
-    lists = {kind: [n for n in dict.fromkeys(names) if known.is_new(n)] for kind, names in gazetteer.items()}
+    lists = {
+        source: {kind: [n for n in dict.fromkeys(names) if known.is_new(n)] for kind, names in by_type.items()}
+        for source, by_type in (("finds", finds or {}), ("gazetteer", gazetteer))
+    }
     all_names = [name for names in known.names.values() for name in names]
     makers: dict[str, NameMaker] = {}
 
     def choose_name(name: Name, kind: str) -> NewName:
-        other = _other(lists.get(kind, ()), name, rng)
-        if other:
-            chosen = other, "gazetteer"
-        else:
+        drawn = ((_other(by_type.get(kind, ()), name, rng), source) for source, by_type in lists.items())
+        chosen = next(((other, source) for other, source in drawn if other), None)
+        if chosen is None:
             # Made on demand and kept: training a chain a type takes far longer than a name from it.
             if kind not in makers:
                 makers[kind] = NameMaker(known.names.get(kind) or all_names)

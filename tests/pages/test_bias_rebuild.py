@@ -3,15 +3,23 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.artifacts import predictions, spans
+from core.artifacts.predictions import PredictResult
+from core.artifacts.rebuilt import read_slots
+from core.artifacts.spans import TagResult
 from core.corpora.corpus import Corpus, Library
 from core.difficulty import mentions as difficulty
+from core.errors import Unfinished
 from core.facade import corpora, rebuilding, runs
+from core.runs.context import RunContext
+from core.selection.spans import SPAN
 from tests.conftest import sentence
+from tests.finished import TYPES, finish, tuned
 from tests.finished import corpora as finished_corpora
-from tests.finished import tuned
 from tests.finished_bias import contracts, measured
 from tests.pages.test_bias import PAGE, raw_html, tuned_on_both
 from tests.pages.test_pages import opened, opened_on, texts
@@ -114,6 +122,38 @@ def test_the_parts_on_corpora_count_for_the_training_part_itself_and_what_is_mad
     expected = [made["dev"].fingerprint, made["test"].fingerprint]
     assert rebuilding.splits_of(made["train"].fingerprint) == (expected, "given as dev and test on the page Corpora")
     assert rebuilding.splits_of(own.fingerprint)[0] == expected
+
+
+def test_new_names_are_a_taggers_finds_first_and_it_is_said_how_many(home: Path) -> None:
+    made = finished_corpora(home)
+    text = Library(home).seal([sentence("Zorabel met Quillon"), sentence("the Zorabel")], name="more text", origin={})
+    records = [(0, 0, 1, 0, 0.9), (0, 2, 3, 1, 0.3), (1, 1, 2, 0, 0.9)]
+
+    def tag(context: RunContext) -> TagResult:
+        spans.write(context.run, np.array(records, dtype=SPAN))
+        return TagResult(types=TYPES[:2], sentences=2, entities=3)
+
+    def predict(context: RunContext) -> PredictResult:
+        found = [sentence("Zorabel met", [(0, 1, TYPES[0])]), sentence("Quillon", [(0, 1, TYPES[1])])]
+        predictions.write(context.run, [(found[0], [0.9]), (found[1], [0.3])])
+        return PredictResult(sentences=2, entities=2, types={})
+
+    options = {"corpus": text.fingerprint, "model": "tiny"}
+    tagged = {"tag": finish(home, "tag", options, tag), "predict": finish(home, "predict", options, predict)}
+    given = {"test": made["test"].fingerprint, "train": made["train"].fingerprint, "kind": "oov"}
+    before = runs.execute("robustness", given).result()
+    assert "finds" not in before["sources"]
+    for kind, found in tagged.items():
+        run = runs.execute("robustness", {**given, "finds": found.id})
+        after = {slot.after for slot in read_slots(run) if slot.source == "finds"}
+        assert after == {"Zorabel"}, kind  # of the other it was not sure
+        assert run.result()["sources"]["finds"] > 0 < run.result()["sources"]["generated"]
+    with pytest.raises(Unfinished, match="is no finished run of predict or tag"):
+        runs.execute("robustness", {**given, "finds": run.id})
+    app = opened(PAGE)
+    assert "found by a tagger, " in raw_html(app)
+    app.selectbox(key="bias.finds").set_value(tagged["tag"].id).run()
+    assert any(f"--finds {tagged['tag'].id}" in code.value for code in app.code)
 
 
 def test_harder_sets_come_with_their_slots_and_ambiguous_names_are_marked(home: Path) -> None:

@@ -177,6 +177,10 @@ def test_a_tagger_is_trained_on_the_corpora_in_their_parts(parts: dict[str, str]
     assert not app.error
     choose(app, "training.finetune.seeds", "1, 2")
     assert "core finetune --train my-train --dev my-dev --test my-test --seed 1 --seed 2" in app.code[-1].value
+    choose(app, "training.finetune.preset", "paper-bias")
+    assert "core finetune" in app.code[-1].value
+    assert "--preset paper-bias" in app.code[-1].value
+    choose(app, "training.finetune.preset", "quick")
     button(app, "Fine-tune").click().run()
     [(kind, options)] = started
     config = FinetuneConfig.parse(dict(options))

@@ -93,6 +93,14 @@ def test_a_gazetteer_is_drawn_from_where_it_is_new_and_no_other_name_is() -> Non
     assert {slot.after for slot in made.slots if slot.type == "PER"} == {"Zora Quill", "Bex"}
 
 
+def test_finds_come_first_then_lists_then_what_is_made_up() -> None:
+    names = {"PER": [("Bex",)], "LOC": [("Ulm",)]}
+    made = unseen(TEST, KNOWN, names, 1, {"PER": [("Zora", "Quill"), TRAIN[0].tokens[:1]]})
+    hold("oov", made, TEST, TRAIN)
+    by = {kind: {slot.source for slot in made.slots if slot.type == kind} for kind in ("PER", "LOC", "ORG")}
+    assert by == {"PER": {"finds"}, "LOC": {"gazetteer"}, "ORG": {"generated"}}
+
+
 def test_generated_names_look_like_those_of_the_type() -> None:
     maker = NameMaker([("Bank", "of", "Norland"), ("Bank", "of", "Sudland"), ("ACME", "1996", ".")])
     known = Known.of([sentence("Bank of Norland and ACME 1996", [(0, 3, "ORG")])])

@@ -203,6 +203,7 @@ def _outcome(run_id: str) -> None:
         _file(run_id, "CoNLL", Path(rebuilt.output), f"rebuilt-{run_id[-4:]}.conll", "conll")
         _file(run_id, "Log of the edits", Path(rebuilt.edits), f"rebuilt-{run_id[-4:]}.edits.jsonl", "log")
         st.page_link("pages/5_Training.py", label="Train on it", icon=":material/model_training:")
+    st.caption("To train on it as Ma et al. 2023 did, pick the settings **Paper on bias** there (`paper-bias`).")
     if rebuilt.changed:
         changes(run_id, "bias.rebuilt.diff")
     else:

@@ -30,6 +30,14 @@ SETS = {
     "mentions": "Mentions",
     "changed": "Renamed",
     "ambiguous": "Ambiguous",
+    "origins": "New names are",
+}
+ORIGINS = {
+    "finds": "found by a tagger",
+    "gazetteer": "of lists",
+    "generated": "made up",
+    "train": "of the training split",
+    "typo": "slips",
 }
 
 
@@ -88,13 +96,23 @@ def _names() -> dict[str, dict[str, Any]]:
             key="bias.gazetteer",
             placeholder="generate them",
         )
+        tagged = rebuilding.finders()
+        finds = st.selectbox(
+            "First of all, names that a tagger found in this text",
+            ["", *tagged],
+            format_func=lambda run: tagged.get(run, "none"),
+            key="bias.finds",
+            help="What was found there and is not in the training split reads like a name. Then come the names of the "
+            "corpora above; only then are names made up letter by letter.",
+        )
         strict = st.toggle(
             "Use only names that never have the replaced name's type in training",
             True,
             key="bias.strict",
             help="Off: a name may have both types in the training split, as in TextFlint's sets.",
         )
-    return {"oov": {"gazetteer": gazetteer}, "cross-category": {"ambiguous": "strict" if strict else "textflint"}}
+    own = {"gazetteer": gazetteer} | ({"finds": finds} if finds else {})
+    return {"oov": own, "cross-category": {"ambiguous": "strict" if strict else "textflint"}}
 
 
 def _harder_sets(runs: Sequence[Run]) -> None:
@@ -102,7 +120,8 @@ def _harder_sets(runs: Sequence[Run]) -> None:
     for run in runs:
         result = rebuilding.robustness_result(run.id)
         name, promise = results.corpus_name(result.corpus), PROMISES[run.manifest.config["kind"]]
-        rows.append({**asdict(result), "name": name, "promise": promise})
+        origins = ", ".join(f"{n:,} {ORIGINS.get(source, source)}" for source, n in result.sources.items() if n)
+        rows.append({**asdict(result), "name": name, "promise": promise, "origins": origins})
     table(rows, SETS, "Harder test sets", wrapped=("promise",))
     st.caption(
         "Ambiguous: the name has several types in the training split, or no word beside it tells anything. To test"

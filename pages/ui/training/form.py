@@ -8,7 +8,7 @@ import streamlit as st
 from core.facade import corpora, selections
 from core.facade.runs import Run
 from pages.ui.training import experiment
-from pages.ui.training.parts import seed_list, settings, several, splits, start_from
+from pages.ui.training.parts import PRESETS, seed_list, settings, several, splits, start_from
 from pages.ui.widgets import budget_words, corpus_label
 
 HELD = "Dev and test sentences, and near copies: who has read them is tested on what it knows."
@@ -77,4 +77,4 @@ def _finetune() -> dict[str, Any] | None:
         return None
     own = ("train", "dev", "test", "init", "seeds")
     test = tuple(dict.fromkeys(filter(None, (picked["test"], *further))))
-    return {**picked, "test": test, "init": init, "seeds": seeds, **settings("finetune", own)}
+    return {**picked, "test": test, "init": init, "seeds": seeds, **settings("finetune", own, tuple(PRESETS))}

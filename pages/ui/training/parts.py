@@ -11,11 +11,14 @@ from pages.ui.runs.words import encoder
 from pages.ui.widgets import config_form, corpus_label, corpus_picker, listed, plain
 
 BUNDLED = "minilm"
-PRESETS = {"quick": "Quick", "paper": "Paper", "custom": "Custom"}
+PRESETS = {"quick": "Quick", "paper": "Paper", "paper-bias": "Paper on bias", "custom": "Custom"}
+USUAL = ("quick", "paper", "custom")
 MEANING = {
     "quick": "Few epochs: for a first look, and for comparing what to select.",
     "paper": "The settings of the published experiments: for numbers to report, best on a GPU.",
+    "paper-bias": "As Ma et al. 2023 train on labels that were rebuilt: softmax, the last epoch (paper-bias).",
 }
+AND_BIAS = " Where arms rebuild the labels and none is pre-trained, taggers train as Ma et al. 2023 (paper-bias)."
 CUSTOM = "Every option is yours; what is left empty stays as usual."
 
 
@@ -102,9 +105,10 @@ def several(label: str, key: str, why: str, *, labelled: bool = False, at_first:
     )
 
 
-def settings(kind: str, own: Sequence[str], presets: Sequence[str] = tuple(PRESETS)) -> dict[str, Any]:
+def settings(kind: str, own: Sequence[str], presets: Sequence[str] = USUAL) -> dict[str, Any]:
     """The preset; under `custom` every option that is not asked for elsewhere (`own`)."""
-    preset = preset_picker(f"training.{kind}.preset", MEANING, presets)
+    meaning = MEANING | ({"paper": MEANING["paper"] + AND_BIAS} if kind == "experiment" else {})
+    preset = preset_picker(f"training.{kind}.preset", meaning, presets)
     if preset != "custom":
         return {"preset": preset}
     config = runs.RECIPES[kind].config
@@ -117,7 +121,7 @@ def settings(kind: str, own: Sequence[str], presets: Sequence[str] = tuple(PRESE
     return {"preset": preset, **options}
 
 
-def preset_picker(key: str, meaning: Mapping[str, str], presets: Sequence[str] = tuple(PRESETS)) -> str:
+def preset_picker(key: str, meaning: Mapping[str, str], presets: Sequence[str] = USUAL) -> str:
     """The preset that is picked, and what it is for. meaning: of all but `custom`."""
     preset: str = st.segmented_control(
         "Settings", presets, default="quick", format_func=PRESETS.__getitem__, required=True, key=key
