@@ -28,6 +28,7 @@ BUTTONS = {
     "corpora.waiting.*": "corpora",
     "corpora.forget.*": "corpora",
     "home.removal": "home",
+    "home.report.pdf": "home",
     "home.remove": "home",
     "home.remove.all": "home",
     "similarity.guess": "similarity",

@@ -232,6 +232,8 @@ def corpora(one: Walk) -> None:
 
 @walk
 def home(one: Walk) -> None:
+    one.go("")
+    assert one.download("home.report.pdf").startswith(b"%PDF")
     for key in ("home.remove", "home.remove.all"):
         made = runs.execute("audit", {"corpus": facade_corpora.roles()["task"]})
         one.go("")

@@ -1,0 +1,148 @@
+"""The road of a project: its texts, the choice, whether it is worth it, the report; what is known of each now."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from core.errors import CorpusError, WinnowError
+from core.facade import bias, corpora, prevalence, results, runs, selections, studies
+from core.runs.store import Run
+
+Name = Literal["texts", "choice", "worth", "report"]
+TITLES: Mapping[Name, str] = {
+    "texts": "Your texts",
+    "choice": "The choice",
+    "worth": "Is it worth it?",
+    "report": "The report",
+}
+LABELS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """A stop of the road. known: what is known there now, a sentence or two. ready: whether there is something.
+
+    open: whether its turn has come, so that its button does something. run: what it speaks of, "" for none.
+    """
+
+    name: Name
+    known: str
+    ready: bool
+    open: bool = True
+    run: str = ""
+
+    @property
+    def title(self) -> str:
+        """What it is called."""
+        return TITLES[self.name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closer:
+    """A measurement that looks closer at something. reason: why it is worth it now; "" without one."""
+
+    name: Literal["similarity", "bias", "assisting"]
+    reason: str
+
+
+def stops() -> list[Stop]:
+    """The four of them."""
+    worth = _worth()
+    return [_texts(), _choice(), worth, _report(worth)]
+
+
+def _texts() -> Stop:
+    here = {role: len(corpora.find(mark)) for role, mark in corpora.roles().items() if _is_here(mark)}
+    words = {"task": "{:,} task sentences", "domain": "{:,} to choose from", "train": "{:,} labelled to learn from"}
+    counts = [each.format(here[role]) for role, each in words.items() if role in here]
+    counts += [f"{sum(here.get(role, 0) for role in ('dev', 'test')):,} to check by"] if "test" in here else []
+    known = f"{', '.join(counts)}." if counts else "None yet: import your own, or open a sample."
+    if chosen := _newest_choice():
+        leaks = selections.result(chosen.id).dropped.get("leak", 0)
+        known += f" {leaks:,} of the big corpus were test sentences: kept out." if leaks else ""
+    return Stop(name="texts", known=known, ready={"task", "domain"} <= here.keys())
+
+
+def _is_here(mark: str) -> bool:
+    with suppress(CorpusError):
+        return bool(corpora.find(mark))
+    return False
+
+
+def _newest_choice() -> Run | None:
+    return next(iter(runs.of_corpora_in_use(selections.finished())), None)
+
+
+def _choice() -> Stop:
+    roles = corpora.roles()
+    possible = {"task", "domain"} <= roles.keys()
+    run = _newest_choice()
+    if run is None:
+        known = "Nothing chosen yet." if possible else "Needs text of your task and a big corpus to choose from."
+        count = prevalence.counted(roles["task"], roles["domain"]) if possible else None
+        known += f" {prevalence.in_words(count)}" if count else ""
+        return Stop(name="choice", known=known, ready=False, open=possible)
+    size, edits = selections.kept(run.id), selections.edits(run.id)
+    known = f"{size.selected:,} of {size.of:,} sentences ({size.selected / max(size.of, 1):.1%}), by {size.strategy}."
+    by_hand = [f"{n:,} {word}" for n, word in ((len(edits.added), "added"), (len(edits.removed), "taken out")) if n]
+    known += f" By hand: {', '.join(by_hand)}." if by_hand else ""
+    return Stop(name="choice", known=known, ready=True, run=run.id)
+
+
+def _worth() -> Stop:
+    """The newest experiment or study, at work or finished; else what it takes to ask."""
+    for run in runs.own("experiment", "study"):
+        if run.state().active:
+            return Stop(name="worth", known="It is being found out now.", ready=False, run=run.id)
+        with suppress(WinnowError):
+            if run.state().state == "succeeded":
+                return Stop(name="worth", known=" ".join(_finding(run).parts), ready=True, run=run.id)
+    missing = [role for role in LABELS if role not in corpora.roles()]
+    if missing:
+        known = (
+            f"Needs labelled sentences ({', '.join(missing)} missing). Without labels the road ends with the choice: "
+            "its health and its map say how good it is."
+        )
+        return Stop(name="worth", known=known, ready=False, open=False)
+    known = "Not asked yet. Before anything starts you see what is compared, how long it takes and what it could show."
+    return Stop(name="worth", known=known, ready=False)
+
+
+def _finding(run: Run) -> results.Finding:
+    return studies.finding(run.id) if run.manifest.kind == "study" else results.finding(run.id)
+
+
+def _report(worth: Stop) -> Stop:
+    known = "Two pages: one for who trains no models, one for who does." if worth.ready else "Comes with the answer."
+    return Stop(name="report", known=known, ready=worth.ready, open=worth.ready, run=worth.run if worth.ready else "")
+
+
+def closer() -> Sequence[Closer]:
+    """What looks closer, those with a reason first."""
+    rows = [
+        Closer(name="similarity", reason=_many_sources()),
+        Closer(name="bias", reason=_names_tell_more()),
+        Closer(name="assisting", reason=_few_labels()),
+    ]
+    return sorted(rows, key=lambda row: not row.reason)
+
+
+def _many_sources() -> str:
+    plain = [corpus for corpus in corpora.listed() if not corpus.labelled]
+    return f"{len(plain)} texts without labels are here: which is closest?" if len(plain) > 2 else ""
+
+
+def _names_tell_more() -> str:
+    for run in runs.own("difficulty", state="succeeded")[:1]:
+        with suppress(WinnowError):
+            bits = bias.result(run.id).v_information
+            if bits.entity > bits.context:
+                return "Names tell your tagger more than contexts do."
+    return ""
+
+
+def _few_labels() -> str:
+    mark = corpora.roles().get("train", "")
+    few = mark and _is_here(mark) and len(corpora.find(mark)) < 200
+    return "Your labels are few: another labelled corpus could lend some." if few else ""
