@@ -129,8 +129,9 @@ def closer() -> Sequence[Closer]:
 
 
 def _many_sources() -> str:
-    plain = [corpus for corpus in corpora.listed() if not corpus.labelled]
-    return f"{len(plain)} texts without labels are here: which is closest?" if len(plain) > 2 else ""
+    task = corpora.roles().get("task")
+    sources = [each for each in corpora.listed() if not (each.labelled or each.derived or each.fingerprint == task)]
+    return f"{len(sources)} texts could be chosen from: which is closest?" if len(sources) > 1 else ""
 
 
 def _names_tell_more() -> str:

@@ -552,7 +552,7 @@ def test_home_lists_runs_and_their_ends_in_words(chosen: str, trio: dict[str, Co
     app = opened("home.py")
     said = texts(app)
     assert plain("Select 20% of my-domain by random") in said
-    assert "1 finished" in said
+    assert plain("12 of 60 sentences (20.0%), by random.") in said
 
 
 def test_a_dead_run_is_told_and_can_be_resumed(trio: dict[str, Corpus]) -> None:

@@ -94,7 +94,7 @@ def test_an_experiment_at_work_is_said_and_few_labels_or_many_sources_are_reason
         assert not road.stops()[3].ready
     seal([Sentence(id=sentence_id("More text"), tokens=("More", "text"), text="More text")], "third")
     reasons = {row.name: row.reason for row in road.closer()}
-    assert reasons["similarity"] == "3 texts without labels are here: which is closest?"
+    assert reasons["similarity"] == "2 texts could be chosen from: which is closest?"
     assert "Your labels are few" in reasons["assisting"]
     assert reasons["bias"] == ""
     assert [row.name for row in road.closer()][-1] == "bias"
