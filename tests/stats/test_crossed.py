@@ -1,13 +1,17 @@
 """Halves swapped: intervals that hold what another pool, other labels and other pre-trainings would come to."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from core.errors import CorpusError
 from core.results import Evaluation
 from core.stats.bootstrap import compare, resample
+from core.stats.pooled import Estimate, pooled
 from core.stats.power import simulate
-from core.stats.spread import Spread, smallest_difference
+from core.stats.sequential import ending
+from core.stats.spread import Spread, measured, smallest_difference
 
 POINT = 0.027  # of F1, in standard deviations of a mention's difficulty
 MENTIONS, SPURIOUS, LABELLED = 6, 0.3, 100
@@ -40,6 +44,18 @@ class World:
                 apart = 0.2 * self.helps[arm, labelled].sum() / np.sqrt(LABELLED)
                 apart += 0.2 * self.text[arm, own].sum() / np.sqrt(len(own)) + self.lots * self.rng.normal()
                 tables.append(self.tested(0.2 + POINT * (common + apart), arm, other))
+        return arms
+
+    def on_one_split(self, times: int) -> tuple[list[Evaluation], list[Evaluation]]:
+        """The same where labels and test set stay what they are, as before halves were swapped."""
+        own, other = np.split(self.rng.permutation(self.n), [self.n // 2])
+        labelled = self.rng.permutation(own)[:LABELLED]
+        common = self.helps_all[labelled].sum() / np.sqrt(LABELLED)
+        arms: tuple[list[Evaluation], list[Evaluation]] = ([], [])
+        for arm, tables in enumerate(arms):
+            for luck in self.lots * self.rng.normal(size=times):
+                whole = self.tested(0.2 + POINT * (common + luck), arm, other)
+                tables.append(replace(whole.of(np.isin(np.arange(self.n), other)), tested=None))
         return arms
 
     def tested(self, skill: float, arm: int, rows: np.ndarray) -> Evaluation:
@@ -94,26 +110,27 @@ def test_arms_of_other_halves_are_not_compared() -> None:
 
 
 def test_the_power_that_is_foretold_is_that_of_the_tables() -> None:
-    """Six replicates on 600 sentences, from the spread of one arm's replicates; and more of it than of one fixed test
-    set as large as a half."""
-    rng, effect = np.random.default_rng(3), 1.5
-    worlds = [World(rng, 600, 0.3) for _ in range(150)]
-    arms = []
-    for world in worlds:
+    """With its looks, on 600 sentences, from the spread of replicates on one split of them; and more of it than of that
+    split."""
+    looks, rng, effect = (2, 4, 6), np.random.default_rng(3), 1.6
+    spreads, deltas, shown, experiments = list[Spread](), list[float](), 0, 300
+    for number in range(experiments):
+        world = World(rng, 600, 0.3)
         world.suits[0] += POINT * effect
-        arms.append(world.replicates(6))
-    gaps = [resample(*pair, 150, i) for i, pair in enumerate(arms)]
-    shown = np.mean([gap.p <= 0.05 and gap.delta > 0 for gap in gaps])
-    spread = Spread(
-        seeds=0.45,
-        pretrainings=0.3,
-        both=0.0,
-        sentences=float(np.sqrt(np.mean([2 * (gap.var_sentences - gap.var_both) for gap in gaps]))),
-        trainings=1,
-        n_sentences=300,
-    )
-    true = float(np.mean([gap.delta for gap in gaps]))
-    foretold = (simulate(spread.by_halves(600), (6,), true, planned=true).sign > 0).mean()
-    assert foretold == pytest.approx(shown, abs=0.1)
-    assert foretold > (simulate(spread, (6,), true, planned=true).sign > 0).mean() + 0.05
+        if number < 150 and (before := measured([], world.on_one_split(6))):
+            spreads.append(before)
+        system, other = world.replicates(6)
+        deltas.append(float(np.mean([a.f1() - b.f1() for a, b in zip(system, other, strict=True)])))
+        for at, n in enumerate(looks):
+            gap = Estimate.of(resample(system[:n], other[:n], 150, number).difference(0.95))
+            if why := ending(pooled([gap]).look, looks, at, effect):
+                shown += why == "shown"
+                break
+    squares = [np.mean([getattr(one, name) ** 2 for one in spreads]) for name in ("seeds", "both", "sentences")]
+    seeds, both, sentences = map(float, np.sqrt(squares))
+    spread = replace(spreads[0], seeds=seeds, both=both, sentences=sentences)
+    true = float(np.mean(deltas))
+    foretold = (simulate(spread.by_halves(600), looks, true, planned=effect).sign > 0).mean()
+    assert foretold == pytest.approx(shown / experiments, abs=0.05)
+    assert foretold > (simulate(spread, looks, true, planned=effect).sign > 0).mean() + 0.05
     assert smallest_difference(spread.by_halves(600), 6) < smallest_difference(spread, 6)

@@ -14,7 +14,9 @@ from scipy.special import ndtri, stdtrit
 from core.errors import CorpusError
 from core.results import Evaluation, IntArray, percent_f1
 from core.stats.bootstrap import Difference, compare, resample
+from core.stats.pooled import Estimate, pooled
 from core.stats.power import power
+from core.stats.sequential import ending
 from core.stats.spread import Spread, assumed, measured, smallest_difference
 from core.stats.verdict import Arm, _tested, needed, seeds_needed, verdict, verdicts
 from core.stats.welch import welch
@@ -349,28 +351,44 @@ def test_seeds_needed_is_the_papers_rule() -> None:
     assert seeds_needed(0.01, 5) == 2
 
 
-@pytest.mark.parametrize(("n", "gain"), [(3, 0.14), (6, 0.09)])
-def test_a_plan_shows_it_as_often_as_was_told_beforehand(n: int, gain: float) -> None:
-    """Mentions, test samples, taggers and pre-trainings drawn anew; the spread is measured on other experiments."""
-    rng, experiments, luck = np.random.default_rng(n), 300, 0.04
+@pytest.mark.parametrize(
+    ("looks", "corpora", "gain", "experiments"),
+    [((3,), 1, 0.14, 1500), ((2, 4, 6), 1, 0.1, 300), ((2, 4, 6), 3, 0.06, 150)],
+)
+def test_a_plan_shows_it_as_often_as_was_told_beforehand(
+    looks: tuple[int, ...], corpora: int, gain: float, experiments: int
+) -> None:
+    """Mentions, test samples, taggers and pre-trainings drawn anew, its looks too; the spread is measured on other
+    experiments."""
+    rng, luck = np.random.default_rng(len(looks)), 0.04
 
     def replicates(world: World, skill: float) -> list[Evaluation]:
-        return [world.arm(skill + luck * rng.normal(), 1)[0] for _ in range(n)]
+        return [world.arm(skill + luck * rng.normal(), 1)[0] for _ in range(looks[-1])]
 
     def world() -> World:
         return World(rng, 250, seed=0.03, sentence=0.5, both=0.2)
 
-    before = [measured([], [replicates(one, 0.1), replicates(one, 0.1 + gain)]) for one in (world() for _ in range(40))]
-    spread = mean_of([each for each in before if each])
-    one = world()
+    before = [
+        measured([], [replicates(one, 0.1), replicates(one, 0.1 + gain)]) for one in (world() for _ in range(600))
+    ]
+    spread, one, shown = mean_of([each for each in before if each]), world(), 0
     effect = one.truth(0.1 + gain) - one.truth(0.1)
-    told, shown = power(spread, (n,), effect).chance, 0
-    for number in range(experiments):
-        one = world()
-        gap = resample(replicates(one, 0.1 + gain), replicates(one, 0.1), 200, number)
-        shown += gap.delta > 0 and gap.p <= 0.05
+    for _ in range(experiments):
+        worlds = [world() for _ in range(corpora)]
+        arms = [(replicates(one, 0.1 + gain), replicates(one, 0.1)) for one in worlds]
+        shown += ended(arms, looks, effect) == "shown"
+    told = power(spread if corpora == 1 else (spread,) * corpora, looks, effect).chance
     assert 0.2 < told < 0.8
-    assert told == pytest.approx(shown / experiments, abs=0.07)  # 5, and what 300 experiments err by
+    assert told == pytest.approx(shown / experiments, abs=0.05)
+
+
+def ended(arms: Sequence[tuple[list[Evaluation], list[Evaluation]]], looks: tuple[int, ...], effect: float) -> str:
+    """How an experiment, or a study of several, ends. arms: the claim's replicates and its control's, by corpus."""
+    for number, n in enumerate(looks):
+        gaps = [resample(system[:n], other[:n], 100, 0).difference(0.95) for system, other in arms]
+        if why := ending(pooled([Estimate.of(gap) for gap in gaps]).look, looks, number, effect):
+            return why
+    raise AssertionError("the last look is the end")
 
 
 def test_what_replicates_differ_by_beyond_taggers_is_the_pre_trainings() -> None:
