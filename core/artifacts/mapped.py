@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Self, TypedDict
+from typing import Literal, Self, TypedDict, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from core.maps.words import Telling, count_words, telling_words
 from core.results import BoolArray, FloatArray, IntArray
 from core.runs.run import Run
 from core.stats.draws import stratified
+from core.text.sentence import place
 
 SPOKEN_FOR = 20_000  # sentences that stand for each side where words are counted
 
@@ -33,6 +34,9 @@ MapRow = TypedDict(
         "tokens": int,
         "flags": list[str],
         "text": str,
+        "place": str,
+        "file": str | None,
+        "page": int | None,
     },
 )
 
@@ -177,14 +181,19 @@ class Mapped:
                 "tokens": int(length),
                 "flags": [flag for bit, flag in enumerate(FLAGS) if mask >> bit & 1],
                 "text": text,
+                "place": place(file, page),
+                "file": file,
+                "page": page,
             }
-            for point, id, text, score, length, mask in zip(
+            for point, id, text, score, length, mask, file, page in zip(
                 np.asarray(points).tolist(),
                 self.ids(points),
                 self.texts(points),
                 scores,
                 lengths,
                 flags,
+                cast(list[str | None], self._stored(points, "file")),
+                cast(list[int | None], self._stored(points, "page")),
                 strict=True,
             )
         ]

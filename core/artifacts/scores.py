@@ -18,6 +18,7 @@ from core.artifacts.audit import read as read_audit
 from core.artifacts.edits import Edits
 from core.artifacts.result import read as read_result
 from core.config import Budget
+from core.corpora.columns import placed as has_places
 from core.corpora.corpus import BLOCK, Corpus, Library
 from core.corpora.hygiene import FLAGS, Audit
 from core.corpora.writers import Format, Row, format_of, write_card, write_selection
@@ -111,7 +112,7 @@ def read_rows(select_run: Run) -> IntArray:
 
 
 class ScoredRow(TypedDict):
-    """A sentence of D_C. row: its place there. flags: those that hold, withheld or not."""
+    """A sentence of D_C. row: its place there. flags: those that hold, withheld or not. place: file and page, or ""."""
 
     row: int
     id: str
@@ -119,6 +120,7 @@ class ScoredRow(TypedDict):
     tokens: int
     flags: list[str]
     text: str
+    place: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +185,7 @@ class Scored:
                 "tokens": int(self.lengths[row]),
                 "flags": [flag for bit, flag in enumerate(FLAGS) if self.audit.mask[row] >> bit & 1],
                 "text": sentence.text,
+                "place": sentence.place,
             }
             for row, sentence in zip(rows.tolist(), self.domain.take(rows), strict=True)
         ]
@@ -199,11 +202,11 @@ class Scored:
         edits: the hand edits that `chosen` counts; a folder's card names them. format: that of the name unless given.
         Errors: ConfigError for a name of an unknown format, PathError if it cannot be written.
         """
-        format = format or format_of(path)
+        format, placed = format or format_of(path), has_places(self.domain)
         if format != "folder":
-            write_selection(self._records(chosen), path, format)
+            write_selection(self._records(chosen), path, format, placed=placed)
             return
-        write_selection(self._records(chosen), path / "selected.parquet")
+        write_selection(self._records(chosen), path / "selected.parquet", placed=placed)
         write_card(
             path,
             data_file="selected.parquet",
@@ -230,4 +233,6 @@ class Scored:
                     "row": row,
                     "score": float(self.scores.values[row]),
                     "rank": rank,
+                    "file": sentence.file,
+                    "page": sentence.page,
                 }

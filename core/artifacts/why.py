@@ -26,6 +26,7 @@ class Neighbour(TypedDict):
     row: int
     cosine: float
     text: str
+    place: str
 
 
 class Copy(ScoredRow):
@@ -85,7 +86,7 @@ def explain_row(
         total=explanation.total,
         formula=explanation.formula,
         neighbours=[
-            {"row": at, "cosine": cosine, "text": sentence.text}
+            {"row": at, "cosine": cosine, "text": sentence.text, "place": sentence.place}
             for (at, cosine), sentence in zip(near, texts, strict=True)
         ],
         duplicates=_copies(row, scored),

@@ -24,6 +24,11 @@ def _column(home: Path, fingerprint: str, name: str) -> pa.ChunkedArray:
     return Library(home).find(fingerprint).column(name)
 
 
+def placed(corpus: Corpus) -> bool:
+    """Whether its sentences know their file."""
+    return int(stored(corpus, "file").null_count) < len(corpus)
+
+
 def matches(texts: pa.ChunkedArray, query: str, mode: Literal["substring", "words"]) -> IntArray:
     """Rows whose text holds `query` (substring), or all of its words whole and in any order (words); any case."""
     query = clean(query)

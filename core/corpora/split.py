@@ -2,13 +2,16 @@
 
 A sentence ends at . ! ? … (or their Arabic, Devanagari, Armenian and Ethiopic kin) with any closing quotes
 and brackets, if white space and then something that can begin a sentence follows: a capital, a digit,
-a letter of a script without case, an opening mark. 。！？ end one by themselves. A blank line always does.
+a letter of a script without case, an opening mark, an item's letter in brackets. 。！？ end one by themselves. A blank
+line always does.
 
 A full stop does not end one
-- after a title or a reference word (Dr. No. Sec. Art. Fig. v. vs. cf. e.g. bzw. Sr. ...);
+- after a title or a reference word (Dr. Sec. Fig. v. vs. cf. e.g. bzw. Sr. ...), nor after one that a number follows
+  (No. 4, Art. 5, Ziff. 3, temp. 37.2);
 - after a single letter or a run of them (J. Smith, U.S. Army, b.i.d.), unless a common opener follows (U.S. The ...);
 - after Inc. Ltd. etc. a.m. and the like, unless a common opener follows;
-- after a number that stands alone at the start (1. The patient).
+- after a number that stands alone at the start or after a colon (1. The patient; Diagnosis: 1. Anemia);
+- in a date or after a number that a German word makes an ordinal (12. 3. 2019, am 3. Tag, im 2. Stock).
 It is a rule, not a model: for text that matters, split it before adding it.
 """
 
@@ -17,7 +20,7 @@ from collections.abc import Iterator
 
 _MARKS = ".!?…؟۔।॥։።፧"
 _END = re.compile(  # a run of marks is entered at its start alone, so that a million dots take linear time
-    rf"""(?<![{_MARKS}])(?P<mark>[{_MARKS}]++)(?P<close>["'”’»)\]}}]*+)(?=\s++(?P<next>\S++))"""
+    rf"""(?<![{_MARKS}])(?P<mark>[{_MARKS}]++)(?P<close>["'”’“‘»)\]}}]*+)(?=\s++(?P<next>\S++))"""
     r"""|(?<![。！？])[。！？]++[」』”’）]*+(?=\s*+\S)|\n[^\S\n]*+\n"""
 )
 
@@ -29,26 +32,57 @@ def _words(text: str) -> frozenset[str]:
 _WORD = re.compile(r"[^\s(\[{\"'“‘«„]*\Z")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]\Z")
 _ENUMERATION = re.compile(r"\(?(?:\d{1,3}(?:\.\d{1,3})*|[ivxIVX]{1,5})\)?\Z")
+_INITIAL_NEXT = re.compile(r"[^\W\d_]\.")
+_NUMBERED = re.compile(r"[\d§(]|[IVXLC]+\b")
+_ITEM = re.compile(r"\(?(?:[a-z]{1,2}|[ivx]{1,5}|\d{1,2})\)")
+_DAY = re.compile(r"[0-3]?\d")
+_MONTH_AND_YEAR, _YEAR = re.compile(r"[01]?\d\.\s?\d{2,4}\b"), re.compile(r"(?:19|20)\d\d\W*")
+_DAY_BEFORE = re.compile(r"\b[0-3]?\d\.\Z")
 
 # Followed by a name, a number or the rest of the citation; they do not end a sentence.
 _NEVER = _words("""
-    av avda gem adm al arg art arts assoc bd bldg brig bzw ca cap capt cf ch chap cl cmdr col cpl d.h dept dip dir div
-    dr dra drs e.g ed eds eg eq eqs esp ex exc fasc ff fig figs fol gen gov gr hon i.e ibid ie ll lt
-    m.a maj max mgr mme mlle mlles mmes mr mrs ms msgr mt mts n.b nos nr nrn no núm obs op.cit p par para paras pars
-    pg pgs ph pl pp pres prof profa proc prop pt ref refs rep resp rev rs sec secs sect sen sgt sig sr sra sras srta
-    sres st sta ste sto supp suppl tab tel u.a v var viz vol vols vs z.b
+    av avda gem adm al arg arts assoc bd bldg brig bzw ca cap capt cf ch chap cl cmdr col cpl d.h dept dip dir div
+    dr dra drs e.g ed eds eg eq eqs esp ex exc excma excmo fasc fed ff fig figs fol gen gov gr hon hr i.e ibid ie
+    ilma ilmo ing inkl insb insbes ll lt lic m.a maj max med messrs mgr mind mme mlle mlles mmes mr mrs ms msgr mt
+    mts n.b nos nr nrn núm núms obs op.cit p par para paras pars pg pgs ph pl pp pres prof profa proc prop pt rd ref
+    refs rep resp rev rs sec secs sect sen sgt sig sr sra sras srta sog sres st sta ste sto supp suppl tab tel u.a
+    urt v var vgl viz vol vols vs z.b av bspw civ crim dipl dña entspr evtl exkl fr frl geb ggf ggfs jur lat phil
+    zzgl
+""")
+# The same before a number, a Roman one, § or a bracket alone: "Art. 5", "state of the art. The".
+_BEFORE_NUMBER = _words("""
+    abd ap apdo app apps apt art az bl buchst cláus cr creat div encl encls exh fol fols hb hct krea lit no nota pág
+    págs plt randnr rdnr reg regs rn rz segm tab temp wbc ziff
+""")
+# A single letter after one of these is its name, not somebody's initial: "Annex A.", "letra b."
+_LETTERED = _words("""
+    anexo anlage annex appendix apartado buchstabe class exhibit group grade hepatitis letra letter lit option part
+    plan schedule section segment stage type typ vitamin
+""")
+_MONTHS = _words("""
+    januar jänner februar märz april mai juni juli august september oktober november dezember jan feb mär apr jun
+    jul aug sept sep okt nov dez
+""")
+_DOSES = _words("b.i.d t.i.d q.i.d q.d q.o.d q.h.s p.r.n p.o s.c i.v i.m h.s v.o")  # before a capital a sentence ends
+# A number after one of these is an ordinal in German.
+_ORDINAL = _words("""
+    ab am an beim bis das dem den der des die ein eine einem einen einer eines im jeden jeder pro seit vom zum zur
 """)
 # Can end a sentence as well as stand within one.
 _MAYBE = _words("""
     a.m abs ave bros co corp dec esq etc feb inc jan jr jul jun ltd ltda llc mar apr aug sep sept oct nov mio mrd
-    p.m pty plc s.a s.p.a sq usw approx avg min hr hrs wk wks yr yrs mo mos tabl inj
+    p.m pty plc s.a s.p.a s.l sq ud uds usw usf approx aprox avg min hr hrs wk wks yr yrs mo mos tabl inj
 """)
 _OPENERS = _words("""
     a after all although an and as at because before both but by during each for from he her here his however i if
     in it its many moreover most no none on one other our patients several she since some such that the their then
     there therefore these they this those thus to under we what when where while who with you der die das ein eine
-    er sie es wir ich im in am auf bei nach mit und el la los las un una en es por para se o os as um uma no na em
-    le les une il elle de het een
+    er sie es wir ich im in am auf bei nach mit und alle auch aus beim bis da dann daher das dem den der des deren
+    dies diese dieser dieses durch einem einen einer eines falls für gegen ihr ihre ist jede jeder kein keine man
+    nur ohne seine sein seit so sofern soweit sind über um unter vom von vor war waren wenn werden wird zum zur
+    zwischen además al así como con contra cuando desde este esta estos estas hasta lo si sin sobre su sus según
+    también todo toda tras y el la los las un una en es por para se o os as um uma no na em le les une il elle de
+    het een
 """)
 
 
@@ -78,19 +112,44 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _ends(text: str, start: int, match: re.Match[str]) -> bool:
     following = match["next"].lstrip("\"'“‘«„([{¿¡-–—•*")
     first = following[:1]
+    if _ITEM.match(match["next"]):
+        first = following = "A"
     if first.islower() or (not first and match["next"][:1] in ",;:)]}"):
         return False
     if match["mark"] != "." or match["close"]:
         return True
-    word = _last_word(text, max(start, match.start() - 40), match.start())
-    opener = re.split(r"\W", following, maxsplit=1)[0].lower() in _OPENERS
+    return _ends_by_word(text, start, match, following)
+
+
+def _ends_by_word(text: str, start: int, match: re.Match[str], following: str) -> bool:
+    """Whether a full stop after a word ends a sentence, when what follows could begin one."""
+    low = max(start, match.start() - 40)
+    word = _last_word(text, low, match.start())
+    before = text[low : match.start() - len(word)].rstrip()
+    first_word = re.split(r"\W", following, maxsplit=1)[0].lower()
+    opener = first_word in _OPENERS and not _INITIAL_NEXT.match(following)  # "A. Smith" begins with no article
     lowered = word.lower()
-    if lowered in _NEVER:
-        # "The answer is no. The court": a reference word only before what it refers to.
-        return lowered in ("no", "art", "max", "ex") and opener and first.isupper()
-    if lowered in _MAYBE or _INITIALS.fullmatch(word):
+    if lowered in _BEFORE_NUMBER:
+        return not _NUMBERED.match(match["next"])
+    if lowered in _NEVER or lowered in _DOSES:
+        return (lowered in _DOSES or (lowered in ("max", "ex") and opener)) and following[:1].isupper()
+    if _INITIALS.fullmatch(word):
+        return opener or _last_word(before, 0, len(before)).lower() in _LETTERED
+    if lowered in _MAYBE:
         return opener
-    return not (_ENUMERATION.fullmatch(word) and not text[start : match.start() - len(word)].strip())
+    enumerates = _ENUMERATION.fullmatch(word) and (not before or before.endswith(":"))
+    return not enumerates and not (
+        _DAY.fullmatch(word) and (first_word in _MONTHS or _is_ordinal(text, before, match, opener))
+    )
+
+
+def _is_ordinal(text: str, before: str, match: re.Match[str], opener: bool) -> bool:
+    """Whether a number of one or two digits and its full stop are part of a date, or an ordinal of German."""
+    if _MONTH_AND_YEAR.match(text[match.end() : match.end() + 12].lstrip()):
+        return True
+    if _YEAR.fullmatch(match["next"]) and _DAY_BEFORE.search(before):
+        return True
+    return not opener and _last_word(before, 0, len(before)).lower() in _ORDINAL
 
 
 def _last_word(text: str, low: int, high: int) -> str:

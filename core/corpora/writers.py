@@ -6,12 +6,12 @@ Every file is written beside its place and moved there when it is whole.
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, Literal, TypedDict
+from typing import BinaryIO, Literal, NotRequired, TypedDict
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,22 +24,35 @@ from core.text.sentence import Sentence
 Format = Literal["txt", "jsonl", "csv", "parquet", "folder"]
 FORMATS: Mapping[str, Format] = {".txt": "txt", ".jsonl": "jsonl", ".csv": "csv", ".parquet": "parquet"}
 COLUMNS = ("id", "text", "row", "score", "rank")
+PLACE = ("file", "page")  # further ones, of text that came in documents
 
 
 class Row(TypedDict):
-    """A selected sentence. row: in its corpus; score: None where it has none; rank: from 1, the best."""
+    """A selected sentence. row: in its corpus; score: None where it has none; rank: from 1, the best. file, page: where
+    it stands in a document."""
 
     id: str
     text: str
     row: int
     score: float | None
     rank: int
+    file: NotRequired[str | None]
+    page: NotRequired[int | None]
 
 
 _BLOCK = 8192  # rows a row group
 _SCHEMA = pa.schema(
-    [("id", pa.string()), ("text", pa.string()), ("row", pa.int64()), ("score", pa.float64()), ("rank", pa.int64())]
+    [
+        ("id", pa.string()),
+        ("text", pa.string()),
+        ("row", pa.int64()),
+        ("score", pa.float64()),
+        ("rank", pa.int64()),
+        ("file", pa.string()),
+        ("page", pa.int32()),
+    ]
 )
+_Values = dict[str, object]  # of a row, by column
 _ENDING = re.compile(r"\.[A-Za-z]\w*")  # ".doc" is a file's ending; the ".2pct" of "20.2pct" is a number's rest
 _CELL_START = re.compile(
     r"(^|;\s*+)(?=[=+\-@\t\r\n＝＋－＠])"
@@ -57,19 +70,20 @@ def format_of(path: Path) -> Format:
     return "folder"
 
 
-def write_selection(rows: Iterable[Row], path: Path, format: Format | None = None) -> int:
+def write_selection(rows: Iterable[Row], path: Path, format: Format | None = None, *, placed: bool = False) -> int:
     """Write rows (`id, text, row, score, rank`, best first) to a file; how many there were.
 
-    format: that of `path`'s ending unless given. A txt has the texts alone, one a line. In a csv a text that a
-    spreadsheet would compute begins with a quote.
+    placed: with `file` and `page`. format: that of `path`'s ending unless given. A txt has the texts alone, one a line.
+    In a csv a text that a spreadsheet would compute begins with a quote.
     Errors: ConfigError for another ending, PathError if it cannot be written; then nothing is left behind.
     """
     writers = {"txt": _txt, "jsonl": _jsonl, "csv": _csv, "parquet": _parquet}
     format = format or format_of(path)
     if format not in writers:
         raise ConfigError(f"output: {path.name!r} is a folder's name; end it in one of {', '.join(FORMATS)}.")
+    columns = (*COLUMNS, *PLACE) if placed else COLUMNS
     with _replacing(path) as file:
-        return writers[format](rows, file)
+        return writers[format]((_values(row, columns) for row in rows), file, columns)
 
 
 def write_conll(sentences: Iterable[Sentence], path: Path, scheme: Scheme = "iob2") -> int:
@@ -121,19 +135,19 @@ def _cell(value: object) -> str:
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
-def _txt(rows: Iterable[Row], out: BinaryIO) -> int:
-    return sum(bool(out.write((" ".join(row["text"].split()) + "\n").encode())) for row in rows)
+def _txt(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> int:
+    return sum(bool(out.write((" ".join(str(row["text"]).split()) + "\n").encode())) for row in rows)
 
 
-def _jsonl(rows: Iterable[Row], out: BinaryIO) -> int:
-    return sum(bool(out.write((json.dumps(_values(row), ensure_ascii=False) + "\n").encode())) for row in rows)
+def _jsonl(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> int:
+    return sum(bool(out.write((json.dumps(row, ensure_ascii=False) + "\n").encode())) for row in rows)
 
 
-def _csv(rows: Iterable[Row], out: BinaryIO) -> int:
+def _csv(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> int:
     text = TextIOWrapper(out, encoding="utf-8-sig", newline="")  # Excel knows UTF-8 by its mark alone
     writer = csv.writer(text)
-    writer.writerow(COLUMNS)
-    count = sum(bool(writer.writerow([harmless(value) for value in _values(row).values()])) for row in rows)
+    writer.writerow(columns)
+    count = sum(bool(writer.writerow([harmless(value) for value in row.values()])) for row in rows)
     text.detach()
     return count
 
@@ -146,26 +160,29 @@ def harmless(value: object) -> object:
     return _CELL_START.sub(r"\1'", value) if isinstance(value, str) else value
 
 
-def _parquet(rows: Iterable[Row], out: BinaryIO) -> int:
+def _parquet(rows: Iterable[_Values], out: BinaryIO, columns: Sequence[str]) -> int:
     count = 0
-    stream = iter(rows)
-    with pq.ParquetWriter(out, _SCHEMA, compression="zstd") as writer:
-        while block := [_values(row) for row in islice(stream, _BLOCK)]:
-            writer.write_table(pa.Table.from_pylist(block, schema=_SCHEMA))
+    stream, schema = iter(rows), pa.schema([_SCHEMA.field(name) for name in columns])
+    with pq.ParquetWriter(out, schema, compression="zstd") as writer:
+        while block := list(islice(stream, _BLOCK)):
+            writer.write_table(pa.Table.from_pylist(block, schema=schema))
             count += len(block)
     return count
 
 
-def _values(row: Row) -> Row:
-    """The five columns as plain Python values; a score that is not a number is empty, which JSON can say."""
+def _values(row: Row, columns: Sequence[str]) -> _Values:
+    """The columns as plain Python values; a score that is not a number is empty, which JSON can say."""
     score = None if row["score"] is None or row["score"] != row["score"] else float(row["score"])
-    return {
+    values = {
         "id": str(row["id"]),
         "text": str(row["text"]),
         "row": int(row["row"]),
         "score": score,
         "rank": int(row["rank"]),
+        "file": row.get("file"),
+        "page": row.get("page"),
     }
+    return {name: values[name] for name in columns}
 
 
 @contextmanager

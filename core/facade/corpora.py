@@ -19,6 +19,7 @@ from core.corpora import preview as previews
 from core.corpora import readers
 from core.corpora.corpus import Corpus as Corpus
 from core.corpora.formats.folders import listing
+from core.corpora.formats.source import DOCUMENTS
 from core.corpora.hygiene import FLAGS as FLAGS
 from core.errors import CorpusError, PathError
 from core.facade.audit import noted
@@ -44,6 +45,7 @@ ROLES = {
     "test": "L_C test: labelled, held out",
 }
 preview_soon = previews.ready  # starts what makes the next `preview` quick, and returns at once
+CUT_ANYWAY = frozenset(format for format, _ in DOCUMENTS.values()) - {"xlsx"}  # formats whose text has no rows
 _SAMPLES = Path(__file__).resolve().parents[2] / "assets" / "samples"
 
 

@@ -19,6 +19,7 @@ from core.artifacts.mapped import Hits as Hits
 from core.artifacts.mapped import Mapped as Mapped
 from core.artifacts.mapped import MapRow as MapRow
 from core.artifacts.result import read as read_result
+from core.corpora.columns import placed as has_places
 from core.corpora.columns import stored
 from core.corpora.corpus import BLOCK
 from core.corpora.writers import Format, Row, write_selection
@@ -206,10 +207,18 @@ def export(map_run: str, points: IntArray, path: Path, format: Format | None = N
     blocks = (mapped.table(points[i : i + BLOCK], kinds, scores) for i in range(0, len(points), BLOCK))
     rows = (row for block in blocks for row in block)
     ranked: Iterator[Row] = (
-        {"id": row["id"], "text": row["text"], "row": row["row"], "score": row["score"], "rank": rank}
+        {
+            "id": row["id"],
+            "text": row["text"],
+            "row": row["row"],
+            "score": row["score"],
+            "rank": rank,
+            "file": row["file"],
+            "page": row["page"],
+        }
         for rank, row in enumerate(rows, 1)
     )
-    write_selection(ranked, path, format)
+    write_selection(ranked, path, format, placed=has_places(mapped.domain) or has_places(mapped.task))
     return path
 
 

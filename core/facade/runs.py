@@ -29,7 +29,7 @@ from core.selection import DEFAULT_STRATEGY, strategy_options
 
 # Commands that are not called as their kind is.
 _WORDS = {"add": ["corpus", "add"], "fetch": ["encoders", "get"], "rank": ["encoders", "rank"]}
-_BARE = {"add": "path", "fetch": "encoder"}  # options that are typed without their names
+_BARE = {"add": ("path", "others"), "fetch": ("encoder",)}  # options that are typed without their names
 
 
 def listed(*kinds: str, state: State | None = None) -> list[Run]:
@@ -137,7 +137,9 @@ def command(kind: str, options: Mapping[str, object]) -> str:
         value = getattr(config, name)
         if name in hidden or (value == field.default and not field.is_required()):
             continue
-        if name == "options":
+        if name in _BARE.get(kind, ()):
+            words += [str(value)] if isinstance(value, str) else map(str, value)
+        elif name == "options":
             usual = strategy_options(str(options.get("strategy", DEFAULT_STRATEGY)), {}).model_dump(mode="json")
             value = {key: item for key, item in value.items() if item != usual.get(key)}
             words += [part for key, item in value.items() for part in (flag(name), f"{key}={item}")]
@@ -148,8 +150,6 @@ def command(kind: str, options: Mapping[str, object]) -> str:
             words += [part for item in value for part in (flag(name), shown(item))]
         elif isinstance(value, bool):
             words.append(flag(name, on=value))
-        elif name == _BARE.get(kind):
-            words.append(str(value))
         else:
             words += [flag(name), _shown(value) if name in references else str(value)]
     return shlex.join(words)

@@ -70,13 +70,19 @@ def spooled(token: str) -> Path:
     return files[0] if len(files) == 1 else folder
 
 
+def called(path: Path) -> str:
+    """What an upload is called: its file's name, or the first's and how many more."""
+    files = uploads.uploaded(path) or [path]
+    return files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+
+
 def waiting() -> dict[str, str]:
     """{token: its file's name, or the first's} of the uploads that no import reads, the newest first."""
     reads = {run.manifest.config.get("path") for run in store().list("add") if run.state().active}
     folders = sorted((home() / "uploads").glob("*"), key=lambda folder: folder.stat().st_mtime, reverse=True)
     held = {folder: sorted(folder.glob("*")) for folder in folders}
     return {
-        folder.name: files[0].name + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+        folder.name: called(files[0] if len(files) == 1 else folder)
         for folder, files in held.items()
         if files and reads.isdisjoint({str(folder), *map(str, files)})
     }

@@ -33,6 +33,19 @@ class Sentence:
     file: str | None = None
     page: int | None = None
 
+    @property
+    def place(self) -> str:
+        """File and page in words, "" where they are not known."""
+        return place(self.file, self.page)
+
+
+def place(file: object, page: object) -> str:
+    """Where a sentence stands in a document, in words: `a.pdf, page 3`; "" where that is not known."""
+    if not file:
+        return ""
+    unit = "sheet" if str(file).lower().endswith((".xlsx", ".xlsm")) else "page"
+    return str(file) if page is None else f"{file}, {unit} {page}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:

@@ -45,8 +45,18 @@ def entity_html(sentence: Sentence, types: Sequence[str]) -> str:
 
 def sentence_list(sentences: Sequence[Sentence], types: Sequence[str], name: str) -> None:
     """Sentences to read. name: what assistive technology calls the list."""
-    rows = "".join(f"<li>{entity_html(sentence, types)}</li>" for sentence in sentences)
+    rows = "".join(f"<li>{entity_html(each, types)}{place_html(each.place)}</li>" for each in sentences)
     st.html(f'<ol class="w-sentences" aria-label="{escape(name)}">{rows}</ol>')
+
+
+def place_html(place: str) -> str:
+    """File and page of a sentence behind it, in small letters; nothing where they are not known."""
+    return f' <small class="w-place">{escape(place)}</small>' if place else ""
+
+
+def with_place(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> Mapping[str, str]:
+    """A table's columns, with that of file and page where one of its sentences has them."""
+    return {**columns, "place": "File and page"} if any(row["place"] for row in rows) else columns
 
 
 def table(

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 from core import apart
+from core.corpora.columns import placed
 from core.corpora.documents import zipped
 from core.corpora.formats import archives
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.errors import Cancelled, ReadError
 from core.facade import corpora, runs
-from core.text.sentence import Sentence
+from core.text.sentence import Sentence, place
+from pages.ui.widgets import entity_html, place_html
 from tests import documents as make
 
 LEFT = ["The landlord lets the flat to the ten-", "ant for five years. The rent is due on", "the first day of every month at noon.",
@@ -105,6 +107,13 @@ def test_a_mixed_folder_is_one_corpus_with_file_and_page(tmp_path: Path, home: P
     rows = [row for block in corpus.batches() for row in block]
     assert [(row.file, row.page, row.text) for row in rows] == EXPECTED
     assert {row.doc for row in rows if row.file == "in/b.docx"} == {"in/b.docx"}
+    assert [row.place for row in rows][7:9] == ["a.pdf, page 4", "c.html"]
+    assert place("g.xlsx", 2) == "g.xlsx, sheet 2"
+    assert (
+        entity_html(rows[0], ()) + place_html(rows[0].place)
+        == f'{rows[0].text} <small class="w-place">a.pdf, page 1</small>'
+    )
+    assert placed(corpus)
     assert corpus.column("page").to_pylist() == [page for _, page, _ in EXPECTED]
     assert (result.read, result.kept, result.rejected, result.skipped) == (20, 18, 1, 1)
     assert (result.pages, result.blank_pages, result.margins, result.left_out) == (4, 1, 6, 1)

@@ -35,6 +35,16 @@ def test_every_format_holds_every_row(tmp_path: Path) -> None:
     assert sorted(os.listdir(folder)) == ["s.csv", "s.jsonl", "s.parquet", "s.txt"]
 
 
+def test_file_and_page_leave_with_text_of_documents(tmp_path: Path) -> None:
+    placed: list[Row] = [{**ROWS[-1], "score": 1.0, "file": "in/=a.pdf", "page": 3}, {**ROWS[-1], "score": 1.0}]
+    for ending in ("jsonl", "parquet", "csv", "txt"):
+        write_selection(placed, tmp_path / f"s.{ending}", placed=True)
+    rows = pq.read_table(tmp_path / "s.parquet").to_pylist()
+    assert [(row["file"], row["page"]) for row in rows] == [("in/=a.pdf", 3), (None, None)]
+    assert [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()] == rows
+    assert (tmp_path / "s.csv").read_text(encoding="utf-8-sig").splitlines()[0] == "id,text,row,score,rank,file,page"
+
+
 def test_no_formula_survives_in_a_csv(tmp_path: Path) -> None:
     write_selection(ROWS, tmp_path / "s.csv")
     with (tmp_path / "s.csv").open(encoding="utf-8-sig", newline="") as file:

@@ -25,6 +25,7 @@ from core.runs.events import EventLog, Kind
 from core.text.sentence import Entity, Sentence, sentence_id
 from pages.ui import frame
 from pages.ui.widgets import entity_html, plain, size
+from tests import documents
 from tests.conftest import Seal
 from tests.finished import at_work
 
@@ -242,6 +243,19 @@ def test_a_file_that_is_no_text_is_refused_in_words_and_hides_nothing(
     app.file_uploader[0].upload("deeds.txt", b"The first deed is signed .\n").run()  # the next one is taken
     assert not app.error
     assert app.text_input[0].value == "deeds"
+
+
+def test_several_files_at_once_are_one_corpus(home: Path) -> None:
+    app = opened("pages/1_Corpora.py")
+    app.file_uploader[0].upload("a.odt", documents.odt(["The first deed is signed."]))
+    app.file_uploader[0].upload("b.txt", b"The second deed is not .\n").run()
+    assert not app.exception
+    assert sorted(path.name for path in home.glob("uploads/*/*")) == ["a.odt", "b.txt"]
+    assert app.text_input[0].value == "a and 1 more"
+    said = texts(app)
+    assert "2 files" in said
+    assert "The first deed is signed." in said
+    assert "Documents are cut into sentences" in said
 
 
 def test_the_server_lets_go_of_an_upload(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from statistics import median
 from core.corpora.documents.extract import Extract, Paragraph
 
 _EDGE = 3  # lines at a page's top and bottom that may be running heads
+_NUMBERS = 2  # that a running head has at most: page 3 of 12
 _NEAR = 4.0  # points by which a running head may move
 _COLUMN_LINES = 4  # a column has as many at least
 _FILLED = 0.5  # of a column's width, which half of its lines have at least: cells of a table are shorter
@@ -106,7 +107,9 @@ def _margins(pages: Sequence[Sequence[Line]]) -> set[tuple[int, int]]:
     margins = set[tuple[int, int]]()
     for number, rows in enumerate(pages, 1):
         for i in {*range(min(_EDGE, len(rows))), *range(max(len(rows) - _EDGE, 0), len(rows))}:
-            key = re.sub(r"\d+", "#", rows[i].text).strip().lower()
+            key, n_numbers = re.subn(r"\d+", "#", rows[i].text.strip().lower())
+            if n_numbers > _NUMBERS:  # a table's row: the next page may have another like it
+                continue
             places.setdefault(key, []).append((number, i, rows[i].bottom))
             if i in (0, len(rows) - 1) and _NUMBER.fullmatch(rows[i].text) and _apart(rows, i):
                 margins.add((number, i))
@@ -152,8 +155,11 @@ def _in_order(pieces: Sequence[Piece], depth: int = 0) -> Iterator[Line]:
             yield row
         return
     band: list[Piece] = []
-    for row in _rows(pieces):
-        if any(piece.left < gap < piece.right for piece in row.pieces):
+    rows = _rows(pieces)
+    cells = [_is_cells(row, gap, pieces) for row in rows]
+    for i, row in enumerate(rows):
+        in_table = cells[i] and any(cells[max(i - 1, 0) : i] + cells[i + 1 : i + 2])
+        if in_table or any(piece.left < gap < piece.right for piece in row.pieces):
             yield from _columns(band, gap, depth)
             band = []
             row.edges = (min(p.left for p in pieces), max(p.right for p in pieces))
@@ -161,6 +167,14 @@ def _in_order(pieces: Sequence[Piece], depth: int = 0) -> Iterator[Line]:
         else:
             band += row.pieces
     yield from _columns(band, gap, depth)
+
+
+def _is_cells(row: Line, gap: float, pieces: Sequence[Piece]) -> bool:
+    """Whether a row may be a table's that lies across both columns: three cells or more, which fill neither."""
+    low, high = min(piece.left for piece in pieces), max(piece.right for piece in pieces)
+    left = sum(piece.right - piece.left for piece in row.pieces if piece.right <= gap)
+    right = sum(piece.right - piece.left for piece in row.pieces if piece.left >= gap)
+    return len(row.pieces) > 2 and 0 < left < _FILLED * (gap - low) and 0 < right < _FILLED * (high - gap)
 
 
 def _columns(band: Sequence[Piece], gap: float, depth: int) -> Iterator[Line]:

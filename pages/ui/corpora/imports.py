@@ -63,8 +63,10 @@ def _uploaded() -> Path | None:
         st.error(plain(refusal), title="This file cannot be read", icon=":material/error:")
     key = f"corpora.file.{st.session_state['corpora.turn']}"
     st.file_uploader(
-        "Text, JSONL, CSV, Parquet or CoNLL, also packed as .gz or .zst; up to 500 MB",
+        "Drop files here: PDF, Word, OpenDocument, RTF, HTML, mail, Excel, text, JSON, CSV, Parquet, CoNLL, or a zip of"
+        " them; several become one corpus; up to 500 MB each",
         max_upload_size=500,
+        accept_multiple_files=True,
         key=key,
         on_change=_take,
         args=(key,),
@@ -75,16 +77,17 @@ def _uploaded() -> Path | None:
 
 def _take(key: str) -> None:
     """Move an upload to disk before the page is drawn: drawn with it, the widget would copy it in memory."""
-    file = st.session_state[key]
-    if not isinstance(file, UploadedFile):  # taken away, by the person or by the line that lets go of it
+    files: list[UploadedFile] = st.session_state[key]
+    if not files:  # taken away, by the person or by the line that lets go of them
         return
     st.session_state["corpora.turn"] += 1  # a fresh widget for the next file
     st.session_state[REFUSED] = token = None
     try:
-        token = uploads.spool(file.name, file)
+        token = uploads.spool_all([(file.name, file) for file in files])
     except WinnowError as error:
         st.session_state[REFUSED] = str(error)
-    _let_go(file.file_id)
+    for file in files:
+        _let_go(file.file_id)
     if token:
         st.query_params["upload"] = token
 
@@ -133,7 +136,10 @@ def _looks(preview: Any) -> None:
             + "</ol>"
         )
     if preview.problems:
-        problems = [f"{problem.file} line {problem.line}: {problem.reason}." for problem in preview.problems[:3]]
+        problems = [
+            f"{problem.file}{f' line {problem.line}' if problem.line else ''}: {problem.reason}."
+            for problem in preview.problems[:3]
+        ]
         advice = [CHOOSE_ENCODING] if preview.n_undecodable else []
         title = "Some of the first rows cannot be taken as they are"
         st.warning("  \n".join([*map(plain, problems), *advice]), title=title, icon=":material/warning:")
@@ -152,7 +158,9 @@ def _form(path: Path, preview: Any, options: dict[str, Any]) -> None:
             options |= _kept_columns(preview.columns)
         if preview.scheme is not None:
             options["scheme"] = _scheme(preview.scheme)
-        if not preview.labelled:
+        if preview.format in corpora.CUT_ANYWAY:
+            st.caption("Documents are cut into sentences; each keeps its file and, where there are such, its page.")
+        elif not preview.labelled:
             options["split"] = st.toggle("Every row is a document: split it into sentences", key="corpora.split")
         if preview.format == "txt":
             units = {"line": "one line", "paragraph": "the lines up to an empty one"}

@@ -19,14 +19,7 @@ def report(run_id: str) -> None:
 
 def _report(run_id: str, result: AddResult) -> None:
     _named(result)
-    with st.container(horizontal=True):
-        for label, n in (
-            ("Read", result.read),
-            ("Kept", result.kept),
-            ("Repaired", result.repaired),
-            ("Rejected", result.rejected),
-        ):
-            st.metric(label, f"{n:,}", width="content")
+    _counts(result)
     if result.cut and result.cut.rule != "own":
         rule = "runs of letters, and single marks" if result.cut.rule == "words" else "what blanks separate"
         st.caption(f"Its tokens are {rule} ({result.cut.why}).")
@@ -47,6 +40,20 @@ def _report(run_id: str, result: AddResult) -> None:
             key="corpora.rejects",
         )
     _give_role(result.corpus)
+
+
+def _counts(result: AddResult) -> None:
+    """What became of its pages, rows and files."""
+    with st.container(horizontal=True):
+        for label, n in (
+            *((("Pages", result.pages), ("Pages without text", result.blank_pages)) if result.pages else ()),
+            ("Read", result.read),
+            ("Kept", result.kept),
+            ("Repaired", result.repaired),
+            ("Rejected", result.rejected),
+            *((("Files left out", result.left_out),) if result.left_out else ()),
+        ):
+            st.metric(label, f"{n:,}", width="content")
 
 
 def _named(result: AddResult) -> None:

@@ -22,7 +22,7 @@ def taken(token: str) -> Path | None:
         st.warning(plain(str(error)))
         return None
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f"**{plain(path.name)}**", width="content")
+        st.markdown(f"**{plain(uploads.called(path))}**", width="content")
         if pressed("Take another file", "corpora.discard", icon=":material/close:"):
             uploads.discard(token)
             del st.query_params["upload"]

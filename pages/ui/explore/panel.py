@@ -18,7 +18,7 @@ from pages.ui.frame import guard
 from pages.ui.grid import grid
 from pages.ui.presses import pressed
 from pages.ui.selection.chosen import LARGEST_DOWNLOAD
-from pages.ui.widgets import plain, table
+from pages.ui.widgets import plain, table, with_place
 
 ROWS = 10  # sentences on a page of the table
 SORTS: Mapping[Sort, str] = {"score": "score", "tokens": "length", "class": "class", "row": "row in its corpus"}
@@ -240,7 +240,7 @@ def _table(shown: Sequence[MapRow], key: str) -> int | None:
     rows: Sequence[Mapping[str, object]] = [
         {**row, "flags": ", ".join(flag.replace("_", " ") for flag in row["flags"])} for row in shown
     ]
-    columns = {name: [row[name] for row in rows] for name in HEADS}
+    columns = {name: [row[name] for row in rows] for name in with_place(HEADS, rows)}
     event = grid(
         columns,
         key=f"explore.table.{key}",
@@ -255,6 +255,7 @@ def _table(shown: Sequence[MapRow], key: str) -> int | None:
             "score": st.column_config.NumberColumn("Score", format="%.4g", width=80),
             "tokens": st.column_config.NumberColumn("Tokens", width=70),
             "text": st.column_config.TextColumn("Sentence", width="large"),
+            "place": st.column_config.TextColumn("File and page", width=180),
             "flags": st.column_config.TextColumn("Flags", width=110),
         },
     )

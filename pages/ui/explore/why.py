@@ -10,7 +10,7 @@ from core.facade.figures import IntArray
 from core.facade.insights import Why
 from core.facade.maps import MapRow
 from pages.ui.presses import pressed
-from pages.ui.widgets import entity_html, plain, table
+from pages.ui.widgets import entity_html, place_html, plain, table, with_place
 
 
 def why_card(run_id: str, map_run: str, point: int, kinds: IntArray) -> None:
@@ -20,7 +20,7 @@ def why_card(run_id: str, map_run: str, point: int, kinds: IntArray) -> None:
         row = maps.page_of(map_run, np.array([point]), kinds)[0]
         st.subheader("Why this sentence", anchor=False)
         if point < mapped.n_task:
-            st.html(f'<blockquote class="w-sentences">{escape(row["text"])}</blockquote>')
+            st.html(f'<blockquote class="w-sentences">{escape(row["text"])}{place_html(row["place"])}</blockquote>')
             st.markdown(
                 f"A sentence of T_C ({plain(mapped.task.name)}, row {row['row']:,}): what all others are held to."
             )
@@ -41,7 +41,7 @@ def _sentence(run_id: str, row: MapRow) -> None:
     """Its text, with the entities predicted in it where a tagger has read D_C."""
     tagged = entities.with_entities(run_id, row["row"])
     shown = escape(row["text"]) if tagged is None else entity_html(tagged, entities.entity_types(run_id))
-    st.html(f'<blockquote class="w-sentences">{shown}</blockquote>')
+    st.html(f'<blockquote class="w-sentences">{shown}{place_html(row["place"])}</blockquote>')
     if tagged is not None:
         n = len(tagged.entities or ())
         st.caption(f"Predicted by a tagger, not labelled by hand: {n} {'entity' if n == 1 else 'entities'}.")
@@ -87,7 +87,7 @@ def _neighbours(why: Why) -> None:
         st.caption("None to show: this selection has no embeddings.")
         return
     rows = [{**row, "cosine": float(row["cosine"])} for row in why.neighbours]
-    table(rows, {"cosine": "Cosine", "text": "Sentence"}, "Nearest sentences of T_C")
+    table(rows, with_place({"cosine": "Cosine", "text": "Sentence"}, rows), "Nearest sentences of T_C")
 
 
 def _duplicates(why: Why) -> None:
@@ -95,4 +95,4 @@ def _duplicates(why: Why) -> None:
         st.markdown("**Copies and near copies in D_C**")
         rows = [{**copy, "differs": copy["differs"].replace("->", "→") or "no word"} for copy in why.duplicates]
         names = {"row": "Row", "score": "Score", "differs": "Differs in", "text": "Sentence"}
-        table(rows, names, "Copies and near copies in D_C")
+        table(rows, with_place(names, rows), "Copies and near copies in D_C")

@@ -16,7 +16,7 @@ from pages.ui.remains import remains, span_words
 from pages.ui.runs.links import EXPLORE
 from pages.ui.selection.budget import controls
 from pages.ui.selection.meter import meter
-from pages.ui.widgets import chart, same_command, table
+from pages.ui.widgets import chart, same_command, table, with_place
 
 LARGEST_DOWNLOAD = 200_000_000  # bytes, about; more goes to the exports folder
 FORMATS: Mapping[Format, str] = {"txt": "text", "jsonl": "JSONL", "parquet": "Parquet", "folder": "folder for datasets"}
@@ -157,7 +157,7 @@ def _examples(run_id: str, chosen: Selection, keep: Sequence[str]) -> None:
     if which == "withheld":
         rows = [{**row, "why": ", ".join(flag.replace("_", " ") for flag in row["flags"])} for row in examples]
         columns = {**COLUMNS, "why": "Why"}
-    table(rows, columns, KINDS[which])
+    table(rows, with_place(columns, rows), KINDS[which])
 
 
 def _lengths(run_id: str, chosen: Selection) -> None:
@@ -194,4 +194,4 @@ def _comparison(run_id: str, budget: str, keep: Sequence[str]) -> None:
     for column, heading, rows in zip(st.columns(2), headings, (overlap.only_here, overlap.only_other), strict=True):
         with column:
             st.markdown(f"**{heading}**")
-            table(rows, {"score": "Score", "text": "Sentence"}, heading)
+            table(rows, with_place({"score": "Score", "text": "Sentence"}, rows), heading)
