@@ -100,7 +100,7 @@ def checked(name: str, options: Mapping[str, object], config: type[Config]) -> d
         values = config.parse(options).model_dump(mode="json")
     except ConfigError as error:
         raise ConfigError(f"{name}.{error}") from error
-    return {key: values[key] for key in options}
+    return {key: values[key] for key in options if key in values}  # what is excluded at its value says nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,12 @@ _NAMES = {
     "all": "all borrowed labels",
     "dataaug": "changed copies of its training sentences",
     "lpft": "training in two stages",
+    "span": "spans in place of words",
+    "miner": "names of a type read alike",
 }
+_COMPARED = {
+    "miner": ("comparing names", "a plain tagger of spans")
+}  # what is asked of it, and what it is held against
 _HEADS = {
     "vectors": "word vectors of {}",
     "lm": "a language model of {}",
@@ -108,16 +113,18 @@ def _what(row: ArmRow, rows: Sequence[ArmRow]) -> str:
     }
     if held:
         better = f"{after} the tagger does better than {than}."
-        words["improves"] = f"Yes, choosing paid: {better.format('and')}"
+        asked, _ = _COMPARED.get(split_name(row.arm)[0], ("choosing", ""))
+        words["improves"] = f"Yes, {asked} paid: {better.format('and')}"
         words["helped"] = (
-            f"{'Reading' if read else 'It'} helped, choosing is not shown to: {better.format('but not surely')}"
+            f"{'Reading' if read else 'It'} helped, {asked} is not shown to: {better.format('but not surely')}"
         )
     return words[row.verdict]
 
 
 def _blind(row: ArmRow) -> str:
     """What it is held against."""
-    return "as much random text" if row.sentences else "a part taken by lot"
+    _, other = _COMPARED.get(split_name(row.arm)[0], ("", "a part taken by lot"))
+    return "as much random text" if row.sentences else other
 
 
 def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:

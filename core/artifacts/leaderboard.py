@@ -13,6 +13,7 @@ from core.artifacts import result
 from core.artifacts.evaluations import TrainInTest
 from core.artifacts.halves import tables as of_replicate
 from core.artifacts.multipliers import Multipliers
+from core.artifacts.too_long import TooLong
 from core.config import Budget
 from core.files import write_atomic
 from core.results import Evaluation
@@ -150,7 +151,8 @@ class ExperimentResult:
     sizes were asked for. hours: of computing by kind of run, each run once. planned: the test of the claim; None where
     there is none, or where one S_C and one pre-training cannot answer it. train_in_test: sentences of L_C's training
     part that stand in dev or test; None where an older version did not look. multipliers: what choosing was worth,
-    where that was asked for.
+    where that was asked for. too_long: entities that taggers of spans among the arms cannot find; None where there are
+    none.
     """
 
     leaderboard: Sequence[ArmRow]
@@ -159,12 +161,18 @@ class ExperimentResult:
     planned: PlannedTest | None = None  # results of older versions have none
     train_in_test: TrainInTest | None = None
     multipliers: Multipliers | None = None
+    too_long: TooLong | None = None
 
     @property
     def claim_words(self) -> list[str]:
         """What the planned test came to, and what choosing was worth, each where it was asked for."""
         planned, worth = self.planned, self.multipliers
         return [*([planned.why] if planned else []), *([worth.words] if worth else [])]
+
+    @property
+    def ceiling_words(self) -> str:
+        """What the taggers of spans among the arms cannot find; nothing where there are none, or none of it."""
+        return self.too_long.words if self.too_long else ""
 
     @property
     def overlap_words(self) -> str:

@@ -85,7 +85,7 @@ def _experiment(run_id: str, cover: Cover, examples: bool) -> Document:
         missing=missing(run_id),
         unfound=unfound_types(run_id),
         planned=summary.planned.why if summary.planned else "",
-        overlap=summary.overlap_words,
+        overlap=" ".join(filter(None, (summary.overlap_words, summary.ceiling_words))),
         multipliers=summary.multipliers.words if summary.multipliers else "",
     )
     return printed.experiment_document(report, cover)

@@ -125,7 +125,7 @@ def test_wrong_names_are_told(name: str, says: str) -> None:
         ("knn", "domain", "encoder", "knn chooses from D_C"),
         ("vectors:law", "sources", "bilstm", "vectors:law begins from a source; give sources"),
         ("skl:2", "assisting", "encoder", "skl:2 borrows sentences; give an assisting corpus"),
-        ("tapt", "", "bilstm", "tapt is for the network encoder, and all arms share one, which is bilstm"),
+        ("tapt", "", "bilstm", "tapt is for the network encoder or span, and all arms share one, which is bilstm"),
         ("lm:law", "", "charcnn", "lm:law is for the network bilstm"),
         ("vectors:law", "", "encoder", "vectors:law is for the network bilstm or charcnn"),
     ],

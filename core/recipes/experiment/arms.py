@@ -7,11 +7,12 @@ sort of arm is one entry here and, where its name carries a value (`skl:2`), one
 
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from core.errors import ConfigError
+from core.models.networks import ON_ENCODER, Network
 from core.recipes.rebuild import Method, RebuildOptions
 from core.selection import STRATEGIES
 
@@ -23,7 +24,7 @@ OTHER_NAMES = {"monolingual": NONE, "base": NONE}  # what Murthy et al. 2018 and
 AUGMENT = "dataaug"  # the one way to rebuild L_C that goes by no PVI
 SHARE = "low-share"  # the one whose share may be 0%: elsewhere that is L_C as it is
 GROWS = (AUGMENT, "random2low", "highc2low")  # ways that add changed copies of sentences to L_C
-PART, COPIES, BASE = "random-part", "copies", "base"
+PART, COPIES, BASE, SPAN = "random-part", "copies", "base", "span"
 SIZE: int = RebuildOptions.model_fields["size"].default
 BINS: Mapping[str, str] = {  # of CEIM, in words
     "low": "whose context tells more",
@@ -43,8 +44,8 @@ class Arm:
     rebuild: the method that makes another L_C, at `rate` (a share; dataaug has none). lpft: in two stages.
     without: what `none` is beside this arm, in words. encoder: what it starts from in place of the experiment's own.
     control: as many assisting sentences at random as are below `assisting`, unchanged copies of the sentences that
-    `rebuild` adds changed ones of, or a random set of as many sentences. size: sentences of a set of one size, bin: of
-    which CEIM as many more are added; "none": of none.
+    `rebuild` adds changed ones of, a random set of as many sentences, or spans alone. size: sentences of a set of one
+    size, bin: of which CEIM as many more are added; "none": of none. tagger: options in which its taggers differ.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Arm:
     control: bool = False
     size: int = 0
     bin: str = ""
+    tagger: Mapping[str, object] = field(default_factory=dict, hash=False)
 
     @property
     def plain_name(self) -> str:
@@ -117,6 +119,8 @@ class Arm:
             return ""
         if 0 < self.assisting < math.inf:
             return f"{PART}:{self.assisting:g}"
+        if self.tagger:
+            return SPAN
         return f"{COPIES}:{self.plain_name}" if self.rebuild in GROWS else ""
 
     @property
@@ -126,7 +130,9 @@ class Arm:
             return ("bilstm",)
         if self.source:
             return ("bilstm", "charcnn")
-        return ("encoder",) if self.adapts or self.lpft else ("encoder", "bilstm", "charcnn")
+        if self.tagger:
+            return ("encoder",) if self.control else ON_ENCODER  # among taggers of spans the control is `none`
+        return ON_ENCODER if self.adapts or self.lpft else get_args(Network)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +171,19 @@ _FIXED: Mapping[str, Arm] = {
             summary="All sentences of the assisting corpus too.",
             assisting=math.inf,
             without="no assisting sentences",
+        ),
+        Arm(
+            name=SPAN,
+            summary="A tagger of spans of up to four words: what miner must beat.",
+            control=True,
+            without="the usual tagger",
+            tagger={"network": SPAN},
+        ),
+        Arm(
+            name="miner",
+            summary="A tagger of spans that learns to read names of a type alike (Wang et al. 2022).",
+            without="the usual tagger",
+            tagger={"network": SPAN, "beta": 0.01, "gamma": 0.001},
         ),
         Arm(name="lpft", summary="The head first, then all of the tagger.", lpft=True, without="one stage"),
         Arm(
@@ -267,3 +286,9 @@ def find(name: str) -> Arm:
     if head in _NAMED and value.strip():
         return _NAMED[head][1](name, value.strip())
     raise ConfigError(f"arms: {name!r} is not known; choose among {', '.join((*ARM_NAMES, *ARM_SHAPES))}.")
+
+
+def of_bias(names: Iterable[str]) -> bool:
+    """Whether arms are of those that Ma et al. 2023 compare, none pre-trained and none that borrows."""
+    named = [find(name) for name in names]
+    return any(arm.rebuild or arm.tagger for arm in named) and not any(arm.pretrains or arm.assisting for arm in named)

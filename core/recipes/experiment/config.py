@@ -16,7 +16,7 @@ from core.recipes.experiment import arms, caps, halves, lineup, multipliers
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.claim import claimed
 from core.recipes.experiment.replicates import Repeat, Replicate, check_looks, replicates
-from core.recipes.parts.network import MULTILINGUAL
+from core.recipes.parts.network import MULTILINGUAL, begins_from_encoder
 from core.recipes.pretrain import PretrainOptions
 from core.recipes.rebuild import EDITION, METHODS, RebuildOptions
 from core.recipes.select import SelectOptions
@@ -217,10 +217,11 @@ class ExperimentConfig(Config):
             raise ConfigError("budgets: give at least one, for example 10%.")
         if "add_bin" in self.rebuild:
             raise ConfigError("rebuild.add_bin: is an arm of its own here; name base+low:1000 among the arms.")
-        if self.encoders and self.network != "encoder":
+        if self.encoders and not begins_from_encoder(self.network):
             raise ConfigError(f"axis: a {self.network} starts from no encoder; leave the axis out, or its arms.")
         multipliers.check(self)
         names = self._names()
+        lineup.check_taggers(names, self.tagger_settings)
         if self.claim and (self.claim not in names or not arms.find(self.claim).judged):
             raise ConfigError(f"claim: {self.claim} is no arm that is judged here; name one of {', '.join(self.arms)}.")
         check_looks(self)
@@ -251,9 +252,8 @@ class ExperimentConfig(Config):
     @property
     def tagger_preset(self) -> str:
         """Preset of every arm's fine-tuning: `paper` is Ma et al. 2023's where arms are theirs alone."""
-        named = [arms.find(name) for name in self.arms]
-        for_bias = any(arm.rebuild for arm in named) and not any(arm.pretrains or arm.assisting for arm in named)
-        return "paper-bias" if self.preset == "paper" and for_bias and self.network == "encoder" else self.preset
+        fits = self.preset == "paper" and arms.of_bias(self.arms) and begins_from_encoder(self.network)
+        return "paper-bias" if fits else self.preset
 
     @property
     def tagger_settings(self) -> TaggerSettings:

@@ -16,6 +16,7 @@ from core.artifacts import taggers
 from core.artifacts.evaluations import FinetuneResult, OverSeeds
 from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult, Interval, PlannedTest, Word
 from core.artifacts.models import PretrainResult
+from core.artifacts.too_long import TooLong
 from core.corpora.corpus import Library
 from core.recipes.experiment import arms, beside, collapsed, rivals
 from core.recipes.experiment.arms import Cell
@@ -51,7 +52,12 @@ def result(
         hours={kind: seconds / 3600 for kind, seconds in hours.spent(runs, store).items()},
         planned=planned,
         train_in_test=results.read(baselines[0].finetunes[0], FinetuneResult).train_in_test,
+        too_long=next(filter(None, map(_too_long, lines)), None),
     )
+
+
+def _too_long(line: FinishedLine) -> TooLong | None:
+    return results.read(line.finetunes[0], FinetuneResult).too_long
 
 
 def gain_per_hour(points: float, seconds: float) -> float | None:

@@ -5,7 +5,9 @@ from dataclasses import replace
 
 from core.errors import ConfigError
 from core.recipes.experiment.arms import ALL, CONTROL, ENCODER, NONE, RANDOM, SHARE, SIZE, STATES, Arm, Cell, find
+from core.recipes.parts.network import check_own
 from core.recipes.rebuild import RebuildOptions
+from core.training.settings import TaggerSettings
 
 _LACKS = {
     "task": ("reads T_C", "a task corpus"),
@@ -37,9 +39,15 @@ def complete(names: Sequence[str], given: Mapping[str, object], network: str, si
     needed += [CONTROL] if given.get("domain") and "tapt" in arms else []
     needed += [STATES] if any(arm.states for arm in arms.values()) else []
     needed += [ALL] if any(arm.assisting for arm in arms.values()) else []
-    needed += [name for arm in arms.values() if (name := arm.own_control)]
+    needed += [name for arm in arms.values() if (name := arm.own_control) and network in find(name).networks]
     needed += [arm.base for arm in arms.values()]
     return (*(name for name in dict.fromkeys(needed) if name not in arms), *arms)
+
+
+def check_taggers(names: Sequence[str], settings: TaggerSettings) -> None:
+    """Say now, not after hours, what an arm's network has not. settings: of all. Errors: ConfigError."""
+    for name in names:
+        check_own(settings.model_copy(update=find(name).tagger))
 
 
 def cells(

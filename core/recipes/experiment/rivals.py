@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from core.recipes.experiment.arms import CONTROL, CONTROLS, COPIES, NONE, PART, RANDOM, STATES, Cell
+from core.recipes.experiment.arms import CONTROL, CONTROLS, COPIES, NONE, PART, RANDOM, SPAN, STATES, Cell
 
 # What an arm must beat beside `none`, in words; of a name with a value, by what stands before it.
 AGAINST: Mapping[str, str] = {
@@ -11,6 +11,7 @@ AGAINST: Mapping[str, str] = {
     STATES: "the states of the encoder as it came",
     PART: "as many assisting sentences at random",
     COPIES: "unchanged copies of the same sentences",
+    SPAN: "a plain tagger of spans",
 }
 
 
@@ -25,8 +26,8 @@ def control(cell: Cell, others: Sequence[Cell]) -> Cell | None:
     """The line that `cell` must beat beside `none`, as AGAINST says; None where it chooses nothing.
 
     SOURCES.md, Random controls: a selection has the random arm of its budget, TAPT has `random-only`, MLM on a source
-    the encoder as it came, a threshold as many assisting sentences at random, changed copies unchanged ones; DAPT takes
-    all there is and has no such arm.
+    the encoder as it came, a threshold as many assisting sentences at random, changed copies unchanged ones, MINER a
+    plain tagger of spans; DAPT takes all there is and has no such arm.
     """
     arm = cell.arm
     if arm.plain_name in CONTROLS:

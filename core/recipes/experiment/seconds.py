@@ -116,9 +116,11 @@ class Seconds:
         n = size or len(train)
         n = min(n, arm.size * (1 if arm.bin in ("", "none") else 2)) if arm and arm.size else n
         read = self._labelled(arm, n)
+        own = config.tagger_settings.model_copy(update=arm.tagger if arm else {})
+        read = read.with_copies if own.beta or own.gamma else read
         time = estimate.tagger(
             self._tagger,
-            config.tagger_settings.training(read.sentences).planned(read.sentences),
+            own.training(read.sentences).planned(read.sentences),
             seeds,
             train=read,
             dev=self._read(self.corpora["dev"]),

@@ -273,4 +273,4 @@ class Stages:
             options |= {"vectors": source.fingerprint, "skipgram": self.config.vectors}
         if arm.lpft:
             options["stages"] = "lpft"
-        return options
+        return {**options, **arm.tagger}

@@ -61,7 +61,7 @@ def as_markdown(result: ExperimentResult) -> str:
     lines = [collapsed.NOTHING, ""] if nothing_learnt(result.leaderboard) else []
     for words in result.claim_words:
         lines += [words, ""]
-    lines += [result.overlap_words, ""] if result.overlap_words else []
+    lines += [words for text in (result.overlap_words, result.ceiling_words) if text for words in (text, "")]
     lines += [SWAPPED, ""] if swapped(result.leaderboard) else []
     heads = (*HEADS, f"against {against(result.leaderboard)}", *ANSWERS)
     lines += [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|---:|---|---|---|---:|"]

@@ -96,6 +96,11 @@ def check_context(config: TaggerSettings) -> None:
 def check_network(config: "FinetuneConfig") -> None:
     """Errors: ConfigError where something is asked of a network that it has not."""
     check_stages(config.stages, config.network)
+    check_own(config)
+
+
+def check_own(config: TaggerSettings) -> None:
+    """The same of what a tagger's settings say."""
     check_layers(config.layers, config.network)
     check_lora(config)
     check_in_turn(config)

@@ -55,8 +55,8 @@ def leaderboard(run_id: str) -> None:
         st.markdown(plain(words))
     if unfound := figures.unfound_words(results.unfound_types(run_id)):
         st.warning(plain(unfound), icon=":material/search_off:")
-    if board.overlap_words:
-        st.warning(plain(board.overlap_words), icon=":material/join_inner:")
+    for words in filter(None, (board.overlap_words, board.ceiling_words)):
+        st.warning(plain(words), icon=":material/warning:")
     st.caption(ONCE)
     if words := results.swapped(rows):
         st.caption(words)

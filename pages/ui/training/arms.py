@@ -17,6 +17,8 @@ PLAIN = {
     "states": "The encoder as it came, its states in another network",
     "all": "All sentences of the assisting corpus too",
     "lpft": "The last layer first, then the whole tagger",
+    "span": "A type for every span of up to four words: what miner must beat",
+    "miner": "The same, and names of one type are to be read alike",
     "dataaug": f"Labels and copies of them: {METHODS['dataaug'][0][0].lower()}{METHODS['dataaug'][0][1:]}",
 }
 VALUED = {
