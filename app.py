@@ -25,6 +25,7 @@ from streamlit.starlette import App
 from core.facade import door
 from core.facade.errors import WinnowError
 from core.facade.home import private, serving
+from core.facade.projects import settle
 from core.facade.removals import sweep
 from pages.ui.ahead import Ahead
 from pages.ui.door import Door
@@ -36,6 +37,7 @@ ROOT = Path(__file__).resolve().parent
 try:
     private()
     serving()
+    settle()
     sweep()
     parts = [Middleware(Door, mode=door.mode()), Middleware(Nowhere), Middleware(Ahead)]
     app = App(ROOT / "home.py", middleware=parts)

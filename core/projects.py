@@ -10,9 +10,10 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 
 from core.errors import ProjectError
@@ -157,7 +158,7 @@ def _bare(root: Path) -> Project:
 
 def read(folder: Path) -> Project:
     """The project of a folder. A spoilt file makes none vanish: it goes by its folder's name."""
-    about = read_object(folder / ABOUT) or {}
+    about = _about(folder / ABOUT, (folder / ABOUT).stat().st_mtime_ns)
     name, created = about.get("name"), about.get("created")
     return Project(
         slug=folder.name,
@@ -166,6 +167,12 @@ def read(folder: Path) -> Project:
         archived=about.get("archived") is True,
         folder=folder,
     )
+
+
+@lru_cache(maxsize=256)
+def _about(file: Path, changed: int) -> Mapping[str, object]:
+    """What the file says. changed: when it was written; kept, for a page asks for every link."""
+    return read_object(file) or {}
 
 
 def _same(name: str, other: str) -> bool:

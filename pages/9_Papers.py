@@ -4,6 +4,7 @@ import streamlit as st
 
 from core.facade import papers
 from pages.ui.frame import page
+from pages.ui.project import page_link
 from pages.ui.widgets import command_lines, plain
 
 WHAT = (
@@ -27,7 +28,8 @@ def _item(item: papers.Item) -> None:
     with st.container(border=True):
         name, where = st.columns([4, 1], vertical_alignment="center")
         name.markdown(f"**{plain(item.item)}**: {plain(item.shows)}")
-        where.page_link(f"pages/{item.page}.py", label=item.page.split("_")[1], icon=":material/arrow_forward:")
+        with where:
+            page_link(f"pages/{item.page}.py", label=item.page.split("_")[1], icon=":material/arrow_forward:")
         if item.commands:
             command_lines(*(f"python -m core {command}" for command in item.commands))
         st.caption(plain(item.differs))

@@ -1,10 +1,12 @@
 """Projects: which there are, which one this is, made, renamed, archived, taken along and brought in."""
 
+import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import IO, Concatenate, ParamSpec, TypeVar
 
 from core import projects
@@ -120,9 +122,37 @@ def export(project: Project, target: Path, *, weights: bool = False) -> Packed:
     return pack.pack(project, target, weights=weights)
 
 
-def weights(wanted: str) -> tuple[int, int]:
+@_exporting
+def export_bytes(project: Project, *, weights: bool = False) -> bytes:
+    """The same file as a browser downloads it."""
+    with TemporaryDirectory(prefix=".export-", dir=project.folder) as folder:
+        return pack.pack(project, Path(folder) / "project.zip", weights=weights).file.read_bytes()
+
+
+def weights(project: Project) -> tuple[int, int]:
     """The number of models that a project has, and their bytes."""
-    return pack.weights_of(find(wanted))
+    return pack.weights_of(project)
+
+
+def size(project: Project) -> int:
+    """Bytes of what an export without models takes along, before it is packed."""
+    return pack.size_of(project)
+
+
+def several() -> bool:
+    """Whether there is more than one project."""
+    return len(projects.whole(given_home())) > 1
+
+
+def option() -> list[str]:
+    """What a command needs to be about this project, where it is not the usual one."""
+    return [] if not several() or (here := current()) == usual() else ["--project", here.name]
+
+
+def command(project: Project, *, weights: bool) -> str:
+    """The command line that exports a project."""
+    words = ["python", "-m", "core", "project", "export", project.name, "--output", f"{project.slug}.zip"]
+    return shlex.join([*words, *(["--with-weights"] * weights)])
 
 
 def name_in(file: IO[bytes], label: str) -> str:
@@ -153,7 +183,8 @@ def at_work() -> Mapping[str, int]:
 
 
 def _active(project: Project) -> list[str]:
-    return [run.id for run in store_of(project.folder).list() if not run.manifest.parent and run.state().active]
+    """Runs that somebody works on; not their parts. Pages ask all the time, so no log is read."""
+    return [run.id for run in store_of(project.folder).list() if not run.manifest.parent and run.lock.held()]
 
 
 def _refuse_active(project: Project) -> None:

@@ -12,6 +12,7 @@ from core.audit_log import account
 from core.config import Config as Config
 from core.config import fields_with, refuse_download
 from core.errors import CorpusError, RunBusy
+from core.facade import projects
 from core.facade.audit import note, noted, ready
 from core.facade.corpora import roles
 from core.facade.home import home, library, store
@@ -132,7 +133,7 @@ def command(kind: str, options: Mapping[str, object]) -> str:
     recipe = RECIPES[kind]
     config = recipe.config.parse(dict(options))
     references, hidden = (set(fields_with(recipe.config, trait)) for trait in ("corpus", "hidden"))
-    words = ["python", "-m", "core", *(_WORDS.get(kind, [kind]))]
+    words = ["python", "-m", "core", *projects.option(), *(_WORDS.get(kind, [kind]))]
     for name, field in recipe.config.model_fields.items():
         value = getattr(config, name)
         if name in hidden or (value == field.default and not field.is_required()):

@@ -69,6 +69,11 @@ def weights_of(project: Project) -> tuple[int, int]:
     return len({name.split("/")[1] for name, _ in models}), sum(path.stat().st_size for _, path in models)
 
 
+def size_of(project: Project) -> int:
+    """Bytes of all that is taken along without models."""
+    return sum(path.stat().st_size for _, path in _files(project.folder, ())[0])
+
+
 def _still(folder: Path) -> AbstractContextManager[None]:
     """A moment in which nothing is removed from a project."""
     return RunStore(folder).critical() if (folder / "runs").is_dir() else nullcontext()

@@ -4,6 +4,7 @@ import streamlit as st
 
 from core.facade import corpora
 from pages.ui.presses import pressed
+from pages.ui.project import page_link, switch_page
 from pages.ui.runs.links import CORPORA
 
 
@@ -16,10 +17,10 @@ def empty(sentence: str, key: str, then: str, make: str = "") -> None:
     if sentence:
         st.info(sentence)
     if make and corpora.listed():
-        st.page_link(then, label=make, icon=":material/arrow_forward:")
+        page_link(then, label=make, icon=":material/arrow_forward:")
     else:
         sample_buttons(key, then)
-        st.page_link(CORPORA, label="Import your own corpora", icon=":material/library_books:")
+        page_link(CORPORA, label="Import your own corpora", icon=":material/library_books:")
 
 
 def sample_buttons(key: str, then: str) -> None:
@@ -31,4 +32,4 @@ def sample_buttons(key: str, then: str) -> None:
             if pressed(label, f"{key}.sample.{sample.name}", type=style, help=sample.description):
                 with st.spinner("Reading the sample"):
                     corpora.open_sample(sample.name)
-                st.switch_page(then)
+                switch_page(then)

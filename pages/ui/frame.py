@@ -9,8 +9,10 @@ import streamlit as st
 
 from core.facade import audit, door, errors, runs
 from core.facade.errors import CorpusError, WinnowError
-from core.facade.home import confine, home, on_disk, unreadable
+from core.facade.home import confine, home, machine_home, on_disk, unreadable
+from pages.ui import project
 from pages.ui.presses import forget_presses
+from pages.ui.project import page_link
 from pages.ui.runs.links import link
 from pages.ui.runs.words import brief, ending, share, title
 from pages.ui.widgets import plain
@@ -48,6 +50,7 @@ def page(title: str, summary: str) -> Iterator[None]:
         menu_items={"About": ABOUT},  # with an entry of ours Streamlit shows its menu, the theme's switch in it
     )
     st.html(ASSETS / "style.css")
+    project.begin()
     _sidebar()
     with guard(buttons=""):
         _door_stands_open()
@@ -71,7 +74,7 @@ def guard(buttons: str | None = None) -> Iterator[None]:
     except Exception as error:  # noqa: BLE001  told neutrally
         _log_file()
         logger.error("a page failed\n%s", errors.for_the_log(error))
-        where = plain(str(home() / "app.log"))
+        where = plain(str(machine_home() / "app.log"))
         text = f"Your data and your runs are as they were. Details are in the log, {where}; reload the page to go on."
         st.error(text, title="This is a bug in Winnow", icon=":material/bug_report:")
     if buttons is not None:
@@ -119,22 +122,29 @@ def looked(*corpora: str) -> None:
 def _sidebar() -> None:
     st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "icon.svg"))
     with st.sidebar:
+        project.switch(_projects)
         for group, pages in PAGES.items():
             if group:
                 st.caption(group)
             for path, label, icon in pages:
-                st.page_link(path, label=label, icon=icon, width="stretch")
+                page_link(path, label=label, icon=icon, width="stretch")
         st.space("small")
         _strip()
         local_badge()
         _theme(key="theme", height=1, on_theme_change=lambda: None)
 
 
+def _projects() -> None:
+    with guard("project."):
+        project.menu()
+
+
 def _strip() -> None:
     """What is at work, on every page; below the menu, where its coming and going moves nothing."""
     running = [run.id for run in runs.at_work()]
     with st.container(key="strip"):
-        st.fragment(run_every=STRIP_POLL if running else None)(_at_work)(running)
+        polled = running or project.elsewhere()
+        st.fragment(run_every=STRIP_POLL if polled else None)(_at_work)(running)
 
 
 def _at_work(since: Sequence[str]) -> None:
@@ -150,8 +160,10 @@ def _at_work(since: Sequence[str]) -> None:
                     st.progress(share(state), text=brief(state))
                 else:
                     st.caption(ending(runs.get(run_id), state))
+        if line := project.elsewhere():
+            st.caption(plain(line))
         if len(shown) > STRIP_MOST:
-            st.page_link("home.py", label=f"{len(shown) - STRIP_MOST} more", icon=":material/more_horiz:")
+            page_link("home.py", label=f"{len(shown) - STRIP_MOST} more", icon=":material/more_horiz:")
 
 
 def local_badge() -> None:
@@ -166,7 +178,7 @@ def local_badge() -> None:
 
 def _log_file() -> None:
     if not logger.handlers:
-        home().mkdir(parents=True, exist_ok=True)
-        handler = logging.FileHandler(home() / "app.log", encoding="utf-8", delay=True)
+        machine_home().mkdir(parents=True, exist_ok=True)
+        handler = logging.FileHandler(machine_home() / "app.log", encoding="utf-8", delay=True)
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
         logger.addHandler(handler)

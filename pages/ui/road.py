@@ -7,6 +7,7 @@ import streamlit as st
 
 from core.facade import reports, road
 from core.facade.road import Stop
+from pages.ui.project import later, page_link
 from pages.ui.runs.links import ASSISTING, BIAS, CORPORA, EXPLORE, RESULTS, SELECTION, SIMILARITY, TRAINING
 from pages.ui.widgets import plain
 
@@ -38,7 +39,7 @@ def draw() -> None:
     with st.expander("Look closer", icon=":material/search:"):
         for row in road.closer():
             page, label = CLOSER[row.name]
-            st.page_link(page, label=label, icon=":material/arrow_forward:")
+            page_link(page, label=label, icon=":material/arrow_forward:")
             if row.reason:
                 st.caption(plain(row.reason))
 
@@ -52,7 +53,7 @@ def _next(stop: Stop, *, turn: bool) -> None:
     if stop.name == "report" and stop.ready:
         st.download_button(
             "Report (.pdf)",
-            partial(reports.report, stop.run, "pdf"),
+            later(partial(reports.report, stop.run, "pdf")),
             file_name=f"{stop.run}.pdf",
             mime="application/pdf",
             icon=":material/download:",
@@ -60,8 +61,8 @@ def _next(stop: Stop, *, turn: bool) -> None:
             key="home.report.pdf",
         )
     if stop.name == "choice" and stop.ready:
-        st.page_link(EXPLORE, label="Map", icon=":material/scatter_plot:", query_params=query, width="content")
+        page_link(EXPLORE, label="Map", icon=":material/scatter_plot:", query=query, width="content")
     label = after if stop.ready else before
     if label and stop.open:
         icon = ":material/arrow_forward:"
-        st.page_link(page, label=f"**{label}**" if turn else label, icon=icon, query_params=query, width="content")
+        page_link(page, label=f"**{label}**" if turn else label, icon=icon, query=query, width="content")

@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from core.corpora.corpus import Library
 from core.facade import corpora as facade_corpora
 from core.facade import runs, selections, uploads
 from tests.browser.buttons import BUTTONS, registered
-from tests.browser.driver import Server, pick, settled, still, tick
+from tests.browser.driver import Server, left, pick, settled, still, tick
 from tests.browser.forge import Forge
 from tests.browser.laid import Laid, lay
+from tests.conftest import sentence
 from tests.patience import until
 
 STILL = """e => Promise.all(e.getAnimations({subtree: true}).filter(a => a.effect.getComputedTiming().endTime < 1e6)
@@ -441,3 +443,62 @@ def assisting(one: Walk) -> None:
     one.open("Which corpora")
     pick(one.page, re.compile("^Assisting"), re.compile(r"^away \("))
     one.press("assisting.start", starts="skl")
+
+
+@walk
+def project(one: Walk) -> None:
+    """On a home of its own, which is moved when a second project is made."""
+    place = one.server.home.parent / "projects"
+    (place / "data").mkdir(parents=True)
+    with Server(home=place / "home", data=place / "data", forge=one.server.forge) as server:
+        server.start()
+        page, apart = one.page, Walk(one.page, server, one.runs, one.pressed)
+        name = page.get_by_role("textbox", name="A new project")
+        switch = apart.button("project.menu")
+        Library(server.home).seal(map(sentence, ["The tenant pays ."]), name="tenants", origin={})
+        apart.go("Corpora")
+        rows = page.get_by_role("table", name="All corpora")
+        expect(rows.get_by_text("tenants")).to_be_visible()
+
+        def menu() -> None:
+            """Open the switch, which a new name or a page anew has closed."""
+            settled(page)
+            if not name.is_visible():
+                apart.press("project.menu", sees=name)
+                settled(page)
+
+        menu()
+        exported = place / "first.zip"
+        exported.write_bytes(apart.download("project.export"))
+        name.fill("Leases")
+        apart.press("project.new")
+        expect(page).to_have_url(re.compile(r"/\?project=leases$"))
+        expect(switch).to_have_text(re.compile("Leases"))
+        settled(page)
+        page.get_by_role("link", name="Corpora").first.click()
+        expect(page).to_have_url(re.compile(r"/Corpora\?project=leases$"))
+        settled(page)
+        expect(page.get_by_text("tenants")).to_have_count(0)
+
+        menu()
+        page.get_by_role("textbox", name="This project's name").fill("Contracts")
+        apart.press("project.rename")
+        expect(switch).to_have_text(re.compile("Contracts"))
+        for key in ("project.archive", "project.unarchive"):
+            menu()
+            apart.press(key)
+            expect(apart.button(key)).to_have_count(0)
+        menu()
+        page.get_by_test_id("stPopoverBody").get_by_test_id("stFileUploaderDropzoneInput").set_input_files(exported)
+        expect(page.get_by_role("textbox", name="Call it")).to_have_value("My first project 2")
+        settled(page)
+        apart.press("project.import")
+        expect(page).to_have_url(re.compile(r"/\?project=my-first-project-2$"))
+        menu()
+        page.get_by_role("link", name="My first project", exact=True).click()
+        expect(page).to_have_url(re.compile(r"/\?project=my-first-project$"))
+        settled(page)
+        page.goto(f"{server.url}/Corpora?project=my-first-project-2")
+        settled(page)
+        expect(rows.get_by_text("tenants")).to_be_visible()
+        left(page)

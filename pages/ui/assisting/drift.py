@@ -10,6 +10,7 @@ from core.facade import assisting
 from core.facade.assisting import Assisted, DriftRow
 from pages.ui.frame import guard
 from pages.ui.grid import grid
+from pages.ui.project import later
 from pages.ui.widgets import plain
 
 SHOWN = 2000  # rows drawn; the file has all
@@ -33,7 +34,7 @@ def drift(run_id: str) -> None:
         _table(rows, assisted)
         st.download_button(
             f"These {len(rows):,} as CSV",
-            partial(assisting.drift_csv, run_id, rows),
+            later(partial(assisting.drift_csv, run_id, rows)),
             f"drift-{run_id[-4:]}.csv",
             on_click="ignore",
             key="assisting.drift.csv",

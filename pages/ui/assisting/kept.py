@@ -12,6 +12,7 @@ from core.facade.assisting import Kept, Mark
 from core.facade.corpora import Sentence
 from pages.ui.frame import guard, looked
 from pages.ui.presses import pressed
+from pages.ui.project import later
 from pages.ui.remains import text_gone
 from pages.ui.widgets import chart, plain, same_command
 
@@ -67,7 +68,7 @@ def _take_away(run_id: str, counts: Kept) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
             "Kept sentences as CoNLL",
-            partial(_conll, run_id, counts.threshold),
+            later(partial(_conll, run_id, counts.threshold)),
             f"kept-{run_id[-4:]}-{counts.threshold:g}.conll",
             on_click="ignore",
             key="assisting.download",

@@ -13,6 +13,7 @@ from core.facade.figures import IntArray
 from core.facade.rebuilding import Diff
 from pages.ui.frame import guard, looked, where_text_is_here
 from pages.ui.grid import grid
+from pages.ui.project import later
 from pages.ui.remains import text_gone
 from pages.ui.widgets import plain
 
@@ -63,7 +64,7 @@ def download(run_id: str, numbers: IntArray, key: str) -> None:
     """Mentions as CSV, written once somebody asks for it."""
     st.download_button(
         f"These {len(numbers):,} as CSV",
-        lambda: bias.mentions_csv(run_id, numbers),
+        later(lambda: bias.mentions_csv(run_id, numbers)),
         f"mentions-{run_id[-4:]}.csv",
         on_click="ignore",
         key=f"{key}.csv",

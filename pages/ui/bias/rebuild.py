@@ -13,6 +13,7 @@ from core.facade.runs import Run
 from pages.ui.bias.parts import changes
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
+from pages.ui.project import later, page_link
 from pages.ui.runs.links import remember
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_part
@@ -202,7 +203,7 @@ def _outcome(run_id: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         _file(run_id, "CoNLL", Path(rebuilt.output), f"rebuilt-{run_id[-4:]}.conll", "conll")
         _file(run_id, "Log of the edits", Path(rebuilt.edits), f"rebuilt-{run_id[-4:]}.edits.jsonl", "log")
-        st.page_link("pages/5_Training.py", label="Train on it", icon=":material/model_training:")
+        page_link("pages/5_Training.py", label="Train on it", icon=":material/model_training:")
     st.caption("To train on it as Ma et al. 2023 did, pick the settings **Paper on bias** there (`paper-bias`).")
     if rebuilt.changed:
         changes(run_id, "bias.rebuilt.diff")
@@ -214,7 +215,7 @@ def _outcome(run_id: str) -> None:
 def _file(run_id: str, label: str, path: Path, name: str, kind: str) -> None:
     st.download_button(
         label,
-        partial(deliver.take_bytes, run_id, path),
+        later(partial(deliver.take_bytes, run_id, path)),
         name,
         on_click="ignore",
         key=f"bias.rebuilt.{kind}",

@@ -15,6 +15,7 @@ from core.facade.reviews import Action, Reviews
 from pages.ui.bias.parts import bits, marked, notes
 from pages.ui.frame import guard, looked
 from pages.ui.presses import pressed
+from pages.ui.project import later
 from pages.ui.widgets import plain, table
 
 NOTHING = "no entity here"
@@ -160,7 +161,7 @@ def _take_away(run_id: str, log: Reviews) -> None:
     with st.container(horizontal=True):
         st.download_button(
             "Corrected labels as CoNLL",
-            partial(_conll, run_id),
+            later(partial(_conll, run_id)),
             f"{name}.conll",
             on_click="ignore",
             key="bias.corrected",
@@ -168,7 +169,7 @@ def _take_away(run_id: str, log: Reviews) -> None:
         )
         st.download_button(
             "Log of the reviews as CSV",
-            partial(reviews.review_log, run_id),
+            later(partial(reviews.review_log, run_id)),
             f"{name}-log.csv",
             on_click="ignore",
             key="bias.log",

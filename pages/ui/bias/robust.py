@@ -13,6 +13,7 @@ from core.facade.taggers import FrontierRow, TestedAlike
 from pages.ui.bias.parts import changes
 from pages.ui.frame import guard, where_text_is_here
 from pages.ui.presses import pressed
+from pages.ui.project import later
 from pages.ui.results.board import spread
 from pages.ui.runs.panel import run_panel
 from pages.ui.widgets import chart, corpus_label, corpus_picker, plain, same_command, table
@@ -145,9 +146,9 @@ def _files(run_id: str, name: str) -> None:
     with st.container(horizontal=True):
         for key, (label, file, ending) in files.items():
             data = partial(deliver.take_bytes, run_id, file)
-            st.download_button(
-                label, data, f"{name}.{ending}", on_click="ignore", key=f"bias.robust.{key}", icon=":material/download:"
-            )
+            look = ":material/download:"
+            file_name = f"{name}.{ending}"
+            st.download_button(label, later(data), file_name, on_click="ignore", key=f"bias.robust.{key}", icon=look)
 
 
 @st.fragment

@@ -7,6 +7,7 @@ import streamlit as st
 from core.facade import corpora, deliver, results
 from core.facade.corpora import AddResult
 from pages.ui.presses import pressed
+from pages.ui.project import later
 from pages.ui.widgets import plain, short, table
 
 
@@ -32,7 +33,7 @@ def _report(run_id: str, result: AddResult) -> None:
     if rejects := corpora.rejects_file(run_id):
         st.download_button(
             "Download the rejected rows",
-            lambda: deliver.take_bytes(run_id, rejects),
+            later(lambda: deliver.take_bytes(run_id, rejects)),
             file_name="rejects.jsonl",
             mime="application/jsonl",
             on_click="ignore",

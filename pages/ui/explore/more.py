@@ -12,6 +12,7 @@ from core.facade.home import home
 from core.facade.insights import Side
 from pages.ui.explore import state
 from pages.ui.explore.tooltips import packed, tooltips
+from pages.ui.project import page_link
 from pages.ui.widgets import budget_words, chart, plain, table
 
 DRAWN = 20_000
@@ -35,7 +36,7 @@ def compare(run_id: str, map_run: str | None) -> None:
     runs = [run.id for run in selections.comparable(run_id)]
     if not runs:
         st.info("Select from the same D_C by another strategy, and the two show here on one map.")
-        st.page_link("pages/3_Selection.py", label="Make another selection", icon=":material/filter_alt:")
+        page_link("pages/3_Selection.py", label="Make another selection", icon=":material/filter_alt:")
         return
 
     def label(name: str) -> str:

@@ -17,6 +17,7 @@ from pages.ui.explore.why import why_card
 from pages.ui.frame import guard
 from pages.ui.grid import grid
 from pages.ui.presses import pressed
+from pages.ui.project import later
 from pages.ui.selection.chosen import LARGEST_DOWNLOAD
 from pages.ui.widgets import plain, table, with_place
 
@@ -138,7 +139,7 @@ def _take_away(run_id: str, map_run: str, points: IntArray) -> None:
             look = ":material/download:"
             if small:
                 data = partial(_bytes, write, name)
-                st.download_button(label, data, name, on_click="ignore", key=f"explore.export.{kind}", icon=look)
+                st.download_button(label, later(data), name, on_click="ignore", key=f"explore.export.{kind}", icon=look)
             elif pressed(label, f"explore.export.{kind}", icon=look):
                 st.code(str(write(deliver.exports() / name)), language=None, wrap_lines=True)
 

@@ -4,6 +4,7 @@ import streamlit as st
 
 from core.facade import corpora, deliver, entities, runs, taggers
 from pages.ui.presses import pressed
+from pages.ui.project import page_link
 from pages.ui.runs.panel import run_panel
 
 RUN = "explore.tag.run"
@@ -26,7 +27,7 @@ def offer(run_id: str) -> None:
 def _options(run_id: str) -> dict[str, str] | None:
     names = taggers.here()
     if not names:
-        st.page_link("pages/5_Training.py", label="Fine-tune a tagger first", icon=":material/model_training:")
+        page_link("pages/5_Training.py", label="Fine-tune a tagger first", icon=":material/model_training:")
         return None
     tagger = st.selectbox("Tagger", list(names), format_func=names.__getitem__, key="explore.tag.model")
     domain = runs.get(run_id).manifest.inputs["domain"]

@@ -8,6 +8,7 @@ from core.facade import figures, runs, studies
 from core.facade.shown import duration
 from core.facade.studies import StudyResult
 from pages.ui.finding import finding
+from pages.ui.project import page_link
 from pages.ui.widgets import chart, plain, table
 
 RESULTS = "pages/6_Results.py"
@@ -80,4 +81,4 @@ def _experiments(result: StudyResult) -> None:
     with st.container(horizontal=True):
         for task in (task for task in result.tasks if task.run in here):
             label = f"The experiment on {plain(task.name)}"
-            st.page_link(RESULTS, label=label, icon=":material/leaderboard:", query_params={"run": task.run})
+            page_link(RESULTS, label=label, icon=":material/leaderboard:", query={"run": task.run})

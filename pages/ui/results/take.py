@@ -11,6 +11,7 @@ from core.facade import deliver, reports, results, runs
 from core.facade.reports import Cover
 from core.facade.results import TaggerRow
 from pages.ui.presses import pressed
+from pages.ui.project import later
 from pages.ui.results.board import spread
 from pages.ui.runs.words import encoder, name_of
 from pages.ui.widgets import same_command, size, table
@@ -135,7 +136,7 @@ def _report_files(run_id: str) -> None:
 def _file(label: str, data: Any, name: str, mime: str, kind: Any = "secondary") -> None:
     st.download_button(
         label,
-        data,
+        later(data),
         file_name=name,
         mime=mime,
         type=kind,

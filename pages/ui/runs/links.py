@@ -8,6 +8,7 @@ import streamlit as st
 from core.facade import corpora, runs, training
 from core.facade.errors import WinnowError
 from core.facade.runs import Run
+from pages.ui.project import page_link
 from pages.ui.runs.words import title
 from pages.ui.widgets import plain
 
@@ -43,9 +44,9 @@ def link(run: Run, label: str, width: Any = "content") -> None:
     kind = run.manifest.kind
     if kind in OPENS:
         shown = {"run": run.manifest.config.get("selection", run.id)}
-        st.page_link(OPENS[kind], label=label, icon=":material/arrow_forward:", query_params=shown, width=width)
+        page_link(OPENS[kind], label=label, icon=":material/arrow_forward:", query=shown, width=width)
     elif kind in BELONGS:
-        st.page_link(BELONGS[kind], label=label, icon=":material/arrow_forward:", width=width)
+        page_link(BELONGS[kind], label=label, icon=":material/arrow_forward:", width=width)
 
 
 def _at_work(run: Run) -> bool:

@@ -12,6 +12,7 @@ from core.facade.insights import Which
 from core.facade.selections import Format, Selection
 from pages.ui.frame import guard, looked
 from pages.ui.presses import pressed
+from pages.ui.project import later, switch_page
 from pages.ui.remains import remains, span_words
 from pages.ui.runs.links import EXPLORE
 from pages.ui.selection.budget import controls
@@ -64,7 +65,7 @@ def _to_map(run_id: str) -> None:
     if pressed(label, "selection.map", icon=":material/bubble_chart:"):
         if maps.of(run_id) is None and "task" not in results.removed_inputs(run_id):
             runs.start("map", maps.options(run_id))
-        st.switch_page(EXPLORE, query_params={"run": run_id})
+        switch_page(EXPLORE, query={"run": run_id})
 
 
 def _numbers(run_id: str, chosen: Selection) -> None:
@@ -117,7 +118,7 @@ def _written(write: Callable[[Path], Path], target: Path, asked: bool) -> None:
 def _download(data: Callable[[], bytes], name: str) -> None:
     st.download_button(
         "Download",
-        data,
+        later(data),
         name,
         on_click="ignore",
         key="selection.download",

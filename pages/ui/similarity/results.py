@@ -9,6 +9,7 @@ from plotly.graph_objects import Figure
 
 from core.facade import deliver, figures, runs, similarity
 from core.facade.similarity import Agreement, CurvePoint, SimilarityRow, Split
+from pages.ui.project import later
 from pages.ui.similarity.guess import guess_button, guess_outcome
 from pages.ui.similarity.survey import survey_button, survey_outcome
 from pages.ui.widgets import chart, plain, same_command, table
@@ -200,7 +201,7 @@ def _export(run_id: str, rows: Sequence[SimilarityRow], target: str) -> None:
     with st.container(horizontal=True):
         st.download_button(
             "Table (.csv)",
-            lambda: similarity.table_csv(run_id).encode("utf-8-sig"),
+            later(lambda: similarity.table_csv(run_id).encode("utf-8-sig")),
             f"similarity-{run_id[-4:]}.csv",
             on_click="ignore",
             key="similarity.csv",
@@ -208,7 +209,7 @@ def _export(run_id: str, rows: Sequence[SimilarityRow], target: str) -> None:
         )
         st.download_button(
             "Figure (.html)",
-            lambda: deliver.figure_page(run_id, _figure(rows)),
+            later(lambda: deliver.figure_page(run_id, _figure(rows))),
             f"similarity-{run_id[-4:]}.html",
             on_click="ignore",
             key="similarity.html",

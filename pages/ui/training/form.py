@@ -7,6 +7,7 @@ import streamlit as st
 
 from core.facade import corpora, selections
 from core.facade.runs import Run
+from pages.ui.project import page_link
 from pages.ui.training import experiment
 from pages.ui.training.parts import PRESETS, seed_list, settings, several, splits, start_from
 from pages.ui.widgets import budget_words, corpus_label
@@ -47,7 +48,7 @@ def _text() -> tuple[str, ...]:
     )
     names = {run.id: _selection(run) for run in selections.finished()}
     if not names:
-        st.page_link("pages/3_Selection.py", label="Select an S_C to go with it", icon=":material/filter_alt:")
+        page_link("pages/3_Selection.py", label="Select an S_C to go with it", icon=":material/filter_alt:")
         return tuple(whole)
     picked = st.selectbox(
         "S_C, from a selection", [None, *names], 0, lambda name: names.get(name, "none"), key="training.selection"

@@ -10,6 +10,7 @@ from core.facade.runs import RunState
 from pages.ui.finding import finding
 from pages.ui.frame import guard
 from pages.ui.presses import pressed
+from pages.ui.project import page_link
 from pages.ui.runs.links import attach
 from pages.ui.runs.panel import POLL, headline, progress
 from pages.ui.widgets import plain, table
@@ -40,7 +41,7 @@ def _queue(run_id: str, others: Sequence[str]) -> None:
             state = runs.state(other)
             with st.container(horizontal=True, horizontal_alignment="distribute"):
                 headline(other, state)
-                st.page_link("pages/5_Training.py", label="Show", query_params={"run": other})
+                page_link("pages/5_Training.py", label="Show", query={"run": other})
             progress(state)
 
 
@@ -79,11 +80,11 @@ def result(run_id: str) -> None:
     kind = runs.get(run_id).manifest.kind
     {"pretrain": _pretrained, "finetune": _finetuned, "experiment": _experiment, "study": _study}[kind](run_id)
     if kind != "pretrain":
-        st.page_link(
+        page_link(
             RESULTS,
             label="Everything about it on the page Results",
             icon=":material/leaderboard:",
-            query_params={"run": run_id},
+            query={"run": run_id},
         )
     if kind in ("pretrain", "finetune"):
         _model(run_id, training.model(run_id))

@@ -1,0 +1,172 @@
+"""Which project a window is about: its address says so, and two tabs may show two. And the switch above the menu."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from html import escape
+from typing import Any, TypeVar
+from urllib.parse import parse_qs, urlencode
+
+import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
+
+from core.facade import projects
+from core.facade.errors import ProjectError
+from core.facade.projects import LONGEST_NAME, Project
+from pages.ui.presses import pressed
+from pages.ui.widgets import command_lines, plain, size
+
+NAMED = "project"  # in an address
+_SEEN = "project.seen"  # of the visit: the project that its fields were filled in for
+ZIP_LIMIT = 500_000_000  # bytes that a browser is handed
+T = TypeVar("T")
+_go = st.components.v2.component("winnow_go", js="export default ({ data }) => { location.assign(data.address); }")
+
+
+def of_window() -> str | None:
+    """The slug in the address of the window that this thread works for."""
+    context = get_script_run_ctx(suppress_warning=True)
+    return _named(context.query_string) if context else None
+
+
+@lru_cache(maxsize=256)
+def _named(query: str) -> str | None:
+    return parse_qs(query).get(NAMED, [None])[-1]
+
+
+projects.ask_for_project(of_window)
+
+
+def begin() -> None:
+    """Have the address name the project where there are several, and forget what was typed for another one.
+
+    Where there is none of that name, say so, and end.
+    """
+    try:
+        slug = projects.current().slug
+    except ProjectError as error:
+        st.error(plain(str(error)), icon=":material/folder_off:")
+        _links(projects.listed())
+        st.stop()
+    if st.session_state.get(_SEEN, slug) != slug:
+        st.session_state.clear()
+    st.session_state[_SEEN] = slug
+    if (query := address()) and st.query_params.get(NAMED) != slug:
+        st.query_params.update(query)
+
+
+def address(**query: str) -> dict[str, str]:
+    """The query of a link to a page of the same project."""
+    return {**query, **({NAMED: projects.current().slug} if projects.several() else {})}
+
+
+def page_link(page: str, query: Mapping[str, str] | None = None, **look: Any) -> None:
+    """A link to a page of the same project."""
+    st.page_link(page, query_params=address(**(query or {})), **look)
+
+
+def switch_page(page: str, query: Mapping[str, str] | None = None) -> None:
+    """Go to a page of the same project, now."""
+    st.switch_page(page, query_params=address(**(query or {})))
+
+
+def later(work: Callable[[], T]) -> Callable[[], T]:
+    """`work` for a download, which is done once somebody asks for it, by a thread that works for no window."""
+    return partial(_within, projects.current().slug, work)
+
+
+def _within(slug: str, work: Callable[[], T]) -> T:
+    with projects.within(slug):
+        return work()
+
+
+def elsewhere() -> str:
+    """How many runs are at work in other projects, and in which; "" for none."""
+    counts = projects.at_work()
+    return "; ".join(f"{n} run{'s' * (n > 1)} at work in {name}" for name, n in counts.items())
+
+
+def switch(guarded: Callable[[], None]) -> None:
+    """The button above the menu, which says which project this is."""
+    st.fragment(guarded)()
+
+
+def menu() -> None:
+    """What the button opens; only then is it worked out."""
+    here = projects.current()
+    look: Any = {"icon": ":material/folder:", "width": "stretch", "help": "The project: another, a new one, export"}
+    opened = st.popover(plain(here.name), key="project.menu", on_change="rerun", **look)
+    if not opened.open:
+        return
+    with opened:
+        everything = projects.listed()
+        _links([project for project in everything if project.slug != here.slug and not project.archived])
+        _new()
+        _this(here)
+        _export(here)
+        _bring_in()
+        if archived := [project for project in everything if project.slug != here.slug and project.archived]:
+            st.caption("Archived")
+            _links(archived)
+
+
+def _links(listed: Sequence[Project]) -> None:
+    """Addresses of projects. Each is loaded anew: nothing of one stays in a field of another."""
+    items = (f'<li><a href="/?{urlencode({NAMED: each.slug})}">{escape(each.name)}</a></li>' for each in listed)
+    if text := "".join(items):
+        st.html(f'<ul class="winnow-projects">{text}</ul>')
+
+
+def _open(project: Project) -> None:
+    _go(key="project.go", data={"address": f"/?{urlencode({NAMED: project.slug})}"}, height=1)
+
+
+def _new() -> None:
+    name = st.text_input("A new project", key="project.new.name", placeholder="Its name", max_chars=LONGEST_NAME)
+    if pressed("Make it", "project.new", icon=":material/create_new_folder:"):
+        _open(projects.new(name))
+
+
+def _this(here: Project) -> None:
+    name = st.text_input("This project's name", here.name, key="project.name", max_chars=LONGEST_NAME)
+    with st.container(horizontal=True):
+        if pressed("Rename", "project.rename"):
+            projects.rename(here.slug, name)
+            st.rerun()
+        if here.archived and pressed("Put back", "project.unarchive", icon=":material/unarchive:"):
+            projects.archive(here.slug, archived=False)
+            st.rerun()
+        elif not here.archived and pressed("Archive", "project.archive", icon=":material/archive:"):
+            projects.archive(here.slug)
+            st.rerun()
+
+
+def _export(here: Project) -> None:
+    models, weight = projects.weights(here)
+    weights = bool(models) and st.toggle(f"Export with its models ({models}: {size(weight)})", key="project.weights")
+    if projects.size(here) + weight * weights > ZIP_LIMIT:
+        st.caption("It is too large for a download: export it by the command line.")
+        command_lines(projects.command(here, weights=weights))
+        return
+    st.download_button(
+        "Export",
+        later(partial(projects.export_bytes, here, weights=weights)),
+        f"{here.slug}.zip",
+        mime="application/zip",
+        on_click="ignore",
+        key="project.export",
+        icon=":material/download:",
+        help="One file with its texts, choices, runs and results, for another machine.",
+    )
+
+
+def _bring_in() -> None:
+    file = st.file_uploader("Import an exported project", "zip", key="project.file")
+    if file is None:
+        return
+    name = st.text_input(
+        "Call it", projects.name_in(file, file.name), key="project.import.name", max_chars=LONGEST_NAME
+    )
+    if pressed("Import", "project.import", icon=":material/upload:", type="primary"):
+        with st.spinner("Reading the project"):
+            project = projects.bring_in(file, file.name, name)
+        _open(project)

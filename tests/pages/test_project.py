@@ -1,0 +1,204 @@
+"""Projects in the app: nothing of one shows in another, whatever page is open, and the switch above the menu."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.facade import corpora, projects, removals, runs
+from core.facade.home import home as here
+from core.projects import FIRST
+from pages.ui import project as module
+from tests.conftest import ROOT, elsewhere
+from tests.finished import at_work
+from tests.pages.test_gone import runs_of
+from tests.pages.test_pages import texts
+
+PAGES = ["home.py", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "pages").glob("*.py"))]
+Ids = dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Ids]]:
+    """A home of "My first project", with finished runs, and of "Leases", which has nothing; the runs by page."""
+    with elsewhere(tmp_path_factory.mktemp("two") / "home") as home:
+        shown = runs_of(home)
+        for run in runs.listed("map"):  # half of one
+            removals.remove_run(run.id)
+        projects.new("Leases")
+        yield home, shown
+
+
+@pytest.fixture
+def ids(two: tuple[Path, Ids], monkeypatch: pytest.MonkeyPatch) -> Ids:
+    monkeypatch.setenv("WINNOW_HOME", str(two[0]))
+    return two[1]
+
+
+def opened(page: str, **query: str) -> AppTest:
+    app = AppTest.from_file(str(ROOT / "home.py"), default_timeout=300)
+    if page != "home.py":
+        app.switch_page(page)
+    for name, value in query.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def whole(app: AppTest) -> str:
+    """All that is sent to a browser."""
+    parts = (getattr(part, "proto", None) for part in app._tree.root)  # a list of kinds would leave something out
+    return "\n".join(map(str, parts))
+
+
+def marks() -> set[str]:
+    """What tells that something of "My first project" is shown: names, ids."""
+    with projects.within("my-first-project"):
+        names = {corpus.name for corpus in corpora.listed()} | {run.id for run in runs.listed()}
+        return names | {corpus.fingerprint for corpus in corpora.listed()}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_shows_what_another_project_has(page: str, ids: Ids) -> None:
+    named = {"run": run_id} if (run_id := ids.get(Path(page).stem)) else {}
+    first, leases = opened(page, **named), opened(page, project="leases", **named)
+    assert not first.exception
+    assert not leases.exception
+    if page != "pages/9_Papers.py":
+        assert len(whole(first)) > len(whole(leases)), "the other project shows as much"
+        assert "There is no run" not in texts(first)
+    allowed = set(named.values())  # the address says it, and the page that it is not here
+    assert [mark for mark in marks() - allowed if mark in whole(leases)] == []
+    links = [link.proto.query_string for link in leases.get("page_link")]
+    assert len(links) > 9
+    assert all("project=leases" in link for link in links), links
+
+
+def test_a_run_at_work_elsewhere_is_one_line(ids: Ids) -> None:
+    with projects.within("my-first-project"):
+        run = runs.execute("audit", {"corpus": corpora.roles()["task"]})
+    with at_work(run):
+        leases = opened("pages/3_Selection.py", project="leases")
+        assert f"1 run at work in {FIRST}" in texts(leases)
+        assert run.id not in whole(leases)
+        assert "at work in" not in texts(opened("pages/3_Selection.py"))
+
+
+def test_an_address_of_no_project_says_which_there_are(ids: Ids) -> None:
+    app = opened("pages/1_Corpora.py", project="nope")
+    assert not app.exception
+    assert "Leases" in app.error[0].value
+    assert '<a href="/?project=leases">Leases</a>' in texts(app)
+    assert not app.title
+
+
+def test_what_was_typed_for_one_is_forgotten_for_another(ids: Ids) -> None:
+    app = opened("home.py")
+    app.session_state["results.try.text"] = "The patient Ada Quill"
+    app.run()
+    assert "results.try.text" in app.session_state
+    app.query_params["project"] = "leases"
+    app.run()
+    assert "results.try.text" not in app.session_state
+
+
+def test_a_download_is_of_the_project_that_offered_it(ids: Ids, monkeypatch: pytest.MonkeyPatch) -> None:
+    with projects.within("leases"):
+        work = module.later(here)
+    got: list[Path] = []
+    thread = Thread(target=lambda: got.append(work()))
+    thread.start()
+    thread.join()
+    assert got == [projects.find("Leases").folder]
+
+
+def called() -> Iterator[tuple[Path, ast.Call]]:
+    for path in (ROOT / "home.py", *(ROOT / "pages").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and path != ROOT / "pages" / "ui" / "project.py":
+                yield path, node
+
+
+def test_every_link_stays_in_its_project_and_every_download_too() -> None:
+    downloads = 0
+    for path, call in called():
+        name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        assert name not in ("page_link", "switch_page"), f"{path}:{call.lineno}: take that of pages/ui/project.py"
+        if name == "download_button":
+            data = call.args[1]
+            assert isinstance(data, ast.Call), f"{path}:{call.lineno}: say later(...)"
+            assert ast.unparse(data.func) == "later", f"{path}:{call.lineno}: say later(...)"
+            downloads += 1
+    assert downloads > 9
+
+
+@pytest.fixture
+def gone_to(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Addresses that a window was sent to."""
+    addresses: list[str] = []
+    monkeypatch.setattr(module, "_go", lambda data, **look: addresses.append(data["address"]))
+    return addresses
+
+
+def menu(**query: str) -> AppTest:
+    app = opened("home.py", **query)
+    assert "project.new" not in {button.key for button in app.button}  # what is closed is not worked out
+    app.session_state["project.menu"] = True
+    return app.run()
+
+
+def pressed(app: AppTest, key: str) -> AppTest:
+    return app.button(key=key).click().run()
+
+
+def test_a_new_project_is_gone_to_and_what_was_is_my_first(home: Path, seal: Any, gone_to: list[str]) -> None:
+    seal(["One clause ."], "quillwort")
+    app = menu()
+    app.text_input(key="project.new.name").set_value("Leases & <b>more</b>")
+    pressed(app, "project.new")
+    assert gone_to == ["/?project=leases-b-more-b"]
+    assert [project.name for project in projects.listed()] == [FIRST, "Leases & <b>more</b>"]
+    assert "&lt;b&gt;more" in texts(menu())
+    again = menu(project="leases-b-more-b")
+    assert "quillwort" not in whole(again)
+    again.text_input(key="project.new.name").set_value(FIRST)
+    assert "is there already" in pressed(again, "project.new").error[0].value.replace("&#58;", ":")
+
+
+def test_renamed_archived_and_put_back(home: Path) -> None:
+    projects.new("Leases")
+    projects.new("Rentals")
+    app = menu(project="leases")
+    app.text_input(key="project.name").set_value("Contracts")
+    pressed(app, "project.rename")
+    assert projects.find("Contracts").slug == "leases"
+    pressed(menu(project="leases"), "project.archive")
+    assert projects.find("Contracts").archived
+    assert texts(menu()).index("Archived") < texts(menu()).index("Contracts")
+    pressed(menu(project="leases"), "project.unarchive")
+    assert not projects.find("Contracts").archived
+
+
+def test_an_export_is_offered_with_what_the_models_weigh_and_by_command_if_too_large(
+    home: Path, seal: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mark = seal(["One clause ."], "clauses").fingerprint
+    run = runs.execute("audit", {"corpus": mark})
+    (run.path / "artifacts" / "model").mkdir()
+    (run.path / "artifacts" / "model" / "model.safetensors").write_bytes(b"w" * 3_000_000)
+    app = menu()
+    assert [toggle.label for toggle in app.toggle] == ["Export with its models (1: 3 MB)"]
+    assert [button.proto.label for button in app.get("download_button")] == ["Export"]
+    monkeypatch.setattr(module, "ZIP_LIMIT", 1_000_000)
+    app.toggle(key="project.weights").set_value(True).run()
+    assert not app.get("download_button")
+    assert "project export 'My first project' --output my-first-project.zip --with-weights" in app.code[0].value
+
+
+def test_a_command_names_the_project_where_it_is_not_the_usual_one(ids: Ids) -> None:
+    assert runs.command("add", {"path": "x.txt"}) == "python -m core corpus add x.txt"
+    with projects.within("leases"):
+        assert runs.command("add", {"path": "x.txt"}) == "python -m core --project Leases corpus add x.txt"
