@@ -47,9 +47,7 @@ class AddConfig(Config):
     """What to read and how."""
 
     path: str = option(..., "A file, a folder of files, or a zip archive of them.")
-    others: tuple[str, ...] = option(
-        (), "Further files, folders or archives of the same corpus.", exclude_if=lambda value: not value
-    )
+    others: tuple[str, ...] = option((), "Further files, folders or archives of the same corpus.")
     name: str = option(
         "", f"The corpus's name, up to {LONGEST_NAME} characters; the file's name if left out.", max_length=LONGEST_NAME
     )

@@ -42,11 +42,8 @@ class RobustnessConfig(Config):
         "",
         "oov: a finished predict or tag run on text of the domain: names that it found and train lacks come before "
         "those of the gazetteer.",
-        exclude_if=lambda run: not run,  # runs of older versions are found again
     )
-    least_sure: float = option(
-        SURE, "oov: of the finds those that the tagger is on average so sure of.", ge=0, le=1, exclude_if=SURE.__eq__
-    )
+    least_sure: float = option(SURE, "oov: of the finds those that the tagger is on average so sure of.", ge=0, le=1)
     ambiguous: Literal["strict", "textflint"] = option(
         "strict", "cross-category: names that train never has under the slot's type, or (textflint) may have there too."
     )

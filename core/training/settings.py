@@ -182,13 +182,11 @@ class TaggerSettings(Config):
         "span: what half the squared distance of a name's representation to that of another name of its type in the "
         "same place counts for; 0.01 in MINER (Wang et al. 2022).",
         ge=0,
-        exclude_if=lambda beta: not beta,  # runs of older versions, and all without it, are found again
     )
     gamma: float = option(
         0.0,
         "span: what InfoNCE of the same two counts for, by a critic that learns along; 0.001 in MINER.",
         ge=0,
-        exclude_if=lambda gamma: not gamma,
     )
     hidden: int | None = option(
         None, "bilstm, charcnn: LSTM units a direction; None: 200, charcnn with an assisting corpus 400.", ge=1, le=4096

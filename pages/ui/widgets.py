@@ -165,12 +165,19 @@ def _field(called: str, field: Any, key: str) -> Any:
         return st.toggle(label, field.default, **common)
     if kind in (int, float):
         return _number(kind, label, field, common)
-    if get_origin(kind) is tuple:
+    if get_origin(kind) in (tuple, dict):
         return _several(label, field, common)
     return st.text_input(label, field.default, **common)
 
 
-def _several(label: str, field: Any, common: dict[str, Any]) -> tuple[Any, ...]:
+def _pairs(typed: str) -> dict[str, str]:
+    """Options of options, `name=value` with commas between them; what has no `=` is left to the config to refuse."""
+    return {name.strip(): value.strip() for name, _, value in (part.partition("=") for part in listed(typed))}
+
+
+def _several(label: str, field: Any, common: dict[str, Any]) -> tuple[Any, ...] | dict[str, str]:
+    if get_origin(field.annotation) is dict:
+        return _pairs(st.text_input(label, "", placeholder="name=value, ...", **common))
     each = get_args(field.annotation)[0]
     if get_origin(each) is Literal:
         return tuple(st.multiselect(label, get_args(each), field.default, **common))

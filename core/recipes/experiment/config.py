@@ -115,9 +115,7 @@ class ExperimentConfig(Config):
     difficulty: Options = option({}, "Further options of measuring PVI: {repeats: 3}.")
     rebuild: Options = option({}, "Further options of rebuilding L_C.")
     skl: Options = option({}, "Further options of scoring assisting sentences: {unit: surface}.")
-    vectors: Options = option(
-        {}, "Options of learning word vectors of sources: {window: 2, dimension: 200}.", exclude_if=lambda own: not own
-    )
+    vectors: Options = option({}, "Options of learning word vectors of sources: {window: 2, dimension: 200}.")
 
     weights: str = option("", "Hash of the encoder.", hidden=True)
     edition: str = option("", "Edition of the methods that rebuild L_C.", hidden=True)

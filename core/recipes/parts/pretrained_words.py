@@ -21,12 +21,10 @@ class WordVectorOptions(Config):
         "A corpus in the assisting corpus's language: with share all its vectors join those of vectors in one table, "
         "for words which these lack; with sub-word the assisting corpus begins with its own.",
         corpus=True,
-        exclude_if=lambda corpus: not corpus,  # runs of older versions are reused
     )
     skipgram: dict[str, object] = option(
         {},
         "How word vectors are learnt: window=2, dimension=200, negative, min_count, skipgram_epochs.",
-        exclude_if=lambda options: not options,
     )
 
     @field_validator("skipgram")

@@ -141,7 +141,7 @@ def _option(config: type[Config], name: str, prefix: str) -> dict[str, Any]:
 
 
 def _elsewhere(config: type[Config], name: str) -> bool:
-    """What is hidden fills itself in; options of options have no field."""
+    """What is hidden fills itself in."""
     field = config.model_fields[name]
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-    return bool(extra.get("hidden")) or isinstance(field.default, dict)
+    return bool(extra.get("hidden"))
