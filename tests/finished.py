@@ -15,6 +15,7 @@ from core.artifacts.calibrate import CalibrateResult
 from core.artifacts.evaluations import FinetuneResult, OverSeeds, SeedOutcome, SplitScores
 from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult
 from core.artifacts.models import Perplexity, PretrainResult
+from core.artifacts.rebuilt import RebuildResult
 from core.artifacts.rejects import AddResult
 from core.artifacts.scores import SelectResult
 from core.artifacts.study import StudyResult, TaskRow
@@ -257,27 +258,47 @@ def tuned(
     return finish(home, "finetune", {**options, "test": (made["test"].fingerprint,)}, work)
 
 
+def rebuilt(home: Path, made: Mapping[str, Corpus], arm: str, changed: int, wanted: int, *, seed: int = 1) -> Run:
+    """A finished `rebuild` run of an arm, of which nothing but these numbers is there."""
+    result = RebuildResult(
+        corpus=made["train"].fingerprint,
+        sentences=len(made["train"]),
+        mentions=wanted,
+        changed=changed,
+        wanted=wanted,
+        of=wanted,
+        pools={},
+        output="",
+        edits="",
+    )
+    options = {"train": made["train"].fingerprint, "method": find(arm).rebuild, "rate": find(arm).rate, "seed": seed}
+    return finish(home, "rebuild", options, constant(result))
+
+
 def experiment(
     home: Path,
     made: Mapping[str, Corpus],
     lines: Sequence[tuple[str, str, int]],
     never: str = "",
     lucks: Mapping[str, Sequence[float]] | None = None,
+    changed: Mapping[str, tuple[int, int]] | None = None,
 ) -> Run:
     """A finished experiment. lines: (arm, budget, sentences that MLM read). never: a type that no arm knows.
 
-    lucks: what each seed adds to an arm's skill, by arm."""
+    lucks: what each seed adds to an arm's skill, by arm. changed: {arm: mentions that its L_C changed, was to}."""
     store, finished = RunStore(home), []
     for number, (arm, budget, sentences) in enumerate(lines):
         pretrain = None
         if sentences:
             options = {"corpora": (made["task"].fingerprint,), "init": "tiny", "seed": number}
             pretrain = finish(home, "pretrain", options, constant(pretrained(sentences)))
-        skill = SKILL[arm] + sentences / 1e3
+        skill = SKILL.get(arm, 0.6) + sentences / 1e3
         luck = (lucks or {}).get(arm, (0, 0.02, -0.02))
-        sizes = {(0, 0): tuned(home, made, pretrain.id if pretrain else "tiny", skill, luck, never=never)}
+        own = {"epochs": number} if changed and arm in changed else {}  # in place of other labels: a run of its own
+        sizes = {(0, 0): tuned(home, made, pretrain.id if pretrain else "tiny", skill, luck, never=never, **own)}
         every = Replicate(draw=0, seeds=SEEDS, number=1)  # as if all of the arm had been made anew for each of them
-        chain = FinishedChain(replicate=every, select=None, pretrain=pretrain, tuned=sizes)
+        labels = (rebuilt(home, made, arm, *changed[arm]),) if changed and arm in changed else ()
+        chain = FinishedChain(replicate=every, select=None, pretrain=pretrain, tuned=sizes, labels=labels)
         finished.append(FinishedLine(cell=Cell(arm=find(arm), budget=budget), chains=(chain,)))
 
     def work(context: RunContext) -> ExperimentResult:
@@ -289,7 +310,7 @@ def experiment(
                 train_sentences=n,
                 draw=draw,
                 finetune_run="",
-                micro_f1=[100 * SKILL[arm] - 100 * (n * (2 if sentences else 1)) ** -0.5 + draw / 5] * 2,
+                micro_f1=[100 * SKILL.get(arm, 0.6) - 100 * (n * (2 if sentences else 1)) ** -0.5 + draw / 5] * 2,
             )
             for arm, budget, sentences in lines[:3]
             for n in (10, 25, 50)

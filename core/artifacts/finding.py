@@ -56,12 +56,15 @@ def of_experiment(result: ExperimentResult) -> Finding:
     judged = [row for row in rows if row.verdict in _SURENESS]
     if nothing_learnt(rows):
         return Finding(what=IDLE, sure="", next=_MORE_LABELS)
+    untested = _untested(rows)
+    if not judged and untested:
+        return Finding(what=untested, sure="", next="Next: ask for a lower share, or label more sentences.")
     if not judged:
         return Finding(what="Nothing was compared.", sure="", next="Next: name something to try beside none.")
     row = main(result)
     assert row
     others = [other for other in judged if other is not row]
-    what = " ".join(part for part in (_what(row, rows), _others(others, rows)) if part)
+    what = " ".join(part for part in (_what(row, rows), _others(others, rows), untested) if part)
     return Finding(what=what, sure=_sure(row), next=_next(row, sum(result.hours.values())))
 
 
@@ -136,6 +139,12 @@ def _others(others: Sequence[ArmRow], rows: Sequence[ArmRow]) -> str:
             more = f" and {len(names) - 2} more" if len(names) > 2 else ""
             sentences.append(f"{start} {' and '.join(names[:2]) if not more else ', '.join(names[:2])}{more}")
     return f"Besides, {'; '.join(sentences)}." if sentences else ""
+
+
+def _untested(rows: Sequence[ArmRow]) -> str:
+    """Which lines are no test of what they tried; nothing where all are."""
+    names = [f"{name_of(row, rows)} ({row.changed_words})" for row in rows if row.verdict == "not tested"]
+    return f"Not tested, as too few labels could be changed: {', '.join(names)}." if names else ""
 
 
 def points(value: float) -> str:
@@ -248,7 +257,10 @@ def of_study(result: StudyResult) -> Finding:
     what = word[answer].format(of[0].lower() + of[1:], where)
     if result.choosing and answer != "yes" and result.reading.these.answer == "yes":
         what = f"{what} Reading helped, whatever was read."
-    return Finding(what=f"{what}{_elsewhere(asked)}", sure=_sure_of(asked), next=_next_study(result, asked))
+    what = f"{what}{_elsewhere(asked)}"
+    if few := [f"{task.name} ({task.too_few})" for task in result.tasks if task.too_few]:
+        what = f"{what} On {', '.join(few)} too few labels could be changed to test it, which counts all the same."
+    return Finding(what=what, sure=_sure_of(asked), next=_next_study(result, asked))
 
 
 def _elsewhere(asked: Question) -> str:

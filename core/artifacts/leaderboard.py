@@ -23,9 +23,11 @@ from core.runs.store import RunStore
 from core.stats.pooled import Estimate
 from core.stats.sequential import Ending
 from core.stats.verdict import Answer
+from core.stats.verdict import Word as Verdict
 from core.stats.welch import Welch
 
-Word = Literal["improves", "helped", "below control", "hurts", "no evidence", "nothing learnt", "baseline", "control"]
+# not tested: the arm rebuilds L_C, and could change too little of what was asked to be tested by that.
+Word = Verdict | Literal["not tested", "baseline", "control"]
 Interval = tuple[float, float]
 
 
@@ -60,7 +62,8 @@ class ArmRow:
     seeds_needed: a sentence. welch: of an arm that borrows labels. hours: of computing by kind of run, what arms share
     counted with each; gpu_hours: in all. f1_per_hour: delta for each hour that `none` does not need. also: the further
     test sets. collapsed: seeds whose tagger learnt nothing. unseen_f1: one a seed, without the test sentences that
-    were trained on; none where none was.
+    were trained on; none where none was. changed, wanted: mentions that a rebuilt L_C changed, and was to change; mean
+    over replicates.
     """
 
     arm: str
@@ -102,6 +105,13 @@ class ArmRow:
     also: Sequence[FurtherTest] = ()
     collapsed: Sequence[int] = ()
     unseen_f1: Sequence[float] = ()
+    changed: int = 0  # results of older versions have neither
+    wanted: int = 0
+
+    @property
+    def changed_words(self) -> str:
+        """How much of what was asked is changed; nothing where nothing was."""
+        return f"{self.changed:,} of {self.wanted:,} changed" if self.wanted else ""
 
     @property
     def finetunes(self) -> Sequence[str]:

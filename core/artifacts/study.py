@@ -23,6 +23,7 @@ class TaskRow:
     run: its `experiment` run. sentences: of its test split. tokens: that the claim read, mean over replicates. f1,
     none_f1, control_f1: means over replicates of the claim, of `none` and of the control. reading, choosing: the
     differences to these, with their 95% intervals. learnt: False where no tagger of any arm learnt anything there.
+    too_few: where the claim rebuilds L_C and could change too little there to be tested, how much; else "".
     """
 
     name: str
@@ -37,6 +38,7 @@ class TaskRow:
     choosing: Estimate | None
     choosing_interval: Interval | None
     learnt: bool = True
+    too_few: str = ""  # results of older versions have none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

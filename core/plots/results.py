@@ -28,6 +28,7 @@ VERDICT_MARKS: Mapping[str, Mark] = {
     "hurts": Mark(colour="#D55E00", symbol="triangle-down"),
     "no evidence": Mark(colour="#8F8F8F", symbol="circle"),
     "nothing learnt": Mark(colour="#CC79A7", symbol="x"),
+    "not tested": Mark(colour="#8C6D31", symbol="circle-open"),
     "baseline": Mark(colour="#E69F00", symbol="diamond"),
     "control": Mark(colour="#0072B2", symbol="square"),
 }
@@ -58,7 +59,7 @@ def line_name(row: ArmAtBudget) -> str:
 
 def answers(row: ArmRow) -> tuple[str, str]:
     """Whether an arm helped, and whether choosing did: "yes", "no evidence", "worse"; "" where that is not asked."""
-    if row.verdict in ("baseline", "nothing learnt"):
+    if row.verdict in ("baseline", "nothing learnt", "not tested"):
         return row.verdict, ""
     # A choice with one S_C and one pre-training of each: nothing is known of what other draws would come to.
     not_asked = "a quick look cannot tell" if row.delta_random is not None else ""

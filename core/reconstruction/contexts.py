@@ -90,7 +90,7 @@ def _plan(training: Training, high: BoolArray, order: Iterable[int], poor: BoolA
     free = training.by_row(np.flatnonzero(training.free).tolist())
     all_high = {row for row, mentions in free.items() if high[mentions].all()}
     lending = _lending(training, high, free)
-    # Some must be left to lend wherever anything was deleted: a sentence of the same types, a mention of the same type.
+    # The last one is not deleted, sentence or mention, by which others of its types were: they could not be replaced.
     sentences = Counter(_types(training.sentences[row]) for row in all_high)
     mentions = Counter(training.kinds[m] for m in lending)
     whole, by_mention, promised = set[int](), dict[int, list[int]](), set[Types]()

@@ -29,6 +29,7 @@ _SIGN = {
     "hurts": "▼",
     "no evidence": "●",
     "nothing learnt": "✕",
+    "not tested": "○",
     "baseline": "◆",
     "control": "■",
 }
@@ -196,7 +197,9 @@ def _compared(report: Report) -> list[Part]:
         )
     else:
         text += ", which is called an arm:"
-        parts.append(Items(list({row.arm: (row.arm, row.about) for row in report.rows}.values())))
+        counted = {row.arm: f" Of its mentions {row.changed_words}." for row in report.rows if row.changed_words}
+        named = {row.arm: f"{row.about}{counted.get(row.arm, '')}" for row in report.rows}
+        parts.append(Items(list(named.items())))
     alike = (
         f"Every arm starts from the encoder {report.encoder} with the settings “{report.preset}”, and was trained "
         f"{len(report.seeds)} {'time' if len(report.seeds) == 1 else 'times'}, since chance plays a part (seeds "

@@ -170,3 +170,12 @@ def test_a_study_says_it_for_these_and_for_others(these: Conclusion, others: Con
 def test_a_study_in_which_nothing_was_learnt_says_nothing_and_one_task_nothing_of_others() -> None:
     assert study(mean("yes"), None, tasks=[task(1.0, learnt=False)]).what == IDLE
     assert "others" not in " ".join(study(mean("yes"), None, tasks=[task(1.0)]).parts)
+
+
+def test_a_task_whose_labels_could_hardly_be_changed_is_named() -> None:
+    tasks = [task(0.5), replace(task(0.5), name="food", too_few="3 of 90 changed")]
+    what = study(mean("yes"), mean("yes"), tasks=tasks).what
+    assert what.endswith(
+        " On food (3 of 90 changed) too few labels could be changed to test it, which counts all the same."
+    )
+    assert "too few" not in study(mean("yes"), mean("yes"), tasks=tasks[:1]).what

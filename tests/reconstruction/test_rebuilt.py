@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -145,6 +146,14 @@ def test_redundant_names_go_most_frequent_first_then_those_that_share_a_word() -
     assert all(shared[kind, name[0]] or shared[kind, name[-1]] for kind, name in every)
 
 
+def test_what_stays_for_a_word_stays_for_its_other_words_too() -> None:
+    names = ("New York", "New Jersey", "York Minster")
+    found = Training.of([sentence(name, [(0, 2, "LOC")]) for name in names])
+    stay = [{0, 1, 2}.difference(entities._redundant(found, range(3), Random(seed))) for seed in range(12)]
+    assert {0} in stay
+    assert all(left in ({0}, {1, 2}) for left in stay)
+
+
 def test_deleted_contexts_are_the_lowest() -> None:
     found = training(400, types=("PER",))
     drawn = rungs(found)
@@ -176,6 +185,33 @@ def test_where_no_sentence_has_the_same_types_a_mention_gives_way_alone() -> Non
     assert (single.before, single.after, single.context_of, single.copy_of) == ("Rome", "Ulm", 1, None)
     assert (single.start, single.end) == (7, 8)
     assert entities_of(made.sentences[0])[:2] == entities_of(rows[0])[:2]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_last_context_of_a_type_is_not_deleted(seed: int) -> None:
+    """Whatever is drawn first: by Rome's the one that was deleted goes."""
+    rows = [
+        sentence("the town of Rome lies far south , and there came Cy at noon", [(3, 4, "LOC"), (10, 11, "PER")]),
+        sentence("Oslo is", [(0, 1, "LOC")]),
+        sentence("then there came Dan at noon", [(3, 4, "PER")]),
+    ]
+    places = [(row, e.start, e.end) for row, one in enumerate(rows) for e in entities_of(one)]
+    found = Training.of(rows, dict.fromkeys(places, Measured(1.0, 1.0, "high")))
+    made = contexts.random2high(found, [pools(found, context_high="0")], 1.0, seed)
+    assert made.sentences[1].text == "the town of Oslo lies far south ,"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sentences_give_way_whole_as_long_as_one_is_left_for_them(seed: int) -> None:
+    """Names of both types could be lent one by one: the last sentence with both stays all the same."""
+    rows = [sentence(f"A{i} came here and saw x{i} of B{i}", [(0, 1, "A"), (7, 8, "B")]) for i in range(4)]
+    rows += [sentence(f"there was {kind}{i} once more y{i}", [(2, 3, kind)]) for kind in "AB" for i in range(9)]
+    places = [(row, e.start, e.end) for row, one in enumerate(rows) for e in entities_of(one)]
+    found = Training.of(rows, dict.fromkeys(places, Measured(1.0, 1.0, "high")))
+    made = contexts.random2high(found, [pools(found, context_high="0")], 1.0, seed)
+    both = [edit for edit in made.edits if edit.row < 4]
+    assert len({edit.row for edit in both}) == 3
+    assert all(edit.copy_of is not None for edit in both)
 
 
 def test_a_stretch_ends_at_the_mark_nearest_the_middle_else_there() -> None:

@@ -18,7 +18,7 @@ from core.artifacts.leaderboard import ArmRow, CurvePoint, ExperimentResult, Int
 from core.artifacts.models import PretrainResult
 from core.artifacts.too_long import TooLong
 from core.corpora.corpus import Library
-from core.recipes.experiment import arms, beside, collapsed, rivals
+from core.recipes.experiment import arms, beside, changed, collapsed, rivals
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.stages import FinishedLine
 from core.reporter import Reporter
@@ -29,6 +29,8 @@ from core.stats.pooled import Estimate
 from core.stats.sequential import ALPHA
 from core.stats.verdict import ANSWERS, Answer, Arm, Verdict, few_seeds, needed, verdicts
 from core.stats.welch import Welch
+
+UNSETTLED = ("nothing learnt", "not tested")  # what no further seed would settle
 
 
 def result(
@@ -108,7 +110,7 @@ def _judgements(
     cells = [line.cell for line in lines]
     tables = {str(line.cell): beside.of_line(line) for line in lines}
     baselines = {cell: tables[str(rivals.baseline(cell, cells))] for cell in cells}
-    judged = [cell for cell in cells if cell.arm.judged]
+    judged = [line.cell for line in lines if line.cell.arm.judged and not changed.of_line(line).too_few]
     controls = {cell: control for cell in judged if (control := rivals.control(cell, cells))}
     replicated = {line.cell: bool(line.chains[0].replicate.number) for line in lines}
     report.check()
@@ -137,10 +139,16 @@ def _judgements(
         elif cell.arm.name == arms.NONE:
             judgements.append(Judgement(word="baseline", why="What every other arm is measured against."))
         else:
-            difference = compare(tables[str(cell)], baselines[cell], seed=seed)
-            why = rivals.why_there(cell)
-            judgements.append(Judgement(word="control", why=why, helped=ANSWERS[difference.sign], none=difference))
+            judgements.append(_unjudged(line, compare(tables[str(cell)], baselines[cell], seed=seed)))
     return _with_collapsed(judgements, lines, controls)
+
+
+def _unjudged(line: FinishedLine, difference: Difference) -> Judgement:
+    """What stands in place of a verdict: of a control, and of an arm that changed too little to be tested."""
+    if line.cell.arm.judged:
+        return Judgement(word="not tested", why=changed.of_line(line).why, none=difference)
+    why = rivals.why_there(line.cell)
+    return Judgement(word="control", why=why, helped=ANSWERS[difference.sign], none=difference)
 
 
 def _with_collapsed(
@@ -196,9 +204,8 @@ def _judged(verdict: Verdict, cell: Cell) -> Judgement:
 
 def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed: int, store: RunStore) -> ArmRow:
     """baseline: the line of the `none` that it is measured against."""
-    test = _tested(line.finetunes)
+    first, test = line.chains[0], _tested(line.finetunes)
     dev = [f1 for run in line.finetunes for f1 in results.read(run, FinetuneResult).dev.micro_f1]
-    first = line.chains[0]
     read = [results.read(chain.pretrain, PretrainResult) for chain in line.chains if chain.pretrain]
     none, unit = judgement.none, "replicates" if first.replicate.number else "seeds"
     by_kind = {kind: seconds / 3600 for kind, seconds in hours.spent(line.runs, store).items()}
@@ -225,13 +232,14 @@ def _row(line: FinishedLine, judgement: Judgement, baseline: FinishedLine, seed:
         chose=judgement.chose,
         why=judgement.why,
         **_differences(judgement),
-        seeds_needed=needed(none, unit) if none and judgement.word != "nothing learnt" else "",
+        seeds_needed=needed(none, unit) if none and judgement.word not in UNSETTLED else "",
         welch=judgement.welch,
         hours=by_kind,
         gpu_hours=sum(by_kind.values()),
         f1_per_hour=gain_per_hour(none.delta if none else 0.0, sum(hours.spent(first.added, store).values())),
         also=beside.also(line.finetunes, baseline.finetunes, Library(store.home), seed, crossed=bool(line.halves)),
         collapsed=[seed for run in line.finetunes for seed in taggers.collapsed_seeds(run)],
+        **changed.of_line(line)._asdict(),
         unseen_f1=[f1 for run in line.finetunes for f1 in _test(run).unseen_f1],
     )
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from core.artifacts.leaderboard import PlannedTest
-from core.recipes.experiment import beside, rivals
+from core.recipes.experiment import beside, changed, rivals
 from core.recipes.experiment.config import ExperimentConfig
 from core.recipes.experiment.stages import FinishedLine
 from core.stats import sequential
@@ -25,8 +25,9 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
     by_cell = {line.cell: line for line in lines}
     control = rivals.control(claim, list(by_cell))
     line, other = by_cell[claim], by_cell[control or rivals.baseline(claim, list(by_cell))]
-    if control and claim.arm.pretrains and not line.chains[0].replicate.number:
-        return None  # a quick look
+    quick = control and claim.arm.pretrains and not line.chains[0].replicate.number
+    if quick or changed.of_line(line).too_few:
+        return None
     gap = resample(beside.of_line(line), beside.of_line(other), DRAWS, config.draw_seed)
     variance = gap.var_seeds + gap.var_both
     look = Look(
@@ -35,8 +36,7 @@ def planned_test(config: ExperimentConfig, lines: Sequence[FinishedLine], number
         falling=np.array(variance),
         fixed=np.array(gap.var_sentences - gap.var_both),
     )
-    ended = sequential.ending(look, config.stops, number, config.effect)
-    if ended is None:
+    if (ended := sequential.ending(look, config.stops, number, config.effect)) is None:
         return None
     chance = float(sequential.conditional_power(look, config.stops, number, config.effect))
     bound = sequential.bounds(config.stops)[number]

@@ -32,6 +32,8 @@ COLUMNS = (
     "low_per_hour",
     "high_per_hour",
     "micro_f1",
+    "changed",
+    "wanted",
     "why",
 )
 HEADS = ("arm", "budget", "MLM sentences", "tokens", "dev F1", "test F1", "sd")
@@ -72,5 +74,8 @@ def as_markdown(result: ExperimentResult) -> str:
         cells = [row.arm, row.budget, f"{row.sentences:,}", f"{row.tokens:,}", f"{row.dev_mean:.2f}", f"{row.mean:.2f}"]
         cells += [sd, gain, row.helped or row.verdict, row.chose or "", f"{row.gpu_hours:.2f}"]
         lines.append(f"| {' | '.join(cells)} |")
-    reasons = [f"- {row.arm} {row.budget}".rstrip() + f": {row.why}" for row in result.leaderboard]
+    counted = {row.arm: f" ({row.changed_words})" for row in result.leaderboard if row.changed_words}
+    reasons = [
+        f"- {row.arm} {row.budget}".rstrip() + f"{counted.get(row.arm, '')}: {row.why}" for row in result.leaderboard
+    ]
     return "\n".join([*lines, "", *reasons, "", *beside.as_markdown(result.leaderboard)])

@@ -84,6 +84,7 @@ def _task(config: StudyConfig, job: Job, name: str, number: int, run: Run) -> Ta
         choosing=claim.estimate_random,
         choosing_interval=claim.interval_random,
         learnt=not boards.nothing_learnt(board),
+        too_few=claim.changed_words if claim.verdict == "not tested" else "",
     )
 
 

@@ -19,9 +19,11 @@ SIGNS = {
     "hurts": "▼ hurts",
     "no evidence": "● no evidence",
     "nothing learnt": "✕ nothing learnt",
+    "not tested": "○ not tested",
     "baseline": "◆ baseline",
     "control": "■ control",
 }
+_name = figures.line_name
 ONCE = (
     "The test set was read once an arm, after the best epoch had been chosen on dev. The arms stand in the order of "
     "dev F1: choose by that, never by the test F1 that you see here."
@@ -35,7 +37,8 @@ HOW = (
     "repeat the whole pipeline for that. The intervals come from a hierarchical bootstrap over seeds and test "
     "sentences, set right for few seeds; all are at 95%. One test was planned, that of the claim; where it was looked "
     "at before the end, its bound keeps a false claim to 5% over all looks (O'Brien and Fleming). The other arms are "
-    "exploratory, and Holm's correction decides their words, so that an interval above 0 may not be enough. In a "
+    "exploratory, and Holm's correction decides their words, so that an interval above 0 may not be enough. An "
+    "arm that could change less than 80% of what it asked of L_C is not tested, whatever its F1. In a "
     "quick look intervals do not hold what another draw of S_C or another pre-training run would change."
 )
 
@@ -96,7 +99,7 @@ def _line(row: ArmRow) -> dict[str, Any]:
     low, high = row.interval_random or (0.0, 0.0)
     helped, chose = figures.answers(row)
     return {
-        "arm": _name(row),
+        "arm": f"{_name(row)}, {row.changed_words}".rstrip(", "),
         "sentences": row.sentences,
         "tokens": row.tokens,
         "f1": spread(row.mean, row.sd),
@@ -137,10 +140,6 @@ def _with_difference(row: ArmRow, test: ArmRow | FurtherTest) -> str:
 def spread(mean: float | None, sd: float | None) -> str:
     """A mean over seeds and its standard deviation."""
     return "" if mean is None else f"{mean:.2f}" + ("" if sd is None else f" ± {sd:.2f}")
-
-
-def _name(row: figures.ArmAtBudget) -> str:
-    return figures.line_name(row)
 
 
 def _failed(rows: Sequence[ArmRow]) -> None:
