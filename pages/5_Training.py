@@ -9,7 +9,7 @@ from pages.ui.presses import pressed
 from pages.ui.runs.links import attach, attached
 from pages.ui.runs.panel import run_panel
 from pages.ui.runs.pick import begun, pick_run
-from pages.ui.training import form, larger, outcome, preflight, ranking
+from pages.ui.training import form, larger, outcome, preflight, ranking, word_vectors
 from pages.ui.training.live import live
 from pages.ui.widgets import same_command
 
@@ -61,6 +61,8 @@ def _setup() -> None:
     st.markdown(WHAT[kind])
     options = form.options(kind)
     larger.offer()
+    if kind != "pretrain":
+        word_vectors.vectors_import()
     if options is None:
         return
     if kind == "finetune":

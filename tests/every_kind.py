@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from core.facade import maps, runs
+from core.facade.home import home
 from core.models.offered import OFFERS, kept
 from tests.planted import contracts, kitchen
 from tests.recipes.test_experiment import OPTIONS
@@ -29,6 +30,7 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
     """{kind: options}. made: fingerprints of a task's five corpora; again: of a labelled one more; file: to be added."""
     return {
         "add": {"path": str(file)},
+        "vectors-import": {"path": str(vectors_file())},
         "experiment": {**OPTIONS, **made, "seeds": (1,), "finetune": {"epochs": 1}},
         "study": {
             **{name: (made[name],) for name in ("train", "dev", "test")},
@@ -68,6 +70,15 @@ def first(made: Mapping[str, str], again: str, file: Path) -> Wave:
         "robustness": {"test": made["test"], "train": made["train"], "kind": "typos"},
         "rebuild": {"train": made["train"], "method": "dataaug", "encoder": "tiny"},
     }
+
+
+def vectors_file() -> Path:
+    """Word vectors, in the home itself: a copy of it has them too."""
+    folder = home() / "vectors"
+    folder.mkdir(exist_ok=True)
+    file = folder / "few.vec"
+    file.write_text("".join(f"word{i} {i} 0.5\n" for i in range(20)), encoding="utf-8")
+    return file
 
 
 def fetched() -> str:

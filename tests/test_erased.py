@@ -180,4 +180,4 @@ def test_no_file_of_a_run_of_any_kind_holds_a_name_after_it(home: Path, every_ru
         removals.remove_everything(mark)
     assert holding(home, NAMES) == []
     assert corpora.listed() == []
-    assert {run.manifest.kind for run in runs.listed()} == {"fetch"}  # which reads no corpus
+    assert {run.manifest.kind for run in runs.listed()} == {"fetch", "vectors-import"}  # which read no corpus

@@ -136,13 +136,30 @@ class TrainInTest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WithVector:
+    """Shares that begin with a pretrained vector. train: of L_C's different words. tests: of a test set's tokens."""
+
+    train: float
+    tests: Sequence[float]
+
+    @property
+    def words(self) -> str:
+        """The shares, in a sentence."""
+        tests = ", ".join(f"{share:.1%}" for share in self.tests)
+        return f"{self.train:.1%} of L_C's different words have a vector" + (
+            f", and of the tokens of the test {'sets' if len(self.tests) > 1 else 'set'} {tests}." if tests else "."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FinetuneResult:
     """What a `finetune` run came to.
 
     model: the folder of the seed that is best on dev. test: of the first test set, None where there is none. tests: one
     a test set. best_epoch, epochs, seconds: as `SeedOutcome` has them, one a seed. settings: of the training.
     train_in_test: what was both trained on and scored; None where an older version did not look. too_long: entities
-    that a tagger of spans cannot find; None of other networks.
+    that a tagger of spans cannot find; None of other networks. with_vector: None where no word begins with a pretrained
+    vector.
     """
 
     model: str
@@ -155,6 +172,7 @@ class FinetuneResult:
     settings: Mapping[str, bool | int | float]
     train_in_test: TrainInTest | None = None
     too_long: TooLong | None = None
+    with_vector: WithVector | None = None
 
     @property
     def ceiling_words(self) -> str:

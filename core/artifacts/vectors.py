@@ -1,9 +1,10 @@
-"""Vectors of sentences, which an `embed` run leaves, and of words, which a `vectors` run leaves.
+"""Vectors of sentences, which an `embed` run leaves, and of words, which a `vectors` or a
+`vectors-import` run leaves.
 
 artifacts/  vectors-000012.npy  (1,) of 8,192 sentences: (m, d) float16 rows of length 1, then their (m,) norms
             norms.npy           (n,) float32, of sentences before they were made as long as one another
             vectors.npy         (n, d) float32, of words; of sentences, float16, where an older version made it
-            words.txt           one a line, the most frequent first
+            words.txt           one a line, the most frequent first, or in the order of the file they were imported from
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,17 +18,19 @@ import numpy.typing as npt
 from core.artifacts import result
 from core.artifacts.shards import Shards
 from core.corpora.corpus import Corpus
+from core.errors import ConfigError, Unfinished
 from core.files import read_back, save_array_atomic, write_atomic
 from core.models.encoder_options import EncoderOptions
 from core.results import FloatArray, Rows
 from core.runs.run import Run
-from core.runs.store import RunStore
+from core.runs.store import RunStore, is_run_id
 from core.selection.strategies.adapted import Joined
 from core.text.words import Tokens
 
 if TYPE_CHECKING:
     from core.models.word_features import Vectors
 
+IMPORT = "vectors-import"  # the kind of run that reads word vectors of elsewhere
 _VECTORS, _NORMS, _WORDS, _SHARD = "vectors.npy", "norms.npy", "words.txt", "vectors"
 
 
@@ -50,6 +53,27 @@ class VectorsResult:
     dimension: int
     tokens: int
     cut: Tokens = "blanks"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportResult:
+    """What a `vectors-import` run came to.
+
+    words: those with a vector of `dimension` numbers. again, unusable: lines left out, of words that were there before
+    and of words that no token can be. whole: the file was read to its end.
+    """
+
+    name: str
+    words: int
+    dimension: int
+    again: int
+    unusable: int
+    whole: bool
+
+    @property
+    def says(self) -> str:
+        """What there is, in words."""
+        return f"{self.words:,} words of {self.dimension:,} numbers" + ("" if self.whole else ", the file's first")
 
 
 def shard(vectors: FloatArray, norms: FloatArray) -> npt.NDArray[np.void]:
@@ -112,9 +136,9 @@ def find(store: RunStore, config: Mapping[str, object], corpus: Corpus) -> tuple
 
 
 def write_words(run: Run, words: Sequence[str], values: FloatArray) -> None:
-    """Write what a `vectors` run learnt. values: `(n, d)`."""
+    """Write what a run learnt or imported. values: `(n, d)`."""
     write_atomic(run.artifacts / _WORDS, "\n".join(words).encode())
-    save_array_atomic(run.artifacts / _VECTORS, values.astype(np.float32))
+    save_array_atomic(run.artifacts / _VECTORS, values.astype(np.float32, copy=False))
 
 
 def read_words(run: Run) -> "Vectors":
@@ -122,5 +146,29 @@ def read_words(run: Run) -> "Vectors":
     from core.models.word_features import Vectors
 
     words = (run.artifacts / _WORDS).read_text(encoding="utf-8").split("\n")
-    cut = result.read(run, VectorsResult).cut
-    return Vectors(words=tuple(words), values=np.load(run.artifacts / _VECTORS), tokens=cut)
+    values = np.load(run.artifacts / _VECTORS)
+    cut: Tokens = "blanks" if run.manifest.kind == IMPORT else result.read(run, VectorsResult).cut
+    return Vectors(words=tuple(words), values=values, tokens=cut)
+
+
+def imports(store: RunStore) -> dict[str, ImportResult]:
+    """Finished imports of word vectors by their run's id, newest first."""
+    return {run.id: result.read(run, ImportResult) for run in store.list(IMPORT, state="succeeded")}
+
+
+def find_import(option: str, reference: str, store: RunStore) -> tuple[str, ImportResult]:
+    """`(run's id, result)` of a finished import, by its name or id. option: that names it, for what an error says.
+
+    Errors: ConfigError where there is none.
+    """
+    here = imports(store)
+    for run_id, imported in here.items():
+        if reference in (run_id, imported.name):
+            return run_id, imported
+    if is_run_id(reference) and store.get(reference).manifest.kind == IMPORT:
+        raise Unfinished(f"{option}: {reference} has not finished; wait for its end, or resume it.")
+    names = ", ".join(sorted(imported.name for imported in here.values())[:20]) or "none"
+    raise ConfigError(
+        f"{option}: {reference[:80]!r} names no imported word vectors; here are {names}. Import them by "
+        "`python -m core vectors add FILE --name NAME`."
+    )

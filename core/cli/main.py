@@ -26,6 +26,7 @@ from core.cli.similarity import measure, predictiveness, survey
 from core.cli.study import study
 from core.cli.terminal import echo
 from core.cli.training import evaluate, finetune, predict, pretrain
+from core.cli.vectors import vectors_group
 from core.facade import errors, machine, projects
 from core.facade.audit import asked_by
 from core.facade.errors import Cancelled, ConfigError, ProjectError, WinnowError
@@ -58,6 +59,7 @@ COMMANDS = (
     project_group,
     run_group,
     encoders_group,
+    vectors_group,
     audit_list,
     doctor,
     key,

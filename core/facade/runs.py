@@ -29,8 +29,14 @@ from core.runs.store import Run as Run
 from core.selection import DEFAULT_STRATEGY, strategy_options
 
 # Commands that are not called as their kind is.
-_WORDS = {"add": ["corpus", "add"], "fetch": ["encoders", "get"], "rank": ["encoders", "rank"]}
-_BARE = {"add": ("path", "others"), "fetch": ("encoder",)}  # options that are typed without their names
+_WORDS = {
+    "add": ["corpus", "add"],
+    "fetch": ["encoders", "get"],
+    "rank": ["encoders", "rank"],
+    "vectors-import": ["vectors", "add"],
+}
+# Options that are typed without their names.
+_BARE = {"add": ("path", "others"), "fetch": ("encoder",), "vectors-import": ("path",)}
 
 
 def listed(*kinds: str, state: State | None = None) -> list[Run]:

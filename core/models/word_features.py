@@ -88,6 +88,15 @@ def place(table: Mapping[str, int], word: str, *, by_parts: bool) -> int | None:
     return index
 
 
+def share_with_vector(sentences: Iterable[Sentence], vectors: Vectors, *, each_once: bool = False) -> float:
+    """Share of the tokens of `sentences` that have a vector of `vectors`. each_once: of their different words."""
+    rows = {word: row for row, word in enumerate(vectors.words)}
+    counts = Counter(token for sentence in sentences for token in sentence.tokens)
+    by_parts = vectors.tokens == "words"
+    known = [word for word in counts if place(rows, word, by_parts=by_parts) is not None]
+    return len(known) / len(counts) if each_once else sum(counts[word] for word in known) / counts.total()
+
+
 class WordVectors(nn.Module):
     """Word indices `(b, l)` to vectors `(b, l, d)`."""
 

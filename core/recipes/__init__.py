@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from core.recipes import (
     add,
+    add_vectors,
     assist,
     audit,
     calibrate,
@@ -63,5 +64,6 @@ RECIPES: Mapping[str, Recipe] = {
         Recipe("study", StudyConfig, study),
         Recipe("tag", tag.TagConfig, tag.run),
         Recipe("vectors", word_vectors.VectorsConfig, word_vectors.run),
+        Recipe("vectors-import", add_vectors.AddVectorsConfig, add_vectors.run, reuse=False),
     )
 }

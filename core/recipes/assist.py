@@ -172,7 +172,7 @@ def _options(config: AssistConfig, lent: Lent | None, share: str) -> dict[str, o
     """Options of a fine-tuning, alike for all arms but for what it learns from."""
     names = {"dev", "network", "init", "preset", "seeds", "hidden", "epochs", "batch_size", "learning_rate"}
     options: dict[str, object] = config.model_dump(include=names)
-    options |= {"vectors": config.vectors, "skipgram": config.skipgram}
+    options |= {name: getattr(config, name) for name in ("vectors", "imported_vectors", "skipgram")}
     if config.preset == "paper":
         options |= {"in_turn": True, "head": "memm"}
     else:
@@ -181,7 +181,7 @@ def _options(config: AssistConfig, lent: Lent | None, share: str) -> dict[str, o
         options |= {"hidden": config.hidden or usual, "patience": TO_THE_END}
     if lent:
         options |= {**lent.options, "share": share, "assisting_weight": config.assisting_weight}
-        options["assisting_vectors"] = config.assisting_vectors
+        options |= {name: getattr(config, name) for name in ("assisting_vectors", "imported_assisting_vectors")}
     return options
 
 

@@ -29,7 +29,7 @@ from core.recipes.parts.network import (
 )
 from core.recipes.parts.on_device import on_device
 from core.recipes.parts.overlap import Overlap, overlap
-from core.recipes.parts.pretrained_words import WordVectorOptions
+from core.recipes.parts.pretrained_words import WordVectorOptions, with_vector
 from core.recipes.parts.tagger_card import card
 from core.recipes.parts.tested import all_seeds, labelled, tested, types_of, without_mix
 from core.runs.parts import Parts
@@ -70,10 +70,10 @@ class FinetuneConfig(WordVectorOptions, TaggerSettings):
 
     def settled(self) -> Self:
         """Options with the encoder's hash; a run's id says as much. Errors: ModelError if the encoder is not here."""
-        encoder = self.init if self.network in ON_ENCODER else self.states
+        encoder, settled = self.init if self.network in ON_ENCODER else self.states, super().settled()
         if not encoder or is_run_id(encoder) or self.allow_download:
-            return self
-        return self.model_copy(update={"weights": fingerprint(encoder)})
+            return settled
+        return settled.model_copy(update={"weights": fingerprint(encoder)})
 
     @field_validator("seeds")
     @classmethod
@@ -109,6 +109,7 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
 
     check_network(config)
     splits = _read(config, job)
+    shares = with_vector(splits.borrowed.vectors, splits.train, splits.tests, job)
     outcomes: list[SeedOutcome] = []
     with on_device(job, config.precision):
         parts = Parts(job.context, [1.0] * len(config.seeds))
@@ -123,7 +124,7 @@ def run(config: FinetuneConfig, job: Job) -> FinetuneResult:
     models.write_card(model, card(config, job, outcomes, splits.overlap.train, splits.too_long))
     job.context.artifact(models.NAME, model)
     tables = [evaluations.read(job.context.run, number) for number in range(len(splits.tests))]
-    return all_seeds(str(model), outcomes, tables, splits.overlap.train, splits.too_long)
+    return all_seeds(str(model), outcomes, tables, splits.overlap.train, splits.too_long, with_vector=shares)
 
 
 def _read(config: FinetuneConfig, job: Job) -> Splits:

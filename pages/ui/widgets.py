@@ -172,7 +172,8 @@ def _field(called: str, field: Any, key: str) -> Any:
 
 def _pairs(typed: str) -> dict[str, str]:
     """Options of options, `name=value` with commas between them; what has no `=` is left to the config to refuse."""
-    return {name.strip(): value.strip() for name, _, value in (part.partition("=") for part in listed(typed))}
+    parts = (part.partition("=") for part in typed.split(",") if part.strip())
+    return {name.strip(): value.strip() for name, _, value in parts}
 
 
 def _several(label: str, field: Any, common: dict[str, Any]) -> tuple[Any, ...] | dict[str, str]:

@@ -73,6 +73,7 @@ BUTTONS = {
     "*.time": "timing",
     "training.start": "training",
     "training.fetch": "training",
+    "training.vectors.start": "training",
     "*.smaller": "training",
     "*.cancel": "training",
     "*.resume": "training",

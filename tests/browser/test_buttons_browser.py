@@ -23,6 +23,7 @@ from tests.patience import until
 
 STILL = """e => Promise.all(e.getAnimations({subtree: true}).filter(a => a.effect.getComputedTiming().endTime < 1e6)
     .map(a => a.finished.catch(() => 0)))"""
+VECTORS = "Word vectors of elsewhere (GloVe, word2vec, fastText)"
 LARGER = "Start from a larger encoder: slower, and better at most tasks"
 WALKS: dict[str, Callable[["Walk"], None]] = {}
 
@@ -346,6 +347,13 @@ def training(one: Walk) -> None:
     expect(one.button("training.fetch")).to_be_disabled()
     tick(page, re.compile("^Ask "))
     one.press("training.fetch", starts="fetch")
+    file = one.server.data / "few.vec"
+    file.write_text("of 1 2\n", encoding="utf-8")
+    page.get_by_text(VECTORS, exact=True).click()
+    box = page.locator(".st-key-training-vectors-path input")
+    box.fill(str(file))
+    box.press("Tab")
+    one.press("training.vectors.start", starts="vectors-import")
     pick(page, "Start from", re.compile("tiny"), typed="tiny")
     page.get_by_text("Which encoder, and which of its layers?", exact=True).click()
     one.press("training.rank", starts="rank")

@@ -21,15 +21,16 @@ from pathlib import Path
 os.environ.update(HF_HUB_OFFLINE="1", WINNOW_CONFINED="0", OMP_NUM_THREADS="1")
 
 from tests.fuzz.hunt import Report, Target, folder, hunt
-from tests.fuzz.reading import Reading
+from tests.fuzz.reading import Reading, Vectors
 from tests.fuzz.seeds import SEEDS
 
+VECTORS = Vectors.name
 STORED = ("home", "artifacts", "models")  # what the app reads back
 
 
 def chosen(names: Sequence[str], shared: Path) -> list[Target]:
     """Those of these names. shared: a folder for what all inputs are made of."""
-    targets: dict[str, Target] = {name: Reading(name) for name in SEEDS}
+    targets: dict[str, Target] = {name: Reading(name) for name in SEEDS} | {VECTORS: Vectors()}
     if set(names) & set(STORED):
         from tests.fuzz.stored import stored  # its imports take seconds
 
@@ -38,7 +39,7 @@ def chosen(names: Sequence[str], shared: Path) -> list[Target]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    known = [*SEEDS, *STORED]
+    known = [*SEEDS, VECTORS, *STORED]
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--inputs", type=int, default=10_000)
     parser.add_argument(

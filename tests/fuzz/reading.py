@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, get_args
 
+import numpy as np
 from pydantic import TypeAdapter
 
 from core import apart
@@ -19,12 +20,13 @@ from core.corpora.formats.ledger import Format, ReadOptions, ReadReport
 from core.corpora.formats.source import open_stream
 from core.corpora.readers import Preview, labelled, read, sniff
 from core.corpora.trial import tried
+from core.corpora.word_vectors import read_vectors
 from core.errors import ConfigError, PathError, ReadError, ResourceError, WinnowError
 from core.text.schemes import SCHEMES
 from core.text.sentence import Sentence
 from core.text.words import Tokens
 from tests.fuzz.mutate import mutated
-from tests.fuzz.seeds import SEEDS, Seed, options_of
+from tests.fuzz.seeds import SEEDS, VECTORS, Seed, options_of
 
 _preview = TypeAdapter(Preview)
 _OTHERS: Mapping[str, Sequence[Any]] = {
@@ -95,6 +97,33 @@ class Reading:
                     said(error, path)
                     return "refused"
         return outcome(path, options, folder)
+
+
+class Vectors:
+    """The reader of word vectors in text."""
+
+    name = "vectors"
+
+    def prepare(self) -> None:
+        """Nothing is needed."""
+
+    def attempt(self, random: Random, folder: Path) -> str:
+        """Errors: AssertionError for what must not be; whatever else is no WinnowError."""
+        path = put(random.choice(VECTORS), random, folder / "in")
+        with (folder / "rows").open("w+b") as rows:
+            try:
+                table = read_vectors(path, rows, most_words=random.choice((0, 2)))
+            except WinnowError as error:
+                said(error, path)
+                return "refused"
+            rows.seek(0)
+            values = np.frombuffer(rows.read(), np.float32).reshape(len(table.words), table.dimension)
+        assert np.isfinite(values).all()
+        assert len(set(table.words)) == len(table.words) > 0
+        assert all(word.split() == [word] for word in table.words)
+        return "taken"
+
+    attempt_apart = attempt
 
 
 def put(seed: Seed, random: Random, folder: Path) -> Path:

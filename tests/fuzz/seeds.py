@@ -195,5 +195,13 @@ SEEDS: Mapping[str, Sequence[Seed]] = {
 }
 
 
+_VECTORS = "und 0.5 -1.25 3\nZ\u00fcrich 1e-3 2 .5\n. . 1 1 1\n\u5317\u4eac 0 0 7\n"
+VECTORS = (
+    _one("glove.txt", _VECTORS),
+    _one("few.vec", "4 3\n" + _VECTORS),
+    _one("few.vec.gz", packed(f"4 3\n{_VECTORS}".encode(), "gzip")),
+)
+
+
 def options_of(seed: Seed) -> ReadOptions:
     return ReadOptions(**seed.options)

@@ -16,7 +16,7 @@ from core.corpora.formats.source import _PACKED
 from core.corpora.readers import sniff
 from tests.conftest import ROOT
 from tests.fuzz import hunt as module
-from tests.fuzz.__main__ import STORED
+from tests.fuzz.__main__ import STORED, VECTORS
 from tests.fuzz.reading import outcome
 from tests.fuzz.seeds import SEEDS, options_of
 from tests.fuzz.stored import HOME, stored
@@ -51,7 +51,7 @@ def test_a_short_cut_of_it() -> None:
         "--seed",
         "19",
         "--readers",
-        ",".join(SEEDS),
+        ",".join([*SEEDS, VECTORS]),
     ]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -27,7 +27,7 @@ from core.artifacts.similarity import SimilarityResult
 from core.artifacts.spans import TagResult
 from core.artifacts.split import Part, SplitResult
 from core.artifacts.study import StudyResult
-from core.artifacts.vectors import EmbedResult
+from core.artifacts.vectors import EmbedResult, ImportResult
 from core.facade import runs as facade_runs
 from core.facade import selections
 from core.facade.runs import RECIPES, Run
@@ -70,6 +70,7 @@ IN_ONE = {  # one work of one pace, whose stage says how far it is
     "score",
     "tag",
     "vectors",
+    "vectors-import",
 }
 LAID_BY_HAND = ("difficulty", "experiment", "finetune", "study")
 LAID = {  # of the real thing
@@ -103,6 +104,10 @@ MADE: Mapping[str, tuple[object, str]] = {  # of what takes a model to make
     ),
     "tag": (TagResult(entities=1200, sentences=3400, types=["LOC"]), "1,200 entities in 3,400 sentences"),
     "predict": (PredictResult(entities=1, sentences=2, types={"LOC": 1}), "1 entities in 2 sentences"),
+    "vectors-import": (
+        ImportResult(name="glove", words=200_000, dimension=100, again=0, unusable=3, whole=False),
+        "200,000 words of 100 numbers, the file's first",
+    ),
     "fetch": (FetchResult(encoder="mpnet", folder="/home/mpnet"), "The encoder mpnet is on this machine"),
     "prevalence": (
         PrevalenceResult(low=800, high=1090, about=950, task=500, domain=9000, quantiles=[]),

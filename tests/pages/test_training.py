@@ -215,9 +215,11 @@ def test_custom_shows_every_option_and_empty_ones_stay_as_usual(parts: dict[str,
         assert app.get_by_key(f"training.finetune.{name}"), name
     choose(app, "training.finetune.learning_rate", "3e-5")
     choose(app, "training.finetune.epochs", 7)
+    choose(app, "training.finetune.skipgram", "window=2, dimension = 30")
     button(app, "Fine-tune").click().run()
     config = FinetuneConfig.parse(dict(started[0][1]))
     assert (config.learning_rate, config.epochs, config.batch_size, config.constrained) == (3e-5, 7, None, None)
+    assert config.skipgram == {"window": 2, "dimension": 30}
     for answer, constrained in (("no", False), ("yes", True)):
         choose(app, "training.finetune.constrained", answer)
         button(app, "Fine-tune").click().run()
@@ -338,12 +340,34 @@ def test_few_seeds_are_told_what_they_could_show_at_best(parts: dict[str, str]) 
     assert "That is assumed" in warning
 
 
+def test_word_vectors_of_elsewhere_are_read_and_then_picked(
+    parts: dict[str, str], started: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "far.vec").write_text("of 1 2\n")
+    monkeypatch.setenv("WINNOW_DATA_DIRS", str(tmp_path))
+    app = opened(PAGE)
+    for name in ("gone.vec", "far.vec"):
+        widget(app, "training.vectors.path").set_value(f"{tmp_path / name}")
+        button(app, "Read the vectors").click().run()
+        assert [error.value for error in app.error if "there is no such file" in error.value] or started
+    [(kind, options)] = started
+    runs.execute(kind, options)
+    app = choose(opened(PAGE), "training.finetune.preset", "custom")
+    assert "<td>far</td>" in texts(app)
+    choose(app, "training.finetune.imported_vectors", "far")
+    button(app, "Fine-tune").click().run()
+    assert FinetuneConfig.parse(dict(started[-1][1])).imported_vectors == "far"
+    choose(app, "training.kind", "experiment")
+    choose(app, "training.experiment.imported_vectors", ["far"])
+    assert "Word vectors of far (vectors:far)" in app.multiselect(key=ARMS).options
+
+
 def test_an_experiment_of_sources_and_borrowed_labels(parts: dict[str, str], started: list[Any]) -> None:
     for role in ("task", "domain"):
         corpora.set_role(role, None)
     app = choose(opened(PAGE), "training.kind", "experiment")
     choose(app, "training.experiment.sources", [parts["domain"]])
-    assert "Word vectors learnt from my-domain (vectors:my-domain)" in app.multiselect(key=ARMS).options
+    assert "Word vectors of my-domain (vectors:my-domain)" in app.multiselect(key=ARMS).options
     choose(app, "training.experiment.arms", ["tapt"])
     assert plain("arms: tapt reads T_C; give a task corpus") in texts(app)
     assert "Start the experiment" not in labels(app)

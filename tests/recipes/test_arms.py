@@ -123,7 +123,8 @@ def test_wrong_names_are_told(name: str, says: str) -> None:
         ("tapt", "task", "encoder", "arms: tapt reads T_C; give a task corpus, or leave that arm out"),
         ("dapt", "task", "encoder", "dapt reads T_C"),
         ("knn", "domain", "encoder", "knn chooses from D_C"),
-        ("vectors:law", "sources", "bilstm", "vectors:law begins from a source; give sources"),
+        ("vectors:law", "sources", "bilstm", "vectors:law begins from a source; give sources or imported_vectors"),
+        ("lm:law", "sources", "bilstm", "lm:law begins from a source; give sources, or leave"),
         ("skl:2", "assisting", "encoder", "skl:2 borrows sentences; give an assisting corpus"),
         ("tapt", "", "bilstm", "tapt is for the network encoder or span, and all arms share one, which is bilstm"),
         ("lm:law", "", "charcnn", "lm:law is for the network bilstm"),
@@ -290,16 +291,20 @@ def test_table_3_is_made_by_one_experiment(corpora: Library) -> None:
     assert (tuned.manifest.config["preset"], tuned.manifest.config["head"]) == ("paper-bias", "softmax")
 
 
-def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> None:
+def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library, tmp_path: Path) -> None:
+    (tmp_path / "far.vec").write_text("of 1 2 3 4 5 6 7\nthe 7 6 5 4 3 2 1\n")
+    (tmp_path / "wide.vec").write_text("of 1 2\n")
+    far, _ = (runs.execute("vectors-import", {"path": str(tmp_path / name)}) for name in ("far.vec", "wide.vec"))
     _, rows = made(
         sources=("law", "food"),
-        arms=("vectors:food", "lm:law"),
+        imported_vectors=("far",),
+        arms=("vectors:food", "lm:law", "vectors:far"),
         pretrain={"epochs": 1},
         seeds=(1,),
         finetune={"epochs": 2, "hidden": 4},
-        vectors={"window": "2", "dimension": 7},
+        vectors={"window": "2"},
     )
-    assert set(rows) == {"none", "states", "vectors:food", "lm:law"}
+    assert set(rows) == {"none", "states", "vectors:food", "lm:law", "vectors:far"}
     (learnt,) = runs.listed("vectors")
     assert (learnt.manifest.config["window"], learnt.result()["dimension"]) == (2, 7)
     # No arm's words are longer than another's.
@@ -308,6 +313,7 @@ def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> No
     tuned = {arm: runs.get(row["finetune_run"]).manifest.config for arm, row in rows.items()}
     assert {config["network"] for config in tuned.values()} == {"bilstm"}
     assert not tuned["none"]["vectors"] + tuned["none"]["states"]
+    assert [arm for arm, config in tuned.items() if config.get("imported_vectors") == far.id] == ["vectors:far"]
     (pretrained,) = (runs.get(row["pretrain_run"]) for row in rows.values() if row["pretrain_run"])
     read = {
         "law": corpora.find(*pretrained.manifest.config["corpora"]),
@@ -332,8 +338,11 @@ def test_sources_are_read_alike_and_answer_to_similarity(corpora: Library) -> No
     assert told is not None
     assert {effect.name for effect in told.effects} == {"word vectors", "language model"}
     assert told.rule is None  # no source was begun from in both ways
+    wrong = {**SPLITS, "sources": ("law", "food"), "arms": ("vectors:sport",), "finetune": {"hidden": 4}}
     with pytest.raises(ConfigError, match=r"arms: vectors:sport names none of the sources; choose among law, food"):
-        experiments.cost({**SPLITS, "sources": ("law", "food"), "arms": ("vectors:sport",), "finetune": {"hidden": 4}})
+        experiments.cost(wrong)
+    with pytest.raises(ConfigError, match=r"as long as one another, and these are not \(far 7, wide 2\)"):
+        experiments.cost({**wrong, "imported_vectors": ("far", "wide"), "arms": ("vectors:far",)})
 
 
 def test_further_test_sets_stand_beside_the_first(corpora: Library) -> None:

@@ -23,6 +23,7 @@ ALONE = (
     "robustness",
     "split",
     "vectors",
+    "vectors-import",
 )  # kinds for which nothing is trained: their home is made at once
 LINKED = {".safetensors", ".parquet", ".npy", ".npz", ".bin"}  # never written to once they are there
 PARTS = ("chunks", "checkpoints", "artifacts")

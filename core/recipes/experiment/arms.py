@@ -39,8 +39,9 @@ class Arm:
 
     task: MLM on T_C. strategy: MLM also on S_C, chosen by this strategy; "": on nothing of D_C.
     budget: of that S_C, where the experiment's budgets do not apply; "" where they do, once each.
-    source: what word vectors are learnt from, or with `states` what MLM reads; "": nothing. states: the encoder's
-    frozen states join the network. assisting: sentences of the assisting corpus below this SKL, 0: none.
+    source: what word vectors are learnt from, or an import of them, or with `states` what MLM reads; "": nothing.
+    states: the encoder's frozen states join the network. assisting: sentences of the assisting corpus below this SKL,
+    0: none.
     rebuild: the method that makes another L_C, at `rate` (a share; dataaug has none). lpft: in two stages.
     without: what `none` is beside this arm, in words. encoder: what it starts from in place of the experiment's own.
     control: as many assisting sentences at random as are below `assisting`, unchanged copies of the sentences that
@@ -99,7 +100,8 @@ class Arm:
     @property
     def needs(self) -> tuple[str, ...]:
         """The options of an experiment that must be given."""
-        wanted = {"task": self.adapts, "domain": self.strategy, "sources": self.source, "assisting": self.assisting}
+        wanted = {"task": self.adapts, "domain": self.strategy, "assisting": self.assisting}
+        wanted["sources" if self.states else "words"] = self.source
         return tuple(name for name, needed in wanted.items() if needed)
 
     @property
@@ -197,7 +199,7 @@ _FIXED: Mapping[str, Arm] = {
 
 
 def _vectors(name: str, source: str) -> Arm:
-    summary = f"Word vectors learnt from {source}."
+    summary = f"Word vectors of {source}."
     return Arm(name=name, summary=summary, source=source, without="random word vectors")
 
 

@@ -16,6 +16,7 @@ from core.recipes.experiment import arms, caps, halves, lineup, multipliers
 from core.recipes.experiment.arms import Cell
 from core.recipes.experiment.claim import claimed
 from core.recipes.experiment.replicates import Repeat, Replicate, check_looks, replicates
+from core.recipes.experiment.words import settled_words
 from core.recipes.parts.network import MULTILINGUAL, begins_from_encoder
 from core.recipes.pretrain import PretrainOptions
 from core.recipes.rebuild import EDITION, METHODS, RebuildOptions
@@ -106,17 +107,17 @@ class ExperimentConfig(Config):
     type_map: tuple[str, ...] = option(
         (), "OLD=NEW, a type's name where L_C and the assisting corpus differ (PER=person); OLD= leaves it out."
     )
-    gazetteer: str = option(
-        "", "A list of names, one a line: what the arm gazetteer looks for in place of L_C's.", corpus=True
-    )
-    difficulty_encoder: str = option(
-        "", "Whose PVI L_C is rebuilt by, where that is not the encoder that is fine-tuned."
-    )
+    gazetteer: str = option("", "A list of names that the arm gazetteer looks for in place of L_C's.", corpus=True)
+    difficulty_encoder: str = option("", "Whose PVI L_C is rebuilt by, where that is not the one fine-tuned.")
     difficulty: Options = option({}, "Further options of measuring PVI: {repeats: 3}.")
     rebuild: Options = option({}, "Further options of rebuilding L_C.")
     skl: Options = option({}, "Further options of scoring assisting sentences: {unit: surface}.")
-    vectors: Options = option({}, "Options of learning word vectors of sources: {window: 2, dimension: 200}.")
+    vectors: Options = option({}, "Of learning word vectors: {window: 2, dimension: 200}.")
+    imported_vectors: tuple[str, ...] = option(
+        (), "Word vectors that `vectors add` read, for arms vectors:NAME; all arms' words are as long."
+    )
 
+    imports: tuple[str, ...] = option((), "Runs of these.", hidden=True)
     weights: str = option("", "Hash of the encoder.", hidden=True)
     edition: str = option("", "Edition of the methods that rebuild L_C.", hidden=True)
 
@@ -131,7 +132,7 @@ class ExperimentConfig(Config):
         )
         weights = " ".join(options.weights for options in named).strip()
         edition = EDITION if any(arms.find(name).rebuild in METHODS for name in self.arms) else ""
-        return self.model_copy(update={"weights": weights, "edition": edition})
+        return self.model_copy(update={"weights": weights, "edition": edition, **settled_words(self)})
 
     @field_validator("budgets")
     @classmethod
@@ -277,8 +278,8 @@ class ExperimentConfig(Config):
     @property
     def cells(self) -> list[Cell]:
         """Every line of the leaderboard: the arms that were asked for, and those that no verdict can do without."""
-        size = lineup.set_size(self.rebuild)
-        cells = lineup.cells(self._names(), self.budgets, self.encoders, size=size, caps=self.cap_tokens)
+        size, caps, imported = lineup.set_size(self.rebuild), self.cap_tokens, self.imported_vectors
+        cells = lineup.cells(self._names(), self.budgets, self.encoders, size=size, caps=caps, imported=imported)
         return [*cells, *multipliers.more_text(cells, claimed(cells, self.claim))] if self.multipliers else cells
 
     @property

@@ -13,6 +13,7 @@ _LACKS = {
     "task": ("reads T_C", "a task corpus"),
     "domain": ("chooses from D_C", "a domain corpus"),
     "sources": ("begins from a source", "sources"),
+    "words": ("begins from a source", "sources or imported_vectors"),
     "assisting": ("borrows sentences", "an assisting corpus"),
 }
 
@@ -25,6 +26,7 @@ def complete(names: Sequence[str], given: Mapping[str, object], network: str, si
     from `none`.
     """
     arms = {arm.name: sized(arm, size) for arm in map(find, names)}
+    given = {**given, "words": given.get("sources") or given.get("imported_vectors")}
     for arm in arms.values():
         if lacking := [name for name in arm.needs if not given.get(name)]:
             does, what = _LACKS[lacking[0]]
@@ -57,14 +59,17 @@ def cells(
     *,
     size: int = SIZE,
     caps: Sequence[int] = (),
+    imported: Sequence[str] = (),
 ) -> list[Cell]:
     """Every line of the leaderboard, in the order in which the arms are run. encoders: beside the experiment's own.
-    size: as `complete` has it. caps: tokens read of a source; several are a line each, one or none need no saying."""
+    size: as `complete` has it. caps: tokens read of a source; several are a line each, one or none need no saying.
+    imported: word vectors of elsewhere, of which no more is read."""
     amounts = [f"{cap}tokens" for cap in caps] if len(caps) > 1 else [""]
     lines: list[Cell] = []
     named = [sized(find(name), size) for name in names]
     for arm in (under(encoder, arm) for encoder in ("", *encoders) for arm in named):
-        own = budgets if arm.chooses else amounts if arm.source else (arm.budget,)
+        reads = arm.source and (arm.states or arm.source not in imported)
+        own = budgets if arm.chooses else amounts if reads else (arm.budget,)
         lines += [Cell(arm=arm, budget=budget) for budget in own]
     return lines
 

@@ -161,7 +161,9 @@ class Seconds:
             splits = (self.corpora[name] for name in ("train", "dev", "test"))
             tokens = sum(corpus.n_tokens for corpus in splits) * self.measured.pieces["train"]
             return STATES * seeds * tokens * self.measured.embed[1]
-        return self._cap(cell) * (SKIPGRAM + (AUDIT if self._first("audit source") else 0)) if arm.source else 0.0
+        if not arm.source or arm.source in self.config.imported_vectors:
+            return 0.0
+        return self._cap(cell) * (SKIPGRAM + (AUDIT if self._first("audit source") else 0))
 
     def _cap(self, cell: Cell) -> int:
         """Tokens that a line reads of its source."""

@@ -19,6 +19,7 @@ from core.recipes.experiment.arms import CONTROL, WHOLE, Arm, Cell
 from core.recipes.experiment.caps import tokens_read
 from core.recipes.experiment.labels import Labels, Part
 from core.recipes.experiment.replicates import Replicate
+from core.recipes.experiment.words import imported
 from core.recipes.parts.learnable import learnable
 from core.runs.store import Run
 from core.selection import STRATEGIES
@@ -95,7 +96,8 @@ class Stages:
         self.barred = (pool, *config.also_test, *config.holdout) if pool else held_out
         self.labels = Labels(config, job, self.barred)
         self._on_half: dict[tuple[str, int], Stages] = {}
-        self.named = {cell.arm.source: self._named(cell.arm) for cell in config.cells if cell.arm.source}
+        learns = [cell.arm for cell in config.cells if cell.arm.source and not self.imported(cell.arm)]
+        self.named = {arm.source: self._named(arm) for arm in learns}
 
     def halves(self, number: int) -> Options:
         """Options of splitting L_C's sentences for the replicate of that number."""
@@ -130,15 +132,20 @@ class Stages:
             known = self._on_half[run.id, halves.side(number)] = Stages(config, self.job, split.pool)
         return known
 
+    def imported(self, arm: Arm) -> str:
+        """The run of the imported vectors that an arm's words begin with; "" where it has none."""
+        return "" if arm.states else imported(self.config).get(arm.source, "")
+
     def _named(self, arm: Arm) -> Corpus:
         """The source that an arm is called after. Errors: ConfigError."""
         sources = [self.job.corpus(reference) for reference in self.config.sources]
         matches = [corpus for corpus in sources if arm.source in (corpus.name, *corpus.names)]
         matches = matches or [corpus for corpus in sources if corpus.fingerprint.startswith(arm.source)]
         if len(matches) != 1:
+            names = [*(corpus.name for corpus in sources), *(() if arm.states else self.config.imported_vectors)]
             raise ConfigError(
-                f"arms: {arm.name} names {len(matches) or 'none'} of the sources; choose among "
-                f"{', '.join(corpus.name for corpus in sources)}, or write the fingerprint."
+                f"arms: {arm.name} names {len(matches) or 'none'} of the sources; choose among {', '.join(names)}, or "
+                "write the fingerprint."
             )
         return matches[0]
 
@@ -176,7 +183,8 @@ class Stages:
 
     def source(self, cell: Cell) -> Corpus | None:
         """Text that a line reads of its source; None where it has none."""
-        return self.sources[self.named[cell.arm.source].fingerprint, cell.budget] if cell.arm.source else None
+        learns = cell.arm.source and not self.imported(cell.arm)
+        return self.sources[self.named[cell.arm.source].fingerprint, cell.budget] if learns else None
 
     def _capped(self, corpus: Corpus, cap: int) -> Corpus:
         rows = capped(corpus.lengths(), cap, self.config.draw_seed)
@@ -269,6 +277,8 @@ class Stages:
             options["skipgram"] = {"dimension": size}
         if arm.states:
             options["states"] = pretrain.id if pretrain else self.config.encoder
+        elif run := self.imported(arm):
+            options["imported_vectors"] = run
         elif source := self.source(cell):
             options |= {"vectors": source.fingerprint, "skipgram": self.config.vectors}
         if arm.lpft:

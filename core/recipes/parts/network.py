@@ -8,13 +8,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from core.artifacts.drift import check_assisting
-from core.artifacts.vectors import read_words
 from core.errors import ConfigError
 from core.measures.wvv import WvvOptions
 from core.models.networks import ON_ENCODER
 from core.recipes.base import Job
 from core.recipes.parts.other_names import OtherNames
-from core.recipes.parts.pretrained_words import joined
+from core.recipes.parts.pretrained_words import joined, word_vectors
 from core.text.neighbours import in_context
 from core.text.sentence import Sentence
 from core.training.settings import TaggerSettings
@@ -114,12 +113,13 @@ def borrow(config: "FinetuneConfig", job: Job, types: Sequence[str], states: str
     Errors: CorpusError, ConfigError where the network cannot make use of it.
     """
     if config.network in ON_ENCODER and (
-        config.vectors or config.assisting_vectors or config.skipgram or config.states or config.hidden
+        config.own_words or config.assisting_words or config.skipgram or config.states or config.hidden
     ):
         raise ConfigError(
             "network: vectors, skipgram, states and hidden are for bilstm and charcnn; choose one of them."
         )
-    if config.assisting_vectors and not (config.vectors and config.assisting):
+    config.check_words()
+    if config.assisting_words and not (config.own_words and config.assisting):
         raise ConfigError(
             "assisting_vectors: are those of an assisting corpus's words, beside vectors; give assisting and vectors "
             "too, or leave them out."
@@ -129,10 +129,7 @@ def borrow(config: "FinetuneConfig", job: Job, types: Sequence[str], states: str
         corpus = job.corpus(config.assisting)
         check_assisting(config.network, corpus, types)
         assisting = in_context(list(chain.from_iterable(corpus.batches())), config.context)
-    own, other = (
-        read_words(job.child("vectors", corpus=corpus, **config.skipgram)) if corpus else None
-        for corpus in (config.vectors, config.assisting_vectors)
-    )
+    own, other = word_vectors(config, job)
     return Borrowed(
         assisting=assisting,
         assisting_types=config.assisting_types,

@@ -184,6 +184,8 @@ def _settings(config: "FinetuneConfig") -> list[tuple[str, object]]:
         "share",
         "vectors",
         "assisting_vectors",
+        "imported_vectors",
+        "imported_assisting_vectors",
         "skipgram",
         "states",
         "head",

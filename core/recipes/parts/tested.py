@@ -6,7 +6,14 @@ from statistics import mean, stdev
 from typing import TYPE_CHECKING
 
 from core.artifacts import evaluations
-from core.artifacts.evaluations import FinetuneResult, OverSeeds, SeedOutcome, SplitScores, TrainInTest
+from core.artifacts.evaluations import (
+    FinetuneResult,
+    OverSeeds,
+    SeedOutcome,
+    SplitScores,
+    TrainInTest,
+    WithVector,
+)
 from core.artifacts.too_long import TooLong
 from core.corpora.corpus import Corpus
 from core.errors import CorpusError
@@ -116,6 +123,8 @@ def all_seeds(
     tables: Sequence[Sequence[Evaluation]] = (),
     train_in_test: TrainInTest | None = None,
     too_long: TooLong | None = None,
+    *,
+    with_vector: WithVector | None = None,
 ) -> FinetuneResult:
     """Join what all seeds of a fine-tuning say; outcomes: one a seed. model: the folder of the best. tables: of each
     test set those of all seeds, where types are to have intervals."""
@@ -134,4 +143,5 @@ def all_seeds(
         settings=outcomes[0].settings,
         train_in_test=train_in_test,
         too_long=too_long,
+        with_vector=with_vector,
     )

@@ -36,6 +36,7 @@ BELONGS: Mapping[str, str] = {  # what shows runs of these kinds too, though not
     "calibrate": TRAINING,
     "fetch": TRAINING,
     "rank": TRAINING,
+    "vectors-import": TRAINING,
 }
 
 

@@ -18,6 +18,7 @@ from core.facade import (
     studies,
     taggers,
     training,
+    vectors,
 )
 from core.facade.errors import WinnowError
 from core.facade.runs import Run
@@ -126,5 +127,6 @@ SAYS: Mapping[str, Callable[[Run], str]] = {
     "calibrate": _timed,
     "prevalence": _counted,
     "rank": _ranked,
+    "vectors-import": lambda run: vectors.import_result(run.id).says,
     "fetch": lambda run: f"The encoder {encoders.fetched(run.id).encoder} is on this machine",
 }

@@ -26,6 +26,7 @@ _TITLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "similarity": lambda config: f"Compare {_sources(len(config['source']))} with {_names(config['target'])}",
     "map": lambda config: f"Map {_of_selection(config['selection'])}",
     "calibrate": lambda config: f"Time this machine with {encoder(config['encoder'])}",
+    "vectors-import": lambda config: f"Read word vectors {config['name'] or config['path'].rsplit('/', 1)[-1]}",
     "fetch": lambda config: f"Fetch the encoder {config['encoder']}",
     "rank": lambda config: f"Rank {' and '.join(map(encoder, config['encoders']))} on {corpus_name(config['train'])}",
     "tag": lambda config: f"Find entities in {corpus_name(config['corpus'])}",

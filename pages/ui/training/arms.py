@@ -22,7 +22,7 @@ PLAIN = {
     "dataaug": f"Labels and copies of them: {METHODS['dataaug'][0][0].lower()}{METHODS['dataaug'][0][1:]}",
 }
 VALUED = {
-    "vectors": "Word vectors learnt from {}",
+    "vectors": "Word vectors of {}",
     "lm": "The encoder's states after reading {}",
     "skl": "Assisting sentences that differ by less than {} nats",
     "base": "{} random labelled sentences",
@@ -51,7 +51,7 @@ def arm_label(name: str) -> str:
 def arm_names(further: Mapping[str, Any]) -> list[str]:
     """What can be chosen: the arms without a value, and those whose value goes with what was picked.
 
-    further: the `sources` and the `assisting` corpus of the experiment.
+    further: the `sources`, the `imported_vectors` and the `assisting` corpus of the experiment.
     """
     values = {
         "SOURCE": [corpora.find(source).name for source in further["sources"]],
@@ -60,4 +60,6 @@ def arm_names(further: Mapping[str, Any]) -> list[str]:
         "SIZE": ["1000"],
     }
     shapes = (shape.split(":") for shape in experiments.ARM_SHAPES)
-    return [*experiments.ARM_NAMES, *(f"{head}:{value}" for head, kind in shapes for value in values[kind])]
+    named = [f"{head}:{value}" for head, kind in shapes for value in values[kind]]
+    imported = [f"vectors:{name}" for name in further.get("imported_vectors", ())]
+    return [*experiments.ARM_NAMES, *dict.fromkeys([*named, *imported])]

@@ -10,6 +10,7 @@ from core.facade.errors import ConfigError
 from pages.ui.training import claim
 from pages.ui.training.arms import arm_label, arm_names
 from pages.ui.training.parts import also_from, seed_list, settings, several, splits, start_from
+from pages.ui.training.word_vectors import several_picked
 from pages.ui.widgets import config_form, corpus_picker, listed, plain
 
 NETWORKS = {
@@ -137,15 +138,12 @@ def _further() -> dict[str, Any]:
                 "training.experiment.sources",
                 "as much is read of each",
             )
+            imported = several_picked("training.experiment.imported_vectors")
             aside = "shown beside the test set, in no verdict"
             also_test = several("Further test sets", "training.experiment.also_test", aside, labelled=True)
         with right:
-            assisting = (
-                corpus_picker(
-                    "Labelled corpus to borrow sentences from (assisting)", "training.experiment.assisting", None
-                )
-                or ""
-            )
+            borrow, key = "Labelled corpus to borrow sentences from (assisting)", "training.experiment.assisting"
+            assisting = corpus_picker(borrow, key, None) or ""
             network = _network()
             names = corpus_picker("List of names for the arm gazetteer", "training.experiment.gazetteer", None)
         maps = st.text_input(
@@ -156,6 +154,7 @@ def _further() -> dict[str, Any]:
         )
     options = {"sources": sources, "also_test": also_test, "assisting": assisting, "type_map": listed(maps)}
     options |= {"gazetteer": names} if names else {}
+    options |= {"imported_vectors": imported} if imported else {}
     return options | ({"finetune": {"network": network}} if network else {})
 
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import streamlit as st
 
-from core.facade import corpora, deliver, encoders, runs
+from core.facade import corpora, deliver, encoders, runs, vectors
 from core.facade.runs import Config
 from pages.ui.runs.words import encoder
+from pages.ui.training.word_vectors import picked
 from pages.ui.widgets import config_form, corpus_label, corpus_picker, listed, plain
 
 BUNDLED = "minilm"
@@ -134,14 +135,15 @@ def _option(config: type[Config], name: str, prefix: str) -> dict[str, Any]:
     """A field of the form: a picker for a further corpus, which may stay empty."""
     field = config.model_fields[name]
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
+    label = name.replace("_", " ").capitalize()
+    if name in vectors.IMPORTED:
+        return {name: picked(name, label, prefix, plain(field.description or ""))}
     if not extra.get("corpus"):
         return config_form(config, (name,), prefix)
-    label = name.replace("_", " ").capitalize()
     return {name: corpus_picker(label, f"{prefix}.{name}", None, help=plain(field.description or "")) or ""}
 
 
 def _elsewhere(config: type[Config], name: str) -> bool:
     """What is hidden fills itself in."""
-    field = config.model_fields[name]
-    extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-    return bool(extra.get("hidden"))
+    extra = config.model_fields[name].json_schema_extra
+    return isinstance(extra, dict) and bool(extra.get("hidden"))

@@ -1,0 +1,19 @@
+"""Word vectors of elsewhere that taggers can begin with."""
+
+from collections.abc import Mapping
+
+from core.artifacts import result
+from core.artifacts.vectors import ImportResult as ImportResult
+from core.artifacts.vectors import imports
+from core.facade.home import store
+from core.recipes.parts.pretrained_words import IMPORTED as IMPORTED
+
+
+def imported() -> Mapping[str, ImportResult]:
+    """Finished imports by their run's id, newest first."""
+    return imports(store())
+
+
+def import_result(run_id: str) -> ImportResult:
+    """What a finished import came to. Errors: RunError."""
+    return result.read(store().get(run_id), ImportResult)

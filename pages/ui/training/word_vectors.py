@@ -1,0 +1,62 @@
+"""Word vectors of elsewhere on Training: what is here, a file to be read, pickers for what a tagger begins with."""
+
+import streamlit as st
+
+from core.facade import corpora, runs, vectors
+from pages.ui.frame import guard
+from pages.ui.presses import submitted
+from pages.ui.runs.panel import run_panel
+from pages.ui.widgets import config_form, plain, table
+
+RUN = "training.vectors.run"
+HELP = "word2vec, GloVe or fastText (.vec) as text, plain or .gz; read where it lies, however large."
+
+
+def vectors_import() -> None:
+    """What was read before, and the form that reads a file; how far the latest reading is."""
+    with st.expander("Word vectors of elsewhere (GloVe, word2vec, fastText)", icon=":material/match_word:"):
+        if here := list(vectors.imported().values()):
+            names = {"name": "Name", "words": "Words", "dimension": "Numbers a word"}
+            rows = [{key: getattr(one, key) for key in names} for one in here]
+            table(rows, names, "Word vectors that are here", names=("name",))
+        with guard():
+            _form()
+        begun = next(iter(runs.own("vectors-import")), None)
+        if begun and runs.state(begun.id).state != "succeeded":
+            run_panel(begun.id, RUN)
+
+
+def _form() -> None:
+    with st.form("training.vectors.form", border=False):
+        path = st.text_input("File", key="training.vectors.path", placeholder="/home/me/glove.6B.100d.txt", help=HELP)
+        left, right = st.columns(2)
+        config = runs.RECIPES["vectors-import"].config
+        with left:
+            options = config_form(config, ("name",), "training.vectors")
+        with right:
+            options |= config_form(config, ("most_words",), "training.vectors", {"most_words": "Its first"})
+        sent = submitted("Read the vectors", "training.vectors.start", icon=":material/download:")
+    st.caption(
+        "For arms vectors:NAME of an experiment with a BiLSTM, and for Fine-tune under Custom, network bilstm or "
+        f"charcnn. Files may lie in {', '.join(plain(str(root)) for root in corpora.allowed_roots())}."
+    )
+    if sent and not path.strip():
+        st.info("Say where the file lies.")
+    elif sent:
+        runs.start("vectors-import", {**options, "path": str(corpora.import_path(path.strip()))})
+        st.rerun()
+
+
+def picked(name: str, label: str, key: str, why: str) -> str:
+    """A picker for one of what is here, which may be none. name: of the option."""
+    names = ["", *(one.name for one in vectors.imported().values())]
+    return str(st.selectbox(label, names, format_func=lambda name: name or "none", key=f"{key}.{name}", help=why))
+
+
+def several_picked(key: str) -> tuple[str, ...]:
+    """The same for several; nothing where nothing is here."""
+    names = [one.name for one in vectors.imported().values()]
+    if not names:
+        return ()
+    why = "An arm vectors:NAME each; all arms' words are as long as these."
+    return tuple(st.multiselect("Word vectors of elsewhere", names, key=key, placeholder="none", help=why))
