@@ -54,7 +54,7 @@ def _estimate(worth: Worth) -> str:
 def _labels(worth: Worth | None) -> str:
     if worth is None:
         return ""
-    most, what = f"more than {_more(worth, worth.most)}", f"labelled sentences beside {worth.size:,.0f}"
+    most, what = f"more than {_more(worth, worth.most)}", f"more labelled sentences than {worth.size:,.0f}"
     if worth.unknown:
         return f"a number of {what} that {worth.replicates} replicates cannot tell"
     if worth.below:

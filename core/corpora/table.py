@@ -107,7 +107,7 @@ def opened(file: Path, name: str) -> Iterator[pq.ParquetFile]:
             yield parquet
     except FileNotFoundError as error:
         raise CorpusError(f"{name}: is no longer here, so its sentences cannot be read; add it again.") from error
-    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
         raise CorpusError(f"{name}: {file} cannot be read; add the same text again to mend it.") from error
 
 

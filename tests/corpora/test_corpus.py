@@ -22,6 +22,7 @@ from core.errors import CorpusError
 from core.selection.base import Source
 from core.text.sentence import Entity, Sentence, sentence_id
 from core.text.words import clean, tokenize
+from tests.conftest import Seal
 
 
 def plain(text: str, doc: str | None = None) -> Sentence:
@@ -263,3 +264,12 @@ def test_a_chunk_reads_its_own_rows_and_a_file_s_footer_is_parsed_once(
     assert [f"{id:016x}" for id in ids.tolist()] == [sentence_id(f"sentence {i}") for i in (17, 18)]
     monkeypatch.undo()
     assert ids.tolist() == corpus.ids()[17:19].tolist()
+
+
+def test_a_table_whose_column_is_gone_is_a_sentence(seal: Seal) -> None:
+    corpus = seal(["The tenant pays ."], "spoilt")
+    file = corpus.path / "sentences.parquet"
+    table = pq.read_table(file)
+    pq.write_table(table.rename_columns([name.replace("n_tokens", "tokens_n") for name in table.column_names]), file)
+    with pytest.raises(CorpusError, match="cannot be read; add the same text again"):
+        corpus.lengths()
