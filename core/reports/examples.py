@@ -11,9 +11,13 @@ SHOWN, WORDS = 3, 40  # sentences, and tokens of each at most where there are su
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A sentence, the entities that were labelled in it, and those that were found without and with what was tried."""
+    """A sentence, the entities that were labelled in it, and those that were found without and with what was tried.
+
+    place: file and page that it stands in; "" where that is not known.
+    """
 
     text: str
+    place: str
     labelled: str
     without: str
     having: str
@@ -55,6 +59,7 @@ def _example(reading: TwoReadings) -> Example:
 
     return Example(
         text=reading.sentence.text or " ".join(tokens),
+        place=reading.sentence.place,
         labelled=words(reading.sentence.entities or ()),
         without=words(reading.a),
         having=words(reading.b),

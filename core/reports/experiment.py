@@ -165,7 +165,8 @@ def _examples(examples: Examples | None) -> list[Part]:
     )
     parts: list[Part] = [Heading("In the text"), Text(head)]
     for one in examples.shown:
-        parts += [Quote(one.text), Facts((("labelled", one.labelled), ("without", one.without), ("with", one.having)))]
+        rows = (("labelled", one.labelled), ("without", one.without), ("with", one.having), ("from", one.place))
+        parts += [Quote(one.text), Facts([row for row in rows if row[1]])]
     return parts
 
 

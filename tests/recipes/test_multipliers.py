@@ -168,7 +168,11 @@ ONE = Worth(size=25, times=2.1, lo=1.3, hi=3.2, most=4, replicates=6)
         (replace(ONE, lo=None, hi=1, times=1), None, "less than 1 times as much random text: it did not help"),
         (replace(ONE, lo=None, times=1), None, "reading less than 1 times as much at random (95%"),
         (None, replace(ONE, lo=None, hi=1, times=1), "worth no more labelled sentences than 25 (less than 0)"),
-        (None, replace(ONE, lo=4, hi=None, times=4), "more than 75 more labelled sentences than 25 (beyond what was run)"),
+        (
+            None,
+            replace(ONE, lo=4, hi=None, times=4),
+            "more than 75 more labelled sentences than 25 (beyond what was run)",
+        ),
         (None, replace(ONE, lo=None, hi=None), "a number of more labelled sentences than 25 that 6 replicates cannot"),
         (None, None, "was not measured: it takes two replicates"),
     ],

@@ -198,7 +198,7 @@ def reading(text: str, a: str, b: str, gold: str = "XX") -> TwoReadings:
         return tuple(Entity(start=i, end=i + 1, type=kind) for i, kind in enumerate(types) if kind != ".")
 
     tokens = tuple(text.split())
-    sentence = Sentence(id=sentence_id(text), tokens=tokens, text=text, entities=entities(gold))
+    sentence = Sentence(id=sentence_id(text), tokens=tokens, text=text, entities=entities(gold), file="a.pdf", page=3)
     return TwoReadings(
         sentence=sentence,
         a=entities(a),
@@ -223,5 +223,7 @@ def test_examples_are_of_both_sorts_short_ones_first_and_counted() -> None:
     assert [one.text for one in found.shown] == ["one w1", "two w1", "four w1"]
     assert found.shown[0].without == "nothing"
     assert found.shown[2].having == "four (Y), w1 (X)"
+    assert found.shown[2].place == "a.pdf, page 3"
+    assert "a.pdf, page 3" in html(experiment_document(report(examples=found), COVER))
     assert [one.text for one in examples(readings[:4]).shown] == ["one w1", "two w1", "three w1"]
     assert examples(readings[5:]).shown == []
