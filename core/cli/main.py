@@ -90,7 +90,7 @@ COMMANDS = (
     "--mixed",
     is_flag=True,
     expose_value=False,
-    callback=lambda context, option, value: machine.take_mixed(value),
+    callback=lambda context, option, value: machine.allow_mixed(value),
     help="Take workers with other processors or versions too: a result equal to 4 digits, not to the byte.",
 )
 @click.pass_context

@@ -65,7 +65,7 @@ def compute_on(where: str | None) -> None:
     executors.on()
 
 
-def take_mixed(wanted: bool) -> None:
+def allow_mixed(wanted: bool) -> None:
     """Let workers take part that make other bytes than the first of them, where that is wanted."""
     if wanted:
         os.environ[executors.MIXED] = "1"

@@ -71,7 +71,12 @@ def _is_here(mark: str) -> bool:
 
 
 def _newest_choice() -> Run | None:
-    return next(iter(runs.of_corpora_in_use(selections.finished())), None)
+    """The newest choice of the corpora in use whose result can be read."""
+    for run in runs.of_corpora_in_use(selections.finished()):
+        with suppress(WinnowError):
+            if selections.kept(run.id):
+                return run
+    return None
 
 
 def _choice() -> Stop:

@@ -59,12 +59,6 @@ def test_miner_from_the_options_to_the_card_and_back(parts: dict[str, Any]) -> N
     assert (spans.read(tagged).records["end"] - spans.read(tagged).records["start"] <= 4).all()
 
 
-def test_keys_of_other_networks_know_nothing_of_it(parts: dict[str, Any]) -> None:
-    for network in ("encoder", "bilstm", "charcnn", "span"):
-        assert not {"beta", "gamma"} & FinetuneConfig.parse({**parts, "network": network}).model_dump().keys()
-    assert {"beta", "gamma"} <= FinetuneConfig.parse({**parts, **MINER}).model_dump().keys()
-
-
 def test_presets_are_those_of_its_authors(parts: dict[str, Any]) -> None:
     for preset in ("paper", "paper-bias"):
         settings = FinetuneConfig.parse({**parts, "network": "span", "preset": preset}).training(9)
