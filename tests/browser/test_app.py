@@ -163,7 +163,7 @@ def test_a_run_outlives_page_and_server_and_can_be_cancelled_and_resumed(
     expect(panel.get_by_text("Finished")).to_be_visible()
     assert [run.state().attempts for run in runs.listed("select")] == [2]
     page.goto(server.url)
-    expect(page.get_by_text("by ngram-perplexity")).to_be_visible()
+    expect(page.get_by_text("Select 10% of domain by ngram-perplexity")).to_be_visible()
     page.get_by_role("link", name="Open").first.click()
     expect(page.get_by_role("button", name="Download", exact=True)).to_be_visible()
 

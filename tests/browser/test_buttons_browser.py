@@ -258,6 +258,7 @@ def similarity(one: Walk) -> None:
     one.press("similarity.survey", sees="What do people think?")
     one.press("similarity.survey.keep", sees="Kept. The next person can answer.")
     one.press("similarity.survey.show", sees=table)
+    settled(one.page)  # a download that is drawn anew while it is pressed hands nothing over
     assert b"orchard" in one.download("similarity.csv")
     assert b"<html" in one.download("similarity.html")
     one.page.get_by_role("tab", name="What do the measures predict?").click()

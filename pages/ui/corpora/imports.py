@@ -77,7 +77,8 @@ def _uploaded() -> Path | None:
 
 def _take(key: str) -> None:
     """Move an upload to disk before the page is drawn: drawn with it, the widget would copy it in memory."""
-    files: list[UploadedFile] = st.session_state[key]
+    # What was let go of still stands in the widget's list.
+    files = [file for file in st.session_state[key] or () if isinstance(file, UploadedFile)]
     if not files:  # taken away, by the person or by the line that lets go of them
         return
     st.session_state["corpora.turn"] += 1  # a fresh widget for the next file
