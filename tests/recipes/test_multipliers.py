@@ -160,7 +160,11 @@ ONE = Worth(size=25, times=2.1, lo=1.3, hi=3.2, most=4, replicates=6)
 @pytest.mark.parametrize(
     ("text", "labels", "words"),
     [
-        (ONE, ONE, "reading about 2.1 times as much at random (95% interval 1.3 to 3.2), and 28 labelled sentences "),
+        (
+            ONE,
+            ONE,
+            "reading about 2.1 times as much at random (95% interval 1.3 to 3.2), and 28 more labelled sentences ",
+        ),
         (replace(ONE, lo=None), None, "(95% interval less than 1 to 3.2)."),
         (replace(ONE, hi=None), replace(ONE, hi=None), "(95% interval 8 to more than 75)"),
         (replace(ONE, lo=None, hi=None), None, "an amount of random text that 6 replicates cannot tell"),
