@@ -14,6 +14,7 @@ from core.artifacts.rejects import AddResult, Cut
 from core.artifacts.rejects import path as rejects_of
 from core.config import Config, option
 from core.corpora.corpus import Corpus
+from core.corpora.formats.ledger import Format
 from core.corpora.readers import ReadOptions, ReadReport, read, sniff
 from core.corpora.trial import tried
 from core.corpora.uploads import forget, forget_unpacked, still_needed, sweep, uploaded
@@ -51,27 +52,7 @@ class AddConfig(Config):
     name: str = option(
         "", f"The corpus's name, up to {LONGEST_NAME} characters; the file's name if left out.", max_length=LONGEST_NAME
     )
-    format: Literal[
-        "auto",
-        "txt",
-        "jsonl",
-        "csv",
-        "tsv",
-        "parquet",
-        "conll",
-        "doccano",
-        "labelstudio",
-        "prodigy",
-        "brat",
-        "hf",
-        "pdf",
-        "docx",
-        "odt",
-        "rtf",
-        "html",
-        "eml",
-        "xlsx",
-    ] = option("auto", "The file's format; auto looks at its name and its beginning.")
+    format: Format = option("auto", "The file's format; auto looks at its name and its beginning.")
     text_column: str = option(
         "", "The column that holds the text (jsonl, csv, tsv, parquet, xlsx); guessed if left out."
     )

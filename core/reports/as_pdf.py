@@ -1,7 +1,7 @@
 """A report as PDF, fonts embedded: a page for each of its two readers, set smaller where that is needed."""
 
 from collections.abc import Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from core.reports.drawing import Dot, Drawing, Label, Shape, Stroke
@@ -189,5 +189,4 @@ def _prepare(page: "FPDF", document: Document) -> None:
     page.set_title(document.title)
     page.set_creator("Winnow")
     page.set_lang("en")
-    with suppress(ValueError):
-        page.set_author(settable(document.cover.author))
+    page.set_author(settable(document.cover.author))
